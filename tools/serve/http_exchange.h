@@ -1,9 +1,8 @@
-/* An exchange: a request over HTTP, and its answer.
+/* Declares exchanges. An exchange is an HTTP request and its answer.
  *
- * In: a client's complete request. Out: one answer, at once or later, as a whole or as a stream. The first holder of
- * an exchange is the connection on which it came; a thread that answers later must hold it too
- * (fr_http_exchange_hold), and then any thread may answer. Any thread may call the functions; bytes for a client that
- * has gone are dropped. */
+ * In: a client's complete request. Out: one answer, at once or later, as a whole or as a stream. The connection is the
+ * first holder of an exchange. To answer it later, another holder must be added (fr_http_exchange_hold); then any
+ * thread may answer. Any thread may call the functions. Bytes for a client that has gone are dropped. */
 #ifndef FR_TOOLS_SERVE_HTTP_EXCHANGE_H
 #define FR_TOOLS_SERVE_HTTP_EXCHANGE_H
 
@@ -13,19 +12,20 @@
 
 typedef struct fr_http_exchange fr_http_exchange;
 
-/* Give the parts of the request, which are valid as long as the exchange. The path has no query, and its %XX are
- * decoded. fr_http_exchange_query gives the value of a key of the query: "" if the key has no value, NULL if there is
+/* Give the parts of the request; the texts are valid as long as the exchange. The path has no query, and its %XX are
+ * decoded. fr_http_exchange_query gives the value of a key in the query: "" if the key has no value, NULL if there is
  * no such key. */
 const char *fr_http_exchange_method(const fr_http_exchange *exchange);
 const char *fr_http_exchange_path(const fr_http_exchange *exchange);
 const char *fr_http_exchange_query(const fr_http_exchange *exchange, const char *key);
 const char *fr_http_exchange_body(const fr_http_exchange *exchange, size_t *length);
 
-/* Gives the tags of the versions that the client has already (If-None-Match); NULL if it sent none. */
+/* Gives the header If-None-Match, which lists the versions that the client has already; NULL if it sent none. */
 const char *fr_http_exchange_has(const fr_http_exchange *exchange);
 
-/* Figures of an exchange's texts for its line in the log: tokens of its prompts, how many of these were in the cache,
- * tokens generated, seconds until the first token, and the reason why the texts ended. `end` is a constant text. */
+/* Figures about the texts of an exchange, for its line in the log: tokens of its prompts, how many of these were in
+ * the cache, generated tokens, seconds until the first token, and the reason why the texts ended, which must be a
+ * constant string. */
 typedef struct fr_http_exchange_texts {
     size_t prompt, cached, generated;
     double first;
@@ -34,8 +34,9 @@ typedef struct fr_http_exchange_texts {
 
 void fr_http_exchange_note_texts(fr_http_exchange *exchange, const fr_http_exchange_texts *texts);
 
-/* An exchange that has ended: the status of its answer (499: the client left before the answer began), the message of
- * an error ("": none), the seconds since the request began, and its texts (NULL: it had none). */
+/* A report on an exchange that has ended: the status of its answer (499: the client left before the answer began), the
+ * message of an error ("": no error), the seconds since the request began, and figures about its texts (NULL: it had
+ * none). */
 typedef struct fr_http_exchange_report {
     const char *client, *method, *path, *error;
     unsigned status;
@@ -45,26 +46,28 @@ typedef struct fr_http_exchange_report {
 
 typedef void fr_http_exchange_report_fn(void *context, const fr_http_exchange_report *report);
 
-/* Store the body that was parsed as JSON, and take it out again (NULL: none is stored), so that it is not parsed
- * twice. Both calls pass ownership. Only one thread at a time may call them, before the answer. */
+/* The first stores the body that was parsed as JSON, so that it need not be parsed again; the second takes it out
+ * (NULL: none is stored). Both pass the ownership of the body. Only one thread at a time may call them, and only
+ * before the answer. */
 void fr_http_exchange_keep(fr_http_exchange *exchange, json_t *body);
 json_t *fr_http_exchange_kept(fr_http_exchange *exchange);
 
-/* Add a holder, and release one. Each holder releases an exchange once. If only the connection still holds an exchange
- * that has no complete answer, the exchange is cut off. */
+/* Add a holder, and release one. Each holder must release the exchange once. If only the connection is left and the
+ * answer is not complete, the exchange is cut off. */
 void fr_http_exchange_hold(fr_http_exchange *exchange);
 void fr_http_exchange_release(fr_http_exchange *exchange);
 
-/* Sets one more header of the answer, which must not have begun. The texts are copied. */
+/* Adds a header to the answer, which must not have begun. The texts are copied. */
 void fr_http_exchange_set_header(fr_http_exchange *exchange, const char *name, const char *value);
 
-/* Answers with a status, a content type and bytes, which are copied, or with JSON, which is taken over. */
+/* Answer the exchange: the first with a status, a content type and bytes, which are copied; the second with JSON,
+ * which is taken over. */
 void fr_http_exchange_answer(fr_http_exchange *exchange, unsigned status, const char *type, const char *bytes,
                              size_t length);
 void fr_http_exchange_answer_json(fr_http_exchange *exchange, unsigned status, json_t *value);
 
-/* Answers with an error, {"error": {"code": STATUS, "message", "type"}}, with the type that belongs to the status, or
- * in the form of the API that has the path (fault.h). */
+/* Answers with an error in the form of the API that has the path (fault.h): {"error": {"code": STATUS, "message",
+ * "type"}}, with the type that belongs to the status, or another form. */
 void fr_http_exchange_refuse(fr_http_exchange *exchange, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -73,10 +76,11 @@ void fr_http_exchange_begin(fr_http_exchange *exchange, const char *type);
 void fr_http_exchange_write(fr_http_exchange *exchange, const char *bytes, size_t length);
 void fr_http_exchange_end(fr_http_exchange *exchange);
 
-/* Returns true if the client has gone, so that the answer can be dropped. Looks at the connection. */
+/* Returns true if the client has gone, so that the answer can be dropped. It checks the connection now. */
 bool fr_http_exchange_gone(fr_http_exchange *exchange);
 
-/* Give the number of bytes that were written and not read by the client yet, and the seconds since the last write. */
+/* Give the number of bytes that were written and that the client has not read yet, and the seconds since the last
+ * write. */
 size_t fr_http_exchange_unread(fr_http_exchange *exchange);
 double fr_http_exchange_silent(fr_http_exchange *exchange);
 

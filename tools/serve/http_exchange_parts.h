@@ -1,10 +1,10 @@
-/* The inside of an exchange, shared by http_exchange.c and the files of the HTTP server.
+/* Defines the struct of exchanges, which http_exchange.c and the files of the HTTP server share.
  *
  *     read --dispatched--> open --answer--> whole --taken by the connection-->  done
  *                           |                                                    ^
  *                           '--begin--> stream --end, and all of it taken--------'
  *
- * While an exchange has nothing to send its connection is suspended. Only the connection's thread suspends it, under
+ * While an exchange has nothing to send, its connection is suspended. Only the connection's thread suspends it, under
  * the exchange's lock. A thread that writes, ends or releases the exchange resumes it under the same lock, so that no
  * wake-up is lost. */
 #ifndef FR_TOOLS_SERVE_HTTP_EXCHANGE_PARTS_H
@@ -26,30 +26,30 @@ typedef struct fr_http_exchange_pairs {
     size_t count;
 } fr_http_exchange_pairs;
 
-/* Gives monotonic milliseconds. All times here are in this unit. */
+/* Gives the time in milliseconds of a monotonic clock. All times here are in this unit. */
 int64_t fr_http_clock(void);
 
 char *fr_http_copy_text(const char *text);
 
-/* The slowest speed at which a client is never cut off, in bytes per millisecond, however much it sends or reads. */
+/* A client that sends or reads at least this many bytes per millisecond is never cut off. */
 #define FR_HTTP_BYTES_PER_MS 16
 
-/* The connection to which an exchange belongs, and the state that all exchanges of a server share. */
+/* The connection that makes an exchange, and the state that all exchanges of a server share. */
 typedef struct fr_http_exchange_origin {
     struct MHD_Connection *connection;
     int fd;
-    const char *client;                 /* the exchange copies it */
-    _Atomic int64_t *deadline;          /* time when the connection is cut; 0: never */
-    int64_t timeout;                    /* milliseconds in which a complete answer must be read */
-    _Atomic size_t *bodies;             /* bytes of all bodies that are stored */
-    fr_http_exchange_report_fn *report; /* called once an exchange has ended; NULL: no report */
+    const char *client;                 /* address of the client, of which the exchange makes a copy */
+    _Atomic int64_t *deadline;          /* time at which the connection will be cut; 0: never */
+    int64_t timeout;                    /* milliseconds in which the client must read a complete answer */
+    _Atomic size_t *bodies;             /* sum of the bytes of all bodies that the server stores */
+    fr_http_exchange_report_fn *report; /* called when an exchange has ended; NULL: not called */
     void *context;
 } fr_http_exchange_origin;
 
 struct fr_http_exchange {
-    /* The request. Only the connection's thread uses it until it is dispatched; afterwards it is constant. */
+    /* The request. Until it is dispatched only the connection's thread uses it; afterwards it does not change. */
     char *method, *path;
-    char *has; /* If-None-Match; NULL: there is none */
+    char *has; /* the header If-None-Match; NULL: there is none */
     fr_http_exchange_pairs query;
     char *body;
     size_t length, capacity;
@@ -58,51 +58,51 @@ struct fr_http_exchange {
     _Atomic size_t *bodies;
     fr_http_exchange_report_fn *report;
     void *context;
-    json_t *kept; /* the body as JSON, between fr_http_exchange_keep and fr_http_exchange_kept */
+    json_t *kept; /* the body as JSON, stored by fr_http_exchange_keep; NULL: none is stored */
     bool head;    /* the method is HEAD, which is answered like GET */
     bool dispatched, too_large;
 
     pthread_mutex_t lock; /* protects the members below */
     unsigned holders;
-    int64_t whole;                     /* time when the request was complete; 0: not yet */
-    bool stayed;                       /* the client had not closed its side a moment after that time */
-    struct MHD_Connection *connection; /* NULL: the connection has released the exchange */
-    int fd;                            /* the connection's socket, as long as there is a connection */
-    _Atomic int64_t *deadline;         /* the connection's; 0: never */
-    int64_t timeout;                   /* milliseconds in which a complete answer must be read */
+    int64_t whole;                     /* time when the whole request had arrived; 0: it has not */
+    bool stayed;                       /* a moment after that time, the client had not closed its side */
+    struct MHD_Connection *connection; /* NULL once the connection has released the exchange */
+    int fd;                            /* the connection's socket; valid while there is a connection */
+    _Atomic int64_t *deadline;         /* deadline of the connection; 0: none */
+    int64_t timeout;                   /* milliseconds in which the client must read a complete answer */
     bool suspended;
     enum { FR_EXCHANGE_OPEN, FR_EXCHANGE_WHOLE, FR_EXCHANGE_STREAM } answer;
-    bool ended; /* all bytes of a stream were written */
-    bool cut;   /* the exchange gets no answer, or no more of its answer */
+    bool ended; /* the last bytes of a stream were written */
+    bool cut;   /* no more of the answer will be sent */
     unsigned status;
     char *type;
     fr_http_exchange_pairs headers;
-    char *error; /* the message, if the answer is an error; else NULL */
+    char *error; /* the message if the answer is an error, else NULL */
     fr_http_exchange_texts texts;
     bool has_texts;
-    char *bytes; /* bytes of the answer; [taken, size) were not given to the connection yet */
+    char *bytes; /* bytes of the answer, of which [taken, size) have not been given to the connection yet */
     size_t taken, size, room;
     int64_t written; /* time of the last write */
 };
 
-/* Makes an exchange with one holder, its connection. The objects to which the origin points must outlive it. */
+/* Makes an exchange whose only holder is its connection. The objects to which the origin points must outlive it. */
 fr_http_exchange *fr_http_exchange_new(const fr_http_exchange_origin *origin);
 
-/* Gives the host of a target in absolute form, as proxies receive it: the part of "http://host:8080/path?a=b" between
- * "//" and the path. NULL if the target has none. */
+/* Gives the host in the target of a request line, if the target is absolute: the part of "http://host:8080/path?a=b"
+ * between "//" and the path. Clients send such targets to proxies. NULL if the target is not absolute. */
 const char *fr_http_authority(const char *target, size_t *length);
 
-/* Reads the method and the target of a request line: "/path?a=b", with or without "http://host" before it. Returns
- * false if the target is malformed, for example in a %XX. */
+/* Reads the method and the target of a request line, such as "/path?a=b" with or without "http://host" before it.
+ * Returns false if the target is malformed, for example if it has a wrong %XX. */
 bool fr_http_exchange_read_line(fr_http_exchange *exchange, const char *method, const char *target);
 
-/* Adds bytes to the body. Returns false if it would be longer than the limit. */
+/* Adds bytes to the body. Returns false if the body would exceed the limit. */
 bool fr_http_exchange_add_body(fr_http_exchange *exchange, const char *bytes, size_t length, size_t limit);
 
-/* Gives bytes of a stream to libmicrohttpd; its content reader callback. */
+/* Gives bytes of a stream to libmicrohttpd (its content reader callback). */
 ssize_t fr_http_exchange_read(void *exchange, uint64_t position, char *bytes, size_t room);
 
-/* Marks an exchange that will get no further answer. */
+/* Marks the exchange: no more of its answer will be sent. */
 void fr_http_exchange_cut(fr_http_exchange *exchange);
 
 /* Releases the exchange from its connection. Bytes that were not given to the connection are dropped. */

@@ -49,8 +49,8 @@ static void write_address(const address *at, char *text, size_t size) {
     }
 }
 
-/* Opens a socket that listens. Connections of a server that ended just before keep its port for a minute, unless
- * SO_REUSEADDR is set. The address "::" means all addresses, including those of IPv4. */
+/* Opens a listening socket. SO_REUSEADDR is set because connections of a server that has just ended keep its port in
+ * use for a minute. The address "::" stands for all addresses, including those of IPv4. */
 static int open_socket(const address *at, socklen_t length) {
     int fd = socket(at->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;

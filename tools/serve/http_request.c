@@ -1,8 +1,9 @@
-/* Handles the requests of a connection: checks that the client is allowed and the size is within limits, then passes
- * the answer from the exchange to libmicrohttpd (http_parts.h).
+/* Handles the requests of a connection: checks that the client is allowed and that the size is within limits, and
+ * later passes the answer from the exchange to libmicrohttpd (http_parts.h).
  *
- * libmicrohttpd calls fr_http_request once with the headers, then with each piece of a body, then until there is an
- * answer. If another thread gives the answer, the connection is suspended until then. */
+ * libmicrohttpd calls fr_http_request once with the headers, then with each piece of the body, and then again and
+ * again until there is an answer. If another thread will give the answer, the connection is suspended until it
+ * does. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,8 +14,9 @@
 #include "tools/serve/http_parts.h"
 #include "tools/serve/keys.h"
 
-#define BLOCK  16384 /* bytes of a stream that are sent at a time */
-/* memory is limited to this many bodies of the largest size; no request begins if it would need more */
+#define BLOCK  16384 /* bytes of a stream that are sent at once */
+/* The bodies of all requests together may have this many times the largest size. A request that would exceed this is
+ * refused. */
 #define BODIES 64
 
 static const char *header(struct MHD_Connection *connection, const char *name) {
@@ -27,7 +29,7 @@ static fr_http_link *link_of(struct MHD_Connection *connection) {
 
 /* ------------------------------------------------------------------------------------------------- the request line */
 
-/* Stores the target as the client sent it, because libmicrohttpd removes its NULs and its query. */
+/* Stores the target as the client sent it, because libmicrohttpd later removes its query and what follows a NUL. */
 void *fr_http_see_target(void *http, const char *target, struct MHD_Connection *connection) {
     fr_http_link *link = link_of(connection);
     free(link->target);
@@ -44,13 +46,14 @@ size_t fr_http_keep_escapes(void *http, struct MHD_Connection *connection, char 
     return strlen(text);
 }
 
-/* Returns true if a NUL hides the end of the target, so that the version does not follow the target directly. */
+/* Returns true if the target contains a NUL. It then ends earlier for libmicrohttpd than it does in the request, and
+ * the version does not follow directly. */
 static bool is_hidden(const fr_http_link *link, const char *version) {
     uintptr_t at = (uintptr_t)version;
     return at > link->behind + 1 && at - link->behind < 1 << 20;
 }
 
-/* ------------------------------------------------------------------------------------------------------ who may ask */
+/* -------------------------------------------------------------------------------------------------- allowed clients */
 
 static const char *sent_key(struct MHD_Connection *connection) {
     const char *authorization = header(connection, "Authorization");
@@ -78,8 +81,9 @@ static bool is_listed(const char *list, const char *name) {
     return false;
 }
 
-/* Returns true if a Host header names this machine ("localhost:8080") or a host that the setting allows. This refuses
- * a foreign page whose domain resolves to a loopback address, because its browser still sends the foreign domain. */
+/* Returns true if a Host header names this machine ("localhost:8080") or a host that the setting allows. A browser
+ * sends the domain of a page even if that domain resolves to a loopback address. So a foreign page can't reach this
+ * server under its own domain. */
 static bool names_this(const fr_http *http, const char *host) {
     char name[256];
     size_t bracket = *host == '[', length = strcspn(host + bracket, bracket ? "]" : ":");
@@ -97,7 +101,7 @@ static bool names_this(const fr_http *http, const char *host) {
     return strcasecmp(name, "localhost") == 0;
 }
 
-/* Gives the host that a request names, in its Host header or in an absolute target, if it is not this server;
+/* Gives the host that a request names, in its Host header or in an absolute target, if that is not this server;
  * otherwise NULL. */
 static const char *other_host(const fr_http *http, struct MHD_Connection *connection) {
     char authority[256];
@@ -111,9 +115,9 @@ static const char *other_host(const fr_http *http, struct MHD_Connection *connec
     return names_this(http, authority) ? NULL : target;
 }
 
-/* Returns true if the request comes from a page of another site. A browser sends the page's origin,
- * "https://a.example", or "null" if it has none. The page could not read the answer, but its request would still be
- * run. */
+/* Returns true if the request comes from a page of another site. A browser sends the page's origin, such as
+ * "https://a.example", or "null" if the page has none. Such a page could not read the answer, but its request would
+ * still be run. */
 static bool is_elsewhere(const fr_http *http, struct MHD_Connection *connection) {
     const char *origin = header(connection, "Origin"), *allowed = http->setting.origin;
     if (!http->loopback || http->keyed || !origin) return false;
@@ -136,8 +140,8 @@ static size_t header_bytes(struct MHD_Connection *connection) {
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
 }
 
-/* Refuses a request for reasons that are known before its body arrives. Otherwise the exchange has no answer
- * afterwards. */
+/* Refuses a request for reasons that are known before its body arrives. A request that passes leaves the exchange
+ * without an answer. */
 static void admit(fr_http *http, struct MHD_Connection *connection, fr_http_exchange *exchange, bool line) {
     const char *other = other_host(http, connection);
     if (!fr_http_link_admit(link_of(connection))) {
@@ -177,8 +181,8 @@ static void admit(fr_http *http, struct MHD_Connection *connection, fr_http_exch
 
 /* ------------------------------------------------------------------------------------------------------- the answer */
 
-/* Headers that pages may send. OpenAI's and Anthropic's clients add more of their own; the star allows those, but does
- * not cover Authorization. */
+/* The headers that web pages may send. The clients of OpenAI and Anthropic add more of their own. The star allows
+ * those, but it does not include Authorization. */
 #define ALLOWED_HEADERS "Authorization, Content-Type, X-Api-Key, Anthropic-Version, Anthropic-Beta, *"
 
 static void add_origin(struct MHD_Response *response, const char *origin, bool preflight) {
@@ -208,8 +212,9 @@ static void add_headers(struct MHD_Response *response, const fr_http_exchange *e
     }
 }
 
-/* Makes the response of an answer that is complete or has begun. Call it under the exchange's lock. For HEAD, a stream
- * becomes an answer without content, because libmicrohttpd would send the stream's last chunk. */
+/* Makes libmicrohttpd's response for an answer that is complete or has begun. The caller must have the exchange's
+ * lock. For HEAD, a stream becomes an answer without content, because libmicrohttpd would otherwise send the stream's
+ * last chunk. */
 static struct MHD_Response *make_response(fr_http_exchange *exchange) {
     if (exchange->answer == FR_EXCHANGE_STREAM && exchange->head) {
         return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
@@ -252,8 +257,8 @@ static bool has_body(struct MHD_Connection *connection) {
     return header(connection, "Transfer-Encoding") || (length && strtoull(length, NULL, 10) > 0);
 }
 
-/* Handles the headers of a request. A request may be refused before its body is read; if it has no body, the
- * connection stays open. */
+/* Handles the headers of a request. A request with a body may be refused now, before the body is read. One without a
+ * body is always read to its end, so that the connection can stay open. */
 static enum MHD_Result begin(fr_http *http, struct MHD_Connection *connection, const char *method, const char *version,
                              void **context) {
     fr_http_link *link = link_of(connection);
@@ -275,8 +280,8 @@ static enum MHD_Result begin(fr_http *http, struct MHD_Connection *connection, c
     return exchange->answer != FR_EXCHANGE_OPEN && has_body(connection) ? respond(http, exchange, connection) : MHD_YES;
 }
 
-/* Adds a piece of a body. Of a body that is too large, as many bytes again are read and dropped, so that the client
- * gets to read the answer. */
+/* Adds a piece of a body. If the body is too large, up to the same number of bytes again is read and dropped, so that
+ * the client gets to read the answer. */
 static enum MHD_Result take_body(fr_http *http, fr_http_exchange *exchange, const char *bytes, size_t *length) {
     size_t limit = http->setting.body_limit;
     atomic_fetch_add(exchange->deadline, (int64_t)*length / FR_HTTP_BYTES_PER_MS);

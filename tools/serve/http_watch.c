@@ -1,4 +1,4 @@
-/* Keeps the list of an HTTP server's connections and cuts those that take too long (http_parts.h).
+/* Keeps the list of an HTTP server's connections, and cuts connections that take too long (http_parts.h).
  *
  * libmicrohttpd's own timeout counts only silence, so a client could stay for ever by sending a byte from time to
  * time. Here each connection has a deadline by which its request must have arrived, or its answer must have been read.
@@ -18,12 +18,15 @@ static int64_t from_now(const fr_http *http) {
     return fr_http_clock() + (int64_t)http->setting.timeout * 1000;
 }
 
-#define EXCESS_TIME 5000 /* milliseconds in which a client above the limits can send its request and get the answer */
-#define STEP        100  /* milliseconds between two checks of all connections */
-/* checks in a row that must find a peer gone, because its request may still be on its way to libmicrohttpd */
+/* milliseconds in which a client above the limits must send its request and read the answer */
+#define EXCESS_TIME 5000
+#define STEP        100 /* milliseconds between two checks of all connections */
+/* Number of successive checks that must find a peer gone. One is not enough, because its request may still be on its
+ * way to libmicrohttpd. */
 #define HUNG_UP     5
 
-/* Admits the connection if it is within the limits for its address and for all. Call it under the lock. */
+/* Admits the connection if it is within the limits for its address and for all connections. The caller must have the
+ * lock. */
 static void admit_link(fr_http_link *link) {
     const fr_http_setting *s = &link->http->setting;
     unsigned all = 0, same = 0;
@@ -123,7 +126,7 @@ void fr_http_link_end(fr_http_link *link, fr_http_exchange *exchange) {
     atomic_store(&link->deadline, from_now(http));
 }
 
-/* Waits until the state changes, at most so many milliseconds. Call it under the lock. */
+/* Waits until the state changes, but for at most this many milliseconds. The caller must have the lock. */
 static void wait_changed(fr_http *http, int64_t milliseconds) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -140,14 +143,15 @@ static bool has_hung_up(const fr_http_link *link) {
     return poll(&socket, 1, 0) > 0 && ioctl(link->fd, FIONREAD, &unread) == 0 && unread == 0;
 }
 
-/* Shuts the sockets whose deadline has passed, and those whose peer has gone before its request was complete, because
- * libmicrohttpd 0.9.75 waits for the rest of an incomplete request until its timeout. Call it under the lock, so that
- * no socket is closed at the same time and its number reused. */
+/* Shuts the sockets whose deadline has passed, and those whose peer has gone before its request was complete. The
+ * latter is needed because libmicrohttpd 0.9.75 waits for the rest of an incomplete request until its own timeout. The
+ * caller must have the lock, so that no socket is closed meanwhile and its number reused. */
 static void shut_late(fr_http *http) {
     int64_t now = fr_http_clock();
     for (fr_http_link *link = http->links; link; link = link->next) {
         int64_t deadline = atomic_load(&link->deadline);
-        if (link->dispatched) fr_http_exchange_gone(link->exchange); /* notes if the client stays */
+        /* this call records in the exchange that the client stays */
+        if (link->dispatched) fr_http_exchange_gone(link->exchange);
         link->hung_up = !link->dispatched && has_hung_up(link) ? link->hung_up + 1 : 0;
         if ((deadline && deadline < now) || link->hung_up >= HUNG_UP) shutdown(link->fd, SHUT_RDWR);
     }
@@ -165,7 +169,7 @@ void *fr_http_watch(void *context) {
     return NULL;
 }
 
-/* Waits until clients have read all answers. Call it under the lock. */
+/* Waits until all answers have been sent, or until this time. The caller must have the lock. */
 static void wait_taken(fr_http *http, int64_t until) {
     for (int64_t now; http->under_way && (now = fr_http_clock()) < until;) wait_changed(http, until - now);
 }

@@ -1,6 +1,6 @@
-/* Threads for requests that take long to be read (http_parts.h). Megabytes of a prompt, pictures and grammars take
- * seconds, during which the thread that received them must serve other connections. These threads run at a lower
- * priority, so that they take the smaller part of a core that they share with the engine's threads. */
+/* Runs threads that answer requests which take long to be read (http_parts.h). Reading megabytes of a prompt, pictures
+ * or grammars takes seconds, during which the thread that received them must serve other connections. The threads have
+ * a lower priority, so that on a core that they share with the engine's threads they get the smaller part. */
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -8,12 +8,13 @@
 #include "tools/cli/output.h"
 #include "tools/serve/http_parts.h"
 
-#define SHORT 16384 /* the most bytes of a body that the receiving thread itself handles */
-#define NICE  5     /* with it a thread gets a third of the time that a thread of the engine gets */
+#define SHORT 16384 /* bodies with at least this many bytes are left to the helper threads */
+/* with this priority a thread gets a third of the time that a thread of the engine gets on the same core */
+#define NICE  5
 
 struct fr_http_task {
     fr_http_task *next;
-    fr_http_exchange *exchange; /* held by the task */
+    fr_http_exchange *exchange; /* the task is one of its holders */
 };
 
 /* Queues a task. If the server is closing the task is dropped, and its connection ends. */
@@ -60,7 +61,7 @@ static void end_task(fr_http_task *task) {
 
 void *fr_http_work(void *context) {
     fr_http *http = context;
-    /* in Linux the priority of a thread; if this fails, the priority is unchanged */
+    /* on Linux this sets the priority of the thread; if it fails, the priority stays as it is */
     setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
     for (fr_http_task *task; (task = take_task(http));) {
         http->setting.answer(http->setting.context, task->exchange);

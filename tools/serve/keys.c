@@ -1,4 +1,4 @@
-/* Reads the keys of a server, and compares them (keys.h). */
+/* Reads a server's keys, and compares a client's key with them (keys.h). */
 #include "tools/serve/keys.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 #define ENVIRONMENT "FORERUN_API_KEY"
 #define BLANKS      " \t\r\n"
 
-/* Adds a key without the blanks around it, or nothing if only blanks are there. Returns false if no client could send
- * the key. */
+/* Adds a key, without the blanks around it. Nothing is added if there are only blanks. Returns false if the key has
+ * characters that a client can't send. */
 static bool add(char ***keys, size_t *count, const char *bytes, size_t length) {
     while (length && strchr(BLANKS, bytes[length - 1])) length--;
     while (length && strchr(BLANKS, *bytes)) bytes++, length--;
@@ -29,7 +29,7 @@ static bool add(char ***keys, size_t *count, const char *bytes, size_t length) {
     return true;
 }
 
-/* Adds the keys of the list that an option was given. The list must have at least one key. */
+/* Adds the keys of an option's list, which must have at least one key. */
 static int add_list(char ***keys, size_t *count, const char *option, const char *list) {
     size_t before = *count;
     for (const char *at = list; *at;) {
@@ -87,8 +87,8 @@ void fr_keys_free(char **keys) {
     free(keys);
 }
 
-/* Counts differences between two keys. It takes as many steps as the given key has bytes, so that its time reveals
- * nothing about the server's key. */
+/* Compares two keys; 0 means that they are equal. The number of steps depends only on the length of the given key, so
+ * that the time reveals nothing about the server's key. */
 static unsigned differ(const char *key, const char *given, size_t length) {
     size_t own = strlen(key);
     unsigned different = own != length;

@@ -9,7 +9,7 @@
 
 enum { NOTHING, ERROR, WARN, INFO, DEBUG };
 
-#define LONGEST 300 /* the most bytes from a client that a line repeats */
+#define LONGEST 300 /* the most bytes of a client's text that a line repeats */
 
 fr_request_log fr_log_of(const fr_arguments *args) {
     static const char *const levels[] = {"error", "warn", "info", "debug"};
@@ -21,8 +21,8 @@ fr_request_log fr_log_of(const fr_arguments *args) {
     return log;
 }
 
-/* Gives the level of an exchange's line. Health probes and files of the page are logged only if they fail, because
- * they are frequent. While a model is loading, a health probe that fails is normal. */
+/* Gives the level of an exchange's line. Health checks are frequent, and fail as long as a model is loading, so they
+ * are logged only at the lowest level. The chat page's files are too, unless they fail. */
 static int level_of(const fr_http_exchange_report *report) {
     if (strcmp(report->path, "/health") == 0 || strcmp(report->path, "/v1/health") == 0) return DEBUG;
     if (report->status >= 500) return ERROR;
@@ -81,7 +81,7 @@ static void write_json(FILE *line, const fr_http_exchange_report *report, const 
     json_decref(object);
 }
 
-/* The line is written by one call of write, so that lines of several threads don't mix. */
+/* A single call of write writes the line, so that lines of several threads don't mix. */
 void fr_log_http_exchange(const fr_request_log *log, const fr_http_exchange_report *report) {
     if (level_of(report) > log->level) return;
     char *bytes = NULL, time_text[32];
@@ -97,8 +97,8 @@ void fr_log_http_exchange(const fr_request_log *log, const fr_http_exchange_repo
     free(bytes);
 }
 
-/* Gives the reason why the texts ended: the client left, a failure, or else the first choice's reason. A failure is
- * logged by its kind, because its error line may contain bytes from the client. */
+/* Gives the reason why the texts ended: the client left, or a failure, or else that of the first choice. For a failure
+ * only its kind is logged, because its error line may contain text from the client. */
 static const char *end_of(const fr_generation_request *request) {
     for (size_t i = 0; i < request->count; i++) {
         const fr_job *job = &request->choices[i].job;

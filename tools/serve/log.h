@@ -13,18 +13,18 @@
 enum { FR_LOG_OF_WARNINGS = 2 };
 
 typedef struct fr_request_log {
-    int level; /* 0: nothing is written; from 1 on: the words of --log-level, error, warn, info, debug */
+    int level; /* 0: nothing is written; 1 to 4: error, warn, info, debug, as --log-level calls them */
     bool json;
 } fr_request_log;
 
-/* Opens the log for --log-level, --log-format and --quiet. */
+/* Sets up the log from --log-level, --log-format and --quiet. */
 fr_request_log fr_log_of(const fr_arguments *args);
 
 /* Writes the line of an exchange that has ended. May be called from any thread. */
 void fr_log_http_exchange(const fr_request_log *log, const fr_http_exchange_report *report);
 
-/* Stores the figures of a request for text that has ended, for the line of its exchange. With --log-contents it also
- * writes the body and the texts. */
+/* Stores the figures of a request for text in its exchange, for the line that is written when the exchange ends. With
+ * --log-contents it also writes the body and the texts. */
 void fr_log_generation_request(const fr_generation_request *request);
 
 #endif

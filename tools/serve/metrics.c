@@ -8,7 +8,7 @@
 
 #include "tools/cli/output.h"
 
-/* The figures: sums, the longest text, and values that are computed from them. */
+/* The figures of the page: sums, the longest text, and values that are computed from others. */
 typedef enum figure {
     PROMPT_TOKENS,
     CACHED_TOKENS,
@@ -35,19 +35,19 @@ typedef enum figure {
 
 enum { DEPTHS = FR_STEP_MAX - 1 };
 
-/* Histograms of the times of requests for text, with upper bounds in seconds. */
+/* The histograms, which count the times of requests for text. Their upper bounds are in seconds. */
 typedef enum span { WHOLE, FIRST, EACH, SPANS } span;
 
 static const double bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300};
 enum { BOUNDS = sizeof bounds / sizeof *bounds };
 
 typedef struct histogram {
-    double below[BOUNDS]; /* number of requests that took at most bounds[i] */
+    double below[BOUNDS]; /* number of requests that took no longer than bounds[i] */
     double count, sum;
 } histogram;
 
-/* Counts that llama-server has too get its names. All others get forerun's prefix, because programs that read
- * llama-server's page may not expect histograms. */
+/* Prefixes of names. A figure that llama-server has too gets its name. All others get forerun's prefix, because
+ * programs that read llama-server's page may not expect the histograms. */
 #define LLAMACPP "llamacpp:"
 #define OWN      "forerun:"
 
@@ -60,15 +60,15 @@ static const struct {
               "Seconds of each token of an answer after its first one, on average"},
 };
 
-/* Answers are counted by the first digit of their status, 1xx to 5xx. */
+/* Answers are counted in classes by the first digit of their status, 1xx to 5xx. */
 enum { CLASSES = 5 };
 
 struct fr_metrics {
     pthread_mutex_t lock; /* protects all members below */
     double figures[FIGURES];
-    double busy;         /* sum over rounds of their sessions */
-    double kept[DEPTHS]; /* accepted drafts by depth */
-    size_t depths;       /* depths at which there were drafts */
+    double busy;         /* number of sessions in each round, summed over the rounds */
+    double kept[DEPTHS]; /* number of accepted drafts at each depth */
+    size_t depths;       /* number of depths at which drafts were made */
     time_t since;
     histogram spans[SPANS];
     double exchanges[CLASSES];

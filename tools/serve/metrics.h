@@ -17,19 +17,20 @@ typedef struct fr_metrics fr_metrics;
 fr_metrics *fr_metrics_new(void);
 void fr_metrics_free(fr_metrics *metrics);
 
-/* Gives the time when the server started, in seconds since 1970. */
+/* Gives the time at which the server started, in seconds since 1970. */
 time_t fr_metrics_since(const fr_metrics *metrics);
 
 /* Counts a round in which this many sessions took part. */
 void fr_metrics_add_round(fr_metrics *metrics, size_t busy);
 
-/* Counts a text that has ended, complete or not, by the figures of its session since the text began. */
+/* Counts a text that has ended, complete or not, with the figures of its session since the text began. */
 void fr_metrics_add_text(fr_metrics *metrics, const fr_session *session);
 
-/* Counts an exchange that has ended: its status and the times of its texts. */
+/* Counts an exchange that has ended, by its status, and the times of its texts. */
 void fr_metrics_add_http_exchange(fr_metrics *metrics, const fr_http_exchange_report *report);
 
-/* Gives the page, which the caller frees. running, waiting: the requests that are being run and those in the queue. */
+/* Gives the page, which the caller frees. running, waiting: the number of requests that are being run, and of those in
+ * the queue. */
 char *fr_metrics_page(fr_metrics *metrics, size_t running, size_t waiting, size_t *length);
 
 /* The content type of the page. */

@@ -1,4 +1,4 @@
-/* Loads one model of a server, and removes it from memory (model_instance.h). */
+/* Loads a model of a server, and removes it from memory (model_instance.h). */
 #include "tools/serve/model_instance.h"
 
 #include <pthread.h>
@@ -26,8 +26,8 @@ static void *run_hash(void *context) {
     return NULL;
 }
 
-/* Hashes a text together with a hash of earlier texts by FNV-1a, which suffices because a forged collision would be of
- * no use. */
+/* Adds a text to a hash by FNV-1a. A hash that can be forged is good enough here, because nobody would gain anything
+ * from a collision. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
     for (; text && *text; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
     return hash;
@@ -38,8 +38,8 @@ static void put_type(char *word, size_t size, const fr_options *options, fr_opti
     if (fr_options_get_text(options, option, word, size, &length) != FR_OK || !*word) snprintf(word, size, "auto");
 }
 
-/* Makes the fingerprint: a hash of everything that decides the text of a request with a seed, including the settings
- * that a request leaves out. Two hosts with the same fingerprint give the same texts. */
+/* Makes the fingerprint. It is a hash of everything besides the request that decides the text of a request with a
+ * seed, including the defaults of settings. Two servers with the same fingerprint give the same texts. */
 static void put_fingerprint(fr_model_instance *instance, const char *hash) {
     char k[16], v[16];
     put_type(k, sizeof k, instance->loaded.options, FR_OPT_KV_K);
@@ -61,7 +61,7 @@ static size_t slots_of(const fr_arguments *args) {
     return args->given[FR_ARG_PARALLEL] ? (size_t)args->number[FR_ARG_PARALLEL] : USUAL_PLACES;
 }
 
-/* Gives the length of the longest token in bytes. */
+/* Gives the number of bytes of the longest token. */
 static size_t longest_token(const fr_tokenizer *tokenizer) {
     size_t longest = 0, count = tokenizer ? fr_tokenizer_count(tokenizer) : 0;
     for (size_t id = 0; id < count; id++) {
@@ -117,7 +117,7 @@ int fr_model_instance_load(fr_model_instance *instance, fr_metrics *metrics, voi
         pthread_join(thread, NULL);
     else
         run_hash(&hash);
-    /* without a line, because the server was told to end */
+    /* no error line is written, because the server was told to end */
     if (!code && !hash.done) code = hash.error[0] ? fr_bad_input("%s", hash.error) : 1;
     if (code) {
         fr_model_instance_unload(instance);

@@ -1,5 +1,4 @@
-/* Keeps the models of a server: loads them, removes them from memory, and stores the exchanges that wait for a model
- * (models.h). */
+/* Loads the models of a server, removes them from memory, and keeps the exchanges that wait for a model (models.h). */
 #include "tools/serve/models.h"
 
 #include <pthread.h>
@@ -19,32 +18,33 @@ typedef enum state { AWAY, WANTED, LOADING, READY, FAILED } state;
 typedef struct waiter waiter;
 struct waiter {
     waiter *next;
-    fr_http_exchange *exchange; /* held by the waiter */
+    fr_http_exchange *exchange; /* the waiter is one of its holders */
     fr_models_fn *then;
 };
 
 typedef struct entry {
-    const char *name;           /* the name in the catalog */
-    fr_arguments args;          /* the command line's arguments, with this model's path */
-    fr_model_instance instance; /* only its loader uses it until it is ready; then it is constant */
+    const char *name;  /* the model's name in requests */
+    fr_arguments args; /* the command line's arguments, with the path of this model */
+    /* only the loading thread uses it until the model is ready; afterwards it does not change */
+    fr_model_instance instance;
     state state;
-    size_t users;  /* threads that handle an exchange for the model */
-    uint64_t used; /* number of exchanges at its last use */
+    size_t users;  /* number of threads that are handling an exchange for this model */
+    uint64_t used; /* number of the exchange that last used the model */
     waiter *waiters;
     pthread_t loader;
-    bool joins;  /* a loader was started and must be joined; only the engine's thread uses this */
-    bool loaded; /* the loader is done, and has answered the exchanges that waited */
-    bool lost;   /* a file of the model was truncated or changed after it was opened, and a note says so */
-    bool leaves; /* remove the model from memory once it is idle */
+    bool joins;  /* a loading thread was started and must be joined; only the engine's thread uses this */
+    bool loaded; /* the loading thread is done, and the exchanges that waited have been passed on or answered */
+    bool lost;   /* a file of the model was truncated or changed after it was opened, and this was noted */
+    bool leaves; /* the model must be removed from memory once it is idle */
     int code;    /* the exit status of a load that failed */
     fr_models *models;
 } entry;
 
 struct fr_models {
     entry *entries;
-    size_t count, most; /* most: models that may be in memory at once */
+    size_t count, most; /* most: how many models may be in memory at once */
     fr_catalog catalog;
-    bool on_demand; /* models are loaded when a request asks for them */
+    bool on_demand; /* models are loaded when a request first asks for them */
     fr_metrics *metrics;
     void (*wake)(void *context);
     void *context;
@@ -102,8 +102,8 @@ static void set_state(fr_models *m, entry *e, state now) {
 
 static const char going[] = "\"%.100s\" will not be loaded: the server is going down";
 
-/* Answers the exchanges that waited for a model: it is ready, or it can't be loaded, and then status and message give
- * the reason. */
+/* Handles the exchanges that waited for a model. With status 200 the model is ready, and they continue. Otherwise it
+ * can't be loaded, and they are answered with this status and message. */
 static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *message) {
     pthread_mutex_lock(&m->lock);
     waiter *waiters = e->waiters;
@@ -120,8 +120,8 @@ static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *m
     }
 }
 
-/* Loads a model in a thread of its own. The same thread then reads the requests that waited, so that the engine's
- * thread can continue with its texts; meanwhile the model counts as in use. */
+/* Loads a model; this is the function of a loading thread. The same thread then reads the requests that waited, so
+ * that the engine's thread can go on with its texts. Meanwhile the model counts as in use. */
 static void *run_load(void *context) {
     entry *e = context;
     fr_models *m = e->models;
@@ -152,14 +152,16 @@ static state state_of(fr_models *m, const entry *e) {
     return now;
 }
 
-/* Returns true if no thread handles an exchange for the model, and its scheduler is empty. Call it under the lock. */
+/* Returns true if no thread is handling an exchange for the model, and its scheduler has no requests. The caller must
+ * have the lock. */
 static bool is_idle(const entry *e) {
     size_t waiting, running;
     fr_scheduler_busy(e->instance.scheduler, &waiting, &running);
     return e->users + waiting + running == 0;
 }
 
-/* Removes the model that has been idle for longest from memory. Returns false if all are in use. */
+/* Removes the model from memory that has not been used for the longest time. Returns false if all models are in
+ * use. */
 static bool unload_one(fr_models *m) {
     entry *oldest = NULL;
     pthread_mutex_lock(&m->lock);
@@ -188,7 +190,8 @@ static void begin_load(fr_models *m, entry *e) {
     if (!e->joins) set_state(m, e, FAILED);
 }
 
-/* Loads the model of -m. All ranks load a model together, each in the thread that will run its rounds. */
+/* Loads the model of -m. With several ranks, all ranks load it at the same time, each in the thread that will run its
+ * rounds. */
 int fr_models_load_first(fr_models *m) {
     const struct timespec moment = {.tv_nsec = 5000000};
     entry *e = &m->entries[0];
@@ -212,7 +215,7 @@ bool fr_models_loading(fr_models *m) {
     return count_in(m, LOADING) > 0;
 }
 
-/* Starts to load a model that an exchange waits for, one at a time, once there is room for it. */
+/* Starts to load a model for which exchanges wait, once there is room for it. Only one model is loaded at a time. */
 static void load_wanted(fr_models *m) {
     if (count_in(m, LOADING)) return;
     for (entry *e = m->entries; e < m->entries + m->count; e++) {
@@ -240,8 +243,8 @@ bool fr_model_is_called(const char *own, const char *name) {
     return strncmp(name, own, length) == 0 && (!name[length] || strcmp(name + length, ":latest") == 0);
 }
 
-/* Finds a model by its name. A server with one model accepts any name or none, because many clients always send the
- * same name. */
+/* Finds a model by its name. A server with only one model accepts any name, or none, because many clients always send
+ * the same name. */
 static entry *find(fr_models *m, const char *name) {
     if (m->count == 1) return &m->entries[0];
     for (size_t i = 0; name && i < m->count; i++)
@@ -259,8 +262,8 @@ static void wait_for(fr_models *m, entry *e, fr_http_exchange *exchange, fr_mode
     m->wake(m->context);
 }
 
-/* Returns true if a file of the model was truncated or changed after it was opened, and notes it once. The model must
- * be ready and in use by this thread. */
+/* Returns true if a file of the model was truncated or changed after it was opened, and notes this once. The model
+ * must be ready, and this thread must count among its users. */
 static bool is_lost(fr_models *m, entry *e) {
     bool lost = fr_lab_files_check(e->instance.loaded.model, e->instance.loaded.drafter) == FR_LOST;
     pthread_mutex_lock(&m->lock);
@@ -389,7 +392,7 @@ void fr_models_count(fr_models *m, size_t *waiting, size_t *running) {
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* Removes a model that a client has asked to remove from memory, if it is idle. */
+/* Removes a model from memory if a client has asked for that and the model is idle. */
 static void let_go(fr_models *m, entry *e) {
     pthread_mutex_lock(&m->lock);
     bool goes = e->leaves && e->state == READY && is_idle(e);

@@ -1,8 +1,9 @@
-/* The models of a server: one that is loaded at the start, or several (catalog.h), each loaded when a request first
- * asks for it.
+/* Keeps the models of a server: one that is loaded at the start, or several (catalog.h), each of which is loaded when
+ * a request first asks for it.
  *
  * In: the command line. Out: the model for a request, ready to run. The number of models in memory is limited, and so
- * is their memory: for a new model the idle one is removed that was used the longest ago. */
+ * is their memory. To make room for a new model, the idle one is removed that has not been used for the longest
+ * time. */
 #ifndef FR_TOOLS_SERVE_MODELS_H
 #define FR_TOOLS_SERVE_MODELS_H
 
@@ -23,60 +24,61 @@ typedef struct fr_model_instance {
 
 typedef struct fr_models fr_models;
 
-/* Continues an exchange with its model. If `model` is NULL it can't be loaded, and the exchange has its answer
- * already. */
+/* Continues an exchange once its model is ready. A `model` of NULL could not be loaded, and the exchange has been
+ * answered. */
 typedef void fr_models_fn(fr_http_exchange *exchange, const fr_model_instance *model);
 
-/* Lists the models. wake: called when there is work for the engine's thread. Gives the exit status. */
+/* Lists the models of the command line. wake: called when there is work for the engine's thread. Gives the exit
+ * status. */
 int fr_models_open(fr_models **models, const fr_arguments *args, fr_metrics *metrics, void (*wake)(void *),
                    void *context);
 void fr_models_close(fr_models *models);
 
-/* Loads the model of -m; a signal ends the loading. Does nothing if there are several models. Gives the exit
+/* Loads the model of -m; a signal can end the loading. Does nothing if there are several models. Gives the exit
  * status. */
 int fr_models_load_first(fr_models *models);
 
-/* The first gives the model of -m; NULL if there are several. The second returns true while a model is loading, which
- * can't be interrupted. */
+/* The first gives the model of -m; NULL if there are several models. The second returns true while a model is being
+ * loaded, which can't be interrupted. */
 const fr_model_instance *fr_models_first(const fr_models *models);
 bool fr_models_loading(fr_models *models);
 
-/* Loads the model on a rank that serves no clients, and runs the same rounds as rank 0 until rank 0 ends. Gives the
- * exit status. */
+/* Loads the model on a rank that serves no clients, and runs the rounds of rank 0 until rank 0 ends. Gives the exit
+ * status. */
 int fr_models_follow(fr_models *models);
 
-/* Returns true if the name that a client sent means the model `own`; ollama's clients may add ":latest". */
+/* Returns true if a name from a client means the model `own`. ollama's clients may add ":latest". */
 bool fr_model_is_called(const char *own, const char *name);
 
-/* Calls `then` with the model of that name (NULL: the only one, or the first). It is called in this thread if the
- * model is ready, otherwise in another thread once it has been loaded. If it can't be loaded, the exchange is answered
+/* Calls `then` with the model of that name (NULL: the only model, or the first). If the model is ready this thread
+ * calls it; otherwise another thread does once the model is loaded. If it can't be loaded, the exchange is answered
  * with the reason. May be called from any thread. */
 void fr_models_with(fr_models *models, fr_http_exchange *exchange, const char *name, fr_models_fn *then);
 
 /* The first returns true if requests can be answered, for /health. The second returns true if a file of a loaded model
- * was truncated or changed: its requests then get 500 until the server is restarted. */
+ * was truncated or changed; requests for that model get 500 until the server is restarted. */
 bool fr_models_ready(fr_models *models);
 bool fr_models_lost(fr_models *models);
 
 /* Lists all models as {"id", ...} for /v1/models, as a new value. */
 json_t *fr_models_list(fr_models *models);
 
-/* Lists all models with their files, {"name", "path"}. A model in memory also has "meta", as in fr_models_list, and
- * "context". */
+/* Lists all models with their files, as {"name", "path"}. A model in memory also has "meta", which is as in
+ * fr_models_list, and "context". */
 json_t *fr_models_files(fr_models *models);
 
-/* Removes a model from memory once it is idle, but never the model of -m. Gives the model's own name; NULL: there is
- * no such model. May be called from any thread. */
+/* Removes a model from memory once it is idle; the model of -m stays. Gives the model's own name; NULL: there is no
+ * such model. May be called from any thread. */
 const char *fr_models_release(fr_models *models, const char *name);
 
-/* Runs a round of every model, in the engine's thread. Returns false if no model had work. */
+/* Runs a round of each model, in the engine's thread. Returns false if no model had anything to run. */
 bool fr_models_round(fr_models *models);
 
 /* Counts the requests of all models that wait, and those that are being run. May be called from any thread. */
 void fr_models_count(fr_models *models, size_t *waiting, size_t *running);
 
-/* The first returns true if texts are being run or wait, not counting those that wait for a model to load. The others
- * end these texts (fr_scheduler_interrupt, fr_scheduler_abandon). */
+/* The first returns true if texts are being run or wait; requests that wait for a model to load don't count. The
+ * others end these texts (fr_scheduler_interrupt, fr_scheduler_abandon). */
 bool fr_models_busy(fr_models *models);
 void fr_models_interrupt(fr_models *models, fr_status status);
 void fr_models_abandon(fr_models *models, fr_status status);

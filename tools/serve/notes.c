@@ -1,4 +1,4 @@
-/* Writes each line only once (notes.h). */
+/* Writes each note only once (notes.h). */
 #include "tools/serve/notes.h"
 
 #include <pthread.h>
@@ -26,14 +26,16 @@ void fr_notes_begin(bool json) {
     pthread_mutex_unlock(&notes.lock);
 }
 
-/* Hashes a line by FNV-1a. If two lines have the same hash, the second is not written, which does no harm. */
+/* Hashes a line by FNV-1a. If two different lines had the same hash, the second would not be written, which does no
+ * harm. */
 static uint64_t hash_of(const char *line) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (; *line; line++) hash = (hash ^ (unsigned char)*line) * 0x100000001b3u;
     return hash;
 }
 
-/* Returns true if no line with this hash was written before. Call it under the lock. */
+/* Returns true if no line with this hash was written before and there is room to remember it. The caller must have the
+ * lock. */
 static bool is_new(uint64_t hash) {
     size_t i = 0;
     while (i < notes.count && notes.said[i] != hash) i++;

@@ -1,13 +1,15 @@
 /* Writes notes about parts of requests that the server ignores: once for each kind, however many requests have it.
  *
- * In: lines, some of which contain words from clients. Out: each line on standard error the first time, "forerun:
- * LINE". After a number of different lines no more are written. Any thread may call these functions. */
+ * In: lines, some of which contain words from clients. Out: on standard error, "forerun: LINE", when a line comes for
+ * the first time. After a certain number of different lines no more are written. Any thread may call these
+ * functions. */
 #ifndef FR_TOOLS_SERVE_NOTES_H
 #define FR_TOOLS_SERVE_NOTES_H
 
 #include <stdbool.h>
 
-/* Switches the notes on, as text or as JSON, {"note": LINE}. A server calls it if its log shows warnings. */
+/* Switches the notes on, in the form of text or of JSON, {"note": LINE}. A server does this if its log shows
+ * warnings. */
 void fr_notes_begin(bool json);
 
 /* Writes a line, unless it was written before. */

@@ -15,7 +15,8 @@
 #include "tools/jobs/infill.h"
 #include "tools/serve/text_routes.h"
 
-#define OLLAMA_VERSION "0.12.11" /* the first version of ollama that gives log-probabilities, as this server does */
+/* the first version of ollama that gives log-probabilities, which this server does too */
+#define OLLAMA_VERSION "0.12.11"
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
@@ -31,7 +32,7 @@ static void add_file(files *f, const struct stat *file) {
     if (later) f->changed = file->st_mtim;
 }
 
-/* Gives the size and the time of a file, or of all files in a folder. */
+/* Gives the size and the time of change of a file; for a folder, of all its files together. */
 static files files_of(const char *path) {
     files f = {0};
     struct stat file;
@@ -68,7 +69,7 @@ static json_t *time_of(time_t seconds) {
 
 /* ----------------------------------------------------------------------------------------------------------- models */
 
-/* Writes a number of parameters as "494.0M" or "1.5B"; "" if it is not known yet. */
+/* Writes a number of parameters in short form, "494.0M" or "1.5B"; "" if it is not known yet. */
 static json_t *size_word(json_int_t parameters) {
     double millions = (double)parameters / 1e6;
     if (parameters == 0) return json_string("");
@@ -86,7 +87,7 @@ static json_t *details_of(const char *path, const json_t *meta) {
                      json_is_string(type) ? json_string_value(type) : "");
 }
 
-/* Makes the entry of a model. told: its element of fr_models_files. */
+/* Makes a model's entry in a list. told: the model's entry of fr_models_files. */
 static json_t *model_of(const json_t *told) {
     const char *path = json_string_value(json_object_get(told, "path"));
     files f = files_of(path);
@@ -96,7 +97,8 @@ static json_t *model_of(const json_t *told) {
                      details_of(path, json_object_get(told, "meta")));
 }
 
-/* Lists models. loaded: only those in memory, with their sizes. They have no time at which they will be removed. */
+/* Lists the models. With `loaded` it lists only those in memory. Their time of removal is not known, so a date in the
+ * far future is given. */
 static void list(fr_http_exchange *exchange, fr_models *models, bool loaded) {
     json_t *all = fr_models_files(models), *listed = json_array(), *told;
     size_t i;
@@ -150,7 +152,8 @@ static json_t *abilities_of(const fr_model_instance *model) {
     return can;
 }
 
-/* Lists the features of the model, and its context, which clients look for under the name of an architecture. */
+/* Answers with the model's features, and with its context, which clients look for under the name of an
+ * architecture. */
 static void answer_shown(fr_http_exchange *exchange, const fr_model_instance *model) {
     const fr_model *weights = model->loaded.model;
     size_t length = 0;
@@ -169,7 +172,7 @@ static void answer_shown(fr_http_exchange *exchange, const fr_model_instance *mo
     fr_http_exchange_answer_json(exchange, 200, shown);
 }
 
-/* Gives the model's name from "model" or, for older clients, from "name"; NULL if the body has neither. */
+/* Gives the name of the model in "model", or in "name", which older clients send; NULL if the body has neither. */
 static const char *name_in(const json_t *body) {
     const json_t *named = json_object_get(body, "model"), *older = json_object_get(body, "name");
     return fr_job_plain_text(named && !json_is_null(named) ? named : older);
@@ -189,7 +192,7 @@ void fr_ollama_show(fr_http_exchange *exchange, const fr_model_instance *model) 
 
 /* ------------------------------------------------------------------------------------------------- loading, leaving */
 
-/* Returns true if "keep_alive" means "at once": 0, "0" or "0s". */
+/* Returns true if "keep_alive" asks to remove the model at once: 0, "0" or "0s". */
 static bool is_nothing(const json_t *keep) {
     const char *text = json_is_string(keep) ? json_string_value(keep) : NULL;
     if (json_is_number(keep)) return json_number_value(keep) == 0;
@@ -204,7 +207,7 @@ bool fr_ollama_is_silent(const char *path, const json_t *body, bool *leaves) {
            (json_is_string(said) ? json_string_length(said) == 0 : json_is_array(said) && json_array_size(said) == 0);
 }
 
-/* Answers a request that has no prompt. */
+/* Answers a request without a prompt. */
 static void answer_silence(fr_http_exchange *exchange, const char *name, const char *reason) {
     bool chat = strcmp(fr_http_exchange_path(exchange), "/api/chat") == 0;
     json_t *line = json_pack("{s:o, s:o, s:b, s:s}", "model", fr_json_bytes(name, strlen(name)), "created_at",

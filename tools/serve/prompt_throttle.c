@@ -1,18 +1,19 @@
-/* Chooses the number of prompt rows from measured times (prompt_throttle.h). */
+/* Decides from measured times how many prompt rows a round may run (prompt_throttle.h). */
 #include "tools/serve/prompt_throttle.h"
 
 enum { FIRST = 8 };
 
-/* The share of a round's own time that prompts may add. It is less than 1 because times vary. */
+/* Prompts may add this share of the time that a round takes without them. It is less than 1 because times vary. */
 #define SHARE 0.8
 
-/* Averages the readings. A slow reading counts for less, because another program may have slowed it down. */
+/* Averages measured times. A time above the average counts for less, because another program may have slowed that
+ * round down. */
 static double mean(double usual, double reading) {
     double weight = reading > usual ? 0.1 : 0.3;
     return usual == 0 ? reading : usual + weight * (reading - usual);
 }
 
-/* Gives at most twice as many rows as in the last round, because the time of many more rows can't be predicted from
+/* Gives at most twice as many rows as the last round had, because the time of many rows can't be predicted well from
  * that of a few. */
 size_t fr_prompt_throttle_rows(const fr_prompt_throttle *throttle, size_t texts) {
     if (texts == 0) return 0;

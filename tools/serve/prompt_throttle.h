@@ -1,7 +1,7 @@
 /* Limits the prompt rows of a round so that running streams slow down at most twofold.
  *
- * In: the measured times of rounds. Out: the number of prompt rows for the next round, chosen so that it takes at most
- * twice as long as a round without prompts; no limit if no text waits for an id. */
+ * In: the measured times of rounds. Out: the number of prompt rows for the next round, chosen so that the round takes
+ * at most twice as long as one without prompts. There is no limit if no text is being generated. */
 #ifndef FR_TOOLS_SERVE_PROMPT_THROTTLE_H
 #define FR_TOOLS_SERVE_PROMPT_THROTTLE_H
 
@@ -11,25 +11,26 @@
 
 typedef struct fr_prompt_throttle {
     double plain; /* seconds of a round without prompts; 0: not measured yet */
-    double row;   /* seconds that a row of a prompt adds */
-    size_t last;  /* prompt rows of the last round that had both texts and prompts; 0: none */
+    double row;   /* seconds that each row of a prompt adds to a round */
+    size_t last;  /* number of prompt rows in the last round, if that also had texts; 0: none */
 } fr_prompt_throttle;
 
-/* Gives the number of prompt rows, at least one, for a round in which `texts` texts get ids. 0: no limit. */
+/* Gives the number of prompt rows for a round in which `texts` texts get ids: at least one, or 0 for no limit. */
 size_t fr_prompt_throttle_rows(const fr_prompt_throttle *throttle, size_t texts);
 
-/* Learns from a round that has run: its seconds, its texts and its prompt rows. */
+/* Learns from a round that has been run: its seconds, its number of texts and its prompt rows. */
 void fr_prompt_throttle_learn(fr_prompt_throttle *throttle, double seconds, size_t texts, size_t prompt_rows);
 
-/* A text that has its first id. */
+/* A text that has got its first id. */
 typedef struct fr_prompt_throttle_first {
-    double began, ready; /* seconds when its prompt was begun, and when it had its first id */
-    uint64_t behind;     /* the last request that had arrived when it had its first id */
+    double began, ready; /* times in seconds: when its prompt was begun, and when the first id came */
+    uint64_t behind;     /* number of the last request that had arrived when the first id came */
 } fr_prompt_throttle_first;
 
-/* Returns true if the text should wait for the given prompts, which arrived before it had its first id. Prompts take
- * less time if they are run at once than in pieces beside this text, so all texts of a burst are finished sooner. The
- * text waits at most as long as one prompt for each slot would take. */
+/* Returns true if the text should pause until other prompts have been run, which are given by the numbers of their
+ * requests and arrived before the text's first id. Prompts take less time if they are run at once than in pieces
+ * beside this text, so all texts of a burst end sooner. The text pauses no longer than one prompt for each slot would
+ * take. */
 bool fr_prompt_throttle_waits(const fr_prompt_throttle_first *text, double now, size_t slots, const uint64_t *prompts,
                               size_t count);
 

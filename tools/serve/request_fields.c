@@ -2,8 +2,9 @@
  * reads those that a batch's line has too.
  *
  * A member that would change the answer and is not built is refused by name, unless its value means no change. A
- * member that has no effect here (the use of a cache; the part to keep when a context overflows, which can't happen
- * here) is checked and ignored. Unknown members are ignored, as clients expect, and noted once (notes.h). */
+ * member that has no effect here is checked and ignored, for example the number of tokens to keep when a context
+ * overflows, because here it does not overflow. Unknown members are ignored, as clients expect, and noted once
+ * (notes.h). */
 #include <math.h>
 #include <string.h>
 
@@ -26,14 +27,14 @@ static bool is_given(const fr_job *job, const char *key) {
     return value && !json_is_null(value);
 }
 
-/* -------------------------------------------------------------------------------------------------- kinds of values */
+/* ------------------------------------------------------------------------------------------------ flags and numbers */
 
 #define REUSE "cache_prompt"
 
-/* Flags that concern the answer, with their offsets in the request, and one that concerns the session. */
+/* Members that are flags, with their offsets in the request. One of them is a setting of the session instead. */
 static const struct {
     const char *key;
-    size_t offset; /* 0: it concerns the session */
+    size_t offset; /* 0: it is a setting of the session */
 } flags[] = {{"stream", offsetof(fr_generation_request, stream)},
              {"return_tokens", offsetof(fr_generation_request, return_tokens)},
              {"return_progress", offsetof(fr_generation_request, return_progress)},
@@ -56,7 +57,8 @@ static bool take_flag(fr_generation_request *request, fr_job *job, const char *k
     return offset || fr_job_check(job, fr_options_set(job->options, FR_OPT_PROMPT_REUSE, json_is_true(value)));
 }
 
-/* Numbers that have no effect here, with the smallest and the largest value for which that is true. */
+/* Members that are numbers and are ignored. A value from low to `built` has no effect here; a larger one is not
+ * built. */
 static const struct {
     const char *key;
     double low, built;
@@ -68,7 +70,7 @@ static const struct {
                {"adaptive_target", -HUGE_VAL, -1e-30}};
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
-/* Gives the index of such a number; NUMBERS if there is none with this name. */
+/* Gives the index of a number; NUMBERS if there is none with this name. */
 static size_t find_number(const char *key) {
     size_t i = 0;
     while (i < NUMBERS && strcmp(numbers[i].key, key) != 0) i++;
@@ -84,7 +86,7 @@ static bool take_number(fr_generation_request *request, fr_job *job, const char 
     return json_number_value(value) <= numbers[i].built || fr_job_unbuilt(job, key);
 }
 
-/* Takes a switch of a feature that is not built: only false is accepted. */
+/* Reads the switch of a feature that is not built, which must be false. */
 static bool take_false(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (!json_is_boolean(value)) return must_be(job, key, "true or false");
@@ -97,7 +99,7 @@ static bool take_empty(fr_generation_request *request, fr_job *job, const char *
     return empty || fr_job_unbuilt(job, key);
 }
 
-/* Accepts this member without reading it: request_messages.c reads it together with the last message. */
+/* Accepts a member without reading it, because request_messages.c reads it with the last message. */
 static bool take_end(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     return fr_job_take_later(job, key, value);
@@ -108,7 +110,7 @@ static bool take_switch(fr_generation_request *request, fr_job *job, const char 
     return json_is_boolean(value) || must_be(job, key, "true or false");
 }
 
-/* ----------------------------------------------------------------------------------------------- how it is answered */
+/* ----------------------------------------------------------------------------------------------- form of the answer */
 
 static bool take_model(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_plain_text(value)) return must_be(job, key, "a name");
@@ -125,8 +127,8 @@ static bool take_stream_options(fr_generation_request *request, fr_job *job, con
     return true;
 }
 
-/* Takes the names of the members that the answer must have; names of members of inner objects are paths with slashes.
- * An empty list means all members. */
+/* Reads the names of the members that the answer must have. A path with slashes names a member of an inner object. An
+ * empty list means all members. */
 static bool take_fields(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     size_t count = json_array_size(value), texts = 0;
     while (texts < count && fr_job_plain_text(json_array_get(value, texts))) texts++;
@@ -147,15 +149,16 @@ static bool take_ping(fr_generation_request *request, fr_job *job, const char *k
     return true;
 }
 
-/* Takes a limit of time, which editors send for code that is filled in. A value below 1 means no limit. */
+/* Reads the limit of the time for a reply, which editors send when code is filled in. A value below 1 means no
+ * limit. */
 static bool take_time(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, INT32_MIN, INT32_MAX)) return must_be(job, key, "a whole number of milliseconds");
     request->most = json_integer_value(value) > 0 ? (double)json_integer_value(value) / 1e3 : 0;
     return true;
 }
 
-/* Takes the form of reasoning. Reasoning is always separated from the content, so only the values for that are
- * accepted. */
+/* Reads the form of reasoning. Only values for which reasoning is separated from the content are accepted, because
+ * that is always done here. */
 static bool take_reasoning_format(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (!json_is_string(value)) return must_be(job, key, "a text");
@@ -170,15 +173,16 @@ static bool take_modalities(fr_generation_request *request, fr_job *job, const c
     return true;
 }
 
-/* --------------------------------------------------------------------------------------------- how tokens are drawn */
+/* --------------------------------------------------------------------------------------------------------- sampling */
 
 static bool take_most(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     return fr_job_take_most(job, key, value);
 }
 
-/* Takes llama.cpp's "n_probs", which llama.cpp also calls "logprobs"; 0 means none. It overrides OpenAI's "logprobs",
- * for which 0 means the tokens' own; in a chat OpenAI's member overrides it. */
+/* Reads llama.cpp's "n_probs", or "logprobs" in a request to /completion or /v1/completions. For the former, and in
+ * llama.cpp's own form, 0 means none; in OpenAI's form 0 means only those of the chosen tokens. "n_probs" overrides
+ * "logprobs", except in a chat. */
 static bool take_probs(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     bool own = strcmp(key, "n_probs") == 0;
@@ -192,7 +196,7 @@ static bool take_probs(fr_generation_request *request, fr_job *job, const char *
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_LOGPROBS, job->best));
 }
 
-/* Takes the switch that gives the probabilities after the samplers instead of the model's log-probabilities. */
+/* Reads the switch for probabilities after the samplers, instead of the model's log-probabilities. */
 static bool take_chances(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (!json_is_boolean(value)) return must_be(job, key, "true or false");
@@ -200,7 +204,7 @@ static bool take_chances(fr_generation_request *request, fr_job *job, const char
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_LOGPROBS_DRAWN, job->chances));
 }
 
-/* Takes "top_k". A value below 0 means all tokens, as 0 does. */
+/* Reads "top_k". A negative value means all tokens, as 0 does. */
 static bool take_top_k(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (!json_is_integer(value)) return must_be(job, key, "a whole number");
@@ -208,15 +212,15 @@ static bool take_top_k(fr_generation_request *request, fr_job *job, const char *
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_TOP_K, top_k));
 }
 
-/* Takes "mirostat". Version 1 is refused here, because the session would refuse it only when it begins. */
+/* Reads "mirostat". Version 1 is refused here, because the session would refuse it only when it begins. */
 static bool take_mirostat(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (fr_job_whole(value, 1, 1)) return fr_job_unbuilt(job, key);
     return fr_job_sampler(key)(job, key, value);
 }
 
-/* Takes the rule by which drafts are accepted. Rejection sampling is refused, because its text depends on the drafts,
- * and so on the neighbouring requests. */
+/* Reads the rule by which drafts are accepted. Rejection sampling is refused, because with it the text depends on the
+ * drafts, and so on other requests that run at the same time. */
 static bool take_accept(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     return fr_job_is_word(value, "gumbel") ||
@@ -256,7 +260,7 @@ static bool take_draft_type(fr_generation_request *request, fr_job *job, const c
            fr_job_refuse(job, FR_USAGE, "%s: %.60s needs a drafter, and this model has none", key, words);
 }
 
-/* Checks that the least number of drafts does not exceed the most. */
+/* Checks that the least number of drafts does not exceed the largest number. */
 static bool check_drafts(fr_job *job) {
     int64_t least = 0, most = 0;
     fr_options_get(job->options, FR_OPT_DRAFT_MIN, &least);
@@ -315,7 +319,7 @@ static const struct {
     {"reasoning_control", ALL, take_false},
 };
 
-/* Finds the function that reads a member; NULL if this file has none. */
+/* Finds the function in this file that reads a member; NULL if there is none. */
 static take_member *find_member(const fr_job *job, const char *key) {
     unsigned form = job->form == FR_JOB_CHAT ? CHAT : job->form == FR_JOB_COMPLETION ? COMPLETION : NATIVE;
     if (find_flag(key) < FLAGS) return take_flag;
@@ -325,7 +329,7 @@ static take_member *find_member(const fr_job *job, const char *key) {
     return NULL;
 }
 
-/* Takes the members about drafting that are in an object of their own. */
+/* Reads the members about drafting, which stand in an inner object. */
 static bool take_speculative(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     char name[64];
     const char *inner;
@@ -342,8 +346,8 @@ static bool take_speculative(fr_generation_request *request, fr_job *job, const 
     return true;
 }
 
-/* Turns whole numbers that are written as 2.0 into integers, because JSON has only one kind of number, and some
- * clients write all of them with a decimal point. */
+/* Turns whole numbers that are written like 2.0 into integers. JSON has only one kind of number, and some clients
+ * write all numbers with a decimal point. */
 static void make_whole(json_t *body) {
     for (void *at = json_object_iter(body); at; at = json_object_iter_next(body, at)) {
         const json_t *value = json_object_iter_value(at);

@@ -1,7 +1,7 @@
 /* Reads the messages of a chat request (generation_request_parts.h). Pictures in them are data: URIs and become parts
- * {"type": "image"}, which templates know. Results of tools that the model can't see or read are replaced by a short
- * text that says so; refusing them would end the conversation, because an agent sends them again with every turn. If
- * the last message is the assistant's, the reply continues it, as in llama.cpp's server, unless the request says
+ * {"type": "image"}, which templates know. Results of tools that the model can't read are replaced by a short text
+ * that says so. Refusing them would end the conversation, because an agent sends them again with every turn. If the
+ * last message is the assistant's, the reply continues it, as in llama.cpp's server, unless the request says
  * otherwise. */
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +13,13 @@
 #include "tools/serve/generation_request_parts.h"
 #include "tools/serve/notes.h"
 
-/* The most pixels of all pictures of a request together; this many take 100 MB. */
+/* The most pixels that the pictures of a request may have together. Such a request takes 100 MB. */
 #define PIXELS_MAX ((size_t)1 << 25)
 
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
-/* Gives the text after "data:image/png;base64,", with the name of any format; NULL if the url does not begin in this
- * way. Clients often name another format than the picture's, so its first bytes tell that. */
+/* Gives the base64 text after "data:image/png;base64," with any format in place of png; NULL if the url has another
+ * form. The format is ignored, because clients often name a wrong one; the picture's first bytes show it. */
 static const char *data_of(const char *url) {
     static const char begin[] = "data:image/", end[] = ";base64,";
     if (strncasecmp(url, begin, strlen(begin)) != 0) return NULL;
@@ -34,7 +34,8 @@ static bool is_remote(const char *url) {
 }
 
 static bool add_picture(fr_job *job, const json_t *part, size_t *pixels) {
-    const json_t *image = json_object_get(part, "image_url"); /* some clients send the url instead of an object */
+    /* some clients send the url itself instead of an object */
+    const json_t *image = json_object_get(part, "image_url");
     const json_t *url = json_is_object(image) ? json_object_get(image, "url") : image;
     const fr_model *model = job->setting->loaded->model;
     const char *text = fr_job_plain_text(url), *data = text ? data_of(text) : NULL;
@@ -67,8 +68,8 @@ static void set_text(json_t *part, json_t *text) {
     fr_json_put(part, "text", text);
 }
 
-/* Turns a part with a text under another name, as other interfaces and refused answers have it, into a part of type
- * text. */
+/* Turns a part that has its text under another name into a part of type text. Other APIs and refused answers have such
+ * parts. */
 static bool take_text_part(json_t *part) {
     static const char *const words[][2] = {{"refusal", "refusal"}, {"output_text", "text"}, {"input_text", "text"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -80,8 +81,7 @@ static bool take_text_part(json_t *part) {
     return false;
 }
 
-/* Gives the text of a file that is sent as a data: URI of text or JSON, as a new value; NULL if it is not such a
- * file. */
+/* Gives the text of a file that was sent as a data: URI of text or JSON, as a new value; NULL for any other file. */
 static json_t *text_of_file(const json_t *file) {
     static const char *const kinds[] = {"data:text/", "data:application/json"};
     const json_t *data = json_object_get(file, "file_data");
@@ -96,7 +96,7 @@ static json_t *text_of_file(const json_t *file) {
     return text;
 }
 
-/* Replaces a file by its name and text, or by a note that the model can't read it. */
+/* Replaces a file by its name and its text, or by a note that the model can't read it. */
 static void set_file(json_t *part) {
     const json_t *inner = json_object_get(part, "file"), *file = inner ? inner : part;
     const json_t *named = json_object_get(file, "filename");
@@ -114,8 +114,8 @@ static void set_file(json_t *part) {
     set_text(part, said);
 }
 
-/* Replaces a part of a tool's result by a note if the model can't see or read it. Returns false if the model may be
- * able to. */
+/* Replaces a part of a tool's result by a note if the model can't read it. Returns false, and changes nothing, if the
+ * model may be able to. */
 static bool leave_out(const fr_job *job, json_t *part, const char *type) {
     bool picture = strcmp(type, "image_url") == 0;
     if (picture && fr_model_fact(job->setting->loaded->model, FR_FACT_IMAGE_TOKEN) >= 0) return false;
@@ -127,7 +127,7 @@ static bool leave_out(const fr_job *job, json_t *part, const char *type) {
     return true;
 }
 
-/* Takes a part of a content. of_tool: it is a part of a tool's result. */
+/* Reads a part of a message's content. of_tool: the message is a tool's result. */
 static bool take_part(fr_job *job, json_t *part, bool of_tool, size_t *pixels) {
     const json_t *named = json_object_get(part, "type");
     if (!json_is_string(named)) return fr_job_refuse(job, FR_USAGE, "messages have a part without a \"type\"");
@@ -149,7 +149,7 @@ static bool take_part(fr_job *job, json_t *part, bool of_tool, size_t *pixels) {
     return true;
 }
 
-/* Removes thoughts that stand among the parts of a content: a message's thought is its reasoning_content. */
+/* Removes thoughts from the parts of a content, because a thought belongs into reasoning_content. */
 static void drop_thoughts(json_t *content) {
     for (size_t i = json_array_size(content); i-- > 0;) {
         const json_t *type = json_object_get(json_array_get(content, i), "type");
@@ -180,7 +180,8 @@ static bool is_assistant(const json_t *message) {
     return fr_job_is_word(json_object_get(message, "role"), "assistant");
 }
 
-/* Decides if the reply continues the last message: as the request says, or else if that message is the assistant's. */
+/* Decides if the reply continues the last message. The request may say so; otherwise it does if that message is the
+ * assistant's. */
 static bool choose_end(fr_job *job, const json_t *messages, bool *goes_on) {
     const json_t *continues = json_object_get(job->request, "continue_final_message");
     const json_t *opens = json_object_get(job->request, "add_generation_prompt");
@@ -204,8 +205,8 @@ static bool is_nothing(const json_t *text) {
     return json_is_string(text) && strspn(json_string_value(text), " \t\r\n") == json_string_length(text);
 }
 
-/* Returns true if a message has neither text nor thought. If the last message is such a message of the assistant, it
- * is ignored. */
+/* Returns true if a message has neither a text nor a thought. Such a message of the assistant is ignored if it is the
+ * last one. */
 static bool is_silent(const json_t *message) {
     static const char *const members[] = {"content", "reasoning", "reasoning_content", "thinking"};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -213,7 +214,7 @@ static bool is_silent(const json_t *message) {
     return true;
 }
 
-/* Checks that each message of a user or a tool has a content. null, which some clients send, counts as an empty
+/* Checks that each message of a user or a tool has a content. Some clients send null, which counts as an empty
  * text. */
 static bool check_contents(fr_job *job, const json_t *messages) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
@@ -227,17 +228,18 @@ static bool check_contents(fr_job *job, const json_t *messages) {
 
 /* ---------------------------------------------------------------------------------------------------------- results */
 
-enum { RESULTS_MAX = 256 }; /* the most results of one message's calls; the order of more results is unchanged */
+/* The most results of one message that are sorted. If there are more, their order is not changed. */
+enum { RESULTS_MAX = 256 };
 
-/* Finds the call with this id; -1: none has it. */
+/* Finds the call with this id; -1: there is none. */
 static int find_call(const json_t *calls, const json_t *id) {
     for (size_t i = 0; json_is_string(id) && i < json_array_size(calls); i++)
         if (json_equal(json_object_get(json_array_get(calls, i), "id"), id)) return (int)i;
     return -1;
 }
 
-/* Sorts the results after messages[at] into the order of its calls. Many templates write results without ids, so the
- * model would otherwise match them to the wrong calls. A result whose id no call has keeps its place. */
+/* Sorts the results that follow messages[at] into the order of its calls. Many templates write results without ids,
+ * and the model would match them to the wrong calls. A result without a matching call keeps its place. */
 static void order_results(json_t *messages, size_t at) {
     const json_t *calls = json_object_get(json_array_get(messages, at), "tool_calls");
     struct {

@@ -32,7 +32,7 @@ static void get_models(const fr_routes *routes, fr_http_exchange *exchange) {
     fr_http_exchange_answer_json(exchange, 200, fr_models_list(routes->models));
 }
 
-/* Answers for the model that the rest of the path names, because a model's name may contain slashes. */
+/* Answers about one model. The rest of the path is its name, because the name may contain slashes. */
 static void get_model(const fr_routes *routes, fr_http_exchange *exchange) {
     const char *path = fr_http_exchange_path(exchange), *name = path + (strncmp(path, "/v1/", 4) == 0 ? 11 : 8);
     json_t *list = fr_models_list(routes->models), *found = NULL, *one;
@@ -90,7 +90,7 @@ static void list_slots(fr_http_exchange *exchange, const fr_model_instance *mode
         fr_http_exchange_answer_json(exchange, 200, fr_scheduler_slots(model->scheduler));
 }
 
-/* Answers a request that is allowed only with --slots. */
+/* Answers a request about the slots, which is allowed only with --slots. */
 static void show(const fr_routes *routes, fr_http_exchange *exchange, fr_models_fn *then) {
     if (routes->args->given[FR_ARG_SLOTS])
         fr_models_with(routes->models, exchange, fr_http_exchange_query(exchange, "model"), then);
@@ -126,8 +126,8 @@ static bool slot_number(const char *path, size_t slots, size_t *slot) {
     return *slot < slots;
 }
 
-/* Gives the path of the file that the body names, in the folder of --slot-save-path; the caller frees it. NULL: the
- * exchange was refused. */
+/* Gives the path of a session's file in the folder of --slot-save-path; the body has the file's name. The caller frees
+ * the path. NULL: the exchange was refused. */
 static char *file_of(fr_http_exchange *exchange, const fr_model_instance *model) {
     const char *folder = model->args->text[FR_ARG_SLOT_SAVE_PATH];
     json_t *body = fr_json_body(exchange);
@@ -172,7 +172,7 @@ static void post_slot(const fr_routes *routes, fr_http_exchange *exchange) {
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* Calls `then` with the model that the body names. The body is parsed for this only if there are several models. */
+/* Calls `then` with the model that the body names. If there is only one model, the body is not parsed for this. */
 static void with_body(const fr_routes *routes, fr_http_exchange *exchange, fr_models_fn *then) {
     if (!routes->args->given[FR_ARG_MODELS]) {
         fr_models_with(routes->models, exchange, NULL, then);
@@ -188,7 +188,7 @@ static void with_body(const fr_routes *routes, fr_http_exchange *exchange, fr_mo
     json_decref(name);
 }
 
-/* Gives the request to the scheduler, or answers with the reason why it can't be run. */
+/* Adds the request to the scheduler's queue, or answers with the reason why it can't be run. */
 static void queue_request(fr_http_exchange *exchange, const fr_model_instance *model, fr_generation_request *request) {
     if (request->error[0]) {
         fr_answer_refuse(request);
@@ -233,8 +233,8 @@ static void answer_infill(fr_http_exchange *exchange, const fr_model_instance *m
 
 typedef json_t *read_fn(json_t *body, char error[FR_DIALECT_ERROR]);
 
-/* Gives the exchange's body as that of a chat, and in *body the body itself. NULL: it can't be read, and the exchange
- * was refused. */
+/* Converts the exchange's body to the body of a chat; *body is the original. NULL: it can't be converted, and the
+ * exchange was refused. */
 static json_t *read_chat(fr_http_exchange *exchange, read_fn *read, json_t **body) {
     char error[FR_DIALECT_ERROR];
     *body = fr_json_body(exchange);
@@ -246,7 +246,7 @@ static json_t *read_chat(fr_http_exchange *exchange, read_fn *read, json_t **bod
     return chat;
 }
 
-/* Starts a chat, or a completion if the body has no messages. Takes over both bodies. */
+/* Starts a chat, or a completion if the converted body has no messages. Takes over both bodies. */
 static void queue_in_dialect(fr_http_exchange *exchange, const fr_model_instance *model, const fr_dialect *dialect,
                              json_t *body, json_t *chat) {
     fr_job_form form = json_object_get(chat, "messages") ? FR_JOB_CHAT : FR_JOB_COMPLETION;
@@ -261,8 +261,8 @@ static void answer_in_dialect(fr_http_exchange *exchange, const fr_model_instanc
     if (chat) queue_in_dialect(exchange, model, dialect, body, chat);
 }
 
-/* Answers with the number of tokens of a request's prompt, {"input_tokens": N}, and with `object` if it is given. The
- * prompt may be longer than the context. */
+/* Answers with the number of tokens of a request's prompt, {"input_tokens": N}, which may exceed the context. object:
+ * the value of a member "object"; NULL: the answer has no such member. */
 static void count_in(fr_http_exchange *exchange, const fr_model_instance *model, read_fn *read, const char *object) {
     fr_job_setting setting = model->jobs;
     json_t *body, *chat = read_chat(exchange, read, &body);
@@ -283,7 +283,7 @@ static void answer_response(fr_http_exchange *exchange, const fr_model_instance 
     answer_in_dialect(exchange, model, &fr_dialect_responses, fr_responses_read);
 }
 
-/* Gives the body unchanged, because it is a chat already. */
+/* Gives the body unchanged, because it is the body of a chat already. */
 static json_t *read_itself(json_t *body, char error[FR_DIALECT_ERROR]) {
     error[0] = '\0';
     return json_incref(body);
@@ -311,7 +311,7 @@ static void answer_ollama_chat(fr_http_exchange *exchange, const fr_model_instan
     answer_in_dialect(exchange, model, &fr_dialect_ollama_chat, fr_ollama_read_chat);
 }
 
-/* Starts ollama's /api/generate, which fills in code if the body has a suffix. */
+/* Starts ollama's /api/generate. If the body has a suffix, code is filled in. */
 static void answer_ollama_generate(fr_http_exchange *exchange, const fr_model_instance *model) {
     char error[FR_INFILL_ERROR];
     json_t *body, *chat = read_chat(exchange, fr_ollama_read_generate, &body);
@@ -338,7 +338,7 @@ static void get_ollama_loaded(const fr_routes *routes, fr_http_exchange *exchang
     fr_ollama_loaded(exchange, routes->models);
 }
 
-/* Loads or removes the model if the body has no prompt. */
+/* Calls `then` for a request with a prompt. A request without one loads the model or removes it from memory. */
 static void route_ollama(const fr_routes *routes, fr_http_exchange *exchange, fr_models_fn *then) {
     bool leaves;
     json_t *body = fr_json_body(exchange);
@@ -365,8 +365,8 @@ static void post_ollama_generate(const fr_routes *routes, fr_http_exchange *exch
 
 static const struct route {
     const char *method, *path;
-    route_fn *answer;   /* answers for the server itself; or NULL */
-    fr_models_fn *then; /* answers for a model, with the request's body */
+    route_fn *answer;   /* answers without a model; NULL: `then` answers */
+    fr_models_fn *then; /* answers for the model that the request's body names */
 } routes_table[] = {
     {"GET", "/", get_web_page, NULL},
     {"GET", FR_WEB_PAGE_FOLDER, get_web_page, NULL},
@@ -424,7 +424,7 @@ static bool fits(const struct route *route, const char *path) {
 void fr_routes_answer(void *context, fr_http_exchange *exchange) {
     const fr_routes *routes = context;
     const char *path = fr_http_exchange_path(exchange), *allowed = NULL;
-    if (fr_lab_ranks_check() != FR_OK) { /* another rank has failed, and the server is about to end */
+    if (fr_lab_ranks_check() != FR_OK) { /* another rank has failed, so the server will end soon */
         fr_http_exchange_refuse(exchange, 503, "%s", fr_last_error());
         return;
     }
@@ -450,8 +450,8 @@ bool fr_routes_open(const char *path) {
     return strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0 || fr_web_page_has(path);
 }
 
-/* Looks for the words in the body without parsing it. A member whose name has an escaped letter (\u0067) is missed; if
- * a text happens to contain a word, another thread reads the body, which does no harm. */
+/* Searches the body for these words without parsing it. If a text contains one by chance, a helper thread reads the
+ * request, which does no harm. "\\u" is among the words because an escaped letter could hide one of them. */
 bool fr_routes_slow(const char *body, size_t length) {
     static const char *const words[] = {
         "grammar", "schema", "regex", "format", "tool_choice", "guided_", "structured_outputs", "\\u"};

@@ -1,6 +1,6 @@
 /* Maps the paths of a server to their answers.
  *
- * In: exchanges. Out: answers, or requests on a scheduler. */
+ * In: exchanges. Out: their answers, or requests in the queue of a scheduler. */
 #ifndef FR_TOOLS_SERVE_ROUTES_H
 #define FR_TOOLS_SERVE_ROUTES_H
 
@@ -12,14 +12,14 @@ typedef struct fr_routes {
     fr_metrics *metrics;
 } fr_routes;
 
-/* Answers an exchange (an fr_http_fn whose context is an fr_routes). */
+/* Answers an exchange, or starts its request (an fr_http_fn whose context is an fr_routes). */
 void fr_routes_answer(void *context, fr_http_exchange *exchange);
 
-/* Returns true for a path that is answered without a key. */
+/* Returns true for a path that needs no key. */
 bool fr_routes_open(const char *path);
 
-/* Returns true if a body may ask for a grammar, which takes long to build: the body contains one of the words in the
- * names of such members. */
+/* Returns true if the body may ask for a grammar, which takes long to build. This is assumed if the body contains a
+ * word that occurs in the names of such members. */
 bool fr_routes_slow(const char *body, size_t length);
 
 #endif

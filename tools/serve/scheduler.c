@@ -10,17 +10,18 @@
 #include "tools/serve/scheduler_parts.h"
 #include "tools/serve/seconds.h"
 
-/* The most bytes that a client may leave unread; above it its texts pause until it reads them. */
+/* The most bytes of an answer that a client may leave unread. Beyond this, its texts pause until the client reads
+ * on. */
 #define UNREAD_MAX ((size_t)4 << 20)
 
-/* Nanoseconds that another thread waits for the engine's thread to begin computing. */
+/* Nanoseconds for which another thread waits until the engine's thread computes. */
 #define ABANDON_WAIT 100000000
 
 static fr_engine *engine_of(const fr_scheduler *scheduler) {
     return scheduler->setting.jobs->engine;
 }
 
-/* The engine's thread calls go_away before it computes, perhaps for long, and come_back afterwards. */
+/* The engine's thread calls the first before it computes, which may take long, and the second afterwards. */
 static void go_away(fr_scheduler *scheduler) {
     sem_post(&scheduler->away);
 }
@@ -61,7 +62,7 @@ bool fr_scheduler_full(fr_scheduler *scheduler) {
     return full;
 }
 
-/* Moves the requests that have arrived to the end of the line. */
+/* Moves the requests that have arrived to the end of the queue that only the engine's thread uses. */
 static void take_arrived(fr_scheduler *scheduler) {
     fr_generation_request **end = &scheduler->line;
     while (*end) end = &(*end)->next;
@@ -84,19 +85,18 @@ static void unlink_request(fr_scheduler *scheduler, const fr_generation_request 
     if (*at) *at = request->next;
 }
 
-/* Returns true if the request's client has gone or was sent an error, so that its other choices are no longer
- * wanted. */
+/* Returns true if the request's remaining choices are not needed, because its client has gone or has got an error. */
 static bool is_unwanted(const fr_generation_request *request) {
     return request->answered || fr_http_exchange_gone(request->exchange);
 }
 
-/* Takes the request off the counters. This is done before its client sees the end of the answer, so that the client's
- * next /metrics no longer counts it. */
+/* Removes the request from the counters. This is done before its client gets the end of the answer, so that the
+ * client's next /metrics no longer counts the request. */
 static void discount(fr_scheduler *scheduler, const fr_generation_request *request) {
     count(scheduler, request->begun ? &scheduler->busy : &scheduler->waiting, -1);
 }
 
-/* Ends a request whose choices have all ended, or whose remaining choices are not wanted. */
+/* Ends a request whose choices have all ended, or whose remaining choices are not needed. */
 static void end_request(fr_scheduler *scheduler, fr_generation_request *request) {
     unlink_request(scheduler, request);
     fr_log_generation_request(request);
@@ -105,7 +105,7 @@ static void end_request(fr_scheduler *scheduler, fr_generation_request *request)
 
 /* ------------------------------------------------------------------------------------------------------------ slots */
 
-/* Counts the ids that a restored session's timeline shares with a prompt. */
+/* Counts the ids with which both a restored session's timeline and a prompt begin. */
 static size_t shared_with(const fr_slot *slot, const fr_prompt *prompt) {
     const int32_t *ids;
     size_t length = slot->restored ? fr_session_ids(slot->kept, &ids) : 0, shared = 0;
@@ -113,8 +113,8 @@ static size_t shared_with(const fr_slot *slot, const fr_prompt *prompt) {
     return shared;
 }
 
-/* Finds a free slot for a choice: the slot that the request names, else one whose restored session begins like the
- * prompt, else the slot that was used the longest ago. NULL: none is free. */
+/* Finds a free slot for a choice: the one that the request names; or else the one whose restored session shares most
+ * with the prompt; or else the one that has not been used for the longest time. NULL: there is none. */
 static fr_slot *find_free_slot(fr_scheduler *scheduler, const fr_generation_request *request, const fr_choice *choice) {
     fr_slot *best = NULL;
     size_t most = 0;
@@ -132,7 +132,8 @@ static fr_slot *find_free_slot(fr_scheduler *scheduler, const fr_generation_requ
     return best;
 }
 
-/* Begins a text in a slot. Its session continues from the slot's restored session if that begins like the prompt. */
+/* Begins a text in a slot. If the slot has a restored session that begins like the prompt, the text continues that
+ * session. */
 static void begin_session(fr_slot *slot, fr_job *job) {
     void *bytes = NULL;
     size_t size = 0;
@@ -145,11 +146,11 @@ static void begin_session(fr_slot *slot, fr_job *job) {
     fr_free(bytes);
 }
 
-/* A picture that is in the vision tower before its text begins. */
+/* State of a pause in running a picture through the vision tower, before the text of its request begins. */
 typedef struct tower_pause {
     fr_scheduler *scheduler;
     const fr_generation_request *request;
-    double since; /* time when its last slice began */
+    double since; /* time at which the present slice began */
 } tower_pause;
 
 static bool run_round(fr_scheduler *scheduler);
@@ -157,9 +158,9 @@ static void drop_unwanted(fr_scheduler *scheduler);
 static void take_arrived(fr_scheduler *scheduler);
 static void fill(fr_scheduler *scheduler, bool texts_alone);
 
-/* Begins texts without pictures that have arrived, and runs a round of the other texts, between slices of the tower,
- * once these have taken as long as the last round: so a picture slows the other texts down about twofold, as a prompt
- * does. Returns true if the picture is no longer wanted. */
+/* Is called while a picture is run through the tower, slice by slice. Once the slices have taken as long as the last
+ * round, it begins texts without pictures that have arrived, and runs a round of the other texts. So a picture slows
+ * other texts down about twofold, as a prompt does. Returns true if the picture is no longer needed. */
 static bool pause_tower(void *context) {
     tower_pause *pause = context;
     fr_scheduler *scheduler = pause->scheduler;
@@ -193,7 +194,7 @@ static void begin(fr_scheduler *scheduler, fr_generation_request *request, fr_sl
     tower_pause pause = {scheduler, request, choice->began};
     choice->job.pause = pause_tower;
     choice->job.pause_context = &pause;
-    go_away(scheduler); /* because running a picture takes long */
+    go_away(scheduler); /* from here on the thread computes, because running a picture takes long */
     begin_session(slot, &choice->job);
     come_back(scheduler);
     choice->job.pause = NULL;
@@ -204,7 +205,7 @@ static void begin(fr_scheduler *scheduler, fr_generation_request *request, fr_sl
     scheduler->running[at] = slot;
 }
 
-/* Returns true if the next choice may begin. All choices but the first wait until the prompt, which they share, has
+/* Returns true if the next choice may begin. The choices of a prompt share it, so all but the first wait until it has
  * been run. */
 static bool may_begin(const fr_generation_request *request) {
     const fr_choice *next = &request->choices[request->begun];
@@ -213,8 +214,8 @@ static bool may_begin(const fr_generation_request *request) {
     return true;
 }
 
-/* Removes requests whose clients have gone while waiting, and begins choices in all free slots. texts_alone: requests
- * with pictures wait, because a picture is in the vision tower. */
+/* Removes requests whose clients left while they waited, and begins choices in free slots. texts_alone: requests with
+ * pictures are passed over, because the vision tower is running a picture. */
 static void fill(fr_scheduler *scheduler, bool texts_alone) {
     for (fr_generation_request *request = scheduler->line, *next; request; request = next) {
         fr_slot *slot;
@@ -233,7 +234,8 @@ static void fill(fr_scheduler *scheduler, bool texts_alone) {
             begin(scheduler, request, slot);
         bool ran = sees && request->begun > begun;
         if (request->begun == request->count) unlink_request(scheduler, request);
-        if (ran) return; /* other requests may have ended while its pictures were run, the next one among them */
+        /* while its pictures were run other requests may have ended, also the next one in this loop */
+        if (ran) return;
     }
 }
 
@@ -253,7 +255,7 @@ static void leave(fr_scheduler *scheduler, fr_slot *slot) {
     fr_scheduler_show_slot(scheduler, slot);
 }
 
-/* Ends a choice, complete or not. Its session stays in its slot. */
+/* Ends a choice, complete or not. Its session stays in the slot. */
 static void end_choice(fr_scheduler *scheduler, fr_slot *slot) {
     fr_generation_request *request = slot->request;
     fr_choice *choice = slot->choice;
@@ -276,7 +278,8 @@ static void drop_unwanted(fr_scheduler *scheduler) {
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
-/* Closes the sessions of texts that have ended, in order to free their pages. Returns false if there were none. */
+/* Closes the sessions of texts that have ended, which frees their pages. Returns false if there were no such
+ * sessions. */
 static bool forget_kept(fr_scheduler *scheduler) {
     bool any = false;
     for (fr_slot *slot = scheduler->slots; slot < scheduler->slots + scheduler->setting.slots; slot++) {
@@ -286,8 +289,8 @@ static bool forget_kept(fr_scheduler *scheduler) {
     return any;
 }
 
-/* Swaps out a text because no text has found a page: the text gives up its pages, and continues later. A text with
- * pictures can't be saved, so it fails. */
+/* Swaps out a text because no text has found a page: it gives up its pages and continues later. A text with pictures
+ * can't be swapped out, so it fails. */
 static void set_aside(fr_scheduler *scheduler, fr_slot *slot) {
     fr_session *session = slot->choice->job.session;
     slot->aside = fr_lab_session_set_aside(session) == FR_OK;
@@ -298,8 +301,8 @@ static void set_aside(fr_scheduler *scheduler, fr_slot *slot) {
     end_choice(scheduler, slot);
 }
 
-/* Gives a swapped-out text pages again if there are enough. It is tried when another text has ended, or if no other
- * text runs (alone): then all pages are free, and a failure is final. */
+/* Gives a swapped-out text its pages back if there are enough. This is tried again only after another text has ended,
+ * or if no other text runs (alone). In the latter case all pages are free, so a failure is final. */
 static bool take_up(fr_scheduler *scheduler, fr_slot *slot, bool alone) {
     if (!slot->aside) return true;
     if (slot->aside_since == scheduler->ended && !alone) return false;
@@ -314,8 +317,9 @@ static bool take_up(fr_scheduler *scheduler, fr_slot *slot, bool alone) {
     return true;
 }
 
-/* Frees pages for texts that found none. count: the number of these texts; ran: the number of texts that ran. While
- * pages are short, no text that waits for other texts' prompts keeps its pages. */
+/* Frees pages for texts that found none. count: the number of these texts; ran: the number of all texts in the round.
+ * While pages are short, no text pauses in favour of other texts' prompts, because it would keep its pages
+ * meanwhile. */
 static void make_room(fr_scheduler *scheduler, fr_slot *const *hungry, size_t count, size_t ran) {
     bool known = scheduler->short_of_pages;
     scheduler->short_of_pages |= count > 0;
@@ -355,8 +359,9 @@ static bool waits_for_others(const fr_scheduler *scheduler, fr_slot *slot) {
     return fr_prompt_throttle_waits(&first, now, scheduler->setting.slots, prompts, list_prompts(scheduler, prompts));
 }
 
-/* Collects the slots that take part in a round: their client reads, and their session has pages. Gives their number;
- * *texts: how many of them are past their prompt. */
+/* Collects the slots that take part in a round. In each, the text has not ended, its client reads the answer, its
+ * session has pages, and it does not pause for prompts. Gives the number of these slots; *texts: the number of those
+ * whose prompt has been run. */
 static size_t assemble(fr_scheduler *scheduler, fr_slot **slots, size_t *texts) {
     size_t count = 0;
     *texts = 0;
@@ -381,14 +386,14 @@ static double left_of(fr_slot *const *slots, size_t count) {
     return left;
 }
 
-/* Returns true if the time of the text is over and its last line is complete. */
+/* Returns true if the text has used up its time and has a line break. */
 static bool is_late(const fr_generation_request *request, const fr_choice *choice) {
     const fr_stream *text = &choice->job.text;
     bool over = request->most > 0 && choice->first > 0 && fr_seconds() - choice->first > request->most;
     return over && text->bytes && memchr(text->bytes, '\n', text->length);
 }
 
-/* Takes the ids that a round gave to one slot, and sends them. */
+/* Handles the ids that a round gave to a slot, and sends them. */
 static void take(fr_scheduler *scheduler, fr_slot *slot, const fr_round *round) {
     fr_job *job = &slot->choice->job;
     fr_job_take(job, round);
@@ -400,7 +405,7 @@ static void take(fr_scheduler *scheduler, fr_slot *slot, const fr_round *round) 
     if (job->ended) end_choice(scheduler, slot);
 }
 
-/* Runs a round. Returns false if no slot can take part. */
+/* Runs a round. Returns false if no slot takes part. */
 static bool run_round(fr_scheduler *scheduler) {
     fr_slot *slots[FR_SESSIONS_MAX], *hungry[FR_SESSIONS_MAX];
     size_t texts, hungry_count = 0, count = assemble(scheduler, slots, &texts);
@@ -431,7 +436,7 @@ static bool run_round(fr_scheduler *scheduler) {
     return true;
 }
 
-/* Ends jobs that are over before any round: those that could not start, and those that want no new ids. */
+/* Ends jobs that have ended without a round: those that could not start, and those that need no new ids. */
 static void end_refused(fr_scheduler *scheduler) {
     for (size_t i = scheduler->running_count; i-- > 0;) {
         fr_slot *slot = scheduler->running[i];

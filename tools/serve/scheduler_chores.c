@@ -1,10 +1,10 @@
-/* Runs chores piece by piece between rounds (scheduler.h). */
+/* Runs chores, one piece between two rounds (scheduler.h). */
 #include "tools/serve/scheduler_parts.h"
 
 bool fr_scheduler_add_chore(fr_scheduler *scheduler, fr_chore *chore) {
     chore->next = NULL;
     pthread_mutex_lock(&scheduler->lock);
-    /* one more than may wait, because one is being run */
+    /* the queue may have one more, because its first chore is being run */
     bool fits = !scheduler->closed && scheduler->chore_count < scheduler->setting.queue + 1;
     if (fits) {
         *scheduler->chores_end = chore;
@@ -28,7 +28,7 @@ static fr_chore *first_of(fr_scheduler *scheduler) {
     return first;
 }
 
-/* Ends the first chore. It is removed from the queue before its client sees the answer. */
+/* Ends the first chore. It is removed from the queue before its client gets the answer. */
 static void end_first(fr_scheduler *scheduler) {
     pthread_mutex_lock(&scheduler->lock);
     fr_chore *first = scheduler->chores;

@@ -1,4 +1,5 @@
-/* Shows slots for /slots, and saves, restores or erases their sessions between rounds (scheduler.h). */
+/* Publishes the state of slots for /slots, and saves, restores or erases their sessions between rounds
+ * (scheduler.h). */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -85,12 +86,14 @@ static void answer_status(const fr_errand *errand, fr_status status) {
                                                : "the session could not be saved or restored");
 }
 
-/* Refuses a file that is not a regular one: a pipe or a device could block all texts, or be overwritten. */
+/* Refuses a path that is not a regular file. Reading a pipe or a device could block all texts, and saving could
+ * overwrite a device. */
 static void answer_no_file(const fr_errand *errand) {
     fr_http_exchange_refuse(errand->exchange, 400, "\"filename\" names something that is not a regular file");
 }
 
-/* Answers an errand. names: the members for the number of ids, of bytes, and of milliseconds since `start`. */
+/* Answers an errand that has succeeded. names: the names of three members, which are the number of ids, the number of
+ * bytes, and the milliseconds since `start`. */
 static void answer_done(const fr_errand *errand, const char *const names[3], size_t ids, off_t bytes, double start) {
     const char *slash = strrchr(errand->path, '/'), *name = slash ? slash + 1 : errand->path;
     fr_http_exchange_answer_json(errand->exchange, 200,
@@ -119,7 +122,7 @@ static void save(fr_slot *slot, const fr_errand *errand) {
     answer_done(errand, names, fr_session_length(slot->kept), file.st_size, start);
 }
 
-/* Restores a session from a file. If the file can't be restored, the slot's session is unchanged. */
+/* Restores a session from a file into a slot. If this fails, the slot keeps its session. */
 static void restore(fr_scheduler *scheduler, fr_slot *slot, const fr_errand *errand) {
     const fr_job_setting *jobs = scheduler->setting.jobs;
     double start = fr_seconds();
@@ -157,7 +160,7 @@ static void run_errand(fr_scheduler *scheduler, fr_errand *errand) {
     free(errand);
 }
 
-/* Takes from the queue the first errand whose slot has no text; NULL if there is none. */
+/* Removes from the queue the first errand whose slot is free, and gives it; NULL if there is none. */
 static fr_errand *next_errand(fr_scheduler *scheduler) {
     pthread_mutex_lock(&scheduler->lock);
     fr_errand **at = &scheduler->errands;

@@ -1,7 +1,7 @@
-/* forerun serve: serves models over HTTP with the interfaces of OpenAI's and llama.cpp's servers.
+/* Implements forerun serve: serves models over HTTP with the interfaces of OpenAI's and llama.cpp's servers.
  *
- * Threads: those of the HTTP server (http.h) read requests and write answers. The main thread is the engine's: it
- * loads the model of -m and then runs rounds, and sleeps when there is nothing to do. If there are several models,
+ * Threads of the HTTP server (http.h) read requests and write answers. The main thread is called the engine's thread:
+ * it loads the model of -m, then runs rounds, and sleeps when there is nothing to do. If there are several models,
  * each is loaded by a thread of its own. */
 #include <errno.h>
 #include <pthread.h>
@@ -24,15 +24,16 @@
 
 enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 1024, ALL_CONNECTIONS = 4096, USUAL_TIMEOUT = 60 };
 
-/* GRACE: seconds in which requests may end after the server was told to end. RANKS_GRACE: the same with several ranks,
- * because the program that started them kills them a second after it told them to end. SLEEP: the most seconds that
- * the engine's thread sleeps, because neither signals, nor clients that leave, nor pings that are due wake it. */
+/* GRACE: seconds for which texts may go on after the server was told to end. RANKS_GRACE: the same with several ranks;
+ * it is short because the program that started them kills them one second after it told them to end. SLEEP: the most
+ * seconds that the engine's thread sleeps. It is short because signals, clients that leave, and pings that are due do
+ * not wake the thread. */
 #define GRACE       10.0
 #define RANKS_GRACE 0.5
 #define SLEEP       0.1
 
-/* Milliseconds that a failing or ending server may spend on sending clients their last answers, while the engine's
- * thread still computes. */
+/* Milliseconds that a server may spend on sending the last answers to its clients, if it fails or ends while the
+ * engine's thread is still computing. */
 #define TELL_MAX 300
 
 typedef struct server {
@@ -46,8 +47,8 @@ typedef struct server {
     char *key_pem, *certificate_pem;
     pthread_mutex_t lock;
     pthread_cond_t woken;
-    bool work;              /* wake was called since the last round */
-    pthread_mutex_t ending; /* taken once, by the thread that ends the server */
+    bool work;              /* `wake` was called since the last round */
+    pthread_mutex_t ending; /* locked once, by the thread that ends the server */
 } server;
 
 /* ------------------------------------------------------------------------------------------------------------ sleep */
@@ -95,7 +96,7 @@ static int read_text(const char *path, char **text) {
     return 0;
 }
 
-/* Reads keys and certificate again. If one of them can't be used, an error line says so, and the old one stays in
+/* Reads the keys and the certificate again. If they can't be used, an error line says so, and the old ones stay in
  * use. */
 static void reload(server *s) {
     const fr_arguments *args = s->args;
@@ -118,7 +119,7 @@ static void reload(server *s) {
 
 /* -------------------------------------------------------------------------------------------------------------- run */
 
-/* Runs rounds until the server is told to end. Gives the status of another rank's failure, if one has failed. */
+/* Runs rounds until the server is told to end, or another rank fails. Gives the status of that failure, or FR_OK. */
 static fr_status serve(server *s) {
     fr_status status;
     while ((status = fr_lab_ranks_check()) == FR_OK && !fr_interrupt_came(NULL)) {
@@ -128,8 +129,8 @@ static fr_status serve(server *s) {
     return status;
 }
 
-/* Does the same from the thread that watches the ranks, if the engine's thread does not return from a round. The
- * process ends afterwards. */
+/* Ends the server after another rank has failed, if the engine's thread does not return from its round. It runs in the
+ * thread that watches the ranks, and the process ends afterwards. */
 static void fail_late(void *context) {
     server *s = context;
     fr_status status = fr_lab_ranks_check();
@@ -138,12 +139,13 @@ static void fail_late(void *context) {
     until.tv_nsec += TELL_MAX * 1000000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    if (pthread_mutex_timedlock(&s->ending, &until) != 0) return; /* the engine's thread itself informs the clients */
+    /* then the engine's thread is already informing the clients itself */
+    if (pthread_mutex_timedlock(&s->ending, &until) != 0) return;
     fr_models_abandon(s->models, status);
     fr_http_drain(s->http, TELL_MAX);
 }
 
-/* Lets the requests that have begun end, and cuts them off after some seconds. */
+/* Lets texts that have begun go on for some seconds, and then cuts them off. */
 static void wind_down(server *s) {
     double until = fr_seconds() + (fr_rank_count() > 1 ? RANKS_GRACE : GRACE);
     fr_http_refuse_new(s->http);
@@ -252,7 +254,7 @@ static int follow(const fr_arguments *args) {
 }
 
 int fr_verb_serve(const fr_arguments *args) {
-    static server s; /* static, because a thread that ends the process may still use it */
+    static server s; /* static, because the thread that ends the process may use it after this function has returned */
     s = (server){.args = args};
     if (fr_rank() > 0) return follow(args);
     if (fr_rank_count() > 1) fr_lab_ranks_decide_alone();
@@ -267,17 +269,19 @@ int fr_verb_serve(const fr_arguments *args) {
         if (!code) say_ready(&s);
         fr_ranks_before_end(fail_late, &s);
         fr_status status = code ? FR_OK : serve(&s);
-        /* an end that was asked for is a success, even if it came before the model was loaded */
+        /* the server was told to end, which is no error even if its model was not loaded yet */
         if (code && fr_interrupt_came(NULL)) code = 0;
         if (status == FR_OK) wind_down(&s);
         pthread_mutex_lock(&s.ending);
-        if (status != FR_OK) { /* the streams end with an error, and new requests get the same one */
+        if (status != FR_OK) { /* streams end with this error, and new requests get it as their answer */
             code = fr_exit_status(status);
-            fr_lab_ranks_check(); /* sets the thread's last failure again */
+            /* fr_models_interrupt reads the message of this thread's last failure, which is set again here */
+            fr_lab_ranks_check();
             fr_models_interrupt(s.models, status);
         }
     }
-    if (s.models && fr_models_loading(s.models)) { /* loading can't be interrupted, so the process ends at once */
+    /* a load can't be interrupted, so the process ends without waiting for it */
+    if (s.models && fr_models_loading(s.models)) {
         fr_http_drain(s.http, TELL_MAX);
         _exit(code);
     }

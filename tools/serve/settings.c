@@ -1,4 +1,4 @@
-/* Turns options back into the JSON of a request (settings.h). */
+/* Writes options as the JSON that a request would have (settings.h). */
 #include "tools/serve/settings.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static int64_t whole_of(const fr_options *options, fr_option option) {
     return value;
 }
 
-/* Gives an option's text, which the caller frees; *length does not count the NUL at its end. */
+/* Gives an option's text, which the caller frees. *length: without the NUL at its end. */
 static char *text_of(const fr_options *options, fr_option option, size_t *length) {
     fr_options_get_text(options, option, NULL, 0, length);
     char *text = fr_resize(NULL, *length + 1, 1);
@@ -21,7 +21,7 @@ static char *text_of(const fr_options *options, fr_option option, size_t *length
     return text;
 }
 
-/* Gives the sequence breakers, or the library's own if none were set. */
+/* Gives the sequence breakers of the DRY sampler: those that were set, or the library's own. */
 static json_t *breakers_of(const fr_options *options) {
     static const char usual[] = "\n\0:\0\"\0*";
     size_t length;
@@ -35,8 +35,8 @@ static json_t *breakers_of(const fr_options *options) {
     return breakers;
 }
 
-/* Gives biases such as "5+1.5,7-inf" as [{"token", "bias"}, ...]. A ban is false, as in a request, because JSON has no
- * infinite number. */
+/* Converts biases such as "5+1.5,7-inf" to [{"token", "bias"}, ...]. A banned token has the bias false, as in a
+ * request, because JSON has no infinite number. */
 static json_t *biases_of(const fr_options *options) {
     size_t length;
     char *text = text_of(options, FR_OPT_LOGIT_BIAS, &length), *at = text;

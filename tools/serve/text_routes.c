@@ -26,7 +26,7 @@ json_t *fr_json_body(fr_http_exchange *exchange) {
     return NULL;
 }
 
-/* Gives the model's tokenizer; NULL if it has none, and the exchange was refused. */
+/* Gives the model's tokenizer. NULL: it has none, and the exchange was refused. */
 static const fr_tokenizer *tokenizer_of(fr_http_exchange *exchange, const fr_model_instance *model) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(model->loaded.model);
     if (!tokenizer) fr_http_exchange_refuse(exchange, 501, "the model has no tokenizer: only ids can be run");
@@ -35,7 +35,7 @@ static const fr_tokenizer *tokenizer_of(fr_http_exchange *exchange, const fr_mod
 
 /* --------------------------------------------------------------------------------------------------------- tokenize */
 
-/* Gives a token's text if it is valid UTF-8, else its bytes. */
+/* Gives a token's text, or an array of its bytes if they are not valid UTF-8. */
 static json_t *piece_of(const fr_tokenizer *tokenizer, int32_t id) {
     size_t length;
     const char *bytes = fr_token_bytes(tokenizer, id, &length);
@@ -43,7 +43,7 @@ static json_t *piece_of(const fr_tokenizer *tokenizer, int32_t id) {
     return text ? text : fr_json_byte_numbers(bytes, length);
 }
 
-/* Reads an optional member that is true or false. Returns false if it is of another type, and the exchange has been
+/* Reads an optional member that is true or false. Returns false if it is of another type; the exchange was then
  * refused. */
 static bool take_flag(fr_http_exchange *exchange, const json_t *body, const char *key, bool *flag) {
     const json_t *value = json_object_get(body, key);
@@ -54,8 +54,8 @@ static bool take_flag(fr_http_exchange *exchange, const json_t *body, const char
     return !value || json_is_null(value) || json_is_boolean(value);
 }
 
-/* Tokenizes a text. In llama.cpp's form it is "content"; in vLLM's form it is "prompt", and special tokens are added
- * unless the body says otherwise. */
+/* Tokenizes a text. In llama.cpp's form the text is "content". In vLLM's form it is "prompt", and the tokens that
+ * begin a text are added unless the body says otherwise. */
 static void answer_tokens(fr_http_exchange *exchange, const fr_model_instance *model, const fr_tokenizer *tokenizer,
                           const json_t *body) {
     const json_t *content = json_object_get(body, "content"), *prompt = json_object_get(body, "prompt");
@@ -125,12 +125,12 @@ void fr_text_routes_detokenize(fr_http_exchange *exchange, const fr_model_instan
 
 /* --------------------------------------------------------------------------------------------------------- template */
 
-/* Renders the conversation with the template, as a chat with this body would. */
+/* Renders the conversation with the template, in the way in which a chat with this body would be rendered. */
 void fr_text_routes_apply_template(fr_http_exchange *exchange, const fr_model_instance *model) {
     json_t *body = fr_json_body(exchange);
     fr_job_setting setting = model->jobs;
     if (!body) return;
-    setting.context = 0; /* no limit, because the prompt is not run */
+    setting.context = 0; /* the context is no limit here, because the prompt is not run */
     fr_generation_request *request = fr_generation_request_read(exchange, &setting, FR_JOB_CHAT, body);
     const fr_marked_text *prompt = request->count ? &request->choices[0].job.prompt.rendered : NULL;
     if (!prompt || !prompt->text)

@@ -1,5 +1,5 @@
-/* Answers requests that need a model but no forward: tokens of a text and the reverse, a rendered conversation, the
- * model's properties.
+/* Answers requests that need a model but run nothing in it: to tokenize a text, to turn tokens into text, to render a
+ * conversation, and to give the model's properties.
  *
  * In: exchanges, whose bodies are JSON objects. Out: their answers. Each function is an fr_models_fn. */
 #ifndef FR_TOOLS_SERVE_TEXT_ROUTES_H
@@ -7,7 +7,7 @@
 
 #include "tools/serve/models.h"
 
-/* Gives an exchange's body, a JSON object; NULL if it is not one, and the exchange was refused. */
+/* Gives the body of an exchange, which must be a JSON object. NULL: it is not one, and the exchange was refused. */
 json_t *fr_json_body(fr_http_exchange *exchange);
 
 /* Reads {"content", "add_special": false, "parse_special": true, "with_pieces": false} and answers {"tokens": [ID,

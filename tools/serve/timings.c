@@ -1,4 +1,4 @@
-/* Takes the times and counts of a choice (answer_parts.h). */
+/* Collects the times and counts of choices (answer_parts.h). */
 #include "tools/serve/answer_parts.h"
 #include "tools/serve/seconds.h"
 
@@ -53,7 +53,8 @@ static void add(fr_timings *sum, const fr_timings *one, bool same_prompt) {
     if (one->ended > sum->ended) sum->ended = one->ended;
 }
 
-/* Adds up the choices of a request. Choices of one prompt are next to each other. */
+/* Adds up the figures of a request's choices. Choices of the same prompt are next to each other, so that its tokens
+ * are counted once. */
 fr_timings fr_timings_of_request(const fr_generation_request *request) {
     fr_timings sum = {0};
     for (size_t i = 0; i < request->count; i++) {
@@ -89,7 +90,7 @@ json_t *fr_timings_json(const fr_timings *t) {
     put_rate(timings, t->prompt - t->cached, prompt, "prompt_per_token_ms", "prompt_per_second");
     fr_json_put(timings, "predicted_n", json_integer((json_int_t)t->predicted));
     fr_json_put(timings, "predicted_ms", json_real(1e3 * predicted));
-    /* without the first token of each text, which the prompt's forward gives */
+    /* the first token of each text is left out, because the prompt's forward gives it */
     size_t later = t->predicted > t->texts ? t->predicted - t->texts : 0;
     put_rate(timings, later, predicted, "predicted_per_token_ms", "predicted_per_second");
     if (t->drafted == 0) return timings;
@@ -118,6 +119,7 @@ json_t *fr_timings_so_far(const fr_telling *telling) {
     fr_timings t = telling->timings;
     size_t waiting = smaller(fr_session_waiting(telling->choice->job.session), t.prompt), ran = t.prompt - waiting;
     t.prompt = ran > t.cached ? ran : t.cached;
-    if (t.first == 0) t.first = t.ended = t.prompt > t.cached ? t.ended : t.began; /* no token has come yet */
+    /* until the first token comes, the time of the prompt runs on */
+    if (t.first == 0) t.first = t.ended = t.prompt > t.cached ? t.ended : t.began;
     return fr_timings_json(&t);
 }

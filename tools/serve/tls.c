@@ -11,7 +11,7 @@
 enum { CHAIN_MAX = 16 };
 
 typedef struct identity {
-    /* an older pair that a handshake may still use, so it is freed only when the server ends */
+    /* an older pair; a handshake may still use it, so it is freed only when the server ends */
     struct identity *before;
     gnutls_pcert_st chain[CHAIN_MAX];
     unsigned length;
@@ -27,7 +27,7 @@ static void free_identity(identity *id) {
     free(id);
 }
 
-/* Puts certificate and key into credentials, because only then GnuTLS checks that they match. */
+/* Checks that certificate and key match. GnuTLS does this only if both are put into credentials. */
 static int check_pair(const gnutls_datum_t *certificate, const gnutls_datum_t *key) {
     gnutls_certificate_credentials_t credentials;
     int code = gnutls_certificate_allocate_credentials(&credentials);

@@ -1,4 +1,4 @@
-/* A certificate and its key for TLS, which can be replaced while a server runs.
+/* Keeps the certificate and the key for TLS, which can be replaced while the server runs.
  *
  * In: both as PEM texts. Out: the certificate for each handshake, by libmicrohttpd's
  * MHD_OPTION_HTTPS_CERT_CALLBACK. */
@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Uses this pair for all handshakes from now on. False: it can't be used, `error` has the reason, and the old pair
- * stays. May be called from any thread. */
+/* Uses this pair for all handshakes from now on. Returns false if it can't be used; `error` then has the reason, and
+ * the old pair stays. May be called from any thread. */
 bool fr_tls_set(const char *key_pem, const char *certificate_pem, char *error, size_t size);
 
-/* Gives the pair for a handshake. The callback has no context of its own, so a process has only one certificate. */
+/* Gives the pair for a handshake. This callback of GnuTLS gets no context, so a process can have only one pair. */
 int fr_tls_retrieve(gnutls_session_t session, const gnutls_datum_t *issuers, int issuer_count,
                     const gnutls_pk_algorithm_t *algorithms, int algorithm_count, gnutls_pcert_st **chain,
                     unsigned *length, gnutls_privkey_t *key);

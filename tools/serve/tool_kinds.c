@@ -8,23 +8,24 @@
 #include "tools/jobs/job_parts.h"
 #include "tools/serve/notes.h"
 
-#define INPUT "input" /* a custom tool's only parameter */
+#define INPUT "input" /* name of the only parameter of a custom tool's function */
 
 json_t *fr_tool_name(const json_t *namespace, const json_t *name) {
     size_t length = json_string_length(namespace);
     if (!length) return fr_turns_share(name);
     bool parted = json_string_value(namespace)[length - 1] == '_';
     json_t *joined = json_sprintf("%s%s%s", json_string_value(namespace), parted ? "" : "__", json_string_value(name));
-    return joined ? joined : fr_turns_share(name); /* the name has bytes that are no text, which is refused later */
+    /* the name contains bytes that are no text, which is refused later */
+    return joined ? joined : fr_turns_share(name);
 }
 
-/* ---------------------------------------------------------------------------------------------------- custom tools */
+/* ----------------------------------------------------------------------------------------------------- custom tools */
 
-/* Gives a custom tool's description with the grammar of its input, so that the model can follow it. */
+/* Gives a custom tool's description, to which the grammar of its input is added so that the model can follow it. */
 static json_t *describe_custom(const json_t *tool) {
     const json_t *format = fr_turns_get(tool, "format"), *own = fr_turns_get(tool, "description"),
                  *inner = fr_turns_get(format, "grammar");
-    const json_t *grammar = inner ? inner : format; /* in a chat the grammar is in an object of its own */
+    const json_t *grammar = inner ? inner : format; /* in a chat the grammar is an inner object */
     const char *syntax = fr_job_plain_text(fr_turns_get(grammar, "syntax")),
                *rules = fr_job_plain_text(fr_turns_get(grammar, "definition"));
     const char *text = fr_job_plain_text(own);
@@ -46,8 +47,8 @@ json_t *fr_tool_arguments(const json_t *input) {
     return json_pack("{s:O}", INPUT, input);
 }
 
-/* Gives the input from a call's arguments. A model that is not forced may give the text under another name, or without
- * JSON. */
+/* Gets the input out of a call's arguments. A model whose calls are not restricted may write the text under another
+ * name, or without JSON. */
 json_t *fr_tool_input(const char *arguments, size_t length) {
     json_t *object = fr_json_load_cut(arguments, length);
     const json_t *input = json_object_get(object, INPUT);
@@ -59,7 +60,7 @@ json_t *fr_tool_input(const char *arguments, size_t length) {
 
 /* -------------------------------------------------------------------------------------------------------- all kinds */
 
-/* Records the tool under the name of its function, unless that name is taken. */
+/* Offers the function of a tool, and records the tool under the function's name, unless that name is taken already. */
 static void offer(fr_turns *t, json_t *called, const json_t *tool, const char *type, const json_t *namespace) {
     json_t *kind = json_string(type);
     const json_t *named = fr_turns_get(tool, "name"), *name = named ? named : kind;
@@ -82,7 +83,8 @@ static void note_kind(const json_t *tool) {
     fr_notes_say("tools of type \"%.60s\" are passed over: they are run by another service", fr_turns_type(tool));
 }
 
-/* Offers a tool, alone or in a namespace. A search for tools has no name, and is offered only if the client runs it. */
+/* Offers a tool, which may belong to a namespace. A search for tools needs no name, and is offered only if the client
+ * runs it. */
 static bool offer_one(fr_turns *t, json_t *called, const char *what, const json_t *tool, const json_t *namespace) {
     const char *type = fr_turns_type(tool);
     bool named = strcmp(type, "custom") == 0 || strcmp(type, "function") == 0;
@@ -139,7 +141,7 @@ static bool is_custom(const json_t *value) {
     return strcmp(fr_turns_type(value), "custom") == 0 && json_is_object(fr_turns_get(value, "custom"));
 }
 
-/* Turns a chat's tools into functions. Functions, and tools without a type, stay unchanged. */
+/* Turns a chat's custom tools into functions. Functions, and tools without a type, stay as they are. */
 static bool take_tools(fr_turns *t, json_t *called, const json_t *tools) {
     char what[32];
     bool taken = true;
@@ -162,7 +164,7 @@ static bool take_tools(fr_turns *t, json_t *called, const json_t *tools) {
     return taken;
 }
 
-/* Turns a custom tool's past call, or its choice, into a function's. */
+/* Turns a call or a choice of a custom tool into that of a function. */
 static void make_function(json_t *value) {
     json_t *custom = json_object_get(value, "custom"), *input = json_object_get(custom, "input");
     if (!is_custom(value)) return;
@@ -205,7 +207,7 @@ void fr_tool_call_of_chat(const json_t *called, json_t *call) {
     json_object_del(call, "function");
 }
 
-/* --------------------------------------------------------------------------------------------- OpenAI's older form */
+/* ---------------------------------------------------------------------------------------------- OpenAI's older form */
 
 bool fr_functions_of_chat(json_t *body) {
     const json_t *functions = json_object_get(body, "functions"), *choice = json_object_get(body, "function_call");

@@ -1,4 +1,4 @@
-/* Builds a chat's body from pieces (turns.h). */
+/* Builds the body of a chat from pieces (turns.h). */
 #include "tools/serve/turns.h"
 
 #include <stdarg.h>
@@ -85,7 +85,8 @@ void fr_turns_put(fr_turns *turns, const char *key, json_t *value) {
 
 /* --------------------------------------------------------------------------------------------------------- messages */
 
-/* Ends a message. If its content is a single text it becomes a plain string, which every template supports. */
+/* Ends a message. If its content is a single text, that text becomes the content itself, which every template
+ * supports. */
 void fr_turns_break(fr_turns *turns) {
     const json_t *first = json_array_get(turns->parts, 0);
     bool alone = json_array_size(turns->parts) == 1 && json_object_get(first, "text");

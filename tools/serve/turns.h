@@ -1,4 +1,4 @@
-/* Builds a chat's body from the pieces of a conversation in another API's form.
+/* Builds the body of a chat from the pieces of a conversation that came in another API's form.
  *
  * In: texts, pictures, calls and their results, in order. Out: the body of a request to /v1/chat/completions, or an
  * error line. Values are shared, not copied. */
@@ -11,29 +11,30 @@
 typedef struct fr_turns {
     json_t *chat;     /* the body of the chat */
     json_t *messages; /* its messages */
-    json_t *message;  /* the message to which pieces are added; NULL: the next piece begins one */
+    json_t *message;  /* the message to which pieces are being added; NULL: the next piece begins a new one */
     json_t *parts;    /* the parts of that message's content */
     char error[320];  /* "": there is no error */
 } fr_turns;
 
-/* The beginning of "encrypted_content" in thoughts that this server wrote and a client sends back. */
+/* The beginning of "encrypted_content" by which this server recognizes its own thoughts when a client sends them
+ * back. */
 #define FR_SEALED "forerun:"
 
-/* Help to read such a conversation. The first gives a member, or NULL if it is missing or null; the second a value's
- * "type", or "" if it has none; the third the same value with one more reference. */
+/* Help to read such a conversation. The first gives a member, or NULL if it is missing or null. The second gives a
+ * value's "type", or "" if it has none. The third gives the value itself with one more reference. */
 const json_t *fr_turns_get(const json_t *object, const char *key);
 const char *fr_turns_type(const json_t *value);
 json_t *fr_turns_share(const json_t *value);
 
-/* Begins a chat with the members of the body that mean the same in a chat: sampling and drafting, the model's name,
+/* Begins a chat with those members of the body that mean the same in a chat: sampling and drafting, the model's name,
  * streaming. */
 void fr_turns_begin(fr_turns *turns, const json_t *body);
 
-/* Notes once (notes.h) each member of the body that is unknown at this path: it is neither in `known` nor a member
- * that means the same in a chat. */
+/* Notes each member of the body that forerun does not know at this path, each once (notes.h). Known are the members
+ * listed in `known`, and those that mean the same in a chat. */
 void fr_turns_note_others(const json_t *body, const char *path, const char *const *known, size_t count);
 
-/* Gives the body; NULL if it was refused. */
+/* Gives the body of the chat; NULL if the request was refused. */
 json_t *fr_turns_end(fr_turns *turns);
 
 /* Refuses the request with an error line. Returns false. */
@@ -45,20 +46,20 @@ void fr_turns_put(fr_turns *turns, const char *key, json_t *value);
 /* Ends the current message, so that the next piece begins a new one. */
 void fr_turns_break(fr_turns *turns);
 
-/* Add pieces to a message of this role: to the current message, or to a new one if the current one has another role. A
- * url is the value of an image_url. A part is added unchanged, and taken over; the reader of the chat checks it. */
+/* Add a piece to the current message if it has this role, or else to a new message. url: the value of an image_url.
+ * part: is added unchanged, and taken over; the code that reads the chat checks it. */
 void fr_turns_text(fr_turns *turns, const char *role, const json_t *text);
 void fr_turns_picture(fr_turns *turns, const char *role, json_t *url);
 void fr_turns_part(fr_turns *turns, const char *role, json_t *part);
 
-/* Add a thought of the assistant, or a call with its arguments, which are a text or an object. */
+/* Add a thought of the assistant, and a call. arguments: a text or an object. */
 void fr_turns_thought(fr_turns *turns, const json_t *text);
 void fr_turns_call(fr_turns *turns, const json_t *id, const json_t *name, json_t *arguments);
 
-/* Begins a call's result: the following pieces of the role "tool" are its content. */
+/* Begins the result of a call. The pieces of the role "tool" that follow are its content. */
 void fr_turns_result(fr_turns *turns, const json_t *id);
 
-/* Adds a tool made of these values; all but the name may be NULL. */
+/* Adds a tool with these values, of which only the name is necessary; the others may be NULL. */
 void fr_turns_tool(fr_turns *turns, const json_t *name, const json_t *description, const json_t *parameters,
                    const json_t *strict);
 

@@ -7,8 +7,8 @@
 
 #include "tools/cli/embed.h"
 
-/* Embeds a file as read-only data. Files of foreign libraries come from the build folder, where make puts them; if the
- * system lacks a library, its file is empty. */
+/* Embeds a file as read-only data. Files of foreign libraries come from the build folder, into which make puts them.
+ * If the system lacks a library, its file there is empty. */
 #define EMBED(symbol, file) FR_EMBED(".rodata", const char, symbol, file)
 
 #define OWN(symbol, file) EMBED(fr_web_page_##symbol, "tools/serve/page/" file)
@@ -35,7 +35,7 @@ EMBED(fr_web_page_katex_style, "page/katex.css");
 EMBED(fr_web_page_highlight, "page/highlight.js");
 EMBED(fr_web_page_licences, "page/licences.txt");
 
-/* KaTeX's fonts, without "KaTeX_" at the beginning of the files' names. */
+/* KaTeX's fonts, named as their files are but without "KaTeX_". */
 #define FONTS(USE)                            \
     USE(ams, "AMS-Regular")                   \
     USE(caligraphic_bold, "Caligraphic-Bold") \
@@ -95,8 +95,8 @@ static const struct file {
              IN_FOLDER("licences.txt", PLAIN, licences),
              FONTS(FONT)};
 
-/* Headers that forbid everything except the page's own files. The page shows the model's text, which must not run
- * scripts, load anything or be shown in a foreign frame. */
+/* Headers that allow nothing but the page's own files. The page shows text of the model, which must not run scripts or
+ * load anything, and no other page may show this one in a frame. */
 static const struct {
     const char *name, *value;
 } headers[] = {
@@ -121,7 +121,7 @@ bool fr_web_page_has(const char *path) {
     return find(path) != NULL;
 }
 
-/* Gives the tag of a file: the FNV-1a hash of its bytes, so that another build's file has another tag. */
+/* Gives a file's tag: the FNV-1a hash of its bytes, so that a file that differs in another build has another tag. */
 static void tag_of(const struct file *file, char tag[20]) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (const char *byte = file->bytes; byte < file->end; byte++)
