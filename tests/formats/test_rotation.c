@@ -11,7 +11,7 @@
 #include "tests/support/gguf_builder.h"
 #include "tests/support/suite.h"
 
-/* What a file declares. A member that is NULL or 0 has the value that the first file below has. */
+/* The keys that a file declares. A member that is NULL or 0 has the value that the first file below has. */
 typedef struct declared {
     const char *architecture, *transform, *axis, *mode;
     uint32_t version, block;

@@ -358,8 +358,8 @@ static const struct {
     /* A </s> that is not a control token may be HTML's end of struck-out text, so it does not end a text. */
     {{"</s>", "<|im_end|>"}, "<|im_end|>", NULL, NULL, {"<|im_end|>"}},
     {{"!</s>", "<|im_end|>"}, "<|im_end|>", NULL, NULL, {"<|im_end|>", "</s>"}},
-    /* Of the tokens for filling in code, padding and the start of the next file or repository end a text, but the
-     * token that opens the middle doesn't. */
+    /* Some tokens for filling in code end a text: padding, and the start of the next file or repository. The token
+     * that opens the middle doesn't. */
     {{"<|fim_middle|>", "<|file_sep|>", "<|fim_pad|>", "<|repo_name|>"},
      NULL,
      NULL,

@@ -9,7 +9,7 @@
 
 enum { CUT = 0xff, CONTROL = 0xfe };
 
-/* What identifies each call format in a template's source. */
+/* Excerpts of template sources, from which the call formats are recognized. */
 static const char *const sources[] = {
     "<|tool_call>call: <|channel>",
     "<｜tool▁call▁begin｜><｜tool▁sep｜></think>",

@@ -96,8 +96,8 @@ static void check_same(const char *got, const char *expected, size_t line) {
     json_decref(b);
 }
 
-/* What an earlier run left in the output file. In `left`, a digit stands for the answer to that line, counted from 1;
- * other characters stand for themselves. */
+/* Output files that an earlier run left. In `left`, a digit stands for the answer to that line, counted from 1; other
+ * characters stand for themselves. */
 #define CUT "{\"id\":\"b\",\"ids\":[4],\"text\":\"MARK\",\"stop\":\"interrupt\"}\n"
 #define CANCELLED                                                                        \
     "{\"id\":\"batch_req_7\",\"custom_id\":\"d\",\"response\":null,\"error\":{\"code\":" \

@@ -43,8 +43,8 @@ typedef struct operation {
     size_t count, cases;
 } operation;
 
-/* How the kernels of one contract are checked. Contracts on plain arrays share one check: `call` runs them with the
- * most general arguments, and in_place says whether y may be a or b. */
+/* Describes how the kernels of one contract are checked. Contracts on plain arrays share one check: `call` runs them
+ * with the most general arguments, and in_place says whether y may be a or b. */
 typedef void call_fn(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor);
 
 enum { Y_MAY_BE_A = 1, Y_MAY_BE_B = 2 };

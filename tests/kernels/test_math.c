@@ -33,20 +33,20 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
-/* Returns the error of a value in units of the last place of the exact one as a float32. */
+/* Returns the error of a value in units of the last place of the exact value as a float32. */
 static double error_in_ulps(float got, double exact) {
     if ((double)got == exact || (float)exact == got) return fabs((double)got - exact) > 0 ? 0.5 : 0;
     int exponent = ilogb(exact) < -126 ? -126 : ilogb(exact);
     return fabs((double)got - exact) / ldexp(1, exponent - 23);
 }
 
-/* Keeps the larger error of two; NaN is the largest. Millions of values are compared so, because ck_assert writes to a
- * file. */
+/* Keeps the larger of two errors; NaN counts as the largest. Millions of values are compared in this way, because
+ * ck_assert would write to a file each time. */
 static void keep_worst(double *worst, double error) {
     if (!(error <= *worst)) *worst = error;
 }
 
-/* Returns the worst error of a function over every STEP-th bit pattern of both signs that is a number. */
+/* Returns the worst error of a function over every STEP-th bit pattern of both signs, except for NaNs. */
 static double worst_error(fr_exp_fn *function, double (*exact)(double)) {
     float x[BATCH], y[BATCH];
     double worst = 0;
@@ -75,8 +75,8 @@ START_TEST(exact_values) {
     float y[10];
     kernels->exp(y, x, 10);
     ck_assert(y[0] == 1 && y[1] == 1 && y[2] == 0 && isinf(y[3]) && y[3] > 0);
-    ck_assert(isfinite(y[4]) && isinf(y[5]));  /* on either side of the largest float */
-    ck_assert(y[6] == 0x1p-149f && y[7] == 0); /* on either side of half the smallest denormal */
+    ck_assert(isfinite(y[4]) && isinf(y[5]));  /* just below and just above what a float can hold */
+    ck_assert(y[6] == 0x1p-149f && y[7] == 0); /* just above and just below half the smallest denormal */
     ck_assert(y[8] == 1 && isnan(y[9]));
     kernels->tanh(y, x, 10);
     ck_assert(y[0] == 0 && !signbit(y[0]) && y[1] == 0 && signbit(y[1]) && y[2] == -1 && y[3] == 1);
@@ -136,13 +136,13 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------- rotary tables */
 
-/* Frequencies as transformers 5.17 gives them: ROPE_INIT_FUNCTIONS on torch 2, float32. */
+/* Frequencies that transformers 5.17 computes (ROPE_INIT_FUNCTIONS on torch 2, in float32). */
 static const struct {
     fr_rope_kind kind;
     double theta;
     size_t head_dim;
     double partial, factor;
-    float inverse[7]; /* at indices 1 2 5 17 31 63 127 */
+    float inverse[7]; /* the frequencies at indices 1 2 5 17 31 63 127 */
 } published[] = {
     {FR_ROPE_DEFAULT,
      10000,
@@ -176,7 +176,7 @@ START_TEST(published_frequencies) {
 }
 END_TEST
 
-/* The values are Llama 3.2's: theta 500000, heads of 64, factors 32, 1 and 4, 8192 positions. */
+/* The settings are Llama 3.2's: theta 500000, heads of 64, factors 32, 1 and 4, and 8192 positions. */
 START_TEST(published_scaling) {
     static const float published_llama[] = {
         0x1.000000p+0f,  0x1.53c38cp-1f,  0x1.c2ef78p-2f,  0x1.2b3dc6p-2f,  0x1.8d2760p-3f,  0x1.078d40p-3f,
@@ -194,8 +194,8 @@ START_TEST(published_scaling) {
 }
 END_TEST
 
-/* YaRN with DeepSeek-V3's values; with few pairs, all of them on the ramp; with a ramp of one pair; with gpt-oss's
- * values, which are not truncated. */
+/* YaRN with DeepSeek-V3's settings; with few pairs, all of them on the ramp; with a ramp of a single pair; and with
+ * gpt-oss's settings, whose ramp bounds are not truncated. */
 static const struct {
     size_t pairs;
     double theta, factor, fast, slow, trained;
@@ -253,8 +253,8 @@ START_TEST(published_yarn_scaling) {
 }
 END_TEST
 
-/* Compares transformers' attention_factor with mscale 1, mscale_all_dim 0.5 and factor 3; and with neither and factor
- * 4. */
+/* The expected values are transformers' attention_factor, with mscale 1, mscale_all_dim 0.5 and factor 3; and with
+ * neither of the two and factor 4. */
 START_TEST(published_yarn_magnitudes) {
     double factor = fr_rope_yarn_magnitude(3, 1) / fr_rope_yarn_magnitude(3, 0.5);
     ck_assert_double_eq_tol(factor, 0x1.0d547ba360690p+0, 1e-14);
@@ -279,7 +279,8 @@ START_TEST(frequencies) {
 }
 END_TEST
 
-/* 0.3 * 10 / 2 is 1.5, so one pair is rotated. More than the whole head means the whole head. */
+/* A share of 0.3 of a head of 10 is 3 values, or 1.5 pairs, so one pair is rotated. A share above 1 rotates the whole
+ * head. */
 START_TEST(which_pairs_turn) {
     float inverse[5];
     fr_rope_frequencies(FR_ROPE_PROPORTIONAL, 100, 10, 0.3, 2, inverse);
@@ -313,8 +314,9 @@ START_TEST(angles) {
 }
 END_TEST
 
-/* Integers have exact sums, and blocks of 4^k an exact factor: the values must be those of the matrix whose element of
- * row r and column c is -1 to the number of bits that r and c share. */
+/* Sums of integers are exact, and so is the factor for blocks of 4^k. So the values must be exactly those of the
+ * Hadamard matrix, whose element in row r and column c is -1 to the power of the number of bits that r and c have in
+ * common. */
 START_TEST(hadamard_of_integers) {
     enum { N = 4096 };
     static float x[N], signs[N], y[N];

@@ -1,5 +1,6 @@
-/* Tests of the matrix products of every instruction set of this machine against OpenBLAS, over random shapes: float
- * types within the error of either order of summation, block types within the error of rounding a row to 8 bits.
+/* Tests the matrix products of every instruction set of this machine against OpenBLAS, over random shapes. Float types
+ * must be within the error that summing in another order makes, and block types within the error of rounding a row to
+ * 8 bits.
  *
  * OpenBLAS serves only as the reference here: forerun itself neither needs it nor links it. */
 /* suite: needs=openblas */
@@ -20,7 +21,7 @@ enum { CASES = 40, ROWS_MAX = 9, FEATURES_MAX = 70, COLS_MAX = 2304, BLOCK = 32 
 
 static struct {
     size_t rows, features, cols;
-    float x[ROWS_MAX * COLS_MAX], w[FEATURES_MAX * COLS_MAX]; /* w: what the stored weights decode to */
+    float x[ROWS_MAX * COLS_MAX], w[FEATURES_MAX * COLS_MAX]; /* w: the values that the stored weights decode to */
     double exact[ROWS_MAX * FEATURES_MAX];                    /* products in double */
     float blas[ROWS_MAX * FEATURES_MAX], y[ROWS_MAX * FEATURES_MAX];
     uint8_t stored[FEATURES_MAX * COLS_MAX * sizeof(float)];
@@ -37,7 +38,7 @@ static void multiply_by_blas(void) {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, x, k, w, k, 0, c.exact, n);
 }
 
-/* Makes random rows and weights of a type, decodes them, and computes their products. */
+/* Makes random rows and weights of a type, decodes the weights, and computes the products with OpenBLAS. */
 static void make_case(fr_dtype type) {
     size_t block = fr_dtype_block(type), row_bytes;
     c.rows = 1 + fr_random_below(ROWS_MAX);
@@ -65,7 +66,8 @@ static void make_case(fr_dtype type) {
     multiply_by_blas();
 }
 
-/* Returns the sum over the columns of |w| * |x|, or of |w| * bound if one is given for each block of columns. */
+/* Returns the sum of |w| * |x| over the columns. If bounds are given, one for each block of columns, the sum is of |w|
+ * * bound. */
 static double magnitude(size_t r, size_t o, const fr_qblock *bounds) {
     double sum = 0;
     for (size_t i = 0; i < c.cols; i++)
@@ -81,8 +83,9 @@ static void check_output(const char *isa, fr_dtype type, size_t r, size_t o, dou
                   fr_dtype_name(type), c.rows, c.features, c.cols, r, o, y, exact);
 }
 
-/* A chain of n roundings is off by at most n units of the sum of magnitudes: ours has cols / 16 and the tree; the
- * other side is exact except for 2^-53. OpenBLAS's own float32 product may round at every column. */
+/* A sum with n roundings is off by at most n units of the sum of magnitudes. Our kernels round cols / 16 times and
+ * then in the tree; the double-precision product is exact but for 2^-53. OpenBLAS's float32 product may round at every
+ * column. */
 static void check_float(const fr_kernels *kernels, fr_dtype type) {
     make_case(type);
     kernels->matmul[type](&(fr_matmul){c.y, c.features, c.x, c.cols, c.rows, c.stored, fr_dtype_row_bytes(type, c.cols),
@@ -96,7 +99,7 @@ static void check_float(const fr_kernels *kernels, fr_dtype type) {
         }
 }
 
-/* A value of a row is off by half a step d at most; the roundings of the sums are a thousandth of that. */
+/* Each value of a row is off by at most half its step d. The roundings of the sums are a thousandth of that. */
 static void check_blocks(const fr_kernels *kernels, fr_dtype type) {
     make_case(type);
     size_t row_bytes = fr_dtype_row_bytes(type, c.cols), blocks = c.cols / BLOCK;

@@ -1,4 +1,4 @@
-/* Tests of models by name, in invented caches like those that Hugging Face's programs, llama.cpp, LM Studio and ollama
+/* Tests models by name, in invented caches like those that Hugging Face's programs, llama.cpp, LM Studio and ollama
  * leave (huggingface_hub 1.x, llama.cpp 0.5 and of 2025, ollama 0.x): which file a name finds, and which files no name
  * may find. */
 #include <check.h>
@@ -19,7 +19,8 @@
 #define DIGEST          "00000000000000000000000000000000000000000000000000000000000000aa"
 #define DIGEST_OF_TOWER "00000000000000000000000000000000000000000000000000000000000000bb"
 
-/* The environment's settings; %s is the invented root, which is HOME, so that each cache has its place in it. */
+/* The environment variables that are set. In a setting, %s is the invented root, which is also HOME, so that each
+ * cache is at its usual place in it. */
 static char settings[8][128];
 static const char *environment[9];
 
@@ -40,7 +41,7 @@ static void open_root(void) {
 
 #define HUB ".cache/huggingface/hub/"
 
-/* Puts a file of a repository there, as a link to its blob. */
+/* Puts a file of a repository into a cache, as a link to its blob. */
 static void put_in_hub(const char *hub, const char *repository, const char *file) {
     static int blobs;
     char path[400], target[400], up[64] = "";
@@ -56,7 +57,7 @@ static void put_in_hub(const char *hub, const char *repository, const char *file
     fr_made_root_put(path, COMMIT);
 }
 
-/* expected: a path inside the root. */
+/* Checks that the name finds `expected`, a path inside the root. */
 static void finds(const char *name, const char *expected) {
     char *path, whole[512];
     snprintf(whole, sizeof whole, "%s/%s", fr_made_root, expected);
@@ -79,7 +80,7 @@ static void refused(const char *name, const char *line) {
     ck_assert_ptr_null(strchr(fr_last_error(), '\n'));
 }
 
-/* The text is no name, so it is returned unchanged. */
+/* Checks that a text which is no name is returned unchanged. */
 static void is_path(const char *text) {
     char *path;
     ck_assert_msg(fr_model_find(text, environment, &path) == FR_OK, "%s: %s", text, fr_last_error());
@@ -124,9 +125,9 @@ END_TEST
 
 START_TEST(branches_lead_to_commits) {
     fr_made_root_take(HUB "models--o--m/snapshots/" COMMIT "/a.gguf", WHOLE);
-    finds_in("o/m", "o--m", "a.gguf"); /* a file downloaded by its commit, so there is no branch */
+    finds_in("o/m", "o--m", "a.gguf"); /* the file was downloaded by its commit, so there is no branch */
     fr_made_root_take(HUB "models--o--m/snapshots/" OTHER "/a.gguf", WHOLE);
-    refused("o/m", "hf download o/m"); /* several files would match */
+    refused("o/m", "hf download o/m"); /* there are two commits, so the name is ambiguous */
     fr_made_root_put(HUB "models--o--m/refs/dev", OTHER);
     finds("o/m", HUB "models--o--m/snapshots/" OTHER "/a.gguf");
     fr_made_root_put(HUB "models--o--m/refs/main", COMMIT "\n");
@@ -134,7 +135,7 @@ START_TEST(branches_lead_to_commits) {
 }
 END_TEST
 
-/* The contents of a branch's file count only if they are a name in snapshots/. */
+/* The content of a branch's file counts only if it is the name of a folder in snapshots/. */
 START_TEST(branches_lead_nowhere_else) {
     static const char *const hostile[] = {"../../../../secret", "/etc", "", "..", COMMIT "/../../..", "0123"};
     fr_made_root_take(HUB "models--o--m/snapshots/a.gguf", WHOLE);
@@ -152,7 +153,7 @@ START_TEST(an_unfinished_repository) {
 }
 END_TEST
 
-/* Opening such weights gives a line that says what is missing; a tokenizer alone is not a model. */
+/* Weights of another kind are found, so that opening them says what is missing. A tokenizer alone is not a model. */
 START_TEST(weights_of_another_kind) {
     put_in_hub(HUB, "o--m", "config.json");
     put_in_hub(HUB, "o--m", "tokenizer.json");
@@ -165,7 +166,7 @@ START_TEST(weights_of_another_kind) {
 }
 END_TEST
 
-/* A download that is unfinished in one cache may be complete in another program's. */
+/* A download that is not finished in one program's cache may be complete in another's. */
 START_TEST(unfinished_here_and_whole_there) {
     fr_made_root_put(HUB "models--o--m/blobs/abcd.incomplete", "GGUF");
     fr_made_root_take(".lmstudio/models/o/m/m-Q4_K_M.gguf", WHOLE);
@@ -173,7 +174,7 @@ START_TEST(unfinished_here_and_whole_there) {
 }
 END_TEST
 
-/* The first variable that is set decides; a tilde is the user's home folder. */
+/* The first of these variables that is set decides; a tilde stands for the user's home folder. */
 START_TEST(folders_by_the_environment) {
     put_in_hub("xdg/huggingface/hub/", "o--m", "xdg.gguf");
     put_in_hub("home/hub/", "o--m", "home.gguf");
@@ -247,7 +248,7 @@ START_TEST(ollamas_store) {
 }
 END_TEST
 
-/* Wrong manifests, and the line for each. */
+/* Wrong manifests, each with its error line. */
 static const struct {
     const char *layers, *line;
 } manifests[] = {
@@ -283,7 +284,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
-/* Nothing is downloaded: the line has the command that does it. */
+/* Nothing is downloaded. The error line has the command that downloads the model. */
 START_TEST(addresses_are_refused) {
     refused("https://huggingface.co/a/b", "give -m a/b once it is in a cache");
     refused("https://huggingface.co/a/b/blob/main/c.gguf", "hf download a/b c.gguf, then give -m a/b:c.gguf");
@@ -335,7 +336,7 @@ START_TEST(what_is_no_name) {
 }
 END_TEST
 
-/* An existing path takes precedence over any name. */
+/* A path that exists takes precedence over any name. */
 START_TEST(a_path_wins) {
     char folder[256];
     put_in_hub(HUB, "o--m", "a.gguf");
@@ -365,7 +366,7 @@ typedef struct list {
     size_t most, count;
 } list;
 
-/* Each listed name must find the path that it was listed with. */
+/* Checks that each listed name finds the path that is listed with it. */
 static bool told(void *context, const fr_found *found) {
     list *l = context;
     char *path = NULL;
@@ -391,7 +392,7 @@ START_TEST(all_are_listed) {
     put_in_hub(HUB, "Org--B", "b-Q4_K_M-00002-of-00002.gguf");
     put_in_hub(HUB, "Org--B", "b-Q8_0.gguf");
     put_in_hub(HUB, "Org--B", "mmproj.gguf");
-    put_in_hub(HUB, "Org--B", "x-Q8_0.gguf"); /* Q8_0 finds another file */
+    put_in_hub(HUB, "Org--B", "x-Q8_0.gguf"); /* the name Q8_0 finds b-Q8_0.gguf, not this file */
     fr_made_root_put(HUB "models--Org--C/blobs/1.incomplete", "");
     put_in_hub(HUB, "Org--P", "config.json");
     put_in_hub(HUB, "Org--P", "pytorch_model.bin");

@@ -1,8 +1,8 @@
 /* Tests that every block type of GGUF is decoded as by the gguf Python package (tests/references/block_types.py), bit
  * for bit.
  *
- * tests/data/blocks/TYPE.bin: u32 count; u32 length; u64 hash; `count` blocks; their values, float32. The hash is over
- * the values of `length` further blocks made of noise. Any NaN equals any other. */
+ * tests/data/blocks/TYPE.bin has: u32 count; u32 length; u64 hash; `count` blocks; their values as float32. The hash
+ * is over the values of `length` further blocks that are made of noise. Any NaN equals any other. */
 /* suite: hostile */
 #include <check.h>
 #include <math.h>
@@ -17,7 +17,7 @@
 
 enum { HEAD_BYTES = 16, BYTES_MAX = 1 << 20 };
 
-/* The file of one type, and its decoding by the engine. */
+/* The file of one type. */
 typedef struct table {
     fr_dtype type;
     uint32_t count, length;
@@ -75,7 +75,8 @@ START_TEST(explicit_values) {
 }
 END_TEST
 
-/* Rows have every alignment and end where their memory ends, for sanitizers; bytes after the target stay unchanged. */
+/* Rows begin at every alignment and end where their memory ends, so that sanitizers find reads past it. Bytes after
+ * the target must stay unchanged. */
 START_TEST(every_alignment) {
     table t;
     open_table(&t, (fr_dtype)_i);
@@ -97,13 +98,13 @@ START_TEST(every_alignment) {
 }
 END_TEST
 
-/* Bytes of Knuth's 64-bit linear congruential generator for MMIX. */
+/* Returns the next byte of noise, from Knuth's 64-bit linear congruential generator for MMIX. */
 static uint8_t noise(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (uint8_t)(*state >> 56);
 }
 
-/* FNV-1a, taking words instead of bytes. */
+/* The hash is FNV-1a over words instead of bytes. */
 START_TEST(hash_of_noise) {
     table t;
     open_table(&t, (fr_dtype)_i);
@@ -122,7 +123,8 @@ START_TEST(hash_of_noise) {
 }
 END_TEST
 
-/* The reference for kernels is, except for rounding, the product of the decoded weights with the rows. */
+/* The reference that kernels are tested with must be, but for rounding, the product of the decoded weights and the
+ * row. */
 START_TEST(reference_product) {
     enum { RUN = 32, RUNS_MAX = 8 };
     table t;
@@ -152,7 +154,8 @@ START_TEST(reference_product) {
 }
 END_TEST
 
-/* The kernels' tables are the factors of decoding: 1.0 (or MXFP4's smallest step times 2^127) times each code. */
+/* The kernels' tables must hold the values of decoding: with a scale of 1.0 (for MXFP4, the smallest step times
+ * 2^127), the decoded value of each code. */
 START_TEST(code_values) {
     for (fr_dtype type = FR_F32; type <= FR_DTYPE_COUNT; type++) {
         const int8_t *values = fr_code_values(type);
@@ -176,7 +179,7 @@ START_TEST(code_values) {
 }
 END_TEST
 
-/* The sizes by which kernels walk are those of the types. */
+/* The sizes with which kernels step through tiles must be those of the types. */
 START_TEST(a_tile_is_as_long_as_its_rows) {
     static const struct {
         fr_dtype type;

@@ -1,7 +1,8 @@
-/* Tests of number types: names, sizes, and every 16-bit value against arithmetic done another way.
+/* Tests number types: their names, sizes, and every 16-bit value, which is compared with arithmetic done in another
+ * way.
  *
- * The references use ldexp and comparisons of doubles, and no bit operations: values of float16 and bfloat16 and their
- * midpoints are exact in double. */
+ * The references use ldexp and comparisons of doubles, and no bit operations: values of float16 and bfloat16, and
+ * their midpoints, are exact in double precision. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
-/* Returns the value of a sign, exponent and fraction in a 16-bit format; NAN for the format's NaNs. */
+/* Returns the value that a sign, exponent and fraction have in a 16-bit format; NAN for the format's NaNs. */
 static double value_of(uint32_t bits, int fraction_bits, int bias) {
     int top = (1 << (15 - fraction_bits)) - 1, exponent = (int)(bits >> fraction_bits) & top;
     double fraction = (double)(bits & ((1u << fraction_bits) - 1)), one = ldexp(1, fraction_bits);
@@ -54,8 +55,8 @@ START_TEST(every_bf16) {
 }
 END_TEST
 
-/* Returns the result of rounding to nearest even, from the distances to the two bfloat16 neighbours. Past the largest
- * finite value the neighbour is 2^128, which is infinity's code. */
+/* Rounds to nearest even, by comparing the distances to the two neighbouring bfloat16 values. Beyond the largest
+ * finite value the neighbour is 2^128, whose code is infinity's. */
 static uint16_t nearest_bf16(float value) {
     uint32_t toward_zero = bits_of(value) >> 16, away = toward_zero + 1;
     double low = fabs(value_of(toward_zero, 7, 127)), high = fabs(value_of(away, 7, 127));
@@ -81,19 +82,19 @@ START_TEST(bf16_rounding) {
 END_TEST
 
 START_TEST(bf16_landmarks) {
-    ck_assert_uint_eq(fr_bf16_from_f32(1 + 0x1p-8f), 0x3F80);           /* tie, down to even */
-    ck_assert_uint_eq(fr_bf16_from_f32(1 + 0x1p-7f + 0x1p-8f), 0x3F82); /* tie, up to even */
+    ck_assert_uint_eq(fr_bf16_from_f32(1 + 0x1p-8f), 0x3F80);           /* a tie, which rounds down to even */
+    ck_assert_uint_eq(fr_bf16_from_f32(1 + 0x1p-7f + 0x1p-8f), 0x3F82); /* a tie, which rounds up to even */
     ck_assert_uint_eq(fr_bf16_from_f32(0x1.fffffep127f), 0x7F80);       /* overflows to infinity */
     ck_assert_uint_eq(fr_bf16_from_f32(-0x1.fffffep127f), 0xFF80);
     ck_assert_uint_eq(fr_bf16_from_f32(0x1p-133f), 0x0001); /* the smallest denormal */
     ck_assert_uint_eq(fr_bf16_from_f32(0x1p-149f), 0x0000);
     ck_assert_uint_eq(fr_bf16_from_f32(-0.0f), 0x8000);
-    /* the fraction of this NaN is in the low half */
+    /* The fraction bits of this NaN are all in the low half. It must stay a NaN. */
     ck_assert(isnan(fr_f32_from_bf16(fr_bf16_from_f32(float_of(0x7F800001)))));
 }
 END_TEST
 
-/* Does the same for float16; its neighbours are found by their values. */
+/* Rounds to nearest even for float16, whose neighbours are found by their values. */
 static uint16_t nearest_f16(float value) {
     uint16_t sign = (uint16_t)(bits_of(value) >> 16 & 0x8000), low = 0, high = 0x7C00;
     double size = fabs((double)value);
@@ -115,7 +116,7 @@ static void check_f16(float value) {
     }
 }
 
-/* Checks every float16, every midpoint of two, and the floats just below and above each. */
+/* Checks every float16 value, every midpoint of two, and the floats just below and just above each midpoint. */
 START_TEST(f16_rounding) {
     for (uint32_t code = 0; code < 0x7C00; code++) {
         double next = code == 0x7BFF ? 0x1p16 : value_of(code + 1, 10, 15);
@@ -134,8 +135,8 @@ START_TEST(f16_rounding) {
 END_TEST
 
 START_TEST(f16_landmarks) {
-    ck_assert_uint_eq(fr_f16_from_f32(1 + 0x1p-11f), 0x3C00);            /* tie, down to even */
-    ck_assert_uint_eq(fr_f16_from_f32(1 + 0x1p-10f + 0x1p-11f), 0x3C02); /* tie, up to even */
+    ck_assert_uint_eq(fr_f16_from_f32(1 + 0x1p-11f), 0x3C00);            /* a tie, which rounds down to even */
+    ck_assert_uint_eq(fr_f16_from_f32(1 + 0x1p-10f + 0x1p-11f), 0x3C02); /* a tie, which rounds up to even */
     ck_assert_uint_eq(fr_f16_from_f32(65519.996f), 0x7BFF);
     ck_assert_uint_eq(fr_f16_from_f32(-65520), 0xFC00);   /* overflows to infinity */
     ck_assert_uint_eq(fr_f16_from_f32(0x1p-24f), 0x0001); /* the smallest denormal */
@@ -149,7 +150,8 @@ START_TEST(f16_landmarks) {
 }
 END_TEST
 
-/* The sizes are those of GGML_QUANT_SIZES in the gguf package; PQ2_0's and PTQ1_0's are those of PrismML's ggml. */
+/* The expected sizes are those of GGML_QUANT_SIZES in the gguf package. PQ2_0's and PTQ1_0's are from PrismML's
+ * ggml. */
 START_TEST(names_and_sizes) {
     static const struct {
         fr_dtype type;
@@ -194,7 +196,7 @@ START_TEST(names_and_sizes) {
         {FR_U32, "U32", 1, 4},
     };
     size_t count = sizeof rows / sizeof *rows;
-    ck_assert_uint_eq(count, FR_DTYPE_COUNT - 1); /* FR_STORED has neither a name nor bytes of its own */
+    ck_assert_uint_eq(count, FR_DTYPE_COUNT - 1); /* FR_STORED has no name and no size of its own */
     for (size_t i = 0; i < count; i++) {
         ck_assert_str_eq(fr_dtype_name(rows[i].type), rows[i].name);
         ck_assert_int_eq(fr_dtype_from_name(rows[i].name), rows[i].type);
@@ -214,7 +216,7 @@ START_TEST(names_and_sizes) {
 }
 END_TEST
 
-/* Rows have every alignment, and bytes after the target must stay unchanged. */
+/* Rows begin at every alignment, and bytes after the target must stay unchanged. */
 START_TEST(decoding) {
     static const float expected[] = {1, -2.5f, 0, 0x1p-24f, 65504, -INFINITY, 0.333251953125f};
     static const uint16_t f16[] = {0x3C00, 0xC100, 0x0000, 0x0001, 0x7BFF, 0xFC00, 0x3555};

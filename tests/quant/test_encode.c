@@ -1,8 +1,8 @@
-/* Tests of encoding to block types: the error is never larger than llama-quantize's on the same weights, and every
- * input gives valid blocks.
+/* Tests encoding to block types: the error is never larger than llama-quantize's on the same weights, and every input
+ * gives valid blocks.
  *
- * tests/data/blocks/encode.json has the squared errors of llama.cpp's quantizers on the weights in encode.bf16,
- * without and with an importance matrix (tests/references/encode.py). test_block_types.c tests decoding. */
+ * tests/data/blocks/encode.json has the squared errors of llama.cpp's quantizers on the weights in encode.bf16, with
+ * and without an importance matrix (tests/references/encode.py). test_block_types.c tests decoding. */
 /* suite: hostile */
 #include <check.h>
 #include <jansson.h>
@@ -20,7 +20,8 @@ static const fr_dtype block_types[] = {FR_Q8_0, FR_Q4_0, FR_Q4_1, FR_Q5_0,   FR_
                                        FR_Q4_K, FR_Q5_K, FR_Q6_K, FR_IQ4_XS, FR_Q2_K, FR_Q3_K};
 enum { TYPES = sizeof block_types / sizeof *block_types };
 
-/* Returns the error of an encoded row, in double, weighted by the columns' importance if there is one. */
+/* Returns the squared error of an encoded row, in double precision. If importances are given, each column is weighted
+ * by its importance. */
 static double weighed_error(fr_dtype type, const float *row, const float *importance) {
     uint8_t bytes[BYTES_MAX];
     float decoded[COLS];
@@ -45,22 +46,23 @@ static float noise(uint64_t *state) {
 
 /* --------------------------------------------------------------------------------------------------------- accuracy */
 
-/* Returns the largest allowed share of llama-quantize's error: the gain of the search, with some room. */
+/* Returns the largest allowed error relative to llama-quantize's. Our search gains this much and a little more. */
 static double bound(fr_dtype type, bool weighed) {
     switch (type) {
     case FR_Q4_K: return 0.97;
-    case FR_MXFP4: return 1; /* we try two exponents, llama-quantize one */
+    case FR_MXFP4: return 1; /* we try two exponents, llama-quantize only one */
     case FR_Q4_1:
     case FR_Q5_1: return weighed ? 0.95 : 0.85;
     case FR_Q2_K: return weighed ? 0.98 : 0.85;
     case FR_TQ1_0:
-    case FR_TQ2_0: return 0.6; /* llama-quantize's scale is the largest magnitude */
+    case FR_TQ2_0: return 0.6; /* llama-quantize uses the largest magnitude as the scale */
     case FR_Q3_K: return weighed ? 0.99 : 0.96;
     default: return 0.96;
     }
 }
 
-/* errors: llama-quantize's by type; types for which it ignores importance are missing. */
+/* Checks the types in `errors`, which has llama-quantize's error for each type. Types for which it ignores importance
+ * are missing there. */
 static void check_kind(const char *kind, const json_t *errors, const float *importance, const uint8_t *bits,
                        size_t rows) {
     const char *name;
@@ -109,7 +111,8 @@ START_TEST(accuracy) {
 }
 END_TEST
 
-/* Weights that are -1, 0 or 1 times a float16 for each block come back bit for bit, of whatever type they were. */
+/* If all weights of a block are -1, 0 or 1 times one float16, they must come back bit for bit, in any ternary or
+ * binary type. */
 START_TEST(ternary_weights_come_back) {
     static const fr_dtype types[] = {FR_Q1_0, FR_Q2_0, FR_PQ2_0, FR_TQ1_0, FR_PTQ1_0, FR_TQ2_0};
     uint64_t state = 5;
@@ -131,8 +134,8 @@ START_TEST(ternary_weights_come_back) {
 }
 END_TEST
 
-/* If all columns are equally important, only the values' own sizes count; if none is, the result is as without a
- * matrix; and with any numbers in the matrix blocks are no worse than zeros. */
+/* If all columns are equally important, only the sizes of the values count. If no column is important, the result is
+ * the same as without a matrix. With any numbers in the matrix, blocks are no worse than zeros. */
 START_TEST(importances) {
     static const float sizes[] = {0, 1, 1e-38f, 1e-45f, 3e38f};
     uint64_t state = 17;
@@ -158,8 +161,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- soundness */
 
-/* Blocks that were encoded decode to values that are encoded again without error, or nearly: values that the type can
- * hold are kept. */
+/* Values that a type can hold are kept: if blocks are decoded and encoded again, there is no error, or hardly any. */
 START_TEST(round_trips) {
     uint64_t state = 5;
     for (size_t t = 0; t < TYPES; t++) {
@@ -172,7 +174,7 @@ START_TEST(round_trips) {
             fr_dtype_decode(block_types[t], bytes, held, COLS);
             for (size_t i = 0; i < COLS; i++) squares += (double)held[i] * held[i];
             double error = squared_error(block_types[t], held), most = block_types[t] >= FR_Q4_K ? 2e-4 : 1e-6;
-            /* two scales of 4 bits: encoding again seldom gives the same block */
+            /* Q2_K has two scales of 4 bits, so encoding again seldom gives the same block. */
             if (block_types[t] == FR_Q2_K) most = 1e-3;
             if (error > most * squares) ck_abort_msg("%s: %g of %g", fr_dtype_name(block_types[t]), error, squares);
         }
@@ -187,8 +189,8 @@ START_TEST(zeros_and_constants) {
             float row[COLS];
             for (size_t i = 0; i < COLS; i++) row[i] = constants[c];
             double size = (double)constants[c] * constants[c] * COLS, error = squared_error(block_types[t], row);
-            double most = block_types[t] == FR_MXFP4 ? 0.04 : 1e-6; /* its codes are 2, 3, 4, 6 */
-            if (block_types[t] == FR_IQ4_XS) most = 1e-5; /* 32 * 127 times d: of 0.01 that is a float16 denormal */
+            double most = block_types[t] == FR_MXFP4 ? 0.04 : 1e-6; /* near 5 its codes are only 4 and 6 */
+            if (block_types[t] == FR_IQ4_XS) most = 1e-5;           /* d is a float16 denormal for values near 0.01 */
             if (error > most * size)
                 ck_abort_msg("%s: constant %g has error %g", fr_dtype_name(block_types[t]), (double)constants[c],
                              error);
@@ -197,7 +199,8 @@ START_TEST(zeros_and_constants) {
 }
 END_TEST
 
-/* Values of any size: the error is no larger than that of zeros, except for the rounding of sums. */
+/* For values of any size the error must be no larger than if all were stored as zeros, but for the rounding of
+ * sums. */
 START_TEST(every_size) {
     uint64_t state = 7;
     for (size_t t = 0; t < TYPES; t++) {
@@ -219,8 +222,8 @@ START_TEST(every_size) {
 }
 END_TEST
 
-/* One value is far from the others, some are zero, all have one sign: the result is finite, and no worse than
- * zeros. */
+/* One value is far from the others, some values are zero, or all have the same sign. The result must be finite, and no
+ * worse than zeros. */
 START_TEST(odd_shapes) {
     uint64_t state = 11;
     for (size_t t = 0; t < TYPES; t++) {
@@ -241,7 +244,7 @@ START_TEST(odd_shapes) {
 }
 END_TEST
 
-/* Values that are not finite are outside the contract: the results mean nothing, but sanitizers must find nothing. */
+/* The contract excludes values that are not finite, so the results mean nothing. But sanitizers must find no error. */
 START_TEST(not_finite) {
     static const float values[] = {NAN, INFINITY, -INFINITY, 3.4e38f, -3.4e38f, 1e20f};
     for (size_t t = 0; t < TYPES; t++) {
@@ -255,7 +258,7 @@ START_TEST(not_finite) {
 }
 END_TEST
 
-/* A block depends only on its own values, at any address. */
+/* A block must depend only on its own values, at any address. */
 START_TEST(alone_and_unaligned) {
     uint64_t state = 13;
     float row[4 * COLS];

@@ -1,8 +1,9 @@
-/* Tests of FP8 weights: the values of codes, the scales of blocks wherever a matrix is cut, how quantize and inspect
+/* Tests FP8 weights: the values of codes, the scales of blocks wherever a matrix is divided, how quantize and inspect
  * treat them, and which files are refused.
  *
- * test_reference.c tests that a model with such weights computes what transformers does (llama-fp8), test_llama.c and
- * check_kernels that every instruction set does. Values of codes are torch's, from that model's reference.json. */
+ * test_reference.c tests that a model with such weights (llama-fp8) computes what transformers computes, and
+ * test_llama.c and check_kernels.c that every instruction set does. The values of codes are torch's, from that model's
+ * reference.json. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -28,7 +29,7 @@
 #define SCALES Q "_scale_inv"
 
 static char folder[64];
-static float values[256]; /* values of codes; NaN if torch reads NaN */
+static float values[256]; /* torch's value for each code; NaN for NaNs */
 
 static const char *in_folder(const char *name) {
     static char path[128];
@@ -89,8 +90,8 @@ END_TEST
 
 enum { STACK = 3, PART = 70, COLS = 150, DOWN = 2, ACROSS = 2 };
 
-/* Writes a folder with a tensor of STACK matrices of two parts, or with one matrix, and its scales, which all
- * differ. */
+/* Writes a folder with FP8 weights: a tensor of STACK matrices, each of two parts, or (alone) a single matrix. All its
+ * scales differ. */
 static void write_stack(bool alone, uint8_t *codes, float *scales) {
     char header[512];
     size_t stack = alone ? 1 : STACK, bytes = stack * 2 * PART * COLS, count = stack * DOWN * ACROSS;
@@ -114,7 +115,7 @@ static void write_stack(bool alone, uint8_t *codes, float *scales) {
     fclose(out);
 }
 
-/* Checks rows as of a table, and a product with some of them, which is that of the decoded row. */
+/* Checks the decoded rows of a matrix, and its product with a row against that of the decoded rows. */
 static void check_matrix(const fr_matrix *matrix, size_t index, const uint8_t *codes, const float *scales) {
     float row[COLS], x[COLS], got[PART], expected;
     fr_workspace workspace = {0};
@@ -155,7 +156,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------- what is refused */
 
-/* A change of the header (a tensor's name, or one of its entries), or of a byte or a float of its data. */
+/* A change of a file: a tensor's name, one entry of its header, or a byte or float of its data. */
 typedef struct change {
     const char *tensor, *rename, *key, *entry;
     bool has_byte, has_value;
@@ -175,7 +176,7 @@ static void apply(const change *c, json_t *header, uint8_t *data) {
     json_object_del(header, c->tensor);
 }
 
-/* Writes the model with a change, and with other members of quantization_config; NULL: unchanged. */
+/* Writes the model with a change, and with other members of quantization_config. NULL: not changed. */
 static void write_model(const change *c, const char *how) {
     fr_map map;
     uint64_t length;
@@ -205,7 +206,7 @@ static void write_model(const change *c, const char *how) {
 
 static const struct {
     change change;
-    const char *how, *line; /* a part of the line; NULL: the model is accepted */
+    const char *how, *line; /* line: a part of the error line; NULL: the model is accepted */
     fr_status status;
 } cases[] = {
     {{0}, NULL, NULL, FR_OK},
@@ -247,7 +248,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- the verbs */
 
-/* Quantizes a tensor that keeps its rows, as float32; a NaN becomes an error there. */
+/* A tensor of FP8 weights is quantized to float32, with the same rows. If it contains a NaN, that is an error. */
 START_TEST(quantize_reads_them) {
     const char *published = LAYER "mlp.gate_proj.weight";
     fr_checkpoint source, made;

@@ -1,6 +1,6 @@
-/* Tests of the server as a program. Its answers are those of batch, whole or as a stream, with drafts or without; its
- * routes give what clients of llama.cpp's and OpenAI's servers read; a request that it can't serve is refused by the
- * name of the member.
+/* Tests the server as a program. Its answers must be those of batch, at once or as a stream, with and without drafts;
+ * its routes must give what clients of llama.cpp's and OpenAI's servers read; and a request that it can't serve must
+ * be refused with the name of the member.
  *
  * test_serve_crowd.c tests many clients at once, test_serve_models.c several models and saved sessions,
  * test_serve_ends.c the server's end. */
@@ -40,7 +40,7 @@ static void stop(void) {
 
 /* ---------------------------------------------------------------------------------------------- the same as batch's */
 
-/* Makes a body that gives all settings which decide a text, because the server's defaults differ from batch's. */
+/* Makes a body with all settings that decide a text, because the server's defaults differ from batch's. */
 static json_t *body_of(const char *path, bool sampled) {
     json_t *body = fr_body("{s:s, s:i, s:f, s:i, s:f, s:f, s:i, s:[s]}", "prompt", "The river in winter", "max_tokens",
                            24, "temperature", sampled ? 0.9 : 0.0, "top_k", 50, "top_p", 0.97, "min_p", 0.01, "seed",
@@ -57,7 +57,7 @@ static json_t *body_of(const char *path, bool sampled) {
     return body;
 }
 
-/* Makes the line of a batch that asks for choice `choice` of the body. */
+/* Makes a batch's line that asks for choice number `choice` of the body. */
 static json_t *line_of(const char *path, const json_t *body, int choice) {
     static const char *const servers[] = {"max_tokens", "temperature", "n_probs", "return_tokens"};
     json_t *same = json_copy((json_t *)(uintptr_t)body);
@@ -71,7 +71,8 @@ static json_t *line_of(const char *path, const json_t *body, int choice) {
     return same;
 }
 
-/* Returns batch's answer to the line in the form of a server's answer: without drafts, each text by itself. */
+/* Converts batch's answer to a line to the form of a choice in a server's answer. Batch runs without drafts, and each
+ * text by itself. */
 static json_t *answer_of_batch(const char *path, const json_t *answer, int choice) {
     if (strcmp(path, NATIVE) == 0)
         return fr_body("{s:i, s:O, s:O, s:O}", "index", choice, "content", fr_json_get(answer, "text"), "tokens",
@@ -110,7 +111,7 @@ static json_t *ask_batch(const char *path, const json_t *body, int choices) {
     return said;
 }
 
-/* Removes everything from a native answer that batch's doesn't have. */
+/* Checks the counts, and removes everything from a native answer that batch's answer doesn't have. */
 static void leave_common(const char *path, json_t *said, size_t choices) {
     static const char *const own[] = {"stop",      "stop_type",    "tokens_predicted", "tokens_evaluated",
                                       "truncated", "has_new_line", "stopping_word",    "system_fingerprint"};
@@ -153,7 +154,7 @@ START_TEST(further_choices_draw_with_further_seeds) {
 }
 END_TEST
 
-/* Drafts are made if they are asked for, and counted. */
+/* If a request asks for drafts, they are made and counted. */
 START_TEST(timings_count_drafts) {
     json_t *body = fr_body("{s:s, s:i, s:i, s:i}", "prompt", "import os\nimport", "n_predict", 40, "temperature", 0,
                            "speculative.n_max", 4),
@@ -190,14 +191,14 @@ static json_t *post(const char *path, json_t *body) {
     return answer;
 }
 
-/* Returns the answer to a body, which must succeed, and releases the body. */
+/* Posts a body and returns the answer, which must be a success. Releases the body. */
 static json_t *say(const char *path, json_t *body) {
     json_t *said = fr_ask_ok(server.port, path, body);
     json_decref(body);
     return said;
 }
 
-/* Checks that the object has all of these members, with values of this type. */
+/* Checks that the object has all of these members, each with a value of this type. */
 static void has(const json_t *object, json_type type, const char *const *keys) {
     for (; *keys; keys++) ck_assert_msg(json_typeof(fr_json_get(object, *keys)) == type, "%s: another type", *keys);
 }
@@ -215,7 +216,7 @@ START_TEST(models_and_properties_are_told) {
                                        "supports_tools", "supports_tool_calls"};
     for (size_t i = 0; i < sizeof caps / sizeof *caps; i++)
         ck_assert_msg(json_is_true(fr_json_get(fr_json_get(props, "chat_template_caps"), caps[i])), "%s", caps[i]);
-    char *text; /* the value's text in an answer */
+    char *text; /* the text of the whole answer */
     ck_assert_int_eq(fr_client_once(server.port, "GET", "/props", NULL, NULL, &text), 200);
     ck_assert_msg(strstr(text, "\"temperature\":0.8,") && strstr(text, "\"top_p\":0.95,"), "%s", text);
     free(text);
@@ -302,8 +303,8 @@ START_TEST(metrics_and_slots_count) {
 }
 END_TEST
 
-/* The rounds are listed one after the other: rows of prompts, then one row and its drafts, and the ids that they
- * gave. */
+/* /rounds lists the rounds in order: first rows of the prompt, then one row and its drafts in each round, and the ids
+ * that came of them. */
 START_TEST(rounds_say_whose_rows_they_had) {
     json_t *said = say(COMPLETION, body_of(COMPLETION, false)), *answer = get("/rounds"), *rounds, *round;
     size_t given = 0, prompt = 0, rows = 0, i, total = (size_t)json_integer_value(fr_json_get(answer, "total"));

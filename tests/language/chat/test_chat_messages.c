@@ -1,8 +1,8 @@
-/* Tests of messages as clients send them, under templates that expect another form: arguments as text, contents in
- * parts, reasoning under another member's name.
+/* Tests messages as clients send them, with templates that expect another form: arguments as text, contents in parts,
+ * reasoning under another member's name.
  *
- * Expected texts are transformers', from the same messages in each template's form, which
- * tests/references/adapted_cases.py lists by hand; the library must find the form in the template itself. */
+ * The expected texts are transformers', from the same messages in each template's own form, which
+ * tests/references/adapted_cases.py lists by hand. The library must find out that form from the template itself. */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>
@@ -34,9 +34,9 @@ static fr_template *open_named(const json_t *root, const char *name) {
     return template;
 }
 
-static unsigned rendered_notes; /* of the last render */
+static unsigned rendered_notes; /* the notes of the last render */
 
-/* Renders as fr_chat_render does: the messages are adapted first. */
+/* Renders messages as fr_chat_render does, which adapts them first. */
 static fr_status render(const fr_template *template, const json_t *messages, const json_t *context,
                         fr_marked_text *text) {
     json_t *sent = json_deep_copy(messages), *given = json_copy((json_t *)(uintptr_t)context);
@@ -99,7 +99,8 @@ static void check_text(const char *source, const char *messages, const char *exp
     "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}, {\"type\": \"text\", \"text\": " \
     "\"b\"}]}]"
 
-/* The library finds out whether a template joins parts, however the template fails on them. */
+/* The library must find out whether a template joins the parts of a content, in whatever way the template fails if it
+ * doesn't. */
 START_TEST(who_takes_parts) {
     static const char *const cases[][2] = {
         {"{% for m in messages %}{{ m.content }}{% endfor %}", "a\nb"},
@@ -124,10 +125,10 @@ END_TEST
 #define EACH(body)       "{% for m in messages %}" body "{% endfor %}"
 #define SAYS(role, text) "{\"role\": \"" role "\", \"content\": \"" text "\"}"
 
-/* A template that only reads parts gets a text as a part, also one that was joined of several or that stands for a
- * call. A template that takes texts too gets them unchanged. */
+/* If a template reads only parts, a text is passed as one part, even if it was joined from several or stands for a
+ * call. If a template also reads texts, they are passed unchanged. */
 START_TEST(who_takes_parts_alone) {
-    /* SmolVLM's, as published, which shows no calls */
+    /* SmolVLM's published template, which shows no calls */
     check_text("<|im_start|>{% for message in messages %}{{message['role'] | capitalize}}"
                "{% if message['content'][0]['type'] == 'image' %}{{':'}}{% else %}{{': '}}{% endif %}"
                "{% for line in message['content'] %}{% if line['type'] == 'text' %}{{line['text']}}"
@@ -142,7 +143,7 @@ START_TEST(who_takes_parts_alone) {
                "<|im_start|>System: s<end_of_utterance>\nUser: a<end_of_utterance>\nUser: b<end_of_utterance>\n"
                "Assistant: {\"tool_calls\": [{\"name\": \"f\", \"arguments\": {}}]}<end_of_utterance>\n"
                "User: {\"tool_response\": {\"name\": \"f\", \"content\": \"r\"}}<end_of_utterance>\n");
-    /* It has no place for a system message, and its turns alternate. */
+    /* This template has no place for a system message, and its turns must alternate. */
     check_text(EACH("{% if (m.role == 'user') != (loop.index0 % 2 == 0) or m.role == 'system' %}"
                     "{{ raise_exception('no') }}{% endif %}<{{ m.role }}>" ITEMS),
                "[" SAYS("system", "s") ", " SAYS("user", "a") ", " SAYS("user", "b") "]", "<user>s\n\na\n\nb;");
@@ -163,10 +164,10 @@ END_TEST
 #define CALLS "{% for m in messages %}{% for c in m.tool_calls or [] %}{% set a = c.function.arguments %}"
 #define ENDED "{% endfor %}{% endfor %}"
 
-/* The library finds out whether arguments should be objects or texts, or can stay as they were sent. */
+/* The library must find out whether a template expects arguments as objects or as texts, or accepts both. */
 START_TEST(which_arguments) {
     static const struct {
-        const char *source, *text, *object; /* what is made of the two forms */
+        const char *source, *text, *object; /* what the template makes of a text and of an object */
     } cases[] = {
         {CALLS "{{ a | tojson }}" ENDED, "{\"k\": [1]}", "{\"k\": [1]}"},
         {CALLS "{{ '' + a }}" ENDED, "{\"k\":[1]}", "{\"k\": [1]}"},
@@ -190,7 +191,7 @@ START_TEST(which_arguments) {
 }
 END_TEST
 
-/* If a model repeated a key, the last value counts, as in Python. */
+/* If the model wrote a key twice, the last value counts, as in Python. */
 START_TEST(repeated_keys) {
     static const char source[] = CALLS "{% for k, v in a | items %}<{{ k }}>{{ v }}{% endfor %}" ENDED;
     check_text(source, CALL("\"{\\\"k\\\": 1, \\\"l\\\": {\\\"m\\\": 1, \\\"m\\\": 2}, \\\"k\\\": 3}\""),
@@ -198,8 +199,8 @@ START_TEST(repeated_keys) {
 }
 END_TEST
 
-/* Some templates show calls only if there is no other content, some only with an id of nine letters, some show no
- * results. */
+/* Some templates show calls only if there is no other content, some only if the id has nine letters, and some show no
+ * results of calls. */
 START_TEST(templates_that_ask_for_more) {
     static const char *const cases[] = {
         "{% for m in messages %}{% if m.content is none %}{{ m.tool_calls[0].function.arguments | tojson }}{% endif %}"
@@ -216,8 +217,9 @@ START_TEST(templates_that_ask_for_more) {
 }
 END_TEST
 
-/* Clients send calls with null as content, or without one. A template that joins texts fails on null, one that prints
- * it writes "None", and one that shows calls only if the content is null must still get null. */
+/* Clients send calls with null as content, or with no content. A template that joins texts fails on null, and one that
+ * prints the content writes "None". But a template that shows calls only if the content is null must still get
+ * null. */
 START_TEST(calls_without_a_text) {
 #define CALLED "{{ m.tool_calls[0].function.name if m.tool_calls }}{% endfor %}"
 #define A_CALL "\"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]"
@@ -240,7 +242,7 @@ END_TEST
 #define SYSTEM_FIRST "{% if messages[0].role != 'system' %}{{ raise_exception('system') }}{% endif %}"
 #define SYSTEM       "{\"role\": \"system\", \"content\": \"s\"}, "
 
-/* Templates that refuse a conversation without a system message are tried with one. */
+/* A template that refuses a conversation without a system message is tried again with one. */
 START_TEST(templates_that_ask_for_a_system_message) {
     check_text(SYSTEM_FIRST "{% for m in messages %}<{{ m.content }}>{% endfor %}",
                "[" SYSTEM "{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}, {\"type\": "
@@ -272,8 +274,8 @@ END_TEST
     "{\"name\": \"f\", \"arguments\": {}}}]}"
 #define RESULT "{\"role\": \"tool\", \"tool_call_id\": \"c\", \"content\": \"r\"}"
 
-/* Templates: Qwen's takes one system message, at the head; Gemma 2's takes none; in Mistral's, turns alternate; one
- * reads only the first message; one reads parts. */
+/* Templates with different rules: one system message at the head, as Qwen's; no system message, as Gemma 2's;
+ * alternating turns, as Mistral's; only the first message is read; contents are parts. */
 #define NAME_OF "{{ m.tool_calls[0].function.name if m.tool_calls }}"
 #define ONE_HEAD                                                                                                   \
     FOR "{% if m.role == 'system' and not loop.first %}" RAISES "{% endif %}<{{ m.role }}>{{ m.content }}" NAME_OF \
@@ -295,7 +297,7 @@ END_TEST
         "{% if m.content is string %}{{ m.content | trim }}{% else %}{% for p in m.content %}" \
         "{{ '[image]' if p.type == 'image' else p.text | trim }}{% endfor %}{% endif %}{% endfor %}"
 
-/* Llama 3.1's template raises an error for two calls in a message. */
+/* This template raises an error if a message has two calls, as Llama 3.1's does. */
 #define ONE_CALL                                                                                                 \
     FOR "{% if m.tool_calls and m.tool_calls | length != 1 %}" RAISES "{% endif %}<{{ m.role }}>{{ m.content }}" \
         "{{ m.tool_calls[0].function.arguments | tojson if m.tool_calls }}{% endfor %}"
@@ -309,8 +311,8 @@ END_TEST
     "{{ m.tool_calls[0].function.name if m.tool_calls }}{% endfor %}"
 #define NAMELESS "{\"role\": \"tool\", \"content\": \"n\"}"
 
-/* The expected prompts are those of llama.cpp's and litellm's merges, with a blank line between texts. The
- * conversations are from reports about engines that refuse them. */
+/* In the expected prompts turns are merged as by llama.cpp and litellm, with a blank line between texts. The
+ * conversations come from reports about engines that refuse them. */
 START_TEST(orders_of_turns) {
     static const struct {
         const char *source, *messages, *expected;
@@ -372,8 +374,8 @@ START_TEST(orders_of_turns) {
 }
 END_TEST
 
-/* If a template shows no calls, calls and results become texts in the form of llama.cpp's generic handler: a call
- * follows its message's text, and a result goes to the user's turn under the name of its call. */
+/* If a template shows no calls, calls and results become texts as in llama.cpp's generic handler: a call follows its
+ * message's text, and a result goes to the user's turn under the name of its call. */
 START_TEST(calls_that_a_template_leaves_out) {
 #define SPOKEN_CALLS                                                                                          \
     "{\"role\": \"assistant\", \"content\": \"Let me see.\", \"tool_calls\": [{\"id\": \"c\", \"function\": " \
@@ -394,8 +396,9 @@ START_TEST(calls_that_a_template_leaves_out) {
 }
 END_TEST
 
-/* Mistral's templates raise an exception for ids that are not nine letters and digits; a call and its result keep one
- * id in common, and one that fits stays. Calls and results without ids get them, by their names or their order. */
+/* Mistral's templates raise an exception for ids that are not nine letters and digits, so such ids are replaced. A
+ * call and its result keep an id in common, and an id that fits stays. Calls and results without ids get ids, matched
+ * by their names or their order. */
 START_TEST(ids_of_nine_letters) {
 #define NINE                                                                                            \
     FOR "{% for c in m.tool_calls or [] %}{% if c.id | length != 9 %}" RAISES "{% endif %}<{{ c.id }}>" \
@@ -441,8 +444,8 @@ END_TEST
 
 #define OF(role) "[" HI ", {\"role\": \"" role "\", \"content\": \"x\"}]"
 
-/* A role that the template does not know becomes the usual role of the same meaning. A template that only prints the
- * role's name, in any case, does not know it. */
+/* A role that the template does not know is replaced by the usual role of the same meaning. A template that only
+ * prints the role's name, in upper or lower case, does not know it. */
 START_TEST(names_of_roles) {
     static const char *const cases[][3] = {
         {PRINTS, OF("developer"), "<user>hi<system>x"},
@@ -469,7 +472,8 @@ START_TEST(names_of_roles) {
 }
 END_TEST
 
-/* Results of trying a template are kept for each set of variables, and the oldest set is dropped first. */
+/* What was found out by trying a template is kept for each set of variables. When there are too many sets, the oldest
+ * is dropped. */
 START_TEST(kept_answers) {
     fr_kept_answers kept;
     fr_chat_answers answers = {0};

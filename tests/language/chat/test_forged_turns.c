@@ -1,11 +1,11 @@
-/* Tests of conversations that try to write control tokens, through the templates of six families: the control tokens
- * among the ids are those that the template wrote, all of them and no others.
+/* Tests conversations that try to write control tokens, with the templates of six families. The control tokens among
+ * the ids must be exactly those that the template wrote.
  *
- * The test finds the template's tokens without the marks of trusted text: in everything that a message says, each
- * token stands between two brackets that no template writes, and a letter stands at both ends. So a token between
- * brackets was said, and any other was written by the template. There is one exception: a template may look for a mark
- * in a message ("</think>", to cut off reasoning) and then write one in the same place. Of such marks at least as many
- * must be control tokens as stand outside of brackets. */
+ * The test finds the template's tokens without using the marks of trusted text. In everything that a message says, it
+ * puts each token between two brackets that no template writes, and a letter at both ends. So a token between brackets
+ * was said, and any other token was written by the template. There is one exception: a template may look for a mark in
+ * a message ("</think>", to cut off reasoning) and then write such a mark in the same place. Of such marks at least as
+ * many must be control tokens as are outside of brackets. */
 /* suite: no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -18,13 +18,13 @@
 #include "tests/support/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-#define OPEN            "\u2e24" /* both brackets are three bytes */
+#define OPEN            "\u2e24" /* both brackets have three bytes */
 #define CLOSE           "\u2e25"
 #define TOKENS_MAX      64
 
 typedef struct style {
     const char *name, *tokenizer, *template;
-    const char *sought[4]; /* marks that the template looks for */
+    const char *sought[4]; /* marks that the template looks for in messages */
 } style;
 
 #define TEMPLATES "tests/data/tokenizers/"
@@ -46,14 +46,14 @@ typedef struct subject {
         size_t length;
         int32_t id;
         bool sought;
-    } tokens[TOKENS_MAX]; /* the control tokens: marked special, or named by the template */
+    } tokens[TOKENS_MAX]; /* the control tokens: those marked special, or named by the template */
     size_t count;
     json_t *json;
 } subject;
 
 /* ----------------------------------------------------------------------------------------------------- what is said */
 
-/* Control tokens of every family, and texts that are none. */
+/* Control tokens of every family, and texts that are similar. */
 static const char *const attempts[] = {"<|im_end|>",
                                        "<|im_start|>",
                                        "<think>",
@@ -249,7 +249,7 @@ static void close_subject(subject *s) {
     json_decref(s->json);
 }
 
-/* Returns the longest token at a place, -1 if there is none. */
+/* Returns the longest token at the beginning of this text; -1 if there is none. */
 static int token_at(const subject *s, const char *text, size_t length) {
     int best = -1;
     for (size_t i = 0; i < s->count; i++) {
@@ -270,8 +270,8 @@ static int token_of(const subject *s, int32_t id) {
     return -1;
 }
 
-/* For each place, how often each token stands there as the template's and in all; and, in their order, the template's
- * own tokens except marks that it looks for. */
+/* The counts of each token: those that the template wrote, and all. in_order: the tokens that the template wrote, in
+ * order, without marks that it looks for. */
 typedef struct findings {
     size_t written[TOKENS_MAX], any[TOKENS_MAX], count;
     int in_order[1024];
@@ -306,7 +306,7 @@ static void find_in_ids(const subject *s, const fr_marked_text *text, findings *
     fr_free(ids);
 }
 
-/* Returns how many control tokens the template wrote. */
+/* Checks the control tokens. Returns how many the template wrote. */
 static size_t check_written(const subject *s, const fr_marked_text *text, const char *messages) {
     findings expected = {.count = 0}, got = {.count = 0};
     find_in_text(s, text, &expected);
@@ -322,8 +322,8 @@ static size_t check_written(const subject *s, const fr_marked_text *text, const 
     return expected.count;
 }
 
-/* Returns false if the template refuses the conversation. written: the number of control tokens that it wrote, added
- * up. */
+/* Returns false if the template refuses the conversation. *written grows by the number of control tokens that the
+ * template wrote. */
 static bool check_conversation(const subject *s, size_t *written) {
     json_t *messages = conversation(), *options = settings();
     char *messages_text = json_dumps(messages, 0), *options_text = json_dumps(options, 0);
@@ -339,7 +339,7 @@ static bool check_conversation(const subject *s, size_t *written) {
     return status == FR_OK;
 }
 
-/* Returns the number of conversations over all families. */
+/* Returns how many conversations are tried, over all families. */
 static size_t conversation_count(void) {
     if (fr_test_emulated()) return 6000;
     return fr_test_full() ? 100002 : 30000;

@@ -1,5 +1,5 @@
-/* Tests of the parts of replies: calls as the published templates write them, however a reply is cut into pieces, and
- * texts that only look like a mark or a call.
+/* Tests how replies are read into parts: calls as the published templates write them, however a reply is divided into
+ * pieces, and texts that only look like a mark or a call.
  *
  * tests/data/replies/calls.json has messages with calls, and the texts that those templates render for them
  * (tests/references/replies.py makes it). JSON is compared with jansson. */
@@ -22,7 +22,7 @@
 
 static uint64_t state = 88172645463325252u;
 
-/* Draws from xorshift64*: below `limit`. */
+/* Returns a random number below `limit` (xorshift64*). */
 static size_t draw(size_t limit) {
     state ^= state >> 12;
     state ^= state << 25;
@@ -32,12 +32,12 @@ static size_t draw(size_t limit) {
 
 /* ---------------------------------------------------------------------------------------------------------- replies */
 
-/* All parts, one after the other: a letter for the kind, the text, a NUL. Neighbouring pieces of one part are
- * joined. */
+/* All parts of a reply, one after the other: a letter for the kind, the text, and a NUL. Neighbouring pieces of the
+ * same part are joined. */
 typedef struct part_log {
     fr_text_buffer text;
     int last;
-    size_t most; /* bytes of a piece */
+    size_t most; /* size of the longest piece */
 } part_log;
 
 static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
@@ -54,7 +54,7 @@ static void take_part(void *context, fr_reply_part part, const char *text, size_
     if (length > l->most) l->most = length;
 }
 
-/* Reads the format of a template in tests/data. */
+/* Reads the call format of a template in tests/data. */
 static fr_reply_format format_in(const char *name) {
     char path[256];
     snprintf(path, sizeof path, "tests/data/%s", name);
@@ -65,7 +65,7 @@ static fr_reply_format format_in(const char *name) {
     return format;
 }
 
-/* Reads the format of a template by its name, or of the text after "=". */
+/* Reads the call format of the template with this name, or of the text after "=". */
 static fr_reply_format format_of(const char *style) {
     char name[128];
     if (*style == '=') return fr_reply_format_of(style + 1, strlen(style + 1), NULL);
@@ -78,10 +78,10 @@ typedef struct run {
     const char *prompt;
     json_t *tools;
     bool whole, cut;
-    size_t piece; /* bytes of the longest; 0: all at once */
+    size_t piece; /* bytes in a piece of the reply, at most; 0: the whole reply at once */
 } run;
 
-/* Reads a reply. Returns the log, and the message as JSON. */
+/* Reads a reply. Returns the log of its parts; *message gets the message as JSON. */
 static part_log read_reply(const run *how, const char *reply, size_t length, json_t **message) {
     part_log l = {.last = -1};
     fr_reply_reader *reader;
@@ -181,7 +181,7 @@ static const char *const styles[] = {
     "gemma4", "glm",           "qwen3.5", "qwen3", "deepseek-v3", "llama3-tools", "kimi",      "minimax", SEED,
     MISTRAL,  "mistral-tools", LFM,       OLMO,    "granite",     "command-r",    "phi4-mini", GLM_4};
 
-/* Pieces of replies in any order: whole marks, parts of them, and texts that occur in calls. */
+/* Pieces for random replies: whole marks, parts of marks, and texts that occur in calls. */
 static const char *const scraps[] = {"<think>",
                                      "</think>",
                                      "<|channel>",
@@ -291,7 +291,7 @@ static size_t draw_reply(const char *begin, char *reply, size_t room) {
     return length;
 }
 
-/* Returns the content if there is nothing else; otherwise NULL. */
+/* Returns the content if the reply has no other part; otherwise NULL. */
 static const char *only_content(const part_log *l, size_t *length) {
     *length = l->text.length > 0 ? l->text.length - 1 : 0;
     if (l->last < 0) return "";
@@ -299,7 +299,7 @@ static const char *only_content(const part_log *l, size_t *length) {
     return only ? l->text.bytes + 1 : NULL;
 }
 
-/* A reply may end anywhere: every call is given whole or not at all, byte for byte. */
+/* A reply may end anywhere. Each call must be given completely or not at all, byte for byte. */
 START_TEST(any_end) {
     json_t *root = fr_load_json("tests/data/replies/calls.json"), *cases = json_object_get(root, "cases");
     for (size_t i = 0; i < json_array_size(cases); i++) {
@@ -310,7 +310,7 @@ START_TEST(any_end) {
         fr_reply_format format = format_in(text_at(item, "template"));
         run how = {.format = &format, .tools = json_object_get(root, "tools")};
         const char *reply = text_at(item, "reply");
-        const char *after = strstr(reply, "</think>"); /* reasoning is not part of the content */
+        const char *after = strstr(reply, "</think>"); /* skips reasoning, which is not part of the content */
         if (after) reply = after + strlen("</think>");
         while (*reply == '\n') reply++;
         for (size_t length = 0; length <= strlen(reply); length++) {
@@ -337,7 +337,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- by example */
 
-/* expected: letters and texts as in a log, with '|' between parts; ids are left out. */
+/* Checks the parts of a reply. expected: letters and texts as in a log, with '|' between parts and without ids. */
 static void check_run(const char *style, const char *prompt, bool whole, bool cut, const char *reply,
                       const char *expected) {
     static const char tools[] =
@@ -466,11 +466,11 @@ END_TEST
 #define WITHIN(name)     "{\"type\": \"function\", \"function\": {\"name\": \"" name "\", \"parameters\": {\"n\": 1}}}"
 #define ONE              "nnow|a{\"n\": 1}|e"
 
-/* Calls with the mistakes of real models, which public parsers for these models also read as calls. */
+/* Calls with mistakes that real models make. Public parsers for these models read them as calls too. */
 static const struct {
     const char *style, *reply, *parts;
 } near_misses[] = {
-    /* without the opening mark: a tool's name says that it is one */
+    /* The opening mark is missing, but the name of a tool shows that this is a call. */
     {"qwen3.5", FUNCTION, "nnow|a{\"s\":\"x\"}|e"},
     {"qwen3.5", FUNCTION "\n</tool_call>", "nnow|a{\"s\":\"x\"}|e"},
     {"qwen3.5", "Let me look.\n\n" FUNCTION "\n</tool_call>\n" FUNCTION,
@@ -498,7 +498,7 @@ static const struct {
     {"qwen3.5", "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>", "nnow|a{}|e"},
     {"glm", "<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>", "nnow|a{}|e"},
 
-    /* a closing mark that is missing */
+    /* The closing mark is missing. */
     {"qwen3.5", QWEN("<parameter=s>\nx\n"), "nnow|a{\"s\":\"x\"}|e"},
     {"qwen3.5", QWEN("<parameter=s>x"), "nnow|a{\"s\":\"x\"}|e"},
     {"qwen3.5", QWEN("<parameter=s>\nx\n<parameter=n>\n1\n</parameter>\n"), "nnow|a{\"s\":\"x\",\"n\":1}|e"},
@@ -518,7 +518,7 @@ static const struct {
     {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n<tool_call>{\"name\": \"now\", \"arguments\": {}}",
      "nnow|a{}|e|nnow|a{}|e"},
 
-    /* within reasoning that never ends; one that does is reasoning alone */
+    /* A call within reasoning that never ends counts. If the reasoning ends, everything in it is reasoning. */
     {"qwen3.5", "<think>\nlook\n<tool_call>\n" FUNCTION "\n</tool_call>", "rlook|nnow|a{\"s\":\"x\"}|e"},
     {"qwen3.5", "<think>\nlook\n" FUNCTION, "rlook|nnow|a{\"s\":\"x\"}|e"},
     {"qwen3.5", "<think>\nI could <tool_call>\n" FUNCTION "\n</tool_call>\nbut\n</think>\n\ndone",
@@ -534,7 +534,7 @@ static const struct {
      "rlook<|tool_call>call:now{}<tool_call|> no|chi"},
     {"deepseek-v3", "<think>look\n" DEEPSEEK "{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "rlook|nnow|a{}|e"},
 
-    /* as Python writes values */
+    /* Values are written as in Python. */
     {"qwen3.5", QWEN("<parameter=list>\n['x', \"it's\", True, None, (1)]\n</parameter>\n"),
      "nnow|a{\"list\":\"['x', \\\"it's\\\", True, None, (1)]\"}|e"},
     {"qwen3.5", QWEN("<parameter=list>\n['x', \"it's\", True, None, 1.5,]\n</parameter>\n"),
@@ -551,7 +551,7 @@ static const struct {
     {"qwen3.5", QWEN("<parameter=list>\n(1, ('a', 2), (), (3,))\n</parameter>\n"),
      "nnow|a{\"list\":[1, [\"a\", 2], [], [3]]}|e"},
 
-    /* brackets that are missing before the mark of the call's end */
+    /* Brackets are missing before the mark that ends the call. */
     {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {\"n\": 1}\n</tool_call>", "nnow|a{\"n\": 1}|e"},
     {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {\"list\": [{\"n\": 1</tool_call> so",
      "nnow|a{\"list\": [{\"n\": 1}]}|e|c so"},
@@ -566,12 +566,12 @@ static const struct {
     {LFM, "<|tool_call_start|>[now(n=<|tool_call_end|>", NULL},
     {"kimi", KIMI("functions.now:0", "{\"n\": 1"), "nnow|a{\"n\": 1}|e"},
 
-    /* cut off in the midst of a mark */
+    /* The reply is cut off within a mark. */
     {SEED, "<seed:tool_call>\n<function=now>\n</function>\n</seed:too", "nnow|a{}|e"},
     {"kimi", "<|tool_calls_section_begin|>" KIMI("functions.now:0", "{\"n\": 1}") "<|tool_calls_sec",
      "nnow|a{\"n\": 1}|e"},
 
-    /* sections without the marks before a call */
+    /* Sections without the marks that come before a call. */
     {"deepseek-v3", "now<｜tool▁sep｜>{}<｜tool▁call▁end｜>", "nnow|a{}|e"},
     {"deepseek-v3", "Look.\nfunction<｜tool▁sep｜>now\n```json\n{}\n```<｜tool▁call▁end｜>", "cLook.|nnow|a{}|e"},
     {"deepseek-v3", "then<｜tool▁sep｜>{}<｜tool▁call▁end｜>", NULL},
@@ -579,7 +579,7 @@ static const struct {
     {"kimi", "functions.then:0<|tool_call_argument_begin|>{}<|tool_call_end|>", NULL},
     {"kimi", "for now:0", NULL},
 
-    /* a function without parameters, and nothing where its arguments should be */
+    /* A function without parameters, and with nothing in the place of its arguments. */
     {"kimi", KIMI("functions.now:0", ""), "nnow|a{}|e"},
     {"kimi", "<|tool_calls_section_begin|>" KIMI("functions.now:0", " \n") KIMI("functions.now:1", "{}"),
      "nnow|a{}|e|nnow|a{}|e"},
@@ -597,7 +597,7 @@ static const struct {
     {"qwen3", "<tool_call>{\"name\": \"now\", \"arguments\": \" \\n\"}</tool_call>", "nnow|a{}|e"},
     {"llama3-tools", "{\"name\": \"now\", \"parameters\": \"\"}", "nnow|a{}|e"},
 
-    /* several objects, a list or a fence between the marks of one call */
+    /* Several objects, a list, or a code fence between the marks of one call. */
     {"qwen3", "<tool_call>\n" OF_NOW "\n" OF_NOW "\n</tool_call>", ONE "|" ONE},
     {"qwen3", "<tool_call>\n" OF_NOW ",\n" OF_NOW "; " OF_NOW "\n</tool_call>\n<tool_call>" OF_NOW "</tool_call> so",
      ONE "|" ONE "|" ONE "|" ONE "|c so"},
@@ -616,7 +616,7 @@ static const struct {
     {"qwen3.5", "<tool_call>\n[" OF_NOW ", " OF_NOW "]\n</tool_call>", ONE "|" ONE},
     {"glm", "<tool_call>\n```json\n" OF_NOW "\n```\n</tool_call>", ONE},
 
-    /* a call as requests write tools, its name and arguments in a member "function" */
+    /* A call in the form in which requests write tools, with its name and arguments in a member "function". */
     {"phi4-mini", "<|tool_call|>[" WITHIN("now") "]<|/tool_call|>", ONE},
     {"phi4-mini", "<|tool_call|>[" WITHIN("now") ", " WITHIN("now") "]<|/tool_call|>", ONE "|" ONE},
     {"phi4-mini", "functools[" WITHIN("now") "]", ONE},
@@ -631,7 +631,7 @@ static const struct {
     {"llama3-tools", WITHIN("now") "; " WITHIN("now"), ONE "|" ONE},
     {"llama3-tools", WITHIN("then"), NULL},
 
-    /* several of Llama's, and white space before the first */
+    /* Several of Llama's calls, and white space before the first. */
     {"llama3-tools", "[" LLAMA ", " LLAMA "]", "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
     {"llama3-tools", LLAMA "; " LLAMA, "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
     {"llama3-tools", LLAMA "\n" LLAMA ";" LLAMA "\n", "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
@@ -642,7 +642,7 @@ static const struct {
     {"llama3-tools", LLAMA "; {\"name\": \"then\"}", "nnow|a{\"n\": 1}|e|c; {\"name\": \"then\"}"},
     {"llama3-tools", " hi", "c hi"},
 
-    /* control characters in strings, and backslashes that begin no escape */
+    /* Control characters in strings, and backslashes that begin no escape sequence. */
     {"llama3-tools", "{\"name\": \"now\", \"parameters\": {\"s\": \"a\n\tb\x01 C:\\dir\\users \\u12 \\\"\\\\\"}}",
      "nnow|a{\"s\": \"a\\n\\tb\\u0001 C:\\\\dir\\\\users \\\\u12 \\\"\\\\\"}|e"},
     {"deepseek-v3", DEEPSEEK "{\"s\": \"a\nb \\d \\u00e4\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
@@ -668,8 +668,8 @@ END_TEST
 #define ACTION(id)        "{\"tool_call_id\": \"" id "\", \"tool_name\": \"now\", \"parameters\": {\"n\": 1}}"
 #define PYTHON            "nnow|a{\"n\":1}|e"
 
-/* Replies in the formats of model cards and of the models' own templates; then formats close to them, and texts that
- * are not calls. */
+/* Replies in the formats of model cards and of the models' own templates. Then follow formats close to these, and
+ * texts that are not calls. */
 static const struct {
     const char *style, *reply, *parts;
 } families[] = {
@@ -847,7 +847,7 @@ START_TEST(any_cut) {
 }
 END_TEST
 
-/* Marks that are single tokens work like marks that are found in the text. */
+/* A mark that is a single token must work like a mark that is found in the text. */
 START_TEST(families_by_tokens) {
     static const char tools[] =
         "[{\"name\": \"now\", \"parameters\": {\"properties\": {\"n\": {\"type\": \"integer\"}, "
@@ -878,8 +878,8 @@ START_TEST(families_by_tokens) {
 }
 END_TEST
 
-/* Replies that were cut off at a limit within a call: its arguments are given as far as they came, as llama-server
- * does, whether calls are given whole or in pieces. A text that may not be a call yet is content. */
+/* Replies that were cut off at a limit within a call. The arguments are given as far as they came, as by llama-server,
+ * whether calls are given completely or in pieces. A text that may still turn out not to be a call is content. */
 static const struct {
     const char *style, *reply, *parts; /* NULL: content */
 } cut_replies[] = {
@@ -935,7 +935,7 @@ START_TEST(calls_that_are_cut_off) {
 }
 END_TEST
 
-/* If an argument is written twice, its last value counts, and the whole arguments contain it once. */
+/* If a model writes an argument twice, the last value counts, and the complete arguments contain it once. */
 START_TEST(arguments_once) {
     static const char *const cases[][3] = {
         {"qwen3.5",
@@ -957,7 +957,7 @@ START_TEST(arguments_once) {
 }
 END_TEST
 
-/* gpt-oss's messages are in channels, and the prompt begins the first one's header. */
+/* The messages of gpt-oss are in channels. The prompt contains the beginning of the first message's header. */
 #define ANALYSIS  "<|channel|>analysis<|message|>"
 #define FINAL     "<|start|>assistant<|channel|>final<|message|>"
 #define TO_NOW    "<|channel|>commentary to=functions.now <|constrain|>json<|message|>"
@@ -981,7 +981,7 @@ static const struct {
     {ASSISTANT, ANALYSIS "a <|channel|> b<|end|>" FINAL "c<|constrain|>d", "ra <|channel|> b|cc<|constrain|>d"},
     {ASSISTANT ANALYSIS, "a<|end|>" FINAL "hi", "ra|chi"},
     {ASSISTANT "<|channel|>final<|message|>", "hi<|return|>", "chi"},
-    /* The name of a tool is followed by a type without a blank, or by Unicode's white space. */
+    /* After the tool's name comes a type, without a blank between them or after Unicode's white space. */
     {ASSISTANT, "<|channel|>commentary to=functions.nowjson<|message|>{}<|call|>", "nnow|a{}|e"},
     {ASSISTANT, "<|channel|>commentary to=functions.now\u202fjson<|message|>{}<|call|>", "nnow|a{}|e"},
     {ASSISTANT, "<|channel|>commentary\u00a0to=functions.now\u00a0<|constrain|>json<|message|>{}<|call|>",
@@ -991,12 +991,12 @@ static const struct {
     {ASSISTANT, "<|channel|>commentary to=now code<|message|>{\"s\": \"a\n\\d\"}<|call|>",
      "nnow|a{\"s\": \"a\\n\\\\d\"}|e"},
     {ASSISTANT, "<|channel|>analysis\u202f<|message|>a<|end|>", "ra"},
-    /* A call is within reasoning that does not end. */
+    /* The call is within reasoning that does not end. */
     {ASSISTANT, ANALYSIS "look\n" TO_NOW "{\"n\": 1<|call|>", "rlook|nnow|a{\"n\": 1}|e"},
     {ASSISTANT, ANALYSIS "a<|channel|>commentary to=functions.then<|message|>{}<|end|>",
      "ra<|channel|>commentary to=functions.then<|message|>{}"},
     {ASSISTANT, ANALYSIS "a<|channel|>commentary to=functions.now", "ra<|channel|>commentary to=functions.now"},
-    /* The arguments are not an object, or incomplete: the text is content. */
+    /* The arguments are not an object or are incomplete, so the text is content. */
     {ASSISTANT, TO_NOW "now<|call|>", "nnow|v|c" TO_NOW "now"},
     {ASSISTANT, TO_NOW "{\"n\": 1", "nnow|a{\"n\": 1|v|c" TO_NOW "{\"n\": 1"},
     {ASSISTANT, "<|channel|>commentary to=functions.<|message|>{}<|call|>", "c{}"},
@@ -1007,8 +1007,8 @@ START_TEST(messages_in_channels) {
 }
 END_TEST
 
-/* Marks, texts and parts of marks come in any order: the parts are the same however the reply is cut, and a call is
- * given whole or not at all. */
+/* Makes replies of marks, texts and parts of marks in random order. Their parts must be the same however a reply is
+ * divided into pieces, and a call must be given completely or not at all. */
 START_TEST(any_messages) {
     static const char *const pieces[] = {"<|start|>",
                                          "assistant",
@@ -1065,8 +1065,8 @@ START_TEST(any_messages) {
 }
 END_TEST
 
-/* Half of a surrogate pair is not a character: neither the caller nor the next turn's template could read the
- * arguments. */
+/* Half of a surrogate pair is not a character, so it is replaced: neither the caller nor the next turn's template
+ * could read the arguments otherwise. */
 START_TEST(half_pairs) {
     check_parts("qwen3", "", false, "<tool_call>{\"arguments\": {\"s\": \"\\ud83d\"}, \"name\": \"now\"}</tool_call>",
                 "nnow|a{\"s\": \"\\ufffd\"}|e");
@@ -1084,7 +1084,7 @@ START_TEST(half_pairs) {
 }
 END_TEST
 
-/* A model's own id of a call is kept. */
+/* If the model writes an id for a call, that id is kept. */
 START_TEST(own_id) {
     static const char reply[] = "<tool_call>{\"id\": \"x\\u0037\", \"name\": \"now\"}</tool_call>";
     fr_reply_format format = format_of("qwen3");
@@ -1097,7 +1097,7 @@ START_TEST(own_id) {
 }
 END_TEST
 
-/* Line breaks before the reasoning belong to its mark, with tools or without. */
+/* Line breaks before the reasoning belong to its mark, with and without tools. */
 START_TEST(lines_without_tools) {
     fr_reply_format format = format_of("qwen3");
     run how = {.format = &format, .piece = 1};
@@ -1112,7 +1112,7 @@ START_TEST(lines_without_tools) {
 }
 END_TEST
 
-/* Texts that begin like a call and are none: all of it is content. */
+/* These texts begin like a call but are none, so all of each is content. */
 START_TEST(no_calls) {
     static const struct {
         const char *style, *reply;
@@ -1201,7 +1201,7 @@ START_TEST(no_calls) {
 }
 END_TEST
 
-/* A call that was announced while it came is withdrawn if it turns out not to be one. */
+/* A call may be announced while it is being written. If it then turns out not to be a call, it is withdrawn. */
 START_TEST(void_calls) {
     check_parts("qwen3", "", false, "a\n<tool_call>{\"name\": \"now\", \"arguments\": {\"n\": 1]}",
                 "ca|nnow|a{\"n\": 1|v|c\n"
@@ -1211,7 +1211,7 @@ START_TEST(void_calls) {
 }
 END_TEST
 
-/* A token of the tokenizer's is a mark; text that looks like it is not. */
+/* A control token of the tokenizer is a mark, but text that looks like it is not. */
 START_TEST(control_tokens) {
     fr_reply_format format = format_of("qwen3");
     static const char call[] = "{\"name\": \"now\", \"arguments\": {\"s\": \"</tool_call>\"}}";
@@ -1324,7 +1324,8 @@ START_TEST(schemas) {
 }
 END_TEST
 
-/* Gemma 4's calls as small and quantized models write them: strings and keys are in plain quotes, or in both kinds. */
+/* Small and quantized models write Gemma 4's calls with plain quotes around strings and keys, or with both kinds of
+ * quotes. */
 START_TEST(plain_quotes) {
     static const char *const cases[][2] = {
         {"s:\"Bern\"", "{\"s\":\"Bern\"}"},
@@ -1359,7 +1360,7 @@ START_TEST(plain_quotes) {
 }
 END_TEST
 
-/* If such a text is not a call, it is content, byte for byte. */
+/* If a text with plain quotes is not a call, it is content, byte for byte. */
 START_TEST(plain_quotes_gone_wrong) {
     static const char *const cases[] = {"s:\"Bern",  "s:\"a\"b\"", "\"s\"",         "\"s\"1:2", "\"s:1",
                                         "\"\\n\":1", "s:1\"",      "\"s\":\"a\" 1", "s\"t\":1"};
@@ -1372,7 +1373,7 @@ START_TEST(plain_quotes_gone_wrong) {
 }
 END_TEST
 
-/* The types that a parameter "n" may have, from its schema, the keywords beside the properties, and its types. */
+/* Schemas of a parameter "n", the keywords next to the properties, and the types that "n" may then have. */
 static const struct {
     const char *schema, *beside;
     fr_value_types types;
@@ -1396,7 +1397,7 @@ static const struct {
     {"{\"enum\": [\"5\", null]}", "\"x\": 1", FR_VALUE_STRING | FR_VALUE_NULL},
     {"{\"enum\": []}", "\"x\": 1", 0},
     {"{\"type\": [\"string\", \"integer\"], \"enum\": [\"5\", \"6\"]}", "\"x\": 1", FR_VALUE_STRING},
-    {"{\"type\": \"string\", \"enum\": [5]}", "\"x\": 1", FR_VALUE_STRING}, /* another mistake of the model's */
+    {"{\"type\": \"string\", \"enum\": [5]}", "\"x\": 1", FR_VALUE_STRING}, /* the type counts, not the listed value */
     {"{\"allOf\": [{\"type\": \"string\"}]}", "\"x\": 1", FR_VALUE_STRING},
     {"{\"allOf\": [{\"$ref\": \"#/$defs/N\"}], \"default\": 1}", "\"$defs\": {\"N\": {\"type\": \"string\"}}",
      FR_VALUE_STRING},
@@ -1410,7 +1411,7 @@ static const struct {
     {"{\"anyOf\": [{\"type\": \"string\"}, {\"type\": \"integer\"}], \"const\": \"5\"}", "\"x\": 1", FR_VALUE_STRING},
     {"{\"$ref\": \"#/$defs/N\", \"nullable\": true}", "\"$defs\": {\"N\": {\"type\": \"string\"}}",
      FR_VALUE_STRING | FR_VALUE_NULL},
-    /* what refers to itself says nothing new */
+    /* A schema that refers only to itself says nothing about the type. */
     {"{\"$ref\": \"#/properties/n\"}", "\"x\": 1", 0},
     {"{\"$ref\": \"#/$defs/A\"}", "\"$defs\": {\"A\": {\"$ref\": \"#/$defs/B\"}, \"B\": {\"$ref\": \"#/$defs/A\"}}", 0},
     {"{\"$ref\": \"#/$defs/A\"}",
@@ -1438,7 +1439,7 @@ START_TEST(schemas_behind_references) {
 }
 END_TEST
 
-/* The parameters themselves may be references. */
+/* The schema of all parameters may itself be a reference. */
 START_TEST(parameters_behind_references) {
     static const char *const parameters[] = {
         "{\"$ref\": \"#/$defs/P\", \"$defs\": {\"P\": {\"properties\": {\"n\": {\"type\": \"string\"}}}}}",
@@ -1455,7 +1456,7 @@ START_TEST(parameters_behind_references) {
 }
 END_TEST
 
-/* Each of 40 schemas refers to all of them: the answer comes at once, and is that nothing is known. */
+/* Each of 40 schemas refers to all of them. The answer must come at once, and say that nothing is known. */
 START_TEST(schemas_without_end) {
     json_t *all = json_array(), *definitions = json_object();
     for (int i = 0; i < 40; i++) {
@@ -1480,7 +1481,7 @@ static bool scans(const char *text, size_t length) {
     return fr_json_scan_complete(&scan);
 }
 
-/* Compares with jansson, on JSON and on texts with a byte or two changed. */
+/* Compares the JSON scanner with jansson, on valid JSON and on texts in which a byte or two were changed. */
 START_TEST(scanned_json) {
     static const char *const texts[] = {
         "{\"a\": [1, -2.5e+3, true, null, {\"b\": {}}], \"\\u00e4\\n\\\"\": \"x\", \"c\": []}",
@@ -1515,7 +1516,7 @@ START_TEST(scanned_json) {
 }
 END_TEST
 
-/* A call that is nested too deep or too long is content. */
+/* A call that is nested too deep, or too long, is content. */
 START_TEST(limits) {
     fr_text_buffer deep = {0};
     fr_text_append_string(&deep, "c<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": ");
@@ -1536,7 +1537,7 @@ START_TEST(limits) {
 }
 END_TEST
 
-/* No more text is held back than can still become a mark, or line breaks before one. */
+/* Text is held back only as long as it can still become a mark, or consists of line breaks before one. */
 START_TEST(held_back) {
     fr_reply_format format = format_of("qwen3.5");
     static const char reply[] = "x\n<<<<tool_<tool_cal <function x </think <thin\n\n\n<to\n";
@@ -1545,7 +1546,7 @@ START_TEST(held_back) {
         part_log l = {.last = -1};
         fr_reply_reader *reader;
         size_t fed = length / 2;
-        bool lines = length % 2; /* without tools line breaks don't belong to a call's mark */
+        bool lines = length % 2; /* without tools, line breaks are not part of a mark */
         require(fr_reply_reader_new(take_part, &l, &reader));
         require(fr_reply_reader_begin(reader, &format, "", 0, lines ? tools : NULL, 0, false));
         for (size_t at = 0; at < fed; at++) require(fr_reply_reader_feed(reader, reply + at, 1, false));
@@ -1563,9 +1564,9 @@ START_TEST(held_back) {
 }
 END_TEST
 
-/* There is room to hold back the longest mark. */
+/* The longest mark must fit into the buffer for text that is held back. */
 START_TEST(marks) {
-    static const char ends[] = "content.split('</think>')[-1]"; /* enough to recognize that the model reasons */
+    static const char ends[] = "content.split('</think>')[-1]"; /* this is enough to show that the model reasons */
     ck_assert_str_eq(fr_reply_format_of(ends, strlen(ends), NULL).marks[FR_MARK_THINK], "<think>");
     for (size_t i = 0; i < COUNT_OF(styles); i++) {
         fr_reply_format format = format_of(styles[i]);
@@ -1576,7 +1577,7 @@ START_TEST(marks) {
 }
 END_TEST
 
-/* The calls of a reply have different ids, and so have replies with different seeds. */
+/* The calls of a reply must have different ids, and so must the calls of replies with different seeds. */
 START_TEST(ids) {
     fr_reply_format format = format_of("glm");
     char seen[40][16];
@@ -1604,7 +1605,7 @@ START_TEST(ids) {
 }
 END_TEST
 
-/* Content of any bytes is UTF-8 in the message. */
+/* Content of any bytes must become valid UTF-8 in the message. */
 START_TEST(broken_text) {
     static const struct {
         const char *text, *valid;
@@ -1638,12 +1639,12 @@ START_TEST(broken_text) {
 }
 END_TEST
 
-/* The format that models without one of their own are asked to use, with one call or several, as in llama.cpp's
- * generic handler; and variants that such models write. A function that was not offered, or any other object, is
- * content. */
+/* The generic format, which models without a call format of their own are asked to use: one call or several, as in
+ * llama.cpp's generic handler, and variants that such models write. A call of a function that was not offered, or any
+ * other object, is content. */
 START_TEST(generic_calls) {
     static const struct {
-        const char *reply, *calls, *content; /* calls: names and arguments, one after the other */
+        const char *reply, *calls, *content; /* calls: the names and arguments of all calls, joined */
     } cases[] = {
         {"{\"tool_calls\": [{\"name\": \"f\", \"arguments\": {\"a\": 1}}]}", "f{\"a\": 1}", ""},
         {"{\"tool_calls\": [{\"name\": \"f\", \"arguments\": {\"a\": 1}}, {\"name\": \"g\", \"arguments\": {}}]}",

@@ -1,5 +1,6 @@
-/* Tests of the limit on a reply's reasoning (fr_lab_reply_budget): where the end of reasoning is forced in texts of
- * published models' tokens; and over HTTP, where a limit changes a text as one mask does, whoever drafts. */
+/* Tests the limit on a reply's reasoning (fr_lab_reply_budget): where it forces the reasoning to end, in texts of
+ * tokens of published models; and over HTTP, where a limit must change the text in the same way with any draft
+ * method. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -46,7 +47,7 @@ static fr_lab_reply_budget *open_budget(const char *prompt, size_t count, size_t
     return budget;
 }
 
-/* Returns the only id that is allowed; -1: all are. */
+/* Returns the only id that the budget allows; -1: it allows all. */
 static int32_t forced_by(fr_lab_reply_budget *budget, const int32_t *ids, size_t count) {
     size_t vocab = fr_tokenizer_count(tokenizer), left = 0;
     int32_t only = -1;
@@ -61,7 +62,7 @@ static int32_t forced_by(fr_lab_reply_budget *budget, const int32_t *ids, size_t
 
 static const struct {
     int model;
-    bool opened; /* the prompt has opened the reasoning */
+    bool opened; /* the reasoning begins in the prompt */
     size_t most;
     const char *text;
     bool forced;
@@ -99,7 +100,7 @@ START_TEST(reasoning_is_ended) {
     forced = forced_by(budget, ids, count);
     ck_assert_msg(forced == (cases[_i].forced ? *marks : -1), "\"%s\": %d", text, forced);
     fr_lab_reply_budget_close(budget);
-    budget = open_budget(NULL, count, cases[_i].most); /* all tokens belong to the prompt */
+    budget = open_budget(NULL, count, cases[_i].most); /* all tokens belong to the prompt, so none counts */
     ck_assert_int_eq(forced_by(budget, ids, count), -1);
     fr_lab_reply_budget_close(budget);
     fr_free(ids);
@@ -108,7 +109,7 @@ START_TEST(reasoning_is_ended) {
 }
 END_TEST
 
-/* Reasoning does not end within a character, but it does not wait for ever for pieces that never complete one. */
+/* Reasoning is not ended within a character. But the limit must not wait for ever if the bytes never complete one. */
 START_TEST(characters_are_whole) {
     int32_t *ids;
     size_t count;
@@ -138,7 +139,7 @@ END_TEST
 
 static fr_server server;
 
-/* Returns the first choice's message. */
+/* Requests a reply and returns its first choice's message. */
 static json_t *message_of(const char *member, const char *drafts) {
     char body[600];
     json_t *answer;
@@ -159,7 +160,7 @@ static size_t length_of(const json_t *message, const char *key) {
     return json_string_length(json_object_get(message, key));
 }
 
-/* The limit ends reasoning that would go on, at the same place with any draft method. */
+/* The limit must end reasoning that would go on, at the same place with any draft method. */
 START_TEST(drafts_change_nothing) {
     static const char *const members[] = {"\"reasoning_budget_tokens\": 6", "\"thinking_budget_tokens\": 6",
                                           "\"reasoning_budget\": 6", "\"thinking_token_budget\": 6"};

@@ -1,9 +1,9 @@
-/* Tests of the grammar of whole replies (fr_grammar_open_reply), with templates and tokenizers of published models:
- * every reply that it allows is read as calls of the tools that may be called, with arguments of their schemas, or as
- * a content that follows its own grammar, after reasoning or without it. Marks are tokens of their own, never texts
- * that look like them.
+/* Tests the grammar of whole replies (fr_grammar_open_reply), with templates and tokenizers of published models. Every
+ * reply that the grammar allows must be read either as calls of tools that may be called, with arguments that fit
+ * their schemas, or as content that follows its own grammar, with or without reasoning before it. Marks must be tokens
+ * of their own, never texts that look like them.
  *
- * Walks choose tokens at random, and now and then try to end a text that could go on for ever. */
+ * Random walks choose tokens, and now and then try to end a text that could go on for ever. */
 #include <check.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 enum { MOST = 400, WALKS = 24 };
 
-/* A published template, or the part of one that shows its format. Marks that are not in the vocabulary are text. */
+/* Published templates, or the part of one that shows its call format. A mark that is not in the vocabulary is text. */
 static const struct model {
     const char *template, *folder;
     bool several;
@@ -48,7 +48,7 @@ static const struct model {
               {"nemotron", "qwen35", true, "{# <TOOLCALL> #}"},
               {"hermes", "qwen35", true, "{# <tool_call> arguments #}"},
               {"none", "qwen35", true, "{# no form #}"}};
-enum { PUBLISHED = 5 }; /* the first of them are published */
+enum { PUBLISHED = 5 }; /* the first PUBLISHED ones are complete published templates */
 
 static const char tools[] =
     "{\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"look-up\", \"description\": \"d\", "
@@ -93,7 +93,7 @@ static bool is_allowed(fr_grammar *grammar, const int32_t *ids, size_t count, in
     return bits[id / 64] >> (id % 64) & 1;
 }
 
-/* Appends a text if all of it is allowed. */
+/* Appends a text if the grammar allows all of it. */
 static size_t try_text(fr_grammar *grammar, const char *text, int32_t *ids, size_t count) {
     int32_t *more;
     size_t there, i = 0;
@@ -105,7 +105,7 @@ static size_t try_text(fr_grammar *grammar, const char *text, int32_t *ids, size
     return i == there ? count + there : count;
 }
 
-/* Appends a text that ends a string, a value or the reasoning. */
+/* Appends a text that ends a string, a value or the reasoning, if one is allowed. */
 static size_t try_end(fr_grammar *grammar, uint64_t *state, int32_t *ids, size_t count) {
     static const char *const ends[] = {"\"",       "<|\"|>",    "</arg_value>", "\n</parameter>\n", "</parameter>\n",
                                        "</think>", "<channel|>"};
@@ -126,7 +126,7 @@ static int32_t draw(const uint64_t *bits, uint64_t *state) {
     return (int32_t)id;
 }
 
-/* Makes a text that the grammar allows, as ids. Returns their number. */
+/* Makes a random text that the grammar allows, as ids. Returns their number. */
 static size_t walk(fr_grammar *grammar, uint64_t *state, int32_t *ids) {
     size_t count = 0;
     while (count < MOST) {
@@ -165,7 +165,7 @@ static bool is_word(const json_t *value, const char *word) {
     return json_is_string(value) && strcmp(json_string_value(value), word) == 0;
 }
 
-/* Checks one set of arguments against the schema above. */
+/* Checks the arguments of one call against the schema above. */
 static bool is_looked_up(const json_t *a) {
     const json_t *unit = json_object_get(a, "unit"), *days = json_object_get(a, "days"), *value;
     const json_t *on = json_object_get(json_object_get(a, "more"), "on");
@@ -194,7 +194,7 @@ static fr_grammar *open_reply(const fr_reply_rule *rule) {
     return grammar;
 }
 
-/* Checks that the reply has calls and nothing else. */
+/* Checks that random replies consist of calls and nothing else. */
 static void check_calls(const char *only, bool several, uint64_t seed) {
     fr_grammar *grammar = open_reply(
         &(fr_reply_rule){.options_json = tools, .calls = FR_REPLY_CALLS_MUST, .tool = only, .several = several});
@@ -229,7 +229,7 @@ START_TEST(calls_of_tools) {
 }
 END_TEST
 
-/* The reply is a content of a schema, or a call instead. */
+/* The reply is content that fits a schema, or calls instead. */
 START_TEST(contents_or_calls) {
     static const char schema[] = "{\"enum\": [{\"a\": 1}, [\"b\"]]}";
     open_model(&models[_i]);
@@ -263,8 +263,8 @@ START_TEST(contents_or_calls) {
 }
 END_TEST
 
-/* With thinking off these templates close the reasoning in the prompt, so the grammar must hold from the reply's first
- * token and must not allow another thought. */
+/* With thinking off, these templates close the reasoning in the prompt. So the grammar must hold from the reply's
+ * first token, and must not allow another thought. */
 START_TEST(no_thought_behind_thoughts) {
     static const char off[] = "{\"enable_thinking\": false, \"thinking\": false, \"add_generation_prompt\": true}";
     static const char *const thoughts[] = {"<think>", "<|channel>"};
@@ -287,7 +287,7 @@ START_TEST(no_thought_behind_thoughts) {
             thinks |= count == 1;
             fr_free(ids);
         }
-        ck_assert(thinks); /* the marks are tokens of this vocabulary */
+        ck_assert(thinks); /* this vocabulary has such marks as tokens */
         fr_grammar_close(grammar);
     }
     fr_marked_text_free(&prompt);
@@ -323,17 +323,18 @@ START_TEST(refused) {
 }
 END_TEST
 
-/* A part of a schema whose choices are itself, four times. */
+/* A part of a schema with four choices, each of which is the part itself. */
 #define ITSELF "{'$ref': '#/properties/a'}, "
 #define SELF   ITSELF ITSELF ITSELF ITSELF
 
-/* Schemas of strict tools that the grammar can't enforce: each is refused with its place in the schema, in every form
- * of calls. The same schemas in tools that are not strict pass unenforced, unless `heeded_always` lists the error. */
+/* Schemas of strict tools that the grammar can't enforce. Each is refused with its place in the schema, in every call
+ * format. If the tools are not strict, the same schemas are accepted without being enforced, unless `heeded_always`
+ * lists the error. */
 #define TOOL(parameters) "{'tools': [{'name': 'f', 'strict': true, 'parameters': " parameters "}]}"
 #define TAGGED           true
 
 static const struct {
-    bool tagged; /* refused only if arguments are written one by one */
+    bool tagged; /* refused only in formats that write arguments one by one */
     const char *options, *says;
 } unsaid[] = {
     {false, TOOL("{'properties': {'a': {'enum': ['x\\u0000y']}}}"), "#/properties/a/enum/0: a text with a NUL"},
@@ -390,7 +391,7 @@ static char *with_quotes(const char *text) {
     return copy;
 }
 
-/* Errors that are refused in tools that are not strict, too. */
+/* Errors for which tools are refused even if they are not strict. */
 static const char *const heeded_always[] = {"with a NUL", "parameters are", "too many steps to read"};
 
 START_TEST(refused_by_place) {
@@ -419,9 +420,10 @@ START_TEST(refused_by_place) {
 }
 END_TEST
 
-/* Schemas of one argument, and the values of which every generated one must be one when the call is read. */
+/* Schemas of one argument, each with the values that the grammar may generate for it, as they are read from the
+ * call. */
 static const struct {
-    const char *schema, *is[4]; /* without values: any text */
+    const char *schema, *is[4]; /* no values: any text */
 } values[] = {
     {"{'$ref': '#/$defs/unit', 'title': 't'}", {"\"c\"", "\"f\""}},
     {"{'allOf': [{'$ref': '#/$defs/unit'}], 'default': 'c'}", {"\"c\"", "\"f\""}},
@@ -455,7 +457,8 @@ static bool is_one_of(const json_t *value, const char *const *list) {
     return found;
 }
 
-/* Walks the grammar to a call. Returns its arguments, also as text in *said; NULL: the call did not end. */
+/* Walks the grammar until a call ends. Returns the call's arguments, and their text in *said; NULL: the call did not
+ * end. */
 static json_t *walk_to_arguments(fr_grammar *grammar, const char *options, uint64_t *seed, char **said) {
     int32_t ids[MOST];
     size_t count = walk(grammar, seed, ids);
@@ -503,7 +506,7 @@ START_TEST(values_of_arguments) {
 }
 END_TEST
 
-/* Every generated set of arguments must be one that the root of the parameters allows, in every form of calls. */
+/* Schemas of all parameters, each with the sets of arguments that the grammar may generate, in any call format. */
 static const struct {
     const char *parameters, *is[6];
 } roots[] = {
@@ -521,7 +524,7 @@ static const struct {
      "{'const': 'z'}}, 'required': ['y']}]}",
      {"{\"x\":1,\"y\":\"z\"}"}},
     {"{'type': ['object', 'null'], 'properties': {'x': {'const': true}}, 'required': ['x']}", {"{\"x\":true}"}},
-    /* These are enforced exactly only in strict tools. */
+    /* The grammar enforces these exactly only in strict tools. */
     {"{'type': 'object', 'properties': {'x': {'const': 1}, 'y': {'const': 2}}, 'additionalProperties': false, 'oneOf': "
      "[{'required': ['x']}, {'required': ['y']}]}",
      {"{\"x\":1}", "{\"y\":2}"}},
@@ -569,8 +572,8 @@ START_TEST(roots_of_parameters) {
 }
 END_TEST
 
-/* 128 tools in one request, as several MCP servers offer together, with the bounds, formats and patterns that schema
- * libraries write: the grammar must still open. */
+/* One request has 128 tools, as several MCP servers together offer, with the bounds, formats and patterns that schema
+ * libraries write. The grammar must still open. */
 START_TEST(many_tools) {
     static const char properties[] =
         "'email': {'type': 'string', 'format': 'email', 'pattern': '^(?!\\\\.)[a-zA-Z.]+@([a-z]+\\\\.)+[a-z]{2,}$'}, "
@@ -597,7 +600,7 @@ START_TEST(many_tools) {
 }
 END_TEST
 
-/* Tens of thousands of required names are compared with as many properties: refused, and quickly. */
+/* Tens of thousands of required names are compared with as many properties. That must be refused, and quickly. */
 START_TEST(hostile_tools) {
     open_model(&models[2]);
     char *text;

@@ -1,10 +1,10 @@
-/* Tests of grammars: which tokens they allow, step by step, compared with llama.cpp (tests/references/grammars.cpp);
- * which texts regular expressions match, compared with Python, and schemas, compared with its jsonschema
- * (tests/references/schemas.py); and which grammars are refused. A session's text follows the grammar, and is the same
- * with any drafts, greedy or not.
+/* Tests grammars: which tokens they allow at each step, compared with llama.cpp (tests/references/grammars.cpp); which
+ * texts regular expressions match, compared with Python, and schemas, compared with its jsonschema
+ * (tests/references/schemas.py); and which grammars are refused. A session's text must follow the grammar, and be the
+ * same with any drafts, greedy or sampled.
  *
- * In: nothing, or a file of walks that were made from other grammars (--whole), which are then the only ones compared,
- * as far as tokens end where a character does. */
+ * In: nothing, or a file of walks through other grammars. With --whole only such walks are compared, and only where
+ * tokens end with whole characters. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -24,7 +24,7 @@
 static const char *walks_file = "tests/data/grammars/walks.json";
 static fr_tokenizer *tokenizer;
 static fr_token_tree *tree;
-static bool at_ends; /* compares only at ends of characters: tokens that end inside one are left out */
+static bool at_ends; /* leaves out tokens that end within a character */
 
 static void open_tree(void) {
     require(fr_tokenizer_open("tests/data/llama/q4_0.gguf", NULL, &tokenizer));
@@ -47,7 +47,7 @@ static bool has(const uint64_t *bits, size_t id) {
     return bits[id / 64] >> (id % 64) & 1;
 }
 
-/* If a text ends with a whole character, the bytes of the next token are UTF-8 from the first on. */
+/* Returns true if a token ends within a character. The text before it must end with a whole one. */
 static bool ends_inside(int32_t id) {
     size_t length, left = 0;
     const char *bytes = fr_token_bytes(tokenizer, id, &length);
@@ -104,7 +104,7 @@ START_TEST(walks) {
 }
 END_TEST
 
-/* Returns whether a text, as the tokens that it is cut into, follows a grammar. */
+/* Returns true if a text, tokenized, follows the grammar. */
 static bool matches(fr_grammar *grammar, const char *text, size_t length) {
     const uint64_t *bits;
     int32_t *ids;
@@ -117,7 +117,7 @@ static bool matches(fr_grammar *grammar, const char *text, size_t length) {
     return status == FR_OK && ends;
 }
 
-/* [language's text, [[text, whether it is one of it], ...]] */
+/* Checks a file of cases: [the grammar's text, [[a text, true if it matches], ...]]. */
 static void check_texts(const char *path, fr_grammar_kind kind) {
     json_t *cases = read_json(path);
     ck_assert_uint_gt(json_array_size(cases), 0);
@@ -143,19 +143,19 @@ START_TEST(regular_expressions) {
 }
 END_TEST
 
-/* Patterns with lookaround, which may match any part of the text. */
+/* These patterns have lookaround, and may match any part of the text. */
 START_TEST(looking_around) {
     check_texts("tests/data/grammars/patterns.json", FR_GRAMMAR_JSON_SCHEMA);
 }
 END_TEST
 
-/* Patterns with Unicode's properties. */
+/* These patterns use Unicode properties. */
 START_TEST(properties) {
     check_texts("tests/data/grammars/properties.json", FR_GRAMMAR_JSON_SCHEMA);
 }
 END_TEST
 
-/* Bounds, constants and steps of integers that take more than 64 bits. */
+/* Integers whose bounds, constants or steps need more than 64 bits. */
 START_TEST(wide_integers) {
     check_texts("tests/data/grammars/integers.json", FR_GRAMMAR_JSON_SCHEMA);
 }
@@ -166,7 +166,7 @@ START_TEST(schemas) {
 }
 END_TEST
 
-/* Large repetitions, which are counted: between `least` and `most` units are accepted, and no other number. */
+/* Large repetitions, which are handled by counting. Texts of `least` to `most` units are accepted, and no others. */
 static const struct {
     fr_grammar_kind kind;
     const char *expression, *begin, *unit, *end;
@@ -223,10 +223,10 @@ START_TEST(counts_are_kept) {
 }
 END_TEST
 
-/* Examples of each format from its standard (RFC 3339, 3986, 3987, 4122, 4291, 5321, 5890, 6570, 6901, 1123), and texts
- * that the standard does not allow. The texts are written with JSON's escapes. */
+/* Examples for each format from its standard (RFC 3339, 3986, 3987, 4122, 4291, 5321, 5890, 6570, 6901, 1123), and
+ * texts that the standard does not allow. The texts are written with JSON escapes. */
 static const struct {
-    const char *format, *texts[24]; /* texts that begin with '!' are not of the format */
+    const char *format, *texts[24]; /* a text that begins with '!' is not of the format */
 } formats[] = {
     {"date",
      {"1985-04-12", "2024-02-29", "2000-02-29", "0001-01-01", "9999-12-31", "!2023-02-29", "!1900-02-29", "!2024-02-30",
@@ -308,7 +308,7 @@ START_TEST(formats_are_as_wide_as_their_standards) {
 }
 END_TEST
 
-/* A format beside listed values is an annotation and must change nothing. */
+/* If a schema lists values, a format next to them is only an annotation and must change nothing. */
 START_TEST(formats_beside_constants) {
     static const char schema[] = "{\"enum\": [\"a\", \"2024-02-29\", 5], \"format\": \"date\"}";
     fr_grammar *grammar;
@@ -319,8 +319,8 @@ START_TEST(formats_beside_constants) {
 }
 END_TEST
 
-/* References by anchors and by a schema's own $id, absolute or relative to the document's; names and constants that
- * look like them are none. Each schema allows 7 alone. */
+/* References may use anchors or a schema's own $id, absolute or relative to the document's. Names and constants that
+ * only look like anchors or ids don't count. Each of these schemas allows only 7. */
 START_TEST(references_within_a_document) {
 #define SEVEN "\"const\": 7"
 #define DECOY \
@@ -348,7 +348,8 @@ START_TEST(references_within_a_document) {
 }
 END_TEST
 
-/* Lists of a few values without two equal items, in any order, for each way in which a schema can list the values. */
+/* Lists of a few possible values, in any order and with no two items equal, for each way in which a schema can list
+ * the values. */
 START_TEST(small_sets) {
     static const char *const items[] = {
         "{\"enum\": [1, \"a\", null, true, 2, 3, 4, 5]}",
@@ -383,7 +384,8 @@ START_TEST(small_sets) {
 }
 END_TEST
 
-/* Sets of strings that few texts match: by a pattern, by lengths, or by both; and of strings that can't be listed. */
+/* Lists without equal strings. The grammar can enforce this if the items can only be few strings, because of a pattern
+ * or also of a length. If the strings can't be listed, the schema is refused. */
 START_TEST(sets_of_strings) {
     static const char *const items[] = {"\"pattern\": \"^(rot|gr(ü|ue)n|blau|)$\"",
                                         "\"pattern\": \"^(rot|grün|gruen|blau|lila)?$\", \"maxLength\": 5",
@@ -554,7 +556,7 @@ START_TEST(refused) {
 }
 END_TEST
 
-/* Parentheses nested too deep, and a grammar that is far too ambiguous, end with a line. */
+/* Parentheses that are nested too deep, and a grammar that is far too ambiguous, must end with an error line. */
 START_TEST(bounded) {
     char deep[4096] = "root ::= ";
     fr_grammar *grammar;
@@ -564,7 +566,7 @@ START_TEST(bounded) {
     require(fr_grammar_open(tree, FR_GRAMMAR_GBNF, twofold, strlen(twofold), &grammar));
     char as[3000];
     memset(as, 'a', sizeof as);
-    matches(grammar, as, sizeof as); /* reading this text takes a bounded time */
+    matches(grammar, as, sizeof as); /* the text must be read within a bounded time */
     fr_grammar_close(grammar);
 }
 END_TEST
@@ -583,8 +585,8 @@ static const struct {
     {FR_GRAMMAR_GBNF, "root ::= w (\" \" w)*\nw ::= [a-z] [a-z]* | \"<\" [^>]* \">\""},
 };
 
-/* One mask serves many values of a counter. At every count, near the bounds and far from them, it must allow exactly
- * the tokens whose bytes the grammar accepts one by one. */
+/* One mask serves many counts of a repetition. At every count, near the bounds and far from them, it must allow
+ * exactly the tokens whose bytes the grammar accepts one by one. */
 START_TEST(masks_of_counts_are_what_steps_allow) {
     static const char *const expressions[] = {"[a-z ]{700,1400}", "(([a-z]| a){600}!|[a-z ]{1,3000}[?])",
                                               "([a-z]{1,900} ?){2}"};
@@ -618,7 +620,8 @@ START_TEST(masks_of_counts_are_what_steps_allow) {
 }
 END_TEST
 
-/* The tokens of a mask, which are sorted in advance, are those that a walk allows token by token. */
+/* Masks are computed from tokens that were sorted in advance. They must allow the same tokens as trying each token by
+ * itself. */
 START_TEST(masks_are_what_steps_allow) {
     fr_tokenizer *words;
     fr_token_tree *all;
@@ -650,7 +653,7 @@ START_TEST(masks_are_what_steps_allow) {
 }
 END_TEST
 
-/* Grammars of the empty text alone have no expressions. */
+/* These grammars allow only the empty text, and have no expressions. */
 START_TEST(empty) {
     static const struct {
         fr_grammar_kind kind;
@@ -674,7 +677,7 @@ static const char rule[] = "root ::= \"{\\\"name\\\": \\\"\" [a-zA-Z ]{3,12} \"\
                            "\\\"tags\\\": [\" tag (\", \" tag){0,2} \"]}\"\n"
                            "tag ::= \"\\\"\" [a-z]{2,6} \"\\\"\"";
 
-/* Generates under the grammar with a method that makes so many drafts. */
+/* Generates under the grammar, with a method that makes this number of drafts. */
 static size_t say(const fr_model *model, const char *method, int64_t drafts, double temperature, int32_t *ids,
                   double *calls) {
     static const int32_t prompt[] = {1, 40, 30, 20};
@@ -715,7 +718,7 @@ START_TEST(in_sessions) {
         double calls = 0, fewer = 0;
         char *text;
         size_t length, count = say(model, "none", 0, temperature, plain, &calls);
-        size_t end = count < MOST ? count - 1 : count; /* without the id that ends the text */
+        size_t end = count < MOST ? count - 1 : count; /* without the id that ended the text */
         require(fr_detokenize(tokenizer, plain, end, &text, &length));
         ck_assert_msg(count == MOST || matches(grammar, text, length), "%s", text);
         ck_assert_msg(strncmp(text, "{\"name\": \"", 10) == 0, "%s", text);
@@ -729,7 +732,7 @@ START_TEST(in_sessions) {
 }
 END_TEST
 
-/* Generates until the grammar takes too much to be followed, and gives the line. */
+/* Generates until following the grammar takes too much, and copies the error line. Returns the number of ids. */
 static size_t say_until_refused(const fr_model *model, const char *method, int64_t drafts, int32_t *ids, char *line) {
     static const char ambiguous[] = "root ::= \"☃☃☃~@\" a a a a a a a a\na ::= b b b b | \"x\"\nb ::= c c c c | \"y\"\n"
                                     "c ::= [a-z ] c? | \"\"";
@@ -760,7 +763,7 @@ static size_t say_until_refused(const fr_model *model, const char *method, int64
     return made;
 }
 
-/* The refusal comes after the same text, with any drafts. */
+/* With any drafts, the refusal must come after the same text. */
 START_TEST(refused_in_sessions) {
     fr_model *model;
     int32_t plain[MOST], drafted[MOST];
@@ -784,8 +787,8 @@ static const struct {
     {"root ::= \"a\"", "a", true, true},
 };
 
-/* Rows of logits and candidates keep the logits that a mask allows; an end of sequence is allowed where the text may
- * end. */
+/* In a row of logits, or in the logits of some candidates, only those that the mask allows stay. End of sequence is
+ * allowed if the text may end. */
 START_TEST(rows_are_what_masks_leave) {
     fr_model *model;
     fr_token_tree *own;
@@ -833,7 +836,7 @@ END_TEST
 
 #define LLAMA "generate --quiet -m tests/data/llama/q4_0.gguf -p x -n 40 "
 
-/* The grammar comes from an option, or from the file that it names. */
+/* The grammar is given as an option, or in a file that an option names. */
 START_TEST(by_command) {
     char path[] = "/tmp/forerun-grammar-XXXXXX";
     int file = mkstemp(path);
@@ -844,7 +847,7 @@ START_TEST(by_command) {
     ck_assert_str_eq(regex.out + 3, "x\n");
     fr_command gbnf = fr_command_ok(LLAMA "--grammar 'root ::= \"a\"{4} | \"aaa\"'");
     ck_assert_msg(strcmp(gbnf.out, "aaaa\n") == 0 || strcmp(gbnf.out, "aaa\n") == 0, "%s", gbnf.out);
-    fr_command whole = fr_command_ok(LLAMA "--ignore-eos --grammar 'root ::= \"aaa\"'"); /* the text stops here */
+    fr_command whole = fr_command_ok(LLAMA "--ignore-eos --grammar 'root ::= \"aaa\"'"); /* the text ends here */
     ck_assert_str_eq(whole.out, "aaa\n");
     fr_command_free(&whole);
     fr_command schema = fr_command_ok(LLAMA "--json-schema-file %s", path);

@@ -1,8 +1,8 @@
-/* Tests of grammars from hostile users: each is read, or refused in one line, within a bounded time and a bounded
- * memory. If memory is missing while one is read, it is refused: no part of it is left out silently.
+/* Tests grammars of hostile users: each is read, or refused with one line, within a bounded time and memory. If memory
+ * runs out while one is read, it is refused; no part of it is silently left out.
  *
  * In: nothing. The grammars are made here, of a head, a number of copies of one part, a middle, a number of copies of
- * another, and a tail. */
+ * another part, and a tail. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-/* Measured: 1.3 s of a slow core, 160 MB. */
+/* Limits for the whole suite. Measured were 1.3 s on a slow core, and 160 MB. */
 enum { SECONDS_MAX = 15, MEBIBYTES_MAX = 512 };
 
 static fr_tokenizer *tokenizer;
@@ -32,11 +32,12 @@ static void close_tree(void) {
     fr_tokenizer_close(tokenizer);
 }
 
-/* Parts have commas between them unless `bare` is set: '$' stands for the number of parts before, '@' for one more. */
+/* A hostile grammar. Its parts are separated by commas unless `bare` is set. In a part, '$' stands for the number of
+ * parts before it, and '@' for that number plus 1. */
 typedef struct hostile {
     fr_grammar_kind kind;
     fr_status status;
-    const char *says; /* a part of the line if it is refused */
+    const char *says; /* a part of the error line, if it is refused */
     const char *head, *part, *middle, *other, *tail;
     size_t count, others;
     bool bare; /* no commas */
@@ -53,13 +54,13 @@ typedef struct hostile {
 #define AUTOMATA                                            "take too large an automaton"
 
 static const hostile CASES[] = {
-    /* Choices of which exactly one holds. */
+    /* Many choices, of which exactly one must hold (oneOf). */
     {SCHEMA, FR_UNBUILT, AT_ONCE, LIST("{\"oneOf\":[", "{}", 3000, "]}")},
     {SCHEMA, FR_UNBUILT, AT_ONCE, LIST("{\"oneOf\":[", "{}", 300000, "]}")},
     {SCHEMA, FR_UNBUILT, AT_ONCE, LIST("{\"oneOf\":[", "{\"required\":[\"p$\"]}", 500, "]}")},
     {SCHEMA, FR_UNBUILT, LONG, LIST("{\"oneOf\":[", "{\"const\":$}", 40000, "]}")},
     {SCHEMA, FR_OK, NULL, LIST("{\"oneOf\":[", "{\"const\":$}", 1000, "]}")},
-    /* Constraints that must not hold, through references. */
+    /* Constraints that must not hold (not), with references. */
     {SCHEMA, FR_UNBUILT, "#/not: the schema up to here",
      LIST("{\"not\":{\"allOf\":[", "{\"$ref\":\"#/not\"}", 10, "]}}")},
     {SCHEMA, FR_UNBUILT, "#/not: the schema up to here",
@@ -82,7 +83,7 @@ static const hostile CASES[] = {
      LIST("{\"uniqueItems\":true,\"items\":false,\"prefixItems\":[", "{\"const\":$}", 20000, "]}")},
     {SCHEMA, FR_UNBUILT, AUTOMATA, LIST("{\"type\":\"string\",\"not\":{\"enum\":[", "\"n$\"", 80000, "]}}")},
     {SCHEMA, FR_INPUT, "more types", LIST("{\"type\":[", "\"string\"", 90000, "]}")},
-    /* Schemas at once, or in a row. */
+    /* Many schemas that must all hold, next to each other or one inside the other. */
     {SCHEMA, FR_OK, NULL, LIST("{\"allOf\":[", "{}", 300000, "]}")},
     {SCHEMA, FR_UNBUILT, LONG, LIST("{\"allOf\":[", "{\"properties\":{\"p$\":{}}}", 30000, "]}")},
     {SCHEMA, FR_UNBUILT, LONG, LIST("{\"allOf\":[", "{\"not\":{\"const\":$}}", 20000, "]}")},
@@ -96,7 +97,7 @@ static const hostile CASES[] = {
     {SCHEMA, FR_UNBUILT, "not built for so many",
      LISTS("{\"properties\":{", "\"p$\":true", 9000, "},\"required\":[", "\"q$\"", 80000, "]}")},
     {SCHEMA, FR_UNBUILT, "not built for so many", LIST("{\"required\":[", "\"q$\"", 100000, "]}")},
-    /* References in a row, and schemas in schemas. */
+    /* Chains of references, and deeply nested schemas. */
     {SCHEMA, FR_INPUT, "64 deep", LIST("{\"$ref\":\"#/a/0\",\"a\":[", "{\"$ref\":\"#/a/@\"}", 40000, "]}")},
     {SCHEMA, FR_INPUT, LARGE,
      LISTS("{\"anyOf\":[", "{\"$ref\":\"#/a/$\"}", 20000, "],\"a\":[", "{\"type\":\"string\"}", 20000, "]}")},
@@ -108,7 +109,7 @@ static const hostile CASES[] = {
     {SCHEMA, FR_INPUT, "64 deep", LIST("{\"allOf\":[", "{\"$ref\":\"#\"}", 5, "]}")},
     {SCHEMA, FR_OK, NULL, ROWS("", "{\"minItems\":99999,\"maxItems\":1e15,\"items\":", 60, "true", "}", 60, "")},
     {SCHEMA, FR_INPUT, LARGE, ROWS("", "{\"minContains\":64,\"contains\":", 6, "{}", "}", 6, "")},
-    /* Automata of strings and of names. */
+    /* Patterns of strings and of names that need large automata. */
     {SCHEMA, FR_OK, NULL, LIST("{\"maxLength\":9999,\"pattern\":\"^(.{0,100}){0,100}$", "", 0, "\"}")},
     {SCHEMA, FR_UNBUILT, AUTOMATA, LIST("{\"maxLength\":9999,\"pattern\":\"^(.{100}a|.{99}b){100,}$", "", 0, "\"}")},
     {SCHEMA, FR_UNBUILT, AUTOMATA, LIST("{\"pattern\":\"^((?=a.{9}b)a|(?!.{12}c)[ab])*$", "", 0, "\"}")},
@@ -119,7 +120,7 @@ static const hostile CASES[] = {
     {SCHEMA, FR_INPUT, LARGE,
      LIST("{\"properties\":{", "\"a$\":{\"patternProperties\":{\"a.*b\":{},\"c.*d\":{},\"e.*f\":{},\"g.*h\":{}}}", 300,
           "}}")},
-    /* Regular expressions and GBNF: repetitions in repetitions, many choices, many rules. */
+    /* Regular expressions and GBNF: repetitions of repetitions, many choices, many rules. */
     {FR_GRAMMAR_REGEX, FR_OK, NULL, ROWS("", "(", 90, "a", "{2147483647})", 90, "")},
     {FR_GRAMMAR_REGEX, FR_OK, NULL, ROWS("", "(", 90, "|", "{99999})", 90, "")},
     {FR_GRAMMAR_REGEX, FR_OK, NULL, ROWS("", "(", 90, "()", "{99999})", 90, "b")},
@@ -128,7 +129,7 @@ static const hostile CASES[] = {
     {FR_GRAMMAR_REGEX, FR_OK, NULL, ROW("", "(a?){3000}", 3, "")},
     {FR_GRAMMAR_REGEX, FR_INPUT, "too ambiguous", ROW("", "(a?b*|){0,2147483647}", 20000, "")},
     {FR_GRAMMAR_GBNF, FR_OK, NULL, ROW("root ::= a", "{99999}", 300, "\na ::= \"\"\n")},
-    /* 256 to the eighth is no size. */
+    /* The counts multiply to 256 to the eighth power, which no size can hold. */
     {FR_GRAMMAR_GBNF, FR_INPUT, LARGE,
      ROW("root ::= r35 \"x\"\nr0 ::= \"\"\n", "r@ ::= (r$ r$){256}{256}{256}{256}{256}{256}{256}{256}\n", 35, "")},
     {FR_GRAMMAR_GBNF, FR_INPUT, "nested more than", ROW("root ::= \"a\"", "{99}", 200000, "\n")},
@@ -205,7 +206,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ masks */
 
-/* Texts that take much to be followed: most have a mask that is too large. Measured: at most 0.07 s. */
+/* Grammars that take much time to follow. Most of them have masks that are too large. At most 0.07 s was measured. */
 static const struct {
     fr_grammar_kind kind;
     const char *text;
@@ -237,7 +238,7 @@ static fr_grammar *open_followed(const fr_token_tree *all, size_t number) {
     return grammar;
 }
 
-/* Returns an id that may come after some ids, chosen by `seed`: 0, none may; -1, that takes too much. */
+/* Returns an id that may follow these ids, chosen by `seed`; 0: none may; -1: following the grammar takes too much. */
 static int32_t next_of(fr_grammar *grammar, size_t vocab, const int32_t *ids, size_t count, uint32_t seed) {
     const uint64_t *bits;
     bool ends;
@@ -254,7 +255,7 @@ static int32_t next_of(fr_grammar *grammar, size_t vocab, const int32_t *ids, si
     return 0;
 }
 
-/* A mask is made in a bounded time, and whether it takes too much does not depend on masks that were made before. */
+/* A mask is made within a bounded time. Whether it takes too much must not depend on masks that were made before. */
 START_TEST(followed) {
     enum { STEPS = 40 };
     fr_tokenizer *words;
@@ -279,7 +280,7 @@ START_TEST(followed) {
 }
 END_TEST
 
-/* A text leads to more states than there may be at once. */
+/* This text leads to more states than may be kept at once. */
 START_TEST(long_text) {
     static char text[200000];
     static const char expression[] = "([a-f]{10} ){10000}([a-f]{10} ){9000}";
@@ -331,7 +332,7 @@ static uint64_t hash(uint64_t hash, const void *bytes, size_t size) {
     return hash;
 }
 
-/* Reads a schema; *made: a hash of the result. */
+/* Reads a schema. *made gets a hash of the result. */
 static fr_status read_schema(const char *text, uint64_t *made) {
     fr_grammar_rules rules = {0};
     fr_status status = fr_grammar_read(FR_GRAMMAR_JSON_SCHEMA, (fr_text){text, strlen(text)}, &rules);
@@ -353,7 +354,7 @@ START_TEST(lost_memory) {
         fr_test_skipped("allocations are not counted in this build");
         return;
     }
-    fr_status status = read_schema(text, &expected); /* the first call also allocates what is kept for the process */
+    fr_status status = read_schema(text, &expected); /* the first call also makes the allocations that are kept */
     size_t live = fr_alloc_live(), before = fr_alloc_count();
     ck_assert_msg(status == FR_OK, "%s: %s", text, fr_last_error());
     require(read_schema(text, &made));

@@ -1,7 +1,7 @@
-/* Tests the texts that the demo model writes for 40 of the schemas of tests/schemas: they are those that
- * tests/schemas/check.py stored, which Python's jsonschema accepted, without drafts and with the model's drafter.
+/* Tests the texts that the demo model writes for 40 of the schemas of tests/schemas, without drafts and with the
+ * model's drafter. They must be those that tests/schemas/check.py stored, which Python's jsonschema accepted.
  *
- * In: tests/data/grammars/outputs.jsonl, a job and its text per line. */
+ * In: tests/data/grammars/outputs.jsonl, with a job and its text in each line. */
 #include <check.h>
 #include <jansson.h>
 #include <stdio.h>

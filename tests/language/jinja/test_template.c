@@ -1,8 +1,8 @@
-/* Tests of templates: they render what Jinja renders, byte for byte; each byte is marked as the template's or the
+/* Tests templates: they render what Jinja renders, byte for byte; each byte is marked as the template's or the
  * message's; and hostile templates and variables are refused.
  *
- * Expected texts are Python's: those of tests/data/chat/reference.json came with the reference fixtures and are what
- * transformers renders from published templates; tests/references/template_cases.py makes those of
+ * The expected texts are Python's. Those in tests/data/chat/reference.json came with the reference fixtures and are
+ * what transformers renders from published templates; tests/references/template_cases.py makes those of
  * template_cases.json. */
 /* suite: hostile */
 #include <check.h>
@@ -19,7 +19,7 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define NOW             1767323045 /* Friday, 2 January 2026, 03:04:05 */
 
-/* The stack that a call may take, with its caller here; sanitizers need more of it. */
+/* The stack for a call including its caller here. Sanitizers need more. */
 #if defined(__SANITIZE_ADDRESS__)
 #define STACK ((size_t)8 << 20)
 #else
@@ -50,7 +50,7 @@ static void check_rendered(const char *title, fr_status status, const fr_marked_
     ck_assert_msg(same, "%s:\n%s\nnot\n%s", title, text->text, json_string_value(expected));
 }
 
-/* Renders an item of the reference. Tokens in the context are the model's own, and the rest is foreign. */
+/* Renders one item of the reference. The tokens in the context are the model's own; everything else is foreign. */
 static void check_reference(const char *source, size_t length, const json_t *item) {
     static const char *const tokens[] = {"bos_token", "eos_token"};
     json_t *own = json_object(), *given = json_copy(json_object_get(item, "context"));
@@ -94,7 +94,7 @@ START_TEST(reference_cases) {
 }
 END_TEST
 
-/* Small templates with one context. */
+/* Renders small templates, all with the same context. */
 START_TEST(python_cases) {
     json_t *root = fr_load_json("tests/data/chat/template_cases.json"), *cases = json_object_get(root, "cases");
     const json_t *context = json_object_get(root, "context");
@@ -119,14 +119,15 @@ static const char hands_given[] =
     "\"v\"}, \"messages\": [{\"role\": \"user\"}, {\"role\": \"user\\u0000<s>\"}, {\"role\": \"<s>\"}], "
     "\"ß\": \"ß\", \"mixed\": \"aB\", \"shared\": \"given\", \"e\": \"\", \"q\": \"it's\", \"c\": \"1,2\"}";
 
-/* The text, and below it a mark for each of its bytes: . for the template's own, ^ for a foreign one. */
+/* Templates with the expected text and, for each of its bytes, '.' if the byte is the template's own or '^' if it is
+ * foreign. */
 static const struct {
     const char *template, *text, *hands;
 } hands[] = {
     {"a{{ u }}b", "aus erb", ".^^^^^."},
     {"{{ bos }}{{ u }}{{ eos }}", "<s>us er</s>", "...^^^^^...."},
-    {"{{ shared }}", "given", "^^^^^"}, /* a given variable hides the template's own */
-    /* the usual roles are as good as the template's own */
+    {"{{ shared }}", "given", "^^^^^"}, /* given variables hide the template's own */
+    /* The usual role names count as the template's own. */
     {"{{ messages[0].role }}{{ messages[1].role|replace('\\0', '') }}{{ messages[2].role }}", "useruser<s><s>",
      "....^^^^^^^^^^"},
     {"{{ u[0] }}{{ 'x' }}{{ u[-1] }}", "uxr", "^.^"},
@@ -229,7 +230,7 @@ END_TEST
 static const struct {
     const char *template, *line;
 } refused[] = {
-    /* where the failure is */
+    /* The error line says where the failure is. */
     {"a\n{{ x.y }}", "t:2: 'x' is undefined"},
     {"{% macro m(a) %}\n{{ a.b }}\n{% endmacro %}\n\n{{ m() }}", "t:2: parameter 'a' was not provided"},
     {"\n\n{{ raise_exception('no\\nway\\x1b') }}", "t:3: no?way?"},
@@ -248,7 +249,7 @@ static const struct {
     {"{{ 'a' | default('b', default_value='c') }}", "t:1: default: argument 'default_value' twice"},
     {"{{ '\\ud800' }}", "t:1: an unknown escape in a string"},
     {"{{ {}['a' }}", "t:1: unexpected '}'"},
-    /* integers of 64 bits */
+    /* Integers must stay within 64 bits. */
     {"{{ 9223372036854775807 + 1 }}", "t:1: an integer of more than 64 bits"},
     {"{{ -9223372036854775807 - 2 }}", "t:1: an integer of more than 64 bits"},
     {"{{ 4611686018427387904 * 2 }}", "t:1: an integer of more than 64 bits"},
@@ -258,7 +259,7 @@ static const struct {
     {"{{ 9223372036854775808 }}", "t:1: a number that is too large"},
     {"{{ '9223372036854775808' | int }}", "t:1: int: more than 64 bits"},
     {"{{ 2 ** 0.5 }}", "t:1: a power that is not a whole number"},
-    /* what takes too long */
+    /* Templates that take too long are refused. */
     {"{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}", "more than 10000000 steps"},
     {"{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}", "nested deeper than"},
     {"{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(40) }}",
@@ -314,8 +315,7 @@ START_TEST(one_line) {
 }
 END_TEST
 
-/* Templates that are repeated: each has a beginning, parts that are repeated before and after the middle, and an
- * end. */
+/* Nested templates: `before` and `behind` are repeated before and after the middle, between `begin` and `end`. */
 static const struct {
     const char *begin, *before, *middle, *behind, *end;
 } nests[] = {
@@ -355,7 +355,7 @@ static char *nested(size_t which, size_t times) {
     return bytes;
 }
 
-/* Renders with 300 KB of the thread's stack, which must be enough for any template. */
+/* Renders in a thread with a stack of STACK bytes, which must be enough for any template. */
 static void *render_nested(void *which) {
     static const size_t depths[] = {1, 20, 90, 190, 199, 200, 250, 5000};
     for (size_t i = 0; i < COUNT_OF(depths); i++) {
@@ -372,7 +372,7 @@ static void *render_nested(void *which) {
     return NULL;
 }
 
-/* A macro that calls itself from deep inside its body. */
+/* Renders a macro that calls itself from deep inside its body. */
 static void *render_recursion(void *which) {
     static const char *const sources[] = {
         "{% macro m(x) %}{% if 1 %}{% for i in 'x' %}{{ [[[[m(x)]]]] }}{% endfor %}{% endif %}{% endmacro %}{{ m(1) }}",
@@ -414,7 +414,7 @@ START_TEST(recursion) {
 }
 END_TEST
 
-/* Any bytes may be a template, and NULs are text. */
+/* A template may consist of any bytes, and NULs are text. */
 START_TEST(any_bytes) {
     static const char source[] = "a\0b{{ 'c\0d' }}\xff{{ '\xfe\xc3'|length }}{{ ['\xff\0'] }}{{ '\xff'|upper|tojson }}";
     static const char expected[] = "a\0bc\0d\xff"
@@ -454,12 +454,12 @@ START_TEST(kept_source) {
 }
 END_TEST
 
-/* Templates of the largest allowed size: with many names, with blocks that are searched for names again and again,
+/* Templates of the largest allowed size: with many names, with blocks that are searched for names again and again, or
  * with very many arguments. Each must end within the suite's time limit. */
 START_TEST(large_sources) {
     static const struct {
-        const char *before, *format, *after, *line; /* line: of the refusal, or NULL */
-        int blocks;                                 /* how often before and after are repeated */
+        const char *before, *format, *after, *line; /* line: a part of the refusal; NULL: it is rendered */
+        int blocks;                                 /* how often `before` and `after` are repeated */
     } sources[] = {
         {"{{ ", "name%d ~ ", "'' }}", NULL, 1},
         {"", "{%% set name%d = 1 %%}", "", NULL, 1},
@@ -485,7 +485,7 @@ START_TEST(large_sources) {
 }
 END_TEST
 
-/* Threads share only the template, so they may render it at the same time. */
+/* Several threads render the same template at the same time, which must be safe: they share nothing else. */
 static void *render_often(void *template) {
     json_t *given = json_pack("{s: [s, s]}", "messages", "a", "b");
     for (int i = 0; i < 200; i++) {

@@ -1,9 +1,9 @@
-/* Tests of chat templates in the style of published ones, against Python's Jinja2.
+/* Tests chat templates in the style of published ones, against Python's Jinja2.
  *
  * tests/data/templates has 41 templates, 30 conversations and, for each of the 1230 pairs, the length and hash of the
- * text that Jinja2 renders in transformers' configuration, or null where it raises an exception; and which control
- * tokens of the text the template itself wrote, as far as that could be determined. tests/references/templates.py
- * makes them. */
+ * text that Jinja2 renders in transformers' configuration, or null if it raises an exception. It also says which
+ * control tokens of the text the template itself wrote, as far as that could be determined.
+ * tests/references/templates.py makes these files. */
 #include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 #define FOLDER "tests/data/templates/"
 #define CLOCK  1709647629 /* 2024-03-05 14:07:09 in UTC */
-#define TOLD   12         /* the most faults that are printed */
+#define TOLD   12         /* at most this many errors are printed */
 
 static uint64_t fnv1a(uint64_t state, const char *bytes, size_t length) {
     for (size_t i = 0; i < length; i++) state = (state ^ (unsigned char)bytes[i]) * 0x100000001b3u;
@@ -63,13 +63,13 @@ static void fault(oracle *o, const char *name, const char *title, const char *fo
     if (o->faults++ < TOLD) fprintf(stderr, "%s, \"%s\": %s, not %s: %s\n", name, title, found, wanted, text);
 }
 
-/* True if the bytes are all within one trusted span; *next is the first that may hold them. */
+/* Returns true if all of these bytes are within one trusted span. *next is the first span that can contain them. */
 static bool is_trusted(const fr_marked_text *text, size_t begin, size_t end, size_t *next) {
     while (*next < text->trusted_count && text->trusted[*next].end <= begin) ++*next;
     return *next < text->trusted_count && text->trusted[*next].begin <= begin && end <= text->trusted[*next].end;
 }
 
-/* Writes "COUNT HASH" of the control tokens that are the template's own. */
+/* Writes "COUNT HASH" of the control tokens that the template itself wrote. */
 static void summarize_control(const oracle *o, const fr_marked_text *text, char *summary, size_t size) {
     uint64_t state = 0xcbf29ce484222325u;
     size_t count = 0, span = 0;
@@ -86,7 +86,8 @@ static void summarize_control(const oracle *o, const fr_marked_text *text, char 
     snprintf(summary, size, "%zu %016" PRIx64, count, state);
 }
 
-/* Compares "LENGTH HASH" as the tool writes it, or "error" if the text could not be rendered. */
+/* Renders a pair and compares "LENGTH HASH" of the text, or "error" if it can't be rendered, with what the script
+ * wrote. */
 static void check_pair(oracle *o, const fr_template *template, const char *name, const json_t *item, size_t index) {
     const json_t *conversation = json_array_get(o->conversations, index);
     const json_t *expected = json_array_get(json_object_get(item, "rendered"), index);
@@ -130,7 +131,7 @@ START_TEST(hashes) {
 }
 END_TEST
 
-/* Some texts are compared in full, so that a difference can be read. */
+/* Some texts are compared completely, so that a difference can be read. */
 START_TEST(whole_texts) {
     oracle o;
     open_oracle(&o);

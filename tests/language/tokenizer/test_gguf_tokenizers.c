@@ -1,6 +1,6 @@
-/* Tests of tokenizers of GGUF files other than byte-level BPE: unigram models, WordPiece, merges of the characters
- * between blanks. Ids are those of Hugging Face's tokenizers (tests/data/tokenizers/make_gguf_models.py); wrong lists
- * and maps are refused. */
+/* Tests tokenizers of GGUF files other than byte-level BPE: unigram models, WordPiece, and merges of the characters
+ * between blanks. The ids must be those of Hugging Face's tokenizers (tests/data/tokenizers/make_gguf_models.py).
+ * Wrong lists and maps are refused. */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ static void build_settings(fr_builder *b, const json_t *of) {
     }
 }
 
-/* Opens the file of a case; element: the type of the map's elements. */
+/* Writes the file of a case and opens its tokenizer. element: the type of the elements of its character map. */
 static fr_status open_case(const json_t *of, fr_gguf_type element, fr_tokenizer **tokenizer) {
     static const char *const lists[] = {"scores", "charsmap", "merges"};
     size_t keys = 4 + json_object_size(json_object_get(of, "flags")) + json_object_size(json_object_get(of, "ids"));
@@ -120,7 +120,7 @@ START_TEST(ids) {
 }
 END_TEST
 
-/* Names and printed texts of tokens are as published, not as the file spells them. */
+/* Tokens must be named and printed as published, not as the file spells them. */
 START_TEST(printed) {
     static const struct {
         size_t of;
@@ -151,7 +151,7 @@ START_TEST(printed) {
 }
 END_TEST
 
-/* Some vocabularies have several tokens without a text, and scores may be integers. */
+/* Some vocabularies have several tokens with an empty text, and some have integers as scores. */
 START_TEST(empty_tokens) {
     json_t *of = json_deep_copy(json_array_get(cases, 0)), *tokens = json_object_get(of, "tokens");
     json_t *types = json_object_get(of, "types");
@@ -204,7 +204,7 @@ END_TEST
 
 static const struct {
     size_t of;
-    const char *key, *value; /* JSON; NULL: without the key */
+    const char *key, *value; /* value: JSON; NULL: the file doesn't have the key */
     const char *part;
 } lies[] = {
     {0, "scores", NULL, "key tokenizer.ggml.scores is missing"},

@@ -1,6 +1,6 @@
-/* Tests of tokenizers of GGUF files that merge by scores: the ids are those of Hugging Face's tokenizers with the
- * merges that the scores stand for (tests/data/tokenizers/make_scores.py); equal scores, keys that such files leave
- * out, and wrong lists are tested too. */
+/* Tests tokenizers of GGUF files that merge by scores. The ids must be those of Hugging Face's tokenizers with the
+ * merges that the scores stand for (tests/data/tokenizers/make_scores.py). Also tests equal scores, keys that such
+ * files leave out, and wrong lists. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,11 +31,11 @@ static void tear_down(void) {
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
-/* The differences of a file from the cases' tokens. */
+/* How a file differs from the one with the cases' tokens. */
 typedef struct made_file {
-    const bool *space_prefix; /* NULL: no such key */
-    const float *score;       /* the score of all tokens; NULL: the cases' own */
-    size_t scores;            /* the number of scores if it is wrong; 0: one per token */
+    const bool *space_prefix; /* NULL: the file doesn't have the key */
+    const float *score;       /* one score for all tokens; NULL: the cases' own scores */
+    size_t scores;            /* a wrong number of scores; 0: one for each token */
     bool no_scores;
     const char *architecture; /* NULL: Llama's */
 } made_file;
@@ -115,7 +115,8 @@ static bool has_ids(const fr_tokenizer *tokenizer, const json_t *pair) {
     return same;
 }
 
-/* Phi-3's special tokens also take the blanks after them, which its files do not say; other models' don't. */
+/* Phi-3's special tokens also take the blanks after them, although its files don't say so. Those of other models
+ * don't. */
 START_TEST(blanks_behind_tokens) {
     const json_t *pairs = json_object_get(cases, "stripping");
     fr_tokenizer *phi = open_good(&(made_file){.architecture = "phi3"}), *llama = open_good(&(made_file){0});
@@ -137,17 +138,18 @@ static void check_printed(const fr_tokenizer *tokenizer, const char *text) {
     fr_free(ids);
 }
 
-/* The space that is put before a text is removed when it is printed; the text's own spaces stay. */
+/* The space that is put before a text is removed again when the text is printed; the text's own spaces stay. */
 START_TEST(printed_texts) {
     static const char *const texts[] = {"Hello world", " a", "  b c", "\u2603 \u00e9\u4e00", "it's 12345", ""};
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[_i].space_prefix});
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) /* "  " is a token, which is found first */
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) /* "  " is itself a token and found first */
         if (_i == 0 || texts[i][1] != ' ') check_printed(tokenizer, texts[i]);
     fr_tokenizer_close(tokenizer);
 }
 END_TEST
 
-/* The texts have any bytes, which no reference accepts: each byte is a token of its own, or part of a character's. */
+/* These texts have bytes that no reference accepts. Each byte becomes a token of its own, or is part of a
+ * character. */
 START_TEST(bytes_that_are_no_text) {
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[0].space_prefix});
     check_printed(tokenizer, "\xff\x80z\xe2\x98");
@@ -155,8 +157,8 @@ START_TEST(bytes_that_are_no_text) {
 }
 END_TEST
 
-/* The leftmost of several pairs with equal scores is merged. Worked out by hand: "///" where "//" is a token and "///"
- * is not. */
+/* If several pairs have equal scores, the leftmost is merged. The expected ids were worked out by hand, for "///"
+ * where "//" is a token and "///" is not. */
 START_TEST(equal_scores) {
     static const char text[] = "x///y";
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[0].space_prefix, .score = &(float){0}});
@@ -178,7 +180,7 @@ START_TEST(equal_scores) {
 }
 END_TEST
 
-/* Files of early converters name no ids: the unknown token is 0, bos is 1 and stands before a text, and eos is 2. */
+/* Files of early converters name no ids. Then the unknown token is 0, bos is 1 and put before texts, and eos is 2. */
 START_TEST(ids_that_files_leave_out) {
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[0].space_prefix});
     fr_checkpoint files;

@@ -1,6 +1,6 @@
-/* Tests of tokenizers: ids and texts of Hugging Face's tokenizers, texts of any bytes, and wrong files.
+/* Tests tokenizers: ids and texts as in Hugging Face's tokenizers, texts of any bytes, and wrong files.
  *
- * Expected values are in tests/data/tokenizers, whose make_cases.py makes them. */
+ * The expected values are in tests/data/tokenizers, made by make_cases.py there. */
 /* suite: hostile native */
 #include <check.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static fr_tokenizer *open_gemma(void) {
     return tokenizer;
 }
 
-/* A xorshift generator: the same bytes everywhere. */
+/* A xorshift generator, which gives the same numbers on any machine. */
 static uint64_t random_state = 88172645463325252u;
 
 static uint64_t next_random(uint64_t limit) {
@@ -75,7 +75,7 @@ START_TEST(variants) {
 }
 END_TEST
 
-/* Prints as Hugging Face does: a run of byte tokens that is not UTF-8 becomes one U+FFFD per byte. */
+/* Prints as Hugging Face does, which replaces each byte of a run of byte tokens by U+FFFD if the run is not UTF-8. */
 static void print_as_reference(const fr_tokenizer *tokenizer, const bool *is_byte, const int32_t *ids, size_t count,
                                char *out) {
     for (size_t begin = 0, end; begin < count; begin = end) {
@@ -144,7 +144,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- any bytes */
 
-/* Each byte that is not part of valid UTF-8 is its byte token; valid characters around it are found all the same. */
+/* Each byte that is not part of valid UTF-8 becomes its byte token. Valid characters around it must still be found. */
 START_TEST(invalid_utf8) {
     static const struct {
         const char *bytes;
@@ -153,7 +153,7 @@ START_TEST(invalid_utf8) {
     } cases[] = {
         {"\xFF", 1, {"<0xFF>"}},
         {"z\xFF\xFEz", 4, {"z", "<0xFF>", "<0xFE>", "z"}},
-        {"\xE6\x97", 2, {"<0xE6>", "<0x97>"}}, /* a character cut short */
+        {"\xE6\x97", 2, {"<0xE6>", "<0x97>"}}, /* an incomplete character */
         {"\xE6\x97z", 3, {"<0xE6>", "<0x97>", "z"}},
         {"\xC0\x80", 2, {"<0xC0>", "<0x80>"}},                             /* an overlong NUL */
         {"\xED\xA0\x80", 3, {"<0xED>", "<0xA0>", "<0x80>"}},               /* a surrogate */
@@ -200,7 +200,8 @@ START_TEST(random_bytes_round_trip) {
 }
 END_TEST
 
-/* A character is given as a whole, with its last byte; bytes that can't become one are given at once. */
+/* The bytes of a character are given together, once its last byte comes. Bytes that can't become a character are given
+ * at once. */
 START_TEST(decoder_holds_back) {
     static const struct {
         const char *token, *text;
@@ -251,7 +252,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------- files that lie */
 
-/* A whole tokenizer.json; a case may replace every string in it. */
+/* A complete tokenizer.json, of which each case replaces a part. */
 static const char sample[] =
     "{\"added_tokens\":[{\"id\":0,\"content\":\"<s>\",\"special\":true,\"normalized\":false},"
     "{\"id\":7,\"content\":\"<x>\",\"normalized\":false}],\"normalizer\":null,\"pre_tokenizer\":null,"
@@ -260,7 +261,7 @@ static const char sample[] =
     "\"decoder\":{\"type\":\"Fuse\"},\"model\":{\"type\":\"BPE\",\"unk_token\":null,"
     "\"vocab\":{\"<s>\":0,\"a\":1,\"b\":2,\"ab\":3},\"merges\":[[\"a\",\"b\"]]}}";
 
-/* Returns the sample with the first `old` replaced; the caller frees it. */
+/* Returns the sample with the first `old` replaced by `new`; the caller frees it. */
 static char *edited(const char *old, const char *new) {
     const char *at = strstr(sample, old);
     ck_assert_msg(at, "the sample has no %s", old);
@@ -370,7 +371,7 @@ START_TEST(lying_files) {
     ck_assert_uint_eq(fr_tokenizer_count(tokenizer), 8);
     char *printed;
     size_t length;
-    /* no token has this id */
+    /* no token has the id 5 */
     ck_assert_int_eq(fr_detokenize(tokenizer, (int32_t[]){5}, 1, &printed, &length), FR_INPUT);
     fr_tokenizer_close(tokenizer);
     for (size_t i = 0; i < COUNT_OF(lies); i++) {
@@ -385,8 +386,8 @@ START_TEST(lying_files) {
 }
 END_TEST
 
-/* The white space that a token takes with it contains no other token, even if that would take the space before it:
- * tokenizers 0.23.3 gives 1, 7, 2. */
+/* A token that takes the white space after it takes only as much as contains no other token, even if that other token
+ * would take the space before itself. tokenizers 0.23.3 gives 1, 7, 2. */
 START_TEST(white_space_taken_once) {
     char *text =
         edited("{\"id\":7,\"content\":\"<x>\",", "{\"id\":4,\"content\":\"\\n\",\"lstrip\":true,\"normalized\":false},"
@@ -405,7 +406,8 @@ START_TEST(white_space_taken_once) {
 }
 END_TEST
 
-/* With tokenizers 0.23, Tokenizer.from_str of each file gives a model of this class and these ids for its text. */
+/* In tokenizers 0.23, Tokenizer.from_str of each of these files gives a model of this class and these ids for its
+ * text. */
 START_TEST(models_without_a_type) {
 #define WORDS "\"vocab\":{\"[U]\":0,\"a\":1,\"b\":2,\"ab\":3,\"##b\":4,\"[X]\":5}"
 #define X     "{\"id\":5,\"content\":\"[X]\",\"special\":true,\"normalized\":false}"
@@ -495,8 +497,8 @@ START_TEST(config_file) {
 }
 END_TEST
 
-/* DeepSeek-V3's reference tokenizer, which adds its bos; or as DeepSeek publishes it, with a post-processor that adds
- * nothing. */
+/* Opens DeepSeek-V3's reference tokenizer, which adds its bos; or (published) the one that DeepSeek publishes, whose
+ * post-processor adds nothing. */
 static fr_tokenizer *open_deepseek(bool published, json_t *config) {
     json_t *root = fr_load_json(TOKENIZERS "deepseek3/tokenizer.json");
     if (published)
@@ -534,7 +536,7 @@ static const struct {
     {false, "{\"bos_token\":\"" BOS "\"}", true},
 };
 
-/* With special tokens, the ids are the reference's with one bos before them. */
+/* If special tokens are added, the ids are the reference's with one bos before them. */
 START_TEST(begin_that_the_config_adds) {
     fr_tokenizer *tokenizer = open_deepseek(begins[_i].published, json_loads(begins[_i].config, 0, NULL));
     if (begins[_i].adds) {
@@ -552,7 +554,7 @@ START_TEST(begin_that_the_config_adds) {
 }
 END_TEST
 
-/* The chat template writes the bos itself. */
+/* The chat template writes bos itself, so it must not be added a second time. */
 START_TEST(one_begin_of_a_chat) {
     size_t length, count, times = 0;
     char *template = fr_load_text(TOKENIZERS "deepseek3/chat_template.jinja", &length);
@@ -583,7 +585,7 @@ START_TEST(missing_files) {
 }
 END_TEST
 
-/* The file is nested far deeper than any needs: it gives a line, and does not exhaust the stack. */
+/* The file is nested far deeper than any real one. It must give an error line, and not exhaust the stack. */
 START_TEST(deep_json) {
     size_t depth = 1 << 20;
     char *text = malloc(depth + 1);
@@ -596,7 +598,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------- patterns that hang */
 
-/* In a matcher without limits each of these would take exponential or quadratic time. */
+/* Each of these patterns would take exponential or quadratic time in a matcher without limits. */
 START_TEST(hostile_patterns) {
     static const char *const patterns[] = {"(a+)+[bc]",
                                            "(a|a)*[^a]",
@@ -633,8 +635,8 @@ START_TEST(hostile_patterns) {
 }
 END_TEST
 
-/* Each rule makes a text twenty times as long, in a file's normalizer or decoder, and a last one makes it short again:
- * the long texts in between must not be made. */
+/* Each rule of a normalizer or decoder makes the text twenty times as long, and the last rule makes it short again.
+ * The long texts in between must not be made. */
 START_TEST(rules_that_grow) {
     static const char grow[] = "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},"
                                "\"content\":\"aaaaaaaaaaaaaaaaaaaa\"}";
@@ -661,7 +663,7 @@ START_TEST(rules_that_grow) {
 }
 END_TEST
 
-/* A published tokenizer's pattern stays far below the limit, on the texts that take it longest. */
+/* The pattern of a published tokenizer must stay far below the limit, on the texts for which it takes longest. */
 START_TEST(real_pattern) {
     char *text = edited("\"pre_tokenizer\":null",
                         "\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":"
@@ -687,7 +689,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- mutations */
 
-/* A damaged file is refused with a line, or read, and then it must work. */
+/* A damaged file must be refused with a line, or else be read and work. */
 static void check_damaged(const char *text, size_t length) {
     fr_tokenizer *tokenizer;
     fr_status status = fr_open_text(text, length, NULL, &tokenizer);

@@ -1,8 +1,8 @@
-/* Tests of tokenizers of real size: a generated one with 262,144 tokens and 514,000 merges, and texts of ten million
+/* Tests tokenizers of real size: a generated one with 262,144 tokens and 514,000 merges, and texts of ten million
  * bytes.
  *
- * Times are the processor time of this process, so that other programs on the machine don't matter; the limits are for
- * -O2. Under a sanitizer, or under the emulator that FORERUN_EMULATOR names, texts are shorter and times are not
+ * Times are this process's processor time, so that other programs on the machine don't matter; the limits are for -O2.
+ * Under a sanitizer, or under the emulator that FORERUN_EMULATOR names, texts are shorter and times are not
  * checked. */
 /* suite: speed */
 #include <check.h>
@@ -18,7 +18,7 @@
 #include "tests/support/token_files.h"
 
 #define OPEN_SECONDS   1.5
-#define ENCODE_SECONDS 20.0 /* ten times the usual time; merging in quadratic time would take days */
+#define ENCODE_SECONDS 20.0 /* ten times the usual time; quadratic merging would take days */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static const bool sanitized = true;
@@ -41,8 +41,8 @@ static double processor_seconds(void) {
 
 /* ---------------------------------------------------------------------------------------------------- the generator */
 
-/* Makes the tokenizer of large() in tests/data/tokenizers/make_cases.py, laid out like published files: one member per
- * line, merges as arrays over four lines. */
+/* Makes the same tokenizer as large() in tests/data/tokenizers/make_cases.py. It is laid out like published files: one
+ * member per line, and merges as arrays over four lines. */
 #define TOKENS    262144
 #define MERGES    514000
 #define SYLLABLES 64
@@ -65,7 +65,7 @@ static void put_token(token_writer *writer, const char *a, const char *b, const 
     writer->tokens++;
 }
 
-/* Writes a merge of left_a and left_b with right_a and right_b. */
+/* Writes a merge of two tokens, of which each is given in two halves. */
 static void put_merge(token_writer *writer, const char *left_a, const char *left_b, const char *right_a,
                       const char *right_b) {
     if (writer->merges == MERGES) return;
@@ -165,7 +165,7 @@ static void write_gguf(const char *folder, const char *path) {
 
 /* ------------------------------------------------------------------------------------------------------------ tests */
 
-/* The tokenizer is read from the folder, and from GGUF. */
+/* The same tokenizer is read from the folder and from GGUF. */
 START_TEST(real_size) {
     fr_test_folder folder;
     generate(&folder);
@@ -194,12 +194,13 @@ START_TEST(real_size) {
 }
 END_TEST
 
-/* One word of ten million bytes, as Gemma's rules make of any text: the merges can't divide it into shorter pieces. */
+/* The text is one word of ten million bytes, as Gemma's rules make of any text, so merging can't be divided into
+ * shorter pieces. */
 START_TEST(long_texts) {
     static const char *const fills[] = {"a", " ", "the quick brown fox ", "\xFF", "\n", "\xE6\x97\xA5"};
     const char *fill = fills[_i];
     size_t length = is_timed() ? 10000000 : 200000, count, printed_length;
-    length -= length % strlen(fill); /* a character that is cut off would become bytes */
+    length -= length % strlen(fill); /* ends with a whole character, since a part of one would become byte tokens */
     fr_tokenizer *tokenizer;
     ck_assert_int_eq(fr_tokenizer_open(TOKENIZERS "gemma", NULL, &tokenizer), FR_OK);
     char *text = malloc(length), *printed;
@@ -220,7 +221,7 @@ START_TEST(long_texts) {
 }
 END_TEST
 
-/* Kinds of models and rules with different costs, on the texts that take each longest. */
+/* Different kinds of models and rules, each with the texts for which it takes longest. */
 START_TEST(long_texts_of_styles) {
     static const char *const styles[] = {"t5", "albert", "bert-uncased", "clip", "falcon", "byte-normalizer"};
     static const char *const fills[] = {"a", " ", "!a", "\xCC\x81", "9"};

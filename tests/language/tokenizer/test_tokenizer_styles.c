@@ -1,6 +1,6 @@
-/* Tests of tokenizers in the styles that are published: ids, and texts printed whole and token by token, are those of
- * Hugging Face's tokenizers. Also tests which texts Oniguruma's regular expressions match and which expressions are
- * refused.
+/* Tests tokenizers in all published styles: the ids, and the texts printed at once and token by token, must be those
+ * of Hugging Face's tokenizers. Also tests which texts Oniguruma's regular expressions match, and which expressions
+ * are refused.
  *
  * tests/data/tokenizers/styles has the tokenizers and the results of Hugging Face's package;
  * tests/references/tokenizer_styles.py makes it, and compares more. */
@@ -49,7 +49,7 @@ static void check_ids(const fr_tokenizer *tokenizer, const char *name, const jso
     free(wanted_ids);
 }
 
-/* Prints ids with a decoder that gets one after another, or all at once, which gives the same. */
+/* Prints ids with a decoder that gets them one by one, and checks that printing them all at once gives the same. */
 static char *print(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, bool special, size_t *length) {
     fr_decoder *decoder;
     const char *text;
@@ -68,8 +68,8 @@ static char *print(const fr_tokenizer *tokenizer, const int32_t *ids, size_t cou
     return whole;
 }
 
-/* Checks that a text which continues another has everything that the other lacks: both together are the text of
- * Hugging Face's tokenizers. The cut is after one of its first tokens after which nothing is held back. */
+/* Checks decoders that continue a text: what the first decoder gives and what the next one gives must together be the
+ * text of Hugging Face's tokenizers. The text is cut after one of its first tokens, where nothing is held back. */
 static void check_continued(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, const char *whole,
                             size_t length) {
     fr_decoder *first, *next;
@@ -96,7 +96,7 @@ static void check_continued(const fr_tokenizer *tokenizer, const int32_t *ids, s
     fr_decoder_free(first);
 }
 
-/* OpenAI's first GPT prints the blank after a word together with the next token, so a cut there loses it. */
+/* OpenAI's first GPT prints the blank after a word only with the next token, so a cut there would lose it. */
 static bool prints_blanks_late(const char *name) {
     return strcmp(name, "openai-gpt") == 0;
 }
@@ -147,7 +147,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------- expressions */
 
-/* Makes a tokenizer whose normalizer replaces the matches of a pattern by |, and whose tokens are bytes. */
+/* Makes a tokenizer whose normalizer replaces each match of a pattern by |, and whose tokens are bytes. */
 static json_t *replacing(const json_t *pattern) {
     json_t *vocabulary = json_object();
     for (int byte = 0; byte < 256; byte++) {
@@ -189,7 +189,7 @@ START_TEST(expressions) {
 }
 END_TEST
 
-/* Expressions that PCRE2 would read differently, or take too long for, are refused by name. */
+/* Expressions that PCRE2 would read differently, or that take it too long, are refused by name. */
 START_TEST(refused_expressions) {
     json_t *root = fr_load_json(TOKENIZERS "patterns.json"), *item;
     size_t i;
