@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 
-/* Decodes text into bytes, which has room for three quarters of text.length. Returns false if a character is no Base64
- * digit, or if a single digit is left over at the end. */
+/* Decodes text. `bytes` has room for three quarters of text.length. Returns false if a character is no Base64 digit,
+ * or if a single digit is left over at the end. */
 bool fr_base64_decode(fr_text text, char *bytes, size_t *size);
 
 #endif

@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-/* Keep other processes from claiming CPUs between the two calls, so that a process can read the record and record its
- * own CPUs before another one reads it. Waits for another process for at most a tenth of a second. */
+/* The first call keeps other processes from claiming CPUs until the second one, so that a process can read the record
+ * and record its own CPUs before another one reads it. It waits for another process for at most a tenth of a second. */
 void fr_process_registry_begin(void);
 void fr_process_registry_end(void);
 

@@ -52,7 +52,7 @@ void fr_ranks_patience(fr_ranks *ranks, double timeout);
 #define FR_RANK_PARTS_MAX 1000
 void fr_ranks_deal(fr_ranks *ranks, const uint32_t *parts);
 
-/* Delays each message by so many seconds, as a slower network would. For measurements. */
+/* For measurements: delays each message by this many seconds, as a slower network would. */
 void fr_ranks_delay(fr_ranks *ranks, double seconds);
 
 /* Gives the sum of the shares (fr_ranks_deal) of all ranks below this one. If `rank` is the number of ranks, that is
@@ -75,8 +75,8 @@ void fr_ranks_gather_end(fr_ranks *ranks, const fr_ranks_rows *rows, size_t coun
 void fr_ranks_gather_equal(fr_ranks *ranks, void *row, size_t size);
 
 /* Copies blocks of rank `from` into those of rank `to`, or of all ranks (FR_RANKS_ALL), in one message. Other ranks do
- * nothing, and nothing is sent if there are no bytes. The receiver waits as long as `from` works before it sends,
- * without a timeout, as in fr_ranks_meet. */
+ * nothing, and nothing is sent if there are no bytes. A receiver waits without a timeout, as in fr_ranks_meet, because
+ * `from` may work for long before it sends. */
 #define FR_RANKS_ALL SIZE_MAX
 void fr_ranks_hand_on(fr_ranks *ranks, size_t from, size_t to, const fr_ranks_block *blocks, size_t count);
 

@@ -34,8 +34,8 @@ enum {
 #define LISTEN_BUSY  0.002
 #define LISTEN_WHILE 1.0
 
-/* FIRST_GRACE: seconds that rank 0 waits for the others at the end of a failed job. OTHERS_GRACE: seconds that they
- * wait for rank 0, which should be the one that ends the job, because it has printed the reason. */
+/* FIRST_GRACE: seconds that rank 0 waits for the other ranks at the end of a failed job. OTHERS_GRACE: seconds that
+ * the other ranks wait for rank 0, which should end the job, because it has printed the reason. */
 #define FIRST_GRACE  2.0
 #define OTHERS_GRACE 5.0
 
@@ -92,7 +92,7 @@ static fr_status meet(fr_ranks *r, const card *cards) {
     fr_status status = fr_watch_open(r->index, r->count, hosts, r->hosts == 1, r->timeout, &r->watch, &place);
     if (status != FR_OK)
         memset(&place, 0, sizeof place); /* sends an empty address, so that the others find no
-                                                           * listener and end too */
+                                          * listener and end too */
     MPI_Bcast(&place, sizeof place, MPI_BYTE, 0, r->rows);
     FR_TRY(status);
     return fr_watch_meet(r->watch, &place);

@@ -52,7 +52,8 @@ fr_status fr_watch_check(const fr_watch *watch);
  * ranks. */
 void fr_watch_fail(fr_watch *watch, fr_status status);
 
-/* Does the same for the failure that rank `rank` has gone or is silent. */
+/* Makes it the job's failure, unless the job has one, that rank `rank` has gone or is silent. Rank 0 sends it to all
+ * ranks. */
 void fr_watch_miss(fr_watch *watch, int rank, fr_status status);
 
 /* Calls end(line) from the watching thread if, this many seconds after the job's failure, the process hasn't begun to

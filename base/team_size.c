@@ -19,11 +19,11 @@
 #define PERIOD_MAX   (2000 * MILLISECOND)
 #define COST_SHARE   0.04 /* share of the possible gain that trials may cost */
 #define COST_MAX     (6000.0 * MILLISECOND)
-#define FAR_SLOWER   1.15                 /* after a trial this much slower, the next one parks no more threads */
+#define FAR_SLOWER   1.15 /* if a trial is this much slower, the next one parks no more threads than it did */
 #define PAUSE        (1000 * MILLISECOND) /* after this long without a job, the load of other programs is unknown */
 
-#define CROWDED 0.1  /* share of time waiting for a core from which on fewer threads are tried */
-#define FREE    0.05 /* share below which one more thread is kept if it does no harm */
+#define CROWDED 0.1  /* more threads are parked if threads wait for a core for at least this share of the time */
+#define FREE    0.05 /* one more thread is kept, if it does no harm, while the share is below this */
 #define FASTER  0.97
 #define AS_FAST 1.02
 

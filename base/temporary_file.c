@@ -58,7 +58,7 @@ int fr_temporary_open(const char *place, char *name, size_t size, mode_t mode) {
         errno = ENAMETOOLONG;
         int fd = length < 0 || (size_t)length >= size ? -1 : mkostemp(name, O_CLOEXEC);
         if (fd < 0) return -1;
-        flock(fd, LOCK_EX); /* waits for another run that has just found the file without its lock and removes it */
+        flock(fd, LOCK_EX); /* waits for another run that has found the file before it was locked and removes it */
         bool kept = fstat(fd, &info) != 0 || info.st_nlink > 0;
         if (kept) fchmod(fd, mode);
         if (kept) return fd;

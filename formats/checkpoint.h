@@ -41,7 +41,7 @@ typedef struct fr_checkpoint {
     bool channels_last; /* mlx-lm wrote the folder. It stores convolutions over positions as [channels, kernel, 1]. If
                          * a family publishes norms minus 1, mlx-lm stores them with the 1 added */
     fr_tensors unread;  /* tensors of types that forerun does not support, such as F8_E5M2: only their names and
-                        * spans */
+                         * spans */
 } fr_checkpoint;
 
 /* Opens a folder or a GGUF file. With use_mmap false, the caller must fill the bytes of a tensor with fr_map_fill

@@ -20,9 +20,9 @@ typedef struct fr_bytes {
 typedef struct fr_gguf_writer {
     FILE *out;
     const char *architecture; /* put before keys that begin with a point */
-    fr_bytes keys, tensors;   /* their bytes as in the file */
+    fr_bytes keys, tensors;   /* as they will be written to the file */
     uint64_t key_count, tensor_count;
-    fr_bytes sizes;                 /* one uint64_t per tensor: bytes of its data */
+    fr_bytes sizes;                 /* the size of each tensor's data, as one uint64_t */
     uint64_t data_size;             /* bytes of all tensors, including padding */
     uint64_t current, current_done; /* the tensor whose data come next, and how many of its bytes were written */
     fr_status status;
@@ -47,7 +47,7 @@ void fr_gguf_put_value(fr_gguf_writer *writer, const fr_gguf_value *value);
  * below. */
 void fr_gguf_put_array(fr_gguf_writer *writer, const char *key, fr_gguf_type element, uint64_t count);
 void fr_gguf_add_text(fr_gguf_writer *writer, fr_text value);
-void fr_gguf_add_u32(fr_gguf_writer *writer, uint32_t value); /* also for I32, given by its bits */
+void fr_gguf_add_u32(fr_gguf_writer *writer, uint32_t value); /* an I32 is added by its bits */
 void fr_gguf_add_f32(fr_gguf_writer *writer, float value);
 void fr_gguf_add_bool(fr_gguf_writer *writer, bool value);
 

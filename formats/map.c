@@ -52,7 +52,7 @@ static fr_status take_pages(const char *path, int fd, size_t size, bool use_mmap
                            : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED)
         return errno == ENOMEM ? fr_fail_memory(path, size) : fr_fail(FR_INPUT, "%s can't be mapped: %m", path);
-    if (!use_mmap) madvise(pages, size, MADV_HUGEPAGE); /* only advice: a system without huge pages refuses */
+    if (!use_mmap) madvise(pages, size, MADV_HUGEPAGE); /* only advice, which a system without huge pages refuses */
     *bytes = pages;
     return FR_OK;
 }

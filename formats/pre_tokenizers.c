@@ -70,8 +70,8 @@ static fr_text text_of(const char *string) {
 #define WIDE_SIGNS "!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}"
 #define EASTERN    "[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+"
 
-/* Expressions of Youtu's and Trinity's models for scripts without spaces, by Unicode blocks. U+8C48 is what llama.cpp
- * has where U+F900 would be expected. */
+/* Expressions of Youtu's and Trinity's models for scripts without spaces, by Unicode blocks. They contain U+8C48, as
+ * llama.cpp's do, although U+F900 was probably meant. */
 #define YOUTU_SCRIPTS                                                                                                \
     "[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+|"                                                                     \
     "[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}\\x{2019}\\x{2014}\\x{FF1A}\\x{FF1B}\\x{FF0C}\\x{3001}-\\x{303F}" \

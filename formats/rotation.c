@@ -18,7 +18,7 @@ enum {
 struct fr_rotation_set {
     fr_rotation all[ROTATIONS];
     size_t count;
-    float *signs;           /* those of all widths, one width after the other */
+    float *signs;           /* signs of all widths, one width after the other */
     const char **names;     /* [name_count] names of rotated tensors, sorted */
     const fr_rotation **of; /* [name_count] */
     size_t name_count;

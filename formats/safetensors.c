@@ -23,7 +23,7 @@ typedef struct entry {
 
 typedef struct header {
     const fr_map *map;
-    uint64_t data_begin, data_size; /* where the data begin in the file, and their bytes */
+    uint64_t data_begin, data_size; /* offset and size of the data in the file */
     entry *entries;
     size_t count;
 } header;

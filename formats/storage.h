@@ -44,9 +44,9 @@ typedef struct fr_storage {
     fr_code_lines codes;     /* each line is a row; in AWQ's packing, a column */
     fr_code_lines zeros;     /* each line has the zeros of all rows for one group */
     bool zeros_less_one;     /* each zero is one larger than stored, modulo 2^bits */
-    const fr_tensor *scales; /* that of (row, group) is at index row / scale_rows * row_step + group * group_step */
+    const fr_tensor *scales; /* that of (row, group) has the index row / scale_rows * row_step + group * group_step */
     size_t scale_rows, row_step, group_step;
-    const fr_tensor *biases;    /* of the same shape as scales; NULL: there are none */
+    const fr_tensor *biases;    /* have the shape of the scales; NULL: there are none */
     const fr_tensor *group_of;  /* [cols] the group of each column; NULL: column / group */
     const fr_tensor *of_matrix; /* NVFP4: the scale of the matrix, one float */
     bool divides;               /* NVFP4: the scale of 16 columns is divided by the matrix's, not multiplied */

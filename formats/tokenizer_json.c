@@ -64,7 +64,7 @@ static fr_status read_merges(fr_tokenizer_source *json, const json_t *merges) {
     json_t *item;
     json_array_foreach (merges, i, item) {
         const char *line = json_string_value(item);
-        /* this is the first line of a merges.txt, which the tokenizers library drops too */
+        /* a merges.txt begins with such a line, which the tokenizers library drops too */
         if (line && strncmp(line, "#version", 8) == 0) continue;
         if (!read_merge(item, &json->merges[json->merge_count++]))
             return fr_fail(FR_INPUT, "%s: merge %zu is neither [\"a\", \"b\"] nor \"a b\"", json->path, i);

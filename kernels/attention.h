@@ -18,7 +18,7 @@ enum {
     FR_ATTN_STRIP = 64  /* columns of V in one step, at most */
 };
 
-/* Holds what a query carries from block to block; its o is `out`. */
+/* The state of a query, which is kept from block to block; its o is `out`. */
 typedef struct fr_attn_state {
     alignas(64) const float *q;
     float *out;
@@ -27,7 +27,7 @@ typedef struct fr_attn_state {
     int32_t from, to;  /* positions of this block that the query sees, from <= i < to */
     bool first;        /* no block before this one had a position that the query sees */
     uint32_t together; /* set for the first query of a group: the number of queries that take a step
-                                   * together */
+                        * together */
     float weights[FR_ATTN_BLOCK]; /* scores of this block's positions; `weigh` replaces them by e */
 } fr_attn_state;
 

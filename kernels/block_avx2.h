@@ -110,8 +110,7 @@ FR_INLINE void unpack_6_bits(pair *first, pair *second, const uint8_t *codes, si
     }
 }
 
-/* Unpacks two bits per column: each half of a run has one line, with group j in bits 2j and 2j + 1. Steps and groups
- * as above. */
+/* Unpacks two bits per column. Each half of a run has one line, in whose bytes group j has bits 2j and 2j + 1. */
 FR_INLINE void unpack_2_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     size_t j = step % 2 * 2;
     pair line = load_line(codes, step / 2);

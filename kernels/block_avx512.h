@@ -304,7 +304,7 @@ FR_INLINE void open_k(block *b, const uint8_t *bytes) {
     open_six_bits(b, bytes + 64);
 }
 
-/* Unpacks a block's scales: those of each run's first half into `scales`, those of its second half into `mins`. */
+/* Unpacks a block's scales: `scales` gets those of the first half of each run, `mins` those of the second half. */
 FR_INLINE void open_q3_k(block *b, const uint8_t *bytes) {
     open_d(b, bytes);
     open_six_bits(b, bytes + 32);
@@ -633,7 +633,8 @@ FR_INLINE void sum_run(const format *f, const products *by, tiles_run *p, const 
         }
 }
 
-/* Returns the sums of activations of both halves, times their minima: integers below 2^24, exact in floats. */
+/* Returns the sum of both halves' activations times their minima. It is an integer below 2^24, which floats hold
+ * exactly. */
 FR_INLINE __m512 minima(const run *r, const fr_qblock *x) {
     __m512 first = _mm512_cvtepi32_ps(_mm512_set1_epi32(x->half));
     __m512 second = _mm512_cvtepi32_ps(_mm512_set1_epi32(x->sum));

@@ -92,7 +92,7 @@ typedef struct panel {
 
 typedef struct chunk {
     panel panel;
-    scales scales; /* of the current tile */
+    scales scales; /* those of the current tile */
 } chunk;
 
 /* The codes of a run, or their values from a table, by quarter of the tile's features and group of 4 columns. If rows

@@ -24,7 +24,7 @@ typedef struct fr_deltanet_step {
     float *next;       /* gets s * decay for the next row; NULL: this is the last row */
     const float *next_key;
     float next_decay;
-    float *m;           /* this row's m; replaced by the next row's */
+    float *m;           /* m of this row; the step replaces it by m of the next row */
     float *out;         /* o */
     const float *ahead; /* the strips that the last row prefetches: the next ones of the state, or memory after its
                          * end */

@@ -22,7 +22,7 @@ typedef struct grouped_runs {
 typedef struct grouped_chunk {
     panel panel;
     int32_t sum[RUNS][ROWS]; /* sum of a run's activations */
-    grouped_runs runs;       /* of the current tile */
+    grouped_runs runs;       /* those of the current tile */
 } grouped_chunk;
 
 FR_INLINE void load_floats(float *to, unsigned type, const uint8_t *floats) {

@@ -103,8 +103,8 @@ FR_INLINE void direct_step(sums p, const uint8_t *const *codes, const __m256 *sc
     step(p, w, x, x_stride, rows, features, count);
 }
 
-/* Columns from..to - 1 of a tile. The sums over earlier columns are in `waiting`; those over these columns are stored
- * there too, unless these are the last. While a block of columns is computed, as many bytes of the next tile are
+/* Describes columns from..to - 1 of a tile. `waiting` holds the sums over earlier columns, and gets those over these
+ * columns too unless they are the last. While a block of columns is computed, as many bytes of the next tile are
  * prefetched. */
 typedef struct tile {
     size_t row, feature, from, to;
@@ -183,8 +183,8 @@ FR_INLINE void direct_rows(const fr_matmul_fp8 *job, tile *t, float (*waiting)[1
     t->how = how;
 }
 
-/* Returns how many columns a chunk has: so many that those of the rows fit the L1 cache. One row takes all columns,
- * which is memory order. */
+/* Returns how many columns a chunk has, so that the rows' part of a chunk fits the L1 cache. A single row takes all
+ * columns in one chunk, which reads the weights in memory order. */
 static size_t chunk_length(const fr_matmul_fp8 *job) {
     size_t chunk = job->rows > ROWS ? 512 : 1024;
     return job->rows == 1 || job->cols <= chunk * 3 / 2 ? job->cols : chunk;
@@ -212,7 +212,7 @@ static void direct(const fr_matmul_fp8 *job) {
 /* The decoded weights of a chunk of columns, for a group of outputs. */
 typedef struct panel {
     float w[GROUP][CHUNK];
-    float sums[BATCH][GROUP][16]; /* of rows between two chunks */
+    float sums[BATCH][GROUP][16]; /* partial sums of a batch's rows, kept between chunks */
 } panel;
 
 /* Decodes `count` columns from `from` on into the panel, and fills up to 16 with zeros. */
@@ -242,9 +242,9 @@ FR_INLINE void panel_step(sums p, const float *w, const float *x, size_t x_strid
     }
 }
 
-/* The codes that the next panel is filled with: outputs from `group` on, columns from `from` on. Each pass of rows
- * prefetches one output's codes, one line every so many columns, because many lines at once would keep the rows
- * waiting. */
+/* The codes from which the next panel is made: outputs from `group` on, columns from `from` on. They are prefetched
+ * during the present panel: one output's codes per pass of rows, and one line at regular distances, because many lines
+ * at once would keep the rows waiting. */
 typedef struct coming {
     fr_prefetch_hint how;
     size_t group, from, output;

@@ -138,7 +138,7 @@ static void direct(const fr_matmul_fp8 *job) {
 /* The decoded weights of a chunk of columns, for a group of outputs. */
 typedef struct panel {
     float w[GROUP][CHUNK];
-    float sums[BATCH][GROUP][16]; /* of rows between two chunks */
+    float sums[BATCH][GROUP][16]; /* partial sums of a batch's rows, kept between chunks */
 } panel;
 
 /* Decodes `count` columns from `from` on into the panel, and fills up to 16 with zeros. */
@@ -152,9 +152,9 @@ FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t fr
     }
 }
 
-/* The codes that the next panel is filled with: outputs from `group` on, columns from `from` on. Each pass of rows
- * prefetches two outputs' codes, a line of each every so many columns, because many lines at once would keep the rows
- * waiting. */
+/* The codes from which the next panel is made: outputs from `group` on, columns from `from` on. They are prefetched
+ * during the present panel: two outputs' codes per pass of rows, and one line of each at regular distances, because
+ * many lines at once would keep the rows waiting. */
 typedef struct coming {
     fr_prefetch_hint how;
     size_t group, from, output;

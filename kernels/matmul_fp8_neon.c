@@ -108,7 +108,7 @@ FR_INLINE void direct(const fr_matmul_fp8 *job, size_t rows, size_t features) {
 /* The decoded weights of a chunk of columns, for a group of outputs. */
 typedef struct panel {
     float w[GROUP][CHUNK];
-    float sums[BATCH][GROUP][16]; /* of rows between two chunks */
+    float sums[BATCH][GROUP][16]; /* partial sums of a batch's rows, kept between chunks */
 } panel;
 
 /* Decodes `count` columns from `from` on into the panel, and fills up to 16 with zeros. */

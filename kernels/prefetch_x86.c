@@ -9,7 +9,7 @@
 typedef struct processor {
     bool amd, intel;
     unsigned family;
-    bool fp16; /* AVX-512 arithmetic on halves */
+    bool fp16; /* has AVX-512 arithmetic on float16 */
 } processor;
 
 static processor this_processor(void) {

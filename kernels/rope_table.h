@@ -14,8 +14,8 @@ typedef enum fr_rope_kind {
     FR_ROPE_DEFAULT,      /* every pair is rotated */
     FR_ROPE_PROPORTIONAL, /* the first floor(partial_rotary_factor * head_dim / 2) pairs are rotated */
     FR_ROPE_LINEAR,       /* every pair is rotated, `factor` times slower */
-    FR_ROPE_LLAMA3,       /* as FR_ROPE_DEFAULT; then fr_rope_scale changes the frequencies */
-    FR_ROPE_YARN,         /* as FR_ROPE_DEFAULT; then fr_rope_yarn changes the frequencies */
+    FR_ROPE_LLAMA3,       /* like FR_ROPE_DEFAULT, but fr_rope_scale then changes the frequencies */
+    FR_ROPE_YARN,         /* like FR_ROPE_DEFAULT, but fr_rope_yarn then changes the frequencies */
     FR_ROPE_LONGROPE,     /* every pair is rotated; fr_rope_divided gives the frequencies */
 } fr_rope_kind;
 

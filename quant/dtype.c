@@ -41,7 +41,7 @@ static const struct {
     [FR_PQ2_0] = {"PQ2_0", 128, 34, fr_decode_pq2_0},
     [FR_PTQ1_0] = {"PTQ1_0", 128, 28, fr_decode_ptq1_0},
     [FR_F8_E4M3] = {"F8_E4M3", 1, 1, NULL},
-    [FR_STORED] = {"stored", 1, 0, NULL}, /* its bytes are in tensors of other types */
+    [FR_STORED] = {"stored", 1, 0, NULL}, /* the values come from several tensors of other types */
     [FR_I32] = {"I32", 1, 4, NULL},
     [FR_I64] = {"I64", 1, 8, NULL},
     [FR_U8] = {"U8", 1, 1, NULL},
@@ -91,7 +91,7 @@ uint16_t fr_bf16_from_f32(float value) {
     bool nan = (bits & 0x7FFFFFFF) > 0x7F800000;
     if (nan)
         return (uint16_t)(bits >> 16 | 0x40); /* sets the quiet bit, because the lower half that is cut off may
-                                                    * hold the whole fraction */
+                                               * hold the whole fraction */
     return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 

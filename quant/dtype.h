@@ -44,8 +44,8 @@ typedef enum fr_dtype {
     FR_TQ1_0,
     FR_TQ2_0,
     FR_NVFP4,        /* blocks of 64 values, a scale for every 16 */
-    FR_PQ2_0,        /* as Q2_0, in blocks of 128 values */
-    FR_PTQ1_0,       /* as TQ1_0, in blocks of 128 values */
+    FR_PQ2_0,        /* like Q2_0, but in blocks of 128 values */
+    FR_PTQ1_0,       /* like TQ1_0, but in blocks of 128 values */
     FR_KERNEL_TYPES, /* number of types whose bytes alone give the weights' values */
 
     FR_F8_E4M3 = FR_KERNEL_TYPES, /* 8-bit codes of weights; their scales are in another tensor (quant/fp8.h) */

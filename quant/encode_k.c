@@ -97,7 +97,8 @@ FR_INLINE choice choose(const task *t, size_t run, const run_fit *own, float d, 
     return best;
 }
 
-/* The normal equations of value = d * (scale * code) - dmin * minimum, summed over the block. */
+/* Sums over the block for the normal equations, whose solution is the least-squares d and dmin of value = d * (scale *
+ * code) - dmin * minimum. */
 typedef struct normal {
     double dd, dm, mm, xd, xm;
 } normal;

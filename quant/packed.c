@@ -73,7 +73,7 @@ size_t fr_packed_bytes(fr_dtype type, size_t features, size_t cols) {
 typedef struct lane {
     uint16_t d, m;
     uint8_t scales[2 * RUNS], mins[2 * RUNS];
-    uint32_t words[RUNS][8]; /* of each run, in the order of the tile's lines of values */
+    uint32_t words[RUNS][8]; /* the words of each run, in the order of the tile's lines */
 } lane;
 
 /* ------------------------------------------------------------------------------------------ a block in its file's form

@@ -49,7 +49,7 @@ enum { FR_STORAGES_SHOWN = 8 };
  * matrices. */
 typedef struct fr_inspected_storages {
     struct {
-        const struct fr_storage *storage; /* that of one matrix of this kind */
+        const struct fr_storage *storage; /* the storage of one matrix of this kind */
         size_t matrices;
         uint64_t values, bytes;
     } of[FR_STORAGES_SHOWN];

@@ -26,8 +26,8 @@ typedef struct fr_output {
     /* each matrix of the output takes some of every `each` rows of the source, beginning with row `first` of them;
      * each 0: it takes all rows */
     size_t first, each;
-    /* where the values of a tensor without a source come from: part `part` of each entry of `stored`, a tensor that is
-     * bound in the weights `stored_in` */
+    /* a tensor without a source may take its values from part `part` of each entry of `stored`, a tensor that is bound
+     * in the weights `stored_in` */
     const fr_weights *stored_in;
     const fr_bound *stored;
     size_t part;

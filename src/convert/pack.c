@@ -27,8 +27,8 @@ typedef struct packing {
     uint64_t done;
 } packing;
 
-/* Gives the matrix if it will be packed in the file, else NULL. A stack whose entries end within a tile is unchanged,
- * because a file packs each entry by itself. */
+/* Gives the matrix if the file will have it packed, else NULL. The entries of a stack are packed one by one, so a
+ * stack whose entries end within a tile stays unchanged. */
 static const fr_bound *packed_in_file(const packing *job, const fr_tensor *tensor) {
     const fr_bound *bound = fr_bound_of(job->weights, tensor);
     if (!bound && job->beside) bound = fr_bound_of(job->beside, tensor);

@@ -218,13 +218,13 @@ static void release(const stream *s, const fr_tensor *tensor, size_t begin, size
     fr_map_release(map, at + begin, at + end);
 }
 
-/* Counts the bytes [begin, end) of the source as done. */
+/* Reports bytes [begin, end) of the source as done. */
 static void advance(stream *s, size_t begin, size_t end) {
     s->done += end - begin;
     if (s->progress) s->ended |= !s->progress(s->progress_context, s->done, s->total);
 }
 
-/* Counts rows as done. Neighbouring rows of the source are released together. */
+/* Reports rows as done, and releases their pages. Neighbouring rows of the source are released together. */
 static void advance_rows(stream *s, const fr_output *output, size_t row, size_t rows, size_t row_bytes) {
     advance(s, 0, rows * row_bytes);
     /* the rows of a quantizer's folder may be spread over pages that are still needed */

@@ -31,7 +31,7 @@ typedef enum fr_sent_arguments {
 
 /* Outcomes for a message that a template may not show. */
 typedef enum fr_taken {
-    FR_TAKEN,   /* its text is in the prompt */
+    FR_TAKEN,   /* the prompt contains the message's text */
     FR_DROPPED, /* the template renders the conversation without the message's text */
     FR_REFUSED, /* the template fails, usually with an exception of its own */
 } fr_taken;
@@ -39,8 +39,8 @@ typedef enum fr_taken {
 /* True if the template renders messages of this role differently from those of an invented role. */
 bool fr_chat_probe_knows_role(fr_chat_probe *probe, const char *role);
 
-/* fr_chat_probe_only_text: true if, for messages of this role, the template shows a content that is a text, but not
- * one that is a list of parts. fr_chat_probe_only_parts: true if the opposite holds. */
+/* The first is true if, for messages of this role, the template shows a content that is a text, but not one that is a
+ * list of parts. The second is true if it shows a list of parts, but not a text. */
 bool fr_chat_probe_only_text(fr_chat_probe *probe, const char *role);
 bool fr_chat_probe_only_parts(fr_chat_probe *probe, const char *role);
 

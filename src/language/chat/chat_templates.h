@@ -24,7 +24,7 @@ typedef struct fr_chat_templates {
     const fr_chat_family *family; /* NULL: the family is not known */
     bool built_in;                /* `any` is the family's template */
     char *note;                   /* a line for the user about `any`, or NULL */
-    char *picture_note;           /* the same about `pictures` */
+    char *picture_note;           /* a line for the user about `pictures`, or NULL */
     fr_kept_answers answers;      /* answers about what the templates take */
     /* bits of chat_turns.h: changes made so far, and changes that were already reported */
     atomic_uint notes, told;

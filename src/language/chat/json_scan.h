@@ -22,7 +22,7 @@ typedef enum fr_scan_state {
     FR_SCAN_ESCAPE,
     FR_SCAN_HEX,
     FR_SCAN_WORD,  /* within true, false or null */
-    FR_SCAN_MINUS, /* after a number's sign */
+    FR_SCAN_MINUS, /* after the minus of a number */
     FR_SCAN_ZERO,
     FR_SCAN_WHOLE,
     FR_SCAN_POINT,

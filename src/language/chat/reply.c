@@ -51,7 +51,7 @@ struct fr_reply_reader {
     fr_mark_finder finder;
     size_t newlines;     /* number of line breaks that are held back */
     bool fresh;          /* a mark just ended reasoning or a call: the next line breaks belong to it */
-    bool called;         /* that mark ended a call */
+    bool called;         /* the mark that set `fresh` ended a call */
     bool said;           /* some content was given */
     char last;           /* the last byte of content */
     bool fenced;         /* inside a fence of Markdown, where calls without their mark are quotations */

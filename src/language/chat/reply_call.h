@@ -67,7 +67,7 @@ typedef struct fr_reply_call {
 typedef struct fr_call_reader {
     fr_call_verdict (*byte)(fr_reply_call *call, char byte);
     fr_call_verdict (*mark)(fr_reply_call *call, fr_mark mark);
-    fr_call_verdict (*finish)(fr_reply_call *call); /* at a reply's end: FR_CALL_DONE if only marks are missing */
+    fr_call_verdict (*finish)(fr_reply_call *call); /* at a reply's end; gives FR_CALL_DONE if only marks are missing */
     void (*cut)(fr_reply_call *call); /* gives the value that was begun; NULL: values are given as they come */
 } fr_call_reader;
 

@@ -15,8 +15,8 @@
 #define UNKNOWN     UINT32_MAX
 #define LAST_ROUND  0xFFFEu
 
-/* Costs of work, in units of about 10 ns on a slow core. The states, places and frames are so many that the work which
- * FR_AUTOMATON_MAX allows fills at most half of the first two and three quarters of the frames. */
+/* Costs of work, in units of about 10 ns on a slow core. The tables have room for more than the work that
+ * FR_AUTOMATON_MAX allows: that fills at most half of the states and places, and three quarters of the frames. */
 enum { STATE_COST = 256, LOOK_COST = 6, PLACES_A_UNIT = 8 };
 
 /* Counts the repetitions in a rule: `count` so far, bounded by limits[limit - 1] of the nodes. limit 0: the rule
@@ -568,7 +568,7 @@ fr_status fr_automaton_sweep(fr_automaton *a, uint32_t *kept) {
     a->frame_count = a->state_count = a->place_count = 0;
     fr_status status = open_states(a);
     numbers[0] = 0;
-    for (size_t i = 1; status == FR_OK && i < frames; i++) /* from here on these are the frames' new numbers */
+    for (size_t i = 1; status == FR_OK && i < frames; i++) /* from here on, `numbers` has the frames' new numbers */
         if (numbers[i]) status = find_frame(a, old[i].node, numbers[old[i].caller], old[i].counter, &numbers[i]);
     a->found_count = s.count;
     a->found_end = s.ends;

@@ -266,7 +266,7 @@ static void join(fr_written_parts *p, fr_expression *all, bool *some, fr_express
     *some = true;
 }
 
-/* Allows the numbers from low to high, two numbers of the same length, digit by digit. */
+/* Allows the numbers from low to high, digit by digit. Both must have the same number of digits. */
 static fr_expression between(fr_written_parts *p, const char *low, const char *high) {
     size_t length = strlen(low);
     if (length == 0) return 0;

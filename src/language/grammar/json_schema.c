@@ -16,7 +16,7 @@
 struct fr_schema_reference {
     const json_t *schema;
     uint32_t rule;
-    bool nothing; /* no value matches it */
+    bool nothing; /* no value matches the schema */
 };
 
 typedef fr_schema_reader reader;

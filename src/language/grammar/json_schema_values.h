@@ -11,7 +11,8 @@
 #include "src/language/grammar/json_schema_words.h"
 #include "src/language/grammar/rules.h"
 
-/* Reports a failure: FR_MEMORY; FR_UNBUILT or FR_INPUT, with the place, if there was too much to read or to make. */
+/* Reports a failure of the calls below: FR_MEMORY, or, if there was too much to read or to make, FR_UNBUILT or
+ * FR_INPUT with the place in the error line. */
 fr_status fr_schema_check(const fr_grammar_rules *rules, const fr_schema_path *path);
 
 json_t *fr_schema_list(fr_grammar_rules *rules);

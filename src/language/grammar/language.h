@@ -32,7 +32,7 @@ fr_status fr_language_of(const fr_grammar_rules *rules, fr_expression expression
  * refused. *work: the work done, also after a failure. */
 fr_status fr_language_of_regex(fr_text text, bool whole, size_t *work, fr_language **language);
 
-/* Make the language of all texts of least to most characters; and of one text. */
+/* The first makes the language of all texts of least to most characters. The second makes the language of one text. */
 fr_status fr_language_of_lengths(uint32_t least, uint32_t most, fr_language **language);
 fr_status fr_language_of_text(fr_text utf8, fr_language **language);
 

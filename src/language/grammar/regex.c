@@ -82,7 +82,8 @@ static fr_expression write_code(reader *r, uint32_t code) {
     return write_ranges(r, &r->set, false);
 }
 
-/* Replaces the last `count` ranges of the set, which are sorted, by the gaps between them. False: there is no room. */
+/* Replaces the last `count` ranges of the set by the gaps between them. These ranges must be sorted. False: there is
+ * no room. */
 static bool turn_round(ranges *set, size_t count) {
     fr_character_range *items = set->items + set->count - count;
     uint32_t low = 0;

@@ -32,8 +32,8 @@ typedef enum fr_expression_kind {
 
 typedef struct fr_expression_node {
     fr_expression_kind kind;
-    uint32_t first, second; /* of a repetition: its body and its least count */
-    uint32_t most;          /* of a repetition: its largest count; of a count: see fr_expression_count */
+    uint32_t first, second; /* for a repetition: its body and its least count */
+    uint32_t most;          /* for a repetition: its largest count; for a count: see fr_expression_count */
 } fr_expression_node;
 
 /* Code points from low to high, both included. */

@@ -48,7 +48,7 @@ static int by_bytes(const void *one, const void *other) {
     return order ? order : (a->id > b->id) - (a->id < b->id);
 }
 
-/* Lists the tokens, sorted, and gives their number; *bytes: the number of all their bytes. */
+/* Lists the tokens, sorted, and gives their number. *bytes: the sum of their lengths. */
 static size_t list_tokens(const fr_token_tree *tree, token *tokens, size_t *bytes) {
     size_t count = 0;
     *bytes = 0;

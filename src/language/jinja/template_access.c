@@ -1,7 +1,7 @@
 /* Gives attributes, items and slices of values, as Jinja's sandbox does.
  *
- * object.name looks for an attribute first, such as a method, and then for an item of that name; object[name] does the
- * opposite. If neither exists the result is undefined. */
+ * object.name looks for an attribute first, such as a method, and then for an item of that name. object[name] looks
+ * for the item first. If neither exists the result is undefined. */
 #include "src/language/jinja/template_render.h"
 #include "src/language/jinja/template_text.h"
 

@@ -6,7 +6,7 @@
 
 typedef struct fr_jinja_json_style {
     const fr_jinja_string *indent;          /* indentation of one level; NULL: everything is on one line */
-    const fr_jinja_string *between, *colon; /* for example ", " and ": " */
+    const fr_jinja_string *between, *colon; /* the separators, for example ", " and ": " */
     bool ascii, sorted;
 } fr_jinja_json_style;
 

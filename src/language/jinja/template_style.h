@@ -25,7 +25,7 @@ void fr_jinja_put_styled_int(fr_jinja_render *render, const fr_jinja_style *s, i
 void fr_put_styled_wide(fr_jinja_render *render, const fr_jinja_style *s, fr_jinja_value wide);
 void fr_jinja_put_styled_real(fr_jinja_render *render, const fr_jinja_style *s, double real, bool foreign);
 
-/* Writes a string, of which the precision limits the length. */
+/* Writes a string, cut to as many characters as the precision says. */
 void fr_jinja_put_styled_string(fr_jinja_render *render, const fr_jinja_style *s, const fr_jinja_string *string);
 
 /* Reads a number of at most 9 digits at *at, and moves *at past it; -1: there is none. */

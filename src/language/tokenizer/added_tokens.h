@@ -26,7 +26,7 @@ typedef struct fr_added_token {
 typedef struct fr_added_tokens {
     fr_added_token *items; /* sorted by text, in memcmp's order */
     size_t count;
-    size_t first[257]; /* index of the first item whose first byte is at least b */
+    size_t first[257]; /* [b] the index of the first item whose first byte is at least b */
     bool has_control;
 } fr_added_tokens;
 
@@ -48,7 +48,7 @@ void fr_added_tokens_mentioned(const fr_added_tokens *set, const char *text, siz
 /* Receives each stretch in order: a token, or, with id -1, the text between tokens, which is never empty. */
 typedef fr_status fr_added_fn(void *context, const char *text, size_t length, int32_t id);
 
-/* Walks over the stretches of a text. trust: the trusted runs of the text's bytes. */
+/* Hands each stretch of a text to `stretch`, in order. trust: the trusted runs of the text's bytes. */
 fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, size_t length, fr_trust trust,
                                fr_added_fn *stretch, void *context);
 

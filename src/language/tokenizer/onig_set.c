@@ -354,7 +354,7 @@ static fr_status read_member(fr_onig_reader *reader, int32_t *codepoint) {
     reader->at++;
     FR_TRY(fr_onig_escaped(reader, codepoint));
     if (*codepoint >= 0) return FR_OK;
-    if (*reader->at == 'b') { /* in a set it is a backspace */
+    if (*reader->at == 'b') { /* \b is a backspace in a set */
         *codepoint = '\b';
         reader->at++;
     } else if (strchr("dDwWsShHpP", *reader->at)) {

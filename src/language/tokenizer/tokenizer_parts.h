@@ -25,8 +25,7 @@ typedef struct fr_printed_tokens {
     fr_printed_token *owned[FR_PRINT_FORMS];
     char *bytes;
     size_t longest;
-    /* this text is removed from the beginning of a text up to strip_limit times, from its end up to strip_stop
-     * times */
+    /* removed from the beginning of a text up to strip_limit times, and from its end up to strip_stop times */
     char *strip;
     size_t strip_limit, strip_stop;
 } fr_printed_tokens;

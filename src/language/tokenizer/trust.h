@@ -7,7 +7,7 @@
 
 #include "forerun.h"
 
-/* A walk over the runs of trusted bytes. A copy of it goes on by itself. */
+/* A position among the runs of trusted bytes, which moves from run to run. Copies of it move independently. */
 typedef struct fr_trust {
     const fr_span *spans; /* in order, without overlaps */
     size_t count;
