@@ -337,9 +337,9 @@ START_TEST(rounds_say_whose_rows_they_had) {
 }
 END_TEST
 
-/* Counts the rounds of a long prompt beside a stream, from one total of rounds on: each has rows of the stream too, and
- * of the prompt no more than a piece. *lost: rounds had left the server's record before they were asked for, since the
- * stream goes on meanwhile. */
+/* Counts the rounds that run a long prompt beside a stream, beginning with round `after`. Each such round also has
+ * rows of the stream, and at most one piece of the prompt. *lost: true if rounds had left the server's record before
+ * the test asked for them, because the stream continues meanwhile. */
 static size_t rounds_beside(size_t after, size_t piece, size_t *rows, bool *lost) {
     char path[64];
     size_t i, count = 0;
@@ -364,9 +364,9 @@ static size_t rounds_beside(size_t after, size_t piece, size_t *rows, bool *lost
     return count;
 }
 
-/* A stream goes on while another request's prompt is run in pieces, whether that one is plain or echoed with its
- * log-probabilities: the stream has as many rounds in between. A try whose rounds were lost is followed by another one,
- * with a prompt of other ids. */
+/* A stream continues while the prompt of another request is run in pieces, whether that request is plain or wants its
+ * prompt echoed with log-probabilities. In both cases the stream has as many rounds in between. If the record lost
+ * rounds, the test tries again with a prompt of other ids. */
 START_TEST(an_echoed_prompt_holds_up_no_stream) {
     enum { LONG = 300, PIECE = 16, TRIES = 40 };
     start(DEMO "-np 2 -c 2048 -ub 16 --slots --spec-type none");
@@ -460,7 +460,8 @@ static void check_same_call(const json_t *function, const json_t *said) {
     ck_assert(json_equal(function, json_object_get(call, "function")));
 }
 
-/* Tools are called with any model, however the request requires them. */
+/* If a request requires a call of any tool, or of a certain tool, the reply consists of one such call, with any
+ * model. */
 START_TEST(tools_that_must_be_called_are) {
     static const char tools[] =
         "[{\"type\": \"function\", \"function\": {\"name\": \"add\", \"description\": \"d\", \"parameters\": "
@@ -525,7 +526,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- echoes */
 
-/* Log-probabilities of a text's ids from its logits, each after the ids before it. */
+/* Computes the log-probability of each id of a text, after the ids before it, from the text's logits. */
 typedef struct likelihoods {
     const int32_t *ids;
     size_t count, at;
@@ -545,7 +546,8 @@ static fr_status take_rows(void *context, const float *logits, size_t rows, size
     return FR_OK;
 }
 
-/* Checks the echoed prompt's "logprobs": each token's log-probability, the best ones, and its offset in the text. */
+/* Checks "logprobs" of an echoed prompt: the log-probability of each token, the best tokens, and the offset in the
+ * text. */
 static void check_echo(const json_t *choice, const likelihoods *l, const char *text) {
     const json_t *logprobs = fr_json_get(choice, "logprobs"), *tokens = fr_json_get(logprobs, "tokens");
     const json_t *offsets = fr_json_get(logprobs, "text_offset");
@@ -568,8 +570,8 @@ static void check_echo(const json_t *choice, const likelihoods *l, const char *t
     }
 }
 
-/* Echoed log-probabilities must match the rows of logits, with and without generated ids, whole and streamed, for each
- * choice. */
+/* Log-probabilities of an echoed prompt must match the rows of logits. This holds with and without generated ids, for
+ * whole answers and streams, and for each choice. */
 START_TEST(prompts_are_echoed_with_their_log_probabilities) {
     static const char text[] = "The river in winter is a long way from the sea";
     int32_t *ids;
@@ -608,7 +610,7 @@ START_TEST(prompts_are_echoed_with_their_log_probabilities) {
 }
 END_TEST
 
-/* Greedy sampling chooses from one token only. */
+/* With greedy sampling the only possible token has probability 1. */
 START_TEST(probabilities_of_draws_are_told) {
     static const char *const forms[] = {NATIVE, CHAT};
     for (size_t p = 0; p < 2; p++) {
@@ -624,7 +626,7 @@ START_TEST(probabilities_of_draws_are_told) {
         for (size_t i = 0; i < 3; i++) {
             const json_t *one = json_array_get(list, i), *best = fr_json_get(one, "top_probs");
             ck_assert(json_number_value(fr_json_get(one, "prob")) == 1);
-            ck_assert_uint_eq(json_array_size(best), 1); /* tokens with probability 0 are left out */
+            ck_assert_uint_eq(json_array_size(best), 1); /* Tokens with probability 0 are left out. */
             ck_assert(json_number_value(fr_json_get(json_array_get(best, 0), "prob")) == 1);
         }
         json_decref(answer);
@@ -633,7 +635,7 @@ START_TEST(probabilities_of_draws_are_told) {
 }
 END_TEST
 
-/* The answer has the choices with the highest mean log-probability, the best first. */
+/* The answer has the choices with the highest mean log-probability, beginning with the best one. */
 START_TEST(the_likeliest_choices_are_answered) {
     json_t *body = fr_body("{s:s, s:i, s:i, s:i, s:f, s:i}", "prompt", "Once upon", "max_tokens", 6, "n", 5, "seed", 11,
                            "temperature", 1.0, "logprobs", 0);
@@ -669,7 +671,7 @@ START_TEST(the_likeliest_choices_are_answered) {
 }
 END_TEST
 
-/* A text that runs out of time ends after a whole line, if it has one. */
+/* If a text runs out of time, it ends after its last whole line, if it has one. */
 START_TEST(time_is_a_limit) {
     json_t *all, *some;
     for (int timed = 0; timed < 2; timed++) {
@@ -704,7 +706,7 @@ START_TEST(a_prompt_beyond_the_context_is_refused) {
         json_decref(body);
     }
     json_decref(ids);
-    char *text = malloc(40001); /* the prompt is echoed although nothing runs it */
+    char *text = malloc(40001); /* The prompt is echoed although the model doesn't run it. */
     memset(text, 'q', 40000);
     text[40000] = '\0';
     answer = post("/apply-template", fr_body("{s:[{s:s, s:s}]}", "messages", "role", "user", "content", text));
@@ -752,7 +754,7 @@ START_TEST(keys_come_from_everywhere) {
 }
 END_TEST
 
-/* SIGHUP reads the keys from the file again; if it has none, the old keys stay. */
+/* At SIGHUP the server reads the keys from the file again. If the file has no keys, the old ones stay valid. */
 START_TEST(keys_are_read_again) {
     char path[] = "/tmp/forerun-keys-XXXXXX", options[128];
     int file = mkstemp(path), status = 0;
@@ -784,7 +786,7 @@ START_TEST(keys_are_read_again) {
 }
 END_TEST
 
-/* Finds a line of the log that contains this text, as JSON if it is JSON. */
+/* Finds a line of the log that contains a text, and parses it if it is JSON. */
 static json_t *logged(const char *said, const char *what) {
     const char *at = strstr(said, what);
     ck_assert_msg(at, "no %s in %s", what, said);
@@ -792,7 +794,8 @@ static json_t *logged(const char *said, const char *what) {
     return json_loadb(at, strcspn(at, "\n"), 0, NULL);
 }
 
-/* Each request has its line, except successful probes, and a client's bytes can't start a line of their own. */
+/* Each request has a line in the log, except successful probes. The bytes of a client can't begin a line of the
+ * log. */
 START_TEST(requests_are_logged) {
     start(DEMO "-np 1 --log-format json");
     json_t *body = fr_body("{s:s, s:i}", "prompt", "The", "n_predict", 5), *answer;
@@ -821,7 +824,7 @@ START_TEST(requests_are_logged) {
 }
 END_TEST
 
-/* While the model loads the server says so. */
+/* While the model is loading, the server's answers say so. */
 START_TEST(health_says_when_it_is_ready) {
     server = fr_server_begin(DEMO);
     json_t *answer;
@@ -891,7 +894,7 @@ static void check_page_file(fr_client *client, const char *path, const char *fil
     free(policy);
 }
 
-/* The page is served without a key too, and asks for it then; nothing else is served without one. */
+/* The page is served even without a key, and then asks the user for one. Nothing else is served without a key. */
 START_TEST(the_page_is_there) {
     static const char script[] = "text/javascript; charset=utf-8";
     static const char *const scripts[] = {"main",   "api",      "branches", "colours",  "dom",
@@ -909,7 +912,7 @@ START_TEST(the_page_is_there) {
     }
     static const char *const libraries[] = {"/page/katex.mjs", "/page/highlight.js", "/page/licences.txt",
                                             "/page/fonts/KaTeX_Main-Regular.woff2"};
-    /* the libraries of Debian's packages, which this build has */
+    /* The libraries are those of Debian's packages, with which this build was made. */
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         ck_assert(fr_client_ask(client, "GET", libraries[i], NULL, NULL));
         ck_assert_int_eq(fr_client_head(client), 200);
@@ -938,7 +941,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
-/* Returns the file as a data: URI, a new text. */
+/* Returns a file as a data: URI; the caller frees it. */
 static char *data_uri(const char *path) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     char *text;
@@ -964,7 +967,7 @@ static json_t *picture_body(const char *url) {
                    "Text Recognition:", "max_tokens", 8, "temperature", 0);
 }
 
-/* The kind of picture is recognized by its bytes, never by the name of a file on this machine. */
+/* The format of a picture is recognized by its bytes. A request can never name a file on this machine. */
 START_TEST(pictures_come_as_data) {
     char *uri = data_uri("tests/data/images/png-2-8.png"), *other = data_uri("tests/data/images/png-0-8.png");
     start(PICTURES "-np 2");
@@ -992,7 +995,7 @@ START_TEST(pictures_come_as_data) {
 }
 END_TEST
 
-/* Draws a disc or a square on a ground with a slope, and returns it as a PNG in base64, a new text. */
+/* Draws a disc or a square on a background with a gradient, and returns it as a PNG in base64; the caller frees it. */
 static char *draw(bool round, int width, int height) {
     char path[] = "/tmp/forerun-drawing-XXXXXX";
     unsigned char *rgb = calloc((size_t)(width * height), 3);
@@ -1023,7 +1026,7 @@ static char *draw(bool round, int width, int height) {
 enum { DIALECTS = 3 };
 static const char *const dialects[DIALECTS] = {CHAT, "/v1/responses", "/v1/messages"};
 
-/* Asks about two pictures between texts, in a dialect's own words. */
+/* Makes a request about two pictures that stand between texts, in the format of a dialect. */
 static json_t *two_pictures(int dialect, const char *one, const char *other) {
     static const char *const forms[DIALECTS] = {
         "{'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,%s'}}",
@@ -1054,7 +1057,7 @@ static json_t *two_pictures(int dialect, const char *one, const char *other) {
     return value;
 }
 
-/* Returns the reply's text, a new one. */
+/* Returns the text of the reply; the caller frees it. */
 static char *said_by(int dialect, const char *one, const char *other) {
     json_t *body = two_pictures(dialect, one, other), *answer;
     const char *text = NULL;
@@ -1077,8 +1080,8 @@ static double tower_runs(void) {
     return metric("forerun:vision_tower_runs_total");
 }
 
-/* The same question about two drawings has one answer in all dialects, their order counts, and the tower runs once for
- * each drawing. */
+/* The same question about two drawings has the same answer in all dialects. The order of the drawings matters, and the
+ * vision encoder runs once for each of them. */
 START_TEST(drawings_in_every_dialect) {
     char *disc = draw(true, 90, 60), *square = draw(false, 64, 100);
     start(PICTURES "-np 2 --metrics");
@@ -1127,7 +1130,8 @@ static void wait_for_requests(double wanted) {
     ck_assert(metric("requests_processing") == wanted);
 }
 
-/* While a large picture is in the tower, texts are begun and ended; when its client has gone, the tower stops. */
+/* While the vision encoder runs on a large picture, other texts begin and end. If the picture's client disconnects,
+ * the encoder stops. */
 START_TEST(a_picture_holds_up_no_text) {
     char *drawing = draw(true, 2000, 1500);
     size_t room = strlen(drawing) + 32;

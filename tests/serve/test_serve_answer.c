@@ -1,5 +1,5 @@
-/* Tests of tools/serve/answer*: the answers to choices that are still running, through an exchange that stores them.
- * The members of objects are those of OpenAI's API reference ("The chat completion object", "The chat completion chunk
+/* Tests tools/serve/answer*: the answers to choices that are still running, through an exchange that stores them. The
+ * members of objects are those of OpenAI's API reference ("The chat completion object", "The chat completion chunk
  * object", "The completion object") and of llama.cpp's server. */
 /* suite: links=server-answer */
 #include <check.h>
@@ -16,12 +16,12 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define DEMO            "tools/demo/target"
-#define GEMMA           "tests/data/models/gemma4-e" /* its tokens have marks for reasoning and calls */
+#define GEMMA           "tests/data/models/gemma4-e" /* tokenizer with marks for reasoning and calls */
 
 /* ------------------------------------------------------------------------------------------------- an exchange kept */
 
 struct fr_http_exchange {
-    unsigned status; /* status of a whole answer; 0: there was none */
+    unsigned status; /* status of a whole answer; 0 if there was none */
     json_t *whole;
     char *text, type[64]; /* body of a stream */
     size_t length, ends;
@@ -100,8 +100,8 @@ typedef struct answered {
     fr_choice choices[4];
 } answered;
 
-/* Reads the body of a request; for /completion it has the members of a batch's line. There are `n` choices, with seeds
- * from the body's on, and none has begun. */
+/* Reads the body of a request. For /completion the body has the members of a line of a batch. There are `n` choices,
+ * whose seeds count up from the body's seed, and none of them has begun. */
 static void read_request(answered *a, fr_job_form form, const char *body, size_t n, bool stream) {
     *a = (answered){0};
     a->request = (fr_generation_request){.exchange = &a->exchange,
@@ -145,7 +145,7 @@ static void begin(answered *a) {
     for (size_t i = 0; i < a->request.count; i++) fr_answer_began(&a->request, &a->choices[i]);
 }
 
-/* Runs some rounds of all choices, as a scheduler does; fewer if all have ended. */
+/* Runs at most `most` rounds of all choices, as a scheduler does, and stops when all choices have ended. */
 static void run_rounds(answered *a, size_t most) {
     for (size_t round = 0; round < most; round++) {
         fr_round rounds[4];
@@ -217,7 +217,8 @@ static size_t count_at(const json_t *object, const char *key) {
     return (size_t)json_integer_value(get(object, key));
 }
 
-/* Returns the events of a stream, each a JSON value; an event that is not JSON, a comment or [DONE] as a text. */
+/* Returns the events of a stream. An event that is JSON becomes its value; a comment, [DONE] or any other event
+ * becomes a string. */
 static json_t *events_of(const fr_http_exchange *exchange) {
     json_t *events = json_array();
     ck_assert_str_eq(exchange->type, "text/event-stream");
@@ -245,7 +246,7 @@ static void append_list(json_t *object, const char *key, const json_t *list) {
     json_array_extend(all, (json_t *)(uintptr_t)list);
 }
 
-/* Appends the lists of log-probabilities. */
+/* Appends the lists of log-probabilities to those of the choice. */
 static void append_logprobs(json_t *choice, const json_t *logprobs) {
     const char *key;
     json_t *list, *all = json_object_get(choice, "logprobs");
@@ -300,7 +301,7 @@ static json_t *joined(const json_t *events, fr_job_form form, size_t index) {
     return choice;
 }
 
-/* A message without content has null in a stream, and "" in a whole answer unless it has calls. */
+/* A message without content has null in a stream. In a whole answer it has "", unless it has calls. */
 static void settle(json_t *choice) {
     json_t *message = json_object_get(choice, "message");
     bool silent = json_is_null(json_object_get(message, "content")) && !json_object_get(message, "tool_calls");
@@ -315,7 +316,7 @@ static void check_equal(const json_t *a, const json_t *b, const char *what) {
     free(right);
 }
 
-/* Returns the last event before [DONE], which must be there. */
+/* Returns the last event before [DONE], and checks that [DONE] is there. */
 static const json_t *last_of(const json_t *events) {
     size_t count = json_array_size(events);
     ck_assert_str_eq(json_string_value(json_array_get(events, count - 1)), "data: [DONE]");
@@ -345,7 +346,8 @@ static const struct {
 
 static const char *const drafters[] = {NULL, "tools/demo/assistant"};
 
-/* Runs one choice round by round and writes the texts of its drafted ids, by the rounds' counts, and of all ids. */
+/* Runs one choice round by round. Writes the texts of its drafted ids, according to the counts of each round, and the
+ * texts of all ids. */
 static void run_and_note(answered *a, FILE *drafted, FILE *all) {
     fr_job *job = &a->choices[0].job;
     begin(a);
@@ -381,7 +383,7 @@ static void drop(char *text, char which) {
 }
 
 /* Each chunk with text has either only accepted drafts or none, as the rounds had them, and says which. In a chat a
- * '<', which could begin a mark, is sent with the id after it, so it is not compared. */
+ * '<' could begin a mark, so it is sent with the id after it. The test therefore doesn't compare '<'. */
 START_TEST(chunks_tell_what_was_drafted) {
     char *expected[2], *got[2];
     size_t sizes[4], i;
@@ -415,8 +417,8 @@ START_TEST(chunks_tell_what_was_drafted) {
 }
 END_TEST
 
-/* Returns {"choices", "usage"}, for a stream made of its chunks; without the count of cached tokens, which depends on
- * earlier requests. */
+/* Returns {"choices", "usage"}. For a stream the object is made from the chunks. The count of cached tokens is left
+ * out, because it depends on earlier requests. */
 static json_t *answer_to(size_t body, bool stream) {
     answered a;
     read_request(&a, bodies[body].form, bodies[body].body, bodies[body].n, stream);
@@ -447,7 +449,7 @@ static json_t *answer_to(size_t body, bool stream) {
     return answer;
 }
 
-/* The answer is the same whole, as a stream, with drafts and without. */
+/* A whole answer, a stream, and answers with and without drafts are all the same. */
 START_TEST(streams_say_what_whole_answers_say) {
     json_t *first = NULL;
     for (size_t d = 0; d < COUNT_OF(drafters); d++) {
@@ -472,7 +474,7 @@ START_TEST(streams_say_what_whole_answers_say) {
 }
 END_TEST
 
-/* Each choice is the one that it is alone. */
+/* Each of several choices is the same as if it were the only one. */
 START_TEST(choices_take_turns) {
     open_model(DEMO, NULL, 256);
     json_t *three = answer_to(2, true), *choices = json_object_get(three, "choices");
@@ -495,8 +497,8 @@ START_TEST(choices_take_turns) {
 }
 END_TEST
 
-/* Ids come with the chunk in which their texts begin: the text so far begins with the text of the tokens before the
- * last, and ends within the last one. */
+/* The ids in "logprobs" come with the chunk in which their texts begin. The text so far thus begins with the text of
+ * all tokens except the last, and ends within the text of the last one. */
 START_TEST(log_probabilities_come_with_their_text) {
     open_model(DEMO, drafters[_i % 2], 256);
     answered a;
@@ -552,7 +554,7 @@ static const struct {
     {"\xe2\x82\xac\xf0\x9f\x98\x80", "\xe2\x82\xac\xf0\x9f\x98\x80", NULL, "stop", 0},
 };
 
-/* The parts are the same however many ids a step gives. */
+/* The parts of a reply are the same, no matter how many ids a step gives. */
 START_TEST(parts_are_told_apart) {
     json_t *first = NULL;
     const char *body = HI TOOLS ", \"stop\": \"stop\", \"logprobs\": true}";
@@ -594,7 +596,7 @@ START_TEST(parts_are_told_apart) {
 }
 END_TEST
 
-/* A second call is not wanted, even if the same step has it: the first ends the reply. */
+/* The first call ends the reply. A second call is dropped, even if the same step generated it. */
 START_TEST(one_call_ends_a_reply) {
     open_model(GEMMA, NULL, 512);
     for (size_t step = 0; step <= FR_STEP_MAX; step += step < 3 ? 1 : 13) {
@@ -618,7 +620,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- dialects */
 
-/* Returns the events of a stream whose events have names, which must be those of their types. */
+/* Returns the events of a stream in which each event has a name. The name must be that of the event's type. */
 static json_t *named_events_of(const fr_http_exchange *exchange) {
     json_t *events = json_array();
     ck_assert_str_eq(exchange->type, "text/event-stream");
@@ -640,7 +642,8 @@ static bool is_event(const json_t *event, const char *type) {
     return strcmp(text_at(event, "type"), type) == 0;
 }
 
-/* Joins the output of a stream of /v1/responses: items as they were added, with the texts of their deltas. */
+/* Joins the output of a stream of /v1/responses: the items in the order in which they were added, with the texts of
+ * their deltas. */
 static json_t *responses_output(const json_t *events) {
     static const char *const deltas[] = {"response.reasoning_text.delta", "response.output_text.delta",
                                          "response.function_call_arguments.delta"};
@@ -694,7 +697,8 @@ static json_t *messages_content(const json_t *events) {
     return content;
 }
 
-/* Checks the kinds and texts of a whole answer's items against `replies`: reasoning first, then text, then calls. */
+/* Checks the kinds and texts of a whole answer's items against `replies`: reasoning comes first, then text, then
+ * calls. */
 static void check_items(const json_t *items, const fr_dialect *dialect, size_t which) {
     bool anthropic = dialect == &fr_dialect_messages;
     json_t *said = json_object(), *item;
@@ -725,7 +729,7 @@ static const char *reason_of(const json_t *answer, bool anthropic) {
     return anthropic ? text_at(answer, "stop_reason") : text_at(answer, "status");
 }
 
-/* Checks a reply as a stream, whatever number of ids a step gives, and as a whole. */
+/* Checks a reply as a stream whose steps give `step` ids each, and as a whole answer. */
 static void check_dialect(const fr_dialect *dialect, size_t which, size_t step, json_t **first) {
     bool anthropic = dialect == &fr_dialect_messages;
     answered a;
@@ -769,8 +773,8 @@ START_TEST(dialects_tell_the_same_items) {
 }
 END_TEST
 
-/* OpenAI's custom tools are called with a text, in items and events of their own; a tool of a namespace is called by
- * the name that it has there. */
+/* Custom tools in OpenAI's format are called with a text, in items and events of their own. A tool of a namespace is
+ * called by the name that it has in this namespace. */
 START_TEST(custom_tools_are_called_with_a_text) {
     static const char *const called[] = {
         "{\"called\": {\"f\": {\"type\": \"custom\", \"name\": \"apply_patch\"}}}",
@@ -820,8 +824,8 @@ START_TEST(custom_tools_are_called_with_a_text) {
 }
 END_TEST
 
-/* A search for tools that the client runs is an item of its own, without events for its text. Thoughts are "encrypted"
- * for clients that ask for that. */
+/* A search for tools that the client runs is an item of its own, without events for its text. Reasoning is "encrypted"
+ * for clients that ask for it. */
 START_TEST(clients_run_searches_and_keep_thoughts) {
     open_model(GEMMA, NULL, 512);
     for (int stream = 0; stream < 2; stream++) {
@@ -850,7 +854,7 @@ START_TEST(clients_run_searches_and_keep_thoughts) {
 }
 END_TEST
 
-/* In a chat these are calls of type "custom", in a stream's delta and in a whole message. */
+/* In a chat, calls of custom tools have the type "custom", both in the delta of a stream and in a whole message. */
 START_TEST(custom_tools_of_chats_are_called_with_a_text) {
     open_model(GEMMA, NULL, 512);
     for (int stream = 0; stream < 2; stream++) {
@@ -923,7 +927,7 @@ START_TEST(ollama_tells_lines) {
 }
 END_TEST
 
-/* An answer ends at a limit, by a failure before its first text, and by a failure later. */
+/* An answer ends at a limit, by a failure before its first text, or by a failure after it. */
 START_TEST(dialects_tell_how_it_ends) {
     open_model(GEMMA, NULL, 256);
     for (int i = 0; i < 8; i++) {
@@ -970,13 +974,13 @@ START_TEST(dialects_tell_how_it_ends) {
 }
 END_TEST
 
-/* No chunk has a part of a character. */
+/* No chunk contains only a part of a character. */
 START_TEST(chunks_are_valid_text) {
     open_model(GEMMA, NULL, 512);
     answered a;
     read_request(&a, FR_JOB_CHAT, HI "}", 1, true);
     feed(&a, "\xe2\x82\xac\xf0\x9f\x98\x80\xe2\x82", 1);
-    json_t *events = events_of(&a.exchange), *event; /* each of them was valid JSON */
+    json_t *events = events_of(&a.exchange), *event; /* each of the events was valid JSON */
     size_t i, bad = 0;
     json_array_foreach (events, i, event) {
         const json_t *delta = json_object_get(json_array_get(json_object_get(event, "choices"), 0), "delta");
@@ -1017,12 +1021,12 @@ START_TEST(chunks_tell_how_it_goes) {
         progress += told && count_at(told, "processed") == count_at(told, "total");
         if (told) ck_assert(json_is_integer(get(told, "cache")) && json_is_integer(get(told, "time_ms")));
         if (i > 2 && !told && i + 1 < count) get(event, "timings");
-        const json_t *so_far = json_object_get(event, "timings"); /* there is no rate after the first token */
+        const json_t *so_far = json_object_get(event, "timings"); /* There is no rate after the first token. */
         if (so_far && count_at(so_far, "predicted_n") == 1)
             ck_assert(json_real_value(get(so_far, "predicted_per_second")) == 0);
     }
     ck_assert_uint_eq(progress, 1);
-    ck_assert_uint_eq(nothing, 1); /* the first timings come before anything is run */
+    ck_assert_uint_eq(nothing, 1); /* The first timings come before anything has been run. */
     const json_t *timings = get(last_of(events), "timings");
     ck_assert_uint_eq(count_at(timings, "predicted_n"), 40);
     ck_assert_uint_eq(count_at(timings, "cache_n") + count_at(timings, "prompt_n"), a.choices[0].job.prompt.count);
@@ -1053,7 +1057,8 @@ static void check_error(const json_t *event, const char *type, int code) {
     ck_assert_uint_gt(strlen(text_at(error, "message")), 0);
 }
 
-/* A prompt that is too long is refused before any text, so the refusal is the whole answer, for a stream too. */
+/* A prompt that is too long is refused before any text is sent. The refusal is therefore the whole answer, for a
+ * stream too. */
 START_TEST(too_long_a_prompt_is_told) {
     open_model(DEMO, NULL, 16);
     for (int stream = 0; stream < 2; stream++) {
@@ -1077,7 +1082,8 @@ START_TEST(too_long_a_prompt_is_told) {
 }
 END_TEST
 
-/* A failure in the middle ends a stream; otherwise it is the whole answer. The other choices are dropped. */
+/* A failure after the first text ends a stream. In all other cases the failure is the whole answer. The other choices
+ * are dropped. */
 START_TEST(failures_on_the_way_are_told) {
     open_model(GEMMA, NULL, 256);
     for (int stream = 0; stream < 2; stream++) {
@@ -1119,7 +1125,7 @@ START_TEST(refusals_are_told) {
 }
 END_TEST
 
-/* A text that is cut off because the server stops has the same reason as one that reached its limit. */
+/* A text that is cut off because the server stops has the same finish reason as a text that reached its limit. */
 START_TEST(interrupts_are_limits) {
     open_model(DEMO, NULL, 256);
     for (int stream = 0; stream < 2; stream++) {
@@ -1197,8 +1203,8 @@ START_TEST(native_answers) {
 }
 END_TEST
 
-/* The last answer of a choice has the fields that were asked for, under the names that were used; parts of a stream
- * have all fields. */
+/* The last answer of a choice has the fields that the request asked for, under the names that it used. The other
+ * chunks of a stream have all fields. */
 START_TEST(chosen_fields) {
     json_t *fields = json_pack("[s, s, s, s]", "content", "generation_settings/top_k", "timings/no/such", "nothing");
     open_model(DEMO, NULL, 256);
@@ -1221,7 +1227,7 @@ START_TEST(chosen_fields) {
 }
 END_TEST
 
-/* The settings in the answer are those in use. */
+/* The answer reports the settings that are in use. */
 START_TEST(settings_are_read_back) {
     open_model(DEMO, NULL, 128);
     answered a;

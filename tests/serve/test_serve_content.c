@@ -1,5 +1,5 @@
-/* Tests of a model's hash: the digests of the standard's examples and of sha256sum, the files that a model consists
- * of, and which stored hashes of large files are used again. */
+/* Tests the hash of a model: the digests of the standard's examples and of sha256sum, the files that a model consists
+ * of, and the cases in which the stored hash of a large file is used again. */
 /* suite: links=command */
 #include <check.h>
 #include <fcntl.h>
@@ -14,12 +14,12 @@
 
 enum { LARGE = 1 << 20 };
 
-/* The digests of sha256sum for a number of letters a followed by a b. */
+/* The digests that sha256sum gives for many letters "a", without and with a final "b". */
 #define LARGE_A  "9bc1b2a288b26af7257a36277ae3816a7d4f16e89c1e7e77d0a5c48bad62b360"
 #define LARGE_AB "371264331be3a89bb42c4fea3770469e9094f6ce8c8244b9ac2beb9ffd80e621"
 #define FORGED   "00000000000000000000000000000000000000000000000000000000000000ff"
 
-/* The working folder, which is new and empty, with the user's cache folder in it. */
+/* Makes the working folder, which is new and empty, with the user's cache folder in it. */
 static char folder[] = "/tmp/forerun-content-XXXXXX";
 
 static void go_to_folder(void) {
@@ -96,7 +96,7 @@ START_TEST(digests_are_the_standards) {
     write_bytes("many.gguf", many, 1000000);
     free(many);
     expect_hash("many.gguf", "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-    ck_assert_int_ne(access("many.gguf.sha256", F_OK), 0); /* small files are not listed */
+    ck_assert_int_ne(access("many.gguf.sha256", F_OK), 0); /* Small files are not listed. */
     remove_folder();
 }
 END_TEST
@@ -115,7 +115,7 @@ START_TEST(any_shard_stands_for_all) {
     snprintf(path, sizeof path, "%s/m-00002-of-00003.gguf", folder);
     expect_hash(path, all);
     unlink("m-00001-of-00003.gguf");
-    expect_hash(path, second); /* merged, but with a shard's name */
+    expect_hash(path, second); /* Without shard 1 the file counts as a merged one, although it has a shard's name. */
     remove_folder();
 }
 END_TEST
@@ -170,7 +170,7 @@ START_TEST(what_is_kept_is_believed_while_size_and_time_are_the_same) {
     expect_text("m.gguf.sha256", list);
     ck_assert_int_eq(system("sha256sum --quiet -c m.gguf.sha256"), 0);
     write_text("m.gguf.sha256", "# forerun: 1048576 bytes, written at 1700000000.000000005\n" FORGED "  m.gguf\n");
-    expect_hash("m.gguf", FORGED); /* the file has not been read */
+    expect_hash("m.gguf", FORGED); /* The stored hash was used, so the file has not been read. */
     set_time("m.gguf", 6);
     expect_hash("m.gguf", LARGE_A);
     set_time("m.gguf", 5);
@@ -234,7 +234,7 @@ START_TEST(somebody_elses_list_stays_and_ours_goes_to_the_cache) {
     expect_text("m.gguf.sha256", FORGED "  m.gguf\n");
     expect_cached(LARGE_A);
     ck_assert_int_eq(system("sed -i 's/^" LARGE_A "/" FORGED "/' cache/forerun/*.sha256"), 0);
-    expect_hash("./m.gguf", FORGED); /* the hash comes from there */
+    expect_hash("./m.gguf", FORGED); /* The hash comes from the list in the cache folder. */
     set_time("m.gguf", 7);
     expect_hash("m.gguf", LARGE_A);
     expect_cached(LARGE_A);
@@ -265,7 +265,7 @@ static bool stop_at_once(void *asked) {
     return true;
 }
 
-/* Appends some bytes, a limited number of times. */
+/* Makes the file longer, the first two times only. */
 static bool write_meanwhile(void *name) {
     static int times;
     if (times++ < 2) write_text(name, times == 1 ? "abcd" : "abcdef");

@@ -1,6 +1,6 @@
-/* Tests of many clients of the server at once. Each answer is the one that the request gets alone, also where there is
- * not enough memory for all texts at a time; a request beyond the queue is refused with a line; the place of a client
- * that disconnects goes to the next; neither a slow reader nor a long prompt delays others. */
+/* Tests many clients of the server at once. Each answer is the one that the request gets when it is alone, even if
+ * there is not enough memory for all texts at the same time. A request beyond the queue is refused with an error. If a
+ * client disconnects, the next one gets its place. Neither a slow reader nor a long prompt delays the others. */
 /* suite: threads native */
 #include <check.h>
 #include <pthread.h>
@@ -15,10 +15,10 @@
 #include "tests/support/server.h"
 #include "tests/support/suite.h"
 
-/* One thread for the engine is enough if it only has to be busy. */
+/* One thread is enough for the engine of tests in which it only has to be busy. */
 #define ALONE DEMO "-t 1 "
 
-enum { CONNECTIONS = 8, CONTEXT = 4096 /* of the demo: where a text ends that has no other end */ };
+enum { CONNECTIONS = 8, CONTEXT = 4096 /* the demo model's context, where a text ends at the latest */ };
 
 static fr_server server;
 
@@ -26,12 +26,12 @@ static fr_server server;
 
 typedef struct crowd {
     uint16_t port;
-    json_t *requests, *alone; /* requests, and their answers when sent alone */
+    json_t *requests, *alone; /* the requests, and their answers when each is sent alone */
     size_t *order, count;
     uint64_t seed;
     atomic_size_t next, answered, left;
     pthread_mutex_t lock;
-    char *fault; /* the first one that was found */
+    char *fault; /* the first fault that was found */
 } crowd;
 
 static void blame(crowd *c, size_t index, const json_t *body, const json_t *got) {
@@ -49,7 +49,7 @@ static void blame(crowd *c, size_t index, const json_t *body, const json_t *got)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* Closes the connection in the middle of a stream, properly or not. */
+/* Closes the connection in the middle of a stream, either properly or abruptly. */
 static void leave(crowd *c, uint64_t *state, const char *path, json_t *body) {
     int status;
     json_object_set_new(body, "stream", json_true());
@@ -111,7 +111,7 @@ static void make_longer(json_t *body, size_t most) {
     json_object_set_new(body, "max_tokens", json_integer((json_int_t)most));
     json_object_set_new(body, "ignore_eos", json_true());
     json_object_del(body, "stop");
-    json_object_del(body, "response_format"); /* its texts must be able to end */
+    json_object_del(body, "response_format"); /* The texts must be able to end. */
     json_object_del(body, "json_schema");
     json_object_del(body, "tool_choice");
 }
@@ -167,7 +167,7 @@ START_TEST(each_answer_is_the_same_beside_others) {
 }
 END_TEST
 
-/* Returns the number in the server's refusal of too little memory. */
+/* Returns the number of bytes that the server names when it refuses to start with too little memory. */
 static long long least_memory(const char *options) {
     char line[256];
     snprintf(line, sizeof line, "serve --port 0 %s --kv-memory 1", options);
@@ -179,7 +179,7 @@ static long long least_memory(const char *options) {
     return bytes;
 }
 
-/* There is memory for one text of the whole context: four together wait for each other. */
+/* There is only memory for one text of the whole context, so four texts together wait for each other. */
 START_TEST(texts_without_memory_wait_and_are_the_same) {
 #define SMALL DEMO DEMO_DRAFTER "-np 4 -c 256"
     server = fr_server_start(SMALL " --kv-memory %lld", least_memory(SMALL));
@@ -188,8 +188,8 @@ START_TEST(texts_without_memory_wait_and_are_the_same) {
 }
 END_TEST
 
-/* A text that has ended is kept in more than half of the memory; the other text, which waits for memory, is completed
- * although no more requests come. */
+/* The server keeps a text that has ended, in more than half of the memory. Another text, which waits for memory, is
+ * completed although no more requests come. */
 START_TEST(a_text_without_memory_goes_on_by_itself) {
 #define PAIR DEMO "-t 1 -np 2 -c 512"
     server = fr_server_start(PAIR " --kv-memory %lld", least_memory(PAIR));
@@ -211,7 +211,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------- queue, places */
 
-/* Returns a body whose text is longer than any test waits for. */
+/* Returns the body of a request whose text is longer than any test waits for. */
 static json_t *endless(void) {
     return fr_body("{s:s, s:i, s:i, s:b, s:b, s:i}", "prompt", "The river", "n_predict", -1, "temperature", 0,
                    "ignore_eos", 1, "stream", 1, "speculative.n_max", 0);
@@ -239,7 +239,7 @@ static void await_metric(const char *name, double value) {
     }
 }
 
-/* Starts a stream, and returns when its text has begun. */
+/* Starts a stream, and returns when the text has begun. */
 static fr_events occupy(void) {
     json_t *body = endless();
     fr_events events = fr_ask_stream(server.port, NATIVE, body);
@@ -292,7 +292,7 @@ START_TEST(who_comes_beyond_the_queue_is_told) {
 }
 END_TEST
 
-/* The server accepts as many requests as it has slots and places in the queue, however quickly they come. */
+/* The server accepts as many requests as it has slots and places in the queue, no matter how quickly they come. */
 START_TEST(no_place_is_refused_that_is_free) {
     server = fr_server_start(ALONE "-np 3 --max-queue 2");
     fr_client *clients[5];
@@ -305,8 +305,8 @@ START_TEST(no_place_is_refused_that_is_free) {
 }
 END_TEST
 
-/* Disconnects some time after the request: closing only the sending side counts as waiting only right after the
- * request. */
+/* Disconnects some time after the request. A client that closes only its sending side counts as waiting only if it
+ * does so right after the request. */
 static void vanish(fr_client *client, bool properly) {
     usleep(400000);
     if (properly)
@@ -340,7 +340,8 @@ START_TEST(who_vanishes_leaves_the_place) {
 }
 END_TEST
 
-/* Prompts that begin alike come at the same time: one is run whole, the others after the pages that they share. */
+/* Several prompts that begin alike come at the same time. One of them is run whole; the others are run only from the
+ * end of the pages that they share. */
 START_TEST(one_beginning_is_run_once) {
     enum { BEGINNING = 500, BEHIND_MAX = 64 + 8 };
     server = fr_server_start(ALONE "-np 4 -c 1024");
@@ -372,8 +373,8 @@ START_TEST(one_beginning_is_run_once) {
 }
 END_TEST
 
-/* Asks a chat and gives its count of cached tokens, which "usage" and "timings" must agree on; *prompt gets the number
- * of prompt tokens. */
+/* Sends a chat request and returns its count of cached tokens, which must be the same in "usage" and "timings".
+ * *prompt becomes the number of prompt tokens. */
 static json_int_t ask_chat(json_t *messages, bool reuses, json_int_t *prompt) {
     json_t *said, *body = fr_body("{s:O, s:i, s:i, s:b}", "messages", messages, "max_tokens", 4, "temperature", 0,
                                   "cache_prompt", reuses);
@@ -388,12 +389,12 @@ static json_int_t ask_chat(json_t *messages, bool reuses, json_int_t *prompt) {
     return cached;
 }
 
-/* On one slot each turn reuses the previous one, and a request for a title in between changes nothing. A request that
- * switches reuse off has its whole prompt run. */
+/* On one slot each turn reuses the previous one, and a request for a title in between changes nothing. If a request
+ * switches reuse off, its whole prompt is run. */
 START_TEST(one_slot_goes_on_with_a_conversation) {
     server = fr_server_start(DEMO "-t 1 -np 1 -c 1024");
     json_t *messages = json_array(), *title = json_pack("[{s:s, s:s}]", "role", "user", "content", "A title, please.");
-    json_int_t last = 0; /* tokens of the last prompt: the next one begins with all except those that open the reply */
+    json_int_t last = 0; /* tokens of the last prompt; the next one begins with all except those that open the reply */
     for (int turn = 0; turn < 4; turn++) {
         json_int_t prompt, before = 0, short_prompt;
         const char *asked = turn ? "And then?" : "Tell me what the cat on the mat saw when the dog came in at last.";
@@ -413,7 +414,8 @@ START_TEST(one_slot_goes_on_with_a_conversation) {
 }
 END_TEST
 
-/* A client that wanted a whole answer and disconnects frees all its choices, even one that has no slot yet. */
+/* If a client that wanted a whole answer disconnects, all choices of its request are freed, even one that has no slot
+ * yet. */
 START_TEST(who_vanishes_takes_all_choices_along) {
     server = fr_server_start(ALONE "-np 2 --metrics");
     json_t *body = endless();
@@ -457,8 +459,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- pace */
 
-/* Reads almost nothing for a while, then all of the answer, which must be complete. With FULL it is so long that the
- * text has to wait for the reader. */
+/* The client reads almost nothing for a while, and then the whole answer, which must be complete. With FULL the answer
+ * is so long that the text has to wait for the reader. */
 START_TEST(a_slow_reader_holds_nobody_up) {
     server = fr_server_start(ALONE "-np 2 -c %d", getenv("FULL") ? 4096 : 512);
     int status;
@@ -501,7 +503,7 @@ static void *run_reading(void *context) {
     return NULL;
 }
 
-/* One forward could run a thousand ids of a prompt; beside other texts it is run in small pieces. */
+/* One forward pass could run a thousand ids of a prompt. Beside other texts the prompt is run in small pieces. */
 START_TEST(a_long_prompt_lets_others_go_on) {
     server = fr_server_start(ALONE "-np 2 --chunk 1024");
     json_t *ids = json_array();

@@ -1,6 +1,6 @@
-/* Tests of tools/serve/http and http_exchange: requests over sockets, against a server with trivial answers; which
- * clients may connect, how much they may send and how long they may take; answers from other threads; clients that
- * break the rules, stop or vanish. */
+/* Tests tools/serve/http and http_exchange by requests over sockets, against a server with trivial answers. Checks
+ * which clients may connect, how much they may send and how long they may take. Also tests answers from other threads,
+ * and clients that break the rules, stop or vanish. */
 /* suite: hostile threads native links=command */
 #include <check.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ typedef struct job {
     fr_http_exchange *exchange;
 } job;
 
-/* The state of a test, which is a process of its own. */
+/* The state of a test, shared with the server's threads. Each test is a process of its own. */
 static struct {
     fr_http *http;
     uint16_t port;
@@ -53,7 +53,7 @@ static struct {
     pthread_cond_t changed;
     int jobs;     /* threads that still have an exchange */
     int vanished; /* clients that disconnected */
-    int seen;     /* pieces that the test has read */
+    int seen;     /* number of pieces that the test has read */
     bool let_go;
 } toy = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -105,7 +105,7 @@ static void echo_late(fr_http_exchange *exchange) {
     echo(exchange);
 }
 
-/* Sends a number of pieces, 60 ms apart; a ping comes where nothing was written for 50 ms. */
+/* Sends some pieces, 60 ms apart. The server sends a ping whenever nothing was written for 50 ms. */
 static void stream(fr_http_exchange *exchange) {
     const char *count = fr_http_exchange_query(exchange, "a");
     fr_http_exchange_begin(exchange, "text/event-stream");
@@ -119,7 +119,7 @@ static void stream(fr_http_exchange *exchange) {
     fr_http_exchange_end(exchange);
 }
 
-/* Sends a piece when the one before has been read. */
+/* Sends each piece when the test has read the previous one. */
 static void stream_in_turn(fr_http_exchange *exchange) {
     fr_http_exchange_begin(exchange, "text/event-stream");
     pthread_mutex_lock(&toy.lock);
@@ -146,14 +146,14 @@ static void flood(fr_http_exchange *exchange) {
     fr_http_exchange_end(exchange);
 }
 
-/* Sends as much in one answer. */
+/* Sends LONG bytes in one answer. */
 static void answer_long(fr_http_exchange *exchange) {
     char *bytes = calloc(1, LONG);
     fr_http_exchange_answer(exchange, 200, "text/plain", bytes, LONG);
     free(bytes);
 }
 
-/* Waits until the client is gone, or until the test lets it answer. */
+/* Waits until the client has disconnected, or until the test allows an answer. */
 static void linger(fr_http_exchange *exchange) {
     bool gone = false, go = false;
     while (!gone && !go) {
@@ -287,7 +287,7 @@ static void check_header(fr_client *client, const char *name, const char *value)
     free(got);
 }
 
-/* Reads the rest of an answer, a JSON object. */
+/* Reads the rest of an answer, which must be a JSON object. */
 static json_t *read_json(fr_client *client) {
     check_header(client, "Content-Type", JSON);
     size_t length;
@@ -303,7 +303,7 @@ static void check_text(const json_t *object, const char *key, const char *value)
     ck_assert_pstr_eq(json_string_value(json_object_get(object, key)), value);
 }
 
-/* The answer must be an error of the server's own. */
+/* The answer must be an error that the server itself wrote. */
 static void check_refused(fr_client *client, int status, const char *type) {
     ck_assert_int_eq(fr_client_head(client), status);
     check_header(client, "Server", "forerun");
@@ -417,7 +417,8 @@ START_TEST(malformed_targets_are_refused) {
 }
 END_TEST
 
-/* A target may have the server's name before its path; the name must be allowed, like that of a Host header. */
+/* A request's target may have the server's name before its path. The name must be an allowed one, like that of a Host
+ * header. */
 START_TEST(targets_may_be_absolute) {
     static const char *const targets[][2] = {{"http://localhost/a?b=c", "/a"},
                                              {"HTTP://127.0.0.1:80/a%20b", "/a b"},
@@ -439,7 +440,8 @@ START_TEST(targets_may_be_absolute) {
 }
 END_TEST
 
-/* The refusal has the form of all errors; a request that libmicrohttpd has no room for is refused by libmicrohttpd. */
+/* The refusal has the format of all errors. Only a request that is too large even for libmicrohttpd's memory is
+ * refused by libmicrohttpd itself. */
 START_TEST(long_headers_are_refused_as_json) {
     static const struct {
         size_t target, headers;
@@ -509,7 +511,7 @@ START_TEST(keys_are_needed) {
     check_asked("GET", "/health", NULL, NULL, 200, NULL);
     check_asked("GET", "/health/", NULL, NULL, 401, "authentication_error");
     check_asked("GET", "/", "X-Api-Key: second\r\nHost: example.org\r\n", NULL, 200, NULL);
-    fr_client *client = connect_to(); /* a connection without a body outlives its refusal */
+    fr_client *client = connect_to(); /* If a request without a body is refused, its connection stays open. */
     fr_client_ask(client, "GET", "/", NULL, NULL);
     check_refused(client, 401, "authentication_error");
     check_header(client, "WWW-Authenticate", "Bearer");
@@ -576,7 +578,7 @@ START_TEST(other_hosts_are_refused) {
         check_asked("GET", "/", header, NULL, 403, "permission_error");
     }
     stop();
-    fr_http_setting setting = usual(); /* behind a proxy that keeps the Host header */
+    fr_http_setting setting = usual(); /* The server is behind a proxy that keeps the Host header. */
     setting.hosts = "chat.example, b.example";
     start(setting);
     check_asked("GET", "/", "Host: chat.example\r\n", NULL, 200, NULL);
@@ -594,8 +596,8 @@ START_TEST(other_hosts_are_refused) {
 }
 END_TEST
 
-/* On a server without keys that only this machine reaches, a page of another site that the user opens gets no
- * answer. */
+/* The server has no keys and can be reached only from this machine. If the user opens a page of another site, the page
+ * gets no answer from the server. */
 START_TEST(pages_of_elsewhere_are_refused) {
     static const char *const own[] = {"http://localhost", "http://localhost:3000", "https://127.0.0.1:8080",
                                       "http://[::1]:8080"};
@@ -677,7 +679,7 @@ static void check_body(size_t size, int status, const char *type) {
     free(body);
 }
 
-/* Sends chunks of 1000 bytes until `count` are sent or the server has closed. */
+/* Sends chunks of 1000 bytes until `count` bytes are sent or the server has closed the connection. */
 static size_t send_chunks(fr_client *client, size_t count) {
     char chunk[1007] = "3e8\r\n";
     memset(chunk + 5, 'x', 1000);
@@ -691,7 +693,7 @@ START_TEST(bodies_have_a_limit) {
     start(usual());
     check_body(LIMIT, 200, NULL);
     check_body(LIMIT + 1, 413, "invalid_request_error");
-    /* refused before the body comes */
+    /* The requests are refused before their bodies come. */
     check_asked("POST", "/", "Content-Length: 100001\r\n", NULL, 413, "invalid_request_error");
     check_asked("POST", "/", "Content-Length: 18446744073709551615\r\n", NULL, 413, NULL);
     static const char chunked[] = "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -708,7 +710,7 @@ START_TEST(bodies_have_a_limit) {
     fr_client_send(client, "0\r\n\r\n", 5);
     check_refused(client, 413, "invalid_request_error");
     fr_client_close(client);
-    client = connect_to(); /* also a body without an end */
+    client = connect_to(); /* A body without an end is refused too. */
     fr_client_send(client, chunked, sizeof(chunked) - 1);
     ck_assert_uint_lt(send_chunks(client, 100000), 100000);
     fr_client_close(client);
@@ -748,7 +750,8 @@ START_TEST(bodies_wait_for_a_continue) {
 }
 END_TEST
 
-/* A connection above a limit gets a 503 that says when to retry; once another is closed the next one is served. */
+/* A connection above the limit gets status 503 and the time after which to retry. Once another connection is closed,
+ * the next one is served. */
 static void check_limit(fr_http_setting setting, int limit) {
     fr_client *clients[8], *excess;
     start(setting);
@@ -785,7 +788,8 @@ START_TEST(connections_have_limits) {
 }
 END_TEST
 
-/* An exchange is reported when its connection has sent the answer, which may be after the client has it. */
+/* The server reports an exchange when the connection has sent the answer. The client may have the answer before
+ * that. */
 static void ask_and_await(const char *method, const char *path, const char *headers, int status, size_t count) {
     ck_assert_int_eq(fr_client_once(toy.port, method, path, headers, *method == 'P' ? "x" : NULL, NULL), status);
     for (size_t have = 0; have < count; rest(0.002)) {
@@ -795,7 +799,7 @@ static void ask_and_await(const char *method, const char *path, const char *head
     }
 }
 
-/* Each exchange is reported once, with its answer or as left by its client. */
+/* Each exchange is reported once, either with its answer or as one that its client left. */
 START_TEST(exchanges_are_reported) {
     fr_http_setting setting = usual();
     setting.report = note_report;
@@ -819,7 +823,7 @@ START_TEST(exchanges_are_reported) {
 }
 END_TEST
 
-/* A client that sends part of a request and disconnects frees its connection long before the timeout. */
+/* If a client sends a part of a request and disconnects, its connection is freed long before the timeout. */
 START_TEST(halves_of_requests_are_let_go) {
     static const char *const halves[] = {"GET / HT",
                                          "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{", "",
@@ -862,7 +866,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------- slow and gone ones */
 
-/* Sends a byte every 100 ms until the server closes. Returns the seconds that this takes. */
+/* Sends a byte every 100 ms until the server closes the connection. Returns the seconds until then. */
 static double trickle(fr_client *client, const char *head, char byte) {
     double from = now();
     fr_client_send(client, head, strlen(head));
@@ -882,7 +886,7 @@ START_TEST(slow_senders_are_cut) {
     ck_assert_double_ge(took, 0.9);
     ck_assert_double_lt(took, 10);
     fr_client_close(client);
-    client = connect_to(); /* the same for a second request of a connection */
+    client = connect_to(); /* The same holds for the second request of a connection. */
     fr_client_ask(client, "GET", "/", NULL, NULL);
     ck_assert_int_eq(fr_client_head(client), 200);
     json_decref(read_json(client));
@@ -893,7 +897,7 @@ START_TEST(slow_senders_are_cut) {
 }
 END_TEST
 
-/* A client that waits for an answer is never disconnected, however long it takes. */
+/* A client that waits for an answer is never disconnected, no matter how long the answer takes. */
 START_TEST(waiting_is_no_silence) {
     fr_http_setting setting = usual();
     setting.timeout = 1;
@@ -927,7 +931,7 @@ START_TEST(stopped_readers_are_cut) {
     }
     ck_assert_int_eq(vanished(), CLIENTS);
     for (int i = 0; i < CLIENTS; i++) fr_client_close(clients[i]);
-    char *text; /* a client that reads gets all of it */
+    char *text; /* A client that reads gets the whole answer. */
     ck_assert_int_eq(fr_client_once(toy.port, "GET", "/flood", NULL, NULL, &text), 200);
     ck_assert_ptr_nonnull(text);
     free(text);
@@ -1106,7 +1110,7 @@ START_TEST(an_end_lets_long_answers_out) {
 }
 END_TEST
 
-/* A client that reads nothing delays the server's end by a second at most. */
+/* A client that reads nothing delays the end of the server by at most a second. */
 START_TEST(an_end_waits_for_nobody) {
     start(usual());
     fr_client *client = connect_to(), *half = connect_to();
@@ -1150,7 +1154,7 @@ START_TEST(what_cannot_be_listened_on_is_an_error) {
     setting.port = toy.port;
     ck_assert_int_eq(open_with(&setting), 1);
     stop();
-    ck_assert_int_eq(open_with(&setting), 0); /* the port is free at once */
+    ck_assert_int_eq(open_with(&setting), 0); /* The port is free at once. */
     setting.port = 0;
     static const char *const hosts[] = {"", "example.org", "1.2.3", "127.0.0.1:80", "192.0.2.1", "[::1]"};
     for (size_t i = 0; i < sizeof(hosts) / sizeof(*hosts); i++) {
@@ -1172,7 +1176,7 @@ START_TEST(what_cannot_be_listened_on_is_an_error) {
 }
 END_TEST
 
-/* If a pair can't be used the old one stays; handshakes use the pair that was set last. */
+/* If a new pair can't be used, the old pair stays in use. Handshakes use the pair that was set last. */
 START_TEST(certificates_are_replaced) {
     char *key = read_file("tests/data/tls/key.pem"), *certificate = read_file("tests/data/tls/certificate.pem");
     char error[128] = "";
@@ -1215,7 +1219,7 @@ START_TEST(tls_refuses_plain_bytes) {
     fr_client_ask(client, "GET", "/", NULL, NULL);
     ck_assert_int_eq(fr_client_head(client), 0);
     fr_client_close(client);
-    client = connect_to(); /* a client that never completes the handshake */
+    client = connect_to(); /* This client never completes the handshake. */
     ck_assert(fr_client_closed(client, 10000));
     fr_client_close(client);
     stop();
@@ -1242,7 +1246,8 @@ static const char *const seeds[] = {
     "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\nCookie: a=b; c\r\n\r\n",
     "GET /stream?a=0 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"};
 
-/* Damages a seed, or two of them: up to eight bytes are changed, lost, doubled or moved. */
+/* Makes a request from one or two seeds and damages it up to eight times: a byte is changed, or up to eight bytes are
+ * removed or doubled. */
 static size_t mutate(char *bytes) {
     size_t length = 0;
     for (unsigned i = 0; i <= draw(4) / 3; i++) {
@@ -1312,8 +1317,8 @@ START_TEST(errors_have_their_types) {
 }
 END_TEST
 
-/* There are more bodies that take long to read, because of their length or their content, than there are threads; in
- * the end they are read, or the server ends. */
+/* There are more bodies that take long to read than there are threads; their length or their content makes them slow.
+ * In the end all of them are read, or the server ends. */
 START_TEST(slow_bodies_hold_nobody_up) {
     enum { LONG_ONES = 12, OTHERS = 12 };
     static char body[LIMIT];

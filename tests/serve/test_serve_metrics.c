@@ -1,4 +1,4 @@
-/* Tests of the page of counts: it has the names and types of llama.cpp's server, in Prometheus' text format, and
+/* Tests the page of metrics: it has the names and types of llama.cpp's server, in the text format of Prometheus, and
  * counts rounds and sessions. */
 /* suite: links=command */
 #include <check.h>
@@ -15,7 +15,8 @@
 #define LLAMACPP "llamacpp:"
 #define OWN      "forerun:"
 
-/* Gives a sample's value; a page without it ends the test. A name without a prefix is one of llama.cpp's. */
+/* Returns the value of a sample, and ends the test if the page doesn't have it. A name without a prefix is one of
+ * llama.cpp's. */
 static double value_of(const char *page, const char *name) {
     char line[256];
     snprintf(line, sizeof line, "\n%s%s ", strchr(name, ':') ? "" : LLAMACPP, name);
@@ -31,7 +32,7 @@ static char *page_of(fr_metrics *metrics, size_t running, size_t waiting) {
     return page;
 }
 
-/* The counters of llama-server's /metrics, in its order, then those that only forerun has. */
+/* The counters of llama-server's /metrics in its order, followed by those that only forerun has. */
 static const char *const counters[] = {
     LLAMACPP "prompt_tokens_total",
     LLAMACPP "prompt_tokens_cached_total",
@@ -89,7 +90,8 @@ static double bucket_of(const char *page, const char *name, const char *bound) {
     return strtod(at + strlen(line), NULL);
 }
 
-/* Buckets are cumulative, as in Prometheus. Refused requests, and those not for text, are counted only by status. */
+/* Buckets are cumulative, as in Prometheus. Refused requests, and requests that don't generate text, are counted only
+ * by status. */
 START_TEST(exchanges_are_counted_and_timed) {
     fr_metrics *metrics = fr_metrics_new();
     const fr_http_exchange_texts quick = {.prompt = 3, .generated = 11, .first = 0.02, .end = "length"},
@@ -112,7 +114,7 @@ START_TEST(exchanges_are_counted_and_timed) {
     ck_assert(bucket_of(page, first, "0.025") == 1 && bucket_of(page, first, "30") == 1);
     ck_assert(bucket_of(page, first, "60") == 2 && bucket_of(page, first, "+Inf") == 2);
     ck_assert(bucket_of(page, each, "0.005") == 0 && bucket_of(page, each, "0.025") == 1);
-    ck_assert(bucket_of(page, each, "+Inf") == 1); /* a single token has no gap */
+    ck_assert(bucket_of(page, each, "+Inf") == 1); /* A single token has no gap. */
     ck_assert_double_eq_tol(value_of(page, OWN "e2e_request_latency_seconds_sum"), 400.12, 1e-9);
     ck_assert(value_of(page, OWN "e2e_request_latency_seconds_count") == 2);
     free(page);
@@ -137,7 +139,7 @@ END_TEST
 
 enum { TEXTS = 2, PROMPT = 24, SAID = 40 };
 
-/* The counts of all sessions, made here. */
+/* The counts of all sessions, added up by the test. */
 typedef struct said {
     size_t ids, drafts, drafted, accepted, kept[FR_STEP_MAX];
     double prompt_seconds, seconds;

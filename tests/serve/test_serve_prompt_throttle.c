@@ -1,5 +1,5 @@
-/* Tests in simulation how large the pieces are in which prompts run beside running texts: an invented machine says how
- * long a round takes and how much longer each row makes it. */
+/* Tests by simulation how large the pieces are in which prompts run beside running texts. An invented machine says how
+ * long a round takes and how much time each row adds. */
 /* suite: links=command */
 #include <check.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "tools/serve/prompt_throttle.h"
 
 typedef struct machine {
-    double round, row, free; /* seconds of a round and of a row; rows that cost nothing */
+    double round, row, free; /* seconds of a round without a prompt and of each prompt row; rows that cost nothing */
 } machine;
 
 static double takes(const machine *m, size_t rows, uint32_t *state) {
@@ -22,8 +22,8 @@ static double takes(const machine *m, size_t rows, uint32_t *state) {
 static const machine machines[] = {{0.006, 0.0016, 0}, {0.030, 0.009, 0},    {0.030, 0.002, 7}, {0.080, 0.030, 4},
                                    {0.001, 0.005, 0},  {0.030, 0.00002, 16}, {0.500, 0.100, 2}};
 
-/* After a few rounds hardly any takes twice as long as without prompts, unless a single row does; and the available
- * time is used. */
+/* After a few rounds hardly any round takes more than twice as long as a round without prompts, unless a single row
+ * already does. The available time is used. */
 START_TEST(rounds_at_most_double) {
     const machine *m = &machines[_i];
     fr_prompt_throttle throttle = {0};
@@ -56,18 +56,18 @@ START_TEST(nobody_waits) {
 }
 END_TEST
 
-/* The text began at 10 and had its first id at 12, when request 7 was the last. */
+/* The text began at second 10 and had its first id at second 12, when request 7 was the last one. */
 START_TEST(a_burst_is_waited_for) {
     static const uint64_t before[] = {5}, at[] = {9, 7}, behind[] = {8, 9};
     const fr_prompt_throttle_first text = {10, 12, 7};
     ck_assert(fr_prompt_throttle_waits(&text, 12, 4, before, 1));
     ck_assert(fr_prompt_throttle_waits(&text, 17.9, 4, at, 2));
-    ck_assert(!fr_prompt_throttle_waits(&text, 12, 4, behind, 2)); /* prompts that came later wait their turn */
+    ck_assert(!fr_prompt_throttle_waits(&text, 12, 4, behind, 2)); /* Prompts that came later wait for their turn. */
     ck_assert(!fr_prompt_throttle_waits(&text, 12, 4, NULL, 0));
-    /* it has waited four times as long as its own prompt took */
+    /* The text has waited four times as long as its own prompt took. */
     ck_assert(!fr_prompt_throttle_waits(&text, 18.1, 4, before, 1));
     ck_assert(fr_prompt_throttle_waits(&text, 18.1, 5, before, 1));
-    ck_assert(!fr_prompt_throttle_waits(&text, 12.1, 1, before, 1)); /* with one slot nothing else can come first */
+    ck_assert(!fr_prompt_throttle_waits(&text, 12.1, 1, before, 1)); /* with one slot no other can come first */
 }
 END_TEST
 

@@ -1,9 +1,9 @@
-/* Tests of tools/serve/generation_request: requests are read member by member, in OpenAI's formats and llama.cpp's
- * own.
+/* Tests tools/serve/generation_request: requests are read member by member, in OpenAI's formats and in llama.cpp's own
+ * format.
  *
  * Names and meanings of members are those of OpenAI's reference and of llama.cpp's server (tools/server/README.md).
- * Ids and texts are compared with those that the library gives with the same options, the picture's ids with
- * transformers' (tests/data/glm-ocr/reference.json). */
+ * Ids and texts are compared with those that the library gives with the same options. The ids of the picture are
+ * compared with those of transformers (tests/data/glm-ocr/reference.json). */
 /* suite: hostile threads links=command */
 #include <check.h>
 #include <pthread.h>
@@ -41,7 +41,8 @@ static void open_model(const char *path, const char *drafter) {
     setting.context = 256;
 }
 
-/* Opens the engine in the process that runs the test, because its threads belong to that process. */
+/* Opens the engine in the process that runs the test, because the threads of an engine belong to the process that
+ * opened it. */
 static void open_engine(void) {
     require(fr_engine_open(loaded.model, loaded.drafter, loaded.options, 4, &setting.engine));
 }
@@ -87,14 +88,14 @@ static fr_generation_request *read_well(fr_job_form form, const char *body) {
     return a;
 }
 
-/* Reads a request with a prompt and a member. */
+/* Reads a request that consists of a prompt and the given members. */
 static fr_generation_request *read_with(fr_job_form form, const char *member) {
     char body[2048];
     snprintf(body, sizeof body, "{%s, %s}", form == FR_JOB_CHAT ? HI : TEXT, member);
     return read_request(form, body);
 }
 
-/* The request must be refused with these words. */
+/* Checks that the request was refused, and that the error contains the given text. */
 static void refuse(fr_generation_request *a, fr_status why, const char *says) {
     ck_assert_msg(a->error[0], "was not refused: \"%s\"", says);
     ck_assert_msg(strstr(a->error, says), "\"%s\" is not in \"%s\"", says, a->error);
@@ -227,7 +228,8 @@ START_TEST(texts_are_options) {
 }
 END_TEST
 
-/* A text stands for its tokens as they are in the middle of a text, in both forms of the member. */
+/* In "logit_bias" a text means the tokens that it has in the middle of a text. This holds in both formats of the
+ * member. */
 START_TEST(biases_of_texts) {
     static const char *const members[] = {"\"logit_bias\": [[\" upon\", -2], [5, 1]]",
                                           "\"logit_bias\": {\" upon\": -2, \"5\": 1}"};
@@ -249,7 +251,8 @@ START_TEST(biases_of_texts) {
 }
 END_TEST
 
-/* The most ids: the first of n_predict, max_completion_tokens and max_tokens that is given counts. */
+/* The largest number of ids is that of n_predict, max_completion_tokens or max_tokens: the first of them that the
+ * request has is used. */
 static const struct {
     const char *member;
     int64_t most;
@@ -322,7 +325,7 @@ START_TEST(whole_numbers_may_have_a_point) {
 }
 END_TEST
 
-/* Members that decide the form of the answer. */
+/* Members that decide the format of the answer. */
 START_TEST(answers) {
     for (size_t f = 0; f < 3; f++) {
         fr_generation_request *plain = read_with(forms[f], "\"user\": \"me\"");
@@ -364,7 +367,7 @@ END_TEST
 
 #define TOOL "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": \"d\", \"parameters\": {}}}"
 
-/* Each request has one grammar for all its choices, which allows or forbids their first token. */
+/* Each request has one grammar for all its choices. The grammar allows or forbids their first token. */
 START_TEST(grammars) {
     static const char *const members[] = {
         "\"grammar\": \"root ::= [{]\"",
@@ -563,7 +566,7 @@ START_TEST(members_that_are_refused) {
 }
 END_TEST
 
-/* With a drafter its method may be named; llama.cpp's name for it is accepted too. */
+/* A request may name the method of the drafter. It may also use llama.cpp's name for this method. */
 START_TEST(drafter_by_name) {
     fr_generation_request *a =
         read_with(FR_JOB_NATIVE, "\"speculative.type\": \"draft-mtp\", \"speculative.n_max\": 3");
@@ -576,7 +579,7 @@ START_TEST(drafter_by_name) {
 }
 END_TEST
 
-/* These members are unknown in OpenAI's completions, and in a chat they are the prompt's. */
+/* OpenAI's completions ignore these members. In a chat they belong to the prompt. */
 START_TEST(members_of_other_forms) {
     fr_generation_request *a =
         read_well(FR_JOB_COMPLETION, "{" TEXT ", \"tools\": 5, \"messages\": 7, \"tool_choice\": \"required\"}");
@@ -623,7 +626,7 @@ START_TEST(one_prompt) {
 }
 END_TEST
 
-/* Texts and ids come in turn: only if the first is a text, the beginning-of-text token stands before it. */
+/* A prompt may mix texts and ids. The beginning-of-text token is added only if the first item is a text. */
 START_TEST(texts_and_ids_in_turn) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded.model);
     int32_t *once, *upon, expected[64];
@@ -652,7 +655,7 @@ START_TEST(texts_and_ids_in_turn) {
 }
 END_TEST
 
-/* A model without a tokenizer accepts only ids, and no member that needs a text. */
+/* A model without a tokenizer accepts only ids, and refuses members that need a text. */
 START_TEST(ids_alone) {
     static const char *const bodies[] = {"{\"prompt\": \"x\"}", "{\"prompt\": [5, \"x\"]}",
                                          "{\"prompt\": [5, 7], \"stop\": [\"x\"]}", "{" HI "}",
@@ -705,7 +708,8 @@ START_TEST(prompts_that_are_refused) {
 }
 END_TEST
 
-/* Runs all choices together and compares the ids of each with the library's for these options alone. */
+/* Runs all choices together, and compares the ids of each with those that the library generates with the same options
+ * alone. */
 static void run_choices(const fr_generation_request *a) {
     int32_t ids[4][FR_STEP_MAX];
     for (size_t i = 0; i < a->count; i++) fr_job_start(&a->choices[i].job, NULL, 0);
@@ -762,7 +766,7 @@ START_TEST(choices_of_prompts) {
             check_alone(&a->choices[i].job, prompts[i / 2], 7 + (int64_t)(i % 2), 9);
         }
         ck_assert_ptr_eq(a->choices[0].job.prompt.ids, a->choices[1].job.prompt.ids);
-        /* The choice that ends first leaves shared data to the others. */
+        /* If one choice ends first, the data that it shares with the other choices stays. */
         fr_job_end(&a->choices[0].job);
         check_prompt(&a->choices[1].job, prompts[0]);
         fr_generation_request_free(a);
@@ -771,7 +775,8 @@ START_TEST(choices_of_prompts) {
 }
 END_TEST
 
-/* Runs a completion with these fields and gives its only choice. */
+/* Runs a completion with the given members. Returns the request, which has one choice, and writes the text to
+ * `text`. */
 static fr_generation_request *run_with(const char *members, char *text, size_t size) {
     char body[512];
     snprintf(body, sizeof body, "{\"prompt\": \"Once upon\", \"temperature\": 0, \"max_tokens\": 12%s}", members);
@@ -783,14 +788,15 @@ static fr_generation_request *run_with(const char *members, char *text, size_t s
     return a;
 }
 
-/* vLLM's fields: ids that stop a text and are not part of it, a stop string that stays, a minimum of ids, choices. */
+/* Members of vLLM: ids that stop a text and are not part of it, a stop string that stays in the text, a minimum number
+ * of ids, and a list of texts to choose from. */
 START_TEST(ends_as_vllm_knows_them) {
     char members[256], whole[256], text[256];
     open_engine();
     fr_generation_request *plain = run_with(", \"ignore_eos\": true", whole, sizeof whole);
     const fr_reply *reply = &plain->choices[0].job.reply;
     ck_assert_uint_eq(reply->kept, 12);
-    size_t first = 0; /* where the fourth id first occurs */
+    size_t first = 0; /* index at which the fourth id first occurs */
     while (reply->ids[first] != reply->ids[3]) first++;
     snprintf(members, sizeof members, ", \"ignore_eos\": true, \"stop_token_ids\": [%d]", reply->ids[3]);
     fr_generation_request *a = run_with(members, text, sizeof text);
@@ -825,7 +831,7 @@ START_TEST(ends_as_vllm_knows_them) {
 }
 END_TEST
 
-/* If the seed is -1 or missing, one is drawn for the request. A seed on the command line is used as it is. */
+/* If the seed is -1 or missing, a random one is drawn for the request. A seed on the command line is used as it is. */
 START_TEST(drawn_seeds) {
     int64_t last = -1;
     for (size_t f = 0; f < 3; f++)
@@ -856,7 +862,7 @@ START_TEST(drawn_seeds) {
 }
 END_TEST
 
-/* The largest allowed number of choices, in all. */
+/* Tests the largest allowed number of choices of all prompts together. */
 START_TEST(limit_of_choices) {
     char body[4096] = "{\"n\": 1, \"prompt\": [";
     for (int i = 0; i < 129; i++) snprintf(body + strlen(body), sizeof body - strlen(body), "%s\"a\"", i ? "," : "");
@@ -910,8 +916,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ chats */
 
-/* Compares a chat's prompt with the library's rendering of these messages with these options, of which the last `less`
- * bytes are left out. */
+/* Compares the prompt of a chat with the library's rendering of the given messages and options, without the last
+ * `less` bytes of the rendering. */
 static void check_chat(const char *body, const char *messages, const char *options, size_t less) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded.model);
     fr_marked_text text;
@@ -948,7 +954,8 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "]}", "[" USER "]", NULL, 0},
         {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"Hi\"}]}]}", "[" USER "]",
          NULL, 0},
-        /* Texts under other names, and reasoning among the parts, as clients of other interfaces send them. */
+        /* Texts under other names, and reasoning among the parts. Clients of other interfaces send messages like
+         * this. */
         {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"input_text\", \"text\": \"Hi\"}]}, "
          "{\"role\": \"assistant\", \"content\": ["
          "{\"type\": \"thinking\", \"thinking\": \"hm\"}, "
@@ -958,13 +965,13 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "], \"tools\": [" BIG "]}", "[" USER "]", "{\"tools\": [" BIG "]}", 0},
         {"{\"messages\": [" USER "], \"tools\": [" TOOL "], \"tool_choice\": \"none\"}", "[" USER "]", NULL, 0},
         {"{\"messages\": [" USER "], \"top_logprobs\": 0}", "[" USER "]", NULL, 0},
-        /* OpenAI's older form of tools. */
+        /* Functions are OpenAI's older form of tools. */
         {"{\"messages\": [" USER "], \"functions\": [{\"name\": \"g\", \"description\": \"d\"}], \"function_call\": "
          "\"auto\"}",
          "[" USER "]", "{\"tools\": [" SMALL("g") "]}", 0},
         {"{\"messages\": [" USER "], \"functions\": [{\"name\": \"g\"}], \"function_call\": \"none\"}", "[" USER "]",
          NULL, 0},
-        /* Tools that are not functions: a custom one takes a text, and others are run elsewhere. */
+        /* Tools that are not functions: a custom tool takes a text, and other tools run elsewhere. */
         {"{\"messages\": [" USER "], \"tools\": [{\"type\": \"web_search\"}, " TOOL ", {\"type\": \"custom\", "
          "\"custom\": {\"name\": \"g\", \"description\": \"d\", \"format\": {\"type\": \"text\"}}}], "
          "\"tool_choice\": \"auto\"}",
@@ -985,7 +992,7 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "], \"tools\": [{\"type\": \"web_search\"}, " TOOL "], \"tool_choice\": {\"type\": "
          "\"web_search\"}}",
          "[" USER "]", "{\"tools\": [" TOOL "]}", 0},
-        /* The model is told only of the allowed tools, in both forms in which clients name them. */
+        /* The prompt contains only the allowed tools. Clients name the allowed tools in two formats. */
         {"{\"messages\": [" USER "], \"tools\": [" TOOL ", " SMALL(
              "g") "], \"tool_choice\": {\"type\": "
                   "\"allowed_tools\", \"mode\": \"auto\", \"tools\": [{\"type\": \"function\", \"name\": \"g\"}]}}",
@@ -1013,7 +1020,7 @@ START_TEST(chats_are_rendered) {
          "[" USER "]", NULL, 0},
         {"{\"messages\": [{\"role\": \"developer\", \"content\": \"Be brief\"}, " USER "]}",
          "[{\"role\": \"system\", \"content\": \"Be brief\"}, " USER "]", NULL, 0},
-        /* A conversation that ends with the assistant's message is continued. */
+        /* If a conversation ends with a message of the assistant, this message is continued. */
         {"{\"messages\": [" USER ", " SAID "]}", "[" USER ", " SAID "]", "{\"add_generation_prompt\": false}",
          sizeof CLOSE - 1},
         {"{\"messages\": [" USER ", " SAID "], \"continue_final_message\": true}", "[" USER ", " SAID "]",
@@ -1037,8 +1044,8 @@ START_TEST(chats_are_rendered) {
 }
 END_TEST
 
-/* A forced reply is one call, unless several are asked for; a free reply may have several, unless only one is
- * allowed. */
+/* A forced reply has one call, unless the request asks for several. A free reply may have several calls, unless the
+ * request allows only one. */
 START_TEST(forced_calls_are_one) {
     static const char named[] = "{\"type\": \"function\", \"function\": {\"name\": \"f\"}}";
     static const char allowed[] = "{\"type\": \"allowed_tools\", \"mode\": \"required\", \"tools\": [{\"type\": "
@@ -1067,7 +1074,7 @@ END_TEST
 
 #define NAMED_CALL "\"tool_calls\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]"
 
-/* Clients that send every field write null for an empty one: the result must be that of an empty text. */
+/* Clients that send every field write null for an empty one. The result must be the same as for an empty text. */
 START_TEST(a_message_without_content_says_nothing) {
     check_chat(
         "{\"messages\": [{\"role\": \"system\", \"content\": null}, {\"role\": \"user\", \"content\": null, "
@@ -1089,7 +1096,7 @@ END_TEST
 #define RESULT_OF(id, said) \
     "{\"role\": \"tool\", \"tool_call_id\": \"" id "\", \"name\": \"f\", \"content\": \"" said "\"}"
 
-/* OpenAI's interface connects results to calls by their ids, in any order. A result without a known id keeps its
+/* In OpenAI's interface the ids connect results to calls, in any order. A result without a known id keeps its
  * place. */
 START_TEST(results_stand_in_their_calls_order) {
     static const char *const cases[][2] = {
@@ -1120,8 +1127,8 @@ START_TEST(results_stand_in_their_calls_order) {
 }
 END_TEST
 
-/* A tool's result that the model can't see or read must not end an agent, whose next request has it again; nor must a
- * file. */
+/* If the model can't see or read a tool's result or a file, the request must not fail: the next request of an agent
+ * would contain the same result again. */
 #define CALLED "\"tool_calls\": [" CALL_OF("a") "]"
 
 START_TEST(unreadable_results_are_told_to_the_model) {
@@ -1158,8 +1165,8 @@ START_TEST(unreadable_results_are_told_to_the_model) {
 }
 END_TEST
 
-/* Clients that render the prompt themselves also send the token that the tokenizer adds, which is noted. Ids are not
- * noted, because their sender knows them. */
+/* Clients that render the prompt themselves may also send the token that the tokenizer adds. The choice then has a
+ * note of this token. For ids there is no note, because the sender of ids knows what they are. */
 START_TEST(a_doubled_first_token) {
     static const struct {
         const char *body;
@@ -1178,7 +1185,7 @@ START_TEST(a_doubled_first_token) {
 }
 END_TEST
 
-/* A message may contain the words that end a turn: only the template's own end is removed. */
+/* A message may contain the text that ends a turn. Only the end that the template itself wrote is removed. */
 START_TEST(a_forged_end_is_gone_on_with) {
     static const char messages[] = "[" USER ", {\"role\": \"assistant\", \"content\": \"<turn|>\"}]";
     char body[512];
@@ -1223,7 +1230,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
-/* Returns the Base64 of a file; free it. */
+/* Returns a file in Base64; the caller frees it. */
 static char *encode(const char *path) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     size_t length, n = 0;
@@ -1261,7 +1268,7 @@ static char *url_of(const char *before, const char *path) {
     return url;
 }
 
-/* The ids of the prompt and of the text after it are transformers'. */
+/* The ids of the prompt, and the ids of the text after it, are those of transformers. */
 START_TEST(pictures) {
     static const char *const befores[] = {"data:image/png;base64,", "DATA:image/PNG;base64,"};
     json_t *root = fr_load_json(GLM "/reference.json"), *item;
@@ -1353,13 +1360,13 @@ static unsigned checksum(const unsigned char *bytes, size_t count) {
     return ~sum;
 }
 
-/* If a picture's header claims more pixels than a request may have, no memory is taken for them. */
+/* If the header of a picture claims more pixels than a request may have, no memory is allocated for them. */
 START_TEST(too_many_pixels) {
     size_t length;
     char *bytes = fr_load_text(GLM "/image/digits.png", &length), path[] = "/tmp/test_serve_request_XXXXXX";
     FILE *file = fdopen(mkstemp(path), "wb");
     memcpy(bytes + 16, "\0\0\x20\0\0\0\x10\x01", 8);          /* 8192 x 4097 */
-    unsigned sum = checksum((unsigned char *)bytes + 12, 17); /* from the header's name on */
+    unsigned sum = checksum((unsigned char *)bytes + 12, 17); /* checksum over the header, beginning with its name */
     for (int i = 0; i < 4; i++) bytes[29 + i] = (char)(sum >> (24 - 8 * i));
     fwrite(bytes, 1, length, file);
     fclose(file);
@@ -1380,7 +1387,7 @@ static void *read_often(void *context) {
     return NULL;
 }
 
-/* Several threads read requests with one setting at the same time, each with its own result. */
+/* Several threads read requests with one setting at the same time, and each gets its own result. */
 START_TEST(threads_read_at_a_time) {
     static char bodies[][256] = {"{" HI ", " TEXT ", \"n\": 4, \"tools\": [" TOOL "]}",
                                  "{" HI ", " TEXT ", \"seed\": 5}", "{\"prompt\": [5, 99999999]}",

@@ -39,7 +39,8 @@ bool fr_alloc_failed(void) {
 
 #else
 
-/* These functions must be visible to every library of the process, although this program's objects hide theirs. */
+/* These functions must be visible to every library of the process, although all other symbols of this program are
+ * hidden. */
 #pragma GCC visibility push(default)
 
 static atomic_size_t count, live, failing = SIZE_MAX;
@@ -50,7 +51,7 @@ void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *memory);
 
-/* Counts an allocation; false: it is the one that must fail. */
+/* Counts an allocation. Returns false if it is the one that must fail. */
 static bool counted(void) {
     size_t number = atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
     if (number != atomic_load_explicit(&failing, memory_order_relaxed)) return true;
@@ -58,7 +59,7 @@ static bool counted(void) {
     return false;
 }
 
-/* Counts the memory as live unless it replaces other memory, and returns it. */
+/* Counts the memory as live, unless it replaces other memory. Returns the memory. */
 static void *kept(void *memory, const void *before) {
     if (memory && !before) atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
     return memory;

@@ -26,13 +26,14 @@ static fr_status hash_logits(void *context, const float *logits, size_t rows, si
     return FR_OK;
 }
 
-/* Drafts are wrong at one depth per round, another one each round; once per cycle they are right at all depths. */
+/* In each round the drafts are wrong at one depth, which changes from round to round. Once per cycle they are right at
+ * all depths. */
 static bool reject_in_turn(void *context, size_t round, size_t depth) {
     int asked = *(int *)context, drafts = asked == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : asked;
     return depth != round % ((size_t)drafts + 1);
 }
 
-/* Computes the right product, except that output 0 of each row is added to a product that was rounded before. */
+/* Computes the right product, except that for output 0 of each row each product is rounded before it is added. */
 static void misrounded_matmul(const fr_matmul *job) {
     const fr_kernels *kernels;
     ck_assert(fr_kernels_select(NULL, &kernels) == FR_OK);
@@ -72,7 +73,7 @@ static size_t draw_number(void *context) {
     return 1 + (n->state >> 16) % n->most;
 }
 
-/* Sets the option's words for a manner's methods. */
+/* Sets the option for drafting to the method of a way of running. */
 static void set_methods(fr_options *options, const fr_manner *manner) {
     static const char *const forms[] = {"none", "%s", "ngram", "ngram,%s", "none", "%s"};
     const char *own = manner->drafts ? manner->drafts : "mtp";

@@ -14,7 +14,8 @@ static bool is_one_of(const char *key, const char *const *words) {
 
 /* ----------------------------------------------------------------------------------------------------- what is said */
 
-/* Appends values to an array. A stream's calls have an index, which those of a whole answer do not need. */
+/* Appends values to an array. The calls of a stream have an index, which is removed, because those of a whole answer
+ * have none. */
 static void extend(json_t *array, const json_t *values) {
     const json_t *value;
     size_t i;
@@ -25,7 +26,7 @@ static void extend(json_t *array, const json_t *values) {
     }
 }
 
-/* Adds a part of a choice, or of a member of it, to the parts before. */
+/* Adds a part of a choice, or a part of one of its members, to the parts before it. */
 static void join(json_t *into, const json_t *part) {
     static const char *const left_out[] = {"index",
                                            "id",
@@ -81,7 +82,7 @@ static void add(json_t *said, const json_t *event) {
     json_object_set(said, "completion_tokens", json_object_get(usage, "completion_tokens"));
 }
 
-/* Removes empty values: a stream leaves out what a whole answer gives as "". */
+/* Removes empty values. A stream leaves out values for which a whole answer has "". */
 static void tidy(json_t *said) {
     const char *key;
     void *next;
@@ -113,7 +114,7 @@ void fr_same_said(const json_t *expected, const json_t *got, const char *what) {
 
 /* ---------------------------------------------------------------------------------------------------------- streams */
 
-/* Returns the next event's text after "data: ", a new text; NULL: there is none. */
+/* Returns the text after "data: " of the next event, or NULL if there is none; the caller frees it. */
 static char *next_line(fr_events *e) {
     for (;;) {
         char *end = e->size ? strstr(e->bytes, "\n\n") : NULL;
@@ -311,7 +312,7 @@ json_t *fr_ask_otherwise(uint64_t *state, const json_t *body) {
     return other;
 }
 
-/* Draws the settings that depend on the form: the prompt, log-probabilities. */
+/* Draws the settings that depend on the format of the request: the prompt and log-probabilities. */
 static json_t *draw_form(uint64_t *state, const char **path) {
     static const char *const paths[] = {CHAT, CHAT, COMPLETION, NATIVE};
     bool logprobs = fr_chance(state, 3) == 0;
@@ -328,7 +329,8 @@ static json_t *draw_form(uint64_t *state, const char **path) {
     return body;
 }
 
-/* Sometimes adds a grammar for the text; a text that may not end continues under it. */
+/* Sometimes adds a grammar for the text. If the text must not end (ignore_eos), the grammar allows it to continue
+ * forever. */
 static void draw_grammar(uint64_t *state, json_t *body) {
     bool endless = json_object_get(body, "ignore_eos") != NULL;
     switch (fr_chance(state, endless ? 6 : 9)) {

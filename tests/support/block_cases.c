@@ -48,7 +48,7 @@ const char *fr_row_mode_name(fr_row_mode mode) {
     return names[mode];
 }
 
-/* Uniform in -1 .. 1. */
+/* Returns a random number, uniform in -1 .. 1. */
 static float random_value(void) {
     return (float)(int32_t)fr_random_bits() * 0x1p-31f;
 }
@@ -57,7 +57,7 @@ static float random_sign(void) {
     return fr_random_below(2) ? 1.0f : -1.0f;
 }
 
-/* Up to 32 columns. */
+/* Fills a block of at most 32 columns. */
 static void fill_block(float *x, size_t count, fr_row_mode mode) {
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     float unit = ldexpf(1.0f + fabsf(random_value()), (int)fr_random_below(20) - 15), sign = random_sign();
@@ -89,7 +89,7 @@ const char *fr_weight_mode_name(fr_weight_mode mode) {
     return names[mode];
 }
 
-/* Float16 bits of a scale. */
+/* Returns the float16 bits of a random scale. */
 static uint16_t random_scale(fr_weight_mode mode) {
     static const uint16_t special[] = {0, 0x8000, 1, 0x8001, 0x03ff, 0x0400, 0x7bff, 0xfbff, 0x3c00, 0xbc00};
     uint16_t bits = (uint16_t)fr_random_bits();
@@ -99,7 +99,7 @@ static uint16_t random_scale(fr_weight_mode mode) {
     return (uint16_t)((bits & 0x83ff) | exponent << 10);
 }
 
-/* Gives the offsets of a block's float16 numbers. */
+/* Returns the number of float16 numbers in a block. `offsets` becomes their offsets. */
 static size_t scale_offsets(fr_dtype type, size_t offsets[2]) {
     static const uint8_t first[FR_KERNEL_TYPES] = {
         [FR_Q6_K] = 208, [FR_Q2_K] = 80, [FR_Q3_K] = 108, [FR_TQ1_0] = 52, [FR_TQ2_0] = 64, [FR_PTQ1_0] = 26};
@@ -108,7 +108,7 @@ static size_t scale_offsets(fr_dtype type, size_t offsets[2]) {
     return type == FR_Q4_1 || type == FR_Q5_1 || type == FR_Q2_K || type == FR_Q4_K || type == FR_Q5_K ? 2 : 1;
 }
 
-/* Puts a quarter of d into the high bits of each of IQ1_M's last four words. */
+/* Puts four bits of d into the high bits of each of the last four 16-bit words of an IQ1_M block. */
 static void spread_scale(uint8_t *block, uint16_t bits) {
     for (size_t i = 0; i < 4; i++) {
         uint8_t *top = block + 49 + 2 * i;

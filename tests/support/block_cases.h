@@ -11,27 +11,28 @@
 void fr_random_start(uint64_t seed);
 uint64_t fr_random_bits(void);
 
-/* 0 .. limit - 1. */
+/* Returns a random number in 0 .. limit - 1. */
 uint32_t fr_random_below(uint32_t limit);
 
-/* The values of a row of activations. */
+/* The kinds of values in a row of activations. */
 typedef enum fr_row_mode {
     FR_ROW_ORDINARY,
-    FR_ROW_FULL,      /* one magnitude, any sign: all codes are 127 or -127 */
-    FR_ROW_POSITIVE,  /* one magnitude, one sign: the largest sums there are */
-    FR_ROW_TIES,      /* halfway between two codes */
-    FR_ROW_SMALL,     /* around 2^-100, where a block becomes zeros; denormals */
-    FR_ROW_LARGE,     /* up to the largest float */
+    FR_ROW_FULL,      /* one magnitude with random signs: all codes are 127 or -127 */
+    FR_ROW_POSITIVE,  /* one magnitude and one sign: the largest sums possible */
+    FR_ROW_TIES,      /* values halfway between two codes */
+    FR_ROW_SMALL,     /* values around 2^-100, at which a block becomes zeros; denormals */
+    FR_ROW_LARGE,     /* values up to the largest float */
     FR_ROW_NONFINITE, /* NaN and infinities in some blocks */
     FR_ROW_SPARSE,    /* whole blocks of zeros, of both signs */
     FR_ROW_MODES
 } fr_row_mode;
 
-/* The values of a row of weights; codes and the scales of their runs are random bytes except in FR_WEIGHTS_FULL. */
+/* The kinds of values in a row of weights. Codes and the scales of runs are random bytes, except in
+ * FR_WEIGHTS_FULL. */
 typedef enum fr_weight_mode {
-    FR_WEIGHTS_ORDINARY,  /* d as in real weights */
-    FR_WEIGHTS_FULL,      /* every byte of a row 0, 127, 128 or 255: the largest codes; ordinary d */
-    FR_WEIGHTS_SPECIAL,   /* d zero, denormal, the largest, of both signs */
+    FR_WEIGHTS_ORDINARY,  /* d is like that of real weights */
+    FR_WEIGHTS_FULL,      /* all bytes of a row are 0, 127, 128 or 255: the largest codes; ordinary d */
+    FR_WEIGHTS_SPECIAL,   /* d is zero, denormal or the largest number, of both signs */
     FR_WEIGHTS_NONFINITE, /* d any bits */
     FR_WEIGHT_MODES
 } fr_weight_mode;
@@ -42,8 +43,8 @@ const char *fr_weight_mode_name(fr_weight_mode mode);
 void fr_fill_row(float *x, size_t cols, fr_row_mode mode);
 void fr_fill_weights(fr_dtype type, uint8_t *row, size_t cols, fr_weight_mode mode);
 
-/* Returns `bytes` of memory that end where a page without access begins, or begin where one ends. The same index gives
- * the same memory again, for 0 <= index < 8, unless it has to grow. Exits if there is no memory. */
+/* Returns `bytes` of memory that either end where a page without access begins, or begin where such a page ends. The
+ * same index, 0 <= index < 8, gives the same memory again unless it has to grow. Exits if there is no memory. */
 void *fr_guarded(size_t index, size_t bytes, bool at_end);
 
 double fr_now(void); /* seconds */

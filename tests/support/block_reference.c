@@ -1,4 +1,5 @@
-/* See block_reference.h. Columns are looked up one by one: slow, but easy to compare with a format's description. */
+/* See block_reference.h. Columns are looked up one by one. This is slow, but easy to compare with the description of a
+ * format. */
 #include "tests/support/block_reference.h"
 
 #include <math.h>
@@ -16,12 +17,13 @@ static int bits(uint8_t byte, unsigned at, unsigned count) {
     return byte >> at & ((1 << count) - 1);
 }
 
-/* Returns four bits from 16 bytes: columns 0 to 15 are in the low halves, 16 to 31 in the high ones. */
+/* Returns the four bits of column c from 16 bytes: columns 0 to 15 are in the low halves, 16 to 31 in the high
+ * halves. */
 static int nibble(const uint8_t *bytes, unsigned c) {
     return bits(bytes[c % 16], c / 16 * 4, 4);
 }
 
-/* Does the same for pairs of runs, where a byte has one column of each. */
+/* Returns the four bits of column c from the bytes of pairs of runs, in which each byte has one column of each run. */
 static int nibble_of_pair(const uint8_t *bytes, unsigned c) {
     return bits(bytes[c / 64 * 32 + c % 32], c / 32 % 2 * 4, 4);
 }
@@ -31,7 +33,7 @@ static int q6_k_code(const uint8_t *block, unsigned c) {
     return bits(block[low], run / 2 * 4, 4) | bits(block[128 + high], run * 2, 2) << 4;
 }
 
-/* Returns two bits from 64 bytes, where a byte has one column of each of four runs. */
+/* Returns the two bits of column c from 64 bytes, in which each byte has one column of each of four runs. */
 static int pair_at(const uint8_t *bytes, unsigned c) {
     return bits(bytes[c / 128 * 32 + c % 32], c % 128 / 32 * 2, 2);
 }
@@ -40,12 +42,12 @@ static int u16_at(const uint8_t *bytes) {
     return bytes[0] | bytes[1] << 8;
 }
 
-/* Returns a sign bit; the eighth sign makes the number of minus signs even. */
+/* Returns true if sign i of eight is minus. The eighth sign makes the number of minus signs even. */
 static bool even_minus(int seven, unsigned i) {
     return i < 7 ? seven >> i & 1 : __builtin_popcount((unsigned)seven & 127) & 1;
 }
 
-/* Returns the 7 sign bits of octet i of 4, from the 28 at bytes. */
+/* Returns the 7 sign bits of eight columns, number i of 4 such groups, from the 28 bits at `bytes`. */
 static int seven_at(const uint8_t *bytes, unsigned i) {
     return (int)(((uint32_t)u16_at(bytes) | (uint32_t)u16_at(bytes + 2) << 16) >> 7 * i & 127);
 }
@@ -54,7 +56,7 @@ static int signed_value(int magnitude, bool minus) {
     return minus ? -magnitude : magnitude;
 }
 
-/* Returns a column of IQ2 in eighths of the scale, which is an odd number. */
+/* Returns column c of IQ2 as a multiple of an eighth of the scale. The result is an odd number. */
 static int iq2_code(fr_dtype type, const uint8_t *block, unsigned c) {
     static const int values[] = {8, 25, 43};
     unsigned octet = c / 8, i = c % 8;
@@ -71,7 +73,7 @@ static int iq2_code(fr_dtype type, const uint8_t *block, unsigned c) {
     return signed_value(values[fr_grid_iq2_s[point] >> 2 * i & 3], bits(block[34 + octet], i, 1));
 }
 
-/* Returns a column of IQ3; IQ3_XXS's in halves of the scale. */
+/* Returns column c of IQ3. For IQ3_XXS the result is a multiple of half the scale. */
 static int iq3_code(fr_dtype type, const uint8_t *block, unsigned c) {
     static const int xxs[] = {2, 6, 10, 14, 18, 22, 26, 31};
     unsigned quad = c / 4, octet = c / 8, shift = c % 4 * 4;
@@ -82,7 +84,7 @@ static int iq3_code(fr_dtype type, const uint8_t *block, unsigned c) {
     return signed_value(2 * (fr_grid_iq3_s[point] >> shift & 7) + 1, bits(block[74 + octet], c % 8, 1));
 }
 
-/* Returns the odd number that the 4 bits of scale of column c's run or half run stand for. */
+/* Returns the odd number for which the 4 bits of scale stand, in the run or half run of column c. */
 static int iq_scale(fr_dtype type, const uint8_t *block, unsigned c) {
     switch (type) {
     case FR_IQ2_XXS: return 2 * bits(block[2 + c / 32 * 8 + 7], 4, 4) + 1;
@@ -95,7 +97,8 @@ static int iq_scale(fr_dtype type, const uint8_t *block, unsigned c) {
     }
 }
 
-/* Returns a column of IQ1 in eighths, from the low and high bits of its point's index and the sign of its delta. */
+/* Returns column c of IQ1 as a multiple of an eighth of the scale. The result comes from the low and high bits of its
+ * point's index and from the sign of its delta. */
 static int iq1_code(fr_dtype type, const uint8_t *block, unsigned c) {
     unsigned octet = c / 8;
     int point, lower;
@@ -110,10 +113,10 @@ static int iq1_code(fr_dtype type, const uint8_t *block, unsigned c) {
     return 8 * ((fr_grid_iq1[point] >> c % 8 * 2 & 3) - 1) + (lower ? -1 : 1);
 }
 
-/* Returns the digit of a column of TQ1_0 (256 columns) or PTQ1_0 (128), from its byte; the first digit is the most
- * significant. */
+/* Returns the digit of column c of TQ1_0 (256 columns) or PTQ1_0 (128 columns) from the column's byte. The first digit
+ * of a byte is the most significant. */
 static int tq1_code(const uint8_t *block, unsigned c, unsigned columns) {
-    unsigned a = columns / 8, b = a / 2, d = b / 4; /* bytes of the three parts */
+    unsigned a = columns / 8, b = a / 2, d = b / 4; /* number of bytes of the three parts */
     unsigned byte = c < 5 * a ? c % a : c < 5 * (a + b) ? a + (c - 5 * a) % b : a + b + (c - 5 * (a + b)) % d;
     unsigned digit = c < 5 * a ? c / a : c < 5 * (a + b) ? (c - 5 * a) / b : (c - 5 * (a + b)) / d;
     unsigned fraction = block[byte];
@@ -121,20 +124,20 @@ static int tq1_code(const uint8_t *block, unsigned c, unsigned columns) {
     return (int)(fraction * 3 / 256) - 1;
 }
 
-/* Returns twice the float of a sign, two bits of exponent and one of fraction. */
+/* Returns twice the value of a float with a sign, two bits of exponent and one bit of fraction. */
 static int e2m1(int code) {
     int exponent = code >> 1 & 3, fraction = code & 1;
     return signed_value(exponent == 0 ? fraction : (2 + fraction) << (exponent - 1), code >> 3);
 }
 
-/* Returns half of an E4M3 number without a sign, of which only 0x7f is NaN. */
+/* Returns half the value of an E4M3 number without a sign; its only NaN is 0x7f. */
 static float half_of_e4m3(uint8_t byte) {
     int exponent = bits(byte, 3, 4), fraction = bits(byte, 0, 3);
     if (byte == 0x7f) return 0;
     return exponent == 0 ? ldexpf((float)fraction, -10) : ldexpf((float)(8 + fraction), exponent - 11);
 }
 
-/* Returns column c of a block, before any scale. */
+/* Returns column c of a block, before any scale is applied. */
 static int code_at(fr_dtype type, const uint8_t *block, unsigned c) {
     switch (type) {
     case FR_Q8_0: return (int8_t)block[2 + c];
@@ -167,14 +170,16 @@ static int code_at(fr_dtype type, const uint8_t *block, unsigned c) {
     }
 }
 
-/* Returns the sum of code * q over columns first to first + count - 1 of the block, all in one run. */
+/* Returns the sum of code * q over `count` columns of the block, beginning with column `first`. They all belong to one
+ * run. */
 static int sum_of(fr_dtype type, const uint8_t *block, unsigned first, unsigned count, const int8_t *q) {
     int sum = 0;
     for (unsigned c = first; c < first + count; c++) sum += code_at(type, block, c) * q[c % RUN];
     return sum;
 }
 
-/* Returns the scale of a run of Q4_K and Q5_K, from the 12 bytes after d and dmin; the second function its minimum. */
+/* k_scale returns the scale of a run of Q4_K or Q5_K, from the 12 bytes after d and dmin. The next function returns
+ * the run's minimum. */
 static int k_scale(const uint8_t *block, unsigned run) {
     return run < 4 ? bits(block[4 + run], 0, 6) : bits(block[8 + run], 0, 4) | bits(block[run], 6, 2) << 4;
 }
@@ -192,7 +197,7 @@ static int q3_k_scale(const uint8_t *block, unsigned h) {
     return (h < 8 ? bits(low[h], 0, 4) : bits(low[h - 8], 4, 4)) + 16 * bits(high[h % 4], h / 4 * 2, 2) - 32;
 }
 
-/* Returns the sum of the halves of a run, each times its scale. */
+/* Returns the sum over both halves of a run, each multiplied by its scale. */
 static float sum_of_halves(fr_dtype type, const uint8_t *block, unsigned run, const fr_qblock *x, int first,
                            int second) {
     return (float)(first * sum_of(type, block, run * RUN, 16, x->q) +

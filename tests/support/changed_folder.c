@@ -22,7 +22,7 @@ static void write_config(const char *from, const char *changes, const char *to) 
     json_decref(config);
 }
 
-/* A function that is called for every file of a folder. */
+/* The function that for_each_file calls for each file of a folder. */
 typedef void fr_file_fn(const char *from, const char *to, const char *name);
 
 static void for_each_file(const char *folder, const char *from, const char *to, fr_file_fn *call) {
@@ -61,7 +61,7 @@ void fr_changed_folder_make(fr_changed_folder *folder, const char *from, const c
 void fr_changed_folder_write(const fr_changed_folder *folder, const char *name, const char *text) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/%s", folder->path, name);
-    unlink(path); /* the link's target stays */
+    unlink(path); /* The target of the link stays. */
     FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
     ck_assert_int_ge(fputs(text, file), 0);

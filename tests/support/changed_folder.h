@@ -1,8 +1,8 @@
-/* Copies a published folder with another config.json; the other files are links. It makes, for example, a fixture with
+/* Copies a published folder with another config.json; the other files are links. For example, it makes a fixture with
  * room for longer texts.
  *
  * In: a folder, members that replace those of its config.json, and texts that replace other files. Out: a folder in
- * /tmp. Ends the test on any failure. */
+ * /tmp. Ends the test at any failure. */
 #ifndef FR_TESTS_CHANGED_FOLDER_H
 #define FR_TESTS_CHANGED_FOLDER_H
 

@@ -1,4 +1,4 @@
-/* Starts commands with posix_spawn, with files for the standard streams, and looks at the results: see command.h. */
+/* Starts commands with posix_spawn, with files as the standard streams, and reads the results: see command.h. */
 #include "tests/support/command.h"
 
 #include <check.h>
@@ -16,7 +16,7 @@ extern char **environ;
 
 enum { WORDS_MAX = 64 };
 
-/* Splits a line in place. Returns the end of the list. */
+/* Splits a line in place into words. Returns the end of the list. */
 static size_t split(char *line, char **words, size_t count) {
     for (char *c = line; *c;) {
         c += strspn(c, " ");
@@ -31,7 +31,7 @@ static size_t split(char *line, char **words, size_t count) {
     return count;
 }
 
-/* BUILD/tests/test_NAME is the running test, so BUILD/forerun is the command. */
+/* The running test is BUILD/tests/test_NAME, so the command is BUILD/forerun. */
 static void find_command(char *path, size_t size) {
     char self[PATH_MAX] = "";
     ck_assert_int_gt(readlink("/proc/self/exe", self, sizeof self - 1), 0);
@@ -70,7 +70,7 @@ pid_t fr_command_start(const char *line, int in, int out, int err) {
     return process;
 }
 
-/* The leader of a session gets the first terminal that it opens as its own. */
+/* The leader of a session gets the first terminal that it opens as its controlling terminal. */
 pid_t fr_command_start_on(const char *terminal, const char *line, int out) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;

@@ -21,7 +21,7 @@ void fr_build_string(fr_builder *builder, const char *text);
 /* Adds the magic, version 3 and the two counts. */
 void fr_build_header(fr_builder *builder, uint64_t tensors, uint64_t keys);
 
-/* Add keys with their values. */
+/* These functions add a key with its value. */
 void fr_build_key(fr_builder *builder, const char *key, fr_gguf_type type);
 void fr_build_key_u32(fr_builder *builder, const char *key, uint32_t value);
 void fr_build_key_f32(fr_builder *builder, const char *key, float value);
@@ -29,11 +29,11 @@ void fr_build_key_bool(fr_builder *builder, const char *key, int value);
 void fr_build_key_string(fr_builder *builder, const char *key, const char *value);
 void fr_build_key_array(fr_builder *builder, const char *key, fr_gguf_type element, uint64_t count);
 
-/* Adds a tensor's entry; dim: fastest first, as in the file; NULL leaves them out. */
+/* Adds the entry of a tensor. dim: sizes with the fastest one first, as in the file; if NULL they are left out. */
 void fr_build_tensor(fr_builder *builder, const char *name, uint32_t dims, const uint64_t *dim, uint32_t type,
                      uint64_t offset);
 
-/* Adds zeros up to a multiple of the alignment. */
+/* Adds zeros until the length is a multiple of the alignment. */
 void fr_build_align(fr_builder *builder, size_t alignment);
 
 void fr_build_write(const fr_builder *builder, const char *path);

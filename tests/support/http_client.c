@@ -70,7 +70,7 @@ bool fr_client_ask(fr_client *client, const char *method, const char *path, cons
     return sent;
 }
 
-/* Reads more bytes from the socket. 0: it was closed; -1: an error, or nothing came. */
+/* Reads more bytes from the socket. Returns 0 if the socket was closed, or -1 at an error or if nothing came. */
 static ssize_t fill(fr_client *client) {
     if (client->at == client->size) client->at = client->size = 0;
     if (client->size + 4096 + 1 > client->room) {
@@ -84,7 +84,7 @@ static ssize_t fill(fr_client *client) {
     return got;
 }
 
-/* Returns the end of the next line, or the place after an empty line; NULL: there will be none. */
+/* Returns the position after the next `end`, which is a line's end or an empty line, or NULL if it doesn't come. */
 static char *find(fr_client *client, const char *end) {
     for (;;) {
         char *found = client->size > client->at ? strstr(client->bytes + client->at, end) : NULL;
@@ -135,7 +135,7 @@ int fr_client_head(fr_client *client) {
     return client->status;
 }
 
-/* Reads a chunk's size line; false: there is none, and nothing follows. */
+/* Reads the size line of a chunk. Returns false if there is none, or if the line after the last chunk is missing. */
 static bool next_chunk(fr_client *client) {
     char *end = find(client, "\r\n");
     if (!end) return false;

@@ -1,4 +1,4 @@
-/* Makes a block drafter of random weights: see made_drafter.h. */
+/* Makes a block drafter with random weights: see made_drafter.h. */
 #include "tests/support/made_drafter.h"
 
 #include <check.h>
@@ -12,7 +12,7 @@
 
 enum { HEADS = 2, HEAD = 16, WIDTH = 48, BLOCK = 8, WINDOW = 12, LAYERS = 2 };
 
-/* A safetensors file under way: first the header's entries, then the data. */
+/* A safetensors file that is being written: first the entries of the header, then the data. */
 typedef struct writer {
     json_t *header;
     FILE *data;
@@ -25,7 +25,7 @@ static float draw(writer *w) {
     return (float)(w->state >> 8) / 8388608.0F - 1.0F;
 }
 
-/* Adds a tensor of F32; cols 0: a norm's vector of ones. */
+/* Adds a tensor of F32. If cols is 0, the tensor is the vector of ones of a norm. */
 static void put(writer *w, const char *name, size_t rows, size_t cols) {
     size_t count = rows * (cols ? cols : 1), bytes = count * sizeof(float);
     json_t *shape = cols ? json_pack("[ii]", (int)rows, (int)cols) : json_pack("[i]", (int)rows);
@@ -43,7 +43,7 @@ static void put(writer *w, const char *name, size_t rows, size_t cols) {
 static void put_layer(writer *w, size_t layer, size_t hidden) {
     static const struct {
         const char *name;
-        size_t rows, cols; /* 0: hidden; a norm has rows alone */
+        size_t rows, cols; /* 0 means the hidden size; a norm has only rows */
         bool norm;
     } tensors[] = {{"input_layernorm", 0, 0, true},
                    {"post_attention_layernorm", 0, 0, true},

@@ -1,14 +1,14 @@
-/* Makes a block drafter for any target, of random weights: its drafts are hardly ever accepted, but all of its code
+/* Makes a block drafter with random weights for any target. Its drafts are hardly ever accepted, but all of its code
  * runs.
  *
- * In: a target, a folder. Out: config.json and model.safetensors of a DFlash drafter there, which sees the outputs of
- * the target's first and last layer. The same target gives the same files. */
+ * In: a target and a folder. Out: config.json and model.safetensors of a DFlash drafter in the folder. The drafter
+ * sees the outputs of the first and the last layer of the target. The same target gives the same files. */
 #ifndef FR_TESTS_MADE_DRAFTER_H
 #define FR_TESTS_MADE_DRAFTER_H
 
 #include "forerun.h"
 
-/* Ends the test on any failure. */
+/* Ends the test at any failure. */
 void fr_made_drafter(const fr_model *target, const char *folder);
 void fr_made_drafter_remove(const char *folder);
 

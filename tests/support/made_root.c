@@ -1,4 +1,4 @@
-/* Writes an invented system's files: see made_root.h. */
+/* Writes the files of an invented system: see made_root.h. */
 #include "tests/support/made_root.h"
 
 #include <check.h>
@@ -26,7 +26,7 @@ void fr_made_root_close(void) {
     nftw(fr_made_root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Writes fr_made_root/path to `full` and makes its folders. */
+/* Writes the path fr_made_root/path to `full` and makes the folders of this path. */
 static void place(const char *path, char *full, size_t size) {
     int length = snprintf(full, size, "%s/%s", fr_made_root, path);
     ck_assert_int_lt(length, (int)size);

@@ -1,4 +1,4 @@
-/* Writes GGUF files with noise as weights: see noise_model.h. */
+/* Writes GGUF files that have noise as weights: see noise_model.h. */
 #include "tests/support/noise_model.h"
 
 #include <check.h>
@@ -11,7 +11,7 @@
 
 enum { COLS_MAX = 256, BYTES_MAX = 512 };
 
-/* True if a scale of noise gives such values, as about every fourth does. */
+/* Returns true if a block of noise gives values as large as those of weights. About one block in four does. */
 static bool as_large_as_weights(fr_dtype type, const uint8_t *block) {
     float values[COLS_MAX], largest = 0;
     size_t cols = fr_dtype_block(type);
@@ -42,7 +42,7 @@ static fr_status write_noise(fr_gguf_writer *writer, const fr_tensor *t, fr_dtyp
 }
 
 static fr_status write_all(fr_gguf_writer *writer, const fr_gguf *gguf, const fr_tensors *tensors, fr_dtype type) {
-    static const char first_key[] = "general.architecture"; /* the writer has written this key already */
+    static const char first_key[] = "general.architecture"; /* The writer has already written this key. */
     size_t replaced = 0;
     for (size_t i = 0; i < gguf->count; i++)
         if (strncmp(gguf->values[i].key.bytes, first_key, sizeof first_key - 1) != 0)
@@ -70,7 +70,7 @@ void fr_noise_model(const char *from, fr_dtype type, const char *to) {
     ck_assert_ptr_nonnull(out);
     ck_assert_int_eq(fr_map_open(&map, from, true), FR_OK);
     ck_assert_int_eq(fr_gguf_read(&gguf, &map, 0, &tensors, &unread), FR_OK);
-    /* these types are older than the two before them in the list, and keep their noise */
+    /* These types are older than the two types before them in the list. They keep the noise that they had before. */
     bool older = type >= FR_Q4_K && type <= FR_Q3_K;
     fr_random_start(older ? type - 2 : type);
     fr_gguf_writer_open(&writer, out, gguf.architecture);

@@ -1,14 +1,15 @@
-/* Makes models with block types that no quantizer here writes.
+/* Makes models with block types that no quantizer of this project writes.
  *
- * In: a GGUF file, a block type. Out: the same file with noise in that type in place of every Q8_0 matrix whose rows
- * fill the type's blocks (for types without a kernel: only those of the first layer). The bytes are drawn until their
- * values are as large as weights are. The same type gives the same file. */
+ * In: a GGUF file and a block type. Out: the same file, but every Q8_0 matrix whose rows consist of whole blocks of
+ * the type has become noise in this type. For types without a kernel only the matrices of the first layer are
+ * replaced. Bytes are drawn again until their values are as large as those of weights. The same type gives the same
+ * file. */
 #ifndef FR_TESTS_NOISE_MODEL_H
 #define FR_TESTS_NOISE_MODEL_H
 
 #include "quant/dtype.h"
 
-/* Ends the test on any failure, and where no matrix has been replaced. */
+/* Ends the test at any failure, and if no matrix was replaced. */
 void fr_noise_model(const char *from, fr_dtype type, const char *to);
 
 #endif

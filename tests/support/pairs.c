@@ -12,7 +12,7 @@ typedef struct cover {
     size_t factors;
     fr_pairs_fit *fit;
     uint32_t random;
-    /* met[f][a][g][b]: value a of factor f has run together with value b of factor g. */
+    /* met[f][a][g][b]: true if value a of factor f has been in a run together with value b of factor g */
     bool met[FR_PAIRS_FACTORS][FR_PAIRS_VALUES][FR_PAIRS_FACTORS][FR_PAIRS_VALUES];
 } cover;
 
@@ -26,7 +26,8 @@ static bool may_meet(const cover *c, size_t f, size_t a, size_t g, size_t b) {
     return f < g ? c->fit(f, a, g, b) : c->fit(g, b, f, a);
 }
 
-/* Counts the pairs that a run would add by value a of factor f; -1 where another value of the run excludes it. */
+/* Returns the number of new pairs if value a of factor f is added to a run, or -1 if another value of the run excludes
+ * value a. */
 static int count_added(const cover *c, const size_t *run, size_t f, size_t a) {
     int added = 0;
     for (size_t g = 0; g < c->factors; g++) {
@@ -37,8 +38,8 @@ static int count_added(const cover *c, const size_t *run, size_t f, size_t a) {
     return added;
 }
 
-/* Gives each factor without a value, in a random order, the value that adds most pairs, the first of several from a
- * random one on. Returns how many pairs are added, or -1 where a factor has no value that fits. */
+/* Gives each factor that has no value yet, in a random order, the value that adds most pairs. Among equal values it
+ * takes the first one after a random start. Returns the number of added pairs, or -1 if no value fits some factor. */
 static int complete_run(cover *c, size_t *run) {
     size_t order[FR_PAIRS_FACTORS];
     int pairs = 0;
@@ -65,7 +66,7 @@ static int complete_run(cover *c, size_t *run) {
     return pairs;
 }
 
-/* Adds the best of several runs that have these two values. */
+/* Makes several runs that have these two values, and adds the best of them. */
 static void add_run_with(cover *c, size_t f, size_t a, size_t g, size_t b, size_t *best) {
     int most = -1;
     for (size_t trial = 0; trial < TRIALS; trial++) {
@@ -83,7 +84,7 @@ static void add_run_with(cover *c, size_t f, size_t a, size_t g, size_t b, size_
         for (size_t j = 0; j < c->factors; j++) c->met[i][best[i]][j][best[j]] = true;
 }
 
-/* Goes over all pairs and makes a run for each that has not met yet, so at the end all of them have. */
+/* Makes a run for each pair that has not met yet. At the end all pairs have met. */
 size_t fr_pairs_cover(const size_t *values, size_t factors, fr_pairs_fit *fit, fr_pairs_run runs[FR_PAIRS_RUNS]) {
     static cover c;
     size_t count = 0;

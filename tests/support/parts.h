@@ -1,7 +1,8 @@
-/* Splits the full form of suites that take hours into parts that each fit a suite's time limit and run side by side.
+/* Splits the full form of suites that take hours. Each part fits the time limit of a suite, and the parts can run side
+ * by side.
  *
- * In: FULL in the environment, and SHARD=i/n, the i-th of n parts. Out: which of the numbers 0, 1, 2 ... of a loop are
- * this part's: first, first + step, first + 2 step ... Without SHARD a suite runs the cases that are not split. */
+ * In: FULL in the environment, and SHARD=i/n for part i of n. Out: the numbers of a loop 0, 1, 2 ... that belong to
+ * this part: first, first + step, first + 2 step ... Without SHARD a suite runs the cases that are not split. */
 #ifndef FR_TESTS_PARTS_H
 #define FR_TESTS_PARTS_H
 
@@ -18,7 +19,7 @@ static inline bool fr_test_full(void) {
     return getenv("FULL") && *getenv("FULL");
 }
 
-/* Returns how often a case repeats the same code with other numbers: all times with FULL. */
+/* Returns how often a case repeats the same code with other numbers: `all` times with FULL, otherwise `few` times. */
 static inline size_t fr_test_times(size_t few, size_t all) {
     return fr_test_full() ? all : few;
 }
@@ -27,7 +28,7 @@ static inline bool fr_test_in_parts(void) {
     return fr_test_full() && getenv("SHARD");
 }
 
-/* Ends the program if SHARD can't be read, because the suite would pass without a run otherwise. */
+/* Ends the program if SHARD can't be read, because otherwise the suite would run nothing and pass. */
 static inline fr_test_part fr_test_part_here(void) {
     fr_test_part part;
     if (sscanf(getenv("SHARD"), "%zu/%zu", &part.first, &part.step) != 2 || part.first < 1 || part.first > part.step) {

@@ -30,7 +30,7 @@ static const char *const names[] = {"gemma4-e",        "gemma4-dense",
 static const char *const alone[] = {"llama",         "llama-odd",       "llama-fp8",        "qwen3-moe-odd",
                                     "qwen3-moe-raw", "qwen3-moe-dense", "qwen3-next-dense", NULL};
 
-/* Models of test_dense.c, chosen by their features: windows, one norm for both parts, a convolution. */
+/* Models of test_dense.c that were chosen for their features: windows, one norm for both parts, a convolution. */
 static const char *const dense[] = {"olmo3-yarn", "exaone4-window", "cohere2-window", "lfm2-long", NULL};
 
 const char *fr_reference_name(size_t index) {
@@ -90,7 +90,7 @@ const float *fr_reference_floats(const fr_reference *r, size_t *count, const cha
     return tensor->data;
 }
 
-/* Returns the config.json of a fixture, with changes. */
+/* Returns the config.json of a fixture with some members changed. */
 static json_t *changed_config(const char *name, const char *changes) {
     char path[320];
     snprintf(path, sizeof path, FR_TEST_MODELS "%s/config.json", name);

@@ -1,5 +1,6 @@
-/* Ends a test with the library's line unless a call of its set-up gave FR_OK. In: a status of the library. Out:
- * nothing. */
+/* Ends a test with the library's error line unless a call for the set-up returned FR_OK.
+ *
+ * In: a status of the library. Out: nothing. */
 #ifndef FR_TESTS_REQUIRE_H
 #define FR_TESTS_REQUIRE_H
 
@@ -7,7 +8,8 @@
 
 #include "forerun.h"
 
-/* Not an assertion, because Check writes each into a file, and some suites call this a million times. */
+/* This is not an assertion, because Check writes each assertion into a file, and some suites call this function a
+ * million times. */
 static inline void require(fr_status status) {
     if (status != FR_OK) ck_abort_msg("%s", fr_last_error());
 }

@@ -15,7 +15,8 @@
 #include "tests/support/command.h"
 #include "tests/support/http_client.h"
 
-/* Looks every 5 milliseconds for 30 seconds, because a sanitizer's build may take long to start. */
+/* The child is looked at every 5 milliseconds for 30 seconds, because a build with a sanitizer may take long to
+ * start. */
 enum { LOOKS = 6000, REST = 5000 };
 
 char *fr_server_said(const fr_server *server) {
@@ -27,7 +28,7 @@ char *fr_server_said(const fr_server *server) {
     return text;
 }
 
-/* Returns the port that the server printed; 0: it has not printed it yet. */
+/* Returns the port that the server printed, or 0 if it has not printed it yet. */
 static uint16_t port_said(const fr_server *server) {
     char *said = fr_server_said(server), *url = strstr(said, "listening on ");
     char *end = url ? strchr(url, '\n') : NULL;

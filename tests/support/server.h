@@ -1,6 +1,6 @@
-/* Runs `forerun serve` as a child process, on a free port; a test that fails ends it too.
+/* Runs `forerun serve` as a child process on a free port. The child ends too when a test fails.
  *
- * In: the rest of its command line, as fr_command_start takes it. Out: its address. */
+ * In: the rest of the command line, in the format of fr_command_start. Out: the server's port. */
 #ifndef FR_TESTS_SERVER_H
 #define FR_TESTS_SERVER_H
 
@@ -9,19 +9,21 @@
 
 typedef struct fr_server {
     pid_t process;
-    int err; /* a file with everything that it wrote to standard error */
+    int err; /* file with everything that the server wrote to standard error */
     uint16_t port;
 } fr_server;
 
-/* Start a server: the first returns when it listens, the second when it is ready to answer. */
+/* These functions start a server. fr_server_begin returns when the server listens, fr_server_start when it is ready to
+ * answer. */
 fr_server fr_server_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
 fr_server fr_server_start(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void fr_server_await_ready(const fr_server *server);
 
-/* Returns everything on its standard error so far, a new text. */
+/* Returns everything that the server has written to standard error so far; the caller frees it. */
 char *fr_server_said(const fr_server *server);
 
-/* The first waits for its end and returns the exit status; the second ends it by SIGTERM, which must succeed. */
+/* fr_server_wait waits for the end of the server and returns the exit status. fr_server_stop ends the server by
+ * SIGTERM and checks that it ends properly. */
 int fr_server_wait(fr_server *server);
 void fr_server_stop(fr_server *server);
 

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* A suite of which no case runs fails: CK_RUN_CASE names a case that it does not have. */
+/* If no case of a suite runs, the suite fails: CK_RUN_CASE then names a case that the suite doesn't have. */
 int fr_suite_run(const char *name, fr_suite_cases_fn *add) {
     Suite *suite = suite_create(name);
     add(suite);

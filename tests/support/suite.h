@@ -1,7 +1,8 @@
 /* Makes a program of a Check suite: FR_SUITE writes its main function.
  *
- * In: the suite's name, and a body that adds its cases to `suite`. Out: exit 0 where all cases pass, else 1. The
- * environment's CK_RUN_CASE, CK_VERBOSITY, CK_TIMEOUT_MULTIPLIER and CK_FORK work as Check documents them. */
+ * In: the name of the suite, and a body that adds its cases to `suite`. Out: exit status 0 if all cases pass,
+ * otherwise 1. The environment variables CK_RUN_CASE, CK_VERBOSITY, CK_TIMEOUT_MULTIPLIER and CK_FORK work as Check
+ * documents them. */
 #ifndef FR_TESTS_SUITE_H
 #define FR_TESTS_SUITE_H
 
@@ -9,10 +10,11 @@
 
 typedef void fr_suite_cases_fn(Suite *suite);
 
-/* Runs the cases that `add` adds and returns the exit status, for a suite whose main function does more. */
+/* Runs the cases that `add` adds and returns the exit status. It is for a suite whose main function does more than
+ * that. */
 int fr_suite_run(const char *name, fr_suite_cases_fn *add);
 
-/* Says why a case tests nothing on this machine, in a line that tests/run shows below the suite's verdict. */
+/* Prints the reason why a case tests nothing on this machine. tests/run shows the line below the suite's verdict. */
 void fr_test_skipped(const char *reason);
 
 #define FR_SUITE(name)                              \

@@ -112,7 +112,7 @@ static void check_ids(const fr_tokenizer *tokenizer, const json_t *text, bool sp
     free(expected_ids);
 }
 
-/* Returns how many bytes at the beginning are valid UTF-8. */
+/* Returns the number of bytes at the beginning of the text that are valid UTF-8. */
 static size_t valid_length(const char *text, size_t length) {
     size_t valid = 0;
     while (valid < length) {
@@ -125,7 +125,7 @@ static size_t valid_length(const char *text, size_t length) {
     return valid;
 }
 
-/* Returns everything that a decoder gives. If all of it is valid UTF-8, each part is. */
+/* Returns everything that a decoder gives. If the whole is valid UTF-8, the decoder's parts must be valid too. */
 static char *decode(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, bool special, size_t *length) {
     fr_decoder *decoder;
     ck_assert_int_eq(fr_decoder_new(tokenizer, special, &decoder), FR_OK);
@@ -159,7 +159,7 @@ char *fr_print_ids(const fr_tokenizer *tokenizer, const int32_t *ids, size_t cou
     return text;
 }
 
-/* Texts with U+FFFD are checked by cases that say which bytes were meant. */
+/* Texts with U+FFFD are not compared here; other cases say which bytes were meant. */
 static void check_text(const char *text, size_t length, const json_t *expected, const char *name) {
     if (!expected || strstr(json_string_value(expected), "\uFFFD")) return;
     bool same = length == json_string_length(expected) && memcmp(text, json_string_value(expected), length) == 0;
@@ -199,7 +199,7 @@ size_t fr_print_replaced(const char *bytes, size_t length, char *out) {
         if (size > 0) {
             memcpy(out, bytes + at, size);
             out += size;
-            /* the longest valid stretch of up to four bytes may be several characters, and all of them are right */
+            /* The longest valid stretch of up to four bytes may have several characters. All of them are copied. */
             continue;
         }
         static const char *const ends[] = {"\x80", "\x80\x80", "\x90\x80", "\x90", "\xA0", "\x9F"};
@@ -209,7 +209,8 @@ size_t fr_print_replaced(const char *bytes, size_t length, char *out) {
                 char whole[8];
                 memcpy(whole, bytes + at, size);
                 memcpy(whole + size, ends[e], strlen(ends[e]) + 1);
-                /* the start of one character: completing it must make one valid character and no more */
+                /* The bytes are the start of a character if they can be completed to one valid character, and to no
+                 * more than one. */
                 size_t all = size + strlen(ends[e]), lead = (unsigned char)whole[0];
                 size_t wanted = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
                 begins |= lead >= 0xC2 && all == wanted && fr_is_utf8(whole, all);

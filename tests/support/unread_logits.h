@@ -1,4 +1,4 @@
-/* An fr_logits_fn for a text that is only run: it ignores the logits. */
+/* An fr_logits_fn for a text that is run without a use for its logits: it ignores them. */
 #ifndef FR_TESTS_UNREAD_LOGITS_H
 #define FR_TESTS_UNREAD_LOGITS_H
 

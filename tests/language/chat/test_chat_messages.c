@@ -472,8 +472,8 @@ START_TEST(names_of_roles) {
 }
 END_TEST
 
-/* What was found out by trying a template is kept for each set of variables. When there are too many sets, the oldest
- * is dropped. */
+/* The results of trying a template are kept for each set of variables. When there are too many sets, the oldest is
+ * dropped. */
 START_TEST(kept_answers) {
     fr_kept_answers kept;
     fr_chat_answers answers = {0};

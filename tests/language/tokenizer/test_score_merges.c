@@ -31,7 +31,7 @@ static void tear_down(void) {
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
-/* How a file differs from the one with the cases' tokens. */
+/* The differences of a file from the one with the cases' tokens. */
 typedef struct made_file {
     const bool *space_prefix; /* NULL: the file doesn't have the key */
     const float *score;       /* one score for all tokens; NULL: the cases' own scores */
