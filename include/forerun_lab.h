@@ -55,12 +55,13 @@ typedef struct fr_lab_shape {
     void (*note)(const char *line); /* NULL, or a function that gets warnings for the user, a line each */
 } fr_lab_shape;
 
-/* Writes random weights of a shape as GGUF, so that engines can be timed on it. Of the options only progress is read;
- * they may be NULL. */
+/* Writes random weights of a shape as GGUF, so that engines can be timed on it. options: only the progress function is
+ * read; may be NULL. */
 fr_status fr_lab_synth(const fr_lab_shape *shape, const fr_options *options, FILE *out);
 
 /* Writes a GGUF target or drafter as a GGUF file whose matrices are stored in the order in which kernels stream them,
- * so that it is mapped and used in place. Of the options only progress is read. Output before a failure has no use. */
+ * so that it is mapped and used in place. options: only the progress function is read. After a failure, what was
+ * written so far is no valid file. */
 fr_status fr_lab_pack(const char *path, const fr_options *options, FILE *out);
 
 /* Packs a drafter that can be read only together with its target: MTP layers in a file of their own, or an EAGLE
@@ -75,9 +76,9 @@ typedef enum fr_lab_words {
     FR_LAB_DRAFT_OTHER, /* other names of draft methods */
     FR_LAB_CACHED,      /* types that keys and values are cached as */
     FR_LAB_WRITTEN,     /* types that fr_lab_quantize and fr_lab_synth write */
-    FR_LAB_MIXTURES,    /* llama-quantize's mixtures of them, which fr_lab_synth doesn't write */
+    FR_LAB_MIXTURES,    /* llama-quantize's mixtures of these types, which fr_lab_synth doesn't write */
     FR_LAB_SHAPES,      /* shapes of random weights */
-    FR_LAB_PRE,         /* names by which GGUF files say how texts are cut */
+    FR_LAB_PRE,         /* names by which GGUF files say how a text is cut before tokens are merged */
     FR_LAB_WORDS_COUNT
 } fr_lab_words;
 
@@ -92,10 +93,10 @@ const char *fr_lab_sampler(const fr_options *options, size_t index);
 bool fr_lab_isa_here(const char *word);
 
 /* Gives a session scripted drafts, for tests and timing: the ids of a known continuation, made wrong at chosen depths.
- * ids: the whole timeline as the target is known to continue it, where ids[i] is the token at index i; they are copied,
- * and one outside the vocabulary is FR_INPUT. accept: a function of the round and the depth from 0, true where the
- * draft is to be right. A drafter of the session still works, and its drafts are replaced, so that a round takes its
- * usual time. Call it once, before the first prompt. */
+ * ids: the whole timeline, with the continuation that the target is known to give; they are copied, and an id outside
+ * the vocabulary is FR_INPUT. accept: gets the round and the depth, from 0, and returns true if that draft is to be
+ * right. The session's drafter still runs, so that a round takes its usual time, but its drafts are replaced. Call it
+ * once, before the first prompt. */
 typedef bool fr_lab_accept_fn(void *context, size_t round, size_t depth);
 fr_status fr_lab_session_script(fr_session *session, const int32_t *ids, size_t count, fr_lab_accept_fn *accept,
                                 void *context);
@@ -103,8 +104,8 @@ fr_status fr_lab_session_script(fr_session *session, const int32_t *ids, size_t 
 /* Says how a model is quantized. overrides: "PATTERN=TYPE" for tensors whose name a regular expression matches; the
  * first that matches decides. note: NULL, or a function that gets warnings for the user, a line each. */
 typedef struct fr_lab_quantization {
-    /* The matrices' type, one of FR_LAB_WRITTEN or FR_LAB_MIXTURES in upper or lower case; q3_k, q4_k and q5_k mean the
-     * mixtures M. */
+    /* The matrices' type, one of FR_LAB_WRITTEN or FR_LAB_MIXTURES in upper or lower case; q3_k, q4_k and q5_k mean
+     * the mixtures q3_k_m, q4_k_m and q5_k_m. */
     const char *type;
     bool pure; /* every matrix has the type; otherwise llama-quantize's mixture decides */
     const char *const *overrides;
@@ -116,12 +117,13 @@ typedef struct fr_lab_quantization {
 } fr_lab_quantization;
 
 /* Writes a model or drafter, a published folder or a GGUF file, as GGUF. A value that is not finite, or too large for
- * its type, is FR_INPUT. Of the options, threads, pinning and progress are read. Output before a failure has no use. */
+ * its type, is FR_INPUT. options: threads, pinning and progress are read. After a failure, what was written so far is
+ * no valid file. */
 fr_status fr_lab_quantize(const char *path, const fr_lab_quantization *how, const fr_options *options, FILE *out);
 
-/* Makes a model that is opened with these options sum the squares of its matrices' inputs by column, over all rows that
- * it runs; those of the head too if `head` is true. Only for GGUF files, because importance matrices use their names of
- * tensors. */
+/* Makes a model that is opened with these options sum the squares of its matrices' inputs by column, over all rows
+ * that it runs. The inputs of the head are included if `head` is true. This works only for GGUF files, because
+ * importance matrices use GGUF's names of tensors. */
 void fr_lab_collect(fr_options *options, bool head);
 
 /* Says where the sums come from and how they are written. */
@@ -132,11 +134,11 @@ typedef struct fr_lab_importances {
     void (*note)(const char *line); /* NULL, or called with lines about experts that no row chose */
 } fr_lab_importances;
 
-/* Writes the sums of a model of fr_lab_collect as an importance matrix in llama.cpp's form. */
+/* Writes the sums that a model has collected (fr_lab_collect) as an importance matrix in llama.cpp's form. */
 fr_status fr_lab_write_importances(const fr_model *model, const fr_lab_importances *how, FILE *out);
 
-/* Returns true if these words of FR_OPT_SPEC_TYPE draft with a drafter's weights. NULL stands for an option that is not
- * set, where the drafter decides. */
+/* Returns true if these words of FR_OPT_SPEC_TYPE draft with a drafter's weights. NULL: the option is not set, so the
+ * drafter decides. */
 bool fr_lab_takes_drafter(const char *spec_type);
 
 /* Returns the path at which the file that a path names is or will be: follows links at the path's end, even to a file
@@ -151,10 +153,11 @@ fr_status fr_lab_files_check(const fr_model *model, const fr_drafter *drafter);
  * written in place. */
 bool fr_lab_file_is_descriptor(const char *path);
 
-/* Write a file that gets its name once it is complete. fr_lab_temporary_open creates it under a temporary name in the
- * folder of its place, locked as long as a descriptor of it is open, and removes files there that killed runs left; it
- * returns -1 with errno set on failure. fr_lab_temporary_keep syncs it, renames it and syncs the folder; it returns 0
- * or an errno, after which the temporary name may still exist. fd stays open. */
+/* Write a file that gets its name once it is complete. fr_lab_temporary_open creates the file under a temporary name
+ * in the folder of `place`, and locks it as long as a descriptor of it is open. It also removes temporary files that
+ * killed runs left there; it returns -1 with errno set on failure. fr_lab_temporary_keep syncs the file, renames it to
+ * `place` and syncs the folder; it returns 0 or an errno, after which the temporary name may still exist. fd stays
+ * open. */
 int fr_lab_temporary_open(const char *place, char *name, size_t size, mode_t mode);
 int fr_lab_temporary_keep(int fd, const char *name, const char *place);
 
@@ -174,9 +177,9 @@ fr_status fr_lab_session_set_aside(fr_session *session);
 fr_status fr_lab_session_take_up(fr_session *session);
 
 /* Opens a budget for a reply's reasoning, whose fr_lab_reply_budget_mask is an fr_mask_fn: after `most` tokens of
- * reasoning, once their last character is complete, it allows only what ends the reasoning. It is a function of the ids
- * alone. options_json, prompt: as for fr_reply_parser_begin. count: number of the prompt's ids. *budget is NULL where
- * the model's template marks no reasoning; FR_UNBUILT where its marks are no tokens. The tokenizer must outlive it. */
+ * reasoning, once their last character is complete, it allows only what ends the reasoning. It is a function of the
+ * ids alone. options_json, prompt: as for fr_reply_parser_begin. count: number of the prompt's ids. *budget is NULL if
+ * the model's template marks no reasoning; FR_UNBUILT if the marks are not tokens. The tokenizer must outlive it. */
 typedef struct fr_lab_reply_budget fr_lab_reply_budget;
 fr_status fr_lab_reply_budget_open(const fr_tokenizer *tokenizer, const char *options_json,
                                    const fr_marked_text *prompt, size_t count, size_t most,

@@ -32,13 +32,14 @@ typedef struct fr_lab_traffic {
     double seconds;           /* the time that this rank waited for the others */
 } fr_lab_traffic;
 
-/* Returns what this rank has sent the others so far: in one layer of the models and drafters that have run, elsewhere
- * (the head, plans of rounds, layers from 256 on), or in all. */
+/* Returns the messages that this rank has sent the others so far. layer: a layer of the models and drafters;
+ * FR_LAB_RANKS_ELSEWHERE: everything that belongs to no layer below 256, such as the head and plans of rounds;
+ * FR_LAB_RANKS_ALL: the sum. */
 #define FR_LAB_RANKS_ELSEWHERE 256
 #define FR_LAB_RANKS_ALL       257
 fr_lab_traffic fr_lab_ranks_sent(size_t layer);
 
-/* Gives every rank the numbers of all ranks, [ranks], of which there are at most this many. */
+/* Gives every rank the numbers of all ranks. all: [ranks], at most FR_LAB_MOST_RANKS of them. */
 #define FR_LAB_MOST_RANKS 256
 void fr_lab_ranks_collect(double own, double *all);
 
@@ -64,7 +65,7 @@ fr_status fr_lab_engine_lead(fr_engine *engine);
 fr_status fr_lab_engine_follow(fr_engine *engine);
 
 /* Calls end(line) if this process has not begun to leave the job `seconds` after the job's first failure. line: the
- * error line to print, NULL where another rank prints it. */
+ * error line to print; NULL if another rank prints it. */
 void fr_lab_ranks_end_late(double seconds, void (*end)(const char *line));
 
 /* Returns true if this signal must end this process. Returns false if the signal is only a consequence of the job's

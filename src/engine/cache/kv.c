@@ -49,8 +49,8 @@ static size_t round_up(size_t n, size_t to) {
     return (n + to - 1) / to * to;
 }
 
-/* Places a layer's rows after those that are already in the page. *page grows by the rows kept on this rank, *whole by
- * the rows of all heads. */
+/* Places a layer's rows after those that are already in the page. *page, the bytes of the page, grows by the rows of
+ * the heads that this rank keeps; *whole grows by the rows of all heads. */
 static fr_kv_rows place_rows(const fr_kv_layer *layer, fr_dtype type, size_t *page, size_t *whole) {
     fr_kv_rows rows = {.at = *page, .type = type, .bytes = fr_dtype_row_bytes(type, layer->head_dim)};
     *page += round_up(layer->heads * FR_KV_PAGE * rows.bytes, LINE);
@@ -58,15 +58,15 @@ static fr_kv_rows place_rows(const fr_kv_layer *layer, fr_dtype type, size_t *pa
     return rows;
 }
 
-/* Gives how many positions before a forward's last row the sliding layers must hold, in whole pages, so that each of
- * the forward's rows finds its window. 0 means that they hold all positions. */
+/* Gives the number of positions before a forward's last row that the sliding layers must hold, in whole pages, so that
+ * each row of the forward finds its whole window. 0: they hold all positions. */
 static size_t keeps(size_t window, size_t context, size_t batch) {
     size_t all = round_up(context, FR_KV_PAGE), few = round_up(window + batch, FR_KV_PAGE);
     return window && few + FR_KV_PAGE < all ? few : 0;
 }
 
-/* Gives the most pages of a kind that one table points to: those that it must hold, and the page of the last
- * position. */
+/* Gives the most pages of a kind that a timeline's table points to: the pages that sliding layers must hold, and one
+ * more for the last position. */
 static size_t table_pages(const fr_kv *kv, fr_kv_kind kind) {
     return kind == FR_KV_SLIDING && kv->keeps ? kv->keeps / FR_KV_PAGE + 1 : kv->blocks;
 }
@@ -78,8 +78,8 @@ static void take_tables(fr_kv *kv, fr_arena *arena, size_t context) {
         kv->table[kind] = fr_arena_take(arena, kv->blocks, sizeof *kv->table[kind]);
 }
 
-/* Counts the pages of each kind: as many as all timelines may need. If a number of bytes is given, both kinds are
- * scaled by the same factor to fill it. */
+/* Chooses the number of pages of each kind: enough for all timelines, or, if a number of bytes is given, so many that
+ * they fill it. In the latter case both kinds are scaled by the same factor. */
 static void choose_page_counts(fr_kv *kv, const fr_kv_sizes *sizes) {
     double all = 0, fewest = 0; /* fewest: the share of a kind's pages that a timeline needs */
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
@@ -197,8 +197,8 @@ size_t fr_kv_pool_bytes(const fr_kv *kv) {
 
 /* --------------------------------------------------------------------------------------------------------- claiming */
 
-/* Makes this timeline the only holder of the block's page before it is written. A shared page that has accepted rows
- * is copied. */
+/* Makes this timeline the only holder of a block's page, so that it may write there. A shared page that has accepted
+ * rows is copied. */
 static fr_status own(fr_kv *kv, fr_kv_kind kind, size_t block) {
     fr_kv_pages *pages = &kv->pages[kind];
     uint8_t *page = kv->table[kind][block];

@@ -46,7 +46,7 @@ typedef struct fr_kv_shape {
     size_t heads, head_dim;
     size_t window; /* positions that a row may look back over, including its own; 0: all */
     size_t latent; /* a value is the first `latent` numbers of its key and is not stored again; 0: values are stored */
-    size_t before, behind; /* heads before and after these, which other ranks keep */
+    size_t before, behind; /* heads before and after this rank's own, which other ranks keep */
 } fr_kv_shape;
 
 /* Layers differ in how far back a row reads: all positions, or a window. */
@@ -63,9 +63,9 @@ typedef struct fr_kv_rows {
 typedef struct fr_kv_layer {
     fr_kv_rows k, v;
     size_t heads, head_dim, value_dim;
-    size_t first, all; /* the index of the first of these heads among all heads of the model; the number of all */
+    size_t first, all; /* index of the first kept head among all heads of the model; the number of all heads */
     fr_kv_kind kind;
-    uint8_t **pages; /* the table of its kind */
+    uint8_t **pages; /* table of the pages of the layer's kind */
 } fr_kv_layer;
 
 typedef struct fr_kv {
@@ -73,8 +73,8 @@ typedef struct fr_kv {
     size_t count;
     fr_kv_pages *pages;                                      /* [FR_KV_KINDS] the pools that its pages come from */
     size_t page_bytes[FR_KV_KINDS], page_count[FR_KV_KINDS]; /* page_count: pages in the pool */
-    /* bytes of a page with the heads of all ranks; pages are counted by these, so that all ranks have the same
-     * number */
+    /* bytes of a page with the heads of all ranks; they determine the number of pages, so that it is the same on all
+     * ranks */
     size_t whole_bytes[FR_KV_KINDS];
     uint8_t **table[FR_KV_KINDS]; /* [blocks] pages by position / 64; NULL: none */
     size_t blocks;
@@ -89,7 +89,7 @@ typedef struct fr_kv {
     fr_recurrent recurrent;
 } fr_kv;
 
-/* Checks that a head of these shapes is a whole number of blocks of these types; FR_INPUT if not. */
+/* Checks that each head of these shapes fills a whole number of blocks of these types; FR_INPUT if not. */
 fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
 /* Gives the types for the cache of a drafter, whose target is to be cached in `types`: F16 if the drafter's heads are
@@ -117,7 +117,8 @@ size_t fr_kv_window(const fr_kv_shape *shapes, size_t count);
 void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
                   fr_kv_sizes sizes);
 
-/* Gives the bytes by which a cache of these shapes grows for each position while no page is dropped. */
+/* Gives the bytes by which a cache of these shapes grows with each position, as long as sliding layers drop no
+ * page. */
 size_t fr_kv_position_bytes(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
 /* Gives the bytes of keys, values and states for which a timeline has pages. */
@@ -136,7 +137,7 @@ static inline void *fr_kv_slot(const fr_kv_layer *layer, const fr_kv_rows *rows,
     return layer->pages[position / FR_KV_PAGE] + rows->at + (head * FR_KV_PAGE + position % FR_KV_PAGE) * rows->bytes;
 }
 
-/* Counts the positions from `position` on, below `end`, whose rows are adjacent in one page. */
+/* Counts the positions from `position` on, below `end`, whose rows lie side by side in one page. */
 static inline size_t fr_kv_run(size_t position, size_t end) {
     size_t left = FR_KV_PAGE - position % FR_KV_PAGE;
     return end - position < left ? end - position : left;

@@ -19,9 +19,9 @@ typedef struct fr_kv_pages fr_kv_pages;
 /* A holder that can give up its pages when the pool runs out of free ones (kv_prefixes.h). */
 typedef struct fr_kv_keeper {
     void (*reclaim)(void *context, fr_kv_pages *pages); /* called when no page is free; frees one if it can */
-    /* Drops its hold on that page if the keeper and one other are its only holders. */
+    /* Drops the keeper's hold on a page if the keeper and one other are its only holders. */
     void (*release)(void *context, fr_kv_pages *pages, const uint8_t *page);
-    /* called when all holders of that page but one have dropped it */
+    /* called when only one holder of a page is left */
     void (*left)(void *context, const fr_kv_pages *pages, size_t page);
     void *context;
 } fr_kv_keeper;
@@ -41,14 +41,14 @@ fr_kv_pages fr_kv_pages_layout(fr_arena *arena, size_t bytes, size_t count);
 /* Takes a free page, which then has one holder. NULL if all pages are held. */
 uint8_t *fr_kv_pages_take(fr_kv_pages *pages);
 
-/* Asks the keeper to drop a page. Returns true if the caller is then its only holder. */
+/* Asks the keeper to drop its hold on a page. Returns true if the caller is then the page's only holder. */
 bool fr_kv_page_release(fr_kv_pages *pages, const uint8_t *page);
 
 static inline size_t fr_kv_page_number(const fr_kv_pages *pages, const uint8_t *page) {
     return (size_t)(page - pages->data) / pages->bytes;
 }
 
-/* Counts the table entries of the first `positions` positions: one for every 64, with a page or NULL. */
+/* Counts the table entries for the first `positions` positions: one for every 64, which may have no page. */
 static inline size_t fr_kv_blocks(size_t positions) {
     return positions / FR_KV_PAGE + (positions % FR_KV_PAGE != 0);
 }

@@ -19,16 +19,16 @@ struct fr_kv_node {
     uint32_t run;   /* positions whose rows are in its pages; a tail has fewer than BLOCK, and no children */
     fr_kv_digest digest;
     uint8_t *pages[FR_KV_KINDS]; /* NULL: not held */
-    /* each drafter's page of this block; its last pair depends on the next block */
+    /* each drafter's page of this block; the page's last pair depends on the next block */
     uint8_t *drafter[FR_KV_DRAFTERS];
-    /* each drafter's page of the parent's block, whose last pair was made with this block's first id */
+    /* each drafter's page of the parent's block, whose last pair depends on this block's first id */
     uint8_t *before[FR_KV_DRAFTERS];
-    uint32_t parent, next; /* next: in the hash chain, or in the list of removed nodes */
+    uint32_t parent, next; /* next: the next node in the hash chain, or in the list of removed nodes */
     uint32_t first_child, sibling;
     uint32_t children, timelines, depth;
-    uint32_t points; /* ends of prompts and branches that have this block in their window */
+    uint32_t points; /* counts the ends of prompts and branches that have this block in their window */
     bool ends_prompt;
-    uint64_t used[FR_KV_UNUSED];  /* when the last timeline left the node; when it left the node's sliding page */
+    uint64_t used[FR_KV_UNUSED];  /* times: when the last timeline left the node; when it left the sliding page */
     uint32_t place[FR_KV_UNUSED]; /* position in the heap; 0: it is not there */
     uint32_t aside;               /* the next leaf in the list of leaves taken out of the heap */
 };
@@ -65,7 +65,7 @@ static bool has_all(uint8_t *const pages[FR_KV_DRAFTERS], unsigned drafters) {
     return true;
 }
 
-/* Gives the set of the drafters that have a cache. */
+/* Gives the set of drafters that have a cache; drafter i is bit i. */
 static unsigned set_of(fr_kv *const *drafters) {
     unsigned set = 0;
     for (size_t i = 0; drafters && i < FR_KV_DRAFTERS; i++) set |= (drafters[i] != NULL) << i;
@@ -92,7 +92,7 @@ static bool goes_before(const fr_kv_prefixes *p, fr_kv_unused which, uint32_t n,
     return kept == other_kept ? a->used[which] < b->used[which] : other_kept;
 }
 
-/* Moves a node from this place up or down the heap until the order is right. */
+/* Moves a node up or down the heap, from this place on, until the heap is in order. */
 static void sift(fr_kv_prefixes *p, fr_kv_unused which, size_t at, uint32_t n) {
     const fr_kv_heap *heap = &p->unused[which];
     for (; at > 1 && goes_before(p, which, n, heap->nodes[at / 2]); at /= 2) put(p, which, at, heap->nodes[at / 2]);
@@ -139,8 +139,8 @@ static uint32_t *chain_of(const fr_kv_prefixes *p, uint32_t parent, const int32_
     return &p->first[hash & (p->buckets - 1)];
 }
 
-/* Finds the child whose block is equal to the content's. NONE if there is none; then *chain is the hash chain to which
- * it would belong, or NULL if that chain is full. */
+/* Finds the child whose block equals the content's next block. NONE if there is none; then *chain is the hash chain to
+ * which such a child would belong, or NULL if that chain is full. */
 static uint32_t look_up(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, uint32_t **chain) {
     size_t block = parent == NONE ? 0 : p->nodes[parent].depth, alike = 0;
     const int32_t *ids = content.ids + block * BLOCK;
@@ -161,8 +161,8 @@ static uint32_t child_of(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content
     return look_up(p, parent, content, &chain);
 }
 
-/* Adds `change` (1 or -1) to the points of the blocks in the window of a row at the end of this block, or at its last
- * position. Prompts may begin there, so the sliding pages of these blocks are worth keeping. */
+/* Adds `change` (1 or -1) to `points` of each block that the window of a row at the end of this block, or at its last
+ * position, reaches back to. A prompt may begin there, so the sliding pages of these blocks are worth keeping. */
 static void mark_window(fr_kv_prefixes *p, uint32_t n, int change) {
     size_t blocks = p->window ? fr_kv_blocks(p->window + 1) : 0;
     for (size_t i = 0; i < blocks && n != NONE; i++, n = p->nodes[n].parent) {
@@ -207,8 +207,8 @@ static void drop_points_in(fr_kv_prefixes *p, uint32_t n) {
         if (p->points[i].node == n) drop_point(p, &p->points[i]);
 }
 
-/* Returns true if the prompt has all ids before the point, and, if a drafter's pairs need it, the id at the point. The
- * caller has checked the ids up to the node's parent. */
+/* Returns true if the prompt has all ids before the point, and the id at the point too if a drafter's pairs need it.
+ * The caller has checked the ids up to the node's parent. */
 static bool leads_to(const fr_kv_prefixes *p, const fr_kv_point *point, fr_kv_content content, size_t count,
                      unsigned drafters) {
     const fr_kv_node *node = &p->nodes[point->node];
@@ -264,8 +264,8 @@ static bool is_in(const fr_kv_point *point, const uint8_t *page) {
     return point->node != NONE && point->states == page;
 }
 
-/* Returns true if all holders of the page are points, except for at most `others`. If several texts branch off after
- * one position, each branch has a point there, all with the same page. */
+/* Returns true if all holders of the page are points, except for at most `others`. One page may have several points:
+ * if texts branch off at one position, each branch has a point there with the same page. */
 static bool points_hold(const fr_kv_prefixes *p, const uint8_t *page, size_t others) {
     size_t holders = p->states->holders[fr_kv_page_number(p->states, page)];
     for (size_t i = 0; holders > others && i < p->point_count; i++) holders -= is_in(&p->points[i], page);
@@ -309,7 +309,7 @@ static void unlink_node(fr_kv_prefixes *p, uint32_t n) {
     uint32_t *link = &p->nodes[node->parent].first_child;
     while (*link != n) link = &p->nodes[*link].sibling;
     *link = node->sibling;
-    if (is_tail(node)) return; /* a tail is in no hash chain; it is found only among its parent's children */
+    if (is_tail(node)) return; /* a tail is in no hash chain: it is searched for only among its parent's children */
     link = chain_of(p, node->parent, node->ids, &node->digest);
     while (*link != n) link = &p->nodes[*link].next;
     *link = node->next;
@@ -398,7 +398,7 @@ static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content co
     uint32_t *chain, n = look_up(p, parent, content, &chain);
     if (n == NONE && chain && (n = add_child(p, parent, content, BLOCK, BLOCK)) != NONE) {
         fr_kv_node *node = &p->nodes[n];
-        chain = chain_of(p, parent, node->ids, &node->digest); /* making room may have removed a node of this chain */
+        chain = chain_of(p, parent, node->ids, &node->digest); /* making room may have removed one of its nodes */
         node->next = *chain;
         *chain = n;
     }
@@ -410,7 +410,7 @@ static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content co
 
 /* -------------------------------------------------------------------------------------------------- giving up pages */
 
-/* Returns true if removing the leaf would free a page of this pool, because the page has no other holder. */
+/* Returns true if removing the leaf frees a page of this pool, because nothing else holds that page. */
 static bool frees(const fr_kv_prefixes *p, const fr_kv_node *node, const fr_kv_pages *pool) {
     size_t drafter = drafter_with(p, pool);
     const uint8_t *pages[] = {node->pages[FR_KV_FULL], NULL};
@@ -420,8 +420,8 @@ static bool frees(const fr_kv_prefixes *p, const fr_kv_node *node, const fr_kv_p
     return false;
 }
 
-/* Among the leaves whose removal frees a page, finds the one unused for the longest time; NONE if there is none.
- * During the search, leaves that free none are out of the heap. */
+/* Finds, among the leaves whose removal frees a page, the one that was unused for the longest time; NONE if there is
+ * none. Leaves that free no page are taken out of the heap for the search. */
 static uint32_t leaf_that_frees(fr_kv_prefixes *p, const fr_kv_pages *pool) {
     fr_kv_heap *leaves = &p->unused[FR_KV_LEAVES];
     uint32_t aside = NONE, n = NONE;
@@ -435,9 +435,9 @@ static uint32_t leaf_that_frees(fr_kv_prefixes *p, const fr_kv_pages *pool) {
     return n;
 }
 
-/* Frees a page of the pool. The sliding pool gives up a single page; for any other pool a leaf is removed with all its
- * pages. A drafter's pages may also be held by inner nodes, so for its pool leaves are removed until a page becomes
- * free. */
+/* Frees a page of the pool, if possible. A sliding page is given up alone; for any other pool a leaf is removed with
+ * all its pages. Inner nodes may also hold a drafter's pages, so for a drafter's pool leaves are removed until a page
+ * becomes free. */
 static void reclaim(void *context, fr_kv_pages *pool) {
     fr_kv_prefixes *p = context;
     const fr_kv_heap *leaves = &p->unused[FR_KV_LEAVES], *windows = &p->unused[FR_KV_WINDOWS];
@@ -505,7 +505,7 @@ static bool has_pages(const fr_kv_prefixes *p, const fr_kv_node *node, unsigned 
     return has_all(node->drafter, drafters) && (node->parent == NONE || has_all(node->before, drafters));
 }
 
-/* Gives the position at which a prompt can begin with the node's pages; 0 if it can't. */
+/* Gives the position up to which a prompt can reuse the node's pages; 0 if it can't. */
 static size_t reach(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, size_t count, unsigned drafters) {
     const fr_kv_node *node = &p->nodes[n];
     size_t shared = shared_ids(p, n, content, count), pair = drafters != 0;
@@ -513,12 +513,13 @@ static size_t reach(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, 
     return fr_smaller((node->depth - 1) * BLOCK + fr_smaller(shared - pair, node->run), count - 1);
 }
 
-/* Finds the node with whose pages a prompt can begin at the highest position; NONE and 0 if there is none. */
+/* Finds the node whose pages let a prompt begin at the highest position, and gives that position; NONE and 0 if there
+ * is none. */
 static uint32_t find_node(const fr_kv_prefixes *p, fr_kv_content content, size_t count, unsigned drafters,
                           size_t *found) {
     uint32_t n = NONE, best = NONE;
     *found = 0;
-    for (size_t depth = 0, from = 0; depth * BLOCK < count; depth++) { /* from: the value of window_from */
+    for (size_t depth = 0, from = 0; depth * BLOCK < count; depth++) { /* from: what window_from would give */
         for (uint32_t c = p->nodes[n].first_child; c != NONE; c = p->nodes[c].sibling) {
             size_t length = reach(p, c, content, count, drafters);
             if (length <= *found || (p->window && from && from * BLOCK + p->window > length)) continue;
@@ -583,8 +584,8 @@ static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *const *draft
             fr_kv_pages_hold(p->drafter[i], &parent->drafter[i], &node->before[i], 0, 1);
 }
 
-/* Enters all blocks before the one with the frontier. The timeline will write in that last block and copies its pages
- * first, so it need not keep that block's node. */
+/* Enters all blocks before the one with the frontier into the timeline's path. The timeline copies the pages of that
+ * last block before it writes there, so it need not keep that block's node. */
 void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *const *drafters, fr_kv_content content,
                          size_t length) {
     unsigned set = set_of(drafters);
@@ -633,7 +634,7 @@ static void share_kind(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv_kind kind
     if (kind == FR_KV_SLIDING) settle(p, FR_KV_WINDOWS, n);
 }
 
-/* Shares a drafter's page of a block, and its completed page of the block before. */
+/* Shares a drafter's page of a block, and its page of the block before, which this block has completed. */
 static void share_drafter(fr_kv_prefixes *p, size_t which, fr_kv_node *node, fr_kv *drafter, size_t block) {
     fr_kv_pages *pool = p->drafter[which];
     uint8_t **own = &drafter->table[FR_KV_FULL][block];
@@ -688,7 +689,8 @@ void fr_kv_prefixes_add(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *c
     mark_prompt(p, path);
 }
 
-/* Finds the shortest child that has all ids of a text's tail, and their pages; NONE if there is none. */
+/* Finds the shortest child that has all ids of a text's last, incomplete block, and their pages; NONE if there is
+ * none. */
 static uint32_t covering_child(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t first,
                                size_t count, size_t run, unsigned drafters) {
     uint32_t best = NONE;

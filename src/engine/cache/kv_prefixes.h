@@ -40,8 +40,9 @@
 
 typedef struct fr_kv_node fr_kv_node;
 
-/* The most drafters of an engine that have caches of their own. Functions below take an array of so many pointers to
- * their caches, each NULL if there is none; or NULL for no drafter. A set of drafters has bit i for drafter i. */
+/* The most drafters of an engine that have caches of their own. The functions below take an array of FR_KV_DRAFTERS
+ * pointers to the drafters' caches, in which NULL means no drafter; NULL instead of the array means no drafters at
+ * all. In a set of drafters, bit i stands for drafter i. */
 enum { FR_KV_DRAFTERS = 2 };
 
 /* A digest of the other contents of a block besides its ids: pictures, and positions on the rotary axes; all 0 if
@@ -57,9 +58,9 @@ typedef struct fr_kv_content {
     const fr_kv_digest *digests; /* one digest for each whole block; NULL: the blocks have only ids */
 } fr_kv_content;
 
-/* A heap of nodes, the one unused for the longest time first. */
+/* A heap of nodes whose first is the node that was unused for the longest time. */
 typedef struct fr_kv_heap {
-    uint32_t *nodes; /* [1 + count] from 1 on */
+    uint32_t *nodes; /* [1 + count] used from index 1 on */
     size_t count;
 } fr_kv_heap;
 
@@ -68,7 +69,7 @@ typedef enum fr_kv_unused { FR_KV_LEAVES, FR_KV_WINDOWS, FR_KV_UNUSED } fr_kv_un
 
 /* A position from which recurrent layers can continue. */
 typedef struct fr_kv_point {
-    uint32_t node; /* the block with the position before it; 0: this entry is free */
+    uint32_t node; /* the block that contains the position before the point; 0: this entry is free */
     size_t position;
     uint8_t *states; /* the page with the states */
     bool spare;      /* the point was made at a regular distance, and is given up before other points */
@@ -81,13 +82,13 @@ typedef struct fr_kv_prefixes {
     uint32_t *owner[FR_KV_KINDS]; /* [pages of the pool] the node that holds the page; 0: none */
     fr_kv_heap unused[FR_KV_UNUSED];
     size_t capacity, buckets;
-    uint32_t free, fresh; /* the first removed node; the first node that was never used */
+    uint32_t free, fresh; /* first node of the list of removed ones; first node that was never used */
     uint64_t clock;
     fr_kv_pages *pages;                   /* [FR_KV_KINDS] the target's pools */
     fr_kv_pages *drafter[FR_KV_DRAFTERS]; /* the drafters' pools; NULL: no drafter with a cache of its own */
     size_t window;                        /* positions that a row of a sliding layer may look back to */
     fr_kv_pages *states;                  /* the pool of recurrent states; NULL: there are none */
-    fr_kv_point *points;                  /* [point_count] one for each page of states */
+    fr_kv_point *points;                  /* [point_count] one point for each page of states */
     size_t point_count;
 } fr_kv_prefixes;
 
@@ -138,11 +139,12 @@ void fr_kv_prefixes_add_point(fr_kv_prefixes *prefixes, const fr_kv_path *path, 
 /* Counts the pages for states that are free or held only by spare points. */
 size_t fr_kv_prefixes_spare_states(const fr_kv_prefixes *prefixes);
 
-/* Takes a timeline out of the nodes after its first `length` positions, because it is cut to these; 0: it is
+/* Removes a timeline from the nodes after its first `length` positions, because the timeline is cut there; 0: it is
  * closed. */
 void fr_kv_path_cut(fr_kv_prefixes *prefixes, fr_kv_path *path, size_t length);
 
-/* The bytes of a cache's pages that timelines hold, that several timelines hold, and that only the tree holds. */
+/* Bytes of a cache's pages: those that timelines hold, those that several timelines hold, and those that only the tree
+ * holds. */
 typedef struct fr_kv_use {
     size_t used, shared, cached; /* bytes */
 } fr_kv_use;

@@ -113,8 +113,8 @@ void fr_recurrent_reset(fr_recurrent *r) {
     r->at = r->certain = r->points = 0;
 }
 
-/* Copies inputs between the ring and a page. Decays and betas are left out, because no row needs those from before a
- * base again. */
+/* Copies inputs between the ring and a page. Decays and betas are left out, because no row after a base needs those of
+ * the positions before it. */
 static void copy_history(const fr_recurrent *r, const fr_recurrent_layer *layer, uint8_t *page, bool to_page) {
     const fr_recurrent_shape *shape = &layer->shape;
     float *history = (float *)page + layer->history_at;

@@ -24,8 +24,8 @@
 
 /* The shape of one recurrent layer. */
 typedef struct fr_recurrent_shape {
-    size_t heads, key_dim, value_dim; /* a head's state has fr_deltanet's layout */
-    size_t before, behind;            /* how many of the first and of the last heads other ranks keep */
+    size_t heads, key_dim, value_dim; /* a head's state has the layout of the deltanet kernel (fr_deltanet) */
+    size_t before, behind;            /* the number of first heads and of last heads that other ranks keep */
     size_t channels, conv_kernel;     /* values of an input that are convolved; positions that a convolution spans */
 } fr_recurrent_shape;
 
@@ -34,7 +34,7 @@ typedef struct fr_recurrent_layer {
     size_t state_at; /* floats from a page's beginning: [kept heads, a head's state] */
     /* floats from a page's beginning: [conv_kernel - 1, channels], inputs before the position, the oldest first */
     size_t history_at;
-    float *ring; /* [slots, channels + 2 * heads]: an input, its decays, its betas */
+    float *ring; /* [slots, channels + 2 * heads] for each position its input, its decays and its betas */
 } fr_recurrent_layer;
 
 /* A position at which a forward leaves a copy of the states, and the page for it. */
@@ -52,14 +52,14 @@ typedef struct fr_recurrent {
     size_t slots;                     /* of a ring */
     fr_kv_pages *pages;               /* of states */
     size_t page_count;                /* how many pages */
-    uint8_t *base;                    /* NULL: no position has been run, and all states are 0 */
+    uint8_t *base;                    /* the states' page; NULL: no position has been run, and all states are 0 */
     size_t at, certain;
-    fr_recurrent_point point[FR_RECURRENT_POINTS]; /* ascending, in (at, certain]; the timeline owns their pages */
+    fr_recurrent_point point[FR_RECURRENT_POINTS]; /* points ascending in (at, certain]; the timeline owns the pages */
     size_t points;
 } fr_recurrent;
 
-/* fr_recurrent_page_bytes gives the bytes of a page, the states of all layers. fr_recurrent_position_bytes gives those
- * of each position after the base. */
+/* fr_recurrent_page_bytes gives the bytes of a page, the states of all layers. fr_recurrent_position_bytes gives the
+ * bytes that the rings need for each position after the base. */
 size_t fr_recurrent_page_bytes(const fr_recurrent_shape *shapes, size_t count);
 size_t fr_recurrent_position_bytes(const fr_recurrent_shape *shapes, size_t count);
 
@@ -82,10 +82,10 @@ void fr_recurrent_certain(fr_recurrent *recurrent, size_t position);
  * has run; NULL if no page was left. */
 uint8_t *fr_recurrent_save(fr_recurrent *recurrent, size_t position);
 
-/* Says that the forward has run, which has moved the base to `certain`. */
+/* Records that the forward has run, and so has moved the base to `certain`. */
 void fr_recurrent_ran(fr_recurrent *recurrent);
 
-/* Returns true if the frontier can move there without restoring a page. */
+/* Returns true if the frontier can move back to `position` without restoring a page. */
 bool fr_recurrent_holds(const fr_recurrent *recurrent, size_t position);
 
 /* fr_recurrent_reset goes back to before the first position. fr_recurrent_return goes back to the position of a page,

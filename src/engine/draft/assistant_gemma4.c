@@ -11,8 +11,8 @@
 #include "src/engine/families/families.h"
 #include "src/language/tokenizer/tokenizer.h"
 
-/* Lets every layer read the KV of the target's last owning layer of its kind, sliding or full. The layer's heads must
- * fit that cache. */
+/* Lets every layer read the keys and values of the target's last layer of the same kind (sliding or full) that has
+ * keys and values of its own. The layer's heads must fit that cache. */
 static fr_status borrow_kv(fr_trunk *trunk, const fr_model *target, const char *path) {
     for (size_t i = 0; i < trunk->spec.layers; i++) {
         fr_attention_spec *a = &trunk->spec.layer[i].attention;
@@ -53,7 +53,7 @@ static const names centroids = {"masked_embedding.centroids.weight",
 static const names ordering = {"masked_embedding.token_ordering",
                                {"masked_embd_ordering", "mtp.token_ordering.weight", "mtp_token_ordering.weight"}};
 
-/* Gives the name that the file uses; if it has no such tensor, the first one of its kind. */
+/* Gives the name that the file has for a tensor; if the file has no such tensor, the first of its possible names. */
 static const char *spelled(const fr_weights *weights, const names *tensor) {
     if (!weights->files->gguf) return tensor->published;
     for (size_t i = 0; i < SPELLINGS && tensor->gguf[i]; i++)
@@ -61,7 +61,7 @@ static const char *spelled(const fr_weights *weights, const names *tensor) {
     return tensor->gguf[0];
 }
 
-/* Reads the width of the target's hidden rows, and gives the name of the key. */
+/* Reads the width of the target's hidden rows, and gives the key that it was read from. */
 static fr_status read_backbone(const fr_checkpoint *files, const char **key, int64_t *backbone) {
     static const char *const keys[] = {".embedding_length_out", ".n_embd_backbone", ".backbone_embedding_length"};
     *key = "backbone_hidden_size";
@@ -166,7 +166,7 @@ static fr_status open_centroids(fr_assistant *a, const fr_trunk_spec *spec, fr_w
 /* ------------------------------------------------------------------------------------------------------------ whole */
 
 /* Checks that the two vocabularies have the same size. If a GGUF drafter names its special tokens, they must be the
- * target's; its file need not have the tokens' texts. */
+ * target's; the drafter's file need not have the tokens' texts. */
 static fr_status check_vocabulary(fr_weights *weights, size_t vocab, const fr_model *target) {
     const fr_checkpoint *files = weights->files;
     if (vocab != target->trunk.spec.vocab)
@@ -196,7 +196,7 @@ static fr_status open_trunk(fr_assistant *a, const fr_model *target, fr_trunk_sp
     return target ? borrow_kv(&a->trunk, target, path) : FR_OK;
 }
 
-/* The caller frees spec->trunk.layer, also after a failure. */
+/* Reads the spec of the assistant's layers. The caller frees spec->trunk.layer, also after a failure. */
 static fr_status read_spec(const fr_checkpoint *files, fr_weights *weights, fr_model_spec *spec) {
     const fr_family *family = fr_is_gemma4_unified(files) ? &fr_family_gemma4_unified : &fr_family_gemma4;
     fr_source source;

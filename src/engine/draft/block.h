@@ -45,11 +45,11 @@ typedef struct fr_block_config {
     size_t block;       /* rows of a whole block */
     bool from_anchor;   /* each row scores the token after its position */
     int32_t mask;
-    size_t draft_vocab; /* ids that its own head scores */
+    size_t draft_vocab; /* number of ids that the drafter's own head scores */
     fr_aux_layers aux_layers;
     fr_block_sight sight;
     bool slides[FR_LAYERS_MAX];
-    /* multiplies rows of the target's table; with target_scale the target's own scale does too */
+    /* factor for rows of the target's embedding table; with target_scale the target's own factor applies too */
     float embedding_scale;
     bool target_scale;
     float multiplier, softcap;    /* factor and softcap of the scores; softcap 0: none */
@@ -57,7 +57,7 @@ typedef struct fr_block_config {
     /* the rank of DFlash2's selector, or of DSpark's bias (0: it has none); top_k of DFlash2's selector */
     size_t rank, top_k;
     bool confidence, confidence_sees_draft;
-    const char *target; /* the architecture that it was made for; NULL: not given */
+    const char *target; /* the target's architecture that the drafter was made for; NULL: not given */
     const char *mask_key;
 } fr_block_config;
 
@@ -81,13 +81,13 @@ typedef struct fr_block_net {
     fr_matrix fc;              /* [hidden, aux_layers * hidden] */
     const float *context_norm; /* [hidden] the norm of fc's rows */
     const float *mask_row;     /* [hidden] the embedding of a mask; NULL: that of the mask's id */
-    const int32_t *ids;        /* [draft_vocab] the target's id for each of its ids; NULL: they are the same */
+    const int32_t *ids;        /* [draft_vocab] the target's id for each of the drafter's; NULL: ids are the same */
     bool own_head;
     bool packed;                            /* some matrix is packed */
     fr_block_conv (*convs)[FR_BLOCK_PARTS]; /* [layers]; NULL: there are none */
     size_t conv_width;                      /* features of a convolution's kernel */
     fr_matrix before, after, selector;      /* DFlash2: two codebooks [vocab, rank], and the selector [rank, hidden] */
-    fr_matrix bias_before, bias_after;      /* DSpark: [vocab, rank], [draft_vocab, rank] */
+    fr_matrix bias_before, bias_after;      /* DSpark's bias: codebooks [vocab, rank] and [draft_vocab, rank] */
     /* DSpark's confidence head: [hidden], or [hidden + rank] if it also reads the draft before; NULL: there is none */
     const float *confidence;
     float confidence_bias;
@@ -105,10 +105,10 @@ typedef struct fr_block_rows {
     const fr_block_net *net;
     const fr_model *target;
     fr_activations *activations;
-    size_t most;                /* rows of the largest batch */
+    size_t most;                /* the most rows of a batch */
     fr_row *rows;               /* [most] */
-    fr_sight *full, *sliding;   /* [most] what rows of a block see in either kind of layer */
-    float *input;               /* [most, aux_layers * hidden] taps of context rows */
+    fr_sight *full, *sliding;   /* [most] positions that a block's rows see in full layers, and in sliding layers */
+    float *input;               /* [most, aux_layers * hidden] the target's rows that context is made of */
     float *kernels, *convolved; /* [most, conv_width], [most, hidden]; NULL: there are no convolutions */
     float *hidden;              /* [most, hidden] out: a block's rows after the final norm */
 } fr_block_rows;
@@ -117,13 +117,13 @@ typedef struct fr_block_rows {
 void fr_block_rows_layout(fr_block_rows *rows, const fr_drafter *drafter, fr_arena *arena, size_t count,
                           size_t threads);
 
-/* Stores the keys and values of `count` context rows, whose taps are in input, for all layers. */
+/* Stores the keys and values of `count` context rows for all layers. The rows' taps must be in rows->input. */
 void fr_block_run_context(const fr_team *team, const fr_block_rows *rows, const fr_batch *batch);
 
 /* Runs blocks side by side through all layers and the final norm. Rows with `id` -1 are masks. */
 void fr_block_run_layers(const fr_team *team, const fr_block_rows *rows, const fr_batch *batch);
 
-/* Sets what `count` rows of one block see, whose first position is `position`. */
+/* Sets which positions the `count` rows of a block see. position: that of the block's first row. */
 void fr_block_set_sights(const fr_block_sight *sight, size_t position, size_t count, fr_sight *full, fr_sight *sliding);
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
@@ -133,8 +133,8 @@ void fr_block_set_sights(const fr_block_sight *sight, size_t position, size_t co
 bool fr_block_name(const char *published, const char **gguf, fr_tensor_name_found *found);
 extern const fr_tensor_naming fr_block_names;
 extern const fr_family fr_family_block; /* block drafters' layers are read and written as this family's */
-/* Returns `count` of a target's layers, spread evenly in the way in which z-lab's folders choose the layers that they
- * tap. */
+/* Returns `count` of a target's layers, spread evenly, by the rule that z-lab's folders follow for the layers that
+ * they tap. */
 fr_aux_layers fr_block_spread_layers(size_t count, size_t targets);
 fr_status fr_block_put_keys(const fr_drafter *drafter, fr_gguf_writer *writer);
 

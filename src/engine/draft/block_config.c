@@ -51,7 +51,7 @@ const fr_family fr_family_block = {.architectures = (const char *const[]){"dflas
                                    .shape = fr_layers_alike,
                                    .names = &fr_block_names};
 
-/* Reads the layers' configuration; text: the object that has it, in a folder. */
+/* Reads the configuration of the layers. text: in a folder, the JSON object with the layers' keys. */
 static fr_status read_layers(fr_block_config *c, const json_t *text, fr_weights *weights) {
     const fr_gguf *gguf = weights->files->gguf;
     const fr_source source = {.root = text,
@@ -74,7 +74,7 @@ typedef struct folder {
     bool speculators;
 } folder;
 
-/* Returns the object that has one of the drafter's own keys. */
+/* Returns the JSON object that has this key: the one below if it has the key, otherwise config.json itself. */
 static const json_t *holder(const folder *f, const char *key) {
     const json_t *value = json_object_get(f->below, key);
     return value && !json_is_null(value) ? f->below : f->root;
@@ -122,8 +122,8 @@ static fr_status open_folder(fr_block_config *c, folder *f, const fr_weights *we
     return type ? fr_fail(FR_UNBUILT, "%s: speculators_model_type \"%.40s\" is not built", where, type) : FR_OK;
 }
 
-/* The layers lie between the second one and the third from the end, rounded half to even; a single one is in the
- * middle. */
+/* Spreads the layers evenly from the second layer to the third from the end, rounding half to even; a single layer is
+ * the middle one. */
 fr_aux_layers fr_block_spread_layers(size_t count, size_t targets) {
     fr_aux_layers layers = {.count = count, .layer = {targets / 2 + 1}};
     for (size_t i = 0; count > 1 && i < count; i++) {
@@ -134,7 +134,8 @@ fr_aux_layers fr_block_spread_layers(size_t count, size_t targets) {
     return layers;
 }
 
-/* Reads the target's layers that are tapped, as the numbers of their inputs. z-lab counts layers by their outputs. */
+/* Reads the list of the target's layers that the drafter taps, as numbers of layers whose inputs it reads. z-lab
+ * numbers the layers whose outputs it reads. */
 static fr_status read_taps(fr_block_config *c, const folder *f, const fr_model *target) {
     const char *key = f->speculators ? "aux_hidden_state_layer_ids" : "target_layer_ids";
     const json_t *list = json_object_get(holder(f, key), key);

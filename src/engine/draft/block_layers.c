@@ -90,8 +90,8 @@ static const float *row_before(const fr_activations *a, const float *rows, size_
     return rows + (r - back) * hidden;
 }
 
-/* Computes y, one side of a convolution at row r: the sum, over ascending taps t, of (base + kernel) * the row t rows
- * before. */
+/* Computes y, one side of a convolution at row r: the sum over taps t, in ascending order, of (base + kernel) times
+ * the row that is t rows before r. */
 static void convolve_row(const fr_block_rows *rows, const fr_activations *a, const float *base, size_t side,
                          const float *from, size_t r, float *y) {
     const fr_block_config *c = &rows->net->config;
@@ -172,7 +172,7 @@ static void run_layer(const fr_team *team, const fr_block_rows *rows, const fr_a
     join(team, rows, &a, ffn, layer->ffn.down_bias);
 }
 
-/* Fills the stream with the embeddings of a block's rows. */
+/* Writes the embeddings of a block's rows to the stream. */
 static void embed(const fr_block_rows *rows, const fr_activations *a, size_t r) {
     const fr_block_net *net = rows->net;
     const fr_block_config *c = &net->config;

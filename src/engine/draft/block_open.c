@@ -9,7 +9,7 @@
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
-/* The tensors beside the layers; z-lab's codebooks lack the word "weight". */
+/* The tensors outside of the layers. z-lab's names of codebooks don't end in ".weight". */
 typedef enum own {
     FC,
     CONTEXT_NORM,
@@ -57,14 +57,15 @@ static const struct {
   conv_kernels[FR_BLOCK_PARTS] = {{"attention_conv.kernel_projection.weight", "attn_conv_proj.weight"},
                                   {"mlp_conv.kernel_projection.weight", "ffn_conv_proj.weight"}};
 
-/* Tensors that are not needed: the map from the target's ids, tables that are the target's, and the target's norm. */
+/* Tensors that are not read: the map from the target's ids to the drafter's, and copies of the target's tables and
+ * norm. */
 static const char *const extras[] = {"t2d", "model.t2d", "*rotary_emb.inv_freq", "verifier_*", NULL};
 static const fr_tensor_name model_names[] = {FR_VECTOR(fr_trunk, norm, HIDDEN, "norm.weight", "output_norm.weight"),
                                              {0}};
 const fr_tensor_naming fr_block_names = {
     .model = model_names, .layer = {fr_attention_names, fr_pre_norm_names, fr_ffn_names}, .extras = extras};
 
-/* Gives the prefix of all published names: files have "model." or none. */
+/* Gives the prefix of all published names: "model." in some files, none in others. */
 static const char *prefix_of(const fr_weights *weights) {
     return !weights->files->gguf && fr_weights_has_any(weights, "model.") ? "model." : "";
 }
@@ -81,7 +82,7 @@ static bool has(const fr_weights *weights, own which) {
     return name && fr_weights_has(weights, prefix_of(weights), name);
 }
 
-/* Returns the rest of a name after "layers.N.", and N; NULL: the name does not begin like that. */
+/* Returns the part of a name after "layers.N.", and gives N; NULL if the name does not begin in this way. */
 static const char *of_layer(const char *published, size_t *layer) {
     char *end;
     if (strncmp(published, "layers.", 7) != 0 || published[7] < '0' || published[7] > '9') return NULL;
@@ -147,7 +148,7 @@ static fr_status bind_layers(fr_block_net *net, fr_weights *weights) {
     return FR_OK;
 }
 
-/* Binds the table of ids and the head, or takes the target's. */
+/* Binds the drafter's table of ids and its head, or takes the target's head. */
 static fr_status bind_ends(fr_block_net *net, fr_drafter *drafter) {
     const fr_block_config *c = &net->config;
     fr_weights *weights = &drafter->weights;

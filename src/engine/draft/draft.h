@@ -38,8 +38,8 @@ struct fr_drafter {
     fr_drafter *beside; /* the MTP layer in the target's own checkpoint, opened with this drafter; NULL: not wanted */
 };
 
-/* Gives the drafters that were opened together, by their index below FR_DRAFTERS_MAX: the drafter itself, then the one
- * beside it. NULL: there is none. */
+/* Gives the drafters that were opened together, by index: 0 is the drafter itself, 1 the drafter opened beside it.
+ * NULL if there is none. */
 const fr_drafter *fr_drafter_at(const fr_drafter *drafter, size_t index);
 
 /* Give the memory and the bytes of the weights of a drafter, together with those opened beside it. */
@@ -58,13 +58,13 @@ bool fr_drafter_borrows(const fr_drafter *drafter, size_t kv);
 /* A session as its method sees it. */
 typedef struct fr_draft_view {
     const int32_t *ids; /* the timeline */
-    /* rotary positions of the timeline's positions and of FR_STEP_MAX after them */
+    /* rotary positions of the timeline's positions, and of the FR_STEP_MAX positions after them */
     const fr_rope_position *rope_positions;
-    /* rows for the positions whose input embedding is not that of their id, as in pictures */
+    /* input embeddings of positions that don't use the embedding of their id, as in pictures */
     const fr_input_embeddings *embeddings;
     /* at least 2; when `propose` is called, the target has not run the last id yet */
     size_t length;
-    size_t seen; /* ids before this index are as they were at the last begin or commit; the others may be new */
+    size_t seen; /* ids before this index are unchanged since the last begin or commit; the others may be new */
     fr_kv *kv;   /* the target's cache: positions below kv->length have been run and accepted */
     /* The target's row of position kv->length - 1 after the final norm, and the same row in the aux_layers; NULL if no
      * drafter reads it. The accepted rows of the same batch lie before it in memory. */
@@ -98,7 +98,7 @@ typedef struct fr_proposal {
     /* The numbers of drafts that are wanted, up to 15. With gains, `count` limits drafts that take steps to make, and
      * `most_found` drafts that are looked up; one of the two may be 0. */
     size_t count, most_found;
-    size_t depth; /* the most drafts that a round of the session may want, by which a block is cut; 0: count */
+    size_t depth; /* the most drafts that a round of the session may want; a block is cut to that many; 0: count */
     size_t by;    /* 1 + index of the drafter that may make drafts; 0: any may */
     size_t n_min; /* a proposal of fewer drafts is dropped */
     /* A draft with a lower chance than this ends the chain and is not part of it. Methods that give no chances ignore
@@ -124,7 +124,7 @@ typedef struct fr_proposal {
 /* The sizes that a method makes room for. */
 typedef struct fr_draft_sizes {
     size_t threads, context, sessions;
-    size_t rows;        /* rows of the largest batch */
+    size_t rows;        /* most rows of a batch */
     size_t pages;       /* pages of the target's caches, each of FR_KV_PAGE positions */
     size_t checkpoints; /* pages for states of recurrent layers, for each session */
     fr_kv_types kv_types;
@@ -148,23 +148,24 @@ struct fr_draft_method {
     bool whole_head; /* this head can't be trimmed: drafter->head has no ids */
 
     /* Returns true if the drafter reads this KV layer of the target's caches, which is the last sliding or the last
-     * full one; each rank then keeps all heads of the layer. The function is NULL if the drafter reads none. */
+     * full one; each rank then keeps all heads of the layer. The pointer is NULL if the drafter reads no KV of the
+     * target. */
     bool (*borrows)(const fr_drafter *drafter, size_t kv);
 
     /* Takes from the arena the memory in which all sessions of an engine work, one call at a time. It returns NULL
-     * while measuring. The function is NULL if the method needs no such memory. */
+     * while measuring. The pointer is NULL if the method needs no such memory. */
     void *(*workspace)(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
 
     /* Takes a session's state from the arena; NULL while measuring. Methods without weights ignore drafter. */
     fr_draft *(*open)(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
 
-    /* Copies the contents of a state to a new one whose session continues the same timeline. The function is NULL if
-     * begin must do it, as for a timeline that the method has never seen. */
+    /* Copies the contents of a state to a new one whose session continues the same timeline. The pointer is NULL if
+     * nothing is copied: `begin` then starts anew, as for a timeline that the method has never seen. */
     void (*fork)(fr_draft *fork, const fr_draft *draft);
 
-    /* Proposes drafts for each state in a list: all are of this method and of one engine, each of another session;
-     * nothing is proposed yet, and no session has failed. No bit of a proposal depends on the other sessions in the
-     * list. Called by fr_draft_propose. */
+    /* Proposes drafts for a list of sessions of one engine, all with this method, each at most once. When it is
+     * called, nothing is proposed yet, and no session has failed. No bit of a proposal depends on the other sessions
+     * in the list. Called by fr_draft_propose. */
     void (*propose)(fr_proposal *first);
 
     /* The functions below may be NULL if a method has nothing to do. cut: the timeline was cut, or the frontier of its
@@ -180,11 +181,11 @@ struct fr_draft_method {
      * cache may be shorter than at the last call; ids up to and including index kv->length are then still the same. */
     fr_status (*follow)(fr_draft *draft, const fr_draft_view *view);
 
-    /* Tells how many drafts of the last proposal were accepted; the view is the one after acceptance. */
+    /* Tells the method how many drafts of the last proposal were accepted. view: the session after that. */
     void (*commit)(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted);
 
-    /* The first gives the state's own KV cache. The second gives the cache whose layout the caches of all sessions
-     * have. */
+    /* The first gives the state's own KV cache. The second gives the workspace's cache, whose layout the caches of all
+     * sessions have. */
     fr_kv *(*kv)(fr_draft *draft);
     const fr_kv *(*workspace_kv)(const void *workspace);
 
@@ -199,7 +200,8 @@ extern const fr_draft_method fr_draft_none, fr_draft_assistant, fr_draft_mtp, fr
  * than in the target. */
 extern const fr_draft_method fr_draft_text;
 
-/* ngram as it is used before other methods: it leaves the draft to them unless it finds a long match. */
+/* The method ngram as it is used in a list before other methods: it leaves drafting to them unless it finds a long
+ * match. */
 extern const fr_draft_method fr_draft_ngram_first;
 
 /* Propose drafts for sessions of one engine, each at most once. A method is called once for all of its sessions, so

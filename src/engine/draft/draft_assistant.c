@@ -25,16 +25,16 @@
 typedef struct mtp {
     const fr_drafter *drafter;
     fr_activations *activations;
-    fr_proposal **going; /* [sessions] the proposals whose chains go on */
-    fr_row *rows;        /* [sessions] each row reads its target's K/V, at the position after them */
+    fr_proposal **going; /* [sessions] the proposals whose chains are not ended yet */
+    fr_row *rows;        /* [sessions] rows at the position after the target's keys and values, which they read */
     fr_kv **timelines;   /* [sessions] their targets' caches */
-    float *input;        /* [sessions, 2 * backbone]: embedding, hidden */
+    float *input;        /* [sessions, 2 * backbone] embedding and hidden row of each chain */
     /* [sessions, vocab] scores of all ids; with centroids [sessions, top * cluster_size], the scores of `ids` */
     float *scores;
     float *centroid_scores; /* [sessions, clusters] */
     int32_t *chosen;        /* [sessions, top] */
     int32_t *scratch;       /* [sessions, clusters] */
-    /* [sessions, top * cluster_size] the candidates, cluster by cluster, ascending within each */
+    /* [sessions, top * cluster_size] ids that are scored, cluster by cluster, each cluster's in ascending order */
     int32_t *ids;
     float *tiles; /* [threads, tiles_width(a)] scores of the whole tiles in which a cluster lies */
 } mtp;
@@ -50,7 +50,7 @@ static size_t tiles_width(const fr_assistant *a) {
     return a->trunk.head_sorted ? a->cluster_size + 2 * FR_FEATURE_UNIT : 0;
 }
 
-/* Counts the ids that a step scores. */
+/* Gives the number of ids that a step scores for each row. */
 static size_t candidates(const fr_assistant *a) {
     return a->clusters ? a->top * a->cluster_size : a->trunk.spec.vocab;
 }
@@ -88,8 +88,8 @@ static fr_draft *assistant_open(const fr_drafter *drafter, fr_arena *arena, cons
     return &place->base;
 }
 
-/* Scores rows [first, first + cluster_size) of a head in the clusters' order, for row r. The head is read in whole
- * tiles. */
+/* Scores the ids of one cluster for row r, by rows [first, first + cluster_size) of a head that has its rows in the
+ * clusters' order. The head is read in whole tiles. */
 static void score_sorted(const fr_team *team, const mtp *m, const fr_activations *activations, size_t r, size_t first,
                          float *scores) {
     const fr_assistant *a = m->drafter->net;
@@ -104,8 +104,8 @@ static void score_sorted(const fr_team *team, const mtp *m, const fr_activations
     for (size_t i = 0; i < a->cluster_size; i++) scores[i] = all[first - begin + i];
 }
 
-/* Scores the ids of `ordering` from `first` on, for row r. A packed head may have its rows in that order, so that
- * these ids lie side by side. */
+/* Scores the ids of one cluster for row r: those from ordering[first] on. A packed head may have its rows in the
+ * clusters' order, so that these rows lie side by side. */
 static void score_cluster(const fr_team *team, const mtp *m, const fr_activations *activations, size_t r, size_t first,
                           float *scores) {
     const fr_assistant *a = m->drafter->net;
@@ -126,7 +126,7 @@ static void score_cluster(const fr_team *team, const mtp *m, const fr_activation
         }
 }
 
-/* Applies the head to the normed rows, for scores of all ids or of each row's candidates. */
+/* Applies the head to the normed rows: it scores all ids, or the ids of each row's best clusters. */
 static void score(const fr_team *team, mtp *m, const fr_activations *activations) {
     const fr_assistant *a = m->drafter->net;
     const fr_kernels *k = activations->kernels;
@@ -153,7 +153,8 @@ static void score(const fr_team *team, mtp *m, const fr_activations *activations
     }
 }
 
-/* Runs one step of all chains by the whole team; input's rows hold [embedding ; hidden] and get the next hidden. */
+/* Runs one step of all chains, with the whole team. Row by row, `input` has [embedding ; hidden] before the step and
+ * the next hidden row after it. */
 static void step(void *context, const fr_team *team) {
     mtp *m = context;
     const fr_assistant *a = m->drafter->net;
@@ -192,8 +193,8 @@ static bool take_draft(const mtp *m, size_t r) {
     return fr_draft_choice_add(m->going[r], &scores, &scorer);
 }
 
-/* Adds a draft to every proposal of a step. Gives the number of chains that go on, whose rows are then the first
- * ones. */
+/* Adds a draft to each proposal of a step. Gives the number of chains that go on; their rows are moved to the
+ * front. */
 static size_t take_drafts(mtp *m) {
     size_t rows = m->activations->batch.count, going = 0, hidden = m->drafter->target->trunk.spec.hidden;
     for (size_t r = 0; r < rows; r++) {
@@ -270,7 +271,7 @@ static void assistant_unload(fr_drafter *drafter) {
     free(drafter->net);
 }
 
-/* The next proposal starts from the target's own rows, so there is no begin and no commit. */
+/* Every proposal starts from the target's own rows, so the method needs no begin and no commit. */
 const fr_draft_method fr_draft_assistant = {
     .name = "mtp",
     .reads = fr_is_assistant,

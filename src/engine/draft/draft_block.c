@@ -34,7 +34,7 @@ typedef struct workspace {
     fr_kv kv; /* belongs to no session: the layout of the sessions' caches, and the pages of all of them */
     fr_block_rows rows;
     fr_kv **timelines;         /* [sessions] */
-    struct block *asks;        /* [sessions] the blocks of a proposal */
+    struct block *asks;        /* [sessions] the blocks of the proposals that are run together */
     size_t scored;             /* the most rows that are scored together */
     float *heads;              /* [scored, hidden] the rows that are scored */
     float *scores;             /* [scored, candidates] */
@@ -56,9 +56,9 @@ typedef struct state {
 typedef struct block {
     state *of;
     fr_proposal *proposal;
-    fr_followed_rows context; /* the target's rows that are new */
+    fr_followed_rows context; /* the target's new rows, to be run as context */
     size_t count;             /* rows of the block */
-    size_t scored;            /* the place of its first scored row among all scored rows */
+    size_t scored;            /* index of the block's first scored row among all scored rows */
 } block;
 
 static const fr_matrix *head_of(const workspace *w) {
@@ -69,19 +69,19 @@ static const int32_t *ids_of(const workspace *w) {
     return w->drafter->head.ids ? w->drafter->head.ids : w->net->ids;
 }
 
-/* Counts the rows of a block in front of the first one that scores a draft. */
+/* Counts the rows at the beginning of a block that score no draft. */
 static size_t unscored(const fr_block_net *net) {
     return net->config.from_anchor ? 0 : 1;
 }
 
-/* Gives the most drafts of a block. */
+/* Gives the most drafts that a block can give. */
 static size_t most_drafts(const fr_block_net *net) {
     return fr_smaller(net->config.block - unscored(net), FR_STEP_MAX - 1);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- context */
 
-/* Rows of context that the team stores. */
+/* New rows of context that the team runs. */
 typedef struct context_run {
     const fr_block_rows *rows;
     fr_batch batch;
@@ -106,7 +106,7 @@ static void run_context_rows(workspace *w, fr_pool *pool, size_t count) {
     if (count) fr_pool_run_some(pool, w, count, store_context, &run);
 }
 
-/* Runs the context of blocks [0, count) that is new, in as many batches as it needs, and moves the frontiers. */
+/* Runs the new context of blocks [0, count), in as many batches as it needs, and moves the frontiers. */
 static void run_contexts(workspace *w, fr_pool *pool, size_t count) {
     size_t rows = 0, width = w->net->fc.cols;
     for (size_t b = 0; b < count; b++) {
@@ -145,7 +145,7 @@ static fr_status block_follow(fr_draft *draft, const fr_draft_view *view) {
 
 /* -------------------------------------------------------------------------------------------------------- the block */
 
-/* Blocks [from, to) that the team runs. */
+/* A run of blocks [from, to) by the team. */
 typedef struct block_run {
     const workspace *work;
     fr_batch batch;
@@ -196,8 +196,8 @@ static int32_t id_before(const block *b) {
     return p->proposed ? p->ids[p->proposed - 1] : p->view->ids[p->view->length - 1];
 }
 
-/* Gives DFlash2's scores of a row: of its best ids, each with the head's score and how well it follows the id before,
- * the sum over ranks of before[id before] * selected * after[id]. */
+/* Gives DFlash2's scores of a row's best ids. Each is the head's score plus how well the id follows the id before: the
+ * sum over ranks of before[id before] * selected * after[id]. */
 static fr_scores select_best(const workspace *w, const block *b, size_t row) {
     const fr_block_net *net = w->net;
     const fr_kernels *k = w->rows.activations->kernels;
@@ -288,7 +288,7 @@ static void add_biases(void *context, const fr_team *team) {
     }
 }
 
-/* Chooses the drafts of blocks [from, to), one of each at a time. Blocks that are done leave the list. */
+/* Chooses the drafts of blocks [from, to), one for each block at a time. Blocks that are done leave the list. */
 static void choose_drafts(workspace *w, fr_pool *pool, size_t from, size_t to) {
     size_t rank = w->net->config.rank;
     while (from < to) {
@@ -310,7 +310,7 @@ static void choose_drafts(workspace *w, fr_pool *pool, size_t from, size_t to) {
     }
 }
 
-/* Prepares a session's block, and claims pages for it and for the context that is new; false: it drafts nothing. */
+/* Prepares a session's block, and claims pages for it and for its new context; false: the session drafts nothing. */
 static bool begin_block(fr_proposal *p, block *b) {
     state *s = (state *)p->draft;
     const fr_block_net *net = s->work->net;
@@ -319,7 +319,7 @@ static bool begin_block(fr_proposal *p, block *b) {
     return p->count && fr_drafter_cache_take(&s->cache, p->view, end, b->count, &b->context);
 }
 
-/* Places the rows of a block from row `at` on. */
+/* Places the rows of a block in the batch, from row `at` on. */
 static void place_block(workspace *w, size_t number, size_t at) {
     const block *b = &w->asks[number];
     const fr_draft_view *view = b->proposal->view;

@@ -27,7 +27,8 @@ static float score_of(const fr_scores *scores, int32_t id) {
     return -INFINITY;
 }
 
-/* Computes the chance of an id: exp(score) over the sum of all, before temperature and filters. */
+/* Computes the chance of an id, before temperature and filters: exp(score), divided by the sum of exp(score) over all
+ * ids. */
 static double chance_of(const fr_kernels *kernels, const fr_scores *scores, int32_t best, int32_t id) {
     enum { PIECE = 256 };
     float largest = score_of(scores, best), piece[PIECE], own = score_of(scores, id) - largest;

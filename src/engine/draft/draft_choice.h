@@ -10,15 +10,15 @@ typedef struct fr_scorer {
     const fr_kernels *kernels;
     size_t vocab;     /* of the target */
     const char *path; /* the drafter's file, for error lines */
-    const char *what; /* the owner of the logits, for error lines */
+    const char *what; /* the model that the logits belong to, for error lines */
     /* the chance that the drafter itself gives its best id; NULL: the chance follows from the scores */
     const double *chance;
 } fr_scorer;
 
 /* Adds the id with the largest score, the lowest of equal ones; or, if the target's tokens are drawn, an id drawn from
  * these scores. Returns true if the chain goes on. The chain ends before a draft that is less likely than p_min or not
- * worth its row; after a draft, if another one would not be worth its time or is not wanted; if every id is banned;
- * and if scores are not finite, which fails the proposal. */
+ * worth its row. It ends after a draft if another one is not worth its time or not wanted. It also ends if every id is
+ * banned, or if scores are not finite, which fails the proposal. */
 bool fr_draft_choice_add(fr_proposal *proposal, const fr_scores *scores, const fr_scorer *scorer);
 
 #endif

@@ -8,7 +8,7 @@
 #include "src/engine/draft/eagle.h"
 #include "src/engine/layers/parts.h"
 
-/* Computes a->x = fc(aux_layers), from the target's rows as they are or after a norm. */
+/* Computes a->x = fc(aux_layers) from the target's rows, which some drafters norm first. */
 static void fuse(const fr_team *team, const fr_pair_batch *b, const fr_activations *a, const fr_eagle *e) {
     size_t width = e->fc.cols, begin, end;
     fr_part_rows(team, b->count, &begin, &end);
@@ -26,7 +26,7 @@ static void fuse(const fr_team *team, const fr_pair_batch *b, const fr_activatio
     fr_publish_rows(team, NULL, 0);
 }
 
-/* Computes the stream g, and attention's input [embedding_norm(embedding) ; hidden_norm(g)]. */
+/* Computes the layer's stream, which is g, and attention's input [embedding_norm(embedding) ; hidden_norm(g)]. */
 static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activations *a) {
     const fr_eagle *e = b->drafter->net;
     size_t hidden = e->trunk.spec.hidden, begin, end;

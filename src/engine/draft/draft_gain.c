@@ -5,7 +5,7 @@
 
 #include "base/sizes.h"
 
-/* Bins are narrow near 1, because most drafts have a chance near 1. */
+/* Upper bounds of the bins of chances. Bins are narrow near 1, because most drafts have a chance near 1. */
 static const double bounds[FR_DRAFT_GAIN_BINS - 1] = {0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.96, 0.99};
 
 size_t fr_draft_gain_depth(size_t depth) {

@@ -25,8 +25,8 @@ enum { FR_DRAFTERS_MAX = 2 };
 
 typedef struct fr_draft_gain {
     double stands[FR_DRAFT_GAIN_DEPTHS][FR_DRAFT_GAIN_BINS]; /* s(d) by fr_draft_gain_depth and fr_draft_gain_bin */
-    /* Indexed by the number of drafts before. `next`: how often the next draft is accepted if these are; `step` and
-     * `row`: the tokens that could be made in the time of the next draft's step, and of its row. */
+    /* Arrays by the number of drafts before. `next`: how often the next draft is accepted if these are. `step` and
+     * `row`: the number of tokens that could be made in the time of the next draft's step, and of its row. */
     double next[FR_STEP_MAX], step[FR_STEP_MAX], row[FR_STEP_MAX];
     double found[FR_STEP_MAX]; /* like `row`, for drafts that are looked up and so take no step */
 } fr_draft_gain;
@@ -39,12 +39,12 @@ double fr_draft_gain_guess(size_t bin);
 
 typedef enum fr_draft_gain_verdict { FR_DRAFT_GAIN_NONE, FR_DRAFT_GAIN_LAST, FR_DRAFT_GAIN_MORE } fr_draft_gain_verdict;
 
-/* Judges the last draft of a chain, by the chances of all its drafts: it is not worth its row, it is the last one, or
- * another one follows. */
+/* Judges the last draft of a chain by the chances of all its drafts. The verdict is that the draft is not worth its
+ * row, that it is the last one, or that another one follows. */
 fr_draft_gain_verdict fr_draft_gain_judge(const fr_draft_gain *gains, const float *chances, size_t count);
 
-/* Gives the tokens that a chain of up to `count` drafts that take steps is expected to gain, less those that could be
- * made in its time. */
+/* Gives the expected gain of a chain of up to `count` drafts that take steps: its tokens less those that could be made
+ * in its time. */
 double fr_draft_gain_expected(const fr_draft_gain *gains, size_t count);
 
 #endif

@@ -12,7 +12,7 @@
 
 #define FIRST_LINE "forerun draft head 1\n"
 
-enum { LIST_MAX = 16 << 20 /* bytes of a file */ };
+enum { LIST_MAX = 16 << 20 /* most bytes of a file */ };
 
 /* ----------------------------------------------------------------------------------------------------- which ids */
 
@@ -81,7 +81,7 @@ static fr_status add_chosen(const char *what, id_set *set) {
     return FR_OK;
 }
 
-/* Takes the set's ids in order; takes none if the set has all ids, because the head then stays whole. */
+/* Takes the set's ids in ascending order. Takes none if the set has all ids, because the head then stays whole. */
 static fr_status take_ids(fr_draft_head *head, id_set *set, const fr_model *target, const fr_matrix *whole) {
     for (size_t i = 0; i < target->eos_count; i++) add(set, (size_t)target->eos[i]);
     if (set->count >= set->vocab) return FR_OK;

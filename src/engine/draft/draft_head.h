@@ -21,10 +21,11 @@
 typedef struct fr_draft_head {
     fr_arena arena;
     int32_t *ids;     /* [matrix.features] the ids that are scored; NULL: the head is whole */
-    fr_matrix matrix; /* their rows; without data until they are gathered */
+    fr_matrix matrix; /* the rows of these ids; without data until they are gathered */
 } fr_draft_head;
 
-/* Returns true if the value asks for a part of the ids. A number or a file may still turn out to mean all of them. */
+/* Returns true if the option's value asks for only a part of the ids. A number or a file may still turn out to mean
+ * all ids. */
 bool fr_draft_head_trims(const char *what);
 
 /* Chooses the ids of a head that scores all ids below its features; only ids below the target's vocabulary may be
@@ -33,7 +34,7 @@ bool fr_draft_head_trims(const char *what);
  * failure. */
 fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_model *target, const fr_matrix *whole);
 
-/* Gathers the rows of the chosen ids from the whole head, once that is in memory. */
+/* Gathers the rows of the chosen ids from the whole head, which must be in memory by now. */
 fr_status fr_draft_head_gather(fr_draft_head *head, const fr_matrix *whole);
 
 /* Gives the bytes of the trimmed head's matrix; 0: the head is whole. */

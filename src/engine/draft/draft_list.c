@@ -11,7 +11,7 @@
 static const struct {
     const char *word;
     const fr_draft_method *method;
-    /* the other words are llama.cpp's; several name its ways to look drafts up in the text, which ngram does */
+    /* false for llama.cpp's words; several of them mean ways to look drafts up in the text, which ngram does */
     bool in_help;
 } words_known[] = {
     {"none", &fr_draft_none, true},
@@ -97,7 +97,7 @@ bool fr_draft_words_name_both(const char *words, const fr_drafter *drafter) {
     return own && mtp && strcmp(drafter->method->name, fr_draft_mtp.name) != 0;
 }
 
-/* A method reads a drafter's weights if it has a workspace for them. */
+/* A method that has a workspace reads a drafter's weights. */
 bool fr_draft_list_uses(const fr_draft_list *list, size_t drafter) {
     for (size_t i = 0; i < list->count; i++)
         if (list->methods[i]->workspace && list->drafters[i] == drafter) return true;
@@ -110,7 +110,8 @@ bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method)
     return false;
 }
 
-/* Replaces a method with weights by that of the drafter which the word names, and gives the drafter's index. */
+/* Replaces a method that has weights by the method of the drafter that the word names, and gives the drafter's
+ * index. */
 static fr_status take_drafters(const fr_draft_method **method, const fr_drafter *drafter, size_t *index) {
     const char *word = (*method)->name;
     if (!(*method)->load) return FR_OK;
@@ -149,8 +150,8 @@ typedef struct chain {
     fr_draft base;
     fr_draft *links[FR_DRAFT_LIST_MAX];
     size_t count;
-    size_t spoke;      /* the link that made the last proposal; links are the methods of the list */
-    fr_proposal asked; /* the request to the link that is asked */
+    size_t spoke;      /* index of the link, one of the list's methods, that made the last proposal */
+    fr_proposal asked; /* the request to the link */
 } chain;
 
 static fr_status follow(fr_draft *link, const fr_draft_view *view) {
@@ -171,7 +172,7 @@ static bool is_wanted(const fr_proposal *p, size_t link) {
     return l->finds || (p->count > 0 && !others);
 }
 
-/* Makes a list of the sessions whose link of this index is to be asked. */
+/* Makes a list of the sessions in which the link of this index is to be asked. */
 static fr_proposal *ask_links(fr_proposal *first, size_t link) {
     fr_proposal *asked = NULL, **end = &asked;
     for (fr_proposal *p = first; p; p = p->next) {
@@ -241,7 +242,7 @@ static void chain_begin(fr_draft *draft, const fr_draft_view *view) {
         if (c->links[i]->method->begin) c->links[i]->method->begin(c->links[i], view);
 }
 
-/* Reports the round to all links; for a link that did not propose, it is a round without a proposal. */
+/* Reports the round to all links. To a link that did not propose, it is reported as a round without a proposal. */
 static void chain_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
     chain *c = (chain *)draft;
     for (size_t i = 0; i < c->count; i++) {

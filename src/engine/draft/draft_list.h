@@ -11,7 +11,7 @@
 
 typedef struct fr_draft_list {
     const fr_draft_method *methods[FR_DRAFT_LIST_MAX];
-    size_t drafters[FR_DRAFT_LIST_MAX]; /* of each method with weights, the index of its drafter */
+    size_t drafters[FR_DRAFT_LIST_MAX]; /* index of the drafter of each method that has weights */
     size_t count;
 } fr_draft_list;
 
@@ -24,14 +24,15 @@ const char *fr_draft_other_word(size_t index);
  * without a drafter. A method with weights must be the drafter's or that of the drafter beside it. FR_USAGE: an
  * unknown word, a method that is not the drafter's, or `none` beside other methods. */
 fr_status fr_draft_words_check(const char *words);
-/* true if a method of the words drafts with weights; "" and NULL may do so */
+/* Returns true if a method of the words drafts with weights; "" and NULL may do so. */
 bool fr_draft_words_take_drafter(const char *words);
-/* true if the words name the method of a drafter in files of its own, and also the MTP layer in the target's */
+/* Returns true if the words name the method of a drafter in files of its own, and also the MTP layer in the
+ * target's. */
 bool fr_draft_words_name_both(const char *words, const fr_drafter *drafter);
 fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list);
 
 bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method);
-/* true if a method of the list reads the weights of the drafter with this index */
+/* Returns true if a method of the list reads the weights of the drafter with this index. */
 bool fr_draft_list_uses(const fr_draft_list *list, size_t drafter);
 
 /* Opens the chosen methods, as fr_draft_method.open does. workspaces: [FR_DRAFTERS_MAX] for each drafter. */

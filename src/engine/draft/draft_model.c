@@ -36,12 +36,12 @@ typedef struct workspace {
     fr_kv kv;
     fr_kv_prefixes prefixes; /* texts that the model has run before, also for sessions that are closed */
     void *activations;
-    size_t most;        /* rows of the largest batch */
+    size_t most;        /* most rows of a batch */
     fr_row *rows;       /* [most] */
     float *hidden;      /* [most, hidden] */
     fr_kv **timelines;  /* [sessions] */
-    fr_proposal **asks; /* [sessions] the proposals whose rows with logits are run */
-    float *logits;      /* [sessions, features of the head] */
+    fr_proposal **asks; /* [sessions] the proposals whose rows with logits are in the batch */
+    float *logits;      /* [sessions, features of the head] scores of each row with logits */
     int64_t *best;      /* [threads, sessions] */
     size_t sessions;
 } workspace;
@@ -50,7 +50,7 @@ typedef struct state {
     fr_draft base;
     workspace *work;
     fr_kv kv;
-    fr_kv_path path; /* the timeline's place among the texts that were run before */
+    fr_kv_path path; /* the timeline's path in the tree of texts that were run before */
     size_t length;   /* the timeline's length at the last proposal */
 } state;
 
@@ -62,7 +62,8 @@ static fr_row row_of(size_t timeline, int32_t id, size_t position, int32_t paren
         .id = id, .timeline = (int32_t)timeline, .position = at, .parent = parent, .rope_position = {{at, at, at}}};
 }
 
-/* Places rows for ids [from, to) of a timeline, from row `at` on. parent: that of the first row. */
+/* Places ids [from, to) of a timeline in rows of the batch, from row `at` on. parent: the row that the first one
+ * follows. */
 static void place(workspace *w, size_t timeline, const fr_draft_view *view, size_t from, size_t to, size_t at,
                   int32_t parent) {
     for (size_t p = from; p < to; p++, at++) {
@@ -88,8 +89,8 @@ static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
     fr_forward_run(pool, &f);
 }
 
-/* Claims pages for `rows` more rows; false: there are not enough. Sessions may share pages of the target's cache but
- * have their own here, so the pages may not suffice for all. */
+/* Claims pages for `rows` more rows; false: there are not enough. That can happen because sessions may share pages of
+ * the target's cache but not of this one. */
 static bool claim(state *s, size_t rows) {
     return fr_failure_keep(fr_kv_claim(&s->kv, rows)).status == FR_OK;
 }
@@ -184,7 +185,7 @@ static void model_begin(fr_draft *draft, const fr_draft_view *view) {
     offer(s, view);
 }
 
-/* Counts the ids before the last one that are not in the cache. */
+/* Counts the ids before the last one that the model has not run yet. */
 static size_t behind(const fr_proposal *p) {
     return p->view->length - 1 - ((state *)p->draft)->kv.length;
 }
@@ -280,8 +281,8 @@ static void model_commit(fr_draft *draft, const fr_draft_view *view, size_t prop
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
-/* A session may need this many pages more than for the target, because its chain may reach past the page of the last
- * position. */
+/* A session may need this many more pages here than in the target's cache, because its chain may reach past the page
+ * of the last position. */
 enum { OWN_PAGES = 2 };
 
 static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_model *model, const fr_draft_sizes *sizes) {

@@ -12,7 +12,7 @@
 typedef struct mtp_layer {
     fr_pair_net pairs;
     fr_mtp_layer mtp;
-    fr_trunk trunk; /* the target's, with the rotary forms of the layer's own file */
+    fr_trunk trunk; /* the target's trunk, with the rotary forms of the layer's own file */
 } mtp_layer;
 
 static void embed(const fr_model *target, const fr_mtp_layer *net, const fr_pair *pair, float *out) {
@@ -27,7 +27,7 @@ static void embed(const fr_model *target, const fr_mtp_layer *net, const fr_pair
         fr_model_embed(target, pair->id, out);
 }
 
-/* Computes x = eh_proj([enorm(embedding) ; hnorm(hidden)]), or with the two parts in the other order. */
+/* Computes x = eh_proj([enorm(embedding) ; hnorm(hidden)]), or with embedding and hidden in the other order. */
 static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activations *a) {
     const fr_model *target = b->drafter->target;
     const fr_mtp_layer *net = &((const mtp_layer *)b->drafter->net)->mtp;
@@ -47,7 +47,8 @@ static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activati
     fr_publish_rows(team, NULL, 0);
 }
 
-/* Finds a field's tensor in the MTP layer if it is a copy of the model's; NULL: it differs, or there is none. */
+/* Finds the MTP layer's tensor for a field, if it is a copy of the model's tensor; NULL: it is different, or there is
+ * none. */
 static fr_status find_copy(const fr_binding *beside, const fr_tensor_naming *names, size_t field, size_t models,
                            const fr_tensor **copy) {
     fr_binding model = fr_binding_model(beside->weights, beside->trunk);
@@ -99,8 +100,8 @@ static fr_status check_architecture(const fr_drafter *drafter) {
                    architecture, target->files.path, fr_checkpoint_architecture(&target->files));
 }
 
-/* Refuses tensors that are not read, except for copies of the target's own tensors. bind_beside has found the copies
- * in the layer's block. */
+/* Refuses tensors that nothing reads, except for copies of the target's own tensors. bind_beside has already found the
+ * copies in the layer's block. */
 static fr_status check_alone(const fr_drafter *drafter) {
     static const char *const copies[] = {"token_embd.weight", "output.weight", "output_norm.weight", NULL};
     fr_tensor_naming alone = *drafter->target->family->names;

@@ -15,7 +15,7 @@
 #include "src/engine/draft/draft.h"
 #include "src/engine/draft/suffix_index.h"
 
-/* The least number of ids that must match. It is larger if another method could draft instead. */
+/* The fewest ids that must match. More must match if another method could draft instead. */
 #define SHORTEST       3
 #define SHORTEST_FIRST 8
 
@@ -23,8 +23,8 @@
  * counts. */
 #define LONGEST 32
 
-#define FADE  (1.0 / 256) /* the part of its counts that a bin forgets with each try */
-#define PRIOR 8.0         /* the number of tries that a guess counts for */
+#define FADE  (1.0 / 256) /* a bin forgets this share of its counts with each try */
+#define PRIOR 8.0         /* a guess counts as this many tries */
 
 /* Matches are put into bins by length. at_least: the shortest match of each bin; guesses: how often the next id is
  * guessed to be right after such a match. */
@@ -72,7 +72,7 @@ static size_t bin_of(size_t match) {
     return bin;
 }
 
-/* Counts a try of the match's bin, and a hit if the id is the one that followed the match before. */
+/* Counts a try for the bin of the match, and also a hit if `id` is the id that followed the earlier match. */
 static void learn(ngram *n, int32_t id) {
     if (n->index.match < SHORTEST) return;
     size_t bin = bin_of(n->index.match);
@@ -103,8 +103,8 @@ static void ngram_begin(fr_draft *draft, const fr_draft_view *view) {
     while (n->index.count < view->length) add(n, view->ids[n->index.count]);
 }
 
-/* Gives the number of drafts with the largest gain, and that gain: the expected tokens less those that could be made
- * in the time of their rows. Writes the chances of the drafts. */
+/* Gives the number of drafts with the largest gain, and that gain: the expected tokens, less those that could be made
+ * in the time of the drafts' rows. Writes the chances of the drafts. */
 static size_t worthy(const ngram *n, const fr_proposal *p, double *gain) {
     size_t count = 0;
     double all_stand = 1;
@@ -119,7 +119,7 @@ static size_t worthy(const ngram *n, const fr_proposal *p, double *gain) {
     return count;
 }
 
-/* Gives the number of ids that are proposed, out of those that followed the match. */
+/* Gives the number of ids to propose, out of those that followed the match. */
 static size_t how_many(const ngram *n, fr_proposal *p) {
     double gain;
     if (!p->gains) return n->index.match < n->shortest ? 0 : p->count;

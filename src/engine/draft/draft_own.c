@@ -1,8 +1,8 @@
 /* own: drafts with a method of the caller's (fr_proposer of forerun.h).
  *
  * In: the timeline, and the proposal of the session's other method. Out: the drafts that the caller's functions make
- * of it, checked. The other method works as without this one; it is told that drafts which were not passed on were
- * rejected. */
+ * of it, checked. The other method works as it would alone; if drafts of it were not passed on, it is told that they
+ * were rejected. */
 #include "src/engine/draft/draft_own.h"
 
 #include <math.h>
@@ -15,11 +15,11 @@ typedef struct own {
     fr_draft base;
     fr_proposer method;
     size_t vocab;
-    float *chances;                 /* [FR_STEP_MAX, vocab]; NULL: distributions are not compared */
+    float *chances;                 /* [FR_STEP_MAX, vocab] the drafts' distributions; NULL: they are not compared */
     fr_draft *inner;                /* the other method's state */
     fr_proposal asked;              /* the request to the other method */
-    int32_t suggested[FR_STEP_MAX]; /* the ids that it proposed */
-    size_t handed_on;               /* the number of the other method's drafts with which the last proposal begins */
+    int32_t suggested[FR_STEP_MAX]; /* the ids that the other method proposed */
+    size_t handed_on;               /* the last proposal begins with this many of the other method's drafts */
 } own;
 
 fr_status fr_draft_own(const fr_proposer *method, size_t vocab, bool compares, fr_draft *inner, fr_draft **draft) {
@@ -55,7 +55,7 @@ static fr_status check_ids(const own *s, const fr_proposal *p, size_t count) {
     return FR_OK;
 }
 
-/* Checks a draft's chances and gives their sum. */
+/* Checks a draft's distribution, `chances`, and gives the sum of its values. */
 static fr_status check_chances(const own *s, const fr_proposal *p, size_t depth, double *sum) {
     const float *chances = s->chances + depth * s->vocab;
     *sum = 0;

@@ -8,8 +8,8 @@
 
 #include "src/engine/draft/draft.h"
 
-/* Gives the state of the session's own method, which works beside the caller's method; the state of any other method
- * is returned as it is. */
+/* If `draft` is the state of a caller's method, gives the state of the session's other method, which works beside it.
+ * Any other state is returned as it is. */
 const fr_draft *fr_draft_inner(const fr_draft *draft);
 
 fr_status fr_draft_own(const fr_proposer *method, size_t vocab, bool compares, fr_draft *inner, fr_draft **draft);

@@ -17,8 +17,8 @@ typedef struct state {
     fr_same_text text;
     fr_draft_view view;        /* the view of the model's timeline */
     fr_proposal asked;         /* the request to the model */
-    int32_t said[FR_STEP_MAX]; /* the ids that it proposed */
-    size_t length;             /* the length of the model's timeline at that proposal */
+    int32_t said[FR_STEP_MAX]; /* the ids that the model proposed */
+    size_t length;             /* length of the model's timeline when they were proposed */
 } state;
 
 /* Gives the view of the model's timeline, and notes that the method has seen all of it. */
@@ -51,7 +51,7 @@ static void text_begin(fr_draft *draft, const fr_draft_view *view) {
 
 /* -------------------------------------------------------------------------------------------------------- proposals */
 
-/* Estimates how many of the model's ids have as much text as `count` of the target's ids, by the text so far. */
+/* Estimates from the text so far how many of the model's ids have as much text as `count` of the target's ids. */
 static size_t in_other_ids(const fr_same_text *text, size_t count) {
     size_t from = text->known - text->origin, to = text->count - text->begin;
     return fr_smaller((count * to + from / 2) / fr_larger(from, 1) + 1, FR_STEP_MAX - 1);
@@ -86,8 +86,8 @@ static void text_propose(fr_proposal *first) {
     }
 }
 
-/* Tells the model's method how many of its drafts are confirmed by the text, so that it keeps the rows that it has run
- * for them. */
+/* Tells the model's method how many of its drafts the text has confirmed, so that it keeps the rows that it has run
+ * for these. */
 static void text_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
     state *s = (state *)draft;
     size_t stood = 0, said = s->asked.proposed;
@@ -100,7 +100,7 @@ static void text_commit(fr_draft *draft, const fr_draft_view *view, size_t propo
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
-/* Gives sizes with room for the longer timeline. */
+/* Gives sizes with room for the timeline in the model's ids, which may be longer. */
 static fr_draft_sizes other_sizes(const fr_draft_sizes *sizes) {
     fr_draft_sizes other = *sizes;
     other.context = fr_same_text_room(sizes->context);
@@ -108,7 +108,7 @@ static fr_draft_sizes other_sizes(const fr_draft_sizes *sizes) {
     return other;
 }
 
-/* Lays out the model's workspace as for a drafter with its own vocabulary. */
+/* Lays out the model's workspace for its own vocabulary, with room for the longer timeline. */
 static void *text_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
     fr_drafter own = *drafter;
     fr_draft_sizes other = other_sizes(sizes);

@@ -9,7 +9,8 @@
 #include "src/engine/draft/draft_list.h"
 #include "src/engine/families/architecture.h"
 
-/* fr_draft_model takes any model, so it comes last. */
+/* The methods in the order in which they are asked whether the files are theirs. fr_draft_model takes any model, so it
+ * comes last. */
 static const fr_draft_method *const methods[] = {&fr_draft_assistant, &fr_draft_dflash, &fr_draft_eagle3,
                                                  &fr_draft_eagle,     &fr_draft_mtp,    &fr_draft_model};
 
@@ -63,8 +64,8 @@ static fr_status refuse(const fr_checkpoint *files) {
                          files->path, fr_checkpoint_architecture(files), fr_list_words(fr_drafter_architecture).text);
 }
 
-/* Compares the drafter's memory, beside its target, with the machine's. A draft model has been compared when it was
- * opened as a model; without a target the drafter will not run. */
+/* Checks that the machine's memory holds the drafter beside its target. A draft model was checked when it was opened
+ * as a model. Without a target the drafter will not run, so it is not checked. */
 static void compare_memory(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
     if (!target || fr_drafter_model(drafter)) return;
@@ -81,9 +82,9 @@ bool fr_drafter_borrows(const fr_drafter *drafter, size_t kv) {
     return drafter->method->borrows && drafter->method->borrows(drafter, kv);
 }
 
-/* Gives the weights that compute the keys and values of a layer that the drafter reads, because each rank computes
- * those of all heads itself. NULL: the drafter doesn't read the layer, or gets the keys and values from the rank that
- * computes them. */
+/* Gives the weights that compute the keys and values of a layer that the drafter reads, because each rank then
+ * computes the keys and values of all heads itself. NULL: the drafter doesn't read the layer, or gets the keys and
+ * values from the rank that computes them. */
 static const fr_attention_weights *borrowed(const fr_drafter *drafter, size_t kv) {
     const fr_trunk *trunk = &drafter->target->trunk;
     if (trunk->stages || !fr_drafter_borrows(drafter, kv)) return NULL;
@@ -170,7 +171,8 @@ fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_opt
     return status;
 }
 
-/* Loads the whole of a head that the ranks share: the target's head, or the drafter's own if it is trimmed. */
+/* Loads the rows of the other ranks of a head that is divided among ranks: the target's head, or the drafter's own if
+ * it is trimmed. Each rank drafts with the whole head. */
 static fr_status bring_head(const fr_drafter *drafter, const fr_plan *plan, const fr_options *options) {
     const fr_matrix *head = head_of(drafter);
     if (!head) return FR_OK;

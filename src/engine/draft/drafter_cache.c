@@ -6,13 +6,12 @@
 #include "base/error.h"
 #include "base/sizes.h"
 
-/* A session may need more pages than the target's: its drafts may reach past the page of the last position; the two
- * frontiers may lie in different pages, one of them shared; and its text may branch off from another text within a
- * page. */
+/* The pages that a session may need here in addition to those for the target's cache: its drafts may reach past the
+ * page of the last position; the two frontiers may lie in different pages, one of them shared; and its text may branch
+ * off from another text within a page. */
 enum { OWN_PAGES = 4 };
 
-/* The most rows that are kept: together with a round's rows they cost hardly more than a single row in a forward of
- * the drafter. */
+/* The most rows that are kept for later. Running so few rows together costs hardly more than running a single row. */
 enum { KEPT_ROWS = 7 };
 
 void fr_drafter_cache_lay_out_pages(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count,
@@ -45,7 +44,7 @@ void fr_drafter_cache_cut(fr_drafter_cache *c, const fr_draft_view *view) {
     c->waiting = fr_smaller(c->waiting, view->kv->length - c->kv.length);
 }
 
-/* Gives the values that are read of the target's row of position p, which is not among those kept. */
+/* Gives the values that the drafter reads of the target's row of position p, if that row is not kept. */
 static const float *row_of(const fr_drafter_cache *c, const fr_draft_view *view, size_t p) {
     return (c->aux ? view->aux_hidden : view->hidden) - (view->kv->length - 1 - p) * c->seen;
 }

@@ -17,17 +17,17 @@
 
 typedef struct fr_drafter_cache {
     fr_kv kv;
-    size_t seen;          /* values that the drafter reads of each of the target's rows */
+    size_t seen;          /* number of values that the drafter reads of each of the target's rows */
     bool aux;             /* the drafter reads the target's rows in the aux_layers, not after the final norm */
     bool missed;          /* rows of the target were missed because there was no page */
-    float *kept;          /* [room, seen] values of rows, from the frontier on */
-    size_t waiting, room; /* rows kept; the most that are kept */
+    float *kept;          /* [room, seen] values of the kept rows, which begin at the frontier */
+    size_t waiting, room; /* number of kept rows; the most rows that are kept */
 } fr_drafter_cache;
 
-/* The target's rows of positions `first` on that are run together. */
+/* Rows of the target that are run together: those of `count` positions from `first` on. */
 typedef struct fr_followed_rows {
     size_t first, count, seen;
-    const float *kept; /* the first `kept_count` of them */
+    const float *kept; /* the first `kept_count` rows */
     size_t kept_count;
     const float *rest; /* the others */
 } fr_followed_rows;
@@ -49,7 +49,7 @@ void fr_drafter_cache_lay_out(fr_drafter_cache *cache, fr_arena *arena, const fr
 
 void fr_drafter_cache_fork(fr_drafter_cache *fork, const fr_drafter_cache *cache);
 
-/* Moves the frontier back to the target's if that was cut. */
+/* Moves the drafter's frontier back to the target's, if the target's was moved back. */
 void fr_drafter_cache_cut(fr_drafter_cache *cache, const fr_draft_view *view);
 
 /* Keeps the target's rows up to that of position `end` - 1 for later; false: there is no room, or no reason to wait. */

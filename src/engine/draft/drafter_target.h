@@ -6,7 +6,7 @@
 
 #include "src/engine/model/model.h"
 
-/* The target that a drafter was made for, with the keys that say its width and its number of ids. */
+/* The target that a drafter was made for, with the keys from which its width and its number of ids were read. */
 typedef struct fr_drafter_target {
     const char *architecture; /* NULL: not given */
     const char *width_key, *vocab_key;
@@ -14,7 +14,8 @@ typedef struct fr_drafter_target {
     const fr_aux_layers *aux_layers;
 } fr_drafter_target;
 
-/* Reads the target's architecture, which the speculators library writes as that of the verifier; NULL: not given. */
+/* Reads the name of the target's architecture, which the speculators library writes as the verifier's; NULL: not
+ * given. */
 fr_status fr_drafter_read_architecture(const json_t *config, const char *where, const char **architecture);
 
 /* Checks that a number of the drafter equals the target's. */
@@ -23,8 +24,8 @@ fr_status fr_drafter_check_number(const fr_weights *weights, const char *what, s
 /* Checks that the drafter was made for this target. */
 fr_status fr_drafter_check_target(const fr_drafter_target *wanted, const fr_weights *weights, const fr_model *target);
 
-/* Binds the target's id for each of the drafter's `count` ids, none of them twice. Folders store the differences to the
- * drafter's ids, GGUF the ids themselves. */
+/* Binds the array of the target's ids for the drafter's `count` ids; no target's id may occur twice. Folders store the
+ * differences to the drafter's ids, GGUF the ids themselves. */
 fr_status fr_drafter_bind_ids(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t vocab,
                               const int32_t **ids);
 

@@ -11,7 +11,8 @@
 
 /* ------------------------------------------------------------------------------------------------ what it is called */
 
-/* The tensors of a layer like Llama's, except for the projections of its input, which is twice as wide in EAGLE-3. */
+/* The tensors of a layer like Llama's, without the projections of its input, because that is twice as wide in
+ * EAGLE-3. */
 static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, attention.q_bias, QUERIES, "self_attn.q_proj.bias", "attn_q.bias", .needs = FR_IF_QKV_BIAS,
               .order = FR_ROWS_TO_PAIRS),
@@ -76,7 +77,7 @@ static const char *own_name(const fr_weights *weights, own which) {
 static const char *const extras[] = {"t2d", "*rotary_emb.inv_freq", NULL};
 const fr_tensor_naming fr_eagle_names = {.extras = extras};
 
-/* Gives the rest of a published name after one of the two prefixes of the layer; NULL: it has neither. */
+/* Gives the part of a published name after one of the layer's two prefixes; NULL: the name has neither. */
 static const char *of_layer(const char *published) {
     static const char *const prefixes[] = {"midlayer.", "layers.0."};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
@@ -156,7 +157,7 @@ static fr_eagle_needs needs_of(const fr_eagle_config *c) {
     return needs;
 }
 
-/* Completes an EAGLE drafter of any kind, once its spec is read and its own tensors are bound. */
+/* Completes an EAGLE drafter of either kind, once its spec is read and the tensors outside of the layer are bound. */
 static fr_status finish(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
     FR_TRY(bind_embedding(e, c, weights));

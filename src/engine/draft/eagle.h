@@ -25,12 +25,12 @@ typedef struct fr_eagle_config {
     size_t target_hidden;
     const char *width_key, *vocab_key; /* the keys of the target's width and of its number of ids */
     fr_aux_layers aux_layers;
-    bool norm_before_residual; /* the residual is hidden_norm(g) */
+    bool norm_before_residual; /* the row that is added to attention's output is hidden_norm(g), not g */
     bool norm_before_fc;       /* EAGLE-3.1 */
     /* each layer's input has a norm of its own before fc, instead of one norm for all inputs */
     bool fc_norm;
     bool norm_output;        /* norm(x) instead of x is passed on to the next pair */
-    const char *target;      /* the architecture of the target that it was made for; NULL: its files don't say */
+    const char *target;      /* architecture of the target that the drafter was made for; NULL: its files don't say */
     bool default_aux_layers; /* the files name no layers, so the target's depth decides */
 } fr_eagle_config;
 
@@ -75,7 +75,7 @@ void fr_eagle_close(fr_eagle *eagle);
  * from a folder. In GGUF d2t has the target's ids, in folders the differences to the drafter's ids. */
 bool fr_eagle3_name(const char *published, const char **gguf, fr_tensor_name_found *found);
 extern const fr_tensor_naming fr_eagle_names;
-extern const fr_tensor_name *const fr_eagle3_layer_names[]; /* the tables of its layer; up to NULL */
+extern const fr_tensor_name *const fr_eagle3_layer_names[]; /* tables of the layer's names; NULL ends them */
 fr_status fr_eagle3_put_keys(const fr_drafter *drafter, fr_gguf_writer *writer);
 
 /* Writes the input embedding of a pair's token, from the drafter's own table or the target's. */

@@ -37,7 +37,7 @@ static fr_status check(const fr_eagle_config *c, const fr_weights *weights, cons
                    weights->files->path, c->draft_vocab, c->layer.trunk.vocab);
 }
 
-/* An early, a middle and a late layer are the default. */
+/* The default number of target layers to read: an early, a middle and a late one. */
 enum { DEFAULT_AUX_LAYERS = 3 };
 
 static fr_status default_aux_layers(fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
@@ -80,7 +80,8 @@ static fr_status read_layer(fr_eagle_config *c, const fr_family *family, const j
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
-/* Gives the one of two objects that has a key, because some files nest the keys that do not belong to the layer. */
+/* Gives the object that has a key: config.json itself, or the object below it, in which some files nest the keys that
+ * do not belong to the layer. */
 static const json_t *holder(const json_t *root, const json_t *below, const char *key) {
     const json_t *value = json_object_get(root, key);
     return value && !json_is_null(value) ? root : below;
@@ -117,8 +118,8 @@ static fr_status read_flags(fr_eagle_config *c, const json_t *root, const json_t
     return FR_OK;
 }
 
-/* Reads the kind of layer by the speculators library's names. Qwen3's layer norms the heads of queries and keys. A
- * window counts if layer_types says that the layer slides and, for Qwen3, use_sliding_window is true. */
+/* Reads the kind of layer, for which the speculators library has names. Qwen3's layer norms the heads of queries and
+ * keys. A window counts if layer_types says that the layer slides and, for Qwen3, use_sliding_window is true. */
 static fr_status read_folder_layer(fr_eagle_config *c, const json_t *text, fr_weights *weights) {
     const char *type;
     size_t window;

@@ -25,16 +25,16 @@ typedef struct workspace {
     fr_kv kv;
     fr_activations *activations; /* memory for running the layer */
     fr_workspace products;       /* memory for the products that pairs begin with, and for the head */
-    size_t most;                 /* rows of the largest batch */
+    size_t most;                 /* most rows of a batch */
     fr_row *rows;                /* [most] */
     fr_pair *pairs;              /* [most] */
     float *input;                /* [most, input_width] */
     struct span *spans;          /* [sessions] the spans that are run together */
     fr_kv **timelines;           /* [sessions] the layer's cache for each span */
     float *left;                 /* [sessions, hidden] the layer's output for each span's last pair */
-    /* [sessions, hidden] the same rows after the norm; the same array as `left` if the net passes normed rows on */
+    /* [sessions, hidden] these rows after the norm; the same array as `left` if the net passes normed rows on */
     float *normed;
-    float *scores; /* [sessions, candidates] the scores of that pair */
+    float *scores; /* [sessions, candidates] the scores of each span's last pair */
 } workspace;
 
 typedef struct state {
@@ -43,17 +43,17 @@ typedef struct state {
     fr_drafter_cache cache; /* of one layer */
 } state;
 
-/* Pairs of one session that are run together, from pair `first` on. */
+/* Pairs of one session that are run together. first: the first pair. */
 typedef struct span {
     state *of;
     const fr_draft_view *view;
     fr_proposal *proposal; /* the proposal that the last pair makes a draft for; NULL: none */
     const int32_t *ids;    /* token p + 1 for each pair p; NULL: those of the timeline */
     fr_followed_rows rows; /* the target's rows that pairs are made of, or in a chain the output of the pair before */
-    size_t at;             /* the row of the first pair in the batch */
+    size_t at;             /* index in the batch of the first pair's row */
 } span;
 
-/* Spans [from, to), which the team runs together. The rows of a span have its index as their timeline. */
+/* A run of spans [from, to) by the team. The rows of a span have the span's index as their timeline. */
 typedef struct batch {
     const workspace *work;
     fr_pair_batch pairs;
@@ -61,7 +61,7 @@ typedef struct batch {
     bool head; /* scores of each span's last pair are wanted */
 } batch;
 
-/* Give the head that scores drafts, and the ids that it scores. */
+/* Give the matrix that scores drafts, and the ids that its rows score. */
 static const fr_matrix *head_of(const workspace *w) {
     return w->drafter->head.ids ? &w->drafter->head.matrix : w->net->head;
 }
@@ -115,8 +115,8 @@ static void score(const fr_team *team, const batch *b, const float *x) {
         w->activations->kernels->softcap(w->scores + i * count + begin, end - begin, w->net->softcap);
 }
 
-/* Runs pairs through their beginning and the layer, and then norm and head for each span's last one, by the whole
- * team. The first pairs, which give no draft, end where their K/V is stored. */
+/* Runs pairs with the whole team: how they begin, then the layer, then norm and head for each span's last pair. The
+ * first pairs give no draft, so they are run only until their K/V is stored. */
 static void run_pairs(void *context, const fr_team *team) {
     const batch *b = context;
     const workspace *w = b->work;
@@ -137,7 +137,7 @@ static fr_pair pair_of(const workspace *w, const span *s, size_t index) {
                      .known = fr_followed_row(&s->rows, index)};
 }
 
-/* Places a span's rows after `rows` others; gives the new number of rows. */
+/* Places a span's rows in the batch, after `rows` others; gives the new number of rows. */
 static size_t place_span(workspace *w, size_t number, size_t rows) {
     span *s = &w->spans[number];
     w->timelines[number] = &s->of->cache.kv;
@@ -165,8 +165,8 @@ static void run_spans(workspace *w, size_t count, bool chained, bool head) {
     }
 }
 
-/* Makes a span of the pairs from the frontier to `end`, of the target's rows, with room for `more` after them; false:
- * there are not enough pages. */
+/* Makes a span of a session's pairs from the frontier to `end`, from the target's rows, and claims pages for `more`
+ * pairs after them; false: there are not enough pages. */
 static bool make_span(state *c, const fr_draft_view *view, size_t end, size_t more, span *s) {
     *s = (span){.of = c, .view = view};
     return fr_drafter_cache_take(&c->cache, view, end, more, &s->rows);
@@ -191,7 +191,7 @@ fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view) {
 
 /* ---------------------------------------------------------------------------------------------------------- propose */
 
-/* Adds the next draft to a proposal, by the scores of its last pair; returns true if the chain goes on. */
+/* Adds a draft to a proposal, chosen by the scores of its last pair; returns true if the chain goes on. */
 static bool take_draft(const workspace *w, fr_proposal *p, const float *logits) {
     const fr_scores scores = {.logits = logits, .ids = ids_of(w), .count = candidates(w)};
     const fr_model *target = w->drafter->target;
@@ -200,8 +200,8 @@ static bool take_draft(const workspace *w, fr_proposal *p, const float *logits) 
     return fr_draft_choice_add(p, &scores, &scorer);
 }
 
-/* Adds the drafts of the first `count` spans to their proposals. Gives the number of chains that go on, whose next
- * pairs are then the first spans. */
+/* Adds a draft to the proposal of each of the first `count` spans. Gives the number of chains that go on; their next
+ * pairs become the first spans. */
 static size_t take_drafts(workspace *w, size_t count) {
     size_t going = 0, hidden = w->net->trunk->spec.hidden;
     for (size_t i = 0; i < count; i++) {
@@ -217,11 +217,12 @@ static size_t take_drafts(workspace *w, size_t count) {
     return going;
 }
 
-/* Makes a span of a session's new pairs, with room for those of its chain; false: it drafts nothing. */
+/* Makes a span of a session's new pairs, and claims pages for the pairs of its chain too; false: the session drafts
+ * nothing. */
 static bool begin_chain(fr_proposal *p, span *s) {
     state *c = (state *)p->draft;
     size_t end = p->view->length - 1;
-    if (c->cache.kv.length >= end) fr_drafter_cache_advance(&c->cache, end - 1); /* runs the last pair again */
+    if (c->cache.kv.length >= end) fr_drafter_cache_advance(&c->cache, end - 1); /* so that the last pair runs again */
     if (!make_span(c, p->view, end, p->count - 1, s)) return false;
     s->proposal = p;
     return true;
@@ -243,7 +244,7 @@ static void lay_out_pages(fr_kv *kv, fr_arena *arena, const fr_pair_net *net, co
     fr_drafter_cache_lay_out_pages(kv, arena, &shape, 1, sizes);
 }
 
-/* Takes the memory that pairs are run in, and the rows of each session. */
+/* Takes the memory in which pairs are run, and the arrays with a row for each session. */
 static void take_rows(workspace *w, fr_arena *arena, const fr_draft_sizes *sizes) {
     const fr_pair_net *net = w->net;
     size_t hidden = net->trunk->spec.hidden;

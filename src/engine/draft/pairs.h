@@ -28,18 +28,18 @@ typedef struct fr_pair_batch {
     /* each pair follows the pair before in its chain; otherwise pairs are made from the target's rows */
     bool chained;
     const fr_workspace *products; /* memory for the products of `input` */
-    float *input;                 /* [count, input_width]; the columns may be fewer */
+    float *input;                 /* [count, input_width] the input of a product, which may have fewer columns */
 } fr_pair_batch;
 
-/* The definition of a drafter by pairs; its own struct, fr_drafter.net, begins with it. */
+/* The definition of a drafter that works by pairs. fr_drafter.net of such a drafter begins with it. */
 typedef struct fr_pair_net {
-    const char *what;          /* the owner of the logits, for error lines */
+    const char *what;          /* the model that the logits belong to, for error lines */
     const fr_trunk *trunk;     /* the trunk that gives the layer's widths and rotary forms */
     const fr_layer_spec *spec; /* spec of the layer, whose K/V is layer 0 of a cache of its own */
     const fr_layer *layer;
     size_t input_width;        /* columns of the widest product at the beginning of pairs */
     const float *norm;         /* [hidden] the norm before the head; NULL: none */
-    bool carries_norm;         /* a pair passes its output on after the norm; otherwise before it */
+    bool carries_norm;         /* a pair passes its output to the next one after the norm; otherwise before it */
     bool behind;               /* a pair has the rotary position of token p + 1; otherwise that of p */
     const fr_matrix *head;     /* [candidates, hidden] */
     const int32_t *candidates; /* the ids that the head scores; NULL: all */
@@ -51,7 +51,7 @@ typedef struct fr_pair_net {
     void (*begin)(const fr_team *team, const fr_pair_batch *batch, fr_activations *a);
 } fr_pair_net;
 
-/* The functions of fr_draft_method. */
+/* The functions that every method by pairs puts into its fr_draft_method. */
 const fr_matrix *fr_pairs_head(const fr_drafter *drafter);
 void *fr_pairs_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
 fr_draft *fr_pairs_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
@@ -63,7 +63,7 @@ fr_kv *fr_pairs_kv(fr_draft *draft);
 const fr_kv *fr_pairs_workspace_kv(const void *workspace);
 void fr_pairs_close(fr_draft *draft);
 
-/* The initializers of these functions in a method. */
+/* Sets these functions in the initializer of a method. */
 #define FR_PAIRS_METHOD                                                                                   \
     .head = fr_pairs_head, .workspace = fr_pairs_workspace, .open = fr_pairs_open, .fork = fr_pairs_fork, \
     .propose = fr_pairs_propose, .cut = fr_pairs_cut, .follow = fr_pairs_follow, .kv = fr_pairs_kv,       \

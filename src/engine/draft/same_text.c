@@ -7,7 +7,7 @@
 #include "base/sizes.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-/* The bytes that are tokenized at a time; there is room for an anchor before them. */
+/* STRETCH is the number of bytes that are tokenized at a time; ANCHOR bytes of room lie before them. */
 enum { STRETCH = 4096, ANCHOR = 1 };
 
 /* The number of newest ids that are tokenized again as the text grows: at least AGAIN, and up to AGAIN_MAX to reach
@@ -21,7 +21,7 @@ typedef struct stretch {
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
 
-/* Returns true if the token prints nothing, so that it is a mark in the text. */
+/* Returns true if the token prints nothing. Such a token is a mark in the text. */
 static bool is_mark(const fr_tokenizer *tokenizer, int32_t id) {
     fr_token_kind kind = fr_token_kind_of(tokenizer, id);
     return kind == FR_TOKEN_CONTROL || kind == FR_TOKEN_UNKNOWN || kind == FR_TOKEN_NONE;
@@ -37,7 +37,7 @@ static size_t length_of(const fr_tokenizer *tokenizer, int32_t id) {
     return is_mark(tokenizer, id) ? 1 : printed(tokenizer, id).length;
 }
 
-/* Counts the last ids that together print `length` bytes; 0 if no number of them does. */
+/* Counts the last ids that together print exactly `length` bytes; 0 if there is no such number. */
 static size_t printing(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, size_t length) {
     size_t bytes = 0, taken = 0;
     while (taken < count && bytes < length) bytes += printed(tokenizer, ids[count - ++taken]).length;
@@ -110,8 +110,8 @@ static bool append(fr_same_text *t, int32_t id, size_t end) {
     return true;
 }
 
-/* Appends the other vocabulary's ids of a part of the text that ends at an offset. If they don't print exactly that
- * part, they count as one token. */
+/* Appends the other vocabulary's ids for the part of the text that ends at `end`. If these ids don't print exactly
+ * that part, they count as one token. */
 static bool append_stretch(fr_same_text *t, char *bytes, size_t length, size_t end) {
     int32_t *ids;
     size_t first, count, at = 0;
@@ -130,7 +130,8 @@ static bool append_stretch(fr_same_text *t, char *bytes, size_t length, size_t e
     return room;
 }
 
-/* Gives the other vocabulary's token for a mark; -1: it has none. The end of a text is a mark in both. */
+/* Gives the other vocabulary's token for a mark; -1: there is none. The end of a text is a mark in both
+ * vocabularies. */
 static int32_t same_mark(const fr_same_text *t, int32_t id) {
     const char *text = fr_token_text(t->from, id, NULL);
     int32_t same = text ? fr_tokenizer_id(t->to, text) : -1;
@@ -142,7 +143,7 @@ static bool append_mark(fr_same_text *t, int32_t id, size_t end) {
     stretch text = printed(t->from, id);
     int32_t same = same_mark(t, id);
     bool begins = id == fr_tokenizer_bos(t->from);
-    /* the other vocabulary's text has its own mark at the beginning */
+    /* the other vocabulary's text already begins with a mark of its own */
     if (begins && t->begin && t->count == t->begin) return true;
     if (same >= 0) return append(t, same, end);
     if (begins || text.length == 0 || text.length > STRETCH) return true;
@@ -254,7 +255,7 @@ size_t fr_same_text_room(size_t context) {
     return context + context / 2 + STRETCH / 16;
 }
 
-/* Puts the ids that the other's post-processor adds before a text. */
+/* Puts the ids that the other tokenizer's post-processor adds at the beginning of a text. */
 static void put_begin(fr_same_text *t) {
     t->begin = fr_smaller(t->to->prefix_count, t->room);
     memcpy(t->ids, t->to->prefix, t->begin * sizeof *t->ids);

@@ -20,13 +20,13 @@
 #include "src/language/tokenizer/tokenizer.h"
 
 typedef struct fr_same_text {
-    const fr_tokenizer *from, *to; /* the timeline's tokenizer, the other's */
-    size_t context;                /* ids of a timeline */
+    const fr_tokenizer *from, *to; /* tokenizer of the timeline's ids; tokenizer of the other vocabulary */
+    size_t context;                /* the most ids of a timeline */
     size_t *from_ends;             /* [context] the offsets at which the timeline's ids end in the text */
     size_t origin, known;          /* the text is that of the timeline's ids [origin, known) */
     size_t room;
     int32_t *ids; /* [room] the other vocabulary's ids */
-    size_t *ends; /* [room] the offsets at which these end; ids that count as one token have the same offset */
+    size_t *ends; /* [room] the offsets at which these ids end; ids that count as one token have the same offset */
     size_t count;
     size_t begin;  /* the number of ids with which every text begins */
     size_t stands; /* ids before this index have not changed since the owner last set it */
@@ -36,22 +36,22 @@ typedef struct fr_same_text {
 /* Gives the room for the other vocabulary's ids of a timeline of this length. */
 size_t fr_same_text_room(size_t context);
 
-/* Takes its memory, or measures it; tokenizers NULL while measuring. */
+/* Takes the memory of a text from the arena, or measures it; tokenizers NULL while measuring. */
 void fr_same_text_layout(fr_same_text *text, fr_arena *arena, const fr_tokenizer *from, const fr_tokenizer *to,
                          size_t context);
 
 /* Cuts the text after the timeline was cut. The timeline's ids before `told` are unchanged. */
 void fr_same_text_cut(fr_same_text *text, size_t told);
 
-/* Makes the text that of a timeline, whose ids before `told` are unchanged. Returns false if no part of the text fits,
- * or if there is no memory; then the text is empty. */
+/* Makes the text that of this timeline, whose ids before `told` are as in the last call. Returns false if no part of
+ * the text fits, or if there is no memory; then the text is empty. */
 bool fr_same_text_follow(fr_same_text *text, const int32_t *ids, size_t length, size_t told);
 
 /* Translates ids of the other vocabulary that continue the text into the timeline's ids: at most `most`, and only up
  * to the first id that is no text or that can't be translated exactly. */
 size_t fr_same_text_back(fr_same_text *text, const int32_t *said, size_t count, int32_t *ids, size_t most);
 
-/* Copies a text into another one that was laid out alike. */
+/* Copies a text into another one that was laid out with the same sizes. */
 void fr_same_text_become(fr_same_text *text, const fr_same_text *of);
 
 #endif

@@ -19,8 +19,8 @@ void fr_suffix_reset(fr_suffix_index *index) {
     index->count = index->match = index->end = index->steps = 0;
 }
 
-/* Finds an edge's bucket by multiplication with an odd number near 2^64 over the golden ratio, which mixes the high
- * bits best. */
+/* Finds an edge's bucket by multiplying with an odd number near 2^64 divided by the golden ratio: the product's high
+ * bits are mixed best. */
 static uint32_t *bucket_of(const fr_suffix_index *index, uint32_t state, int32_t id) {
     uint64_t key = ((uint64_t)state << 32 | (uint32_t)id) * 0x9e3779b97f4a7c15u;
     key = (key ^ key >> 29) * 0xbf58476d1ce4e5b9u;
@@ -43,8 +43,8 @@ static void add_edge(fr_suffix_index *index, uint32_t from, int32_t id, uint32_t
     index->steps++;
 }
 
-/* Splits off the substrings of `state` of up to `length` ids, because they now end at one more place than the longer
- * ones. */
+/* Splits off the substrings of `state` that have up to `length` ids, because they now end at one more place than the
+ * longer ones. */
 static uint32_t split(fr_suffix_index *index, uint32_t state, uint32_t length) {
     uint32_t copy = index->state_count++;
     fr_suffix_state *whole = &index->states[state];
@@ -95,7 +95,7 @@ static void follow(fr_suffix_index *index, int32_t id) {
         index->steps++;
     }
     index->end = states[index->active].end;
-    states[index->active].end = (uint32_t)index->count; /* a later match of this state is found at this place */
+    states[index->active].end = (uint32_t)index->count; /* where a later match of this state is found */
 }
 
 void fr_suffix_add(fr_suffix_index *index, int32_t id) {

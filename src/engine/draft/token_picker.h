@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 /* Candidate i is token ids[i], or token i if ids is NULL. Its score is logits[i]; -infinity means that it can't be
- * drawn. *best: the index of the largest, the first of equals; -1: some are not finite; best NULL: not computed. */
+ * drawn. *best: the index of the largest score, the first one among equals; -1 if a score is not finite. best NULL: it
+ * was not computed. */
 typedef struct fr_scores {
     const float *logits;
     const int32_t *ids;

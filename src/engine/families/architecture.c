@@ -205,7 +205,7 @@ static fr_status check_config(const fr_checkpoint *files) {
 }
 
 /* Describes the target that a folder's config.json says a drafter is for: by name, or by its width and number of ids.
- * The text is empty if it says neither. */
+ * The text is empty if config.json says neither. */
 static void describe_target(const fr_checkpoint *files, char *text, size_t size) {
     const json_t *config = files->config, *layers = json_object_get(config, "transformer_layer_config");
     const json_t *verifier = json_object_get(json_object_get(config, "speculators_config"), "verifier");

@@ -21,8 +21,8 @@ bool fr_architecture_in(const char *const *names, const char *architecture);
 /* Gives the names of drafters' architectures, NULL past the last. */
 const char *fr_drafter_architecture(size_t index);
 
-/* Return true if the files are a Gemma 4 assistant; an EAGLE-3 drafter; an EAGLE-1 drafter. EAGLE's drafters are also
- * published under a target's architecture, so their tensors are checked. */
+/* Return true if the files are a Gemma 4 assistant, an EAGLE-3 drafter or an EAGLE-1 drafter. EAGLE's drafters are
+ * also published under a target's architecture, so their tensors are checked. */
 bool fr_is_assistant(const fr_checkpoint *files);
 bool fr_is_eagle3(const fr_checkpoint *files);
 bool fr_is_eagle(const fr_checkpoint *files);

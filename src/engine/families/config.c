@@ -21,7 +21,7 @@ const fr_config_row fr_size_keys[] = {
     FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),
     FR_SIZE(trunk.hidden, "hidden_size", ".embedding_length", 1, HIDDEN_MAX, .required = true),
     FR_SIZE(layer.ffn.width, "intermediate_size", ".feed_forward_length", 1, FFN_MAX, .required = true,
-            .unless = ".expert_count"), /* a model may have no dense layer */
+            .unless = ".expert_count"), /* not required, because a mixture may have no dense layer */
     FR_SIZE(layer.attention.heads, "num_attention_heads", ".attention.head_count", 1, HEADS_MAX, .required = true),
     FR_SIZE(layer.attention.kv_heads, "num_key_value_heads", ".attention.head_count_kv", 1, HEADS_MAX,
             .like = offsetof(fr_model_spec, layer.attention.heads)),
@@ -32,7 +32,7 @@ const fr_config_row fr_size_keys[] = {
 #define HEAD_DIM \
     FR_SIZE(layer.attention.head_dim, "head_dim", ".attention.key_length", 2, HEAD_DIM_MAX, .per_head = true)
 
-/* Keys of rotary positions in config.json are read by rope_config.c. */
+/* The keys of rotary positions in GGUF; rope_config.c reads those in config.json. */
 #define BASE FR_REAL(trunk.rope[0].theta, NULL, ".rope.freq_base", 1.001, 1e12)
 #define HEADS                                                                       \
     HEAD_DIM, FR_SAME(layer.attention.head_dim, ".attention.value_length"),         \
@@ -390,7 +390,7 @@ static void put_each(const fr_config_row *row, fr_model_spec *spec, fr_gguf_writ
     for (size_t i = 0; i < trunk->layers; i++) fr_gguf_add_u32(w, (uint32_t)*of_layer(&trunk->layer[i], row));
 }
 
-/* Readers require a window even if no layer slides, so the size written is at least the row's lower limit. */
+/* Writes a number. Readers require a window even if no layer slides, so at least the row's lower limit is written. */
 static void put_size(const fr_config_row *row, size_t value, fr_gguf_writer *w) {
     if (value || !row->sparse) fr_gguf_put_u32(w, row->gguf, (uint32_t)fr_larger(value, (size_t)row->low));
 }

@@ -14,7 +14,7 @@ fr_status fr_source_of(fr_weights *weights, fr_source *source);
 fr_status fr_family_read(const fr_family *family, const fr_source *source, fr_model_spec *spec);
 
 /* Writes the keys of a decoder's sizes to GGUF, as llama.cpp's converter does. mtp_layers: the number of MTP layers
- * after the other layers. FR_INPUT if GGUF has no key for something; `where` begins the error line. */
+ * after the other layers. FR_INPUT if GGUF has no key for a property of the spec; `where` begins the error line. */
 fr_status fr_family_put(const fr_family *family, const fr_trunk_spec *spec, size_t mtp_layers, const char *where,
                         fr_gguf_writer *writer);
 

@@ -23,8 +23,7 @@ fr_status fr_config_head(const json_t *object, const char *where, const fr_weigh
  * axis. */
 fr_status fr_config_sections(const json_t *text, const size_t *fallback, const char *where, size_t *sections);
 
-/* fr_config_gguf_sections reads the same from GGUF metadata, which must have it. fr_config_put_sections writes it
- * there. */
+/* Read and write mrope_section in GGUF metadata, which must have it. */
 fr_status fr_config_gguf_sections(const fr_gguf *gguf, size_t *sections);
 void fr_config_put_sections(const fr_rope_spec *rope, fr_gguf_writer *writer);
 
@@ -33,8 +32,8 @@ void fr_config_put_sections(const fr_rope_spec *rope, fr_gguf_writer *writer);
 fr_status fr_config_mtp(const json_t *text, const char *key, int64_t fallback, const char *where, size_t *mtp);
 fr_status fr_config_gguf_mtp(const fr_gguf *gguf, size_t *layers, size_t *mtp);
 
-/* Reads the id that stands for a row of a picture, from the key or from the one that older versions of transformers
- * wrote; -1 if the fallback applies and is outside the vocabulary. */
+/* Reads the id that stands for a row of a picture, from `key` or from the key that older versions of transformers
+ * wrote. -1 if the fallback is used and is outside the vocabulary. */
 fr_status fr_config_image_token(const json_t *root, const char *key, const char *older, int64_t fallback, size_t vocab,
                                 const char *where, int32_t *token);
 

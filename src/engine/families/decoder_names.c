@@ -56,7 +56,7 @@ const fr_tensor_name fr_behind_norm_names[] = {
     {0},
 };
 
-/* Both kinds of file have gate and up in one tensor, gate's rows first. */
+/* Names for files in which gate and up are one tensor, with gate's rows first, both in folders and in GGUF. */
 const fr_tensor_name fr_fused_ffn_names[] = {
     FR_NAMED(fr_layer, ffn.gate_up, FR_SLOT_PARTS, FFN, HIDDEN, "mlp.gate_up_proj.weight", "ffn_up.weight"),
     FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "mlp.down_proj.weight", "ffn_down.weight"),

@@ -183,7 +183,7 @@ const fr_family fr_family_deepseek = {.architectures =
                                       .shape = shape,
                                       .names = &names};
 
-/* transformers ignores norm_topk_prob here, and all layers after the first dense ones are mixtures. */
+/* DeepSeek-V2: transformers ignores norm_topk_prob here, and all layers after the first dense ones are mixtures. */
 const fr_family fr_family_deepseek_v2 = {.architectures = (const char *const[]){"DeepseekV2ForCausalLM", NULL},
                                          .gguf = "deepseek2",
                                          .tokenizer = "gpt2",

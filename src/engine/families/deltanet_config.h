@@ -7,7 +7,7 @@
 
 #include "src/engine/families/family.h"
 
-/* Reads and writes the sizes; it also writes the kinds of layers, including MTP layers. */
+/* Reads and writes the sizes; for writing, also the kinds of all layers, including MTP layers. */
 extern const fr_config_part fr_deltanet_part;
 
 /* Makes a spec's layers by calling `layers`, and then gives gated DeltaNet to those that have it. */

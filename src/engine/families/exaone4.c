@@ -12,8 +12,8 @@ static const fr_model_spec defaults = {
               .ffn = {.width = 16384, .activation = FR_SILU}},
     .kinds = {.every = 4}};
 
-/* Reads the window, which may be null in config.json, and the pattern. If the pattern consists of letters, layer_types
- * has the kinds. */
+/* Reads the window, which may be null in config.json, and the pattern. If the pattern is a text of letters, the kinds
+ * of layers are in layer_types instead. */
 static fr_status read_window(const fr_source *source, fr_model_spec *s) {
     static const char pattern[] = "sliding_window_pattern";
     const json_t *window = json_object_get(source->text, "sliding_window");

@@ -15,8 +15,8 @@ static const fr_family *const families[] = {
 
 enum { COUNT = sizeof families / sizeof *families };
 
-/* Returns true if the key has a number other than 0, or a value that is not a number, which the family then
- * reports. */
+/* Returns true if the key has a number other than 0. Also returns true if its value is not a number, which the family
+ * then reports. */
 static bool has_number(const fr_gguf *gguf, const char *key) {
     int64_t number;
     return fr_gguf_find(gguf, key) && (fr_gguf_int(gguf, key, 0, INT64_MAX, 0, &number) != FR_OK || number);

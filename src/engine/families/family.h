@@ -19,10 +19,10 @@ typedef struct fr_mixture_words {
     const char *count, *top_k, *width, *shared;
 } fr_mixture_words;
 
-/* A family's settings for mixtures of experts, in addition to those in the layers' spec (mixture.h). */
+/* A family's settings for mixtures of experts that are not in the layers' spec (mixture.h). */
 typedef struct fr_mixture_keys {
     const fr_mixture_words *words; /* NULL: the usual keys */
-    size_t shared;                 /* the joint width of the experts that all rows share; in defaults, the number of
+    size_t shared;                 /* the total width of the experts that all rows share; in defaults, the number of
                                     * these experts */
     size_t shared_width;           /* in defaults, the width of shared experts if config.json has a key for it; or 0 */
     bool shared_by_count; /* the width is computed from the number of shared experts, because no key has it, or GGUF's
@@ -35,7 +35,7 @@ typedef struct fr_mixture_keys {
 
 /* Says which layers are full if a file doesn't list the kinds: the first `first` layers, then every `every`th. */
 typedef struct fr_kind_pattern {
-    size_t first, every; /* every 0: no others */
+    size_t first, every; /* every 0: no other layer is full */
     bool required;       /* this applies only to folders; a GGUF file must list the kinds */
 } fr_kind_pattern;
 
@@ -69,7 +69,7 @@ typedef enum fr_row_kind {
     FR_ROW_REAL,    /* a float or a double; 0 means none, and is not written unless the key is required */
     FR_ROW_DIVISOR, /* a float: 1 / the number in the file */
     FR_ROW_FLAG,    /* a bool */
-    /* A float: 1 / the root of the number in config.json. GGUF has no key for it, so a model is written only if
+    /* A float: 1 / the square root of the number in config.json. GGUF has no key for it, so a model is written only if
      * readers of GGUF assume the same value. */
     FR_ROW_RSQRT,
     FR_ROW_SAME,    /* a size_t that was already read from another key and must be equal here: otherwise FR_UNBUILT */
@@ -86,7 +86,7 @@ typedef enum fr_row_kind {
 } fr_row_kind;
 
 /* Functions that read and write keys; either may be NULL. mtp_layers: the number of MTP layers. put fails with
- * FR_INPUT if GGUF has no key for something; `where` begins its message. */
+ * FR_INPUT if GGUF has no key for a property of the spec; `where` begins its message. */
 typedef struct fr_config_part {
     fr_status (*read)(const fr_source *source, fr_model_spec *spec);
     fr_status (*put)(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
@@ -95,8 +95,8 @@ typedef struct fr_config_part {
 /* A row of a table. The default is the value that the field has before the row is read. Rows are read in order, and a
  * key may have several rows. */
 typedef struct fr_config_row {
-    const char *json, *gguf; /* NULL: this kind of file has no such key; if both are NULL and there is no part, the
-                              * table ends */
+    const char *json, *gguf; /* keys; NULL: this kind of file has no such key; if both are NULL and there is no part,
+                              * the table ends */
     const fr_config_part *part;
     fr_row_kind kind;
     size_t field, bytes; /* the field's offset in fr_model_spec, and its size */
@@ -139,11 +139,12 @@ typedef struct fr_config_row {
 #define FR_PART(of) \
     { .kind = FR_ROW_PART, .part = &(of) }
 
-/* Tables that families share, in the converter's order of keys: sizes; heads and one rotary form; heads, the window,
- * and a rotary form for each kind of layer; heads and one rotary form, for families whose norms are LayerNorm. */
+/* Tables of rows that families share, in the converter's order of keys. fr_size_keys: sizes. fr_head_keys: heads and
+ * one rotary form. fr_kind_keys: heads, the window, and a rotary form for each kind of layer. fr_layer_norm_head_keys:
+ * as fr_head_keys, for families whose norms are LayerNorm. */
 extern const fr_config_row fr_size_keys[], fr_head_keys[], fr_kind_keys[], fr_layer_norm_head_keys[];
 
-/* Writes the sections of rotary positions; fr_rope_sections reads them. */
+/* Writes the sections of rotary positions to GGUF; fr_rope_sections reads them. */
 extern const fr_config_part fr_sections_part;
 
 /* Reads the window of Qwen's configurations: a key switches it on, for the layers after the first ones. GGUF has no
@@ -151,7 +152,7 @@ extern const fr_config_part fr_sections_part;
 extern const fr_config_part fr_window_part;
 
 /* Reads a window that all layers have; null in config.json means that there is none. Families whose GGUF has a key for
- * it use only the function. */
+ * the window use only the function, not the part. */
 fr_status fr_window_of_all(const fr_source *source, fr_model_spec *spec);
 extern const fr_config_part fr_window_of_all_part;
 
@@ -162,7 +163,8 @@ typedef struct fr_family fr_family;
 struct fr_family {
     const char *const *architectures; /* names in config.json and in GGUF, NULL-terminated */
     const char *gguf;                 /* the architecture that is written to GGUF; NULL: GGUF is not written */
-    /* a key whose number tells its GGUF files from those of another family with the same name; NULL: not needed */
+    /* a key that is not 0 in this family's GGUF files, unlike those of another family with the same name; NULL: not
+     * needed */
     const char *gguf_with;
     const char *tokenizer, *pre; /* tokenizer.ggml.model and .pre of its GGUF files */
     bool counts_ids;             /* the family's GGUF files have .vocab_size in addition to the list of tokens */
@@ -174,7 +176,7 @@ struct fr_family {
     const char *picture; /* the token that stands for a row of a picture; NULL: the family has no pictures */
     const fr_tensor_naming *names;
 
-    /* values for keys that a file lacks; gguf_defaults NULL: the same for GGUF */
+    /* values for keys that a file lacks; gguf_defaults NULL: GGUF has the same defaults */
     const fr_model_spec *defaults, *gguf_defaults;
     const fr_config_row *rows[6]; /* tables, ending with NULL */
 
@@ -234,7 +236,7 @@ fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec);
  * them. GGUF must have sections. */
 fr_status fr_rope_sections(const fr_source *source, fr_model_spec *spec);
 
-/* The put_rope_factors for llama3's scaling: the factors by which it reduces each frequency. */
+/* A put_rope_factors function for llama3's scaling: writes the factors by which it reduces each frequency. */
 size_t fr_rope_llama3_factors(const fr_trunk_spec *spec, float *factors);
 
 /* Gives 1 / the square root of n, rounded once: the usual scale of scores. */

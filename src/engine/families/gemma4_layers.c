@@ -43,7 +43,7 @@ fr_status fr_gemma4_rope(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Writes 1 for rotated angles, 1e30 for the others. */
+/* Writes a divisor for each angle: 1 for rotated angles, 1e30 for the others. */
 size_t fr_gemma4_put_rope_factors(const fr_trunk_spec *s, float *factors) {
     const fr_rope_spec *rope = &s->rope[FR_FULL];
     size_t angles = rope->dims / 2, rotated = angles;
@@ -68,7 +68,7 @@ static fr_status override_layer(const json_t *entry, fr_attention_spec *layer, c
     return fr_json_size(entry, "num_key_value_heads", 1, 4096, (int64_t)layer->kv_heads, where, &layer->kv_heads);
 }
 
-/* Reads per_layer_config: {"5": {...}} by layer number, or by layer type. */
+/* Reads per_layer_config, an object such as {"5": {...}}, whose keys are numbers or types of layers. */
 static fr_status read_per_layer(const json_t *table, fr_trunk_spec *s, const char *where) {
     const char *key;
     json_t *entry;
@@ -211,7 +211,7 @@ static void set_blocks(const fr_source *source, fr_model_spec *s) {
     }
 }
 
-/* Checks that the per-layer embeddings are for the same ids. */
+/* Checks that the table of per-layer embeddings has a row for each id of the vocabulary. */
 static fr_status check_tokens(const fr_source *source, const fr_trunk_spec *s) {
     size_t vocab = s->vocab;
     if (s->ple_width == 0) return FR_OK;
@@ -250,7 +250,7 @@ static fr_status from_gguf(const fr_source *source, fr_model_spec *s) {
     return find_values(source, &s->trunk);
 }
 
-/* The last layer is always full. */
+/* Reads what only config.json has. The last layer is always full. */
 static fr_status from_json(const fr_source *source, fr_model_spec *s) {
     fr_attention_spec *last = &s->trunk.layer[s->trunk.layers - 1].attention;
     last->window = 0;

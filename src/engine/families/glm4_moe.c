@@ -34,7 +34,7 @@ static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
 static const fr_tensor_naming names = {.layer = {fr_attention_names, fr_post_norm_names, fr_mixture_names},
                                        .mtp = fr_mtp_names};
 
-/* In GGUF, heads have norms if the tensors exist. */
+/* Makes the layers. In GGUF, heads have norms if the file has the tensors of these norms. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     if (source->gguf) s->layer.attention.qk_norm = fr_source_layer_has(source, s, "attn_q_norm.weight");
     return fr_mixture_behind_leading(source, s);

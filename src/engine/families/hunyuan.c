@@ -83,7 +83,7 @@ static const fr_model_spec sparse_defaults = {
                           .routed_scaling = 1.0F}},
     .mixture = {.words = &words, .shared_by_count = true, .normalizes = true, .as_wide = true}};
 
-/* Reads one number, or a list that has the same number for each layer. */
+/* Reads the number of chosen experts: one number, or a list that has the same number for each layer. */
 static fr_status read_top_k(const fr_source *source, fr_experts_spec *e) {
     const json_t *list = json_object_get(source->text, "moe_topk"), *number, *first = json_array_get(list, 0);
     size_t i;

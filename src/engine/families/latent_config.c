@@ -54,7 +54,7 @@ static fr_status from_gguf(const fr_gguf *gguf, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* The cache has a single head, which consists of a latent and a rotary part. */
+/* Reads the sizes of heads. The cache has a single head, which consists of a latent and a rotary part. */
 static fr_status read_latents(const fr_source *source, fr_model_spec *s) {
     FR_TRY(source->gguf ? from_gguf(source->gguf, s) : from_json(source, s));
     s->layer.attention.kv_heads = 1;

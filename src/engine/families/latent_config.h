@@ -8,10 +8,10 @@
 
 #include "src/engine/families/family.h"
 
-/* The rows for scaling, base, eps and lengths. */
+/* The rows for scaling, rotary base, eps and lengths of heads. */
 extern const fr_config_row fr_latent_keys[];
 
-/* Reads rotary positions, after these rows. */
+/* Reads rotary positions; called after fr_latent_keys were read. */
 fr_status fr_rope_of_latents(const fr_source *source, fr_model_spec *spec);
 
 #endif

@@ -20,9 +20,9 @@ static const fr_model_spec defaults = {.trunk = {.vocab = 65536,
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
-/* Reads the feed-forward's width from config.json. If the number is to be adjusted, the width is two thirds of it,
- * multiplied by a factor and rounded up; if the factor is null it is not rounded. Otherwise it is the number
- * itself. */
+/* Reads the feed-forward's width from config.json. If config.json says that the number must be adjusted, the width is
+ * two thirds of the number, multiplied by a factor and rounded up; with a null factor it is not rounded. Otherwise the
+ * width is the number itself. */
 static fr_status read_width(const fr_source *source, fr_model_spec *s) {
     const json_t *text = source->text;
     const char *where = source->where;
@@ -127,7 +127,7 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
-/* The final norm has another name in older files. */
+/* The names of the model's own tensors. The final norm has another name in older files. */
 static const fr_tensor_name model_names[] = {
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),

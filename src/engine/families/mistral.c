@@ -30,7 +30,7 @@ static const char usual_rope[] =
     "\"beta_slow\": 1, \"original_max_position_embeddings\": 16384, \"mscale_all_dim\": 1, \"mscale\": 1, "
     "\"llama_4_scaling_beta\": 0.1}}";
 
-/* Finds out if the text model is Ministral 3's. If a model with a tower has no model_type for its text half, that half
+/* Finds out if the text model is Ministral 3's. If the text half of a model with a vision tower has no model_type, it
  * is Mistral's. */
 static fr_status is_ministral(const fr_source *s, bool *is) {
     const char *type;

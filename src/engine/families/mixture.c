@@ -126,7 +126,7 @@ static fr_status from_json(fr_model_spec *spec, const json_t *text, const char *
     return read_router(spec, text, where);
 }
 
-/* Reads the scoring: 1 is softmax, 2 is sigmoid; 0 or no key means the family's. */
+/* Reads the scoring of the router: 1 means softmax, 2 sigmoid; 0 or no key means the family's own scoring. */
 static fr_status read_scoring(const fr_gguf *gguf, bool any, fr_scoring *scoring) {
     int64_t number, built = *scoring == FR_SCORING_SIGMOID ? 2 : 1;
     FR_TRY(fr_gguf_int(gguf, ".expert_gating_func", 0, 255, 0, &number));
@@ -143,7 +143,7 @@ static fr_status read_gguf_router(fr_model_spec *spec, const fr_gguf *gguf) {
     FR_TRY(read_scoring(gguf, spec->mixture.any_scoring, &e->scoring));
     if (!spec->mixture.normalizes) FR_TRY(fr_gguf_bool(gguf, ".expert_weights_norm", e->norm_top_k, &e->norm_top_k));
     FR_TRY(fr_gguf_real(gguf, ".expert_weights_scale", 0, 1e6, (double)e->routed_scaling, &scaling));
-    if (scaling > 0) e->routed_scaling = (float)scaling; /* files without a scaling have 0 */
+    if (scaling > 0) e->routed_scaling = (float)scaling; /* files of models without a scaling have 0 */
     if (e->scoring != FR_SCORING_SIGMOID && !spec->mixture.any_scoring) return FR_OK;
     FR_TRY(fr_gguf_size(gguf, ".expert_group_count", 0, EXPERTS_MAX, 0, &e->groups));
     return fr_gguf_size(gguf, ".expert_group_used_count", 0, EXPERTS_MAX, 0, &e->top_groups);
@@ -187,7 +187,7 @@ static fr_status check(const fr_model_spec *spec, const char *where) {
                    e->top_groups, e->groups);
 }
 
-/* The MTP layer has a mixture too. */
+/* Makes the layers of a spec, and gives the MTP layer a mixture too. */
 fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const bool *dense) {
     const fr_experts_spec experts = spec->layer.experts;
     fr_trunk_spec *trunk = &spec->trunk;
@@ -269,7 +269,7 @@ fr_status fr_mixture_put_keys(const fr_trunk_spec *s, const char *where, fr_gguf
     return fr_fail(FR_INPUT, "%s: GGUF has no key for %zu leading layers without a mixture", where, first);
 }
 
-/* Writes all keys, for families whose files describe their routers. */
+/* Writes all keys of a mixture, for families whose files describe their routers. */
 static fr_status put_all(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     const fr_experts_spec *e = fr_spec_experts(s);
     size_t first;

@@ -7,10 +7,10 @@
 
 #include "src/engine/families/family.h"
 
-/* Reads the keys into spec->layer.experts and spec->mixture. The values before the call are the defaults. They also
- * set the kind of the routers (scores, corrections, gates), for which there are no keys. The rows also write the keys,
- * with everything that GGUF has for a router. A model in which a layer without a mixture comes after one with a
- * mixture is not written, because GGUF has no key for that. */
+/* Reads the keys into spec->layer.experts and spec->mixture. The values before the call are the defaults. The kind of
+ * the routers (scores, corrections, gates) must also be set before, because no keys say it. fr_mixture_rows also
+ * writes the keys, including all keys that GGUF has for a router. A model in which a layer without a mixture comes
+ * after one with a mixture is not written, because GGUF has no key for that. */
 extern const fr_config_row fr_mixture_rows[];
 fr_status fr_mixture_read(const fr_source *source, fr_model_spec *spec);
 
@@ -33,9 +33,9 @@ fr_status fr_mixture_behind_leading(const fr_source *source, fr_model_spec *spec
  * a mixture. */
 fr_status fr_mixture_sparse_layers(const fr_source *source, fr_model_spec *spec);
 
-/* The names of a layer's feed-forward: dense, or a mixture and its shared experts; fields of fr_layer.
- * fr_block_sparse_names has those of Mixtral's published files, and must come before fr_mixture_names in a family's
- * list. */
+/* The names of the tensors of a layer's feed-forward: of a dense one, or of a mixture and its shared experts.
+ * fr_block_sparse_names has the names of Mixtral's published files, and must come before fr_mixture_names in a
+ * family's list. */
 extern const fr_tensor_name fr_mixture_names[], fr_block_sparse_names[];
 
 #endif

@@ -19,10 +19,10 @@
 /* An opened layer; immutable. */
 typedef struct fr_mtp_layer {
     const float *enorm, *hnorm; /* [hidden] */
-    const float *norm;          /* [hidden]: its own or the target's */
+    const float *norm;          /* [hidden] the layer's own or the target's */
     fr_matrix eh_proj;          /* [hidden, 2 * hidden] */
     fr_matrix embedding;        /* [vocab, hidden] if the layer has its own; otherwise the target's is used */
-    fr_matrix head;             /* [vocab, hidden]: its own or the target's */
+    fr_matrix head;             /* [vocab, hidden] the layer's own or the target's */
     bool packed;                /* at least one matrix is packed */
     bool blank_first;           /* pair 0 uses zeros as its embedding, as in vLLM */
     bool hidden_first;          /* eh_proj's first columns multiply hnorm's output, the others enorm's */
@@ -30,15 +30,15 @@ typedef struct fr_mtp_layer {
     fr_layer layer;
 } fr_mtp_layer;
 
-/* The names that GLM and DeepSeek have for fields of fr_mtp_layer. The table, the head and the norm before it may be
- * the model's, as in llama.cpp (src/models/glm4-moe.cpp, qwen35.cpp). */
+/* The names of the tensors for fr_mtp_layer in GLM and DeepSeek. Embedding table, head and the head's norm may be the
+ * model's, as in llama.cpp (src/models/glm4-moe.cpp, qwen35.cpp). */
 extern const fr_tensor_name fr_mtp_names[];
 
-/* The names of Qwen3-Next and Qwen3.5, whose norms are stored like those of the model. */
+/* The same names in Qwen3-Next and Qwen3.5, which store this layer's norms like those of the model. */
 extern const fr_tensor_name fr_qwen_mtp_names[];
 
-/* Sets spec->mtp_layers to 0 if the configuration announces such a layer but the files have none, because the program
- * that saved them may have dropped it. */
+/* Sets spec->mtp_layers to 0 if the configuration says that there is an MTP layer but the files don't have it, because
+ * the program that saved them may have dropped it. */
 void fr_mtp_keep(const fr_source *source, const fr_tensor_naming *naming, fr_model_spec *spec);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "src/engine/families/rope_config.h"
 
-enum { TRAINED = 4096 }; /* trained positions, if no key gives them */
+enum { TRAINED = 4096 }; /* positions that the model was trained for, if no key gives them */
 
 static const fr_model_spec defaults = {
     .trunk =

@@ -38,7 +38,8 @@ static const fr_model_spec defaults_of_mixtures = {
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 
-/* Counts the layers that add rows of a picture: config.json has the tower's layers that these rows are made of. */
+/* Counts the text model's layers that add a row of the picture to their output. config.json lists the tower's layers
+ * from which these rows are made. */
 static fr_status read_deepstack(const fr_source *source, fr_model_spec *s) {
     const json_t *layers, *vision = json_object_get(source->root, "vision_config");
     layers = json_object_get(vision, "deepstack_visual_indexes");
@@ -73,7 +74,7 @@ static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const ch
 static const fr_config_part mixture = {.read = fr_mixture_read, .put = put_mixture};
 static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
 
-/* Returns true if a stack of the first layer's experts has these two dimensions after the number of experts. */
+/* Returns true if the tensor of the first layer's experts has these two dimensions after the number of experts. */
 static bool has_shape(const fr_source *source, const char *name, size_t rows, size_t cols) {
     static const char *const prefixes[] = {"model.language_model.", "model."};
     char full[128];
@@ -85,8 +86,8 @@ static bool has_shape(const fr_source *source, const char *name, size_t rows, si
     return false;
 }
 
-/* Published files store stacks of experts as columns, transformers saves rows since version 5. Both stacks must have
- * the shape of columns, because one alone may have equal sides; they can't both have. */
+/* Returns true if the files store stacks of experts as columns, as published files do; transformers saves rows since
+ * version 5. Both stacks must have the shape of columns, because one stack may be square, but not both. */
 static bool stores_columns(const fr_source *source, const fr_model_spec *s) {
     size_t width = s->layer.experts.width, hidden = s->trunk.hidden;
     return source->weights && !source->gguf && has_shape(source, "gate_up_proj", hidden, 2 * width) &&

@@ -91,8 +91,8 @@ static fr_status read_divisors_of(const json_t *scaling, const char *key, const 
     return FR_OK;
 }
 
-/* Reads the rest of LongRoPE, once it is known from how many positions on a text is long. most: the model's largest
- * context. */
+/* Reads the rest of LongRoPE's keys, once the length from which a text counts as long is known. most: the model's
+ * largest context. */
 static fr_status complete_longrope(const json_t *scaling, fr_rope_spec *rope, double most, const char *where) {
     double amplitude;
     FR_TRY(read_divisors_of(scaling, "short_factor", where, rope->longrope[FR_ROPE_NEAR]));
@@ -144,21 +144,21 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
     FR_TRY(fr_json_real(parameters, "partial_rotary_factor", 0.0, 1.0, *partial, inside, partial));
     FR_TRY(read_scaling(parameters, rope, inside));
     FR_TRY(fr_json_real(text, "original_max_position_embeddings", 2, 1 << 24, rope->original_context, where,
-                        &rope->original_context)); /* overrides the key of that name inside the object */
+                        &rope->original_context)); /* overrides the key of the same name inside the object */
     return rope->kind == FR_ROPE_LONGROPE ? complete_longrope(parameters, rope, (double)trained, inside) : FR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Reads the factor; older files have another key for it. */
+/* Reads the factor, for which older files have another key. */
 static fr_status read_gguf_factor(fr_rope_spec *rope, const fr_gguf *gguf, double fallback) {
     static const char newer[] = ".rope.scaling.factor", older[] = ".rope.scale_linear";
     bool is_older = !fr_gguf_find(gguf, newer) && fr_gguf_find(gguf, older);
     return fr_gguf_real(gguf, is_older ? older : newer, 1e-6, 1e6, fallback, &rope->factor);
 }
 
-/* Reads YaRN's keys. yarn_attn_factor, which the converter writes for config.json's attention_factor, is the whole
- * magnitude. llama.cpp doesn't read that key. */
+/* Reads YaRN's keys. yarn_attn_factor is the whole magnitude of cosines and sines; the converter writes it for
+ * config.json's attention_factor, and llama.cpp doesn't read it. */
 static fr_status read_gguf_yarn(fr_rope_spec *rope, const fr_gguf *gguf) {
     double more;
     rope->kind = FR_ROPE_YARN;
@@ -196,7 +196,7 @@ fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf) {
                    (int)(type.length < 40 ? type.length : 40), type.bytes, fr_list_words(gguf_word).text);
 }
 
-/* Writes only keys; the divisors are written as tensors (fr_outputs_add_rope_factors). */
+/* Writes LongRoPE's keys, but not its divisors, which are written as tensors (fr_outputs_add_rope_factors). */
 static fr_status put_longrope(const fr_rope_spec *rope, fr_gguf_writer *w) {
     fr_gguf_put_string(w, ".rope.scaling.type", "longrope");
     fr_gguf_put_u32(w, ".rope.scaling.original_context_length", (uint32_t)rope->original_context);
@@ -226,7 +226,7 @@ fr_status fr_rope_put(const fr_family *family, const fr_trunk_spec *s, const cha
     bool divided = rope->kind == FR_ROPE_LLAMA3 || rope->kind == FR_ROPE_PROPORTIONAL;
     if (s->ropes > 1 && s->rope[FR_SLIDING].kind != FR_ROPE_DEFAULT)
         return fr_fail(FR_INPUT, "%s: GGUF has no key for sliding layers whose rotary positions are scaled", where);
-    /* A family with put_rope_factors writes such a scaling as a tensor, so it needs no key. */
+    /* A family with put_rope_factors writes these divisors as a tensor, so they need no key. */
     return divided && family->put_rope_factors ? FR_OK : fr_rope_put_scaling(rope, where, w);
 }
 
@@ -312,7 +312,8 @@ fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
     return FR_OK;
 }
 
-/* If positions are scaled, transformers does read partial_rotary_factor, and fails if it is not 1. */
+/* Reads one form with whole heads. If positions are scaled, transformers does read partial_rotary_factor, and fails if
+ * it is not 1. */
 fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
     size_t width = spec->layer.attention.head_dim;
@@ -356,7 +357,7 @@ static fr_status put_sections(const fr_trunk_spec *spec, size_t mtp_layers, cons
 
 const fr_config_part fr_sections_part = {.put = put_sections};
 
-/* Reads the kind of positions in which only a part of the angles is rotated. */
+/* Reads the kind "proportional", in which only a part of the angles is rotated. */
 static fr_status read_proportional(const json_t *entry, fr_rope_spec *rope, const char *where) {
     rope->kind = FR_ROPE_PROPORTIONAL;
     FR_TRY(fr_json_real(entry, "partial_rotary_factor", 0.0, 1.0, 1.0, where, &rope->partial));
@@ -374,7 +375,7 @@ static fr_status read_entry(const json_t *entry, fr_rope_spec *rope, const char 
     if (type && strcmp(type, "proportional") == 0) return read_proportional(entry, rope, where);
     FR_TRY(read_scaling(entry, rope, where));
     FR_TRY(fr_json_real(entry, "partial_rotary_factor", 0.0, 1.0, 1.0, where, &partial));
-    /* as in transformers, which reads it only for other types */
+    /* transformers reads partial_rotary_factor only for types other than "default" */
     if (rope->kind == FR_ROPE_DEFAULT || partial == 1.0) return FR_OK;
     return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built with rope_type %s", where, partial, type);
 }

@@ -19,11 +19,11 @@ fr_status fr_rope_parameters(const json_t *text, const char *where, const json_t
 const char *fr_rope_type_key(const json_t *parameters);
 
 /* Sets the whole spec from config.json, except the number of rotated values, which stays 0. theta must have its
- * default before the call. *partial: in, the default for the rotated part of a head; out, that part. trained: the
- * default for the trained positions of llama3's and yarn's scaling. */
+ * default before the call. *partial: the share of a head that is rotated; in: its default. trained: the default of the
+ * number of trained positions, for llama3's and yarn's scaling. */
 fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t trained, const char *where, double *partial);
 
-/* Sets the scaling of a spec of the default kind: none, yarn, or linear. A file with only a factor means linear. */
+/* Sets the scaling of a spec that has none yet: none, yarn or linear. A file with only a factor means linear. */
 fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf);
 
 /* Checks that LongRoPE has one divisor for each rotated angle: the entries after these must be 0. */
@@ -32,7 +32,7 @@ fr_status fr_rope_check_longrope(const fr_rope_spec *rope, const char *where);
 /* Writes the keys of a spec's scaling: that of its only rotary form, or that of the full layers' form. */
 fr_status fr_rope_put(const fr_family *family, const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
 
-/* Writes the keys of a scaling; llama3's has none. */
+/* Writes the keys of a scaling. llama3's scaling has no keys. */
 fr_status fr_rope_put_scaling(const fr_rope_spec *rope, const char *where, fr_gguf_writer *writer);
 
 #endif

@@ -2,7 +2,7 @@
  * Nemotron and Minitron (NemotronForCausalLM, "nemotron") and StarCoder2 (Starcoder2ForCausalLM, "starcoder2").
  * Source: transformers 5.24, models arcee, nemotron and starcoder2; for GGUF github.com/ggml-org/llama.cpp,
  * conversion/llama.py, nemotron.py and starcoder.py. Otherwise Arcee is like Llama. Nemotron and StarCoder2 have
- * LayerNorm with biases, whose weights Nemotron's folders store minus 1. */
+ * LayerNorm with biases. Nemotron's folders store the norms' weights minus 1. */
 #include "src/engine/families/family.h"
 
 /* Names of the tensors of a feed-forward without a gate: `up` takes the place of gate's matrix. */

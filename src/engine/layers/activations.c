@@ -5,8 +5,8 @@
 #include "src/engine/layers/parts.h"
 #include "src/engine/layers/stages.h"
 
-/* Finds the widest row of each kind over the layers, the widest head, and the widest row of all heads' outputs
- * joined. */
+/* Finds the widest row of each kind over all layers, the widest head, and the widest row in which the outputs of all
+ * heads are joined. */
 static void set_widths(fr_activations *a, size_t *head_dim, size_t *joined) {
     const fr_trunk_spec *s = &a->trunk->spec;
     *head_dim = *joined = 0;

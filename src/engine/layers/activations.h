@@ -21,32 +21,32 @@ typedef struct fr_experts_rows {
     fr_workspace workspace; /* memory for the products with the rows below */
     float *scores;          /* [rows, experts] the router's products, then the scores */
     float *routed;          /* [rows, hidden] the router's input, if the mixture is parallel to the feed-forward */
-    float *normed;          /* [rows, hidden] the experts' input, in the same case */
+    float *normed;          /* [rows, hidden] the experts' input, if the mixture is parallel to the feed-forward */
     float *input;           /* [pairs, hidden] the experts' input, in pair order */
     float *inner;           /* [pairs, 2 * width] gate and up */
     float *output;          /* [pairs, hidden] */
     float *sum;             /* [rows, hidden] */
-    int32_t *row;           /* [pairs] sorted by expert, then row */
+    int32_t *row;           /* [pairs] rows of the pairs, which are sorted by expert, then row */
     float *weight;          /* [pairs] */
     size_t *first;          /* [experts + 1] first pair of each expert */
     int32_t *chosen;        /* [rows, top] */
     float *chosen_weight;   /* [rows, top] */
-    float *choices;         /* [threads, 2, experts] scores by which experts are chosen, and scores of groups */
+    float *choices;         /* [threads, 2, experts] the scores that choose experts, and the scores of groups */
     int32_t *scratch;       /* [threads, 2, experts] room for top-k of experts, and of groups */
     fr_expert_use use;      /* counted so far */
 } fr_experts_rows;
 
-/* The rows of a batch that belong to one timeline: a chain that follows the timeline's earlier positions. */
+/* The rows of a batch that belong to one timeline and follow its earlier positions as a chain. */
 typedef struct fr_conv_span {
     fr_kv *kv;
-    int32_t last;    /* the last row; the earlier ones are its parents */
-    size_t position; /* position of the first row */
+    int32_t last;    /* the chain's last row; its other rows are the parents */
+    size_t position; /* position of the chain's first row */
 } fr_conv_span;
 
 /* A batch's rows for layers that convolve over positions (conv_inputs.c). */
 typedef struct fr_conv_rows {
-    float *input; /* [rows, width] inputs of the convolution, and the other values that a timeline's ring keeps of a
-                   * position */
+    float *input; /* [rows, width] inputs of the convolution, and the other values of a position that a timeline's ring
+                   * keeps */
     size_t width;
     fr_conv_span *spans; /* [rows] the batch's rows grouped by timeline, span_count groups */
     size_t span_count;
@@ -63,7 +63,7 @@ typedef struct fr_deltanet_rows {
 
     float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that are run again */
     float *strips;         /* [threads, strip_size] the kernel's scratch, for a part of a state that is not kept */
-    fr_deltanet_row *runs; /* [threads, run_size] a head's rows */
+    fr_deltanet_row *runs; /* [threads, run_size] rows of the head that a thread runs */
     size_t rerun_width, strip_size, run_size;
 } fr_deltanet_rows;
 
@@ -76,8 +76,8 @@ typedef struct fr_activations {
     bool reads_ahead; /* memory does not hold all experts, so the system is asked to read chosen ones in advance */
 
     const fr_aux_layers *aux_layers; /* NULL: none */
-    float *aux_hidden;               /* [aux_layers, hidden] the inputs of those layers */
-    /* the input of attention's projections, if it is not the normed stream; NULL: it is */
+    float *aux_hidden;               /* [aux_layers, hidden] the inputs of the layers in aux_layers */
+    /* the input of attention's projections; NULL: it is the normed stream */
     const float *input;
     const fr_sight *sights; /* [rows] the positions that attention sees; NULL: those up to the row's own */
 
@@ -88,16 +88,16 @@ typedef struct fr_activations {
     float *attn;      /* [q_width] attention's output */
     float *k, *v;     /* [kv_width] keys and values, before they are stored */
     float *q_a;       /* [q_a_width] the latents of queries, in latent attention */
-    float *heads;     /* [heads_width] its heads: first the nope and rotary parts of queries, later the heads'
+    float *heads;     /* [heads_width] heads of latent attention: first nope and rotary parts of queries, later the
                        * outputs */
     float *gate, *up; /* [ffn_width] */
     float *token;     /* [layers * ple_width] the per-layer embeddings of the row's token */
-    float *ple_table; /* [layers * ple_width] the table's row */
+    float *ple_table; /* [layers * ple_width] the row of the table of per-layer embeddings */
     float *cosine[FR_ROPES], *sine[FR_ROPES]; /* [dims / 2] */
     size_t q_width, kv_width, q_a_width, heads_width, ffn_width;
 
     fr_attend_workspace attend;
-    /* for the products of latent attention's heads; each thread has head_rows rows of its own */
+    /* memory for the products of latent attention's heads; each thread has head_rows rows of its own */
     fr_workspace head_products;
     size_t head_rows;
     fr_experts_rows *experts;   /* NULL: there is no mixture */
@@ -113,7 +113,7 @@ typedef struct fr_activations {
 void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_kernels *kernels, bool packed,
                            fr_arena *arena, size_t max_rows, size_t input_width, size_t threads);
 
-/* Drops the rows before `keep`, which no later step needs, from the activations. */
+/* Drops the rows before `keep` from the activations, because no later layer needs them. */
 void fr_activations_narrow(fr_activations *a);
 
 #endif

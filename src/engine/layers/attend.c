@@ -8,7 +8,7 @@
 #include "src/engine/weights/partition.h"
 
 #define BLOCK FR_KV_PAGE   /* positions */
-#define SPLIT (64 * BLOCK) /* the fewest positions that are partitioned at a time */
+#define SPLIT (64 * BLOCK) /* positions are partitioned in splits of at least this many */
 
 /* Counts the floats of a block's partial result for a query: o, m and l of the kernel (kernels.h). */
 static size_t partial_size(size_t head_dim) {
@@ -36,8 +36,8 @@ static const fr_kv_layer *cache_of(const fr_attend_rows *a, size_t row) {
     return &a->batch->timelines[a->batch->rows[row].timeline]->layers[a->layer];
 }
 
-/* Fills in the kernel's arguments for a KV head, given by its index among the KV heads that the queries read. The
- * caller adds the queries. */
+/* Fills in the kernel's arguments for a KV head, except for the queries. kv_head: index among the KV heads that the
+ * queries read. */
 static fr_attn of_head(const fr_team *team, const fr_attend_rows *a, const fr_kv_layer *cache, size_t kv_head) {
     const uint8_t *const *pages = (const uint8_t *const *)cache->pages;
     size_t v_bytes = cache->v.bytes ? cache->v.bytes : cache->k.bytes; /* latent values begin their keys' rows */
@@ -101,8 +101,8 @@ static void partition_queries(const fr_team *team, const fr_attend_rows *a) {
 
 /* ---------------------------------------------------------------------------------------------------- by positions */
 
-/* One split: positions low..high of all KV heads, which are partitioned together. The partial results in the workspace
- * begin with block low / BLOCK. */
+/* A split: positions low..high of all KV heads, which the threads divide among them. The partial results in the
+ * workspace begin with block low / BLOCK. */
 typedef struct split {
     const fr_attend_rows *rows;
     int64_t low, high;
@@ -203,7 +203,7 @@ static void partition_positions(const fr_team *team, const fr_attend_rows *a) {
     }
 }
 
-/* Returns true if all rows belong to one timeline, in its order. */
+/* Returns true if all rows belong to one timeline and are in its order. */
 static bool one_chain(const fr_batch *batch) {
     const fr_row *first = batch->rows;
     for (size_t r = 1; r < batch->count; r++)
@@ -212,9 +212,9 @@ static bool one_chain(const fr_batch *batch) {
 }
 
 /* Returns true if partitioning positions is faster than partitioning queries: if there are fewer than two queries per
- * thread, which can't be divided evenly, and enough positions to give every thread a block. With as many queries as
- * threads, or several for each, queries are better: several threads then read the same head's cache, which costs
- * nothing measurable, while joining partial results takes time. */
+ * thread, so that they can't be divided evenly, and enough positions to give every thread a block. With as many
+ * queries as threads, or several for each, queries are better: several threads then read the same head's cache, which
+ * costs nothing measurable, while joining partial results takes time. */
 static bool positions_are_better(const fr_team *team, const fr_attend_rows *a) {
     size_t queries = a->batch->count * a->heads, heads = a->kv_heads;
     if (queries >= few(team->count) || !one_chain(a->batch)) return false;

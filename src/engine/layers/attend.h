@@ -15,7 +15,7 @@
 #include "base/pool.h"
 #include "src/engine/layers/forward.h"
 
-/* Queries given to the attention kernel at once. */
+/* the most queries that are given to the attention kernel at once */
 #define FR_ATTEND_BATCH 64
 
 /* Memory for the threads; the team shares one workspace for each stream of rows that runs at a time. */
@@ -35,15 +35,15 @@ typedef struct fr_attend_rows {
     const fr_kernels *kernels;
     const fr_attend_workspace *workspace;
     const fr_batch *batch;
-    /* [rows] the positions of its timeline that each row sees; NULL: those up to its own. Within a timeline the first
-     * and the last ones ascend from row to row, and `span` does not count. */
+    /* [rows] the positions of its timeline that each row sees; NULL: those up to its own. Within a timeline, the first
+     * and the last positions ascend from row to row. With sights, `span` has no effect. */
     const fr_sight *sights;
     size_t layer;   /* layer of the caches */
     const float *q; /* [rows, stride]: `heads` queries of the cache's head_dim each */
-    size_t q_step;  /* values from one query to the next */
+    size_t q_step;  /* number of values from one query to the next */
     float *out;     /* [rows, stride]: `heads` outputs of the cache's value_dim each */
     size_t stride, heads;
-    size_t kv_first, kv_heads; /* the KV heads that those queries read, counted among the heads that the cache keeps */
+    size_t kv_first, kv_heads; /* the KV heads that the queries read, counted among the heads that the cache keeps */
     size_t span;               /* the most positions up to its own that a row without a sight sees; 0: all */
     bool sees_block;           /* a row without a sight also sees the later rows of its picture (fr_row.block_last) */
     float scale, softcap;      /* scale and softcap of the scores; softcap 0: none */
@@ -55,7 +55,7 @@ typedef struct fr_attend_rows {
  * it wrote itself. */
 void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, size_t *row, size_t *head);
 
-/* The whole team calls this; it needs a barrier before and after it. */
+/* Runs attention. The whole team calls this; it needs a barrier before and after it. */
 void fr_attend_run(const fr_team *team, const fr_attend_rows *rows);
 
 #endif

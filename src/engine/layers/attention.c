@@ -28,7 +28,7 @@ static void row_angles(const fr_activations *a, size_t form, size_t row) {
     const fr_rope_position *position = &of->rope_position;
     bool rope_far = a->trunk->rope_far_inverse[form] && a->batch.timelines[of->timeline]->rope_far;
     const float *inverse = rope_far ? a->trunk->rope_far_inverse[form] : a->trunk->inverse[form];
-    for (size_t i = 0; i < angles && rope->mrope_interleaved; i++) { /* axes alternate while they have sections left */
+    for (size_t i = 0; i < angles && rope->mrope_interleaved; i++) { /* axes alternate while they have angles left */
         size_t axis = i % FR_AXES, at = i < FR_AXES * rope->sections[axis] ? axis : 0;
         fr_rope_angles(inverse + i, 1, position->at[at], cosine + i, sine + i);
     }
@@ -47,7 +47,7 @@ void fr_rotations(const fr_team *team, const fr_activations *a) {
         for (size_t r = begin; r < end; r++) row_angles(a, i, r);
 }
 
-/* Gives the input rows of the projections; their stride is that of these activations. */
+/* Gives the input rows of the projections. The stride of these rows is the activations'. */
 static const float *input_of(const fr_activations *a) {
     return a->input ? a->input : a->normed;
 }
@@ -60,7 +60,7 @@ void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer 
     for (size_t r = begin; r < end; r++) fr_matrix_input_row(&a->workspace, r, input_of(a) + r * width, width);
 }
 
-/* Counts the values from one head's query to the next. */
+/* Gives the number of values from one head's query to the next. */
 static size_t query_step(const fr_attention_spec *spec) {
     return (spec->output_gate ? 2 : 1) * spec->head_dim;
 }
@@ -75,8 +75,8 @@ fr_split fr_attention_split(const fr_activations *a, const fr_attention_spec *sp
     return fr_split_heads(spec->heads, a->batch.count ? kept_of(a, spec)->all : spec->kv_heads, each);
 }
 
-/* Computes the projections of keys and values, for the heads that are kept: those of the rank's queries, or all of them
- * if a drafter reads them. */
+/* Computes the projections of keys and values for the heads that this rank keeps: the heads that its queries read, or
+ * all heads if a drafter reads them. */
 static void project_kv(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                        const fr_attention_weights *weights) {
     const fr_workspace *w = &a->workspace;
@@ -90,7 +90,7 @@ static void project_kv(const fr_team *team, const fr_activations *a, const fr_at
                               &(fr_matrix_rows){a->v, a->kv_width, input, width, rows});
 }
 
-/* Computes all projections; queries are those of the rank's heads. */
+/* Computes the projections of queries, keys and values; of the queries, only those of the rank's heads. */
 static void project(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                     const fr_attention_weights *weights) {
     const fr_workspace *w = &a->workspace;
@@ -118,13 +118,14 @@ static void norm_rows(const fr_team *team, const fr_activations *a, const fr_att
     }
 }
 
-/* Gives a head's part of a vector for all heads; NULL if there is none, or if norm_rows has already used it. */
+/* Gives a head's part of a vector that is for all heads; NULL if there is no such vector, or if norm_rows has already
+ * used it. */
 static const float *of_head(const fr_attention_spec *spec, const float *bias, size_t head) {
     return bias && !spec->qk_norm_wide ? bias + head * spec->head_dim : NULL;
 }
 
-/* Applies bias, norm and rotation to a head of one row, in place. bias: the head's own; norm: the same for all heads;
- * NULL: none. */
+/* Applies bias, norm and rotation to a head of one row, in place. bias: the head's bias; norm: the norm's weights, the
+ * same for all heads; NULL: none. */
 static void shape_head(const fr_activations *a, const fr_attention_spec *spec, float *head, const float *bias,
                        const float *norm, size_t row) {
     const fr_kernels *k = a->kernels;
@@ -166,7 +167,8 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
     k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head - cache->first, position), stored, n);
 }
 
-/* Shapes and stores keys and values, partitioned by heads, so that a thread reads mostly what it has written itself. */
+/* Applies biases, norms and rotation to keys and values, and stores them. The work is partitioned by heads, so that a
+ * thread reads mostly values that it has written itself. */
 static void store_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                         const fr_attention_weights *weights) {
     const fr_kv_layer *kept = kept_of(a, spec);
@@ -175,7 +177,8 @@ static void store_heads(const fr_team *team, const fr_activations *a, const fr_a
     for (size_t item = begin; item < end; item++) store_kv(a, spec, weights, item % rows, kept->first + item / rows);
 }
 
-/* Shapes queries, which are partitioned as in attention, and keys and values. */
+/* Applies biases, norms and rotation to queries, which are partitioned as in attention, and to keys and values, which
+ * are also stored. */
 static void shape_and_store(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                             const fr_attention_weights *weights) {
     const float *norm = spec->qk_norm_wide ? NULL : weights->q_norm;

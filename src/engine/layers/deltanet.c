@@ -38,7 +38,8 @@ fr_split fr_deltanet_split(const fr_deltanet_spec *spec, size_t each) {
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
-/* Allocates the memory of each thread: positions that it runs again, a strip, and the rows of a head. */
+/* Allocates the memory of each thread: for positions that it runs again, for a strip of a state, and for the rows of a
+ * head. */
 static void take_threads(fr_deltanet_rows *d, const fr_deltanet_spec *spec, fr_arena *arena, size_t max_rows,
                          size_t threads) {
     d->rerun_width = spec->key_dim + spec->value_dim;
@@ -66,7 +67,7 @@ void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_aren
 
 /* ------------------------------------------------------------------------------------------------------ convolution */
 
-/* Gives a row's decays; its betas follow them. Both come after the inputs of the convolution, as in the ring
+/* Gives a row's decays; its betas follow them in memory. Both come after the inputs of the convolution, as in the ring
  * (recurrent.h). */
 static float *gates_of(const fr_activations *a, size_t row) {
     return a->conv->input + row * a->conv->width + a->deltanet->channels;
@@ -101,7 +102,8 @@ static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, cons
     if (head < keys) make_unit(a, spec, mixed, head < spec->key_heads);
 }
 
-/* Separates b and a, which are stored together for the value heads of each key head, into those of all value heads. */
+/* Separates b and a. The projection stores them together for each key head's value heads; here each becomes one array
+ * for all value heads. */
 static void part_gates(const fr_deltanet_spec *spec, const float *gates, float *b, float *a) {
     size_t each = spec->value_heads / spec->key_heads, bytes = each * sizeof *gates;
     for (size_t g = 0; g < spec->key_heads; g++) {
@@ -126,7 +128,7 @@ static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_
 
 /* ----------------------------------------------------------------------------------------------------------- states */
 
-/* A value head of a timeline, as one thread runs it. */
+/* The run of one value head of a timeline, by one thread. */
 typedef struct head_run {
     const fr_deltanet_spec *spec;
     const fr_deltanet_weights *weights;
@@ -155,8 +157,8 @@ static void rerun_position(const fr_activations *a, head_run *run, size_t positi
         .key = key, .value = value, .decay = slot[run->head], .beta = slot[spec->value_heads + run->head]};
 }
 
-/* Fills in the kernel's row for a row of the batch. If timelines share a row, only its own timeline writes an output
- * for it. */
+/* Fills in the kernel's row for a row of the batch. If several timelines read a row, only its own timeline writes an
+ * output for it. */
 static fr_deltanet_row row_of(const fr_activations *a, const head_run *run, size_t row) {
     const fr_deltanet_spec *spec = run->spec;
     const fr_deltanet_rows *d = a->deltanet;

@@ -67,7 +67,7 @@ void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_exp
         &(fr_matrix_rows){m->scores, spec->count, spec->parallel ? m->routed : a->normed, hidden, a->batch.count});
 }
 
-/* Sorts the pairs of all rows by expert and then row: a counting sort. */
+/* Sorts the pairs of all rows by expert, then by row, with a counting sort. */
 static void sort_pairs(const fr_activations *a, const fr_experts_spec *spec) {
     fr_experts_rows *m = a->experts;
     size_t pairs = a->batch.count * spec->top_k, *first = m->first;
@@ -165,8 +165,8 @@ static size_t tile_cost(size_t rows) {
     return rows == 0 ? 0 : rows < BYTES_BOUND ? BYTES_BOUND : rows;
 }
 
-/* Gives the first of an expert's tiles whose cost begins at or after `cost`. first: the cost of all tiles before the
- * expert's. */
+/* Gives the first of an expert's tiles that begins at or after `cost`, counted over all tiles. first: the cost of the
+ * tiles before the expert's own; each: the cost of one tile. */
 static size_t tile_at(size_t cost, size_t first, size_t each, size_t tiles) {
     size_t tile = cost > first ? (cost - first + each - 1) / each : 0;
     return tile < tiles ? tile : tiles;
@@ -194,7 +194,7 @@ static void experts_in(const fr_team *team, const fr_activations *a, const fr_ex
     }
 }
 
-/* Adds up the weighted outputs, for the thread's own columns of the stream. */
+/* Adds up the weighted outputs of the experts, for the thread's own columns of the stream. */
 static void experts_out(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                         const fr_experts_weights *weights) {
     const fr_kernels *k = a->kernels;
@@ -234,7 +234,7 @@ void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_exper
     experts_out(team, a, spec, weights);
 }
 
-/* Computes sigmoid(gate . x) for the row that the feed-forward read. */
+/* Computes the shared experts' weight, sigmoid(gate . x), from the row that the feed-forward read. */
 static float shared_weight(const fr_activations *a, const fr_experts_weights *weights, size_t row) {
     size_t hidden = a->trunk->spec.hidden;
     float gate;

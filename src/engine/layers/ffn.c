@@ -26,7 +26,8 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
     }
 }
 
-/* A thread's gate features and up features are the same range, so no barrier is needed before the activation. */
+/* A thread has the same range of gate's features and of up's features, so no barrier is needed before the
+ * activation. */
 void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_ffn_weights *weights) {
     const fr_kernels *k = a->kernels;
     size_t begin, end, hidden = a->trunk->spec.hidden, rows = a->batch.count;

@@ -18,7 +18,7 @@ typedef struct fr_rope_position {
 /* Input embeddings of positions that are not looked up by id, such as those of an image's tokens. */
 typedef struct fr_input_embeddings {
     size_t first, count;
-    const float *rows; /* [count, width]: an embedding, and what fr_spec_picture_width adds */
+    const float *rows; /* [count, width] each row is an embedding, and the rows that fr_spec_picture_width adds */
 } fr_input_embeddings;
 
 /* Gives a position's input embedding, NULL if there is none. The list `spans` ends with one that has no rows; width:
@@ -30,24 +30,23 @@ static inline const float *fr_input_embedding(const fr_input_embeddings *spans, 
     return NULL;
 }
 
-/* A row of a batch: a token and its place. */
+/* A row of a batch: a token, and its position in a timeline. */
 typedef struct fr_row {
     int32_t id;
-    int32_t timeline; /* the timeline whose cache it reads, as an index in the batch */
-    int32_t position; /* position in its timeline, which is the slot of its K/V; it sees that slot and those before
-                       * it */
-    /* the row of the same batch that it follows; -1: it follows the positions that are in the cache */
+    int32_t timeline; /* index in the batch of the timeline whose cache the row reads */
+    int32_t position; /* position in its timeline, and slot of its K/V; the row sees this slot and those before it */
+    /* the row of the same batch that this row follows; -1: it follows the positions in the cache */
     int32_t parent;
-    /* the last position of the picture in which it lies, if attention between a picture's rows is not causal; at most
-     * its own position: it lies in none */
+    /* If attention between a picture's rows is not causal: the last position of the picture in which this row lies. A
+     * value up to the row's own position means that it lies in no such picture. */
     int32_t block_last;
     fr_rope_position rope_position;
-    /* its input embedding if it is not that of the id, [hidden], then a row for each of the first layers that add one
-     * to their output (fr_spec_picture_width); otherwise NULL */
+    /* the row's input embedding if it is not that of the id, [hidden], then a row for each of the first layers that
+     * add one to their output (fr_spec_picture_width); otherwise NULL */
     const float *embedding;
 } fr_row;
 
-/* The positions that a row sees, both ends included, if they are not those up to its own. */
+/* The positions that a row sees, both ends included, if it does not see all positions up to its own. */
 typedef struct fr_sight {
     int64_t first, last;
 } fr_sight;
@@ -57,7 +56,7 @@ typedef struct fr_sight {
 typedef struct fr_batch {
     const fr_row *rows;
     size_t count;
-    fr_kv *const *timelines; /* their caches: a forward writes them at slot = position, but does not commit */
+    fr_kv *const *timelines; /* the timelines' caches: a forward writes them at slot = position, but does not commit */
 } fr_batch;
 
 /* Layers whose inputs a forward returns in addition to its hidden rows. The number of layers stands for the output of
@@ -67,19 +66,19 @@ typedef struct fr_aux_layers {
     size_t count, layer[FR_AUX_LAYERS];
 } fr_aux_layers;
 
-/* One forward: rows in; hidden rows and, for some rows, logits out. */
+/* One forward: rows of tokens in; hidden rows and, for some rows, logits out. */
 typedef struct fr_forward {
     const fr_model *model;
     void *activations; /* fr_activations of the model */
     fr_batch batch;
     size_t keep;                     /* rows before this one are run only for their K/V */
-    float *hidden;                   /* [rows, hidden] out, from row `keep` on: after the final norm */
+    float *hidden;                   /* [rows, hidden] out, from row `keep` on: hidden rows after the final norm */
     const fr_aux_layers *aux_layers; /* NULL: none */
-    float *aux_hidden;               /* [rows, aux_layers, hidden] out, from row `keep` on */
+    float *aux_hidden;               /* [rows, aux_layers, hidden] out, from row `keep` on: inputs of the aux_layers */
     bool lends; /* a drafter reads keys and values of the last layers that keep their own, so all ranks need them */
     size_t head_first, head_rows; /* rows whose logits are wanted, none before `keep`; 0: none */
-    const fr_matrix *head;        /* the head that computes them; NULL: the model's own */
-    float *logits;                /* [head_rows, features of the head] out: after soft capping */
+    const fr_matrix *head;        /* the head that computes the logits; NULL: the model's own */
+    float *logits;                /* [head_rows, features of the head] out: logits after soft capping */
     bool best_alone; /* the caller reads only `best`, so with ranks each needs only its own share of the logits */
     /* [threads, best_stride] out: the first head_rows entries are, for each row, the feature with the largest logit,
      * or -1 if any logit is not finite */
@@ -91,7 +90,7 @@ typedef struct fr_forward {
 typedef struct fr_head {
     const fr_matrix *matrix; /* [vocab, hidden] */
     const fr_workspace *workspace;
-    float scale, softcap; /* applied to logits, in this order; 0: none */
+    float scale, softcap; /* factor, then softcap, that are applied to logits; 0: none */
 } fr_head;
 
 #endif

@@ -14,7 +14,7 @@ enum {
     PIECE = 256 << 10, /* bytes of logits */
     NOT_FINITE = -1,
     NOTHING = -2,
-    TOGETHER = 16 /* rows whose best ids ranks exchange at once */
+    TOGETHER = 16 /* number of rows whose best ids ranks exchange at once */
 };
 
 /* Gives the one of two ids that has the larger logit; a is the smaller id, so it is taken if they are equal. */

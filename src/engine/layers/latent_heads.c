@@ -19,7 +19,7 @@ fr_status fr_latent_bind_heads(fr_weights *weights, const char *prefix, const ch
     return fr_bind_heads(weights, prefix, name, heads, features, cols, *matrices);
 }
 
-/* Checks that a head's two parts are whole tiles if the tensor is packed. */
+/* Checks that k_b's and v_b's parts of each head are whole tiles, if the tensor is packed. */
 static fr_status check_tiles(const fr_weights *weights, const char *prefix, const char *name, const fr_mla_spec *mla) {
     char full[FR_TENSOR_NAME];
     const fr_tensor *tensor;
@@ -32,7 +32,7 @@ static fr_status check_tiles(const fr_weights *weights, const char *prefix, cons
         weights->files->path, full, fr_dtype_name(tensor->type), mla->nope, mla->value_dim, FR_TILE_FEATURES);
 }
 
-/* Makes k_b refer to each head's matrix [latent, nope] in the transposed copy. */
+/* Makes each head's k_b refer to the head's matrix [latent, nope] in the transposed copy. */
 static void point_keys(fr_latent_heads *heads, size_t count, size_t latent, size_t nope) {
     for (size_t h = 0; h < count; h++)
         heads->k_b[h] = (fr_matrix){.data = (const uint8_t *)(heads->copy + h * latent * nope),

@@ -14,14 +14,14 @@
  * transposed float32 copy of the nope parts. */
 typedef struct fr_latent_heads {
     fr_matrix *k_b, *v_b; /* [heads] */
-    fr_matrix *kv_b;      /* [heads] the nope parts of that tensor; NULL: the file has no such tensor */
+    fr_matrix *kv_b;      /* [heads] the nope parts of the joint tensor; NULL: the file has no such tensor */
     float *copy;          /* [heads, latent, nope] */
 } fr_latent_heads;
 
 /* Weights of attention; latent attention also uses `q` and `o`. One tensor may fill q, k and v, and another one their
  * biases (FR_SLOT_QKV, FR_SLOT_QKV_VECTOR), so these members are adjacent and in this order. */
 typedef struct fr_attention_weights {
-    fr_matrix q, k, v, o; /* [heads * d, hidden], [kv_heads * d, hidden] twice, [hidden, heads * d] */
+    fr_matrix q, k, v, o; /* q [heads * d, hidden], k and v [kv_heads * d, hidden], o [hidden, heads * d] */
     const float *q_bias, *k_bias, *v_bias, *o_bias;
     const float *q_norm, *k_norm; /* [d]; for norms over all heads [heads * d], [kv_heads * d] */
     const float *sinks;           /* [heads] */
@@ -45,10 +45,10 @@ typedef struct fr_mla_weights {
 typedef struct fr_deltanet_weights {
     fr_matrix in_qkv, in_z;       /* [queries, keys, values of all heads; hidden], [value_heads * value_dim, hidden] */
     fr_matrix in_b, in_a;         /* [value_heads, hidden] */
-    fr_matrix in_qkvz;            /* instead of in_qkv and in_z: one key head after the other, each with its query,
-                                   * key, values and z */
-    fr_matrix in_ba;              /* instead of in_b and in_a: one key head after the other, each with b and then a of
-                                   * its value heads */
+    fr_matrix in_qkvz;            /* both in one tensor: one key head after the other, each with its query, key, values
+                                   * and z */
+    fr_matrix in_ba;              /* both in one tensor: one key head after the other, each with b and then a of its
+                                   * value heads */
     fr_matrix out;                /* [hidden, value_heads * value_dim] */
     const float *conv;            /* [conv_kernel, channels of in_qkv], the oldest position first */
     const float *dt_bias, *decay; /* [value_heads]; decay: -exp(A_log) */
@@ -58,12 +58,12 @@ typedef struct fr_deltanet_weights {
 typedef struct fr_short_conv_weights {
     fr_matrix in[3], out; /* [hidden, hidden] each: the projections for b, c and x, in one tensor; the output's
                            * projection */
-    const float *conv;    /* [conv_kernel, hidden], the oldest position first */
+    const float *conv;    /* [conv_kernel, hidden] weights, the oldest position first */
 } fr_short_conv_weights;
 
 /* The feed-forward of a layer, or of the experts that all rows share in a mixture. */
 typedef struct fr_ffn_weights {
-    /* [ffn, hidden] each, [hidden, ffn]; without a gate, the first is `up`, and the second has no data */
+    /* [ffn, hidden] each, and down [hidden, ffn]; without a gate, the first is `up`, and the second has no data */
     fr_matrix gate_up[2], down;
     const float *gate_bias, *up_bias, *down_bias;
 } fr_ffn_weights;
@@ -71,7 +71,7 @@ typedef struct fr_ffn_weights {
 /* Per-layer embeddings. */
 typedef struct fr_ple_weights {
     fr_matrix gate, out; /* [ple_width, hidden], [hidden, ple_width] */
-    const float *norm;   /* [hidden], applied after `out` */
+    const float *norm;   /* [hidden] norm after `out` */
 } fr_ple_weights;
 
 /* Weights of a mixture. One tensor may fill gate and up (FR_SLOT_EXPERTS_PARTS), so these members are adjacent and in
@@ -79,10 +79,9 @@ typedef struct fr_ple_weights {
 typedef struct fr_experts_weights {
     fr_matrix router;                                    /* [experts, hidden] */
     const float *router_scale;                           /* [hidden] */
-    const float *router_bias;                            /* [experts] added to the scores by which experts are
-                                                          * chosen */
-    const float *product_bias;                           /* [experts] added to the router's products */
-    const float *scale;                                  /* [experts] multiplies the experts' weights */
+    const float *router_bias;                            /* [experts] bias of the scores that choose experts */
+    const float *product_bias;                           /* [experts] bias of the router's products */
+    const float *scale;                                  /* [experts] factors for the experts' weights */
     const float *shared_gate;                            /* [hidden] */
     const float *pre_norm, *post_dense_norm, *post_norm; /* [hidden] if the mixture is parallel to a feed-forward */
     fr_matrix *gate, *up, *down;                         /* [experts]: [width, hidden] twice, [hidden, width] */
@@ -100,7 +99,7 @@ typedef struct fr_layer {
     fr_deltanet_weights deltanet;
     fr_short_conv_weights short_conv;
     fr_ffn_weights ffn;
-    const float *scalar; /* [1] multiplies the layer's output */
+    const float *scalar; /* [1] factor for the layer's output */
     fr_ple_weights ple;
     fr_experts_weights experts;
 } fr_layer;
@@ -109,21 +108,21 @@ typedef struct fr_trunk {
     fr_trunk_spec spec;
     fr_layer *layers;
     fr_matrix embedding;           /* [vocab, hidden] */
-    fr_matrix head;                /* [vocab, hidden]; the embedding if they are tied */
+    fr_matrix head;                /* [vocab, hidden]; the embedding table if they are tied */
     bool head_sorted;              /* the head's rows are not in the order of ids; such a model has no embedding */
     const float *norm, *norm_bias; /* [hidden], the final norm */
     fr_matrix ple_table;           /* [vocab, layers * ple_width] */
     fr_matrix ple_projection;      /* [layers * ple_width, hidden] */
     const float *ple_norm;         /* [ple_width] */
 
-    float *inverse[FR_ROPES];          /* rotary frequencies, [dims / 2] */
+    float *inverse[FR_ROPES];          /* rotary frequencies [dims / 2] of each form */
     float *rope_far_inverse[FR_ROPES]; /* the frequencies for texts of more than rope_near_max ids; NULL: the same */
-    size_t rope_near_max;              /* 0: all texts have the same frequencies */
+    size_t rope_near_max;              /* longest text with the normal frequencies; 0: they are used for all texts */
     fr_kv_shape *kv_shapes;            /* one shape for each layer that owns K/V */
     size_t kv_count;
     fr_recurrent_shape *recurrent_shapes; /* one shape for each layer with a state */
     size_t recurrent_count;
-    size_t owners;                    /* layers from here on borrow their K/V, and have no state */
+    size_t owners;                    /* layers from this one on borrow their K/V, and have no state */
     bool packed;                      /* at least one matrix is packed */
     const fr_rotation_set *rotations; /* rotations of product inputs; a drafter has its target's; NULL: none */
     struct fr_stages *stages; /* the layers that each rank runs (stages.h); NULL: layers are not divided among ranks */

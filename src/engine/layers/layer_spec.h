@@ -10,7 +10,8 @@
 #include "src/engine/layers/forward.h"
 #include "src/engine/weights/memory_use.h"
 
-/* LongRoPE's two sets of divisors, for short texts and for long ones; the largest number of angles with divisors. */
+/* FR_ROPE_NEAR and FR_ROPE_FAR are LongRoPE's two sets of divisors, for short and for long texts. FR_LONGROPE_ANGLES
+ * is the most angles that can have divisors. */
 typedef enum fr_rope_reach { FR_ROPE_NEAR, FR_ROPE_FAR, FR_ROPE_REACHES } fr_rope_reach;
 enum { FR_LONGROPE_ANGLES = 128 };
 
@@ -19,15 +20,15 @@ typedef struct fr_rope_spec {
     fr_rope_kind kind;
     size_t dims; /* the first `dims` values of a head are rotated */
     bool neox;   /* value i is rotated with i + dims / 2; if false, with its neighbour: 2i and 2i + 1 */
-    /* how many of the dims / 2 angles belong to each axis, in this order; together they are all */
+    /* how many of the dims / 2 angles belong to each axis, in this order; the sum is dims / 2 */
     size_t sections[FR_AXES];
-    /* the axes alternate instead; once an axis has its number of angles, its turns go to the first axis */
+    /* angles are given to the axes in turn; once an axis has all of its angles, its turns go to the first axis */
     bool mrope_interleaved;
     double theta, partial, factor;                    /* arguments of fr_rope_frequencies */
     double low_factor, high_factor, original_context; /* for FR_ROPE_LLAMA3: arguments of fr_rope_scale */
     double beta_fast, beta_slow; /* for FR_ROPE_YARN: arguments of fr_rope_yarn, like original_context */
-    bool untruncated;            /* fr_rope_yarn does not truncate */
-    float attention_factor;      /* multiplies cosine and sine; 0 means 1 */
+    bool untruncated;            /* the ramp of fr_rope_yarn is not truncated to whole angles */
+    float attention_factor;      /* factor for cosines and sines; 0 means 1 */
     double mscale_all_dim;       /* scores are multiplied by the square of its magnitude (fr_rope_yarn_magnitude) */
     const float *divisors;       /* [dims / 2] divisors of the frequencies, valid as long as the weights; NULL: none */
     /* [dims / 2] for FR_ROPE_LONGROPE: arguments of fr_rope_divided, for texts of up to `original_context` ids and for
@@ -42,8 +43,8 @@ typedef struct fr_attention_spec {
     size_t heads, kv_heads, head_dim;
     size_t window; /* the most positions that a row sees, including its own; 0: all */
     size_t rope;   /* the layer's rotary form, as an index in the trunk */
-    size_t kv;     /* the KV layer that it reads */
-    /* it also writes that KV layer; if false, it borrows that of an earlier layer, or of the target */
+    size_t kv;     /* index of the KV layer that the layer reads */
+    /* the layer also writes that KV layer; if false, it borrows the K/V of an earlier layer, or of the target */
     bool owns_kv;
     size_t latent; /* a value is the first `latent` numbers of its key, and only the key is stored; 0: both are
                     * stored */
@@ -54,7 +55,7 @@ typedef struct fr_attention_spec {
     bool norm_after_rope;  /* the norms of heads come after the rotation; if false, before it */
     bool no_rope;          /* the layer's heads aren't rotated: Kazemnejad et al. 2023, arXiv:2305.19466 */
     bool qk_norm_wide;     /* the norms of queries and keys are over all heads at once; if false, over each head */
-    bool qkv_bias, o_bias; /* biases are added: in the projections of q, k and v; in that of the output */
+    bool qkv_bias, o_bias; /* the projections of q, k and v have biases; the projection of the output has one */
     /* q's projection gives each head's query, then its gate; the head's output is multiplied by sigmoid(gate) */
     bool output_gate;
     bool sinks;           /* each head has a sink: Xiao et al. 2023, arXiv:2309.17453 */
@@ -66,9 +67,9 @@ typedef struct fr_attention_spec {
  * scores: all heads share one key, which consists of a latent and a rotary part; the value is the latent. */
 typedef struct fr_mla_spec {
     size_t q_lora; /* the size of the latent from which queries are made; 0: they are made from the row */
-    /* values of a query head that multiply the latent; its rotary part follows them */
+    /* number of values of a query head that multiply the latent; the rotary part follows them */
     size_t nope;
-    size_t value_dim; /* values of a head's output */
+    size_t value_dim; /* number of values of a head's output */
     float eps;        /* eps of both latents' norms */
 } fr_mla_spec;
 
@@ -86,7 +87,7 @@ typedef struct fr_deltanet_spec {
 /* LFM2's short convolution between two gates (short_conv.c): out(c * conv(b * x)); b, c and x are three
  * projections. */
 typedef struct fr_short_conv_spec {
-    size_t conv_kernel; /* positions that it reads, including the row's own */
+    size_t conv_kernel; /* number of positions that it reads, including the row's own */
     size_t state;       /* the layer's index among the trunk's recurrent layers */
 } fr_short_conv_spec;
 
@@ -122,7 +123,7 @@ typedef struct fr_experts_spec {
                                 * best groups; 0: no groups */
     bool groups_by_best;       /* a group is rated by its best expert; if false, by the sum of its two best */
     bool norm_top_k;           /* a row's weights are divided by their sum */
-    float norm_min;            /* the smallest divisor; 0: none, but 1e-20 is added to a sum of scores */
+    float norm_min;            /* smallest divisor of weights; 0: none, but 1e-20 is added to a sum of scores */
     float routed_scaling;      /* a row's weights are multiplied by this */
     bool biased;               /* biases are added to the router's products, and to those of the experts' three
                                 * matrices */
@@ -160,15 +161,15 @@ enum { FR_ROPES = 2 };
 
 typedef struct fr_trunk_spec {
     size_t vocab, hidden, layers, context_limit;
-    size_t ffn_width; /* width of layers without a mixture; files have it even if there is no such layer */
+    size_t ffn_width; /* width of the feed-forward in layers without a mixture; files have it even if there are none */
     /* width of the per-layer embeddings of a row's token (per_layer_embeddings.c); 0: there are none */
     size_t ple_width;
     size_t deepstack;      /* the number of first layers that add a further row of the picture to their output */
     size_t ple_pad;        /* the id whose per-layer embedding a picture's rows get */
-    float embedding_scale; /* multiplies an id's row of the table */
+    float embedding_scale; /* factor for an id's row of the embedding table */
     float eps;             /* for all norms */
-    float residual_scale;  /* multiplies the outputs of attention and feed-forward; 0 means 1 */
-    float logit_scale;     /* multiplies the logits, before softcap; 0 means 1 */
+    float residual_scale;  /* factor for the outputs of attention and feed-forward; 0 means 1 */
+    float logit_scale;     /* factor for the logits, before softcap; 0 means 1 */
     bool layer_norm;       /* norms of hidden rows subtract the row's mean first (arXiv:1607.06450) */
     bool norm_bias;        /* norms of hidden rows add a bias */
     float softcap;         /* softcap of the logits; 0: none */
@@ -179,7 +180,8 @@ typedef struct fr_trunk_spec {
     fr_layer_spec mtp;    /* the MTP layers after the trunk's, if the family has any (families/mtp_layer.h) */
 } fr_trunk_spec;
 
-/* Gives the floats of a picture's row: an embedding, and a row for each layer that adds one to its output. */
+/* Gives the number of floats of a picture's row: those of an embedding, and those of a row for each layer that adds
+ * one to its output. */
 static inline size_t fr_spec_picture_width(const fr_trunk_spec *spec) {
     return spec->hidden * (1 + spec->deepstack);
 }
@@ -206,7 +208,7 @@ bool fr_spec_sees_block(const fr_trunk_spec *spec);
  * layer has one. */
 const fr_experts_spec *fr_spec_experts(const fr_trunk_spec *spec);
 
-/* Gives the numbers of the mixture that the memory of weights depends on. */
+/* Gives the number of experts and of chosen experts, which determine how much memory weights need. */
 fr_mixture_size fr_spec_mixture_size(const fr_trunk_spec *spec);
 
 /* Makes all layers of the trunk, including MTP layers, copies of this one. */

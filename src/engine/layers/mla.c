@@ -43,7 +43,7 @@ static size_t rotary_of(const fr_attention_spec *spec) {
     return spec->head_dim - spec->latent;
 }
 
-/* Counts the values of a head's query before k_b is applied: its nope and its rotary part. */
+/* Counts the values of a head's query before k_b is applied: those of its nope part and of its rotary part. */
 static size_t query_of(const fr_layer_spec *spec) {
     return spec->mla.nope + rotary_of(&spec->attention);
 }
@@ -104,13 +104,13 @@ static void norm_and_store(const fr_team *team, const fr_activations *a, const f
     }
 }
 
-/* Heads of rows; `each` floats from one head to the next. */
+/* Rows of heads; consecutive heads of a row are `each` floats apart. */
 typedef struct fr_head_rows {
     float *at;
     size_t stride, each;
 } fr_head_rows;
 
-/* Computes features [begin, end) of one head's product. */
+/* Computes features [begin, end) of the product of one head's matrix with all rows. */
 static void apply_head(const fr_team *team, const fr_activations *a, const fr_matrix *matrix, size_t head, size_t begin,
                        size_t end, fr_head_rows y, fr_head_rows x) {
     fr_workspace mine = fr_workspace_from(&a->head_products, team->index * a->head_rows);
@@ -121,7 +121,7 @@ static void apply_head(const fr_team *team, const fr_activations *a, const fr_ma
         &(fr_matrix_rows){y.at + head * y.each, y.stride, x.at + head * x.each, x.stride, a->batch.count});
 }
 
-/* Computes y = matrices[head](x) for every head of the rank and every row. */
+/* Computes y = matrices[head](x) for all rows and all heads of the rank. */
 static void apply_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                         const fr_matrix *matrices, fr_head_rows y, fr_head_rows x) {
     size_t features = matrices->features, tiles = (features + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT, begin, end;

@@ -17,7 +17,7 @@ void fr_norm_row(const fr_activations *a, float *y, const float *x, const float 
 
 /* ------------------------------------------------------------------------------------------------------ attention.c */
 
-/* Computes cos and sin of the rows' angles, for the thread's own rows. */
+/* Computes cosines and sines of the rotary angles, for the thread's own rows. */
 void fr_rotations(const fr_team *team, const fr_activations *a);
 
 /* Computes normed = input_norm(x) for the thread's own rows, or uses a->input instead, and prepares them for products
@@ -34,7 +34,8 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
  * prepared. It needs barriers before and after it. The layer must norm its keys head by head. */
 void fr_attention_store(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 
-/* Gives the split among ranks of heads with `each` columns, according to the cache that the batch reads. */
+/* Gives the split of heads with `each` columns among ranks. It follows from the heads that the caches of the batch
+ * keep. */
 fr_split fr_attention_split(const fr_activations *a, const fr_attention_spec *spec, size_t each);
 
 /* Computes attn = attention(q, cache) for all rows and the rank's heads; it needs barriers before and after it. sinks:
@@ -62,8 +63,8 @@ void fr_conv_layout(fr_activations *a, fr_recurrent_shape shape, fr_arena *arena
 void fr_conv_begin(const fr_activations *a);
 
 /* Collects the inputs that a convolution at a position reads, the oldest first, at most FR_CONV_KERNEL_MAX: from rows
- * of the batch, and earlier ones from the ring. row: the row of the newest input; -1: it is in the ring. An input
- * before position 0 is NULL. */
+ * of the batch, and earlier ones from the ring. row: the batch's row with the newest input; -1: that input is in the
+ * ring. An input before position 0 is NULL. */
 void fr_conv_collect(const fr_activations *a, const fr_recurrent *ring, const fr_recurrent_layer *layer,
                      size_t position, int32_t row, const float **inputs);
 
@@ -75,7 +76,7 @@ void fr_conv_keep(const fr_team *team, const fr_activations *a, size_t state);
 
 /* ----------------------------------------------------------------------------------------------------- short_conv.c */
 
-/* Gives the shape of the state that a timeline keeps for such a layer of `hidden` channels. */
+/* Gives the shape of the state that a timeline keeps for a short convolution of `hidden` channels. */
 fr_recurrent_shape fr_short_conv_shape(const fr_short_conv_spec *spec, size_t hidden);
 
 /* Takes a->conv and a->gates for up to max_rows rows from the arena, or measures them. */
@@ -87,8 +88,8 @@ void fr_short_conv_run(const fr_team *team, fr_activations *a, const fr_layer_sp
 
 /* ------------------------------------------------------------------------------------------------------- deltanet.c */
 
-/* fr_deltanet_shape gives the shape of the state that a timeline keeps for such a layer. fr_deltanet_split gives the
- * split among ranks of value heads with `each` columns. */
+/* fr_deltanet_shape gives the shape of the state that a timeline keeps for a layer of gated DeltaNet.
+ * fr_deltanet_split gives the split of value heads with `each` columns among ranks. */
 fr_recurrent_shape fr_deltanet_shape(const fr_deltanet_spec *spec);
 fr_split fr_deltanet_split(const fr_deltanet_spec *spec, size_t each);
 
@@ -117,11 +118,11 @@ void fr_activate_ungated(const fr_kernels *kernels, fr_activation activation, fl
  * thread's own features. */
 void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_ffn_weights *weights);
 
-/* Computes out = down(gate). It begins with a barrier, which fr_experts_score also relies on, and needs one after
- * it. */
+/* Computes out = down(gate). It begins with a barrier, which the rows of fr_experts_score also need, and needs one
+ * after it. */
 void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_ffn_weights *weights);
 
-/* For the thread's own rows, computes x += norm(out), including a mixture's branch. */
+/* For the thread's own rows, computes x += norm(out), where out includes the output of a mixture. */
 void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 
 /* -------------------------------------------------------------------------------------------------------- experts.c */
@@ -134,12 +135,12 @@ void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool pack
  * stream before the feed-forward; the row's owner calls it. Other mixtures read the feed-forward's input. */
 void fr_experts_prepare(const fr_activations *a, const fr_experts_weights *weights, size_t row);
 
-/* Computes the router's products of all rows. It needs a barrier after the rows' preparation. */
+/* Computes the router's products of all rows. After the rows were prepared, a barrier is needed before it. */
 void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                       const fr_experts_weights *weights);
 
-/* router.c: chooses a row's experts and weights. One thread of the team that computed the router's products calls
- * it. */
+/* Chooses a row's experts and weights (router.c). The caller is one thread of the team that computed the router's
+ * products. */
 void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, const fr_experts_weights *weights,
                        size_t row, size_t thread);
 

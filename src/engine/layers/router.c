@@ -53,8 +53,7 @@ static void score_softmax(const routing *r) {
     for (size_t e = 0; e < r->spec->count; e++) r->scores[e] /= sum;
 }
 
-/* Uses scores as weights. Returns their sum, kept away from 0 in the same way as in the published code of each
- * family. */
+/* Uses the scores as weights. Returns their sum, with the family's own rule that keeps it away from 0. */
 static float weigh_scores(const routing *r, const int32_t *chosen, float *weight) {
     float sum = 0.0f;
     for (size_t i = 0; i < r->spec->top_k; i++) weight[i] = r->scores[chosen[i]];

@@ -14,7 +14,7 @@ static void share_features(fr_weights *weights, const fr_matrix *matrix) {
     fr_weights_share(weights, matrix, fr_split_features(matrix->features));
 }
 
-/* Gives the split that says which heads of a KV layer, with `each` columns, a rank keeps. */
+/* Gives the split that says which heads of a KV layer each rank keeps. each: columns of a head. */
 static fr_split kept_heads(const fr_trunk *trunk, size_t kv, size_t each) {
     return fr_split_kv_heads(trunk->kv_shapes[kv].heads, each);
 }
@@ -99,8 +99,8 @@ static void share_rows(fr_trunk *trunk, fr_weights *weights) {
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
 enum {
-    MATRICES_MAX = 32, /* matrices of a layer, or arrays of them */
-    GATHERS = 4        /* exchanges in a layer that is split by rows */
+    MATRICES_MAX = 32, /* most matrices of a layer, where an array counts as one */
+    GATHERS = 4        /* number of exchanges in a layer that is split by rows */
 };
 
 typedef struct matrices {
@@ -108,7 +108,7 @@ typedef struct matrices {
     size_t count;
 } matrices;
 
-/* Lists all matrices of a layer; returns the number of arrays. */
+/* Lists the arrays of matrices of a layer; returns their number. */
 static size_t matrices_of(const fr_trunk *trunk, size_t index, matrices *all) {
     const fr_layer *l = &trunk->layers[index];
     const fr_layer_spec *spec = &trunk->spec.layer[index];
@@ -155,12 +155,12 @@ static double layer_read(const fr_trunk *trunk, size_t index) {
 }
 
 /* Returns true if a token takes less time when ranks have whole layers. If ranks divide rows, they all read weights at
- * the same time, which takes bytes / bandwidth, and wait for each other four times in each layer: before and after
- * attention's output, before and after the feed-forward's. If they have whole layers, one rank reads after the other,
- * which takes `ranks` times as long, and one message goes to each. For ranks on one machine, which exchange messages
- * in microseconds, no latency is given, and rows are divided. Measurements agree (bench/ranks/README.md): dividing
- * rows between two ranks speeds up a model of 28 layers, which one machine reads in 60 ms, if messages take less than
- * 0.25 ms. */
+ * the same time, which takes bytes / bandwidth. They wait for each other four times in each layer: before and after
+ * attention's output projection, and before and after the feed-forward's. If they have whole layers, one rank reads
+ * after the other, which takes as many times longer as there are ranks, and one message goes to each rank. For ranks
+ * on one machine, which exchange messages in microseconds, no latency is given, and rows are divided. Measurements
+ * agree (bench/ranks/README.md): dividing rows between two ranks speeds up a model of 28 layers, which one machine
+ * reads in 60 ms, if messages take less than 0.25 ms. */
 static bool layers_pay(const fr_trunk *trunk, const fr_ranks *ranks, const fr_rank_plan *plan) {
     double bytes = 0, count = (double)fr_ranks_count(ranks), layers = (double)trunk->spec.layers;
     if (plan->split != FR_SPLIT_AUTO) return plan->split == FR_SPLIT_LAYERS;

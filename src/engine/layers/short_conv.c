@@ -13,7 +13,7 @@
 
 #include "src/engine/layers/parts.h"
 
-enum { B, C, TAP, PARTS }; /* the parts of a row's gates; during the convolution, TAP holds the products of one tap */
+enum { B, C, TAP, PARTS }; /* a row's gates; during the convolution, TAP holds the products of one tap */
 
 fr_recurrent_shape fr_short_conv_shape(const fr_short_conv_spec *spec, size_t hidden) {
     return (fr_recurrent_shape){.channels = hidden, .conv_kernel = spec->conv_kernel};
@@ -25,7 +25,7 @@ void fr_short_conv_layout(fr_activations *a, const fr_short_conv_spec *spec, fr_
     a->gates = fr_arena_take(arena, max_rows * PARTS * hidden, sizeof *a->gates);
 }
 
-/* Computes channels [from, from + n) of one row's output, in place of b. */
+/* Computes channels [from, from + n) of one row's output, which replaces b. */
 static void convolve(const fr_activations *a, const fr_short_conv_spec *spec, const float *conv, size_t row,
                      size_t from, size_t n) {
     const fr_kernels *k = a->kernels;

@@ -41,7 +41,7 @@ size_t fr_stages_of(const fr_stages *s, size_t layer) {
 
 /* ---------------------------------------------------------------------------------------------------------- lending */
 
-/* Finds the readers of the keys and values that layer `owner` keeps. */
+/* Finds the layers that read the keys and values of layer `owner`. */
 static fr_lent find_readers(const fr_trunk *trunk, size_t owner) {
     const fr_attention_spec *own = &trunk->spec.layer[owner].attention;
     fr_lent lent = {.kv = own->kv, .owner = owner, .last = owner, .drafted = true};
@@ -130,8 +130,8 @@ static void copy_crossing(const fr_activations *a, const fr_batch *batch, size_t
         if (crosses(&s->lent[i], border)) at = copy_lent(batch, &s->lent[i], at, pack);
 }
 
-/* Sends or receives the stream's rows across the border after rank `from`, with the lent keys and values of all rows
- * of `batch`. One thread calls it. */
+/* Sends or receives the stream's rows at the border between rank `from` and the next rank, together with the lent keys
+ * and values of all rows of `batch`. One thread calls it. */
 static void cross(const fr_activations *a, const fr_batch *batch, size_t from) {
     const fr_stages *s = a->trunk->stages;
     size_t border = s->first[from + 1], row = a->trunk->spec.hidden * sizeof *a->x;
@@ -204,10 +204,10 @@ void fr_stages_finish(const fr_team *team, const fr_forward *f) {
     fr_team_sync(team);
 }
 
-/* If one process runs a forward in the time T, ranks need (P + ranks - 1) / P times T / ranks for it in P slices,
- * provided that a slice's time is proportional to its rows. For few rows it is not, because reading the weights takes
- * as long as for one. Recurrent states are moved over all rows of a forward at once, and rows of a picture may see its
- * later rows, so a forward with either is not divided. */
+/* If one process runs a forward in the time T, R ranks need T / R * (P + R - 1) / P for it if it is cut into P slices,
+ * provided that a slice's time is proportional to its rows. With few rows it is not proportional, because reading the
+ * weights takes as long as for one row. Recurrent states are moved over all rows of a forward at once, and rows of a
+ * picture may see its later rows, so a forward with either is not divided. */
 size_t fr_stages_pieces(const fr_trunk *trunk, const fr_batch *batch) {
     size_t most = PIECES_A_RANK * fr_ranks_count(trunk->stages->ranks);
     bool whole = trunk->recurrent_count > 0;

@@ -27,11 +27,11 @@ typedef struct fr_stages {
     size_t *first; /* [ranks + 1] rank r runs layers [first[r], first[r + 1]) */
     fr_lent *lent;
     size_t lent_count;
-    size_t lent_bytes; /* the most bytes of a row */
+    size_t lent_bytes; /* most bytes that are lent for a row */
 } fr_stages;
 
-/* Assigns layers to ranks in proportion to the ranks' parts (fr_ranks_before); bytes: [layers], those of each layer.
- * Each rank gets at least one layer, if there are enough. */
+/* Assigns layers to ranks in proportion to the ranks' parts (fr_ranks_before); bytes: [layers] the bytes of each
+ * layer. Each rank gets at least one layer, if there are enough. */
 fr_status fr_stages_open(const fr_trunk *trunk, struct fr_ranks *ranks, const uint64_t *bytes, fr_stages **stages);
 
 /* stages may be NULL. */
@@ -52,7 +52,7 @@ void fr_stages_receive(const fr_team *team, fr_activations *a);
 void fr_stages_send(const fr_team *team, const fr_activations *a, const fr_batch *batch);
 
 /* Gives all ranks the results of a forward: hidden rows, aux hidden rows, and the keys and values that drafters
- * borrow. It also has barriers of its own, one of them at the end. */
+ * borrow. It has barriers of its own, one of them at the end. */
 void fr_stages_finish(const fr_team *team, const fr_forward *forward);
 
 /* Gives the number of slices into which a forward's rows are cut; slices go through the ranks one after the other, so

@@ -24,8 +24,8 @@ const fr_tensor_name *fr_naming_model(const fr_tensor_naming *naming) {
     return naming->model ? naming->model : fr_model_names;
 }
 
-/* The prefixes of the text model in multimodal checkpoints. transformers saves `nested` since version 5, and saved
- * `older` before; tensors outside of the text model had `older_top`. */
+/* The prefixes of the text model in multimodal checkpoints. transformers writes `nested` since version 5; before, it
+ * wrote `older`, and `older_top` for tensors outside of the text model. */
 static const char nested[] = "model.language_model.";
 static const char older[] = "language_model.model.", older_top[] = "language_model.";
 
@@ -287,7 +287,7 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     return FR_OK;
 }
 
-/* Finds an earlier line for the same field from which this kind of file may fill it instead; NULL if there is none. */
+/* Finds an earlier line for the same field whose tensor this kind of file may have instead; NULL if there is none. */
 static const fr_tensor_name *line_before(const fr_binding *b, const fr_tensor_name *names, const fr_tensor_name *name) {
     for (const fr_tensor_name *line = names; line < name; line++)
         if (alternatives(name, line, b->weights->files->gguf) && fr_tensor_name_needed(line, b->trunk, b->layer))
@@ -331,8 +331,8 @@ fr_status fr_tensor_names_bind_layer(const fr_binding *b, const fr_tensor_naming
 
 /* --------------------------------------------------------------------------------------- tensors that nothing reads */
 
-/* Gives the rest of a name after a layer's number, "layers.12." or "blk.12."; NULL if the name does not begin with
- * one. */
+/* Gives the part of a name after a layer's number, as in "layers.12." or "blk.12."; NULL if the name does not begin in
+ * this way. */
 static const char *behind_layer(const char *name, const char *word, size_t *layer) {
     size_t length = strlen(word);
     if (strncmp(name, word, length) != 0 || name[length] < '0' || name[length] > '9') return NULL;
@@ -347,7 +347,7 @@ bool fr_tensor_names_extra(const fr_tensor_naming *naming, const char *tensor) {
     return false;
 }
 
-/* Returns true if a name matches the spelling; *expert gets the number that the name has instead of the star. */
+/* Returns true if a name matches the spelling; *expert gets the number that stands in the place of the star. */
 static bool is_spelled(const char *spelling, const char *name, size_t *expert) {
     char again[FR_EXPERT_NAME], *end;
     if (!is_per_expert(spelling)) return strcmp(spelling, name) == 0;
@@ -384,15 +384,15 @@ static bool lists_of_layer(const fr_tensor_naming *naming, bool gguf, const char
     return false;
 }
 
-/* Gives the rest of a published name after an MTP layer's prefix; NULL if it has no such prefix. */
+/* Gives the part of a published name after an MTP layer's prefix; NULL if the name has no such prefix. */
 static const char *below_mtp(const fr_tensor_naming *naming, const char *published) {
     for (const char *const *prefix = naming->mtp_prefixes; prefix && *prefix; prefix++)
         if (strncmp(published, *prefix, strlen(*prefix)) == 0) return published + strlen(*prefix);
     return NULL;
 }
 
-/* Returns true if it is allowed that nothing binds this tensor: because it is one of the family's extras, or belongs
- * to an MTP layer after the last layer, which the drafter reads. */
+/* Returns true if this tensor may stay unbound: because it is one of the family's extras, or because it belongs to an
+ * MTP layer, which the drafter binds. */
 static bool is_extra(const fr_weights *weights, const fr_tensor_naming *naming, const char *tensor, size_t layers,
                      size_t mtp_layers) {
     bool gguf = weights->files->gguf;
@@ -417,8 +417,8 @@ static fr_status fail_unread(const fr_weights *weights, const fr_tensor *tensor)
                    weights->files->path, tensor->name);
 }
 
-/* Returns true for the signs of a rotation that a module repeats in a tensor of its own. They are not read, because
- * hadamard.json lists the signs of all modules. */
+/* Returns true for a tensor with the signs of a rotation. Such tensors are not read, because hadamard.json lists the
+ * signs of all modules. */
 static bool is_copy_of_signs(const char *name) {
     const char *dot = strrchr(name, '.');
     return dot && strcmp(dot, ".signs") == 0;
@@ -454,8 +454,8 @@ bool fr_tensor_name_fills_two(const fr_tensor_name *name) {
            name->slot == FR_SLOT_KV_B || (name->slot == FR_SLOT_PARTS && !name->gguf);
 }
 
-/* Finds the line of a published name. A tensor that becomes two in GGUF has a line without a GGUF name
- * (fr_tensor_name_of_part gives those). */
+/* Finds the line of a published name. A tensor that becomes two in GGUF has a line without a GGUF name;
+ * fr_tensor_name_of_part gives the two names. */
 static bool find_line(const fr_tensor_name *names, const char *published, bool top, fr_tensor_name_found *found) {
     for (const fr_tensor_name *name = names; name && (name->published || name->gguf); name++) {
         bool has = name->top == top && name->published && (name->gguf || fr_tensor_name_fills_two(name));
@@ -546,8 +546,8 @@ fr_reorder fr_tensor_name_parted(const fr_layer_spec *layer, bool gates) {
                         .values = values};
 }
 
-/* For a row of separate queries, keys, values or gates, gives its published index, which is among the rows of its key
- * head. */
+/* Gives the published index of a row of the separate queries, keys, values or gates; in the published tensor it is
+ * among the rows of its key head. */
 static size_t from_parts(const fr_reorder *r, size_t row) {
     size_t keys = r->groups * r->head, values = r->groups * r->values, each = 2 * (r->head + r->values);
     row += r->first;

@@ -11,7 +11,7 @@
 #include "src/engine/layers/layer.h"
 #include "src/engine/weights/weights.h"
 
-/* The sizes of tensors, each with a name. */
+/* The sizes that tensors can have, by name. */
 typedef enum fr_dim {
     FR_DIM_ONE,
     FR_DIM_HIDDEN,
@@ -23,14 +23,14 @@ typedef enum fr_dim {
     FR_DIM_QUERIES_GATED,  /* like FR_DIM_QUERIES, but if there are gates, each head's query is followed by its gate */
     FR_DIM_KEYS,           /* values of all key/value heads */
     FR_DIM_QUERY_NORM,     /* values over which a norm of queries is taken: those of a head, or of all heads */
-    FR_DIM_KEY_NORM,       /* values over which a norm of keys is taken, in the same way */
+    FR_DIM_KEY_NORM,       /* values over which a norm of keys is taken: those of a head, or of all heads */
     FR_DIM_DELTA_HEADS,    /* value heads of a DeltaNet layer */
     FR_DIM_DELTA_HEAD,     /* values of a value head of DeltaNet */
     FR_DIM_DELTA_VALUES,   /* values of all value heads of DeltaNet */
     FR_DIM_DELTA_CHANNELS, /* queries and keys of DeltaNet's key heads, then the values of its value heads */
     FR_DIM_DELTA_QKVZ,     /* DeltaNet's queries, keys and values, and a gate for each value */
-    FR_DIM_DELTA_BA,       /* two numbers for each value head of DeltaNet */
-    FR_DIM_CONV_KERNEL,    /* positions of a convolution */
+    FR_DIM_DELTA_BA,       /* b and a of each value head of DeltaNet */
+    FR_DIM_CONV_KERNEL,    /* positions that a convolution spans */
     FR_DIM_FFN,
     FR_DIM_EXPERTS,
     FR_DIM_EXPERT_FFN,
@@ -58,13 +58,13 @@ typedef enum fr_slot {
     FR_SLOT_EXPERTS,    /* fr_matrix *: a matrix [rows, cols] for each expert, all in one tensor or each in its own */
     FR_SLOT_HEADS,      /* fr_matrix *: a matrix [rows, cols] for each head, all in one tensor */
     FR_SLOT_KV_B,       /* fr_latent_heads, filled from one tensor [rows, cols] */
-    FR_SLOT_QKV,        /* fr_matrix[3]: [rows, cols], then two of FR_DIM_KEYS rows, all in one tensor */
+    FR_SLOT_QKV,        /* fr_matrix[3]: queries [rows, cols], keys and values of FR_DIM_KEYS rows, in one tensor */
     FR_SLOT_QKV_VECTOR, /* const float *[3]: like FR_SLOT_QKV, but vectors */
     FR_SLOT_QKVZ,       /* fr_matrix of DeltaNet's queries, keys, values and gates, which are separate tensors in
                          * GGUF */
     /* Like FR_SLOT_EXPERTS, but one tensor has two matrices for each expert, which fill this field and the next. */
     FR_SLOT_EXPERTS_PARTS,
-    FR_SLOT_EXPERTS_VECTORS, /* const float *, [experts, rows] */
+    FR_SLOT_EXPERTS_VECTORS, /* const float *, [experts, rows], one vector for each expert */
     /* Like FR_SLOT_EXPERTS_VECTORS, but one tensor has two vectors for each expert, whose values alternate; they fill
      * this field and the next. */
     FR_SLOT_EXPERTS_VECTOR_PARTS,
@@ -122,10 +122,10 @@ typedef enum fr_row_order {
 
 /* A line of a table. If several lines are for one field, the first one whose tensor exists fills it. */
 typedef struct fr_tensor_name {
-    /* NULL: this kind of file doesn't have it. A * stands for an expert's number, if each expert's matrix is a
-     * separate tensor. */
+    /* names of the tensor; NULL: this kind of file doesn't have it. A * stands for an expert's number, if each
+     * expert's matrix is a separate tensor. */
     const char *published, *gguf;
-    size_t field; /* offsetof in the struct that the table fills */
+    size_t field; /* offset of the field in the struct that the table fills */
     fr_slot slot;
     fr_dim rows, cols;
     unsigned needs; /* FR_IF_... */
@@ -133,7 +133,7 @@ typedef struct fr_tensor_name {
     fr_row_order order;
     bool rotary;            /* the tensor's rows are queries or keys, reordered as in the family
                              * (fr_tensor_naming.rotary_rows) */
-    fr_values values;       /* what published files store for a vector's values */
+    fr_values values;       /* how published files store a vector's values */
     bool norm;              /* a vector that published files store in the same way as norms (fr_tensor_naming.norms) */
     fr_stack_layout layout; /* the layout in which published files have a stack of experts' matrices */
 } fr_tensor_name;
@@ -162,8 +162,8 @@ enum { FR_LAYER_TABLES = 5 };
 
 typedef struct fr_tensor_naming {
     const fr_tensor_name *model; /* fields of fr_trunk; ends with a line without names; NULL: fr_model_names */
-    const fr_tensor_name *layer[FR_LAYER_TABLES]; /* fields of fr_layer, by tables of the family or tables that several
-                                                   * share */
+    const fr_tensor_name *layer[FR_LAYER_TABLES]; /* tables of fields of fr_layer: the family's own, or tables that
+                                                   * several families share */
     /* fields of fr_mtp_layer (families/mtp_layer.h) besides those of a layer; NULL: the family has none */
     const fr_tensor_name *mtp;
     /* The prefixes that published names of an MTP layer's tensors may have. After the prefix comes the name of one of
@@ -174,7 +174,7 @@ typedef struct fr_tensor_naming {
                             * row] */
     /* names of tensors that nothing reads, as patterns of fnmatch; NULL-terminated, or NULL */
     const char *const *extras;
-    fr_values norms;          /* what published files store for the values of norms */
+    fr_values norms;          /* how published files store the values of norms */
     fr_row_order rotary_rows; /* the order that rows of rotary lines have in GGUF */
     bool untiled;             /* the family's GGUF files have value heads in the published order, not tiled */
 } fr_tensor_naming;
@@ -185,17 +185,17 @@ extern const fr_tensor_name fr_model_names[];
 /* Gives the family's table of models, or the default one. */
 const fr_tensor_name *fr_naming_model(const fr_tensor_naming *naming);
 
-/* The part of a model that is being bound: the prefix of its names, and the specs with its sizes. */
+/* The part of a model that is being bound: the prefix of its tensors' names, and the specs that give the sizes. */
 typedef struct fr_binding {
     fr_weights *weights;
     char prefix[128]; /* "model.layers.7." or "blk.7." and so on */
     const fr_trunk_spec *trunk;
-    const fr_layer_spec *layer; /* NULL: the tensors of the model itself are bound */
+    const fr_layer_spec *layer; /* spec of the layer; NULL: the model's own tensors are bound */
     /* the naming whose `norms` and `rotary_rows` apply; NULL: tensors are used unchanged */
     const fr_tensor_naming *naming;
     /* the order in which the rows of a matrix [vocab, hidden] are packed; NULL: unchanged */
     const int32_t *head_order;
-    bool *head_sorted; /* out: they were packed in that order */
+    bool *head_sorted; /* out: the rows were packed in that order */
 } fr_binding;
 
 /* Gives the prefix of the published names of a model's tensors; in multimodal models the text model's names have a
@@ -209,8 +209,8 @@ const char *fr_names_top(const fr_weights *weights);
 fr_binding fr_binding_model(fr_weights *weights, const fr_trunk_spec *trunk);
 fr_binding fr_binding_layer(fr_weights *weights, const fr_trunk_spec *trunk, const fr_layer_spec *layer, size_t index);
 
-/* Makes a binding for the MTP layer after the trunk's layers, by its own names; beside: for the tensors that it has in
- * addition to those of a layer. */
+/* Makes a binding for the MTP layer after the trunk's layers, with the names that such a layer has. beside: true for
+ * the tensors that it has in addition to those of a layer. */
 fr_binding fr_binding_mtp(fr_weights *weights, const fr_tensor_naming *naming, const fr_trunk_spec *trunk, bool beside);
 
 size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
@@ -242,16 +242,16 @@ fr_status fr_tensor_names_check_below(const fr_weights *weights, const char *pre
 
 /* ------------------------------------------------------------------------------------------------ without a binding */
 
-/* Returns true if the table has a later line, needed by such a model, that fills the same field if the file lacks this
- * line's tensor. */
+/* Returns true if the table has a later line for the same field, which a model of this spec can use if the file lacks
+ * this line's tensor. */
 bool fr_tensor_name_has_another(const fr_tensor_name *name, bool gguf, const fr_trunk_spec *trunk,
                                 const fr_layer_spec *layer);
 
 /* Returns true if the line's slot fills two fields, its own and the next one. */
 bool fr_tensor_name_fills_two(const fr_tensor_name *name);
 
-/* The line that names a published tensor, and the tensor's layer. `layers` are those of the trunk; the table of MTP
- * layers is for the `mtp_layers` layers after them. */
+/* The result of a search for a published tensor: the line that names it, and its layer. `layers` are those of the
+ * trunk; the table of MTP layers is for the `mtp_layers` layers after them. */
 typedef struct fr_tensor_name_found {
     const fr_tensor_name *name, *table; /* the line, and the first of its table */
     bool of_layer, of_expert;
@@ -268,12 +268,12 @@ const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const 
 /* Maps the rows or columns of a tensor in GGUF to their published places. */
 typedef struct fr_reorder {
     fr_row_order order;
-    size_t head;                    /* rows, or columns, of a head */
+    size_t head;                    /* rows, or columns, of one head */
     size_t rotated;                 /* for FR_ROWS_TO_PAIRS and FR_ROWS_TO_NEOX: rows of a head that are rotated */
-    size_t first, groups, in_group; /* for tiled orders: rows before the heads; number of key heads; value heads for
-                                     * each */
-    /* for FR_ROWS_PARTED: rows of a key head's values; `head` is then the number of rows of its query, and `first`
-     * that of the parts before this one */
+    size_t first, groups, in_group; /* for tiled orders: rows before the heads; key heads; value heads of each key
+                                     * head */
+    /* for FR_ROWS_PARTED: rows of a key head's values; then `head` is the number of rows of its query, and `first` the
+     * number of rows of the parts before this one */
     size_t values;
 } fr_reorder;
 
@@ -285,7 +285,7 @@ fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tenso
  * for the gates. */
 fr_reorder fr_tensor_name_parted(const fr_layer_spec *layer, bool gates);
 
-/* Says what published files store for a line's vector. */
+/* Says how published files store the vector of a line. */
 fr_values fr_name_values(const fr_checkpoint *files, const fr_tensor_naming *naming, const fr_tensor_name *name);
 
 /* Gives the published index of the row (or column) that has the index `row` in GGUF. */

@@ -10,7 +10,7 @@
 #include "src/engine/layers/parts.h"
 #include "src/engine/layers/stages.h"
 
-enum { PIECE_UNIT = 8 }; /* rows for which weights are read once */
+enum { PIECE_UNIT = 8 }; /* rows that share one reading of the weights */
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
@@ -88,8 +88,8 @@ fr_kv_shape fr_attention_kv_shape(const fr_attention_spec *spec) {
 }
 
 /* Gives each layer that owns keys and values a KV layer of the cache. A layer that borrows reads the KV layer of the
- * last owner before it of its own kind, with or without a window. (For a drafter, whose layers all borrow, the target
- * does this.) */
+ * last owner before it of its own kind, with or without a window. (A drafter's layers all borrow from the target's
+ * cache, which the target has laid out.) */
 static fr_status map_kv(fr_trunk *trunk) {
     const fr_trunk_spec *s = &trunk->spec;
     size_t last[2] = {0};
@@ -217,7 +217,8 @@ void fr_trunk_close(fr_trunk *trunk) {
 
 /* ---------------------------------------------------------------------------------------------------------- running */
 
-/* Describes the rows of a branch, which are added to the stream, so that they can be completed on all ranks. */
+/* Describes the rows of a branch, whose output is added to the stream, so that the rows can be completed on all
+ * ranks. */
 static fr_shared_rows branch(const fr_activations *a, float *rows) {
     size_t hidden = a->trunk->spec.hidden;
     return (fr_shared_rows){rows, hidden, a->batch.count, fr_split_features(hidden)};
@@ -250,7 +251,7 @@ void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
     if (layer->ple.gate.data) fr_ple_branch(team, a, layer, index);
 }
 
-/* Copies the stream before a layer, for the thread's own rows. */
+/* Copies the stream before a layer to aux_hidden, for the thread's own rows. */
 static void copy_aux(const fr_team *team, const fr_activations *a, size_t layer) {
     size_t begin, end, hidden = a->trunk->spec.hidden, count = a->aux_layers->count;
     fr_part_rows(team, a->batch.count, &begin, &end);

@@ -14,20 +14,20 @@ fr_status fr_trunk_open(fr_trunk *trunk, fr_trunk_spec *spec, const fr_tensor_na
                         const int32_t *head_order);
 void fr_trunk_close(fr_trunk *trunk);
 
-/* Computes the rotary and KV tables of a trunk whose tensors are already bound, from its spec. path: for error
+/* Computes the rotary and KV tables of a trunk from its spec. Its tensors must be bound already. path: for error
  * lines. */
 fr_status fr_trunk_derive(fr_trunk *trunk, const char *path);
 
-/* Gives the shape of the keys and values of a layer with that attention. */
+/* Gives the shape of the keys and values of a layer that has this attention. */
 fr_kv_shape fr_attention_kv_shape(const fr_attention_spec *spec);
 
 /* Frees the memory that was allocated when the layer was bound. */
 void fr_layer_close(fr_layer *layer);
 
 /* Runs one layer over a->x, in place. The whole team calls it, after a barrier; on return the stream is complete for
- * each row's owner (fr_part_rows), and for other threads after the next barrier. a is the thread's own copy. Rows
- * before `keep` are run only until their K/V is stored in the last layer that owns K/V, or in a layer that is not one
- * of the trunk's. */
+ * each row's owner (fr_part_rows), and for other threads after the next barrier. `a` is the thread's own copy of the
+ * struct. Rows before `keep` are run only until their K/V is stored in the last layer that owns K/V, or in a layer
+ * that is not one of the trunk's. */
 void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   size_t index);
 
@@ -43,10 +43,9 @@ fr_head fr_trunk_head(const fr_forward *forward, const fr_trunk *trunk);
 /* Writes the scaled input embedding of a token, [hidden]. */
 void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id, float *row);
 
-/* share.c: marks in the weights the matrices of which a rank reads only its share: the head, and those of layers whose
- * outputs it doesn't compute completely; or, if ranks have whole layers, those of its own layers. Reduces the shapes
- * of states to the heads that the rank keeps. If the embedding table is also the head, it is looked up in the file
- * from then on. */
+/* share.c: tells the weights which part of each matrix this rank reads: its share of the head and of the layers'
+ * matrices, or, if ranks have whole layers, all matrices of its own layers. Reduces the shapes of states to the heads
+ * that the rank keeps. If the embedding table is also the head, it is looked up in the file from then on. */
 fr_status fr_trunk_share(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
 
 /* Divides a draft model among the ranks that run its target together. It is divided by rows, never by layers, and so
@@ -55,9 +54,9 @@ fr_status fr_trunk_share(fr_trunk *trunk, fr_weights *weights, const fr_rank_pla
 bool fr_trunk_share_drafter(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
 
 /* fr_trunk_keep_heads reduces a KV layer's shape, which has all heads, to the heads that this rank computes and keeps.
- * These are the heads that its own query heads read, or all if something on the rank reads all heads; if ranks run
- * whole layers, all heads or none; without ranks, all. No other function decides this: a forward finds the result in
- * its caches' layers (fr_kv_shape). fr_trunk_head_keeper gives a rank that keeps a head. */
+ * These are the heads that the rank's own query heads read, or all heads if a drafter on the rank reads them. If ranks
+ * run whole layers, a rank keeps all heads or none; without ranks, all. No other function decides this: a forward
+ * finds the result in its caches' layers (fr_kv_shape). fr_trunk_head_keeper gives a rank that keeps a head. */
 void fr_trunk_keep_heads(const fr_trunk *trunk, const struct fr_ranks *ranks, size_t kv, fr_kv_shape *shape);
 size_t fr_trunk_head_keeper(const fr_trunk *trunk, const struct fr_ranks *ranks, size_t kv, size_t head);
 

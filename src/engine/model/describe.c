@@ -1,7 +1,7 @@
 /* Describes a decoder in words, for inspect: see model.h. */
 #include "src/engine/model/model.h"
 
-/* Prints the feed-forward widths of layers without experts, and of those whose feed-forward is parallel to their
+/* Prints the widths of the feed-forward in layers without experts, and in layers where it is parallel to the
  * experts. */
 static void describe_feed_forward(const fr_trunk_spec *s, FILE *out) {
     size_t first = 0, last = 0;
@@ -15,7 +15,8 @@ static void describe_feed_forward(const fr_trunk_spec *s, FILE *out) {
     if (last != first) fprintf(out, " to %zu", last);
 }
 
-/* In a layer with experts, the feed-forward is that of the shared experts, unless it is parallel to the mixture. */
+/* Describes the experts. In a layer with experts, the feed-forward is that of the shared experts, unless it is
+ * parallel to the mixture. */
 static void describe_experts(const fr_trunk_spec *s, FILE *out) {
     const fr_experts_spec *experts = fr_spec_experts(s);
     const fr_layer_spec *last = &s->layer[s->layers - 1];
@@ -31,7 +32,7 @@ static void describe_experts(const fr_trunk_spec *s, FILE *out) {
 
 /* The kinds of attention in a model's layers. */
 typedef struct attention_kinds {
-    const fr_attention_spec *first; /* NULL: no layer has any */
+    const fr_attention_spec *first; /* first layer with attention; NULL: there is none */
     size_t layers, sliding, owners;
     bool alike;
 } attention_kinds;

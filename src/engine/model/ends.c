@@ -28,8 +28,8 @@ static void add_tokenizer_eos(fr_model *model) {
     if (id >= 0 && (size_t)id < model->trunk.spec.vocab) model->eos[model->eos_count++] = id;
 }
 
-/* Ids past the vocabulary are ignored, because a model whose vocabulary was cut keeps the list of the whole one.
- * transformers has the same effect, since it compares the listed ids with those of the vocabulary. */
+/* Ids past the vocabulary are ignored, because a model whose vocabulary was cut may still have the list for the full
+ * vocabulary. transformers has the same effect, since it compares the listed ids with those of the vocabulary. */
 static fr_status read_suppressed(fr_model *model) {
     size_t vocab = model->trunk.spec.vocab, *count = &model->suppressed_count;
     if (model->files.gguf)

@@ -56,8 +56,8 @@ static fr_status open_tokenizer(fr_model *model, const char *chat_template) {
     return there ? fr_tokenizer_from_folder(model->files.path, chat_template, model->pre, &model->tokenizer) : FR_OK;
 }
 
-/* Gives the model its tower, and checks that the tower makes as many further rows of a picture as the text model adds
- * to its layers. */
+/* Gives the model its vision tower, and checks that the tower makes as many further rows of a picture as the text
+ * model's layers add. */
 static fr_status set_vision(fr_model *model, const fr_trunk_spec *spec, fr_vision *vision, int32_t image_token,
                             const char *path) {
     size_t rows = fr_vision_row_width(vision) / spec->hidden;

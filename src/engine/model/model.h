@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #define FR_EOS_MAX        64
-#define FR_SUPPRESSED_MAX 4096 /* a list may cover a range of an audio vocabulary: 1023 ids of Qwen3-TTS */
+#define FR_SUPPRESSED_MAX 4096 /* large enough for a list of audio ids: Qwen3-TTS has 1023 */
 
 struct fr_model {
     fr_checkpoint files;
@@ -21,19 +21,19 @@ struct fr_model {
     fr_trunk trunk;
     const fr_kernels *kernels;
     fr_machine machine;
-    struct fr_ranks *ranks; /* the ranks that run it together (base/ranks.h); NULL: it runs in one process */
+    struct fr_ranks *ranks; /* ranks that run the model together (base/ranks.h); NULL: one process runs it */
     fr_rank_plan rank_plan; /* how the weights are divided among the ranks */
     fr_plan plan; /* the threads that weights were placed for; a session may use other cores of the same nodes */
     char pre[FR_PRE_SIZE];                     /* the pre-tokenizer that the options name; "": the file's own */
     fr_tokenizer *tokenizer;                   /* NULL: the model has none */
-    fr_activation_stats_kind activation_stats; /* set before weights are bound */
-    size_t mtp_layers;                         /* layers in its own checkpoint that draft for it */
-    /* the file of its vision tower; NULL: the tower is in its own checkpoint, or it has no tower */
+    fr_activation_stats_kind activation_stats; /* the inputs that are summed up; set before weights are bound */
+    size_t mtp_layers;                         /* MTP layers in the model's own checkpoint, which draft for it */
+    /* file of the vision tower; NULL: the tower is in the model's own checkpoint, or there is none */
     struct fr_mmproj *mmproj;
     struct fr_vision *vision; /* NULL: the model has no vision tower */
     fr_pooling pooling;
     int32_t image_token; /* the id that stands for a row of a picture; -1: none */
-    size_t block_rows;   /* the most rows of a picture, if they must be run in one forward; 0: pictures may be cut */
+    size_t block_rows;   /* the most rows of a picture, if a picture's rows must be run in one forward; otherwise 0 */
     int32_t eos[FR_EOS_MAX];
     size_t eos_count;
     int32_t suppressed[FR_SUPPRESSED_MAX]; /* ids that are never drawn, in the file's order, including repeated ones */
@@ -47,8 +47,8 @@ fr_status fr_model_load(const char *path, const fr_options *options, fr_model **
 /* Opens a model without loading its weights: it is checked and can be described, but not run. */
 fr_status fr_model_bind(const char *path, const fr_options *options, fr_model **model);
 
-/* Does the part of fr_model_bind after files, kernels, plan and `pre` have been set: family, weights, ends of
- * sequences, tokenizer. chat_template replaces the checkpoint's own, "" keeps it
+/* Binds a model whose files, kernels, plan and `pre` are set: finds the family, and binds weights, ends of sequences
+ * and tokenizer. fr_model_bind calls it. chat_template replaces the checkpoint's own, "" keeps it
  * (src/language/tokenizer/tokenizer.h). */
 fr_status fr_model_bind_files(fr_model *model, const char *chat_template);
 
@@ -56,7 +56,7 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template);
  * is nothing to run. */
 fr_status fr_model_outline(const char *path, const fr_options *options, fr_model **model);
 
-/* model may be NULL. */
+/* Frees a model; NULL does nothing. */
 void fr_model_unload(fr_model *model);
 
 /* Prints the layers and widths in words, one line each. */
@@ -68,7 +68,7 @@ void *fr_model_layout(const fr_model *model, fr_arena *arena, size_t max_rows, s
 /* Writes the scaled input embedding of a token, [hidden], which drafters read. */
 void fr_model_embed(const fr_model *model, int32_t id, float *row);
 
-/* Gives the number of experts used in all forwards with these activations so far. */
+/* Gives the counts of experts that all forwards with these activations have used so far. */
 fr_expert_use fr_model_expert_use(const void *activations);
 
 /* Gives the bytes of all bound tensors, including those of its vision tower. */
@@ -86,23 +86,24 @@ fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family);
  * a name in GGUF (GLM-4.7-Flash has DeepSeek's): a GGUF file with that name belongs to both, a folder to only one. */
 bool fr_model_is_of(const fr_model *model, const char *architecture);
 
-/* Reads the machine, and chooses the threads that a model or drafter loads and runs with. */
+/* Reads the machine's properties, and chooses the threads with which a model or drafter is loaded and run. */
 fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, fr_plan *plan);
 
 /* Gives the types in which a session of this model caches keys and values, by the options. The defaults are f32 if the
  * weights are floats and f16 if they are quantized. A latent serves as key and value, and has the keys' type. */
 fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options);
 
-/* Gives the number of prompt rows in a forward, by the options. alone: no other session waits for the forward. */
+/* Gives the number of prompt rows in a forward, by the options. alone: the session has an engine of its own, so no
+ * other session waits for its forwards. */
 size_t fr_model_chunk(const fr_model *model, const fr_options *options, bool alone);
 
-/* Checks that the model's cache can have these types; FR_INPUT if not. */
+/* Checks that the model's cache can have these types; FR_INPUT if it can't. */
 fr_status fr_model_check_kv_types(const fr_model *model, fr_kv_types types);
 
 /* Runs the batch, including the head, on the pool. */
 void fr_forward_run(fr_pool *pool, fr_forward *forward);
 
-/* Runs only the head, over hidden rows that a run has left. */
+/* Runs only the head, over hidden rows of an earlier run. */
 void fr_head_run(fr_pool *pool, fr_forward *forward);
 
 /* picture_marks.c. The first gives the text that marks a picture's place in a prompt; NULL: the model sees no

@@ -12,7 +12,7 @@ fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, f
     return FR_OK;
 }
 
-/* Either all layers have latents, or none. */
+/* Returns true if the cache has latents: either all layers have them, or none. */
 static bool has_latents(const fr_model *model) {
     return model->trunk.kv_count && model->trunk.kv_shapes[0].latent;
 }
@@ -27,8 +27,8 @@ fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options) 
 
 /* The default number of prompt rows in a forward. A forward reads each expert that any of its rows has chosen: with 64
  * rows it reads most experts for only a few rows each, with 256 rows for four times as many. (GLM-4.7-Flash's shape,
- * Q4_K, one core of a Xeon with VNNI: 272 tokens/s with 64, 317 with 128, 332 with 256, 334 with 512, which takes 100
- * MB more again.) */
+ * Q4_K, one core of a Xeon with VNNI: 272 tokens/s with 64, 317 with 128, 332 with 256, 334 with 512. Each doubling
+ * takes about 100 MB more.) */
 enum { USUAL_CHUNK = 64, MIXTURE_CHUNK = 256 };
 
 size_t fr_model_chunk(const fr_model *model, const fr_options *options, bool alone) {

@@ -37,7 +37,7 @@ static void run_forward(void *context, const fr_team *team) {
     if (f->head_rows) run_head(f, team);
 }
 
-/* A summary of a forward, which ranks compare: the rows that it runs, and their order. */
+/* A summary of a forward, which ranks compare before they run it: its rows, in their order. */
 typedef struct outline {
     uint64_t rows, keep, head_first, head_rows, best_alone, hash;
 } outline;
@@ -66,8 +66,8 @@ static void spoil_if_failed(const fr_forward *f) {
     for (size_t r = 0; r < f->head_rows; r++) f->best[r] = -1;
 }
 
-/* The pool compares the times of forwards of equal size (fr_pool_run_some). In that size, a row of logits counts as
- * this many rows of a batch, so that forwards with different numbers of logits are not compared. */
+/* The pool compares the times of forwards of equal size (fr_pool_run_some). When the size is computed, a row of logits
+ * counts as this many rows of a batch, so that forwards with different numbers of logits are not compared. */
 enum { HEAD_ROW = 1 << 16 };
 
 void fr_forward_run(fr_pool *pool, fr_forward *forward) {

@@ -32,7 +32,7 @@ int32_t fr_sample(const fr_distribution *p, double u) {
     return id;
 }
 
-/* Gives by how much the probability of candidate i in p exceeds that in q, at least 0. */
+/* Gives by how much candidate i is more probable in p than in q; 0 if it is not. */
 static double excess(const fr_distribution *p, const fr_distribution *q, int32_t draft, size_t i) {
     int32_t id = id_of(p, i);
     double drafted = q ? q->weight[id] / q->total : id == draft;

@@ -27,14 +27,15 @@ typedef struct fr_distribution {
 /* Returns the probability of a token. */
 double fr_probability(const fr_distribution *p, int32_t id);
 
-/* Returns true if a draft with the probabilities p and q is accepted: u < p / q. u is uniform in (0, 1). */
+/* Returns true if a draft is accepted that has probability p in the target's distribution and q in the drafter's: u <
+ * p / q. u is uniform in (0, 1). */
 bool fr_accept_draft(double p, double q, double u);
 
 /* Draws a token: the first candidate at which the sum of the probabilities so far exceeds u; -1 if all probabilities
  * are 0. */
 int32_t fr_sample(const fr_distribution *p, double u);
 
-/* Draws a token in the same way from max(p - q, 0), normalized, or from p itself if that is 0 everywhere. q's
+/* Draws a token as fr_sample does, from max(p - q, 0), normalized, or from p itself if that is 0 everywhere. q's
  * candidate i is token i. q NULL: the draft has probability 1 in q. */
 int32_t fr_sample_residual(const fr_distribution *p, const fr_distribution *q, int32_t draft, double u);
 

@@ -16,20 +16,20 @@ typedef struct fr_session fr_session;
 typedef enum fr_async_state {
     FR_ASYNC_NONE,
     FR_ASYNC_UNDER_WAY,
-    FR_ASYNC_READY, /* drafts lie after the timeline */
+    FR_ASYNC_READY, /* there are drafts after the timeline */
 } fr_async_state;
 
 typedef struct fr_async_draft {
     fr_worker *worker; /* NULL until something is submitted */
     fr_async_state state;
     fr_draft_view view;         /* the session as it was when the drafts were submitted */
-    fr_draft_depth_part drafts; /* drafts asked for, and drafts proposed */
+    fr_draft_depth_part drafts; /* number of drafts asked for, and of drafts proposed */
 } fr_async_draft;
 
 fr_status fr_async_draft_submit(fr_session *session);
 
-/* Waits for drafts that are under way and copies them to ids, which has room for FR_STEP_MAX - 1. They stay for the
- * next round. */
+/* Waits for drafts that are under way and copies them to ids, which has room for FR_STEP_MAX - 1. The next round can
+ * still take them. */
 fr_status fr_async_draft_wait(fr_session *session, int32_t *ids, size_t *count);
 
 /* Takes the submitted drafts for a round, at most `limit` of them; afterwards there are none. */

@@ -21,8 +21,8 @@ static size_t common_blocks(const fr_session *a, const fr_session *b) {
     return n;
 }
 
-/* Returns true if the leader is computing the block that the session needs next. pair: 1 if the last pair of a page,
- * which a drafter caches, needs the next block. */
+/* Returns true if the leader is computing the block that the session needs next. pair: 1 if a drafter's cache is
+ * shared too, whose last pair of a page needs the next block. */
 static bool next_is_coming(const fr_session *s, const fr_session *leader, size_t common, size_t pair) {
     size_t block = (s->cache.kv.length + pair) / FR_KV_PAGE, first = block * FR_KV_PAGE, end = first + FR_KV_PAGE;
     bool helps = fr_smaller(end - pair, s->length - 1) > s->cache.kv.length;

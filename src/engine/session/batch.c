@@ -17,7 +17,7 @@ size_t fr_batch_cut(const fr_session *s, size_t rows) {
     return rows;
 }
 
-/* Gives the last position of the picture in which a position lies; 0: it lies in none that may not be cut. */
+/* Gives the last position of the picture in which a position lies, if the picture may not be cut; otherwise 0. */
 static int32_t find_block_last(const fr_session *s, size_t position) {
     for (const fr_input_embeddings *block = find_blocks(s); block->count; block++)
         if (position >= block->first && position - block->first < block->count)
@@ -59,13 +59,13 @@ static bool is_prompt(const fr_batch_slice *slice) {
     return slice->session->phase == FR_PHASE_PENDING;
 }
 
-/* Counts the slice's rows that stay on the timeline in any case. If drafts are verified, that is the row of the last
- * id. Of a prompt, it is all rows but the last, which a copy of the session runs again. */
+/* Counts the slice's rows that stay on the timeline in any case. If drafts are verified, that is one row, for the last
+ * id. In a prompt it is all rows but the last one, which a fork of the session would run again. */
 static size_t certain_rows(const fr_batch_slice *slice) {
     return is_prompt(slice) ? slice->rows - slice->heads : 1;
 }
 
-/* Counts the slice's rows in the page that holds the frontier, and the other rows that must be run with them. */
+/* Counts the slice's rows in the frontier's page, and the rows of a picture that must be run with them. */
 static size_t near_rows(const fr_batch_slice *slice) {
     size_t position = slice->session->cache.kv.length;
     return fr_batch_cut(slice->session, fr_kv_run(position, position + slice->rows));
@@ -86,15 +86,15 @@ static void claim_far(fr_batch_slice *slice) {
     slice->heads = is_prompt(slice) ? 0 : slice->rows;
 }
 
-/* Takes pages for prompts before drafts, so that no draft takes a page which a row needs that must run. */
+/* Claims pages for prompts before those for drafts, so that no draft takes a page that a prompt needs. */
 static void claim_pages(fr_batch_slice *slices, size_t count) {
     for (int drafts = 0; drafts < 2; drafts++)
         for (fr_batch_slice *slice = slices; slice < slices + count; slice++)
             if (is_prompt(slice) != drafts) claim_far(slice);
 }
 
-/* Places the rows without logits and returns their number. *keep: how many of them have hidden rows that are never
- * read. */
+/* Places the rows without logits in the batch and returns their number. *keep: the number of leading rows whose hidden
+ * rows are never read. */
 static size_t place_plain(fr_batch_slice *slices, size_t count, size_t *keep) {
     size_t rows = 0;
     bool read = false;
@@ -120,7 +120,7 @@ static size_t place_heads(fr_engine *e, fr_batch_slice *slices, size_t count, si
                       plain ? (int32_t)(slice->at + plain) - 1 : -1);
         s->result.logits = e->logits + (rows - first) * vocab;
         s->result.best = e->best + (rows - first);
-        s->result.run = e->runs + 1; /* the number of the forward that comes next */
+        s->result.run = e->runs + 1; /* the number that the next forward will have */
         rows += slice->heads;
     }
     return rows;

@@ -15,13 +15,13 @@
 typedef struct fr_batch_slice {
     fr_session *session;
     size_t rows;         /* in: ids on the timeline, or drafts after it; out: only the rows that got a page */
-    size_t heads;        /* in: the last rows, whose logits are wanted; out: how many of them were run */
+    size_t heads;        /* in: number of last rows whose logits are wanted; out: how many of these were run */
     size_t at, heads_at; /* out: index in the batch of the first row without logits, and with logits */
 } fr_batch_slice;
 
-/* Counts how many of the session's next `rows` ids on its timeline a forward may run, so that it cuts no picture whose
- * rows must be run together: those before such a picture, or, if the picture comes next, all of its rows. These may be
- * more than `rows`, but at most engine->prompt_rows. */
+/* Counts how many of the session's next `rows` ids on its timeline a forward may run, without cutting a picture whose
+ * rows must be run together. These are the ids before such a picture, or, if it comes next, all of its rows, which may
+ * be more than `rows` but at most engine->prompt_rows. */
 size_t fr_batch_cut(const fr_session *session, size_t rows);
 
 /* Takes the pages of the slice's first rows. Returns FR_MEMORY if there are none; then the slice can't be run. */

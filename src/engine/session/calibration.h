@@ -9,7 +9,7 @@
 
 #include "src/engine/draft/draft_gain.h"
 
-/* Counts hits among tries; old counts of both fade. */
+/* Counts tries and the hits among them; old counts of both fade. */
 typedef struct fr_draft_rate {
     double hits, tries;
 } fr_draft_rate;

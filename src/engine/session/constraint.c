@@ -8,8 +8,8 @@
 #include "base/error.h"
 
 #define FREE         UINT32_MAX /* the state after the end of a sequence */
-#define FORCED_BYTES 128        /* bytes that are looked ahead for forced text */
-/* if at most one id in this many is allowed, the allowed ids become a list of candidates instead of a row */
+#define FORCED_BYTES 128        /* bytes of forced text that are looked up at most */
+/* if at most one id in this many is allowed, the allowed ids become a list of candidates, not a masked row */
 #define FEW          8
 
 fr_status fr_constraint_set(fr_constraint *c, fr_grammar *grammar, const fr_model *model, size_t vocab, size_t room) {
@@ -74,8 +74,8 @@ static fr_status make_room(fr_constraint *c) {
     return FR_OK;
 }
 
-/* Finds the state after past's ids and drafts. States of the same ids that are known already are not computed
- * again. */
+/* Finds the state after the ids and drafts of `past`. States that are known already, because their ids are the same,
+ * are not computed again. */
 static fr_status follow(fr_constraint *c, const fr_past *past, uint32_t *state) {
     size_t end = past->length + past->drafted, kept = 0;
     if (c->begin > past->length) c->begin = past->length;
@@ -146,7 +146,7 @@ static size_t gather(const uint64_t *words, size_t count, const float *row, floa
     return kept;
 }
 
-/* Gives four masks for four bits: all bits are set in the mask of each logit that stays. */
+/* Gives four masks for four bits. The mask of a logit that stays has all bits set, the others none. */
 static const uint32_t STAYS[16][4] = {
 #define LANES(bits) \
     { -(bits & 1u), -(bits >> 1 & 1u), -(bits >> 2 & 1u), -(bits >> 3 & 1u) }
@@ -157,7 +157,7 @@ static const uint32_t STAYS[16][4] = {
 
 #define BITS_OF_NEVER 0xFF800000u /* -infinity */
 
-/* Copies 64 logits, of which only some are allowed, and sets the others to -infinity. */
+/* Copies 64 logits: those whose bit in `word` is set as they are, all others as -infinity. */
 static void put_some(uint64_t word, const float *row, float *logits) {
     uint32_t lanes[64];
     memcpy(lanes, row, sizeof lanes);
@@ -213,9 +213,9 @@ fr_status fr_constraint_cut(fr_constraint *c, const fr_past *past, size_t *allow
     return FR_OK;
 }
 
-/* Makes drafts of forced bytes: either a token that is named by its id, or the tokens of the text before the first
- * such token. The last token of the text may be longer than the forced bytes, so it is left out unless it is the only
- * one. */
+/* Makes drafts of forced bytes, which are either a token that the grammar names by its id, or the text before the
+ * first such token. The last token of the text may be longer than the forced bytes, so it is left out unless it is the
+ * only one. */
 static fr_status take_ids(const fr_constraint *c, const char *bytes, size_t length, size_t limit, int32_t *drafts,
                           size_t *count) {
     int32_t *ids;
@@ -235,7 +235,7 @@ static fr_status take_ids(const fr_constraint *c, const char *bytes, size_t leng
     return FR_OK;
 }
 
-/* Returns true if the bytes begin with a token that is named by its id, but end before the id is complete. */
+/* Returns true if the bytes begin with a token that the grammar names by its id, but end before the id is complete. */
 static bool begins_short(const char *bytes, size_t length) {
     return (uint8_t)*bytes == FR_TOKEN_SIGN && length < FR_TOKEN_SIZE;
 }

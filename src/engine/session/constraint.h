@@ -14,7 +14,7 @@
 typedef struct fr_constraint {
     fr_grammar *grammar; /* NULL: none */
     const fr_model *model;
-    size_t begin;     /* ids before this index are not part of the text; SIZE_MAX: it has not begun */
+    size_t begin;     /* ids before this index are not part of the text; SIZE_MAX: the text has not begun */
     uint32_t *states; /* [known + 1] the state after each id of the text; valid from `first` on */
     int32_t *ids;     /* [known] those ids */
     size_t first, known, sweeps;
@@ -27,13 +27,13 @@ fr_status fr_constraint_set(fr_constraint *constraint, fr_grammar *grammar, cons
                             size_t room);
 void fr_constraint_close(fr_constraint *constraint);
 
-/* Makes the text begin with the next id. */
+/* Makes the text begin with the next id of the timeline. */
 void fr_constraint_begin_text(fr_constraint *constraint);
 
-/* Makes the text begin at this position. */
+/* Makes the text begin at this position of the timeline. */
 void fr_constraint_begin_at(fr_constraint *constraint, size_t position);
 
-/* Sets *allows to true if the id may follow. */
+/* Sets *allows to true if the grammar allows the id after `past`. */
 fr_status fr_constraint_allows(fr_constraint *constraint, const fr_past *past, int32_t id, bool *allows);
 
 /* Reduces a whole row of scores to the ids that may follow. If these are few, they become candidates in `logits` and
@@ -45,7 +45,7 @@ fr_status fr_constraint_mask(fr_constraint *constraint, const fr_past *past, fr_
 /* Counts how many of past->drafted drafts are allowed, up to the first one that is not. */
 fr_status fr_constraint_cut(fr_constraint *constraint, const fr_past *past, size_t *allowed);
 
-/* Makes drafts, at most `limit`, of the bytes that must follow past->length ids. There are few or none if the grammar
+/* Makes at most `limit` drafts from the bytes that must follow past->length ids. There are few or none if the grammar
  * forces few bytes. */
 fr_status fr_constraint_forced(fr_constraint *constraint, const fr_past *past, size_t limit, int32_t *drafts,
                                size_t *count);

@@ -3,15 +3,15 @@
 
 #include "base/sizes.h"
 
-/* Describes a chain while drafts are given rows. */
+/* Describes a chain of drafts to which rows are given one by one. */
 typedef struct chain {
     fr_draft_depth_part *part;
-    size_t rows;      /* drafts that have got one */
-    double all_stand; /* probability that all of these are accepted */
+    size_t rows;      /* number of its drafts that have got a row */
+    double all_stand; /* probability that all drafts with a row are accepted */
 } chain;
 
-/* Fills in the probabilities of a part's drafts, each if those before it are accepted. The chances of looked-up drafts
- * are shares that their method has counted itself. */
+/* Fills in the probability of each of a part's drafts, if those before it are accepted. Looked-up drafts need no
+ * correction, because their method has counted how often such drafts were accepted. */
 static void fill_stands(const fr_draft_depth *draft_depth, fr_draft_depth_part *part) {
     fr_draft_gain gains;
     bool corrects = part->tells && !part->looked_up;
@@ -23,14 +23,14 @@ static void fill_stands(const fr_draft_depth *draft_depth, fr_draft_depth_part *
     }
 }
 
-/* Returns how many of a part's drafts are verified whatever they are worth; FR_STEP_MAX: their worth decides. */
+/* Returns how many of a part's drafts are verified in any case; FR_STEP_MAX: only what they are worth decides. */
 static size_t count_certain(const fr_draft_depth_part *part) {
     if (part->looked_up) return part->tells ? FR_STEP_MAX : part->drafted;
     if (part->ends && !part->compares) return FR_STEP_MAX;
     return fr_smaller(part->drafted, part->planned);
 }
 
-/* Gives the chain whose next draft is the likeliest, and its probability; `count` if no draft is left. */
+/* Gives the chain whose next draft has the largest probability, and that probability; `count` if no draft is left. */
 static size_t find_likeliest(const chain *chains, size_t count, double *likeliest) {
     size_t found = count;
     for (size_t i = 0; i < count; i++) {

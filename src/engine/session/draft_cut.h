@@ -21,8 +21,8 @@
 
 #include "src/engine/session/draft_depth.h"
 
-/* Sets left_out of all parts, and stands of those whose methods give chances. The drafts that are verified are at most
- * `room`. taken: as for fr_draft_depth_choose. */
+/* Sets `left_out` of all parts, and `stands` of the parts whose methods give chances. At most `room` drafts are
+ * verified. taken: as for fr_draft_depth_choose. */
 void fr_draft_cut(const fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
                   size_t taken);
 

@@ -5,14 +5,14 @@
 
 #include "base/sizes.h"
 
-/* Tuned in the simulations of tests/engine/session/test_draft_depth.c, where the optimum is flat: half or double of
- * FADE, PRIOR or ALLOWANCE moves the mean of all cases by less than 0.5%. */
-#define FADE          (1.0 / 64)  /* share of its counts of drafts that a timeline forgets with each round */
-#define FADE_USUAL    (1.0 / 256) /* share of its counts that the usual rate forgets with each try */
+/* Constants that were tuned in the simulations of tests/engine/session/test_draft_depth.c. The optimum is flat there:
+ * half or double of FADE, PRIOR or ALLOWANCE moves the mean of all cases by less than 0.5%. */
+#define FADE          (1.0 / 64)  /* a timeline's counts of drafts lose this share with each round */
+#define FADE_USUAL    (1.0 / 256) /* the usual rate's counts lose this share with each try */
 #define PRIOR         4.0         /* a guess counts as this many tries */
-#define FIRST_GUESS   0.6         /* rate of acceptance before any try */
+#define FIRST_GUESS   0.6         /* rate of acceptance that is assumed before any try */
 #define FIRST_TRIES   8.0         /* FIRST_GUESS counts as this many tries */
-#define STALE         512         /* rounds after which a time may have changed */
+#define STALE         512         /* number of rounds after which a measured time may be out of date */
 #define ALLOWANCE     0.0025      /* share of all time that tries may lose */
 #define START         1.0         /* tries may lose the time of this many forwards at once */
 #define LAST          64          /* largest number of rounds between tries */
@@ -40,11 +40,11 @@
 /* A timeline's next draft, given that all drafts before it are asked for. */
 typedef struct candidate {
     size_t depth; /* drafts that are asked for before it */
-    /* stands: probability that it is accepted if all before it are; came: probability that it is proposed */
+    /* stands: probability that the draft is accepted if all before it are; came: probability that it is proposed */
     double stands, came;
-    double made;      /* probability that it is made */
-    double all_stood; /* probability that it and all before it are accepted */
-    double gain;      /* tokens that it is expected to add */
+    double made;      /* probability that the draft is made */
+    double all_stood; /* probability that the draft and all before it are accepted */
+    double gain;      /* tokens that the draft is expected to add */
     double rows;      /* expected number of rows of the drafts before it */
     double follow;    /* seconds that a first draft adds for following the text */
 } candidate;
@@ -60,9 +60,9 @@ typedef struct outlook {
     size_t best;
     double verify[FR_DRAFT_DEPTH_ROWS + 1], draft[FR_STEP_MAX], share;        /* seconds; as in fr_draft_depth */
     double tokens[FR_DRAFT_DEPTH_ROWS + 1], seconds[FR_DRAFT_DEPTH_ROWS + 1]; /* by number of drafts given out */
-    size_t whose[FR_DRAFT_DEPTH_ROWS + 1]; /* the timeline that gets the last of this many drafts */
+    size_t whose[FR_DRAFT_DEPTH_ROWS + 1]; /* the timeline that gets the last draft, by number of drafts given out */
 
-    candidate next[FR_DRAFT_DEPTH_ROWS]; /* [timelines] each one's next draft, while drafts are added one by one */
+    candidate next[FR_DRAFT_DEPTH_ROWS]; /* [timelines] the next draft of each, while drafts are added one by one */
     double rows;                         /* drafts that are expected to be proposed */
     double drafting;                     /* sum of the times that drafting would take each timeline alone */
     size_t longest;                      /* drafts in the longest chain */
@@ -103,7 +103,7 @@ void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t drafte
     timeline->by[drafter].behind = timeline->by[drafter].prompt = ids;
 }
 
-/* Gives the facts about the drafts that a part is asked for. */
+/* Gives the counts for the drafter that a part is to ask. */
 static fr_draft_depth_drafts *drafts_of(const fr_draft_depth_part *part) {
     return &part->timeline->by[part->drafter];
 }
@@ -116,8 +116,8 @@ static fr_draft_depth_drafts *drafts_of(const fr_draft_depth_part *part) {
  * times. */
 enum { DRAFT_HELD_UP = 4, VERIFY_HELD_UP = 2 };
 
-/* Gives the mean of the readings, after replacing the largest ones (one in `held_up`; of two readings, one) by the
- * next largest, because an interrupted process reads too long a time and never too short a one. */
+/* Gives the mean of the readings. Before, one in `held_up` of them, the largest ones, are replaced by the next largest
+ * (of two readings, one is), because an interrupted process reads too long a time, but never one that is too short. */
 static double usual_of(const fr_draft_depth_timing *timing, size_t held_up) {
     double sorted[FR_DRAFT_DEPTH_READINGS], sum = 0;
     size_t count = fr_smaller(timing->count, FR_DRAFT_DEPTH_READINGS);
@@ -137,9 +137,10 @@ static void add_reading(fr_draft_depth_timing *timing, double reading, uint64_t 
     timing->when = round;
 }
 
-/* Fills in seconds[1 .. count] where they are UNKNOWN: on a line between two known values, and between 0 and the
- * first; after the last known one, with the last. Returns the index of the last. Readings that are too long are
- * corrected by two rules: less work takes no longer, and n times as much takes at most n times as long. */
+/* Fills in the entries of seconds[1 .. count] that are UNKNOWN: on a line between two known values, or between 0 and
+ * the first one; after the last known value, with that value. Returns the index of the last known value. Readings that
+ * are too long are corrected by two rules: less work takes no longer, and n times as much takes at most n times as
+ * long. */
 static size_t complete(double *seconds, size_t count) {
     double least = HUGE_VAL;
     for (size_t i = count; i > 0; i--) {
@@ -194,14 +195,14 @@ static bool makes_blocks(const fr_draft_depth_part *parts, size_t count) {
     return any;
 }
 
-/* Counts the missed tokens that a timeline must follow beyond those that cost nothing. */
+/* Counts the missed tokens that a timeline must run, beyond those that cost nothing. */
 static size_t rows_behind(const fr_draft_depth_drafts *drafts) {
     return drafts->behind > FOLLOWED ? drafts->behind - FOLLOWED : 0;
 }
 
-/* Gives the seconds to follow one missed token. With fewer than two readings it is guessed as a small share of a
- * draft, because weights are streamed once for all rows; a single reading counts only if it is lower, because it may
- * be too long. */
+/* Gives the seconds to run one missed token. With fewer than two readings, this is guessed as a small share of a
+ * draft's time, because weights are read once for all rows. A single reading counts only if it is lower than the
+ * guess, because it may be too long. */
 static double follow_time(const fr_draft_depth_drafter *drafter) {
     double guess = drafter->draft[1].usual * FOLLOW_GUESS, usual = drafter->follow.usual;
     return drafter->follow.count == 0 || (drafter->follow.count == 1 && usual > guess) ? guess : usual;
@@ -222,7 +223,7 @@ static double drafting(const outlook *o, size_t longest, double alone) {
     return o->draft[longest] + o->share * (alone - o->draft[longest]);
 }
 
-/* Changes a candidate to the draft after it. */
+/* Moves a candidate on to the next draft of its chain. */
 static void deepen(const fr_draft_depth_drafts *drafts, candidate *c) {
     size_t depth = ++c->depth + 1;
     if (depth >= FR_STEP_MAX) return;
@@ -244,7 +245,7 @@ static candidate first_draft(const fr_draft_depth_drafter *drafter, const fr_dra
     return c;
 }
 
-/* Gives the seconds that it would take a timeline alone to make a candidate. */
+/* Gives the seconds that making this draft would take if the timeline drafted alone. */
 static double step(const outlook *o, const candidate *c) {
     return o->draft[c->depth + 1] - o->draft[c->depth];
 }
@@ -272,7 +273,7 @@ static double surplus_of(const outlook *o, size_t timeline, double price) {
         deepen(drafts_of(&o->parts[timeline]), &c);
         double draft = drafting(o, fr_larger(o->longest, c.depth), o->drafting + o->draft[c.depth]) -
                        drafting(o, o->longest, o->drafting);
-        /* only the share of the chain that is made costs time */
+        /* drafting counts only with the probability that the chain is made so far */
         if (o->draft[c.depth] > 0) draft *= alone / o->draft[c.depth];
         best = greater(best, (tokens - price * (verify + draft + c.follow)) / (double)c.depth);
     }
@@ -305,14 +306,14 @@ static void add_draft(outlook *o, size_t timeline, size_t drafts) {
     deepen(drafts_of(&o->parts[timeline]), c);
 }
 
-/* Gives the first round whose measured times still count as recent. */
+/* Gives the first round whose measured times count as recent. */
 static uint64_t lately(const fr_draft_depth *draft_depth) {
     return draft_depth->round > STALE ? draft_depth->round - STALE : 0;
 }
 
-/* Begins an outlook, without any draft. If not `hoped`, it uses all that was ever measured, and assumes that a number
- * of rows beyond it costs proportionally more. If `hoped`, it uses only recent measurements, and assumes that more
- * rows cost nothing. */
+/* Begins an outlook, without any draft. If not `hoped`, it uses all measurements, and assumes that more rows than were
+ * ever measured cost proportionally more. If `hoped`, it uses only recent measurements, and assumes that more rows
+ * cost nothing. */
 static size_t open_outlook(outlook *o, const fr_draft_depth *draft_depth, const fr_draft_depth_part *parts,
                            size_t count, size_t taken, bool hoped) {
     uint64_t since = hoped ? lately(draft_depth) : 0;
@@ -393,10 +394,10 @@ size_t fr_draft_depth_lately(const fr_draft_depth *draft_depth, double seconds[F
 
 /* A number of drafts that is asked for only to learn from it, other than the one that is known to be best. */
 typedef struct attempt {
-    const size_t *whose; /* for each draft, the timeline that gets it; an array of the outlook */
+    const size_t *whose; /* for each draft, the timeline that gets it; this array belongs to the outlook */
     size_t drafts;       /* number of drafts */
-    size_t extra;        /* a timeline that gets one more draft, out of its turn; the number of timelines: none does */
-    uint64_t when;       /* the last round that measured this */
+    size_t extra;        /* a timeline that gets one more draft, out of order; the number of timelines: none does */
+    uint64_t when;       /* the last round in which this was measured */
 } attempt;
 
 static attempt attempt_of(const outlook *o, size_t drafts) {
@@ -420,14 +421,14 @@ static void price(const outlook *known, const attempt *a, double *tokens, double
     *seconds = o.seconds[drafts];
 }
 
-/* Counts a timeline's drafts among the first `drafts`. */
+/* Counts the drafts of a timeline among the first `drafts` that are given out. */
 static size_t depth_of(const outlook *o, size_t timeline, size_t drafts) {
     size_t depth = 0;
     for (size_t d = 1; d <= drafts; d++) depth += o->whose[d] == timeline;
     return depth;
 }
 
-/* Gives the best choice with one more draft, for the timeline without drafts that drafted the longest ago. */
+/* Gives the best choice with one more draft, for the timeline that has drafted nothing for the longest time. */
 static attempt attempt_other_timeline(const outlook *o) {
     attempt a = attempt_of(o, o->best);
     if (o->best == o->limit) return a;
@@ -467,8 +468,8 @@ static void give_out(const attempt *a, fr_draft_depth_part *parts, size_t timeli
     if (a->extra < timelines) parts[a->extra].asked++;
 }
 
-/* Makes an attempt, and returns true, if its expected loss is within what tries may lose. rate: the tokens a second of
- * the best choice. */
+/* Makes an attempt if its expected loss is within what tries may lose; returns true if it does. rate: the tokens a
+ * second of the best choice. */
 static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt *a, double rate) {
     double tokens, seconds;
     price(known, a, &tokens, &seconds);
@@ -480,10 +481,10 @@ static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt
     return true;
 }
 
-/* Tries the choice that would be best if all hopes came true. If that is the known best already, and none of several
- * timelines drafts, it tries the most promising number of drafts, because a step that does not pay for one timeline
- * may pay for all. Otherwise it tries something near the best, or the most promising number if the best is no draft at
- * all. */
+/* Tries the choice that would be best if all hopes came true. If that is the best known choice already, and several
+ * timelines all draft nothing, it tries the most promising number of drafts, because a step that does not pay for one
+ * timeline may pay for all. Otherwise it tries something near the best, or the most promising number if the best is no
+ * draft at all. */
 static bool try_other(fr_draft_depth *draft_depth, const outlook *known, const outlook *hoped, attempt *tried) {
     double rate = rate_of(known, known->best);
     *tried = attempt_of(hoped, hoped->best);
@@ -504,8 +505,8 @@ static double expect_drafts(const outlook *known, const fr_draft_depth_part *par
     return drafts;
 }
 
-/* Expresses the cost of a part's drafts as tokens at the best rate. others: drafts that the other parts are expected to
- * propose. */
+/* Expresses the cost of a part's drafts as the number of tokens that could be made in that time at the best rate.
+ * others: drafts that the other parts are expected to propose. */
 static void tell_worth(const outlook *known, fr_draft_depth_part *part, double others) {
     double rate = rate_of(known, known->best);
     fr_calibration_tell(&known->drafter->calibration, &part->gains);
@@ -539,9 +540,9 @@ static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *
     }
 }
 
-/* Gives the seconds that `count` rejected drafts beside `base` rows would lose. seconds: T as fr_draft_depth_lately
- * fills it in; but rows beyond the largest measured number are feared to cost more, and if none beyond `base` was
- * measured, each as much as the mean of the others. */
+/* Gives the seconds that are lost if `count` drafts beside `base` rows are rejected. seconds: T as
+ * fr_draft_depth_lately fills it in. Rows beyond the largest measured number are assumed to cost more; if no number
+ * above `base` was measured, each costs as much as the mean of the base rows. */
 static double at_risk(const double *seconds, size_t base, size_t largest, size_t count) {
     if (largest <= base) return (double)count * seconds[base] / (double)base;
     size_t measured = fr_smaller(base + count, largest);
@@ -559,7 +560,8 @@ static void tell_found(const outlook *known, fr_draft_depth_part *part, size_t o
     for (size_t d = 0; d < part->found; d++) part->gains.found[d] = rate * (verify[base + d + 1] - verify[base + d]);
 }
 
-/* Gives each part the rows that it is asked for, and a share of the rows that are left, for looked-up drafts. */
+/* Gives each part the rows for the drafts that it is asked for, and divides the rows that are left among the parts,
+ * for looked-up drafts. */
 static void tell_finds(const outlook *known, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0, finding = 0;
     double risk = DEBT + known->draft_depth->finds_won;
@@ -573,7 +575,7 @@ static void tell_finds(const outlook *known, fr_draft_depth_part *parts, size_t 
                        risk / (double)finding);
 }
 
-/* Makes all parts ask this drafter. */
+/* Makes all parts ask the drafter with this index. */
 static void turn_to(fr_draft_depth_part *parts, size_t count, size_t drafter) {
     for (size_t i = 0; i < count; i++) {
         const fr_draft_depth_choice *choice = &parts[i].choices[drafter];
@@ -597,15 +599,15 @@ static bool was_tried(const fr_draft_depth *draft_depth, size_t drafter) {
     return tried;
 }
 
-/* Gives another drafter than this one; FR_DRAFTERS_MAX: there is none. */
+/* Gives the index of another drafter than this one; FR_DRAFTERS_MAX: there is none. */
 static size_t other_drafter(const fr_draft_depth_part *parts, size_t count, size_t drafter) {
     for (size_t d = 0; d < FR_DRAFTERS_MAX; d++)
         if (d != drafter && has_drafter(parts, count, d)) return d;
     return FR_DRAFTERS_MAX;
 }
 
-/* Gives the drafter whose best choice has the most tokens a second, out of those that were tried; the parts' present
- * one if none was. */
+/* Gives the drafter whose best choice has the most tokens a second, out of those that were tried; if none was tried,
+ * the one that the parts have now. */
 static size_t best_drafter(fr_draft_depth_part *parts, const question *q) {
     size_t best = parts[0].drafter;
     double most = 0;
@@ -668,7 +670,7 @@ static void choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, ques
     if (!draft_depth->trying) tell_finds(&known, parts, q.count, fr_smaller(rows, FR_DRAFT_DEPTH_ROWS - known.base));
 }
 
-/* Asks each of the first `drafting` timelines that may draft for one draft. */
+/* Asks the first `drafting` timelines that may draft, each for one draft. */
 static void ask_of_first(fr_draft_depth_part *parts, size_t count, size_t drafting) {
     for (size_t i = 0; i < count && drafting; i++) {
         parts[i].asked = fr_smaller(parts[i].limit, 1);
@@ -676,8 +678,8 @@ static void ask_of_first(fr_draft_depth_part *parts, size_t count, size_t drafti
     }
 }
 
-/* Returns true if a second timeline is asked as well, to learn what two cost together. If that timeline must first
- * follow a prompt, it is asked only if more than one draft is hoped to pay. */
+/* Returns true if a second timeline is asked as well, to learn what two cost together. If that timeline's method must
+ * first run a prompt, it is asked only if more than one draft may pay. */
 static bool asks_second(question q) {
     outlook hoped;
     if (q.draft_depth->by[q.parts[0].drafter].share.count || q.room == 1 || q.count == 1) return false;
@@ -741,9 +743,9 @@ static void count(fr_draft_rate *rate, bool hit) {
     rate->tries += 1;
 }
 
-/* Counts the drafts of a part that were left out as if they had been verified: by the probabilities that they are
- * accepted, if those before them were. Mostly likely drafts are verified, so the shares would be too high without the
- * others. */
+/* Counts the drafts of a part that were left out as if they had been verified, by the probability that each is
+ * accepted if those before it are. Mostly likely drafts are verified, so the shares would be too high without the
+ * drafts that were left out. */
 static void count_left_out(fr_draft_depth_drafts *t, const fr_draft_depth_part *part) {
     size_t verified = fr_draft_depth_verified(part);
     double all_stand = 1;
@@ -755,8 +757,8 @@ static void count_left_out(fr_draft_depth_drafts *t, const fr_draft_depth_part *
     }
 }
 
-/* The first counts the drafts that a part was asked for, or 0 if drafts were looked up instead; the second counts
- * those of them that took time to make. */
+/* asked counts the drafts that a part was asked for, or 0 if drafts were looked up instead; made counts those of them
+ * that took time to make. */
 static size_t asked(const fr_draft_depth_part *part) {
     return part->looked_up ? 0 : part->asked;
 }
@@ -793,8 +795,8 @@ static void learn_drafts(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     count(&drafter->usual, part->accepted > 0);
 }
 
-/* Learns how much longer a method took because it first ran the text's new ids. An id counts as no more expensive than
- * a draft, because it runs beside others in a forward. */
+/* Learns how much longer a method took because it first ran the ids that it had missed. Such an id never counts as
+ * more expensive than a draft, because it runs beside others in a forward. */
 static void learn_following(fr_draft_depth *draft_depth, fr_draft_depth_drafter *drafter, size_t rows, double seconds,
                             double draft) {
     if (rows >= FEW)
@@ -802,8 +804,8 @@ static void learn_following(fr_draft_depth *draft_depth, fr_draft_depth_drafter 
     draft_depth->followed = follow_time(drafter) * (double)rows;
 }
 
-/* Gives the drafter that was asked for drafts; NULL: none was, or several, because some drafts were submitted before
- * the round. */
+/* Gives the drafter that was asked for drafts. NULL: no drafter was asked, or several were, because some drafts were
+ * submitted before the round. */
 static fr_draft_depth_drafter *asked_of(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts,
                                         size_t timelines) {
     size_t found = FR_DRAFTERS_MAX;
@@ -815,8 +817,7 @@ static fr_draft_depth_drafter *asked_of(fr_draft_depth *draft_depth, const fr_dr
     return found < FR_DRAFTERS_MAX ? &draft_depth->by[found] : NULL;
 }
 
-/* Learns the time that drafting took: that of one timeline alone, or that of the other chains beside the longest
- * one. */
+/* Learns the time of drafting: of a timeline that drafted alone, or of the other chains beside the longest one. */
 static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                            double seconds) {
     size_t drafting = 0, longest = 0, behind = 0;
@@ -832,7 +833,7 @@ static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_par
         behind += rows_behind(drafts_of(&parts[i]));
     }
     double known = times[longest] + drafter->share.usual * (alone - times[longest]);
-    if (behind && known > 0 && seconds > known) { /* if it took less, the known time was too long */
+    if (behind && known > 0 && seconds > known) { /* a shorter time means that the known time was too long */
         learn_following(draft_depth, drafter, behind, seconds - known, times[1]);
         return;
     }
@@ -860,8 +861,8 @@ static void learn_earned(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     draft_depth->earned.tries += seconds;
 }
 
-/* Accounts for what looked-up drafts won, beyond what the round's time is worth. Their chances are estimates, so
- * without this account a text could lose more than it may. */
+/* Adds up what looked-up drafts won, beyond what the round's time is worth. Their chances are only estimates; this sum
+ * makes sure that a text loses no more than it may. */
 static void learn_finds(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines, size_t rows) {
     double seconds[FR_DRAFT_DEPTH_ROWS + 1];
     bool found = false;
@@ -873,9 +874,10 @@ static void learn_finds(fr_draft_depth *draft_depth, const fr_draft_depth_part *
     draft_depth->finds_won = lesser(CREDIT, draft_depth->finds_won + won / (double)timelines);
 }
 
-/* Learns from a try. If it brought more than the best choice would have, or would have with average luck, the next try
- * follows at once; the time to follow the text does not count, because it need not be spent again. Otherwise the next
- * try waits longer. The loss counts as no more than was expected, because the time may have been read too long. */
+/* Learns from a try. The next try follows at once if this one brought more tokens than the best choice would have, or
+ * would have brought more with average luck. The time to run missed ids does not count here, because it need not be
+ * spent again. Otherwise the next try waits longer. The loss counts as no more than was expected, because the time may
+ * have been read too long. */
 static void learn_of_try(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                          double seconds) {
     double tokens = tokens_of(parts, timelines);
@@ -908,7 +910,7 @@ static void learn_times(fr_draft_depth *draft_depth, const fr_draft_depth_part *
     if (draft_depth->trying) learn_of_try(draft_depth, parts, timelines, draft_seconds + verify_seconds);
 }
 
-/* Counts the ids that drafters have missed which follow the text only when they draft. */
+/* Counts, for drafters that follow the text only when they draft, the ids that they have missed. */
 static void learn_behind(const fr_draft_depth_part *part) {
     for (size_t d = 0; d < FR_DRAFTERS_MAX; d++) {
         fr_draft_depth_drafts *t = &part->timeline->by[d];

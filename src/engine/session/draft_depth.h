@@ -67,21 +67,21 @@ enum {
 /* The measured times of work of one size. */
 typedef struct fr_draft_depth_timing {
     double readings[FR_DRAFT_DEPTH_READINGS]; /* the latest readings, in a ring */
-    size_t count;                             /* readings so far, also those that were overwritten */
+    size_t count;                             /* number of readings so far, including those that were overwritten */
     double usual;                             /* mean of the readings, without outliers */
     uint64_t when;                            /* round of the last reading */
 } fr_draft_depth_timing;
 
 /* Facts about one timeline's drafts by one drafter. */
 typedef struct fr_draft_depth_drafts {
-    /* rates by depth, from 1 on, of drafts that were accepted, proposed and made */
+    /* rates of drafts that were accepted (stood), proposed (came) and made, by depth from 1 on */
     fr_draft_rate stood[FR_STEP_MAX];
     fr_draft_rate came[FR_STEP_MAX];
     fr_draft_rate made[FR_STEP_MAX];
     fr_draft_rate usual; /* stood[1] over a long time */
-    uint64_t drafted;    /* round in which it drafted last */
+    uint64_t drafted;    /* the last round in which the timeline drafted */
     bool tells;          /* the method gave probabilities in the round `drafted` */
-    size_t behind;       /* ids that it has got since that round, if its method lags */
+    size_t behind;       /* ids that the timeline has got since that round, if the method lags */
     size_t prompt;       /* how many of `behind` came with a prompt */
 } fr_draft_depth_drafts;
 
@@ -91,7 +91,7 @@ typedef struct fr_draft_depth_timeline {
 
 /* Facts about one drafter in all timelines of an engine. */
 typedef struct fr_draft_depth_drafter {
-    fr_draft_depth_timing draft[FR_STEP_MAX]; /* seconds by drafts that one timeline was asked for, alone */
+    fr_draft_depth_timing draft[FR_STEP_MAX]; /* seconds by number of drafts, if one timeline was asked alone */
     /* cost of the drafts beside the longest chain, as a share of their cost alone */
     fr_draft_depth_timing share;
     fr_draft_depth_timing follow; /* seconds for each token that timelines had missed, beyond a few */
@@ -104,24 +104,24 @@ typedef struct fr_draft_depth {
     fr_draft_depth_timing verify[FR_DRAFT_DEPTH_ROWS + 1]; /* seconds by rows */
     fr_draft_depth_drafter by[FR_DRAFTERS_MAX];
     uint64_t round;
-    uint64_t next_try; /* the first round in which something else may be tried */
+    uint64_t next_try; /* the first round in which another choice may be tried */
     uint64_t interval;
     double allowance;                            /* seconds that tries may lose */
     bool elsewhere;                              /* the last try was of another drafter than the best choice's */
     uint64_t next_elsewhere, elsewhere_interval; /* like next_try and interval, for tries of another drafter */
-    bool trying;                                 /* the last choice was a try, not the best: */
+    bool trying;                                 /* the last choice was a try, not the best; then: */
     double loss;                                 /* seconds that the try is expected to lose */
     double tokens;                               /* tokens that the try is expected to bring */
     double rate;                                 /* tokens a second of the best choice */
     fr_draft_rate earned;                        /* recent tokens (hits) and their seconds (tries) */
-    size_t earning;                              /* number of timelines that earned it */
-    double finds_won;                            /* what looked-up drafts won lately, in forwards' worth of tokens */
-    double followed; /* seconds of the last round that went into following the text, by estimate */
+    size_t earning;                              /* number of timelines that `earned` is for */
+    double finds_won;                            /* gain of looked-up drafts so far, in tokens that a forward makes */
+    double followed;                             /* estimated seconds of the last round for running missed ids */
 } fr_draft_depth;
 
 /* A drafter that a timeline may draft with. */
 typedef struct fr_draft_depth_choice {
-    size_t limit; /* as in fr_draft_depth_part; 0: the timeline does not have this drafter */
+    size_t limit; /* most drafts, as in fr_draft_depth_part; 0: the timeline does not have this drafter */
     size_t block;
     bool lags;
 } fr_draft_depth_choice;
@@ -129,23 +129,23 @@ typedef struct fr_draft_depth_choice {
 /* A timeline's part in a round. */
 typedef struct fr_draft_depth_part {
     fr_draft_depth_timeline *timeline;
-    /* drafters of which one is chosen, which then determines the four members below; none: they are given */
+    /* the drafters of which one is chosen, which sets the four members below; empty: these are given */
     fr_draft_depth_choice choices[FR_DRAFTERS_MAX];
     size_t drafter; /* index of the drafter that is asked */
-    size_t limit;   /* drafts that it may be asked for, below FR_STEP_MAX */
+    size_t limit;   /* the most drafts that it may be asked for, below FR_STEP_MAX */
     size_t block;   /* fr_draft.block: drafts that one forward makes; the same in all parts of a round, or 0 */
     size_t asked, drafted, accepted;
-    /* out: the drafts of `asked` that the choice is meant for; more are asked for if a whole block costs no more */
+    /* out: number of drafts that are expected to pay; `asked` is larger if a whole block costs no more */
     size_t planned;
-    size_t made;                /* drafts made, also one that was then dropped; 0: as many as were asked for */
+    size_t made;                /* drafts made, including one that was then dropped; 0: as many as were asked for */
     bool tells;                 /* the method gives probabilities, which are in `chances` */
     float chances[FR_STEP_MAX]; /* probabilities of the drafts, as the method gave them */
     float stands[FR_STEP_MAX];  /* probabilities corrected by how often such drafts were accepted (draft_cut.h) */
-    bool compares;              /* how many drafts are verified may not depend on the ids that were drawn */
+    bool compares;              /* the number of drafts that are verified may not depend on the ids that were drawn */
     size_t left_out;            /* drafts at the end that are not verified: not worth a row, or without a page */
     bool lags;                  /* the method follows the text only when it drafts, and lags in other rounds */
-    size_t most_found;          /* drafts that may be looked up for it, below FR_STEP_MAX */
-    size_t found;               /* out: drafts that may be looked up now */
+    size_t most_found;          /* the most drafts that may ever be looked up for the timeline, below FR_STEP_MAX */
+    size_t found;               /* out: number of drafts that may be looked up now */
     bool looked_up;             /* the drafts were looked up */
     bool ends;                  /* the chain may end early, by `gains` */
     /* the gains by which its drafts are judged in this round; gains.found has `found` values */
@@ -157,11 +157,11 @@ static inline size_t fr_draft_depth_verified(const fr_draft_depth_part *part) {
     return part->drafted - part->left_out;
 }
 
-/* Prepare an engine of which nothing is known, and a timeline that joins it. */
+/* Prepare an engine without any measurement, and a timeline that joins it. */
 void fr_draft_depth_reset(fr_draft_depth *draft_depth);
 void fr_draft_depth_join(const fr_draft_depth *draft_depth, fr_draft_depth_timeline *timeline);
 
-/* Report, after a prompt, that a drafter has followed all of the timeline; or that it has `ids` ids still to follow. */
+/* Report after a prompt that a drafter has run all ids of the timeline, or that it still has to run `ids` ids. */
 void fr_draft_depth_followed(fr_draft_depth_timeline *timeline, size_t drafter);
 void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t drafter, size_t ids);
 
@@ -173,11 +173,12 @@ void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *par
 /* Gives the tokens a second of the best choice, or those of late if they are more. */
 double fr_draft_depth_rate(const fr_draft_depth *draft_depth);
 
-/* Fills in T by rows, as measured lately; beyond the largest number that was measured, which is returned,
- * further rows are hoped to cost half as much as those measured. */
+/* Fills in T, the seconds of a forward by rows, as measured lately. Returns the largest number of rows that was
+ * measured; beyond it, further rows are assumed to cost half as much as those measured. */
 size_t fr_draft_depth_lately(const fr_draft_depth *draft_depth, double seconds[FR_DRAFT_DEPTH_ROWS + 1]);
 
-/* Reports the outcome of a round. If seconds is 0, no time is learned, because the forward had other work too. */
+/* Reports the outcome of a round. If `verify_seconds` is 0, no time is learned, because the forward had other work
+ * too. */
 void fr_draft_depth_report(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t count, size_t taken,
                            double draft_seconds, double verify_seconds);
 

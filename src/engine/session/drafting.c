@@ -14,7 +14,7 @@ fr_draft_depth_part fr_drafting_part(fr_session *s, size_t limit) {
     for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) {
         const fr_draft *reader = fr_draft_reader(draft, i);
         if (!reader) continue;
-        size_t block = draft->block ? reader->block : 0; /* a method of the caller's drafts step by step */
+        size_t block = draft->block ? reader->block : 0; /* a caller's method has no block: it drafts step by step */
         part.choices[i] = (fr_draft_depth_choice){
             .limit = block ? fr_smaller(limit, block) : limit, .block = block, .lags = reader->lags};
     }
@@ -56,7 +56,7 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
         fixed++;
     }
 
-    /* The limit of a method that only looks drafts up holds for its looked-up drafts. */
+    /* A method that only looks drafts up has no drafts that take steps, so its limit is for looked-up drafts. */
     for (size_t i = 0; i < count; i++) {
         const fr_session *s = rounds[i].session;
         if (!weighs(s)) continue;
@@ -87,8 +87,8 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
     }
 }
 
-/* Makes drafts of the ids that the session's grammar forces. The draft method is not asked, but is still shown the
- * target's rows. The depth controller learns nothing from these drafts. Returns false if no id is forced. */
+/* Makes drafts of the ids that the session's grammar forces. The draft method is not asked then, but it is still shown
+ * the target's rows. The depth controller learns nothing from these drafts. Returns false if no id is forced. */
 static bool take_forced(fr_session *s) {
     fr_constraint *c = &s->sampling.sampler.constraint;
     const fr_past past = {.ids = s->ids, .length = s->length};
@@ -164,7 +164,7 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
             s->round.proposal->most_found = s->round.drafts.found;
             if (s->drafting.p_min < 0) { /* FR_DRAFT_P_AUTO: a chain ends once its next draft does not pay */
                 s->round.proposal->chances = s->round.drafts.chances;
-                /* The chances of a whole block tell best what to leave out of it. */
+                /* A block is made whole; once the chances of all its drafts are known, the worst are left out. */
                 s->round.proposal->ends = s->round.drafts.ends && (!s->round.drafts.block || s->round.drafts.compares);
             }
         }
@@ -183,7 +183,7 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
             s->round.drafts.tells = s->round.proposal->chances && (s->round.proposal->made || s->round.proposal->found);
             s->round.drafts.looked_up = s->round.proposal->found;
             s->round.draft_failure = s->round.proposal->failure;
-            /* the method has run the target's new rows in order to propose */
+            /* the method has run the target's new rows in order to propose, so their pages can be shared */
             if (s->drafting.draft->follows) fr_session_share(s, false);
         }
         cut_forbidden(s);

@@ -17,11 +17,11 @@ void fr_drafting_run(fr_engine *engine, fr_round *rounds, size_t count);
  * is unknown because the same forward ran prompts. */
 void fr_drafting_report(fr_engine *engine, fr_round *rounds, size_t count, double seconds);
 
-/* Gives a session's part in a round: at most `limit` drafts, by any of its drafters. */
+/* Gives a session's part in a round, in which at most `limit` drafts may be made by any of its drafters. */
 fr_draft_depth_part fr_drafting_part(fr_session *session, size_t limit);
 
-/* Gives the part of drafts that are submitted for a session before a round. The other sessions' parts are not known
- * yet, so it supposes as many sessions as drafted in the last round, all like this one. */
+/* Gives a session's part for drafts that are submitted before a round. The parts of other sessions are not known then.
+ * So it assumes that as many sessions will draft as in the last round, all like this one. */
 fr_draft_depth_part fr_drafting_submit(fr_session *session, size_t limit);
 
 #endif

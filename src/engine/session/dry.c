@@ -47,7 +47,8 @@ static fr_status add_tail(fr_dry *d, int32_t id, const int32_t *ids, size_t leng
     return FR_OK;
 }
 
-/* A text that breaks sequences and, once they are found, the tokens of the rest of the text after its first bytes. */
+/* A text that breaks sequences. ids: the tokens of what follows its first bytes, by the number of these bytes, once
+ * they are found. */
 typedef struct breaker {
     const fr_tokenizer *tokenizer;
     const char *text;
@@ -56,7 +57,7 @@ typedef struct breaker {
     size_t counts[FR_BREAKER_SIZE_MAX];
 } breaker;
 
-/* Adds a tail for a token that ends with the text's first `taken` bytes. */
+/* Adds a tail for a token that ends with the first `taken` bytes of the text: the tokens of the rest of the text. */
 static fr_status begins(fr_dry *d, breaker *b, int32_t id, size_t taken) {
     if (!b->ids[taken])
         FR_TRY(fr_tokenize(b->tokenizer, b->text + taken, b->length - taken, false, false, &b->ids[taken],

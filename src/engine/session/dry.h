@@ -15,8 +15,8 @@
 
 #define FR_DRY_TAIL_MAX 20
 
-/* The tokens that follow a first token in a text that breaks sequences. `next`: 1 + index of another such tail of the
- * same first token. */
+/* The tokens that must follow a first token so that they form a text that breaks sequences. `next`: 1 + index of
+ * another tail of the same first token. */
 typedef struct fr_dry_tail {
     uint32_t next, length;
     int32_t ids[FR_DRY_TAIL_MAX];
@@ -25,14 +25,14 @@ typedef struct fr_dry_tail {
 typedef struct fr_dry {
     double multiplier, base;
     size_t allowed, last_n; /* last_n 0: off */
-    uint32_t most;          /* largest exponent; 0: no limit */
-    size_t room;            /* tokens for which there is memory to look back over */
+    uint32_t most;          /* the largest exponent; 0: no limit */
+    size_t room;            /* the most tokens that can be looked back over with the memory taken */
 
-    uint32_t *first; /* [vocab] 1 + index of a tail of each token, 0: it has none; NULL: no token has one */
+    uint32_t *first; /* [vocab] 1 + index of a tail of each token; 0: it has none; NULL: no token has one */
     fr_dry_tail *tails;
     size_t tail_count, capacity;
 
-    uint32_t *shared;  /* [room] by distance: number of last tokens that also end at this distance before the draw */
+    uint32_t *shared;  /* [room] by distance: how many of the last tokens also end at this distance before the draw */
     uint32_t *repeats; /* [vocab] 1 + length of the repetition that a token would continue; all 0 between draws */
 } fr_dry;
 
@@ -44,10 +44,10 @@ void fr_dry_set(fr_dry *dry, const fr_sampler_settings *settings);
 fr_status fr_dry_open(fr_dry *dry, const fr_options *options, const fr_tokenizer *tokenizer, size_t vocab);
 void fr_dry_close(fr_dry *dry);
 
-/* Takes its memory from the arena, or measures it. */
+/* Takes DRY's memory from the arena, or measures it. */
 void fr_dry_layout(fr_dry *dry, fr_arena *arena, size_t vocab);
 
-/* Fill and clear `repeats`. */
+/* Fill in and clear `repeats`. */
 void fr_dry_count(fr_dry *dry, const fr_past *past);
 void fr_dry_forget(fr_dry *dry, const fr_past *past);
 

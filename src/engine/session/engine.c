@@ -47,7 +47,8 @@ fr_draft_sizes fr_engine_draft_sizes(const fr_engine *e) {
                             .workspace = NULL};
 }
 
-/* Reduces a KV layer to the heads that this rank stores: its own, or all if the drafter reads the layer. */
+/* Reduces a KV layer to the heads that this rank stores: the heads that it computes, or all heads if the drafter reads
+ * the layer. */
 static void keep_heads(const fr_engine *e, size_t kv, fr_kv_shape *shape) {
     for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) {
         const fr_drafter *drafter = fr_drafter_at(e->drafter, i);
@@ -69,7 +70,8 @@ static fr_kv_shape *kv_shapes(const fr_engine *e) {
     return shapes;
 }
 
-/* Takes all memory from the arena. What drafting needs depends on choose_drafting, which must come before. */
+/* Takes all memory from the arena. choose_drafting must come before, because it decides how much memory drafting
+ * needs. */
 static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     const fr_trunk *trunk = &e->model->trunk;
     size_t threads = e->model->plan.threads;
@@ -137,7 +139,7 @@ static fr_status take_memory(fr_engine *e, bool measure_only) {
         status = fr_fail(FR_MEMORY, "a context of %zu does not fit this machine's memory", e->context);
     if (status == FR_OK && !measure_only) {
         status = fr_arena_open(&e->arena, e->arena.used, "session");
-        /* each rank fills only a part of each row */
+        /* with ranks, each rank fills only its part of each row, and huge pages would waste memory */
         if (e->model->ranks) fr_arena_small_pages(&e->arena, e->kv_bytes);
         if (status == FR_OK) layout(e, shapes);
         if (status == FR_OK) status = fr_arena_check(&e->arena, "session");

@@ -23,14 +23,14 @@ struct fr_engine {
     fr_plan plan; /* how threads are placed; there are none until the plan is claimed (cores.h) */
     fr_pool *pool;
     pid_t process;      /* the process that opened the engine; a child process has none of its threads */
-    size_t capacity;    /* sessions that there is room for */
+    size_t capacity;    /* the most sessions that the engine can have */
     bool shares;        /* prompts reuse ids that other sessions have run; never true for a session opened alone */
-    size_t context;     /* positions that each session may have */
+    size_t context;     /* the most positions of a session */
     size_t chunk;       /* the most prompt rows in a forward, unless a single picture has more */
-    size_t prompt_rows; /* the most prompt rows in a forward, including such a picture */
+    size_t prompt_rows; /* the most prompt rows in a forward, also with a picture that has more than `chunk` */
     size_t round_chunk; /* the most prompt rows in a round of several sessions */
-    size_t rows;        /* rows of the largest batch */
-    size_t head_rows;   /* rows whose logits are computed at a time */
+    size_t rows;        /* the most rows of a batch */
+    size_t head_rows;   /* the most rows whose logits are computed at a time */
     size_t checkpoints;
     size_t kv_memory; /* bytes of pages, counted with all heads; 0: as many as all sessions may need */
     bool swa_full;
@@ -42,10 +42,10 @@ struct fr_engine {
     void *activations;
     void *draft_workspaces[FR_DRAFTERS_MAX]; /* memory of each drafter's method */
     fr_row *batch;                           /* [rows] the rows of the running forward */
-    struct fr_batch_slice *slices;           /* [capacity] the sessions' slices of these rows (batch.h) */
+    struct fr_batch_slice *slices;           /* [capacity] the sessions' slices of the batch (batch.h) */
     fr_draft_depth draft_depth;              /* chooses the number of drafts */
     fr_draft_depth_part *depth_parts;        /* [capacity] parts of the sessions whose drafts draft_depth chooses */
-    size_t weighing;                         /* the number of these sessions in the last round */
+    size_t weighing;                         /* number of sessions in depth_parts in the last round */
     fr_proposal *proposals;                  /* [capacity] requests to draft methods */
     fr_draft_view *views;                    /* [capacity] the sessions as draft methods see them */
     fr_kv **timelines;                       /* [capacity] caches of the sessions; NULL: no session */
@@ -58,13 +58,13 @@ struct fr_engine {
     float *logits; /* [head_rows, vocab] */
     int64_t *best; /* [threads, head_rows] */
 
-    fr_kv_prefixes prefixes; /* if `shares`: texts that were run before */
+    fr_kv_prefixes prefixes; /* if `shares`: tree of the texts that were run before */
     fr_kept_pictures pictures;
     fr_worker *drafting;  /* a session's worker that is drafting on the pool (async_draft.h); NULL: none */
     double files_checked; /* time when its files were checked last */
     /* bytes of the arena: for pages, and for the pages among them that checkpoints use */
     size_t kv_bytes, spare_bytes;
-    size_t drafting_bytes; /* bytes of the arena: memory in which drafting works */
+    size_t drafting_bytes; /* bytes of the arena in which drafting works */
     struct fr_rank_leader
         *leader; /* sends this engine's calls to the other ranks (src/api/rank_leader.h); NULL: it does not lead */
 };
@@ -92,7 +92,7 @@ void fr_engine_destroy(fr_engine *engine);
  * has none of its threads. */
 fr_status fr_engine_check_process(const fr_engine *engine);
 
-/* Gives the sizes that a draft method must have memory for in this engine. */
+/* Gives the sizes for which a draft method must take memory in this engine. */
 fr_draft_sizes fr_engine_draft_sizes(const fr_engine *engine);
 
 /* Waits for drafts that are being made; the session that submitted them asks for their status later. */

@@ -9,7 +9,8 @@
 
 #define LN2 0x1.62e42fefa39efp-1
 
-/* The lowest temperature. At this one only the largest logit has any weight, and its inverse must not overflow. */
+/* The lowest temperature: low enough that only the largest logit has any weight, but high enough that its inverse does
+ * not overflow. */
 #define COLDEST 1e-6
 
 /* --------------------------------------------------------------------------------------------------------- choices */
@@ -94,7 +95,8 @@ static float key_of(uint32_t rank) {
 }
 
 /* Finds the rank at which the sum of the weights of the `count` candidates in s->scratch, added from the largest key
- * down, reaches the limit. It is found digit by digit, without sorting. *before gets the sum ahead of that rank. */
+ * down, reaches the limit. It is found digit by digit, without sorting. *before gets the sum of the weights before
+ * that rank. */
 static uint32_t rank_reaching(const fr_sampler *s, const float *keys, size_t count, double limit, double *before) {
     uint32_t prefix = 0;
     *before = 0;
@@ -153,8 +155,8 @@ static void filter_top_n_sigma(fr_sampler *s, fr_choices *c) {
     if (variance > 0) raise_limit(c, c->largest - s->set.top_n_sigma * fr_exp_double(0.5 * fr_log_double(variance)));
 }
 
-/* Gives the k-th largest logit. If the candidates' ids lie in the sampler's array, the kernel would have no array for
- * its own ids, so the logit is found by its rank. */
+/* Gives the k-th largest logit. The kernel writes ids to the sampler's array; if the candidates' own ids lie there,
+ * the logit is found by its rank instead. */
 static float kth_largest(const fr_sampler *s, const fr_choices *c) {
     double before;
     if (c->ids != s->ids) {
@@ -226,8 +228,8 @@ static void filter_min_p(fr_sampler *s, fr_choices *c) {
     raise_limit(c, c->largest + c->temperature * fr_log_double(s->set.min_p));
 }
 
-/* Removes, if the position's random number says so, all candidates whose probability reaches the threshold, except the
- * last of them in the order of logits and then ids. */
+/* Removes all candidates whose probability reaches the threshold, except the last of them in the order of logits and
+ * then ids; but only if the position's random number says so. */
 static void filter_xtc(fr_sampler *s, fr_choices *c) {
     if (fr_noise_uniform(s->seed, c->position, FR_NOISE_XTC) > s->set.xtc_probability) return;
     settle(s, c);
@@ -334,7 +336,7 @@ void fr_filters_run(fr_sampler *s, fr_choices *c) {
 #define FR_SAMPLER_INSTEAD(id, run)                          run,
 #include "samplers.def"
     };
-    /* at temperature 0 only the largest logits are left, so no further filter is needed */
+    /* Runs the filters. At temperature 0 only the largest logits are left, so no further filter is needed. */
     for (size_t i = 0; i < s->filter_count && c->temperature > 0; i++)
         if (filters[s->filters[i]]) filters[s->filters[i]](s, c);
 }

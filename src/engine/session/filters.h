@@ -15,7 +15,7 @@ typedef struct fr_choices {
     const float *logits;
     const int32_t *ids; /* NULL: candidate i is token i */
     size_t count;
-    double temperature; /* 1 before the temperature filter; 0: only the largest logits are left */
+    double temperature; /* 1 until the temperature filter sets it; 0: only the largest logits are left */
     double largest, lowest;
     int32_t last;
     uint64_t position;
@@ -33,8 +33,8 @@ bool fr_choice_stays(const fr_choices *choices, size_t candidate);
 /* Fills sampler->weight with exp((logit - largest) / temperature) of all candidates, and returns the sum. */
 double fr_choices_weigh(const fr_sampler *sampler, const fr_choices *choices);
 
-/* Gives mirostat's bound on surprise after the draw of a token. choices: the candidates of that draw, whose ids are
- * all ids. */
+/* Gives mirostat's bound on surprise after a token was drawn. choices: the candidates of that draw, which must be all
+ * ids. */
 double fr_mirostat_next(const fr_sampler *sampler, const fr_choices *choices, int32_t id);
 
 #endif

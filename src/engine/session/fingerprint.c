@@ -9,10 +9,11 @@
 #include "base/error.h"
 #include "base/hash.h"
 
-#define SAMPLES 4  /* samples of each tensor */
+#define SAMPLES 4  /* number of samples of each tensor */
 #define SAMPLE  64 /* bytes of each sample */
 
-/* Hashes a text that comes in pieces as if it came whole: bytes wait until they fill a word. */
+/* Hashes a text that comes in pieces, with the same result as for the whole text: bytes wait until they fill a
+ * word. */
 typedef struct pieces {
     uint64_t hash;
     char word[sizeof(uint64_t)];
@@ -50,7 +51,8 @@ static void hash_metadata(const fr_gguf *gguf, uint64_t *hash) {
     }
 }
 
-/* Reads a sample from the file if the tensor was read into memory, because packing has freed those bytes. */
+/* Reads a sample of a tensor. If the tensor was read into memory, the sample is read from the file, because packing
+ * has freed the bytes in memory. */
 static fr_status read_sample(const fr_map *map, size_t at, uint8_t *bytes, size_t size) {
     if (map->fd < 0) {
         memcpy(bytes, map->bytes + at, size);
@@ -85,7 +87,7 @@ fr_status fr_fingerprint(const fr_model *model, uint64_t *fingerprint) {
         hash_metadata(files->gguf, &hash);
     else
         FR_TRY(hash_config(files->config, &hash));
-    /* scales of a quantized folder change an answer too */
+    /* included, because the scales of a quantized folder change answers too */
     const fr_tensors *stored = files->parts.count ? &files->parts : &files->tensors;
     for (size_t i = 0; i < stored->count; i++) FR_TRY(hash_tensor(files, &stored->items[i], &hash));
     for (size_t i = 0; i < files->tensors.count; i++) fr_weights_release(&model->weights, &files->tensors.items[i]);

@@ -16,11 +16,11 @@ static fr_status refuse(const fr_session_bytes *bytes, size_t sessions, uint64_t
                          (double)weights / 1e6, (double)limit / 1e6);
 }
 
-enum { STEP = 4096 }; /* bytes of keys and values: the search ends at this accuracy */
+enum { STEP = 4096 }; /* accuracy of the search, in bytes of keys and values */
 
-/* A number of bytes of keys and values, with the memory that opening then takes, weights included, and a flag that
- * says if it fits. The bytes are counted as for one process alone, so that they give the same number of pages on each
- * rank. */
+/* A trial: a number of bytes of keys and values, the memory that opening takes with them (including weights), and
+ * whether that fits. The bytes are counted as for one process alone, so that they give the same number of pages on
+ * each rank. */
 typedef struct trial {
     const fr_model *model;
     const fr_drafter *drafter;
@@ -37,8 +37,8 @@ static fr_status try(trial *t, size_t kv, bool *fits) {
     return FR_OK;
 }
 
-/* Finds by halving the most pages with which everything fits, because only a layout shows what else grows with the
- * number of pages. */
+/* Finds the most pages with which everything fits, by halving an interval, because only a layout shows what else grows
+ * with the number of pages. */
 static fr_status give_less(trial *t) {
     int64_t asked = t->options->value[FR_OPT_KV_MEMORY];
     size_t most = asked ? (size_t)asked : t->bytes.target_kv + t->bytes.foreign_kv, least = t->bytes.least_kv;

@@ -14,8 +14,8 @@ void fr_kv_checkpoints_layout(fr_kv_checkpoints *s, fr_arena *arena, const fr_kv
     }
 }
 
-/* Picks the checkpoint whose neighbours are closest to each other, so that its loss costs least; only among spare ones
- * if there are any. `next` is the position after the last checkpoint. */
+/* Picks the checkpoint whose neighbours are closest to each other, so that its loss costs least. If there are spare
+ * checkpoints, only these are considered. `next` is the position after the last checkpoint. */
 static size_t least_missed(const fr_kv_checkpoints *s, size_t next) {
     size_t least = 0, least_gap = SIZE_MAX;
     for (size_t i = 0; i < s->count; i++) {
@@ -28,7 +28,7 @@ static size_t least_missed(const fr_kv_checkpoints *s, size_t next) {
     return least;
 }
 
-/* Makes a table of the sliding layers hold another table's pages of positions [from, end), and no others. */
+/* Makes a table of the sliding layers hold the pages of positions [from, end) of another table, and no others. */
 static void hold(fr_kv *kv, uint8_t **to, uint8_t *const *table, size_t from, size_t end) {
     fr_kv_pages *pages = &kv->pages[FR_KV_SLIDING];
     fr_kv_pages_drop(pages, to, 0, kv->blocks);

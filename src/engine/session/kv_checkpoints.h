@@ -16,11 +16,11 @@
 #include "src/engine/cache/kv.h"
 
 typedef struct fr_kv_checkpoint {
-    size_t position; /* holds [from, position) of every sliding layer */
+    size_t position; /* end of the positions [from, position) that it holds of every sliding layer */
     size_t from;
     uint8_t **pages; /* [the cache's blocks] pages by position / 64; NULL: not held */
-    uint8_t *states; /* a page of recurrent states (recurrent.h), which are those of `position` exactly; NULL: none */
-    /* dropped before others, because its states lie at regular distances and others are of more use */
+    uint8_t *states; /* page with the recurrent states of `position` (recurrent.h); NULL: none */
+    /* dropped before other checkpoints: its position is only one of those at regular distances */
     bool spare;
 } fr_kv_checkpoint;
 
@@ -46,13 +46,14 @@ fr_kv_checkpoint *fr_kv_checkpoints_restore(fr_kv_checkpoints *checkpoints, fr_k
 /* Copies another timeline's checkpoints. fork: has none yet; kv: a fork of the other timeline's cache. */
 void fr_kv_checkpoints_fork(fr_kv_checkpoints *fork, fr_kv *kv, const fr_kv_checkpoints *checkpoints);
 
-/* Gives a sliding layer as the checkpoint holds it. */
+/* Gives a sliding layer's table as the checkpoint holds it. */
 fr_kv_layer fr_kv_checkpoint_layer(const fr_kv_checkpoint *checkpoint, const fr_kv_layer *layer);
 
 /* Drops all checkpoints' contents after the first `length` positions, to which the timeline was cut. */
 void fr_kv_checkpoints_truncate(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t length);
 
-/* Moves the frontier back to `length`, or to the position nearest below it that the table or a checkpoint gives. */
+/* Moves the frontier back to `length`, or to the nearest position before it at which the table or a checkpoint has all
+ * that is needed. */
 void fr_kv_checkpoints_rewind(const fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t length);
 
 #endif

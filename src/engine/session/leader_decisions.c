@@ -15,7 +15,7 @@ typedef struct told_drafts {
 typedef struct told_choice {
     int32_t status, token;
     uint64_t stood;
-    double mus[FR_STEP_MAX]; /* mirostat's bounds, which drafters need for drawing */
+    double mus[FR_STEP_MAX]; /* mirostat's bounds, which drafters need to draw as the target does */
 } told_choice;
 
 bool fr_leader_decisions_are_elsewhere(const fr_session *s) {
@@ -26,7 +26,7 @@ bool fr_leader_decisions_have_grammar(const fr_session *s) {
     return s->sampling.sampler.constraint.grammar || (s->leader_decides & FR_LEADER_HAS_GRAMMAR);
 }
 
-/* Fails if rank 0 has failed, so that all ranks end the same text. */
+/* Fails if rank 0 has failed, so that all ranks fail in the same text. */
 static fr_status heed(const fr_session *s, int32_t status) {
     FR_TRY(fr_ranks_check(s->model->ranks));
     return status == FR_OK ? FR_OK : fr_fail((fr_status)status, "rank 0 has failed in this text");

@@ -8,7 +8,7 @@
 
 #include "src/engine/session/state.h"
 
-/* Returns true if rank 0 decides and this is another rank, which has no mask or grammar. */
+/* Returns true if rank 0 decides about the text and this process is another rank. */
 bool fr_leader_decisions_are_elsewhere(const fr_session *session);
 
 /* Returns true if the session's text follows a grammar, here or on rank 0. */
@@ -17,7 +17,7 @@ bool fr_leader_decisions_have_grammar(const fr_session *session);
 /* Shares the drafts after the timeline and their number *count, or the failure to make them. */
 fr_status fr_leader_decisions_share_drafts(fr_session *session, fr_status status, size_t *count);
 
-/* Shares the result of fr_session_choose. */
+/* Shares the result of fr_session_choose: the accepted drafts and the token after them. */
 fr_status fr_leader_decisions_share_choice(fr_session *session, fr_status status, size_t *stood, int32_t *token);
 
 #endif

@@ -9,12 +9,13 @@
 #include "kernels/kernels.h"
 #include "src/engine/session/accept.h"
 
-/* The rows of a step, and one more for an id of a text that is scored, so that the step's rows are not overwritten. */
+/* One row for each token of a step, and one more for scoring an id of a text, so that the step's rows are not
+ * overwritten. */
 enum { FR_LOGPROBS_ROWS = FR_STEP_MAX + 1 };
 
 typedef struct fr_logprobs {
     const fr_kernels *kernels;
-    size_t vocab, best; /* best: number of best tokens */
+    size_t vocab, best; /* best: number of best tokens for each row */
     bool on;
     bool drawn; /* the draws give the log-probabilities, row by row; otherwise fr_logprobs_take computes them */
     float own[FR_LOGPROBS_ROWS];
@@ -25,12 +26,13 @@ typedef struct fr_logprobs {
     float *row;       /* [vocab] log-probabilities of one draw; NULL unless `drawn` */
 } fr_logprobs;
 
-/* Takes its memory from the arena, or measures it. best: FR_OPT_LOGPROBS, -1 for no log-probabilities. */
+/* Takes the memory for log-probabilities from the arena, or measures it. best: FR_OPT_LOGPROBS, -1 for no
+ * log-probabilities. */
 void fr_logprobs_layout(fr_logprobs *logprobs, fr_arena *arena, int64_t best, bool drawn, const fr_kernels *kernels,
                         size_t vocab);
 
 /* Takes the log-probabilities of row `row` from p, from which its token was drawn. Tokens that p excludes are ordered
- * by their logits. fr_logprobs_drew then names the token that the row gave. */
+ * by their logits. fr_logprobs_drew then tells which token was drawn from the row. */
 void fr_logprobs_draw(fr_logprobs *logprobs, size_t row, const fr_distribution *p, const float *logits);
 void fr_logprobs_drew(fr_logprobs *logprobs, size_t row, int32_t id);
 

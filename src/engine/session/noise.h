@@ -9,7 +9,7 @@
 
 /* The uses of random numbers, so that no two uses share a number. */
 typedef enum fr_noise {
-    FR_NOISE_GUMBEL,   /* a number for each token id */
+    FR_NOISE_GUMBEL,   /* one number for each token id, for Gumbel sampling */
     FR_NOISE_DRAFT,    /* the drafter's own draw (rejection sampling) */
     FR_NOISE_ACCEPT,   /* the decision to accept a draft */
     FR_NOISE_RESIDUAL, /* the token in place of a rejected draft; also the target's draw without a draft */
@@ -22,7 +22,7 @@ void fr_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t words[
 /* Gives the words of the ids 4 * block .. 4 * block + 3 at a position. */
 void fr_noise_words(uint64_t seed, uint64_t position, uint32_t block, uint32_t words[4]);
 
-/* Gives a number in (0, 1), of 52 random bits. */
+/* Gives a number in (0, 1) with 52 random bits. */
 double fr_noise_uniform(uint64_t seed, uint64_t position, fr_noise stream);
 
 /* Gives the Gumbel noise of a word x: -log(-log((x + 0.5) / 2^32)), between these two limits. */

@@ -3,7 +3,7 @@
 
 enum { EVERY = 256, EVERY_AT_FIRST = 32, LEAST_MESSAGE = 16 };
 
-/* Reasons to keep the states after a position, the strongest last. */
+/* The reasons to keep the states after a position, in order of importance. */
 typedef enum wish { NOT_WANTED, REGULAR, MESSAGE, KEPT, AWAITED } wish;
 
 /* Moves a point at the end of a page one position down, because a drafter's pairs need the id at a point in the
@@ -18,21 +18,21 @@ static bool is_awaited(const fr_session *s, size_t position) {
     return false;
 }
 
-/* True if the id before the position ends a message, as an end of sequence does. */
+/* Returns true if the id before the position ends a message, as an end of sequence does. */
 static bool ends_message(const fr_session *s, size_t position) {
     return position >= LEAST_MESSAGE && position <= s->length && fr_model_is_eos(s->model, s->ids[position - 1]);
 }
 
-/* True for the end of the first message: other conversations often begin with the same one, which is the system
- * message. */
+/* Returns true at the end of the first message. That is the system message, with which other conversations often begin
+ * too. */
 static bool ends_first_message(const fr_session *s, size_t position) {
     for (size_t p = LEAST_MESSAGE; p < position; p++)
         if (ends_message(s, p)) return false;
     return true;
 }
 
-/* True at regular distances, which grow with the position up to 256: 31, 63, 127, 191, 255, 511 and so on. A short
- * prompt that begins as an earlier one then runs at most half of the common part again. */
+/* Returns true at regular distances, which grow with the position up to 256: at 31, 63, 127, 191, 255, 511 and so on.
+ * A short prompt that shares a beginning with an earlier one then runs at most half of that beginning again. */
 static bool is_regular(size_t position) {
     size_t every = position < 2 * EVERY_AT_FIRST ? EVERY_AT_FIRST : position < EVERY ? FR_KV_PAGE : EVERY;
     return position % every == every - 1;
@@ -48,8 +48,8 @@ static wish wish_for(const fr_session *s, size_t position, size_t certain) {
     return is_regular(position) ? REGULAR : NOT_WANTED;
 }
 
-/* True if this forward has a page for one more regular point beside `count` others, without giving up a point that is
- * wanted more. */
+/* Returns true if this forward has a page for one more regular point, beside `count` other points, without giving up a
+ * point that is more important. */
 static bool has_spare_page(const fr_session *s, size_t count) {
     const fr_kv_checkpoints *own = &s->cache.checkpoints;
     bool spare = false;
@@ -70,7 +70,7 @@ void fr_recurrent_points_plan(fr_session *s, size_t certain) {
         size_t least = 0;
         if (here == NOT_WANTED) continue;
         for (size_t i = 1; i < count; i++)
-            if (wishes[i] <= wishes[least]) least = i; /* of two equal wishes the earlier position is given up */
+            if (wishes[i] <= wishes[least]) least = i; /* of two equally important points, give up the earlier one */
         bool full = count == FR_RECURRENT_POINTS;
         if (full && here <= wishes[least]) continue;
         if (full) {

@@ -29,7 +29,7 @@ static void keep_opened(fr_options *options, const fr_options *opened) {
     }
 }
 
-/* Makes a sampler of these options, with memory of its own. */
+/* Makes a sampler with these options, and with memory of its own. */
 static fr_status make_sampler(const fr_session *s, const fr_options *options, fr_sampler *sampler, fr_arena *arena) {
     const fr_model *model = s->model;
     FR_TRY(fr_session_check_n_min(s, options));

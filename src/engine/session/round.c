@@ -151,7 +151,7 @@ static void note_status(fr_round *t, fr_status status) {
 void fr_round_run(fr_engine *e, fr_round *rounds, size_t count) {
     fr_round *const last = rounds + count;
     fr_batch_slice *end = e->slices;
-    size_t prompt_rows = e->round_chunk; /* prompt rows that are still available */
+    size_t prompt_rows = e->round_chunk; /* number of prompt rows that are still available */
     bool prompts = false;
 
     /* 1. Wait for drafts that a session makes in the background, as they use the same threads. */
@@ -203,8 +203,8 @@ void fr_round_run(fr_engine *e, fr_round *rounds, size_t count) {
         if (t->status == FR_OK) note_status(t, status);
     }
 
-    /* 8. The depth controller learns from the time, unless prompts took a part of it. Submitted drafts that were not
-     * taken are dropped. */
+    /* 8. The depth controller learns from the round's time, unless prompts took a part of it. Submitted drafts that
+     * were not taken are dropped. */
     fr_drafting_report(e, rounds, count, prompts ? 0 : forward + fr_clock() - start);
     for (fr_round *t = rounds; t < last; t++) {
         fr_async_draft_cancel(t->session);

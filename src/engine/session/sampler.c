@@ -132,7 +132,7 @@ void fr_sampler_layout(fr_sampler *s, fr_arena *arena, size_t depths) {
 
 /* -------------------------------------------------------------------------------------------------- penalties, bias */
 
-/* Counts the last tokens before the draw in `seen`, or clears their counts. */
+/* Counts the last tokens before the draw in `seen`, or resets their counts to 0. */
 static void count_past(fr_sampler *s, const fr_past *past, bool count) {
     size_t end = past->length + past->drafted, begin = end > s->last_n ? end - s->last_n : 0;
     for (size_t i = begin; i < end; i++) {
@@ -141,8 +141,8 @@ static void count_past(fr_sampler *s, const fr_past *past, bool count) {
     }
 }
 
-/* Applies penalties and bias to a logit as llama.cpp does. The repeat penalty lowers a positive or negative logit, and
- * applies once, however often the token occurred. The clamp keeps logits finite. */
+/* Applies penalties and bias to a logit as llama.cpp does. The repeat penalty lowers positive and negative logits
+ * alike, and applies once, however often the token occurred. The clamp keeps logits finite. */
 static float adjusted(const fr_sampler *s, float logit, uint32_t seen, int32_t id) {
     double x = logit;
     if (seen) {
@@ -154,8 +154,8 @@ static float adjusted(const fr_sampler *s, float logit, uint32_t seen, int32_t i
     return x > FLT_MAX ? FLT_MAX : (float)x;
 }
 
-/* Excludes the ids that the model never gives. This has the result of adjusted() without its arithmetic, for draws
- * without penalties and bias. */
+/* Excludes the ids that the model never gives. For draws without penalties and bias this has the same result as
+ * adjusted(), without its arithmetic. */
 static void ban(fr_sampler *s, fr_choices *c) {
     memcpy(s->logits, c->logits, c->count * sizeof *s->logits);
     for (size_t i = 0; i < s->suppressed_count; i++) s->logits[s->suppressed[i]] = -INFINITY;
@@ -188,7 +188,7 @@ static int64_t best_of(const fr_sampler *s, const fr_scores *scores) {
 static size_t find_largest(const fr_sampler *s, const fr_choices *c, const fr_scores *scores) {
     int64_t at = c->logits == scores->logits ? best_of(s, scores) : s->kernels->argmax(c->logits, c->count);
     if (at >= 0) return (size_t)at;
-    size_t best = c->count; /* some logits are not finite, such as those of excluded ids */
+    size_t best = c->count; /* argmax fails if some logits are not finite, such as those of excluded ids */
     for (size_t i = 0; i < c->count; i++)
         if (c->logits[i] >= -FLT_MAX && (best == c->count || c->logits[i] > c->logits[best])) best = i;
     return best;
@@ -218,7 +218,8 @@ static bool filter(fr_sampler *s, const fr_scores *scores, const fr_past *past, 
 /* ------------------------------------------------------------------------------------------------------------ draws */
 
 /* Draws the argmax of (logit - largest) / temperature + noise. Noise has a smallest and a largest value, so a logit
- * far below the best so far is skipped, and of the others only those whose word is large enough need logarithms. */
+ * far below the best one so far is skipped. Of the other logits, only those whose random word is large enough need
+ * logarithms. */
 static int32_t draw_gumbel(const fr_sampler *s, const fr_choices *c) {
     double factor = 1 / c->temperature, best = FR_GUMBEL_MIN, least = c->lowest;
     uint32_t words[4], block = UINT32_MAX;
@@ -334,7 +335,7 @@ int32_t fr_sampler_draft(fr_sampler *s, const fr_scores *scores, const fr_past *
 }
 
 /* Decides about the draft of one row by rejection sampling. Returns true if the draft is accepted. If it is not, or if
- * there is no draft, *token is the token in its place. */
+ * there is no draft, gives the row's token in *token. */
 static bool judge(fr_sampler *s, const fr_scores *scores, const fr_past *past, const int32_t *draft, fr_choices *c,
                   int32_t *token) {
     uint64_t position = past->length + past->drafted;
@@ -396,7 +397,8 @@ static bool largest_stays(fr_sampler *s, const fr_scores *row, const fr_past *pa
     return allows;
 }
 
-/* Applies the masks to a row; returns false if one has failed. Drafts lie after the timeline's ids. */
+/* Applies the masks to a row; returns false if a mask has failed. The drafts of `past` lie after the timeline's
+ * ids. */
 static bool mask_row(fr_sampler *s, const fr_past *past, fr_scores *row) {
     if ((!s->mask && !s->constraint.grammar) || largest_stays(s, row, past)) return true;
     s->mask_status = apply_masks(s, past, row);

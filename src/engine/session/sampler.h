@@ -32,20 +32,20 @@ typedef struct fr_sampler {
     bool on; /* false: the largest logit is the token, and the sampler is not needed */
     bool rejection;
     bool draws;                       /* the temperature may be above 0 */
-    bool selects;                     /* filters run: for draws, or because they may exclude the largest logit */
+    bool selects;                     /* filters run: tokens are drawn, or the largest logit may be excluded */
     bool mirostat;                    /* mirostat is on, and something is drawn */
-    bool tells;                       /* log-probabilities are those of the draws */
+    bool tells;                       /* log-probabilities of the draws themselves are wanted */
     fr_logprobs *told;                /* receives these log-probabilities; NULL if `tells` is false */
-    fr_sampler_settings set;          /* as the options have them, except that mirostat's temperature has no range */
-    uint8_t filters[FR_FILTER_COUNT]; /* filters that have an effect, in order */
+    fr_sampler_settings set;          /* the options' settings, except that mirostat's temperature has no range */
+    uint8_t filters[FR_FILTER_COUNT]; /* the filters that have an effect, in order */
     size_t filter_count;
     size_t last_n; /* tokens that penalties look back over */
     uint64_t seed;
     fr_dry dry;
     double mu;               /* mirostat's bound on surprise, in bits */
-    double mus[FR_STEP_MAX]; /* the bound after each row of the last verification */
+    double mus[FR_STEP_MAX]; /* mirostat's bound after each row of the last verification */
 
-    float *logits;    /* [vocab] after penalties, bias and filters */
+    float *logits;    /* [vocab] logits after penalties, bias and filters */
     int32_t *ids;     /* [vocab] ids of `logits` once a filter has left some out; greedy: NULL, like the next two */
     int32_t *scratch; /* [vocab] */
     float *weight;    /* [vocab] exp((logit - largest) / temperature) */
@@ -57,15 +57,15 @@ typedef struct fr_sampler {
     size_t depths, known;                 /* depths: rows of `drafter`; known: valid entries of `drafted` */
     const fr_logit_bias *biases;          /* biases of the options, valid until the layout */
     size_t bias_count;
-    const int32_t *suppressed; /* ids that the model never gives, even with a bias */
+    const int32_t *suppressed; /* ids that the model must never give, even with a bias */
     size_t suppressed_count;
 
     fr_mask_fn *mask; /* the caller's mask; NULL: none */
     void *mask_context;
-    fr_constraint constraint; /* a grammar's mask, applied after the caller's */
+    fr_constraint constraint; /* the grammar, whose mask is applied after the caller's */
     float *masked;            /* [vocab] malloc'd: a row after the masks */
     int32_t *masked_ids;      /* [vocab] malloc'd: the ids of that row, if only some are left */
-    fr_status mask_status;    /* status of the masks' last calls */
+    fr_status mask_status;    /* status of the last calls of the masks */
 } fr_sampler;
 
 /* Reads the settings. A bias for an id outside the vocabulary fails with FR_INPUT. */
@@ -82,8 +82,8 @@ void fr_sampler_limit(fr_sampler *sampler, size_t context);
 fr_status fr_sampler_open(fr_sampler *sampler, const fr_options *options, const fr_tokenizer *tokenizer);
 void fr_sampler_close(fr_sampler *sampler);
 
-/* Move mirostat's bound: to its start, when a new text begins; to that of another sampler; to a saved one; and on over
- * the first `count` of the tokens verified last, which were accepted. */
+/* Move mirostat's bound: to its start, when a new text begins; to that of another sampler; to a saved bound; or on,
+ * over the first `count` of the tokens that were verified last. */
 void fr_sampler_begin(fr_sampler *sampler);
 void fr_sampler_become(fr_sampler *sampler, const fr_sampler *of);
 void fr_sampler_restore(fr_sampler *sampler, double mu); /* NaN: the bound is unchanged */
@@ -92,20 +92,22 @@ void fr_sampler_commit(fr_sampler *sampler, size_t count);
 /* Returns true if mirostat's bound is not at its start. */
 bool fr_sampler_moved(const fr_sampler *sampler);
 
-/* Sets a mask that is applied first to the target's rows; NULL: none. FR_MEMORY changes nothing. */
+/* Sets a mask that is applied to the target's rows before all else; NULL: none. FR_MEMORY changes nothing. */
 fr_status fr_sampler_mask(fr_sampler *sampler, fr_mask_fn *mask, void *context);
 
 /* Sets the grammar that texts of at most `room` ids follow; NULL: none. FR_MEMORY changes nothing. */
 fr_status fr_sampler_constrain(fr_sampler *sampler, fr_grammar *grammar, const fr_model *model, size_t room);
 
-/* Takes the sampler's memory, or measures it. depths: number of drafts whose distributions it can hold. */
+/* Takes the sampler's memory from the arena, or measures it. depths: number of drafts whose distributions can be
+ * stored. */
 void fr_sampler_layout(fr_sampler *sampler, fr_arena *arena, size_t depths);
 
 /* Draws the target's token; -1 if no token is left, or a logit is not a number. */
 int32_t fr_sampler_draw(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
 
-/* Draws the drafter's token at depth past->drafted. Under rejection its distribution is stored. At the beginning of a
- * proposal the distributions of the last one are forgotten; drafts without a distribution count as certain. */
+/* fr_sampler_draft draws the drafter's token at depth past->drafted. With rejection sampling it stores the token's
+ * distribution. fr_sampler_forget, at the beginning of a proposal, drops the distributions of the last one; drafts
+ * without a distribution count as certain. */
 int32_t fr_sampler_draft(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
 void fr_sampler_forget(fr_sampler *sampler);
 

@@ -18,7 +18,7 @@ fr_status fr_scoring_next_logits(fr_session *s, const float **logits) {
     return FR_OK;
 }
 
-/* Hands out logits of the batch's rows from `first` on, as many at a time as there is room for. */
+/* Gives the sink the logits of the batch's rows from `first` on, as many rows at a time as there is room for. */
 static fr_status hand_out_logits(fr_session *s, fr_forward *f, size_t first, fr_logits_fn *sink, void *context) {
     for (f->head_first = first; f->head_first < f->batch.count; f->head_first += f->head_rows) {
         f->head_rows = fr_smaller(f->best_stride, f->batch.count - f->head_first);
@@ -30,18 +30,18 @@ static fr_status hand_out_logits(fr_session *s, fr_forward *f, size_t first, fr_
     return FR_OK;
 }
 
-/* The values of a text that are wanted: logits of positions from first_row on, or inputs of layers. */
+/* The values of a text that are wanted: logits of the positions from first_row on, or inputs of layers. */
 typedef struct scoring {
     size_t first_row;
-    fr_logits_fn *logits; /* NULL: rows are wanted */
+    fr_logits_fn *logits; /* NULL: rows are wanted, not logits */
     fr_rows_fn *rows;
     void *context;
     const fr_aux_layers *layers; /* the layers whose inputs are wanted; NULL: hidden rows are wanted */
     float *aux;                  /* [prompt_rows, layers, hidden] */
 } scoring;
 
-/* Hands out inputs of layers or hidden rows. It also checks that they are finite, because no logits are computed that
- * would show it. */
+/* Gives the sink inputs of layers or hidden rows. It also checks that they are finite, because no logits are computed
+ * that would show it. */
 static fr_status hand_out_rows(fr_session *s, const fr_forward *f, const scoring *what) {
     const float *values = what->layers ? what->aux : f->hidden;
     size_t count = f->batch.count, width = (what->layers ? what->layers->count : 1) * s->model->trunk.spec.hidden;
@@ -50,7 +50,7 @@ static fr_status hand_out_rows(fr_session *s, const fr_forward *f, const scoring
     return what->rows(what->context, values, count, width);
 }
 
-/* Runs the next `count` ids and hands out the values that are wanted. */
+/* Runs the next `count` ids and gives the sink the values that are wanted. */
 static fr_status score_chunk(fr_session *s, size_t count, const scoring *what) {
     fr_engine *e = s->engine;
     size_t position = s->cache.kv.length;
@@ -151,7 +151,7 @@ fr_status fr_scoring_drafts(fr_session *s, const int32_t *ids, size_t count, siz
     fr_session_clear(s);
     FR_TRY(fr_timeline_append(s, ids, count - 1));
     FR_TRY(fr_timeline_extend(s, ids + count - 1, 1));
-    s->phase = FR_PHASE_BETWEEN; /* treats the last id as one that a step gave */
+    s->phase = FR_PHASE_BETWEEN; /* so that the last id counts as one that a step gave */
     fr_draft_view view = fr_session_view(s);
     view.picker = NULL; /* drafts are chosen by the largest logit, whatever the sampler would draw */
     fr_proposal proposal = {.draft = s->drafting.draft, .view = &view, .count = steps, .ids = drafts, .logits = logits};

@@ -220,7 +220,7 @@ fr_status fr_session_create_alone(const fr_model *model, const fr_drafter *draft
     return status;
 }
 
-/* Gives up the session's pages and its index in the engine, if opening the session came that far. */
+/* Gives up the session's pages and its index in the engine, if it had got them before opening failed. */
 static void let_go(fr_session *s) {
     fr_engine *e = s->engine;
     if (s->number == e->capacity || e->timelines[s->number] != &s->cache.kv) return;
@@ -256,7 +256,8 @@ fr_status fr_session_be_shown(fr_session *s, const void *bytes, size_t size) {
     return fr_shown_unpack(&s->shown, fr_spec_picture_width(&s->model->trunk.spec), bytes, size);
 }
 
-/* Asks the session's callback, which may run other sessions and so let their workers draft on the pool. */
+/* Asks the session's callback whether to abort. The callback may run other sessions, whose workers may then draft on
+ * the pool. */
 static fr_status ask_abort(void *session) {
     fr_session *s = session;
     fr_status status = fr_session_check_abort(s);

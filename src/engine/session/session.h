@@ -7,14 +7,14 @@
 
 #include "src/engine/session/state.h"
 
-/* Gives the bytes that an engine of this many sessions would take, without allocating any. sessions 0: one session
- * alone. */
+/* The bytes that an engine for this many sessions would take; they are computed without taking any. sessions 0: one
+ * session alone. */
 typedef struct fr_session_bytes {
     size_t context;
     size_t target_kv;   /* pages of keys and values, and of recurrent states */
     size_t states;      /* states within target_kv */
     size_t least_kv;    /* fewest bytes of pages that an engine of several sessions needs; 0: one session */
-    size_t foreign_kv;  /* further bytes of pages for the heads of other ranks; least_kv includes them */
+    size_t foreign_kv;  /* more bytes of pages, for the heads of other ranks; least_kv includes them */
     size_t checkpoints; /* checkpoints of sliding layers' caches and of recurrent states */
     size_t drafting;    /* memory in which drafting works, including a drafter's own keys and values */
     size_t all;         /* everything above, and scratch memory */

@@ -22,9 +22,9 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memory, so that must be little-endian too");
 
-#define VERSION         1 /* a file with nothing attached */
+#define VERSION         1 /* version of a file without attached bytes */
 #define VERSION_MORE    2
-#define VERSION_BOUND   3 /* with attached bytes, and mirostat's bound after them */
+#define VERSION_BOUND   3 /* version of a file with attached bytes, and mirostat's bound after them */
 #define CHECKPOINTS_MAX 1024
 #define IN_MEMORY       "a session in memory" /* stands for a path in error lines */
 
@@ -62,15 +62,15 @@ void fr_session_replace_attached(fr_session *s, void *copy, size_t size) {
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
 typedef struct fr_sink {
-    FILE *file; /* NULL: the session is written to memory, malloc'd */
+    FILE *file; /* NULL: the session is written to memory from malloc */
     uint8_t *memory;
     size_t length, capacity;
     uint64_t hash;
     int error;   /* error number of the first write that failed */
     size_t held; /* bytes that still have to be hashed and written */
     uint8_t bytes[1 << 16];
-    /* if not NULL, ranks send each other the heads that they store, so that all heads are written; NULL: heads of
-     * other ranks are written as zeros */
+    /* NULL: heads of other ranks are written as zeros. Otherwise ranks send each other the heads that they store, so
+     * that all heads are written. */
     fr_ranks *ranks;
     const fr_model *model;
     uint8_t told[1 << 14];
@@ -116,14 +116,14 @@ static void put(fr_sink *sink, const void *bytes, size_t size) {
     }
 }
 
-/* Gives the slot of a position in a head, whose number counts the heads of all ranks; NULL if another rank stores the
- * head. */
+/* Gives the slot of a position in a head; NULL if another rank stores the head. head: number among the heads of all
+ * ranks. */
 static uint8_t *slot_of(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t head, size_t position) {
     if (head < layer->first || head >= layer->first + layer->heads) return NULL;
     return fr_kv_slot(layer, rows, head - layer->first, position);
 }
 
-/* Writes bytes that the rank `keeper` sends to the others. bytes: NULL on ranks that do not have them. */
+/* Writes bytes that only the rank `keeper` has. It sends them to the other ranks, which pass NULL. */
 static void put_told(fr_sink *sink, fr_ranks *ranks, size_t keeper, const uint8_t *bytes, size_t size) {
     for (size_t at = 0, part; at < size; at += part) {
         part = fr_smaller(size - at, sizeof sink->told);
@@ -167,8 +167,8 @@ static bool slides(const fr_kv_layer *layer) {
     return layer->kind == FR_KV_SLIDING;
 }
 
-/* Writes recurrent states in the layout of a page that a checkpoint holds: for each layer its states, then the inputs
- * before the position. */
+/* Writes recurrent states in the layout of a checkpoint's page: for each layer its states, then the inputs before the
+ * position. */
 static void put_states(fr_sink *sink, const fr_recurrent *r) {
     static const uint8_t zeros[64];
     size_t left = r->pages->bytes;
@@ -184,8 +184,8 @@ static void put_states(fr_sink *sink, const fr_recurrent *r) {
     put(sink, zeros, left);
 }
 
-/* True if the keys in the cache have other rotary frequencies than the text should have: a file says only how long its
- * text is. */
+/* Returns true if the keys in the cache were rotated with other frequencies than a text of this length needs. Such
+ * caches are not saved, because a file says only how long its text is. */
 static bool has_other_rope(const fr_session *s) {
     size_t most = s->model->trunk.rope_near_max;
     return most && s->cache.kv.rope_far != (s->length > most);
@@ -265,7 +265,7 @@ static fr_status check_pictures(const fr_session *s, const char *where) {
     return FR_OK;
 }
 
-/* Checks that the session can be saved; *model: the fingerprint of its model. */
+/* Checks that the session can be saved, and gives the fingerprint of its model. */
 static fr_status check_savable(const fr_session *s, const char *where, uint64_t *model) {
     FR_TRY(check_pictures(s, where));
     if (s->model->ranks && s->cache.kv.recurrent.count)
@@ -394,8 +394,8 @@ static fr_status check_rest(fr_saved *saved, size_t left) {
     return isfinite(saved->bound) ? FR_OK : damaged(saved);
 }
 
-/* Finds the parts of the file, which together with the hash must fill it. No sum overflows, because every position is
- * below the context, and caches of that many positions are in memory. */
+/* Finds where the parts of the file begin, and checks that together with the hash they fill it. No sum overflows,
+ * because every position is below the context, and caches of that many positions are in memory. */
 static fr_status check_sizes(const fr_session *s, fr_saved *saved) {
     const fr_session_head *head = &saved->head;
     const fr_map *map = saved->map;
@@ -475,7 +475,7 @@ static fr_status copy_attached(const fr_saved *saved, void **copy) {
     return fr_session_copy_attached(end - saved->attached_size, saved->attached_size, copy);
 }
 
-/* Changes the holder counts of the session's own pages of a kind by -1 or, afterwards, +1 (see
+/* Changes the holder counts of the session's own pages of a kind: by -1, and afterwards by +1 (see
  * fr_kv_pages_recount). */
 static void recount(fr_session *s, fr_kv_kind kind, int change) {
     fr_kv *kv = &s->cache.kv;

@@ -26,13 +26,13 @@ fr_status fr_session_read(fr_session *session, const char *path);
 fr_status fr_session_write_bytes(const fr_session *session, void **bytes, size_t *size);
 fr_status fr_session_read_bytes(fr_session *session, const void *bytes, size_t size);
 
-/* Swap the session out to memory that it owns, and in again. Between the two it is empty. Swapping in needs free
- * pages. A failure changes nothing. With ranks, each stores only its own heads. */
+/* Swap the session out to memory that it owns, and in again. In between, the session is empty. Swapping in needs free
+ * pages. A failure changes nothing. With ranks, each rank stores only its own heads. */
 fr_status fr_session_set_aside(fr_session *session);
 fr_status fr_session_take_up(fr_session *session);
 
-/* The first copies the caller's own bytes (NULL for none). The second replaces the bytes that were attached before by
- * such a copy. */
+/* The first function copies the caller's own bytes (NULL for none). The second attaches such a copy, in place of the
+ * bytes that were attached before. */
 fr_status fr_session_copy_attached(const void *bytes, size_t size, void **copy);
 void fr_session_replace_attached(fr_session *session, void *copy, size_t size);
 

@@ -32,7 +32,7 @@ unsigned fr_session_draft_kv(const fr_session *s, fr_kv *drafters[FR_DRAFTERS_MA
     return set;
 }
 
-/* Returns true if every method that follows the target's rows has a cache whose pages can be shared. */
+/* Returns true if every method that follows the target's rows has a cache with pages that other sessions can share. */
 static bool caches_all(const fr_session *s) {
     bool all = true;
     for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) {
@@ -90,7 +90,7 @@ void fr_session_retreat(fr_session *s) {
     s->drafting.draft->method->cut(s->drafting.draft, &view);
 }
 
-/* The fewest tokens that are reused: running fewer takes less time than taking over their pages. */
+/* The fewest tokens that are worth reusing: running fewer takes less time than taking over their pages. */
 enum { LEAST_REUSED = 16 };
 
 /* If other sessions have the same ids after this one's last complete block, makes them offer the incomplete block that
@@ -179,7 +179,7 @@ fr_status fr_session_not_finite(const fr_session *s, size_t position) {
                    position);
 }
 
-/* A prompt's last row needs its logits, because the caller may ask for them. */
+/* All logits of a prompt's last row are needed, because the caller may ask for them. */
 bool fr_session_wants_best(const fr_session *s) {
     bool draws = s->sampling.sampler.on || s->sampling.sampler.mask || s->sampling.sampler.constraint.grammar;
     return s->phase != FR_PHASE_PENDING && !draws && !s->leader_decides && !s->sampling.logprobs.on && !s->trace.line;
@@ -215,7 +215,7 @@ fr_status fr_session_choose(fr_session *s, size_t drafted, size_t *stood, int32_
     return fr_leader_decisions_share_choice(s, status, stood, token);
 }
 
-/* Gives a row of this width; NULL: no such rows are read. */
+/* Gives the row with this index; NULL if `width` is 0, because then no such rows are read. */
 static const float *row_of(const float *rows, size_t row, size_t width) {
     return width ? rows + row * width : NULL;
 }
@@ -261,7 +261,7 @@ fr_status fr_session_follow_later(fr_session *s) {
     return see(s, &view);
 }
 
-/* Keeps `count` rows of these arrays. */
+/* Keeps `count` rows of these arrays in the session. */
 static void keep(fr_session *s, const float *hidden, const float *aux_hidden, size_t count) {
     const fr_engine *e = s->engine;
     if (e->hidden_width) memcpy(s->drafting.hidden, hidden, count * e->hidden_width * sizeof *hidden);

@@ -43,7 +43,7 @@ enum { FR_LEADER_HAS_MASK = 1, FR_LEADER_HAS_GRAMMAR = 2 };
 /* The phase of the timeline, as drawn above. */
 typedef enum fr_phase { FR_PHASE_EMPTY, FR_PHASE_PENDING, FR_PHASE_PREDICTED, FR_PHASE_BETWEEN } fr_phase;
 
-/* The session's work in the round that runs. */
+/* The work that the session does in the current round. */
 typedef enum fr_stage { FR_STAGE_NOTHING, FR_STAGE_PROMPT, FR_STAGE_VERIFY } fr_stage;
 
 /* Holds the sink of a prompt that is scored while it runs (prompt_score.h). */
@@ -57,11 +57,11 @@ typedef struct fr_prompt_score {
 typedef struct fr_session_cache {
     fr_kv kv;
     fr_kv_checkpoints checkpoints;
-    fr_kv_path path;       /* place of the timeline among shared prefixes, in an engine of several sessions */
+    fr_kv_path path;       /* the timeline's path in the tree of shared prefixes, in an engine of several sessions */
     fr_kv_digest *digests; /* [blocks] digest of the pictures in each 64 positions; all 0: no pictures */
     bool pictures_unknown; /* the digests no longer identify the pictures on the timeline: its pages are not shared */
     bool restored;         /* the pages came from a file, so they are not shared */
-    /* the position up to which some session has run this prompt before, so that states are worth keeping there; 0:
+    /* the position up to which some session has run the same ids before, so that states are worth keeping there; 0:
      * none */
     size_t branch;
     size_t awaited[FR_RECURRENT_POINTS]; /* positions whose states other sessions wait for in this round */
@@ -74,7 +74,7 @@ typedef struct fr_session_drafting {
     fr_draft *draft;
     size_t bytes; /* bytes of the arena that the draft methods use */
     size_t max;
-    size_t min;                    /* a proposal of fewer drafts is dropped */
+    size_t min;                    /* a proposal with fewer drafts is dropped */
     double p_min;                  /* smallest probability of a draft, or FR_DRAFT_P_AUTO */
     bool adapts;                   /* the depth controller chooses the number of drafts */
     fr_draft_depth_timeline depth; /* if `adapts`: the controller's counts of its drafts */
@@ -85,14 +85,14 @@ typedef struct fr_session_drafting {
     size_t hidden_row;
 } fr_session_drafting;
 
-/* The session's part in the round that runs (round.c). */
+/* The session's part in the current round (round.c). */
 typedef struct fr_session_round {
     fr_stage stage;
-    fr_draft_depth_part drafts; /* drafts asked for, made and accepted */
+    fr_draft_depth_part drafts; /* numbers of drafts asked for, made and accepted */
     double draft_seconds;       /* time that the drafts of all sessions took */
     fr_proposal *proposal;      /* the request for its drafts; NULL: none */
-    fr_failure draft_failure;   /* the reason why it got no drafts */
-    fr_failure failure;         /* the reason why its part in the round failed */
+    fr_failure draft_failure;   /* the reason why the session got no drafts */
+    fr_failure failure;         /* the reason why the session's part in the round failed */
     bool last_failed;           /* the session's part in the last round failed, so no session waits for its pages */
     fr_abort_told abort_told;
 } fr_session_round;
@@ -104,7 +104,7 @@ typedef struct fr_session_result {
     const int64_t *best; /* [rows] index of each row's largest logit */
 } fr_session_result;
 
-/* Sampling, and what ends a text; resample.c changes their settings. */
+/* Sampling, and the ends of a text; resample.c changes these settings. */
 typedef struct fr_session_sampling {
     fr_sampler sampler;
     fr_arena arena; /* memory of a sampler that was set after opening; empty: its memory is in the session's arena */
@@ -117,7 +117,7 @@ typedef struct fr_session_sampling {
 
 /* The caller's callbacks. */
 typedef struct fr_session_caller {
-    atomic_bool cancelled; /* set by another thread; the next forward reads it */
+    atomic_bool cancelled; /* set by another thread, read before the next forward */
     fr_abort_fn *abort;    /* NULL: none */
     void *abort_context;
     fr_prompt_fn *progress; /* NULL: none */
@@ -133,13 +133,13 @@ typedef struct fr_session_saving {
 } fr_session_saving;
 
 struct fr_session {
-    /* -- The arguments with which it was opened. */
+    /* -- The arguments with which the session was opened. */
     const fr_model *model;
     const fr_drafter *drafter; /* NULL: none */
     fr_engine *engine;
     fr_engine *own_engine; /* closed with the session; NULL: the engine has several sessions */
     size_t number;         /* index of the session in the engine */
-    size_t context;        /* positions that there is room for */
+    size_t context;        /* number of positions that the session has room for */
     fr_arena arena;
     fr_options options;
     fr_log log;
@@ -154,7 +154,7 @@ struct fr_session {
     int32_t next; /* in PREDICTED */
     fr_rope_position *rope_positions;      /* [context + FR_STEP_MAX] */
     fr_shown shown;                        /* pictures for the next prompt */
-    const fr_input_embeddings *embeddings; /* rows of the pictures, while their prompt is run */
+    const fr_input_embeddings *embeddings; /* the pictures' rows, while their prompt is run */
 
     fr_session_cache cache;
     fr_session_drafting drafting;
@@ -183,15 +183,15 @@ bool fr_session_reuses(const fr_session *session);
 void fr_session_share(fr_session *session, bool prompt_end);
 
 /* Shares the rest of the timeline: its last, incomplete block and its present states. Called before the timeline is
- * dropped, and when another session's prompt begins alike. */
+ * dropped, and when the prompt of another session begins with the same ids. */
 void fr_session_offer(fr_session *session);
 
 /* Called after the frontier moved back: the timeline no longer shares blocks after it, and the draft method drops its
  * cache after it. */
 void fr_session_retreat(fr_session *session);
 
-/* Skips the leading tokens of the pending prompt that the engine has run before, in any session. asks: sessions
- * whose text begins alike first offer their last, incomplete block. */
+/* Skips the leading tokens of the pending prompt that the engine has run before, in any session. asks: first makes
+ * sessions whose texts begin with the same ids offer their last, incomplete block. */
 void fr_session_reuse(fr_session *session, bool asks);
 
 /* Fills in the cache of each drafter that has one and follows the target's rows, and NULL for others. Returns the set
@@ -214,8 +214,8 @@ bool fr_session_wants_abort(fr_session *session);
 /* Fails with FR_ABORTED if the caller asks to stop, and with FR_LOST if a model file has changed. */
 fr_status fr_session_check_abort(fr_session *session);
 
-/* Fails with FR_NUMERIC, because the logits of a position are not finite; or with a rank's failure, because then they
- * were never computed. */
+/* Fails with FR_NUMERIC, because the logits of a position are not finite. If a rank has failed, fails with that
+ * failure instead, because then the logits were never computed. */
 fr_status fr_session_not_finite(const fr_session *session, size_t position);
 
 /* Returns true if the session needs only the index of the largest logit of each of its next rows, not the logits. */
@@ -230,10 +230,9 @@ fr_draft_view fr_session_view(fr_session *session);
 
 /* A draft method that follows the target must read the target's rows before the next forward overwrites them. These
  * three functions show it the rows up to the frontier, and share the pages that it fills with them; for other methods
- * they do nothing. fr_session_see shows the rows that end with this row of the batch, fr_session_follow those that were
- * kept.
- * fr_session_follow_later is for a round in which the method proposes nothing: the method may put the work off to a
- * later call. */
+ * they do nothing. fr_session_see shows rows of the batch, the last of which is `row`; fr_session_follow shows the
+ * rows that the session has kept. fr_session_follow_later is for a round in which the method proposes nothing: the
+ * method may put the work off to a later call. */
 fr_status fr_session_see(fr_session *session, size_t row);
 fr_status fr_session_follow(fr_session *session);
 fr_status fr_session_follow_later(fr_session *session);

@@ -10,7 +10,7 @@
 typedef struct fr_stats {
     double value[FR_STAT_COUNT];
     double depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];
-    uint8_t *accepted_lengths; /* [capacity] one for each forward that verified drafts */
+    uint8_t *accepted_lengths; /* [capacity] accepted drafts of each forward that verified drafts */
     size_t rounds, capacity;
 } fr_stats;
 

@@ -19,7 +19,7 @@ typedef struct fr_stops {
     int which;           /* index of the string that is complete; -1: none */
 } fr_stops;
 
-/* Copies the strings, which replace the earlier ones. */
+/* Copies the strings; they replace those of the last call. */
 fr_status fr_stops_set(fr_stops *stops, const fr_tokenizer *tokenizer, const char *const *strings, size_t count);
 /* Copies another object's strings, and its state in the middle of a text. */
 fr_status fr_stops_copy(fr_stops *stops, const fr_stops *of);

@@ -35,8 +35,8 @@ static bool has_image_token(const fr_session *s, const int32_t *ids, size_t coun
     return false;
 }
 
-/* Returns true if the timeline has pictures of a prompt that is still to be run, so that they don't belong to the ids
- * that follow. */
+/* Returns true if pictures on the timeline belong to a prompt that is still to be run, and so not to the ids that will
+ * follow. */
 static bool pictures_under_way(const fr_session *s) {
     return s->embeddings != &fr_no_input_embeddings;
 }
@@ -57,8 +57,8 @@ static void digest(fr_session *s, const fr_input_embeddings *rows, const fr_pict
     }
 }
 
-/* Cuts the digests before the timeline is cut. If only some pictures of a block are cut, its digest identifies neither
- * those nor the others. */
+/* Cuts the digests before the timeline is cut. If only some of a block's pictures are cut, no digest identifies the
+ * pictures that are left. */
 static void cut_digests(fr_session *s, size_t length) {
     size_t block = length / FR_KV_PAGE, first = block * FR_KV_PAGE, end = fr_smaller(first + FR_KV_PAGE, s->length);
     bool goes = has_image_token(s, s->ids + length, end - length);
@@ -68,13 +68,14 @@ static void cut_digests(fr_session *s, size_t length) {
     memset(s->cache.digests + kept, 0, (s->cache.kv.blocks - kept) * sizeof *s->cache.digests);
 }
 
-/* Checks pictures against the ids that will follow the timeline, before the timeline is cut for them. */
+/* Checks pictures against the image tokens of the ids that will follow the timeline, before the timeline is cut for
+ * these ids. */
 static fr_status check_shown(const fr_session *s, const int32_t *ids, size_t count) {
     const fr_shown none = {0};
     return fr_shown_check(pictures_under_way(s) ? &none : &s->shown, s->model->image_token, ids, count);
 }
 
-/* Sets the rotary positions of the ids that follow the timeline, if any of them is not text. */
+/* Sets the rotary positions of the ids that follow the timeline, if there are pictures among them. */
 static fr_status assign_rope_positions(fr_session *s, const int32_t *ids, size_t count) {
     fr_shown none = {0}, *shown = pictures_under_way(s) ? &none : &s->shown;
     if (shown->count == 0 && !has_image_token(s, ids, count)) return FR_OK;
@@ -96,7 +97,8 @@ void fr_timeline_forget_pictures(fr_session *s) {
     fr_shown_free(&s->shown);
 }
 
-/* Counts the ids that have been run, or that a step gave: all ids, unless some of a prompt are still to be run. */
+/* Counts the ids that were run or that a step gave. These are all ids, unless a part of a prompt is still to be
+ * run. */
 static size_t count_ran(const fr_session *s) {
     return s->phase == FR_PHASE_PENDING ? s->ran : s->length;
 }
@@ -135,7 +137,7 @@ static void begin_drafting(fr_session *s) {
     }
 }
 
-/* Moves the frontier back to `length` or to a point before it; the ids after it are run again. */
+/* Moves the frontier back to `length` or to a position before it, from which the ids are run again. */
 static void go_back(fr_session *s, size_t length) {
     fr_kv_checkpoints_rewind(&s->cache.checkpoints, &s->cache.kv, length);
     fr_session_retreat(s);
@@ -193,7 +195,8 @@ fr_batch_slice fr_timeline_next_slice(fr_session *s, size_t rows) {
     return (fr_batch_slice){.session = s, .rows = next, .heads = next == left};
 }
 
-/* Shows the method the target's rows of the slice up to `end`, where the frontier is, and stores the last one. */
+/* Shows the draft method the target's rows of the slice up to `end`, where the frontier is, and keeps the last of
+ * these rows. */
 static fr_status see(const fr_batch_slice *slice, size_t end) {
     fr_session *s = slice->session;
     size_t row = fr_batch_slice_row(slice, end - 1);
@@ -202,15 +205,15 @@ static fr_status see(const fr_batch_slice *slice, size_t end) {
     return FR_OK;
 }
 
-/* If a slice has failed, moves the prompt's frontier back to the last position that its method has seen, before its
- * last id. */
+/* If a slice has failed, moves the frontier back to the last position that the prompt's draft method has seen, and at
+ * least before the last id. */
 static fr_status give_back(fr_session *s, size_t seen, fr_status status) {
     if (status != FR_OK) go_back(s, fr_smaller(seen, s->length - 1));
     return status;
 }
 
-/* Moves the frontier over the slice. Rows with logits do not lie right after those without (batch.h), so a method that
- * follows sees them one after the other. */
+/* Moves the frontier over the slice. Rows with logits do not lie right after those without (batch.h), so a draft
+ * method that follows is shown the two groups one after the other. */
 static fr_status advance(const fr_batch_slice *slice) {
     fr_session *s = slice->session;
     size_t first = s->cache.kv.length, plain = slice->rows - slice->heads, seen = first;
@@ -295,8 +298,8 @@ static bool cuts_block(const fr_session *s, size_t length) {
     return s->model->block_rows && length && s->ids[length - 1] == image && s->ids[length] == image;
 }
 
-/* Drops the pictures of a prompt that was not run to its end. Their rows stay as long as one of them is still to be
- * run. */
+/* Drops the pictures of a prompt that was not run to its end. The rows of the pictures are kept as long as one of them
+ * is still to be run. */
 static void cut_pictures(fr_session *s) {
     if (!pictures_under_way(s)) return;
     fr_shown_cut(&s->shown, s->length);
@@ -305,7 +308,7 @@ static void cut_pictures(fr_session *s) {
 }
 
 /* Cuts the timeline. The frontier stops before the last id, because that id must be run again for the token after it.
- * It stops before a picture that the cut divides, if the rows that are left have seen those that go; half a picture
+ * If the cut divides a picture whose rows see its later rows, the frontier stops before that picture. Half a picture
  * can't be run again, so it is dropped. */
 fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     if (length == s->length) return FR_OK;
@@ -405,7 +408,7 @@ fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
     copy->length = s->length;
     copy->ran = count_ran(s);
     copy->ended = s->ended;
-    bool unseen = copy->drafting.draft->follows && !alike; /* a method that follows has not seen the target's rows */
+    bool unseen = copy->drafting.draft->follows && !alike; /* a method that follows needs the target's rows */
     copy->phase = s->phase == FR_PHASE_BETWEEN && !unseen ? FR_PHASE_BETWEEN
                   : s->phase == FR_PHASE_EMPTY            ? FR_PHASE_EMPTY
                                                           : FR_PHASE_PENDING;

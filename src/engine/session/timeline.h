@@ -23,8 +23,7 @@ fr_status fr_timeline_copy(fr_session *copy, const fr_session *session);
 /* Checks ids and copies them to the end of the timeline, where they are pending. A failure changes nothing. */
 fr_status fr_timeline_extend(fr_session *session, const int32_t *ids, size_t count);
 
-/* Runs the pending ids: afterwards the session is as after a prompt. After an abort, another call goes on from
- * there. */
+/* Runs the pending ids, as a prompt. After an abort, another call goes on where this one stopped. */
 fr_status fr_timeline_run(fr_session *session);
 
 /* Recovers from a forward that ran and failed afterwards: recurrent states that it moved past the frontier go back to
@@ -45,7 +44,8 @@ void fr_timeline_advance(fr_session *session, size_t length, bool prompt_end);
  * cache were rotated by the other frequencies, the whole text is run again, because a cache must not have both. */
 void fr_timeline_choose_rope(fr_session *session);
 
-/* Gives the largest number of drafts with which no row is rotated by other frequencies than those before it. */
+/* Gives the largest number of drafts for which all rows of the round are rotated by the same frequencies as the rows
+ * before them. */
 size_t fr_timeline_drafts(const fr_session *session);
 
 /* Run the pending ids in slices of a forward (batch.h) of at most `rows` rows: fr_timeline_begin comes before each

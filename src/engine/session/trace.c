@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 
-/* The most bytes that each part of a line takes. */
+/* The most bytes that the parts of a line take. */
 enum {
-    ID_ROOM = 12,      /* an id with its comma */
-    SECONDS_ROOM = 48, /* a number of seconds with its key */
+    ID_ROOM = 12,      /* an id and its comma */
+    SECONDS_ROOM = 48, /* a number of seconds and its key */
     BYTE_ROOM = 6,     /* a byte of a name: one that is not UTF-8 is written as the six characters \ufffd */
     LINE_ROOM = 512    /* the rest of the line */
 };
@@ -38,8 +38,9 @@ __attribute__((format(printf, 2, 3))) static void put(fr_trace *t, const char *f
     if (length > 0 && (size_t)length < t->capacity - t->length) t->length += (size_t)length;
 }
 
-/* Appends a number to nine places, at least 0. A difference of totals may be below 0: after a reset, or in the round
- * that gives a prompt's own id, which took no time. A number that is not finite, or too large, becomes null. */
+/* Appends a number with nine decimal places, at least 0. A difference of totals may be below 0 after a reset, or in
+ * the round that gives a prompt's own id and takes no time. A number that is not finite, or too large, becomes
+ * null. */
 static void put_real(fr_trace *t, double value) {
     if (!(fabs(value) < 1e9)) {
         put(t, "null");
@@ -89,14 +90,13 @@ static void end_line(fr_trace *t) {
     t->line(t->context, t->text, t->length);
 }
 
-/* Appends by how much a total grew since the line before, so that a trace's seconds add up to those of the
- * statistics. */
+/* Appends the growth of a total since the line before, so that a trace's seconds add up to those of the statistics. */
 static void put_phase(fr_trace *t, const char *key, const fr_stats *stats, fr_stat stat) {
     put_seconds(t, key, stats->value[stat] - t->told[stat]);
     t->told[stat] = stats->value[stat];
 }
 
-/* Gives the distance from the largest logit to the next. */
+/* Gives the difference between the largest logit and the second largest. */
 static double margin(const float *logits, size_t count) {
     float best = -INFINITY, next = -INFINITY;
     for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* Writes a session's rounds as lines of JSON, to be looked at later.
+/* Writes a session's rounds as lines of JSON, for later analysis.
  *
  * In: the session's work as it is done, and its running totals of seconds. Out: complete lines, handed to a function
  * of the caller's; forerun.h describes them. Lines are written into one buffer, sized when the session is opened, so
@@ -15,7 +15,7 @@ typedef struct fr_trace {
     size_t length, capacity;
     double began, told[FR_STAT_COUNT]; /* began: the clock at the first line; told: the totals at the last line */
     size_t round;
-    double margin; /* margin of the id that was predicted last, between its logit and the next */
+    double margin; /* margin of the id that was predicted last: its logit minus the second largest */
 } fr_trace;
 
 /* Reserves room for the longest line of a session that uses these paths (drafter NULL: none) and whose prompt forwards
@@ -48,10 +48,10 @@ void fr_trace_draft(fr_trace *trace, const char *method, size_t position, const 
 typedef struct fr_trace_round {
     size_t position; /* position of the first id */
     size_t rows;     /* rows of the target's forward; 0: the id was predicted by a prompt's forward */
-    size_t accepted; /* drafts among the ids, which come first */
+    size_t accepted; /* number of ids that were drafts; they come first */
     const int32_t *ids;
     size_t count;
-    /* [count, vocab]: the rows by which the ids were chosen; if rows is 0: NULL, see fr_trace_predict */
+    /* [count, vocab] the logits by which the ids were chosen; NULL if rows is 0, see fr_trace_predict */
     const float *logits;
     size_t vocab;
 } fr_trace_round;

@@ -9,15 +9,16 @@
 
 enum { CHANNELS = 3, WEIGHT_BITS = 22 };
 
-/* The weights that make the pixels of one side: new pixel i is the sum of weights[i * taps + j] * old pixel first[i] +
- * j, for j < count[i]. */
+/* The weights for one side of a picture. New pixel i is the sum, over j < count[i], of weights[i * taps + j] times old
+ * pixel first[i] + j. */
 typedef struct taps {
     size_t taps;
     size_t *first, *count;
     int32_t *weights;
 } taps;
 
-/* The sine of pi * x, for small x. The C libraries' sines differ in their last bit; this sum does not. */
+/* Computes the sine of pi * x for small x. The C libraries' sines differ in their last bit; this sum is the same
+ * everywhere. */
 static double sine_of_pi_times(double x) {
     double whole = rint(x), angle = 3.14159265358979323846 * (x - whole), square = angle * angle, sum = 0.0;
     for (int k = 23; k >= 3; k -= 2) sum = (1.0 + sum) * -square / (k * (k - 1));
@@ -25,7 +26,7 @@ static double sine_of_pi_times(double x) {
     return fmod(whole, 2.0) == 0.0 ? sum : -sum;
 }
 
-/* The weight of an old pixel at this distance from the new one's centre. */
+/* Gives the weight of an old pixel at distance x from the new pixel's centre. */
 static double weight_at(fr_resample filter, double x) {
     const double a = -0.5, pi = 3.14159265358979323846;
     x = fabs(x);
@@ -40,7 +41,7 @@ static double weight_at(fr_resample filter, double x) {
     return x < 2.0 ? (((x - 5.0) * x + 8.0) * x - 4.0) * a : 0.0;
 }
 
-/* The distance at which weights end, in pixels, where the picture does not shrink. */
+/* Gives the distance, in pixels, at which the weights of a filter end if the picture does not shrink. */
 static double reach_of(fr_resample filter) {
     return filter == FR_RESAMPLE_LANCZOS ? 3.0 : filter == FR_RESAMPLE_BILINEAR ? 1.0 : 2.0;
 }
@@ -84,7 +85,7 @@ static fr_status make_taps(taps *t, fr_resample filter, size_t from, size_t to) 
     return taken ? FR_OK : fr_fail_memory("a picture's weights", to * t->taps * sizeof *t->weights);
 }
 
-/* Sums stay below 2^31, because the magnitudes of the weights add up to less than 1.6. */
+/* Rounds a sum to a byte. Sums stay below 2^31, because the magnitudes of the weights add up to less than 1.6. */
 static uint8_t to_byte(int32_t sum) {
     int32_t value = sum < 0 ? 0 : sum >> WEIGHT_BITS;
     return (uint8_t)(value > 255 ? 255 : value);
@@ -106,7 +107,7 @@ static fr_status take(fr_image *image, size_t width, size_t height) {
     return image->rgb ? FR_OK : fr_fail_memory("a resized picture", width * height * CHANNELS);
 }
 
-/* Makes a picture whose rows or, if `tall`, whose columns have another length. */
+/* Makes a picture with another width or, if `tall`, with another height. */
 static fr_status resize_side(const fr_image *image, fr_resample filter, size_t to, bool tall, fr_image *resized) {
     taps t = {0};
     size_t row = image->width * CHANNELS;

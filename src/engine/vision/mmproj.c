@@ -11,7 +11,7 @@ bool fr_is_mmproj(const fr_checkpoint *files) {
     return files->gguf && strcmp(files->gguf->architecture, "clip") == 0;
 }
 
-/* Returns true for a tensor of a tower for sound, which a file may have beside that for pictures. */
+/* Returns true for a tensor of a tower for sound, which a file may contain beside the tower for pictures. */
 static bool is_sound(const char *name) {
     return strncmp(name, "a.", 2) == 0 || strncmp(name, "mm.a.", 5) == 0;
 }

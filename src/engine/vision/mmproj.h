@@ -14,7 +14,7 @@ typedef struct fr_mmproj {
     fr_vision *vision;
 } fr_mmproj;
 
-/* Returns true if the checkpoint is such a file, with any projector. */
+/* Returns true if the checkpoint is a file with only a vision tower, whatever its projector. */
 bool fr_is_mmproj(const fr_checkpoint *files);
 
 /* Opens the file; weights are placed later. hidden: as in fr_vision_open. *mmproj is NULL after a failure. */

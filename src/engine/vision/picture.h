@@ -16,7 +16,7 @@ typedef struct fr_picture_digest {
 } fr_picture_digest;
 
 struct fr_picture {
-    const fr_vision *vision; /* the tower that will run it */
+    const fr_vision *vision; /* the tower that will run the picture */
     fr_image image;
     fr_image_grid grid;
     fr_picture_digest digest;
@@ -35,7 +35,7 @@ typedef struct fr_shown {
     size_t count;
 } fr_shown;
 
-/* For a prompt of text only: every embedding is that of its id. */
+/* The list for a prompt of text only. It is empty, so every position has the embedding of its id. */
 extern const fr_input_embeddings fr_no_input_embeddings;
 
 /* The rows of the pictures that were shown last, by digest, so that another question about a picture does not run the
@@ -45,16 +45,16 @@ enum { FR_PICTURES_KEPT = 64 };
 typedef struct fr_kept_pictures {
     struct {
         fr_picture_digest digest;
-        fr_vision_rows rows; /* without rows: the place is free */
-        uint64_t used;       /* number of the look-up that used it last */
+        fr_vision_rows rows; /* if it has no rows, this place is free */
+        uint64_t used;       /* number of the look-up that used the rows last */
     } of[FR_PICTURES_KEPT];
     size_t bytes;
     uint64_t looked;
 } fr_kept_pictures;
 void fr_kept_pictures_free(fr_kept_pictures *kept);
 
-/* Runs pictures through the tower, except those whose rows are kept; they replace those that `shown` had before. *ran:
- * the number of pictures that were run. `ask` is called between the slices of the tower. */
+/* Runs pictures through the tower, except pictures whose rows are kept. They replace the pictures that `shown` had
+ * before. *ran: the number of pictures that were run. `ask` is called between the slices of the tower. */
 fr_status fr_shown_run(fr_shown *shown, fr_kept_pictures *kept, fr_pool *pool, size_t threads,
                        const fr_picture *const *pictures, size_t count, const fr_vision_ask *ask, size_t *ran);
 void fr_shown_free(fr_shown *shown);
@@ -69,14 +69,14 @@ fr_status fr_shown_open(fr_shown *shown, size_t count);
 
 /* Assigns rotary positions to the ids from position `first` on, beginning with *next, which is moved past them, and
  * assigns to each picture the image tokens that its rows stand for. has_axes: pictures have positions along height and
- * width; if false, they have those of text. FR_INPUT if image tokens and pictures don't match. */
+ * width; if false, their positions are like those of text. FR_INPUT if image tokens and pictures don't match. */
 fr_status fr_pictures_assign(fr_shown *shown, int32_t image_token, bool has_axes, const int32_t *ids, size_t count,
                              size_t first, fr_rope_position *rope_positions, int64_t *next);
 
 /* Checks that image tokens and pictures match. */
 fr_status fr_shown_check(const fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count);
 
-/* Keeps only those rows of assigned pictures that are before position `end`. */
+/* Keeps only the rows of pictures that are before position `end`. The pictures must have been assigned. */
 void fr_shown_cut(fr_shown *shown, size_t end);
 
 #endif

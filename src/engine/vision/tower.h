@@ -19,7 +19,7 @@ typedef struct fr_tower_source {
     const fr_gguf *gguf;
 } fr_tower_source;
 
-/* Binds tensors under a prefix. Each has two names: that in folders and that in GGUF. */
+/* Binds tensors under a prefix. Each tensor has a name in folders and another one in GGUF. */
 typedef struct fr_tower_binder {
     fr_weights *weights;
     char prefix[128]; /* "model.visual.blocks.7." and so on; in GGUF "" or "v.blk.7." */
@@ -28,7 +28,7 @@ typedef struct fr_tower_binder {
 /* The names of a layer's tensors in folders, without ".weight" and ".bias"; NULL: the kind has no such part. GGUF has
  * the same names for all kinds. */
 typedef struct fr_tower_names {
-    const char *layers; /* "blocks." before the layer's number */
+    const char *layers; /* prefix of a layer's number, such as "blocks." */
     const char *norm1, *norm2, *q_norm, *k_norm;
     const char *post_norm1, *post_norm2;
     const char *qkv;       /* one tensor for queries, keys and values; in GGUF they may be three */
@@ -62,27 +62,27 @@ struct fr_tower {
      * write `mark` in place of all three; if `mark` is NULL, they write one image token. */
     const char *mark, *before, *after;
 
-    /* Writes what stands between `before` and `after` for a picture of this size, if it is more than image tokens, such
-     * as ends of rows; token: the image token's text. NULL: there is nothing more. */
+    /* Writes the text between `before` and `after` for a picture of this size, if it is not just image tokens but, for
+     * example, also ends of rows. token: the image token's text. NULL: it is just image tokens. */
     void (*spell)(const fr_vision *vision, size_t width, size_t height, const char *token, fr_text_buffer *text);
 
     /* Changes a patch's values before they are embedded; NULL: nothing changes. */
     void (*prepare_patch)(const fr_vision *vision, float *values);
 
-    /* Puts the tokens in another order than row by row, and gives the tokens that each one sees in layers with
-     * windows; NULL: their order is row by row and there are no windows. */
+    /* Sets the order of the tokens, if it is not row by row, and the tokens that each token sees in layers with
+     * windows. NULL: the order is row by row and there are no windows. */
     void (*order)(const fr_vision_config *config, fr_image_grid grid, fr_vision_token *tokens);
 
-    /* Finishes the embedding x of the patch in that row and column, for instance by its learned position; `spare` has
-     * room for [hidden]. NULL: it is complete. */
+    /* Finishes the embedding x of the patch in this row and column, for instance by adding its learned position;
+     * `spare` has room for [hidden]. NULL: the embedding is complete. */
     void (*finish_patch)(const fr_vision *vision, fr_image_grid grid, size_t row, size_t column, float *spare,
                          float *x);
 
     /* Makes the rows of tokens [first, first + count), at most a chunk of them, from the last layer. The whole team
-     * calls it; it contains its barriers. */
+     * calls it; it has barriers of its own. */
     void (*merge)(const fr_team *team, const fr_vision_activations *a, size_t first, size_t count);
 
-    /* The team calls it after each layer; NULL: nothing else reads the stream. */
+    /* The whole team calls it after each layer. NULL: nothing reads the stream between layers. */
     void (*after_layer)(const fr_team *team, const fr_vision_activations *a, size_t layer);
 };
 
@@ -109,11 +109,11 @@ fr_status fr_tower_size(const json_t *object, const char *key, int64_t low, int6
  * normalisation of pixels. */
 fr_status fr_tower_gguf_sizes(const fr_gguf *gguf, fr_vision_config *config);
 
-/* Reads the normalisation of pixels alone. */
+/* Reads only the normalisation of pixels from GGUF. */
 fr_status fr_tower_gguf_pixels(const fr_gguf *gguf, fr_vision_config *config);
 
-/* Reads rescaling and normalisation from the picture processor's settings, with these defaults, into the table of a
- * byte's values. */
+/* Reads rescaling and normalisation from the picture processor's settings, and fills in the table of each byte's
+ * value. mean, deviation: the defaults. */
 fr_status fr_tower_pixels(const fr_tower_source *source, const double *mean, const double *deviation,
                           fr_vision_config *config);
 
@@ -124,7 +124,7 @@ fr_status fr_tower_resizes(const fr_tower_source *source);
  * config->resample. */
 fr_status fr_tower_resample(const fr_tower_source *source, fr_vision_config *config);
 
-/* Checks that the processor's number `key`, if it has one, is the tower's. */
+/* Checks that the number `key` in the processor's settings, if it is there, is the tower's. */
 fr_status fr_tower_same(const fr_tower_source *source, const char *key, size_t wanted);
 
 extern const double fr_clip_mean[FR_VISION_CHANNELS], fr_clip_deviation[FR_VISION_CHANNELS];
@@ -145,7 +145,8 @@ fr_status fr_tower_bind_vector(const fr_tower_binder *binder, const char *folder
 fr_status fr_tower_bind_product(const fr_tower_binder *binder, const char *folder, const char *gguf, size_t features,
                                 size_t cols, fr_matrix *product, const float **bias);
 
-/* Binds the embedding of patches, a convolution: over frames in folders, and one tensor for each frame in GGUF. */
+/* Binds the embedding of patches, which is a convolution. In folders one tensor is for all frames; in GGUF there is
+ * one tensor for each frame. */
 fr_status fr_tower_bind_patches(const fr_tower_binder *binder, const char *folder, fr_vision *vision);
 
 /* -------------------------------------------------------------------------------------------- sizes of pictures */

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "src/engine/vision/tower.h"
 
-#define SOFT_TOKENS 280   /* the budget of a picture processor without one, and of GGUF, which has no key for it */
+#define SOFT_TOKENS 280   /* default budget of tokens, for processors without one and for GGUF, which has no key */
 #define POOLING     3     /* a token's side in patches */
 #define TORCH_EPS   1e-5f /* eps of the 12B's LayerNorms */
 
@@ -21,7 +21,7 @@ static const double none[FR_VISION_CHANNELS] = {0}, one[FR_VISION_CHANNELS] = {1
 
 /* The tensors that are not in layers. */
 typedef struct ends {
-    fr_matrix positions;           /* [2, positions, hidden], by column and by row */
+    fr_matrix positions;           /* [2, positions, hidden] learned positions by column and by row */
     const float *std_bias, *scale; /* [hidden] shift and scale that standardize rows; NULL: none */
     fr_vision_norm norms[3];       /* in the 12B: norms of the patch, of its product, and after positions */
     fr_matrix project;             /* [out, hidden] */
@@ -46,7 +46,7 @@ static fr_status read_text_width(const fr_tower_source *s, fr_vision_config *c) 
     return fr_tower_size(text, "hidden_size", 1, 1 << 17, 2304, FR_TOWER_CONFIG, &c->out);
 }
 
-/* Checks settings of the configuration that only some unpublished tower could have. */
+/* Refuses settings that no published tower has. */
 static fr_status check_layers(const json_t *v, const fr_vision_config *c) {
     const char *activation;
     size_t kv_heads, head_dim;
@@ -120,7 +120,7 @@ static fr_status read(fr_vision_config *c, const fr_tower_source *s) {
     return FR_OK;
 }
 
-/* The 12B's tower has no layers, and a patch is a whole token. */
+/* Reads the configuration of the 12B's tower, which has no layers; a patch is a whole token. */
 static fr_status read_unified(fr_vision_config *c, const fr_tower_source *s) {
     size_t patch, pooling;
     double eps;
@@ -151,9 +151,9 @@ static fr_status read_unified(fr_vision_config *c, const fr_tower_source *s) {
     return FR_OK;
 }
 
-/* Gives a picture the largest size with its ratio that has at most as many patches as the budget and whole tokens on
- * both sides. A picture that would have no token on one side gets one token there, and on the other side as many as its
- * ratio has. The order of the roundings is that of the published processor, which computes in doubles. */
+/* Chooses the largest size that keeps the picture's ratio, has at most as many patches as the budget allows, and has
+ * whole tokens on both sides. If one side would have no token, it gets one, and the other side gets as many as the
+ * ratio requires. The order of the roundings is that of the published processor, which computes in doubles. */
 static fr_status choose_grid(const fr_vision_config *c, size_t width, size_t height, fr_image_grid *grid) {
     double unit = (double)(c->patch * c->merge), w = (double)width, h = (double)height;
     double factor = sqrt((double)c->max_pixels / (h * w)), most = floor((double)c->max_pixels / (unit * unit));
@@ -176,7 +176,7 @@ static fr_status choose_grid(const fr_vision_config *c, size_t width, size_t hei
 
 /* ---------------------------------------------------------------------------------------------------------- tensors */
 
-/* Binds the table of positions, two tables of `positions` rows one after the other. */
+/* Binds the table of positions: two tables of `positions` rows, one after the other. */
 static fr_status bind_positions(const fr_tower_binder *b, const char *folder, const uint64_t *shape, fr_matrix *table) {
     const char *name = b->weights->files->gguf ? "v.position_embd.weight" : folder;
     FR_TRY(fr_bind_convolution(b->weights, b->prefix, name, shape, 3, table));
@@ -208,7 +208,8 @@ static fr_status bind(const fr_tower_binder *b, fr_vision *v) {
                                  NULL);
 }
 
-/* In folders the tables of columns and rows alternate, so their rows are copied apart. */
+/* Binds the tensors of the 12B's tower. In folders the rows of the tables for columns and rows alternate, so they are
+ * copied into two tables. */
 static fr_status bind_unified(const fr_tower_binder *b, fr_vision *v) {
     static const char *const folder[] = {"patch_ln1", "patch_ln2", "pos_norm"},
                              *const of_gguf[] = {"v.patch_norm.1", "v.patch_norm.2", "v.patch_norm.3"},
@@ -235,7 +236,7 @@ static fr_status bind_unified(const fr_tower_binder *b, fr_vision *v) {
 
 /* ------------------------------------------------------------------------------------------------ a picture's rows */
 
-/* Adds the learned positions of a column and a row. alternate: their tables' rows alternate. */
+/* Adds the learned positions of a column and a row. alternate: the rows of the two tables alternate. */
 static void add_positions(const fr_vision *v, bool alternate, size_t row, size_t column, float *spare, float *x) {
     const ends *e = v->own;
     size_t count = v->config.positions, at[] = {column, row};
@@ -326,7 +327,7 @@ const fr_tower fr_tower_gemma4 = {.architectures =
                                   .merge = merge};
 
 const fr_tower fr_tower_gemma4_unified = {
-    /* GGUF's text models have one architecture for both kinds */
+    /* in GGUF, the text models of both kinds have the same architecture */
     .architectures = (const char *const[]){"Gemma4UnifiedForConditionalGeneration", "gemma4_unified", "gemma4", NULL},
     .projector = "gemma4uv",
     .prefixes = (const char *const[]){"model.vision_embedder.", "vision_embedder.", "model.embed_vision.",

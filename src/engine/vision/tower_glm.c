@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "src/engine/vision/tower.h"
 
-/* The limits on a picture's pixels times its frames. */
+/* The default limits on a picture's pixels, each counted once for each frame. */
 #define MIN_PIXELS (112 * 112)
 #define PIXELS_MAX (28 * 28 * 15000)
 
@@ -92,7 +92,7 @@ static fr_status read(fr_vision_config *c, const fr_tower_source *source) {
     return FR_OK;
 }
 
-/* The processor first enlarges a picture with a side shorter than a token. */
+/* Chooses the grid. A picture with a side shorter than a token is enlarged first, as in the published processor. */
 static fr_status choose_grid(const fr_vision_config *c, size_t width, size_t height, fr_image_grid *grid) {
     double unit = (double)(c->patch * c->merge), w = (double)width, h = (double)height;
     if (h < unit || w < unit) {

@@ -13,15 +13,16 @@
 #include "base/error.h"
 #include "src/engine/vision/tower.h"
 
-/* The limits of a processor without any, and those in tokens that llama.cpp has for every GGUF file. */
+/* The default limits on a picture's size: in pixels for a processor without limits, and in tokens for GGUF files, as
+ * in llama.cpp. */
 #define MIN_PIXELS      (56 * 56)
 #define PIXELS_MAX      (28 * 28 * 1280)
 #define GGUF_MIN_TOKENS 8
 #define GGUF_TOKENS_MAX 4096
 
-#define WINDOW 112 /* pixels; the key is rare in GGUF */
+#define WINDOW 112 /* pixels of a window's side; few GGUF files have the key */
 
-/* Two products that make a row of a token's patches. */
+/* Two products that make a token's row from its patches. */
 typedef struct merger {
     fr_vision_norm norm;
     bool norm_merged; /* the norm is over the whole token; if false, over each patch */
@@ -146,7 +147,7 @@ static fr_status read_25(fr_vision_config *c, const fr_tower_source *s) {
     return read_windows(s, c);
 }
 
-/* Reads which layers have mergers of their own. */
+/* Reads which layers have mergers of their own, whose rows go to the text model's first layers. */
 static fr_status read_deepstack(const fr_tower_source *s, fr_vision_config *c) {
     static const size_t usual[] = {8, 16, 24};
     const fr_gguf_value *flags;
@@ -266,8 +267,8 @@ static fr_status bind_3(const fr_tower_binder *b, fr_vision *v) {
 
 /* ----------------------------------------------------------------------------------------------------------- a run */
 
-/* Finds where patch `at` of `count` along an axis lies in the table: between entries low and low + 1, `part` of the way
- * from the first to the second. */
+/* Finds where patch `at` of `count` patches along an axis lies in the table: between entries *low and *high, `part` of
+ * the way from the first to the second. */
 static void find_entry(size_t at, size_t count, size_t entries, size_t *low, size_t *high, float *part) {
     double x = count > 1 ? (double)(at * (entries - 1)) / (double)(count - 1) : 0.0;
     *low = (size_t)x;
@@ -291,7 +292,8 @@ static void add_position(const fr_vision *v, fr_image_grid grid, size_t row, siz
         }
 }
 
-/* Makes one row for each token of a chunk: the streams of its patches, one after the other, normed. */
+/* Makes one input row of the merger for each token of a chunk: the normed streams of its patches, joined end to
+ * end. */
 static void gather_tokens(const fr_team *team, const fr_vision_activations *a, const merger *m, size_t first,
                           size_t count) {
     const fr_vision_config *c = &a->vision->config;
@@ -310,7 +312,7 @@ static void gather_tokens(const fr_team *team, const fr_vision_activations *a, c
     fr_team_sync(team);
 }
 
-/* Merges a chunk of tokens into part `part` of their rows, which stand in the order of the picture. */
+/* Merges a chunk of tokens into part `part` of their rows. The rows are in the order of the picture. */
 static void merge_into(const fr_team *team, const fr_vision_activations *a, const merger *m, size_t part, size_t first,
                        size_t count) {
     const fr_vision_config *c = &a->vision->config;

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "src/engine/vision/tower.h"
 
-#define SIDE         896 /* pixels of a resized picture, in published models */
+#define SIDE         896 /* side of a resized picture in pixels, in published models */
 #define TOKENS       256
 #define GGUF_POOLING 4
 
@@ -84,14 +84,14 @@ static fr_status read_gguf(const fr_tower_source *s, size_t *side, fr_vision_con
     return fr_gguf_size(s->gguf, ".vision.projector.scale_factor", 1, 256, GGUF_POOLING, &c->merge);
 }
 
-/* Gives the square root of a square number, or of the largest one below. */
+/* Gives the square root of a number, rounded down. */
 static size_t root_of(size_t number) {
     size_t root = 0;
     while ((root + 1) * (root + 1) <= number) root++;
     return root;
 }
 
-/* In folders the number of patches whose mean is a token follows from the number of tokens. */
+/* Reads the configuration. In folders the number of patches that make one token follows from the number of tokens. */
 static fr_status read(fr_vision_config *c, const fr_tower_source *s) {
     const char *where = s->weights->files->path;
     size_t side = 0, tokens = 0;
@@ -110,7 +110,7 @@ static fr_status read(fr_vision_config *c, const fr_tower_source *s) {
     return FR_OK;
 }
 
-/* Every picture has the same grid. */
+/* Chooses the grid, which is the same for all pictures. */
 static fr_status choose_grid(const fr_vision_config *c, size_t width, size_t height, fr_image_grid *grid) {
     (void)width;
     (void)height;

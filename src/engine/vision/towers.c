@@ -15,8 +15,8 @@ static fr_status read_projector(const fr_gguf *gguf, fr_text *type) {
     return type->length ? FR_OK : fr_gguf_text(gguf, ".vision.projector_type", type);
 }
 
-/* Gives the folder's architecture, or its model_type if config.json names none, or else that of its text model; "":
- * there is none of them. */
+/* Gives the folder's architecture, or its model_type if config.json names no architecture, or else its text model's;
+ * "" if it has none of them. */
 static const char *read_architecture(const fr_checkpoint *files) {
     const char *name = json_string_value(json_array_get(json_object_get(files->config, "architectures"), 0));
     if (!name || !*name) name = json_string_value(json_object_get(files->config, "model_type"));
@@ -24,7 +24,7 @@ static const char *read_architecture(const fr_checkpoint *files) {
     return name ? name : "";
 }
 
-/* The model_type of a text model may end in _text. */
+/* Returns true if the kind has this architecture or model_type; a text model's model_type may end in _text. */
 static bool has_architecture(const fr_tower *tower, const char *architecture) {
     for (const char *const *name = tower->architectures; *name; name++) {
         size_t length = strlen(*name);

@@ -128,8 +128,8 @@ void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, siz
                         fr_larger(fr_larger(a->wide_width, a->gate_width), a->narrow_width));
 }
 
-/* Reads a chunk's patches as rows, and computes the angles that rotate their heads: one half from the patch's row, the
- * other half from its column. */
+/* Writes a chunk's patches as rows, and computes the angles that rotate their heads: one half of them from the patch's
+ * row, the other half from its column. */
 static void read_patches(const fr_team *team, const fr_vision_activations *a, size_t first, size_t rows) {
     const fr_vision_config *c = &a->vision->config;
     size_t quarter = c->hidden / c->heads / 4, begin, end;

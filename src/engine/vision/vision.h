@@ -21,7 +21,7 @@ typedef struct fr_vision fr_vision;
 bool fr_vision_exists(const fr_weights *weights);
 
 /* Reads the configuration and binds the weights; fr_weights_place must follow. hidden: the text model's width, which
- * the tower must have; 0: there is no text model. */
+ * the tower's rows must have; 0: there is no text model. */
 fr_status fr_vision_open(fr_weights *weights, const fr_kernels *kernels, size_t hidden, fr_vision **vision);
 void fr_vision_close(fr_vision *vision);
 
@@ -61,8 +61,8 @@ typedef struct fr_vision_rows {
     fr_arena memory; /* contains `rows` */
 } fr_vision_rows;
 
-/* Called between the slices of a tower's run, which are parts of a layer: a failure ends the run with its error. It may
- * use the pool for other work, such as forwards of other sessions. */
+/* Called between the slices of a tower's run, which are parts of a layer. If it fails, the run ends with its error. It
+ * may use the pool for other work, such as forwards of other sessions. */
 typedef struct fr_vision_ask {
     fr_status (*goes_on)(void *context);
     void *context;

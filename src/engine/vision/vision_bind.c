@@ -38,7 +38,8 @@ fr_status fr_tower_bind_product(const fr_tower_binder *b, const char *folder, co
     return fr_bind_vector(b->weights, b->prefix, full, features, bias);
 }
 
-/* GGUF has no convolution over time, so its converter cuts this one into two tensors, one for each frame. */
+/* Binds the embedding of patches. GGUF has no convolution over time, so llama.cpp's converter cuts this one into two
+ * tensors, one for each frame. */
 fr_status fr_tower_bind_patches(const fr_tower_binder *b, const char *folder, fr_vision *v) {
     static const char *const frames[FR_VISION_GGUF_FRAMES] = {"v.patch_embd.weight", "v.patch_embd.weight.1"};
     const fr_vision_config *c = &v->config;
@@ -112,8 +113,8 @@ static fr_status bind_layer(const fr_tower_binder *tower, const fr_vision_config
     return fr_tower_bind_product(&b, n->down, "ffn_down", d, c->ffn, &l->down, bias ? &l->down_bias : NULL);
 }
 
-/* Finds the beginning of tensors' names in a folder: the first for which the tensor `first` is there, or else the first
- * of all, so that an error line has a name. */
+/* Finds the prefix of the tensors' names in a folder: the first one with which the tensor `first` exists. If there is
+ * none, gives the first of all prefixes, so that an error line can name a tensor. */
 static const char *find_prefix(const fr_weights *weights, const char *const *prefixes, const char *first) {
     for (const char *const *prefix = prefixes; *prefix; prefix++)
         if (fr_weights_has(weights, *prefix, first)) return *prefix;

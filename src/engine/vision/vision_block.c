@@ -32,7 +32,7 @@ void fr_vision_apply(const fr_team *team, const fr_vision_activations *a, const 
         a->vision->kernels->add(rows->y + r * rows->y_stride + begin, bias + begin, end - begin);
 }
 
-/* Writes values of a row that are set to the nearer bound if they are outside; y may be x. */
+/* Copies a row; values outside of the bounds are set to the nearer bound. y may be x. */
 static void clip_row(float *y, const float *x, size_t n, float least, float most) {
     for (size_t i = 0; i < n; i++) y[i] = x[i] < least ? least : x[i] > most ? most : x[i];
 }
@@ -100,7 +100,7 @@ static void norm_rows(const fr_team *team, const fr_vision_activations *a, const
     fr_team_sync(team);
 }
 
-/* Adds `narrow`, after its norm if it has one, to the stream's rows from `first` on. */
+/* Adds `narrow`, after the norm if there is one, to the stream's rows from `first` on. */
 static void join(const fr_team *team, const fr_vision_activations *a, const fr_vision_norm *norm, size_t first,
                  size_t rows) {
     size_t hidden = a->vision->config.hidden, begin, end;
@@ -113,7 +113,7 @@ static void join(const fr_team *team, const fr_vision_activations *a, const fr_v
     }
 }
 
-/* Gives the bounds of a layer's product; NULL: it has none. */
+/* Gives the bounds of a layer's product; NULL: it is not clipped. */
 static const fr_vision_clip *clip_of(const fr_vision_activations *a, const fr_vision_layer *layer,
                                      fr_vision_product product) {
     return a->vision->config.clipped ? &layer->clips[product] : NULL;
@@ -144,7 +144,7 @@ static void norm_and_rotate(const fr_team *team, const fr_vision_activations *a,
             k->rmsnorm(key, key, layer->k_norm, n, c->eps);
         }
         if (c->v_norm) k->rmsnorm(key + c->hidden, key + c->hidden, NULL, n, c->eps);
-        if (c->rope_halves) { /* the angles of the row come first (read_patches) */
+        if (c->rope_halves) { /* the row's angles come first, then the column's (read_patches) */
             for (size_t half = 0; half < 2; half++) {
                 size_t from = half ? 0 : n / 4;
                 k->rope_neox(query + half * (n / 2), cosine + from, sine + from, n / 2);
@@ -216,7 +216,8 @@ static size_t count_chunks(const fr_vision_activations *a) {
     return (a->patches + FR_VISION_CHUNK - 1) / FR_VISION_CHUNK;
 }
 
-/* The chunks before attention, the rotation of all heads, attention by heads, and the chunks after it. */
+/* Counts the parts of a layer: the chunks before attention, the rotation of all heads, attention head by head, and the
+ * chunks after it. */
 size_t fr_vision_block_parts(const fr_vision_activations *a) {
     return 2 * count_chunks(a) + 1 + a->vision->config.heads;
 }

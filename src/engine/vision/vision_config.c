@@ -14,22 +14,23 @@
 
 #define PROCESSOR  "preprocessor_config.json"
 #define PROCESSORS "processor_config.json"
-#define NESTED     "image_processor" /* an object in processor_config.json */
+#define NESTED     "image_processor" /* name of the object in processor_config.json */
 
 const double fr_clip_mean[FR_VISION_CHANNELS] = {0.48145466, 0.4578275, 0.40821073};
 const double fr_clip_deviation[FR_VISION_CHANNELS] = {0.26862954, 0.26130258, 0.27577711};
 
 /* ------------------------------------------------------------------------------------------------------------- both */
 
-/* Checks the heads' width: a head's rotary pairs are divided into one half for rows and one for columns. */
+/* Checks the heads' width: it must be divisible by 4, because half of a head's rotary pairs are for rows and half for
+ * columns. */
 static fr_status check(const fr_vision_config *c, const char *where) {
     if (c->hidden % c->heads == 0 && (c->theta == 0 || c->hidden / c->heads % 4 == 0)) return FR_OK;
     return fr_fail(FR_INPUT, "%s: a vision tower of width %zu with %zu heads: a head's width must be a multiple of 4",
                    where, c->hidden, c->heads);
 }
 
-/* Makes a table of every byte of every channel, rescaled and normalised with the roundings of the published
- * processor. */
+/* Makes the table of the value of every byte of every channel, rescaled and normalised with the roundings of the
+ * published processor. */
 static void normalize_bytes(fr_vision_config *c, double factor, const double *mean, const double *deviation) {
     for (size_t i = 0; i < FR_VISION_CHANNELS; i++)
         for (int byte = 0; byte < 256; byte++)
@@ -109,7 +110,7 @@ typedef struct processor {
     const char *where;
 } processor;
 
-/* Reads a file's object; NULL if there is no such file. */
+/* Reads the object in a file; NULL if there is no such file. */
 static fr_status read_file(const fr_checkpoint *files, const char *name, json_t **root) {
     char *path = fr_path_join(files->path, name);
     *root = NULL;

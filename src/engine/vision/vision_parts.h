@@ -33,14 +33,14 @@ typedef struct fr_vision_config {
     size_t hidden, layers, heads, ffn;
     /* a patch's side in pixels; how many times it is repeated in its row; a token's side in patches */
     size_t patch, frames, merge;
-    size_t out, out_ffn;             /* width of the embeddings; width inside the merger */
+    size_t out, out_ffn;             /* width of a token's row for the text model; width inside the merger */
     size_t merged;                   /* floats of the merger's input that are kept for each token; 0: none */
     bool bias;                       /* the layers' products have biases */
-    bool layer_norm;                 /* norms are LayerNorms, with biases; if false, RMS norms without */
+    bool layer_norm;                 /* norms are LayerNorms with biases; if false, RMS norms without biases */
     fr_vision_activation activation; /* activation of the layers' feed-forward */
     float eps;
     double theta;                         /* base of the rotary positions; 0: there are none */
-    int64_t min_pixels, max_pixels;       /* limits on a picture's pixels, after resizing; 0: one size */
+    int64_t min_pixels, max_pixels;       /* limits on a resized picture's pixels; 0: all pictures get one size */
     size_t pixel_count;                   /* how many times these limits count each pixel */
     fr_resample resample;                 /* the filter by which pictures are resized */
     float value[FR_VISION_CHANNELS][256]; /* a channel's byte, normalised */
@@ -51,7 +51,7 @@ typedef struct fr_vision_config {
     /* the layers whose stream is merged into further rows, for the outputs of the text model's first layers */
     size_t deepstack, deepstack_layers[FR_VISION_DEEPSTACK_MAX];
     bool v_norm;      /* values are normed, without a weight */
-    bool rope_halves; /* the halves of a head are rotated each for itself, the first one by the column */
+    bool rope_halves; /* a head's halves are rotated separately, the first one by the column */
     float scale;      /* scale of attention's scores; 0: 1 / sqrt(a head's width) */
     bool clipped;     /* the layers' products have clipped inputs and outputs */
     size_t window;    /* the side of a window in tokens; 0: no layer has windows */
@@ -68,7 +68,7 @@ typedef struct fr_vision_clip {
     float input_min, input_max, output_min, output_max;
 } fr_vision_clip;
 
-/* The products of a layer that may be clipped. */
+/* The products of a layer, which may be clipped. */
 typedef enum fr_vision_product {
     FR_VISION_Q,
     FR_VISION_K,
@@ -84,7 +84,7 @@ typedef struct fr_vision_layer {
     fr_vision_norm norm1, norm2; /* [hidden] */
     /* [hidden] norms of the outputs of attention and feed-forward, before they are added to the stream */
     fr_vision_norm post_norm1, post_norm2;
-    fr_vision_clip clips[FR_VISION_PRODUCTS]; /* if the tower's products are clipped */
+    fr_vision_clip clips[FR_VISION_PRODUCTS]; /* clips of the layer's products, if the tower has any */
     const float *q_norm, *k_norm;             /* [head_dim] */
     fr_matrix qkv[3];                         /* one matrix for queries, keys and values, or three */
     size_t qkv_count;                         /* 1 or 3 */
@@ -92,10 +92,10 @@ typedef struct fr_vision_layer {
     const float *qkv_bias[3], *proj_bias, *gate_bias, *up_bias, *down_bias;
 } fr_vision_layer;
 
-/* A token's place in the tower's order. */
+/* A token, in the tower's order of tokens. */
 typedef struct fr_vision_token {
     uint32_t place;       /* the token's number in the picture, row by row */
-    uint32_t first, last; /* the tokens that it sees in layers with windows, in the tower's order */
+    uint32_t first, last; /* first and last token that this one sees in layers with windows, in the tower's order */
 } fr_vision_token;
 
 struct fr_vision {
@@ -103,7 +103,7 @@ struct fr_vision {
     fr_vision_config config;
     fr_vision_layer *layers;
     float *inverse;  /* [head_dim / 4] rotary frequencies, for height and for width */
-    fr_matrix embed; /* [hidden, a patch's values] */
+    fr_matrix embed; /* [hidden, values of a patch] the embedding of patches */
     const float *embed_bias;
     void *own;   /* tensors that only this kind of tower has */
     bool packed; /* at least one matrix is packed */
@@ -119,15 +119,15 @@ typedef struct fr_vision_activations {
     fr_vision_token *tokens;   /* [tokens] the tokens in the tower's order */
     float *x;                  /* [patches, hidden] the stream */
     float *qkv;                /* [patches, 3 * hidden] */
-    const uint8_t **qkv_pages; /* [patches / 64, rounded up] qkv as pages of 64 rows, for attention */
+    const uint8_t **qkv_pages; /* [patches / 64, rounded up] qkv as pages of 64 rows, for the attention kernel */
     float *attn;               /* [patches, hidden] */
-    float *cosine, *sine;      /* [patches, head_dim / 2] */
+    float *cosine, *sine;      /* [patches, head_dim / 2] of the rotary angles */
 
     float *wide, *gate, *up, *narrow; /* rows of a chunk: the input of a product (wide), and outputs */
     size_t wide_width, gate_width, narrow_width;
     float *clipped; /* rows of a chunk: a product's clipped input, as wide as the widest of them */
     size_t clipped_width;
-    float *ones; /* [gate_width] stands for the gate's partner in a feed-forward without one */
+    float *ones; /* [gate_width] all 1, in place of gate's output if there is no gate */
     fr_workspace workspace;
     fr_attend_workspace attend;
     float *merged; /* [tokens, config.merged] the merger's input */
@@ -140,7 +140,7 @@ fr_status fr_vision_bind(fr_vision *vision, fr_weights *weights, size_t hidden);
 /* Reads the checkpoint's JSON files or GGUF metadata. */
 fr_status fr_vision_config_read(fr_vision_config *config, const fr_weights *weights);
 
-/* Gives the order of the tower's tokens, [rows * columns]. */
+/* Gives the order of the tower's tokens. tokens: [rows * columns]. */
 void fr_vision_order(const fr_vision_config *config, fr_image_grid grid, fr_vision_token *tokens);
 
 /* Gives the row and column of a patch in the picture's grid of patches. */
@@ -158,11 +158,12 @@ static inline size_t fr_vision_chunk(size_t first, size_t count) {
     return count - first < FR_VISION_CHUNK ? count - first : FR_VISION_CHUNK;
 }
 
-/* The whole team calls these one after another; they contain their barriers. fr_vision_block runs a layer. */
+/* The whole team calls these functions one after another; they have barriers of their own. fr_vision_block runs a
+ * layer. */
 void fr_vision_embed(const fr_team *team, const fr_vision_activations *a);
 void fr_vision_block(const fr_team *team, const fr_vision_activations *a, size_t layer);
 
-/* A layer in parts, for a tower that is run in slices: fr_vision_block runs them all in order. */
+/* Run a layer in parts, for a tower that is run in slices. fr_vision_block runs all parts of a layer in order. */
 size_t fr_vision_block_parts(const fr_vision_activations *a);
 void fr_vision_block_part(const fr_team *team, const fr_vision_activations *a, size_t layer, size_t part);
 void fr_vision_merge(const fr_team *team, const fr_vision_activations *a);

@@ -7,7 +7,7 @@
 #include "base/sizes.h"
 #include "src/engine/vision/tower.h"
 
-#define LONGEST     200.0 /* largest ratio of the longer side to the shorter one */
+#define LONGEST     200.0 /* largest ratio of a picture's longer side to the shorter one */
 #define PATCHES_MAX 65536 /* attention's work grows with the square of this; published models allow at most 30000 */
 
 static double ceiling(double x) {
@@ -84,7 +84,7 @@ void fr_vision_patch(const fr_vision_config *config, const fr_image *image, size
             }
 }
 
-/* Gives the pixels of one limit, 0 for none. */
+/* Gives one of the limits in pixels, from an option in pixels or in tokens; 0: none. */
 static fr_status read_limit(const fr_vision_config *c, const char *end, int64_t pixels, int64_t tokens,
                             int64_t *limit) {
     int64_t side = (int64_t)(c->patch * c->merge);

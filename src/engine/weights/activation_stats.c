@@ -7,8 +7,9 @@
 #include "base/error.h"
 #include "src/engine/weights/bound.h"
 
-/* Returns true for the tensors of layers, and for the head if its inputs are wanted too. Tables are left out, and so
- * are latent attention's heads, because they are applied in another order than the file's. */
+/* Returns true if the inputs of a tensor are summed up: for the tensors of layers, and for the head if that is wanted.
+ * Tables are left out, and so are latent attention's heads, because they are applied in another order than the
+ * file's. */
 static bool is_watched(const fr_weights *weights, const fr_bound *bound) {
     const char *name = bound->tensor->name;
     bool heads = strstr(name, "attn_k_b.") || strstr(name, "attn_v_b.") || strstr(name, "attn_kv_b.");

@@ -6,7 +6,8 @@
 #include "quant/packed.h"
 #include "src/engine/weights/bound.h"
 
-/* Finds a stack that is not stored as rows: the tensors of its codes and their exponents, or the tensor of columns. */
+/* Finds a stack that is not stored as rows. It consists of a tensor of codes and a tensor of exponents, or of one
+ * tensor of columns. */
 static fr_status find_copied(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout,
                              size_t count, size_t rows, size_t cols, fr_bound **bound) {
     const uint64_t shape[] = {count, rows, cols / FR_MX_BLOCK, FR_MX_BLOCK / 2}, turned[] = {count, cols, rows};
@@ -78,7 +79,7 @@ fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name
     return FR_OK;
 }
 
-/* Tells if the file says that this tensor's rows are stored in another order. */
+/* Returns in *sorted whether the file says that this tensor's rows are stored in another order. */
 static fr_status sorted_in_file(const fr_weights *weights, const char *name, bool *sorted) {
     fr_text value = {0};
     if (weights->files->gguf) FR_TRY(fr_gguf_text(weights->files->gguf, FR_KEY_SORTED, &value));

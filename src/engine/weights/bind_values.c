@@ -14,7 +14,7 @@ fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *co
                          const uint64_t *shape, fr_matrix *matrix) {
     size_t planes = shape[0] * shape[1], area = shape[2] * shape[3], cols = shape[1] * frames * area;
     fr_bound *bound;
-    for (size_t t = 0; t < frames; t++) { /* checks all frames before it takes room for them */
+    for (size_t t = 0; t < frames; t++) { /* check all frames before taking room for them */
         FR_TRY(fr_bound_find(weights, prefix, names[t], shape, 4, FR_LOOKED_UP, &bound));
         FR_TRY(fr_bound_check_float(weights, bound->tensor));
     }
@@ -52,7 +52,7 @@ static fr_status check_finite(const fr_weights *weights, const fr_tensor *tensor
     return FR_OK;
 }
 
-/* Reads a float tensor of n values into memory, and allocates its copy. */
+/* Reads a float tensor of n values into memory, and takes room for its copy. */
 static fr_status take_floats(fr_weights *weights, const fr_tensor *tensor, size_t n, float **copy) {
     FR_TRY(fr_bound_check_float(weights, tensor));
     FR_TRY(fr_bound_fill(weights, tensor, 0, tensor->bytes));
@@ -76,7 +76,7 @@ fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *na
     return fr_bind_values(weights, prefix, name, n, FR_AS_THEY_ARE, vector);
 }
 
-/* Decodes a quantized matrix that a model uses as values. */
+/* Decodes a quantized matrix whose values are needed as floats. */
 static fr_status take_stored(fr_weights *weights, const fr_tensor *tensor, float **copy) {
     const fr_storage *storage = tensor->storage;
     const fr_tensor *parts[FR_STORAGE_PARTS];
@@ -199,7 +199,7 @@ static int64_t integer_at(const fr_tensor *tensor, size_t index) {
     return narrow;
 }
 
-/* step: the tensor stores value - step * index, so step * index is added here. */
+/* Binds integers. step: the tensor stores value - step * index, so step * index is added here. */
 static fr_status bind_integers(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
                                int64_t step, const int32_t **indices) {
     fr_bound *bound;

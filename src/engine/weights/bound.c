@@ -44,8 +44,8 @@ static const char *shape_text(const uint64_t *shape, size_t dims, char *text, si
     return text;
 }
 
-/* codes: true if the tensor must consist of bytes. Otherwise a tensor of several dimensions must have a type of
- * weights. */
+/* Finds a tensor and checks its shape and type. codes: it must consist of bytes. Otherwise a tensor of several
+ * dimensions must have a type of weights. */
 static fr_status find(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape, uint32_t dims,
                       fr_access access, bool codes, fr_bound **bound) {
     char full[FR_TENSOR_NAME], wanted[128], found[128];
@@ -61,7 +61,7 @@ static fr_status find(fr_weights *weights, const char *prefix, const char *name,
         return fr_fail(FR_INPUT, "%s: tensor %s has type %s, expected %s", weights->files->path, full,
                        fr_dtype_name(t->type), codes ? "U8" : "a type of weights");
     *bound = fr_bound_of(weights, t);
-    if (*bound && access == FR_STREAMED) (*bound)->access = access; /* an embedding table that is also the LM head */
+    if (*bound && access == FR_STREAMED) (*bound)->access = access; /* an embedding table that is the LM head too */
     if (*bound) return FR_OK;
     *bound = &weights->bound[weights->count++];
     weights->of_tensor[t - weights->files->tensors.items] = (uint32_t)weights->count;
@@ -109,8 +109,8 @@ size_t fr_bound_bytes(const fr_bound *bound) {
     return bound->packed ? fr_bound_matrices(bound) * fr_bound_rows_bytes(bound, bound->rows) : bound->tensor->bytes;
 }
 
-/* Gives the address of the tensor's first matrix; matrices are *step bytes apart. A streamed tensor that is packed
- * gets room for its copy. */
+/* Gives the address of the tensor's first matrix; its matrices are *step bytes apart. If a streamed tensor is to be
+ * packed, takes room for the packed copy. */
 static const uint8_t *lay_out(fr_weights *weights, fr_bound *bound, size_t matrices, size_t features, size_t cols,
                               size_t *step) {
     const fr_tensor *t = bound->tensor;

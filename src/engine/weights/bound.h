@@ -28,14 +28,14 @@ fr_status fr_bound_scales(fr_weights *weights, fr_bound *bound);
 /* bound_factor.c: finds the factors of a bound tensor of NVFP4, one for each matrix, and stores them as its scales. */
 fr_status fr_bound_factors(fr_weights *weights, fr_bound *bound);
 
-/* Returns true if the tensor is copied in packed form when it is bound as streamed. */
+/* Returns true if the tensor, bound as streamed, is copied in packed form. */
 bool fr_bound_packs(const fr_tensor *tensor);
 
-/* Gives the tiles of a tensor of FR_STORED. Returns false if it is not packed: if it has codes of another form than
- * quant/grouped.h has, or an order of columns, or groups without tiles. */
+/* Gives the tiles of a tensor of FR_STORED. Returns false if the tensor can't be packed: its codes have another form
+ * than quant/grouped.h has, or its columns an order, or its groups no tiles. */
 bool fr_bound_tiles(const fr_tensor *tensor, fr_grouped_tiles *tiles);
 
-/* Returns the bytes of tiles of `rows` rows of a tensor that is packed, here or in its file. */
+/* Returns the bytes of the tiles for `rows` rows of a tensor that is packed, here or in its file. */
 size_t fr_bound_tile_bytes(const fr_tensor *tensor, size_t rows);
 
 /* Cuts a tensor into `count` matrices. Each entry of the file's stack has `parts` of them. */
@@ -52,18 +52,19 @@ void fr_activation_stats_free(fr_weights *weights);
 fr_status fr_copied_bind(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
                          fr_matrix *matrices);
 
-/* Returns true if the tensor is NVFP4 of a quantized folder, which is copied to tiles, and binds its matrices. */
+/* fr_copied_nvfp4 returns true if the tensor is NVFP4 of a quantized folder, which is copied to tiles.
+ * fr_copied_bind_nvfp4 binds its matrices. */
 bool fr_copied_nvfp4(const fr_tensor *tensor);
 fr_status fr_copied_bind_nvfp4(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
                                fr_matrix *matrices);
 
-/* Gives the type of the matrices in such a stack. */
+/* Gives the type of the matrices in a stack that is copied. */
 fr_dtype fr_copied_type(const fr_bound *bound);
 
 /* Reads all bytes of the stack into memory, if the file isn't mapped. */
 fr_status fr_copied_fill(const fr_weights *weights, const fr_bound *bound);
 
-/* Writes rows [begin, end) of the matrices, numbered from one matrix to the next, as GGUF's blocks or as floats. */
+/* Writes rows [begin, end) of the matrices as GGUF's blocks or as floats. Rows are numbered through all matrices. */
 fr_status fr_copied_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows);
 
 /* Copies a thread's share of the stack. */
@@ -77,9 +78,9 @@ void fr_copied_measure(const fr_tensor *tensor, fr_arena *measure);
 /* Checks that the tensor's values are floats; FR_INPUT if not. */
 fr_status fr_bound_check_float(const fr_weights *weights, const fr_tensor *tensor);
 
-/* fr_bound_data gives the address of the tensor's matrices, one after another, in a copy or in the file. The next
- * functions give the number of matrices; the bytes of the first `rows` rows of one, where rows is a whole number of
- * tiles; and the bytes of all matrices. */
+/* fr_bound_data gives the address of the tensor's matrices, one after another, in a copy or in the file. The functions
+ * after it give the number of matrices, the bytes of the first `rows` rows of a matrix (whole tiles), and the bytes of
+ * all matrices. */
 static inline const uint8_t *fr_bound_data(const fr_bound *bound) {
     return bound->packed ? bound->packed : bound->tensor->data;
 }
@@ -103,8 +104,9 @@ const fr_bound *fr_bound_find_rank_share(const fr_weights *weights, const fr_mat
 /* Gives a copy of a divided tensor's entry, changed so that a reader on this rank gets all of the tensor. */
 fr_bound fr_bound_whole(const fr_bound *shared);
 
-/* A rank has some of a divided tensor's matrices, and in each of them one or several runs of rows, numbered from 0.
- * Each thread places its part of a run, in whole tiles. A rank has all of a tensor that is not divided. */
+/* A rank has some of a divided tensor's matrices (fr_bound_own_matrices). In each of them it has one or several runs
+ * of rows, numbered from 0, of which each thread places a part in whole tiles (fr_bound_own_rows). A tensor that is
+ * not divided belongs to each rank completely. */
 void fr_bound_own_matrices(const fr_weights *weights, const fr_bound *bound, size_t *first, size_t *last);
 size_t fr_bound_runs(const fr_bound *bound);
 void fr_bound_own_rows(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team, size_t *begin,
@@ -113,7 +115,7 @@ void fr_bound_own_rows(const fr_weights *weights, const fr_bound *bound, size_t 
 /* Gives the bytes of the rows that belong to other ranks. */
 uint64_t fr_bound_foreign_bytes(const fr_weights *weights, const fr_bound *bound);
 
-/* Gives the transposed matrices that this rank has. */
+/* Gives the transposed matrices that this rank has: `first` and those after it, before `last`. */
 void fr_transposed_own(const fr_weights *weights, const fr_transposed *transposed, size_t *first, size_t *last);
 
 /* Requests huge pages for the copies, only for this rank's own rows. */

@@ -16,7 +16,7 @@
 #include "src/engine/weights/partition.h"
 
 enum { MX_BYTES = 1 + FR_MX_BLOCK / 2 }; /* bytes of GGUF's block: an exponent, then 4-bit codes */
-enum { NV_BLOCK = 64, NV_GROUP = 16 };   /* columns of GGUF's block of NVFP4, and of those that share a scale */
+enum { NV_BLOCK = 64, NV_GROUP = 16 };   /* columns of GGUF's block of NVFP4; columns that share a scale */
 
 fr_dtype fr_copied_type(const fr_bound *bound) {
     if (bound->layout == FR_LAYOUT_NVFP4) return FR_NVFP4;
@@ -36,15 +36,15 @@ static size_t cols_of(const fr_bound *bound) {
     return bound->layout == FR_LAYOUT_MX ? (size_t)shape[2] * FR_MX_BLOCK : (size_t)shape[1];
 }
 
-/* The rows are counted from the first row of a tile. */
+/* Gives the bytes of `rows` rows of a copy, counted from the first row of a tile. */
 size_t fr_copied_rows_bytes(const fr_bound *bound, size_t rows) {
     size_t cols = cols_of(bound);
     if (is_packed(bound)) return fr_packed_bytes(fr_copied_type(bound), rows, cols);
     return rows * fr_dtype_row_bytes(bound->tensor->type, cols);
 }
 
-/* Includes padding: each of the two parts of a matrix may have up to a tile of it. The names show which float tensors
- * will be transposed. */
+/* Measures the room for a copy, including padding: each of the two parts of a matrix may need up to a tile of it. The
+ * names show which float tensors will be transposed. */
 void fr_copied_measure(const fr_tensor *t, fr_arena *measure) {
     static const char *const turned[] = {".experts.gate_up_proj", ".experts.down_proj"};
     size_t length = strlen(t->name);
@@ -82,8 +82,8 @@ fr_status fr_copied_fill(const fr_weights *weights, const fr_bound *bound) {
     return fr_bound_fill(weights, bound->tensor, 0, bound->tensor->bytes);
 }
 
-/* Reorders a block's codes: a byte of the file holds two neighbouring values, a byte of GGUF's block two values that
- * are 16 apart. */
+/* Reorders the codes of a block. A byte of the file holds two neighbouring values; a byte of GGUF's block holds two
+ * values that are 16 apart. */
 static void block_of(const uint8_t *codes, uint8_t exponent, uint8_t *block) {
     block[0] = exponent;
     for (size_t i = 0; i < FR_MX_BLOCK / 2; i++) {
@@ -110,7 +110,7 @@ fr_status fr_copied_bind_nvfp4(fr_weights *weights, fr_bound *bound, size_t coun
     return fr_copied_bind(weights, bound, count, features, cols, matrices);
 }
 
-/* Gives the file's row number of row `row`; `row` is numbered from one matrix to the next. */
+/* Gives the number that row `row` has in the file. Rows are numbered through all matrices. */
 static size_t row_in_file(const fr_bound *bound, size_t row) {
     size_t matrix = row / bound->rows, entry = matrix / bound->parts;
     if (bound->layout == FR_LAYOUT_HALVES) return row;
@@ -131,8 +131,9 @@ static fr_status mx_rows(const fr_weights *weights, const fr_bound *bound, size_
     return FR_OK;
 }
 
-/* Checks a row's scales, and writes it as GGUF's blocks: four scales, then the codes of 16 columns in 8 bytes, a low
- * code with the one 8 columns after it; a byte of the file holds two neighbours. GGUF's scales have no sign. */
+/* Checks a row's scales, and writes the row as GGUF's blocks. A block has four scales, then 8 bytes for each 16
+ * columns, of which byte i holds columns i and i + 8; a byte of the file holds two neighbours. GGUF's scales have no
+ * sign. */
 static fr_status nvfp4_row(const fr_weights *weights, const fr_storage *s, size_t row, uint8_t *blocks) {
     size_t bytes = s->cols / 2, groups = s->groups;
     FR_TRY(fr_bound_fill(weights, s->codes.tensor, row * bytes, (row + 1) * bytes));
@@ -188,8 +189,8 @@ static void release_rows(const fr_weights *weights, const fr_tensor *tensor, siz
     fr_map_release(map, at + begin * row_bytes, at + end * row_bytes);
 }
 
-/* Gives pages of an entry back to the system after its last part has been copied: only those of the rows that this
- * thread has read, because other threads may still read the rest. */
+/* Gives the pages of an entry back to the system after its last part has been copied. Each thread gives back only
+ * pages of rows that it has read itself, because other threads may still read the rest. */
 static void release(const fr_weights *weights, const fr_bound *bound, size_t matrix, size_t begin, size_t end) {
     size_t rows = bound->matrices * bound->rows, first = matrix / bound->parts * bound->rows;
     if (!is_packed(bound) || matrix % bound->parts != bound->parts - 1 || begin == end) return;
@@ -199,7 +200,7 @@ static void release(const fr_weights *weights, const fr_bound *bound, size_t mat
     if (bound->layout == FR_LAYOUT_NVFP4) release_rows(weights, bound->tensor->storage->scales, rows, begin, end);
 }
 
-/* Copies one tile, or the same number of rows of floats. */
+/* Copies one tile, or as many rows of floats. */
 static fr_status copy_tile(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows,
                            uint8_t *to) {
     size_t cols = cols_of(bound);

@@ -25,8 +25,8 @@ void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_
     *workspace = w;
 }
 
-/* Writes columns [from, to) of a rotated row, whole blocks of the rotation, and quantizes them. Heads are moved one at
- * a time; a head may begin before `from` or end after `to`. */
+/* Writes columns [from, to) of a rotated row, which are whole blocks of the rotation, and quantizes them. Heads are
+ * moved one at a time; a head may begin before `from` or end after `to`. */
 static void rotate(const fr_workspace *workspace, const fr_rotation *rotation, size_t r, const float *x, size_t from,
                    size_t to) {
     const fr_kernels *k = workspace->kernels;
@@ -51,8 +51,8 @@ void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x
     if (rotation) rotate(workspace, rotation, r, x, 0, cols);
 }
 
-/* Partitions the columns, not the rows: each thread then quantizes columns that it or its neighbour has written, and
- * the work for a single wide row is divided too. */
+/* Prepares rows. The threads divide the columns, not the rows: each thread then quantizes columns that it or its
+ * neighbour has written, and the work for a single wide row is divided too. */
 void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, const float *x,
                           size_t x_stride, size_t cols, size_t rows) {
     const fr_rotation *rotation = matrix ? matrix->rotation : fr_rotation_of_width(workspace->rotations, cols);
@@ -123,7 +123,7 @@ static void apply_stored(const fr_kernels *kernels, const fr_matrix *m, const fr
     }
 }
 
-/* Multiplies by FP8 codes. The scale of a row multiplies the row's sum. */
+/* Multiplies by FP8 codes. If a row has a scale of its own, it multiplies the row's sum. */
 static void apply_fp8(const fr_kernels *kernels, const fr_matrix *m, const fr_matrix_rows *rows) {
     kernels->matmul_fp8(&(fr_matmul_fp8){rows->y, rows->y_stride, rows->x, rows->x_stride, rows->count, m->data,
                                          m->row_bytes, m->scales, m->scale_stride, m->first, m->cols, m->features});
@@ -200,7 +200,7 @@ void fr_matrix_apply_whole(const fr_team *team, const fr_workspace *workspace, c
     fr_matrix_apply_share(team, workspace, matrix, 0, matrix->features, rows);
 }
 
-/* Reads a packed row back into GGUF's blocks, one at a time, and decodes them. */
+/* Unpacks a packed row into GGUF's blocks, one at a time, and decodes them. */
 static void decode_packed(const fr_matrix *matrix, size_t feature, float *row) {
     size_t block = fr_dtype_block(matrix->type), tile_block = fr_packed_bytes(matrix->type, FR_TILE_FEATURES, block);
     size_t first = feature / FR_TILE_FEATURES * FR_TILE_FEATURES; /* the first feature of the tile */

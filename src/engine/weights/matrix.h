@@ -54,14 +54,14 @@ typedef struct fr_workspace {
     fr_qblock *blocks;   /* the input rows of the next product, quantized; NULL if no weight is packed */
     size_t block_stride; /* blocks from one row to the next */
 
-    /* If weights are stored rotated: the input rows rotated, as floats and quantized. */
+    /* For weights that are stored rotated: the input rows, rotated, as floats and quantized. */
     const fr_rotation_set *rotations; /* NULL: none is */
     float *rotated;
     size_t rotated_stride; /* floats from one row to the next */
     fr_qblock *rotated_blocks;
 } fr_workspace;
 
-/* The rows to which a matrix is applied, and the rows for the products; strides are in floats. */
+/* The input rows x of a product, and its output rows y; strides are in floats. */
 typedef struct fr_matrix_rows {
     float *y;
     size_t y_stride;
@@ -74,8 +74,8 @@ typedef struct fr_matrix_rows {
 void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed,
                          const fr_rotation_set *rotations, size_t rows, size_t widest);
 
-/* Prepares row r of the next product's input, rotated too if any weight of this width is. The thread that computed the
- * row calls it, and a barrier must follow before the product. */
+/* Prepares row r of the next product's input. The row is also rotated if any weight of this width is stored rotated.
+ * The thread that computed the row calls it, and a barrier must follow before the product. */
 void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x, size_t cols);
 
 /* The whole team prepares all rows of the next product's input and synchronizes. The rows must be complete on this
@@ -84,7 +84,7 @@ void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x
 void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, const float *x,
                           size_t x_stride, size_t cols, size_t rows);
 
-/* Gives a workspace whose row 0 is prepared row `row` of the given one. */
+/* Gives a workspace that begins with the prepared row `row` of the given one. */
 fr_workspace fr_workspace_from(const fr_workspace *workspace, size_t row);
 
 /* Gives output features [begin, end) as a matrix; begin is a multiple of FR_FEATURE_UNIT if the matrix is packed. */
@@ -111,9 +111,10 @@ void fr_matrix_apply_part(const fr_workspace *workspace, const fr_matrix *matrix
 size_t fr_matrix_features_bytes(const fr_matrix *matrix, size_t features);
 size_t fr_matrix_bytes(const fr_matrix *matrix);
 
-/* row[c] = matrix[feature][c], as it is stored. */
+/* Writes row[c] = matrix[feature][c] as it is stored, without rotating it back. */
 void fr_matrix_decode(const fr_matrix *matrix, size_t feature, float *row);
 
-/* row[c] = matrix[feature][c] * factor, as looking up an embedding does. A rotated row is rotated back first. */
+/* Writes row[c] = matrix[feature][c] * factor, as looking up an embedding does. A rotated row is rotated back
+ * first. */
 void fr_matrix_row(const fr_kernels *kernels, const fr_matrix *matrix, size_t feature, float factor, float *row);
 #endif

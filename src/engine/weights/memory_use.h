@@ -18,11 +18,11 @@ typedef struct fr_weights fr_weights;
 
 typedef struct fr_memory_use {
     uint64_t own;     /* copies: packed, transposed, decoded to float32, or read because the file is not mapped */
-    uint64_t mapped;  /* used directly in mapped files */
+    uint64_t mapped;  /* weights that are used directly in mapped files */
     uint64_t every;   /* the part of own and mapped weights that every token reads: all but experts and tables */
     uint64_t stays;   /* the part that must stay in memory: `own`, and the mapped weights that every token reads */
     uint64_t experts; /* the part of own and mapped weights that is experts, of which a token uses only some */
-    uint64_t token;   /* the part of the experts that a token reads */
+    uint64_t token;   /* the part of the experts' weights that a token reads */
 } fr_memory_use;
 
 /* Adds up two models that are in memory at the same time. */
@@ -42,8 +42,8 @@ void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_w
  * fr_weights_bring_rest. */
 void fr_weights_count_rest(fr_weights *weights, const fr_weights *of, const fr_matrix *matrix);
 
-/* Checks that the weights that must stay in memory, together with `others` bytes, fit the limit; FR_MEMORY if not.
- * limit 0: none. */
+/* Checks that the weights that must stay in memory, together with `others` bytes, do not exceed the limit; FR_MEMORY
+ * if they do. limit 0: none. */
 fr_status fr_weights_check_limit(const fr_weights *weights, uint64_t others, uint64_t limit);
 
 /* Checks that there is memory for the process's own copies; FR_MEMORY if not, with a line that names both sizes and

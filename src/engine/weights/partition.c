@@ -7,14 +7,14 @@
 #include "base/sizes.h"
 
 enum {
-    ARRAYS_MAX = 4, /* arrays that are exchanged at once */
+    ARRAYS_MAX = 4, /* the most arrays that are exchanged at once */
     BLOCK = 32,
     LINE = 64,
     AHEAD = 1 << 17 /* bytes of weights that a thread reads in advance, few enough to stay in a core's own cache */
 };
 
-/* Gives the first of `count` units that belongs to `rank` if ranks [first, last) divide them: the unit nearest to the
- * sum of the shares of the ranks before it. */
+/* Gives the beginning of a rank's share of `count` units, if ranks [first, last) divide them. It is the unit nearest
+ * to the sum of the shares of the ranks before it. */
 static size_t units_before(const fr_ranks *ranks, size_t count, size_t rank, size_t first, size_t last) {
     uint64_t from = fr_ranks_before(ranks, first), all = fr_ranks_before(ranks, last) - from;
     return (size_t)((2 * count * (fr_ranks_before(ranks, rank) - from) + all) / (2 * all));
@@ -28,8 +28,8 @@ static void share_kv_heads(size_t kv_heads, const fr_ranks *ranks, size_t rank, 
     *end = enough ? units_before(ranks, kv_heads, rank + 1, 0, count) : *begin + 1;
 }
 
-/* Gives a rank all query heads of its KV heads. If several ranks have the same KV head, each gets a part of its query
- * heads. */
+/* Gives a rank all query heads of its KV heads. If several ranks have the same KV head, each of them gets a part of
+ * that head's query heads. */
 static void share_heads(const fr_split *split, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end) {
     size_t group = split->count / split->groups, count = fr_ranks_count(ranks), kv_head;
     share_kv_heads(split->groups, ranks, rank, &kv_head, end);
@@ -83,8 +83,8 @@ static void scale_bounds(size_t *bounds, size_t ranks, size_t item, size_t bytes
 }
 
 /* Reads the first of the thread's weights for the next product into its cache while rows are on their way. Ranks on
- * one machine exchange rows too fast for this to pay: on a Zen 1, a forward of one row took 1% longer there, and 2%
- * less if messages were 50 us late. */
+ * one machine don't do this, because they exchange rows too fast: on a Zen 1, a forward of one row took 1% longer with
+ * it. With messages that were 50 us late it took 2% less. */
 static void read_ahead(const fr_team *team, const fr_matrix *matrix) {
     size_t begin, end;
     if (!matrix || !matrix->data || fr_ranks_hosts(team->ranks) == 1) return;
@@ -124,7 +124,7 @@ static bool whole_blocks(const size_t *bounds, size_t ranks) {
     return true;
 }
 
-/* Quantizes the thread's part of the rank's blocks. */
+/* Quantizes this thread's part of the blocks in the rank's share. */
 static void quantize_share(const fr_team *team, const fr_workspace *workspace, const fr_shared_rows *x, size_t from,
                            size_t to) {
     size_t begin, end;

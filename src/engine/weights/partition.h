@@ -23,13 +23,13 @@
  * has some query heads of one KV head, or all query heads of several. */
 typedef struct fr_split {
     size_t count;  /* features, or heads */
-    size_t groups; /* KV heads; 0: count is a number of features */
+    size_t groups; /* number of KV heads; 0: `count` counts features */
     size_t each;   /* columns of a head */
-    size_t whole;  /* 1 + the rank that has all of them; 0: they are divided */
-    bool kept;     /* count is a number of KV heads, and each rank has all those that its query heads read */
+    size_t whole;  /* 1 + the rank that has everything; 0: ranks divide it */
+    bool kept;     /* `count` counts KV heads, and each rank has all KV heads that its query heads read */
 } fr_split;
 
-/* The features of a unit: the size of a quantized block of the product that reads them. */
+/* The number of features in a unit. It is the size of a quantized block of the product that reads them. */
 #define FR_RANK_UNIT 32
 
 static inline fr_split fr_split_features(size_t features) {
@@ -54,7 +54,7 @@ void fr_split_share(const fr_split *split, const fr_ranks *ranks, size_t rank, s
 /* Gives the rank that has a feature or head. */
 size_t fr_split_owner(const fr_split *split, const fr_ranks *ranks, size_t unit);
 
-/* Gives the features or heads of the team's own rank: all of them if there is only one rank. */
+/* Gives the features or heads that this process's rank has: all of them if there is only one rank. */
 static inline void fr_part_rank(const fr_team *team, fr_split split, size_t *begin, size_t *end) {
     *begin = 0;
     *end = split.count;
@@ -69,7 +69,8 @@ static inline size_t fr_kv_heads_of(const fr_split *heads, size_t begin, size_t 
 
 /* --------------------------------------------------------------------------------------------------- among threads */
 
-/* Divides the rows of a batch among the threads, for steps that work row by row; each rank does these for all rows. */
+/* Divides the rows of a batch among the threads, for work that is done row by row. Each rank does such work for all
+ * rows. */
 static inline void fr_part_rows(const fr_team *team, size_t rows, size_t *begin, size_t *end) {
     fr_partition(rows, 1, team->index, team->count, begin, end);
 }
@@ -89,21 +90,21 @@ static inline void fr_part_heads(const fr_team *team, size_t heads, size_t items
     fr_partition(heads * items, 1, team->index, team->count, begin, end);
 }
 
-/* Divides the quantized blocks of a row. */
+/* Divides the quantized blocks of a row among the threads. */
 static inline void fr_part_blocks(const fr_team *team, size_t blocks, size_t *begin, size_t *end) {
     fr_partition(blocks, 1, team->index, team->count, begin, end);
 }
 
-/* Divides pairs among the threads: a row with an expert, or with a cluster of ids, that was chosen for it. It also
- * divides the chosen experts or clusters themselves, or their costs. */
+/* Divides pairs among the threads. A pair is a row with an expert, or with a cluster of ids, that was chosen for it.
+ * The function also divides the chosen experts or clusters themselves, or their costs. */
 static inline void fr_part_pairs(const fr_team *team, size_t pairs, size_t *begin, size_t *end) {
     fr_partition(pairs, 1, team->index, team->count, begin, end);
 }
 
 /* ----------------------------------------------------------------------------------------------------- handing on */
 
-/* Float rows of which each rank has computed its share, and each of its threads a part of that. For KV heads, `split`
- * is fr_split_heads with as many query heads as KV heads, so that only one rank sends each of them. */
+/* Float rows of which each rank has computed its share, and each of its threads a part of that share. For KV heads,
+ * `split` is fr_split_heads with as many query heads as KV heads, so that only one rank sends each of them. */
 typedef struct fr_shared_rows {
     float *at;
     size_t stride, rows; /* floats from row to row */
@@ -115,7 +116,7 @@ typedef struct fr_shared_rows {
 void fr_gather_rows(const fr_team *team, const fr_shared_rows *rows, size_t count, const fr_matrix *next);
 
 /* Completes `count` arrays of float rows on all ranks; count is 0 if each rank has computed the rows completely. While
- * they are sent between ranks, the team begins to read `next`, the weights of the next product. */
+ * the rows are sent between ranks, the team begins to read `next`, the weights of the next product. */
 static inline void fr_publish_rows_before(const fr_team *team, const fr_shared_rows *rows, size_t count,
                                           const fr_matrix *next) {
     if (team->ranks && count)

@@ -41,8 +41,8 @@ static fr_status check_codes(const fr_weights *weights, const fr_tensor *tensor,
     return fr_fail(FR_INPUT, "%s: tensor %s has a NaN at index %zu", weights->files->path, tensor->name, at);
 }
 
-/* Reads a thread's share of a run of rows of a tensor that is used directly in the file: the rows that it will need,
- * of each matrix of a stack. */
+/* Reads rows of a tensor that is used directly in the file: of each matrix of a stack, those rows of a run that this
+ * thread will need. */
 static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
     size_t begin, end, first, last, bytes = fr_bound_rows_bytes(bound, bound->rows);
@@ -62,8 +62,8 @@ static void release_tensor(const fr_weights *weights, const fr_tensor *tensor) {
     fr_map_release(map, at, at + tensor->bytes);
 }
 
-/* Packs rows in another order than the tensor's, collecting one tile at a time. The file's pages are given back when
- * all tensors are done, because any tile may read any page. */
+/* Packs rows in another order than the tensor's, and collects one tile at a time. The file's pages are given back only
+ * when all tensors are done, because any tile may need any page. */
 static fr_status pack_sorted(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end,
                              uint8_t *tiles) {
     const fr_tensor *tensor = bound->tensor;
@@ -101,8 +101,7 @@ fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t
     return FR_OK;
 }
 
-/* Packs a thread's share of a run of rows of a tensor: the tiles that it will need, of each of the tensor's
- * matrices. */
+/* Packs rows of a tensor: of each of its matrices, those tiles of a run of rows that this thread will need. */
 static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
     size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols), begin, end;
@@ -123,8 +122,8 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
     return FR_OK;
 }
 
-/* Reads a thread's share of a quantized module's parts, each divided evenly: with some storages a row is spread over
- * all of the codes. */
+/* Reads a thread's share of the parts of a quantized module. Each part is divided evenly, because in some storages the
+ * codes of one row are spread over the whole part. */
 static fr_status place_stored(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
     const fr_tensor *parts[FR_STORAGE_PARTS];
     size_t count = fr_storage_parts(bound->tensor->storage, parts), begin, end;
@@ -142,8 +141,8 @@ static bool has_grouped_tiles(const fr_bound *bound) {
 /* The rows of a tile of grouped codes, while they are packed. */
 typedef struct unpacked_tile {
     fr_grouped_row rows[FR_TILE_FEATURES];
-    float *floats;  /* [16, 2, groups]: scales and biases */
-    uint8_t *bytes; /* [16, cols + groups]: codes and zeros */
+    float *floats;  /* [16, 2, groups] scales and biases of the rows */
+    uint8_t *bytes; /* [16, cols + groups] codes and zeros of the rows */
 } unpacked_tile;
 
 static fr_status open_unpacked(unpacked_tile *tile, size_t cols, size_t groups) {
@@ -283,8 +282,8 @@ static void scatter_experts(const fr_weights *weights) {
     }
 }
 
-/* Gives back the pages of a tensor that was read in another order than it has, so that any tile may have read any
- * page. */
+/* Gives back the pages of a tensor whose tiles have been packed in another order than its rows have, so that any tile
+ * may have read any page. */
 static void release_packed(const fr_weights *weights, const fr_bound *bound) {
     const fr_tensor *parts[FR_STORAGE_PARTS];
     bool grouped = has_grouped_tiles(bound);
@@ -322,7 +321,7 @@ static bool lock(const uint8_t *from, size_t bytes) {
     return bytes == 0 || mlock((const void *)begin, (uintptr_t)from + bytes - begin) == 0;
 }
 
-/* Locks a run of the rank's own rows, in each of its matrices. */
+/* Locks one run of the rank's own rows in memory, in each of the tensor's matrices. */
 static bool lock_run(const fr_weights *weights, const fr_bound *bound, size_t run) {
     size_t step = fr_bound_bytes(bound) / fr_larger(fr_bound_matrices(bound), 1), begin, end, first, last;
     fr_bound_own_rows(weights, bound, run, &(fr_team){.count = 1}, &begin, &end);
@@ -333,7 +332,7 @@ static bool lock_run(const fr_weights *weights, const fr_bound *bound, size_t ru
     return locked;
 }
 
-/* Locks the rank's own rows of a tensor that ranks divide, or any other tensor completely. */
+/* Locks a tensor in memory: only the rank's own rows if ranks divide it, otherwise all of it. */
 fr_status fr_bound_lock(const fr_weights *weights, const fr_bound *bound) {
     bool shared = fr_bound_has_rank_share(bound), locked = shared || lock(fr_bound_data(bound), fr_bound_bytes(bound));
     for (size_t run = 0; shared && run < fr_bound_runs(bound); run++) locked &= lock_run(weights, bound, run);

@@ -10,9 +10,10 @@
 #include "src/engine/weights/bound.h"
 
 #define HUGE_PAGE  ((uintptr_t)2 << 20)
-#define PIECES_MAX 4096 /* limit on ranges of huge pages: each is a mapping, of which a process may have some 65,000 */
+#define PIECES_MAX 4096 /* most ranges of huge pages: each is a mapping, of which a process may have some 65,000 */
 
-/* Gives the index of the bound tensor that the matrix is in, searching from `first` on; weights->count: none. */
+/* Gives the index of the bound tensor that contains the matrix, searching from index `first` on; weights->count if
+ * there is none. */
 static size_t find_bound(const fr_weights *weights, const fr_matrix *matrix, size_t first) {
     for (size_t i = 0; i < weights->count && matrix->data; i++) {
         size_t at = (first + i) % weights->count;
@@ -27,7 +28,7 @@ static void own_part(const fr_weights *weights, fr_split split, size_t *begin, s
     fr_part_rank(&(fr_team){.ranks = weights->ranks}, split, begin, end);
 }
 
-/* Gives the bound tensor of a matrix; the search begins where the last one was found. NULL: there is none. */
+/* Gives the bound tensor that contains a matrix, or NULL. The search begins at the tensor that was found last. */
 static fr_bound *bound_of(fr_weights *weights, const fr_matrix *matrix) {
     size_t at = find_bound(weights, matrix, weights->sharing);
     if (at == weights->count) return NULL;
@@ -42,7 +43,7 @@ void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split spl
     size_t bytes = fr_bound_rows_bytes(bound, bound->rows), at = (size_t)(matrix->data - fr_bound_data(bound));
     size_t first = at % bytes / fr_bound_rows_bytes(bound, unit) * unit; /* row within the tensor's matrix */
     fr_bound_share share = {first, matrix->features, split};
-    for (size_t i = 0; i < bound->shares; i++) /* another matrix of the tensor may have added this share */
+    for (size_t i = 0; i < bound->shares; i++) /* another matrix of the same tensor may have added this share */
         if (bound->share[i].first == share.first) return;
     if (bound->shares < FR_BOUND_SHARES) bound->share[bound->shares++] = share;
 }
@@ -52,7 +53,7 @@ void fr_weights_share_heads(fr_weights *weights, const fr_matrix *matrices, fr_s
     if (!bound) return;
     size_t each = bound->rows / heads.count;
     if (fr_bound_matrices(bound) == heads.count) bound->heads = heads;
-    /* heads of one float matrix, one after another */
+    /* the heads are rows of one float matrix, one head after another */
     else if (fr_bound_matrices(bound) == 1 && each * heads.count == bound->rows) {
         heads.each = each;
         bound->share[0] = (fr_bound_share){0, bound->rows, heads};

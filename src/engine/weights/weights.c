@@ -31,7 +31,7 @@ static size_t vector_bytes(const fr_tensors *tensors) {
         if (codes && t->storage) fr_arena_take(&measure, t->shape[0], sizeof(float));
         bool conv_kernel =
             (t->dims == 2 || t->dims == 3) && t->type < FR_FLOAT_TYPES && t->shape[t->dims - 1] <= FR_CONV_KERNEL_MAX;
-        /* the two sides of a convolution over the rows of a block (src/engine/draft/block.h) */
+        /* a convolution's two sides over the rows of a block (src/engine/draft/block.h) */
         bool sides = t->dims == 3 && t->type < FR_FLOAT_TYPES && t->shape[0] == 2 && t->shape[1] <= FR_CONV_KERNEL_MAX;
         bool turned =
             t->dims == 2 && t->type < FR_FLOAT_TYPES && strstr(t->name, "mm") && strstr(t->name, "input_proj");
@@ -103,8 +103,8 @@ bool fr_weights_has_any(const fr_weights *weights, const char *prefix) {
     return false;
 }
 
-/* Gives the compared bytes back. A mapped file's pages are read again at the next access, but bytes that were read
- * into memory and are in use must stay. */
+/* Gives back the memory of bytes that were compared. A mapped file's pages are read again at the next access, but
+ * bytes that were read into memory and are in use must stay. */
 static void release_compared(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end, bool used) {
     const fr_map *map = &weights->files->files[tensor->file];
     size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
@@ -136,7 +136,7 @@ bool fr_weights_quantized(const fr_weights *weights) {
         fr_dtype type = bound->tensor->type;
         bool matrix = bound->access == FR_STREAMED && bound->tensor->dims > 1;
         bool decoded = type == FR_F8_E4M3 || (type == FR_STORED && !bound->packed);
-        if (matrix && !decoded && type >= FR_FLOAT_TYPES) return true; /* includes the codes of MXFP4 */
+        if (matrix && !decoded && type >= FR_FLOAT_TYPES) return true; /* true for the codes of MXFP4 too */
     }
     return false;
 }

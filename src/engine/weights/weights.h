@@ -24,7 +24,7 @@ typedef enum fr_access {
 /* Says how a file stores the matrices of a stack (copied_layouts.c). If an entry has two matrices, FR_LAYOUT_ROWS and
  * FR_LAYOUT_HALVES have all rows of one before those of the other; in the other layouts their rows alternate. */
 typedef enum fr_stack_layout {
-    FR_LAYOUT_ROWS,    /* rows of a type of weights */
+    FR_LAYOUT_ROWS,    /* rows of weights, as in GGUF */
     FR_LAYOUT_MX,      /* rows of MXFP4, with codes and exponents in separate tensors, as in gpt-oss: OCP Microscaling
                         * Formats */
     FR_LAYOUT_NVFP4,   /* rows of NVFP4, with codes and scales in separate tensors of a quantized folder */
@@ -32,17 +32,17 @@ typedef enum fr_stack_layout {
     FR_LAYOUT_HALVES,  /* like FR_LAYOUT_COLUMNS, but all columns of one matrix come before those of the other */
 } fr_stack_layout;
 
-/* Rows, in each matrix of a tensor, that one product reads, and how they are divided among ranks. */
+/* Rows of a tensor's matrices that one product reads, and their split among ranks. */
 typedef struct fr_bound_share {
     size_t first, rows;
     fr_split split;
 } fr_bound_share;
 
-enum { FR_BOUND_SHARES = 3 }; /* the most that a tensor needs: one each for queries, keys and values */
+enum { FR_BOUND_SHARES = 3 }; /* the most shares of a tensor: one each for queries, keys and values */
 
 typedef struct fr_bound {
     const fr_tensor *tensor;
-    size_t rows;     /* the features of a matrix, which fr_part_features partitions */
+    size_t rows;     /* rows of a matrix, which are the features that fr_part_features partitions */
     size_t matrices; /* matrices that the tensor is cut into, each partitioned separately */
     fr_access access;
     bool chosen;                /* an expert, or a stack of experts: a step reads only the matrices that its rows have
@@ -54,9 +54,8 @@ typedef struct fr_bound {
     const float *scales;        /* the scales of FP8 codes, or one for each matrix of NVFP4, as float32; NULL: none */
     const float *row_scales;    /* the scales of FP8 codes that have one for each row; NULL: none */
     bool of_codes;              /* the tensor holds the scales or exponents of another one */
-    fr_stack_layout layout;     /* if not FR_LAYOUT_ROWS, its matrices are copied to `packed`, as tiles of MXFP4 or
-                                 * NVFP4, or rows of floats */
-    size_t parts;               /* matrices in an entry of such a stack */
+    fr_stack_layout layout;     /* how the file stores the matrices; if not as rows, they are copied to `packed` */
+    size_t parts;               /* matrices in an entry of the file's stack */
     const fr_tensor *exponents; /* exponents of MXFP4 codes */
     fr_bound_share share[FR_BOUND_SHARES]; /* how ranks divide rows; if all are covered, a rank reads only its own */
     size_t shares;
@@ -80,7 +79,7 @@ typedef enum fr_activation_stats_kind {
     FR_ACTIVATION_STATS_HEAD_TOO
 } fr_activation_stats_kind;
 
-/* A tensor for which inputs are summed up, with sums for each of its matrices. */
+/* A tensor whose matrices' inputs are summed up, with sums for each matrix. */
 typedef struct fr_watched_tensor {
     const fr_tensor *tensor;
     size_t matrices, cols;
@@ -103,8 +102,8 @@ struct fr_weights {
     bool placed;              /* all bound tensors have been brought into memory */
     struct fr_ranks *ranks;   /* the ranks among which weights are divided (fr_weights_share); NULL: there is one
                                * process */
-    size_t sharing;           /* the index in `bound` that was found last in the search for divided tensors; the next
-                               * one is near it */
+    size_t sharing;           /* index in `bound` of the divided tensor that was found last, because the next one is
+                               * near it */
     fr_transposed *transposed;
     size_t transposed_count;
     uint64_t transposed_bytes;
@@ -125,8 +124,8 @@ bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *n
 /* Returns true if the checkpoint has any tensor whose name begins with `prefix`. */
 bool fr_weights_has_any(const fr_weights *weights, const char *prefix);
 
-/* Tells if two tensors of the checkpoint have equal bytes. The second tensor may be in use, so its bytes stay in
- * memory. */
+/* Returns in *same whether two tensors of the checkpoint have equal bytes. The second tensor may be in use, so its
+ * bytes stay in memory. */
 fr_status fr_weights_same(const fr_weights *weights, const fr_tensor *copy, const fr_tensor *tensor, bool *same);
 
 bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor);
@@ -209,7 +208,7 @@ fr_status fr_bind_array(fr_weights *weights, const char *prefix, const char *nam
 /* Binds a vector as fr_bind_vector does, but one that some writers of GGUF keep as a matrix of one row, [1, n]. */
 fr_status fr_bind_row(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 
-/* Says what a file stores for a value x: x; x - 1; log(-x). */
+/* Says what number a file stores for a value x. FR_AS_THEY_ARE: x; FR_LESS_ONE: x - 1; FR_LOG_OF_MINUS: log(-x). */
 typedef enum fr_values { FR_AS_THEY_ARE, FR_LESS_ONE, FR_LOG_OF_MINUS } fr_values;
 
 /* Gives the value for which the file stores `written`. */
@@ -238,8 +237,8 @@ fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *n
 fr_status fr_bind_offsets(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
                           const int32_t **indices);
 
-/* fr_weights_scales gives the scales of a bound tensor of FP8 codes, a row of them for every 128 rows of each of its
- * matrices, NULL for other types. fr_weights_is_scales returns true if a tensor holds another one's scales. */
+/* fr_weights_scales gives the scales of a bound tensor of FP8 codes, one row of scales for every 128 rows of each
+ * matrix; NULL for other types. fr_weights_is_scales returns true if a tensor holds another one's scales. */
 const float *fr_weights_scales(const fr_weights *weights, const fr_tensor *codes);
 bool fr_weights_is_scales(const fr_weights *weights, const fr_tensor *tensor);
 
