@@ -53,7 +53,7 @@ uint64_t fr_cgroup_least(const char *root, const char *controller, fr_cgroup_lim
     snprintf(mount, sizeof mount, "/%s", controller);
     snprintf(named, sizeof named, ",%s,", controller);
     uint64_t least = 0;
-    /* A line is "0::PATH" (v2), or "ID:CONTROLLER,CONTROLLER:PATH" (v1). */
+    /* A line is "0::PATH" in version 2, or "ID:CONTROLLER,CONTROLLER:PATH" in version 1. */
     while ((line = strsep(&rest, "\n"))) {
         char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!path || path[1] != '/') continue;

@@ -16,8 +16,9 @@
 
 /* Limits how long a waiting thread spins: long enough for threads that finish a step at slightly different times, and
  * for the work that a caller does between two runs. A sleeping thread runs again 20 to 80 us after its wake-up (2-core
- * virtual machine, EPYC Zen 5). Within a run the limit is lower if waits are usually shorter: a thread that waits far
- * longer than usual waits for one that has lost its core, and that may be queued for the waiting thread's own core. */
+ * virtual machine, EPYC Zen 5). Within a run the limit is lower if waits are usually shorter. A wait far longer than
+ * usual means that the awaited thread has lost its core; it may even be queued for the core of the thread that
+ * waits. */
 #define SPIN_NANOSECONDS 100000
 #define SPIN_LEAST       20000
 #define SPIN_USUALS      8

@@ -25,7 +25,7 @@
 enum {
     TAG_ROWS = 1,
     SPINS = 20,      /* polls before a waiting rank yields, because the rank that it waits for may need the core */
-    BY_SIGNAL = 128, /* a shell reports a signal as this number plus the signal's */
+    BY_SIGNAL = 128, /* an end by a signal is exit status 128 plus the signal's number, as in shells */
     LOOKS = 64,      /* polls between two checks of the clock and of the other ranks */
 };
 

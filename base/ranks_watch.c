@@ -290,7 +290,8 @@ static void *watch(void *context) {
     for (double last = fr_clock();;) {
         listen_once(w);
         double now = fr_clock();
-        /* After this process itself was stopped, silence counts from now on, because it could not hear any rank. */
+        /* After this process itself was stopped for a while, silence counts only from now on, because it could not
+         * hear any rank. */
         for (int r = 0; r < w->count && now - last > 1; r++) w->peers[r].heard = now;
         last = now;
         look_for_silence(w, now);

@@ -50,8 +50,8 @@ bool fr_pinning_pays(const fr_machine *machine, bool numa);
 void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa, fr_plan *plan);
 
 /* Gives the items [*begin, *end) of `count` that part `index` of `parts` owns: contiguous, in order, in whole units of
- * `unit` items (the last may be short), sizes differing by at most one unit. Pure: it decides which thread, hence
- * which node, reads and first touches which weight rows. */
+ * `unit` items (the last may be short), sizes differing by at most one unit. Pure. So it decides which thread reads a
+ * weight row and touches it first, and thereby on which node the row is. */
 void fr_partition(size_t count, size_t unit, size_t index, size_t parts, size_t *begin, size_t *end);
 
 #endif

@@ -51,7 +51,7 @@ static fr_status read_extension(reader *r) {
     return FR_OK;
 }
 
-/* Reads what is before the first picture, and the picture's size. */
+/* Reads everything before the first picture, and that picture's size. */
 static fr_status find_picture(reader *r) {
     GifRecordType record;
     for (;;) {

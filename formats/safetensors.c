@@ -141,7 +141,8 @@ static int by_span(const void *left, const void *right) {
     return (a->end > b->end) - (a->end < b->end);
 }
 
-/* Sorts the spans and checks that each begins where the one before ended, and that the last one ends with the file. */
+/* Sorts the spans. Checks that each one begins at the end of the one before it, and that the last one ends with the
+ * file. */
 static fr_status check_cover(header *head) {
     const char *path = head->map->path;
     qsort(head->entries, head->count, sizeof *head->entries, by_span);

@@ -67,7 +67,7 @@ static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const fr_pre_to
                          gguf->path, gguf->architecture);
 }
 
-/* Reports that the model has no kind of that name, and lists the names that it has. */
+/* Reports that no kind of this name exists for the model, and lists the names that do. */
 static fr_status fail_pre(fr_text model, const char *format, const char *where, fr_text pre) {
     char built[256];
     fr_pre_tokenizer_list(model, built, sizeof built);

@@ -12,7 +12,7 @@
 
 #include "kernels/compiler.h"
 
-/* Holds what all steps of the walk over one block need. */
+/* Holds the arguments that all steps of the walk over one block share. */
 typedef struct walk {
     const fr_attn *attn;
     const fr_attn_steps *steps;

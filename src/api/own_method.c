@@ -1,7 +1,7 @@
 /* Opens sessions with a caller's own draft method, or with the lab's script.
  *
- * In: the functions of a method; or, for the script, the ids that the target will give and a function that says which
- * of them are drafted correctly. Out: a session that drafts in this way. */
+ * In: the functions of a method; or, for the script, the ids that the target will give, and a function that decides
+ * which of them are drafted correctly. Out: a session that drafts in this way. */
 #include <stdlib.h>
 #include <string.h>
 

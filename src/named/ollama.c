@@ -61,7 +61,7 @@ static fr_status take_layer(const char *folder, const char *where, const json_t 
     return check_blob(*place, layer);
 }
 
-/* Takes the files of a manifest's layers. */
+/* Finds the model's and the vision tower's files among a manifest's layers. */
 static fr_status read_layers(const char *folder, const char *where, const json_t *manifest, fr_found_files *found) {
     const json_t *layers = json_object_get(manifest, "layers");
     size_t count = json_array_size(layers);

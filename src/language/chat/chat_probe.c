@@ -10,7 +10,7 @@
 #include "base/text_buffer.h"
 #include "src/language/chat/chat_content.h"
 
-/* Words that occur in no template, so that finding one in the output means that the message was shown. */
+/* No template contains these words. If one of them is in the output, the template has shown the message. */
 #define FIRST    "fr_probe_first"
 #define SECOND   "fr_probe_second"
 /* an extra member of a part: it appears only if the template prints the part as a whole */

@@ -193,7 +193,7 @@ static bool ways_differ(making *m, const json_t *one, const json_t *other) {
     return false;
 }
 
-/* Merges all ways of the list into one loose way. Takes the list. */
+/* Merges all ways of the list into one loose way. Takes over the list. */
 static json_t *loosen(making *m, json_t *ways) {
     json_t *all = json_incref(json_array_get(ways, 0));
     for (size_t i = 1; i < json_array_size(ways); i++) {
@@ -205,7 +205,7 @@ static json_t *loosen(making *m, json_t *ways) {
     return fr_schema_pack(m->rules, "[o]", all);
 }
 
-/* Joins each way of one list with each way of the other. Takes both. */
+/* Joins each way of one list with each way of the other. Takes over both lists. */
 static json_t *cross(making *m, json_t *ones, json_t *others) {
     size_t i, k;
     json_t *all = fr_schema_list(m->rules), *one, *other;

@@ -12,8 +12,8 @@
 void fr_value_put_escaped(fr_text_buffer *out, const char *text, size_t length);
 
 /* fr_value_put_unit appends an escaped UTF-16 unit to a JSON string. *half, 0 at first, keeps the first half of a
- * surrogate pair until the second half comes. A surrogate without its other half becomes U+FFFD. Before anything that
- * is not such a unit, fr_value_end_unit must be called, which writes a half that is still kept. */
+ * surrogate pair until the second half comes. A surrogate without its other half becomes U+FFFD. fr_value_end_unit
+ * must be called before anything else is appended: it writes a half that is still kept. */
 void fr_value_put_unit(fr_text_buffer *out, unsigned *half, unsigned unit);
 void fr_value_end_unit(fr_text_buffer *out, unsigned *half);
 

@@ -43,8 +43,8 @@ int fr_automaton_only_byte(const fr_automaton *automaton, uint32_t state);
  * with the rule. */
 fr_status fr_automaton_part(fr_automaton *automaton, uint32_t state, size_t index, uint32_t *local, uint32_t *after);
 
-/* Gives a state that allows the same next tokens but has plain counts. A count is plain if it replaces all counts from
- * which no token reaches either bound. Many states share one plain state. */
+/* Gives a state that allows the same next tokens but has plain counts: one plain count replaces all counts from which
+ * no token can reach a bound. Many states share one plain state. */
 fr_status fr_automaton_plain(fr_automaton *automaton, uint32_t state, uint32_t *plain);
 
 /* Limit and count the work. A step costs the same whether or not it was taken before, so a grammar fails at the same

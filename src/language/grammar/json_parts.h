@@ -19,7 +19,7 @@ typedef struct fr_written_parts {
     uint32_t string, any, object, array;
     fr_expression mark; /* the mark before and after a string, for the bare form; 0: JSON's quote */
     bool mark_is_text;  /* the mark is written as text; otherwise it is a token that no text can spell */
-    bool lenient;       /* ignores parts of a schema that are not supported or not valid, but does not refuse it */
+    bool lenient; /* parts that are not supported or not valid are ignored, and the schema is not refused for them */
 } fr_written_parts;
 
 fr_written_parts fr_written_parts_of(fr_grammar_rules *rules);

@@ -267,7 +267,7 @@ static fr_status merge_part(reader *r, json_t **rest, const json_t *part, const 
     return status;
 }
 
-/* Merges a schema with the rest of the schema that contains it, and reads the result. Takes `rest`. */
+/* Merges a schema with the rest of the schema that contains it, and reads the result. Takes over `rest`. */
 static fr_status read_merged(reader *r, json_t *rest, const json_t *with, const fr_schema_path *path,
                              fr_expression *expression) {
     fr_status status = merge_part(r, &rest, with, path);

@@ -107,9 +107,9 @@ static json_t *all_patterns(fr_grammar_rules *rules, const json_t *one, const js
     return all;
 }
 
-/* Returns true if two schemas can't be merged because `one` has a schema for members that it neither names nor matches
- * by a pattern. In the merged schema, that additionalProperties would no longer apply to names that the other's
- * patterns match, or it would apply to properties of the other that match a pattern of `one`. */
+/* Returns true if two schemas can't be merged because additionalProperties of `one` would then apply to other members
+ * than before. It applies to members that `one` neither names nor matches by a pattern. The patterns and properties of
+ * the other schema would change which members these are. */
 static bool crosses(const json_t *one, const json_t *other) {
     const json_t *others = json_object_get(one, "additionalProperties");
     if (!others || json_is_true(others)) return false;

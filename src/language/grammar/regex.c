@@ -130,7 +130,7 @@ static bool is_property(const reader *r, size_t at) {
     return at < r->c.text.length && (r->c.text.bytes[at] == 'p' || r->c.text.bytes[at] == 'P');
 }
 
-/* Takes the character that an escape stands for, after its backslash. */
+/* Reads an escape for one character; the reader is after the backslash. */
 static fr_status take_escaped(reader *r, uint32_t *code) {
     static const char letters[] = "tnrfv0", codes[] = "\t\n\r\f\v";
     int c = fr_cursor_peek(&r->c);

@@ -1,4 +1,4 @@
-/* Filters of single values and numbers. */
+/* Implements the filters of single values and numbers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

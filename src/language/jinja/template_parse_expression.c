@@ -249,7 +249,7 @@ static fr_jinja_node *parse_postfix(fr_jinja_parser *p, fr_jinja_node *node) {
 
 /* --------------------------------------------------------------------------------------------------- filters, tests */
 
-/* Takes the name of a filter or test. Names with dots are possible in Jinja, but this environment has none. */
+/* Reads the name of a filter or test. Jinja allows names with dots, but this environment has none. */
 static void take_function_name(fr_jinja_parser *p, fr_jinja_node *node, const fr_jinja_function_table *table) {
     node->filter.name = &fr_jinja_parser_name(p)->string;
     node->filter.function = fr_jinja_function_find(table, node->filter.name);

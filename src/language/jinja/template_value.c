@@ -1,4 +1,4 @@
-/* Python's rules for values: truth, equality, order, length, and iteration. */
+/* Implements Python's rules for values: truth, equality, order, length, and iteration. */
 #include <math.h>
 
 #include "src/language/jinja/template_render.h"

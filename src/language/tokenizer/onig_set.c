@@ -25,7 +25,7 @@
     "\\x{2b820}-\\x{2cea1}\\x{2ceb0}-\\x{2ebe0}\\x{2ebf0}-\\x{2ee5d}\\x{2f800}-\\x{2fa1d}\\x{30000}-\\x{3134a}" \
     "\\x{31350}-\\x{323af}"
 
-/* The characters of \w in sets. Outside of sets it has some more digits. */
+/* The characters of \w in sets. Outside of sets, \w has some more digits. */
 static const char set_word[] = WORD;
 static const char lone_word[] = LONE_WORD;
 

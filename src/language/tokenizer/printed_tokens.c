@@ -109,7 +109,7 @@ static fr_text strip_ends(const fr_text_rule *rule, fr_text text) {
     return text;
 }
 
-/* Removes the prefix of "##ing", or puts a space before any other token. */
+/* Removes the prefix of a token such as "##ing", and puts a space before any other token. */
 static fr_text join_word(const fr_text_rule *rule, fr_text text, fr_text_buffer *out) {
     fr_text prefix = rule->content;
     if (rule->kind == FR_RULE_WORD_PIECE && text.length >= prefix.length &&

@@ -122,8 +122,8 @@ typedef struct replacing {
     fr_text_buffer *out;
 } replacing;
 
-/* True for a text of at most one character. The replacement of a match stands for the match's last character, so it
- * counts as the text's first character only if the match is no longer than one character. */
+/* Returns true if a text has at most one character. A replacement stands for the last character of its match. So it
+ * belongs to the text's first character only if the match has no other characters. */
 static bool is_one(fr_text text) {
     return fr_first_character(text.bytes, text.length).there >= text.length;
 }
