@@ -1,4 +1,4 @@
-/* The arena of arena.h: a bump pointer over anonymous pages. */
+/* Implements the arena of arena.h as a bump pointer over anonymous pages. */
 #include "base/arena.h"
 
 #include <sys/mman.h>
@@ -39,7 +39,7 @@ fr_status fr_arena_open(fr_arena *arena, size_t size, const char *what) {
     if (base == MAP_FAILED) return fr_fail_memory(what, size);
     if (size >= HUGE_PAGE)
         madvise(base, size, MADV_HUGEPAGE); /* only a hint: without huge pages everything works, but
-                                                                * slower */
+                                             * slower */
     *arena = (fr_arena){.base = base, .size = size};
     return FR_OK;
 }

@@ -1,5 +1,5 @@
-/* One block of memory for everything a session needs: its size is found when the session opens, it is cut into pieces,
- * and it never grows.
+/* Takes one block of memory for everything that a session needs. Its size is found when the session opens, it is cut
+ * into pieces, and it never grows.
  *
  * In: the pieces, which the caller requests twice: first from a measuring arena (base NULL), which only adds up sizes,
  * then from a real one. Out: pieces aligned to 64 bytes. The block consists of fresh pages (huge pages if the system

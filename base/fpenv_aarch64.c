@@ -1,5 +1,6 @@
-/* The floating-point environment on AArch64: FPCR has the control bits (0: round to nearest, denormals kept, nothing
- * traps, IEEE NaNs), FPSR the exception flags. The 64-bit word has FPCR in its lower half, FPSR in its upper half. */
+/* Sets the floating-point environment on AArch64. FPCR has the control bits (0: round to nearest, denormals kept,
+ * nothing traps, IEEE NaNs), and FPSR has the exception flags. The 64-bit word has FPCR in its lower half, FPSR in its
+ * upper half. */
 #include "base/fpenv.h"
 
 uint64_t fr_fpenv_enter(void) {

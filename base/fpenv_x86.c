@@ -1,4 +1,4 @@
-/* The floating-point environment on x86: MXCSR holds control bits and exception flags in one word. */
+/* Sets the floating-point environment on x86, where MXCSR holds control bits and exception flags in one word. */
 #include "base/fpenv.h"
 
 #include <xmmintrin.h>

@@ -1,4 +1,5 @@
-/* The registry of process_registry.h: open file description locks (fcntl(2)), one byte per CPU. */
+/* Implements the registry of process_registry.h by open file description locks (fcntl(2)), with one byte of a file for
+ * each CPU. */
 #include "base/process_registry.h"
 
 #include <fcntl.h>

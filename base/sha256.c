@@ -1,4 +1,4 @@
-/* SHA-256: see sha256.h. Variables have the names of the standard. */
+/* Computes SHA-256: see sha256.h. Variables have the names of the standard. */
 #include "base/sha256.h"
 
 #include <string.h>

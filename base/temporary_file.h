@@ -1,5 +1,5 @@
-/* A file that gets its name only when it is complete: it is written under a temporary name in the same folder, synced,
- * then renamed.
+/* Writes a file that gets its name only when it is complete: it has a temporary name in the same folder until it is
+ * synced and renamed.
  *
  * In: the final path of a file (base/file_place.h). Out: a file named ".forerun-" and six characters, locked (flock)
  * for as long as any descriptor of it is open. Runs that are killed leave such files without a lock, so the next run

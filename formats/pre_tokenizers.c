@@ -1,4 +1,4 @@
-/* The table of pre-tokenizers (pre_tokenizers.h).
+/* Holds the table of pre-tokenizers (pre_tokenizers.h).
  *
  * Names are llama.cpp's. Texts are cut as in llama.cpp, except where a model's own tokenizer.json differs; then the
  * model's file is followed:

@@ -1,4 +1,4 @@
-/* The kinds of tokenizers that GGUF files name in tokenizer.ggml.model and tokenizer.ggml.pre.
+/* Describes the kinds of tokenizers that GGUF files name in tokenizer.ggml.model and tokenizer.ggml.pre.
  *
  * The second key determines how texts are cut into pieces; merges never cross the end of a piece. In: the two names.
  * Out: the rules that a tokenizer.json would have, and settings that files of this kind leave out. */

@@ -1,4 +1,4 @@
-/* The directory that every parser of weight files fills: the names of tensors and where their bytes are.
+/* Keeps a directory of tensors, which every parser of weight files fills: their names, and where their bytes are.
  *
  * In: tensors as a parser finds them (names, types, shapes, and spans whose bounds it has checked). Out: lookup by
  * name. The bytes belong to the parser's maps, the names to the directory. */

@@ -1,4 +1,4 @@
-/* The tokenizer in GGUF metadata as plain data, the ids that end a text, and the ids that must not be generated.
+/* Reads the tokenizer in GGUF metadata as plain data, the ids that end a text, and the ids that must not be generated.
  *
  *     tokenizer.ggml.model, .pre    the kind of tokenizer, and how it cuts texts (pre_tokenizers.h); unsupported kinds
  *                                   are refused by name. Without a .pre, the kind that fits general.architecture and

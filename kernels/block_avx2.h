@@ -1,4 +1,4 @@
-/* Shared parts of the kernels for packed weights in registers of 8 features: unpacking, scales, the walk over a
+/* Holds what the kernels for packed weights in registers of 8 features share: unpacking, scales, the walk over a
  * matrix.
  *
  * In: packed tiles (quant/packed.h), quantized rows. Out: y, as fr_matmul_block_fn has it. The file of an instruction

@@ -1,4 +1,5 @@
-/* Shared parts of the block-quantized kernels of neon, dotprod and i8mm: everything but the dot product itself.
+/* Holds what the block-quantized kernels of neon, dotprod and i8mm share, which is everything but the dot product
+ * itself.
  *
  * In: packed tiles (quant/packed.h) and quantized rows. Out: products, as fr_matmul_block_fn has them. A register
  * holds 4 features x 4 columns of codes, a quarter of a tile's line; a lane of sums is one output feature. The codes

@@ -1,4 +1,5 @@
-/* Instruction sets: their words, their order, and which of them this processor and operating system can run.
+/* Lists the instruction sets with their words and their order, and finds those that this processor and operating
+ * system can run.
  *
  * In: CPUID and XGETBV, or the auxiliary vector. Out: levels, as bits. cpu_x86.c and cpu_aarch64.c each detect the
  * levels of one architecture, and the Makefile compiles one of the two. isa.def lists the levels of all architectures

@@ -1,4 +1,4 @@
-/* The steps of gated DeltaNet (deltanet.h), written once for registers of any width.
+/* Defines the steps of gated DeltaNet (deltanet.h) once for registers of any width.
  *
  * In: the including file defines `vector` of LANES floats, and load, store, spread (one value to all lanes),
  * difference, product, multiply_add (a * b + c, rounded once). Out: run_strips, the whole kernel. */

@@ -1,4 +1,4 @@
-/* The table of kernels of an instruction-set word.
+/* Gives the table of kernels for an instruction-set word.
  *
  * This is apart from kernels.h so that a change of include/forerun.h does not recompile the kernels. */
 #ifndef FR_KERNELS_DISPATCH_H

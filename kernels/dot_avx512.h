@@ -1,5 +1,6 @@
-/* The dot product by vpmaddubsw, and the macro that defines the kernel of a block type with it. block_avx512.h has the
- * walk; each file matmul_block_GROUP_avx512.c has the kernels of a group of types, so that none compiles for long.
+/* Defines the dot product by vpmaddubsw, and the macro that defines the kernel of a block type with it. block_avx512.h
+ * has the walk; each file matmul_block_GROUP_avx512.c has the kernels of a group of types, so that none compiles for
+ * long.
  *
  * vpmaddubsw adds two products into 16 bits and saturates, so only as many groups are summed in 16 bits as cannot
  * overflow: 8 groups of codes up to 4 bits (8 * 2 * 15 * 127 = 30480), 4 of 5 bits (31496), 2 of 6 bits (32004), 1 of

@@ -1,6 +1,6 @@
-/* The dot product by vpdpbusd, and the macro that defines the kernel of a block type with it. block_avx512.h has the
- * walk; each file matmul_block_GROUP_avx512vnni.c has the kernels of a group of types, so that none compiles for
- * long. */
+/* Defines the dot product by vpdpbusd, and the macro that defines the kernel of a block type with it. block_avx512.h
+ * has the walk; each file matmul_block_GROUP_avx512vnni.c has the kernels of a group of types, so that none compiles
+ * for long. */
 #ifndef FR_KERNELS_DOT_AVX512VNNI_H
 #define FR_KERNELS_DOT_AVX512VNNI_H
 

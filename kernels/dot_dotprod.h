@@ -1,4 +1,4 @@
-/* The dot product of block_neon.h with sdot by lane.
+/* Implements the dot product of block_neon.h with sdot by lane.
  *
  * Codes below 128 are multiplied as they are stored, and sums begin with the zero-point correction. Instructions for
  * 16 features x 32 columns, of which 32 per row are sdot (block_neon.h says how they were counted):

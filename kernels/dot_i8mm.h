@@ -1,5 +1,5 @@
-/* The dot product of block_neon.h: one row with sdot or usdot by lane, pairs of rows with smmla or usmmla, products of
- * 2 features x 8 columns and 8 columns x 2 rows.
+/* Implements the dot product of block_neon.h. A single row uses sdot or usdot by lane. A pair of rows uses smmla or
+ * usmmla, which multiply 2 features x 8 columns by 8 columns x 2 rows.
  *
  * An odd row is paired with whatever the panel has after it, and that result is dropped. Instructions for 16 features
  * x 32 columns, of which 32 per row or pair of rows multiply (block_neon.h says how they were counted):

@@ -1,4 +1,4 @@
-/* The dot product of block_neon.h on ARMv8.0, with products of 16 bits.
+/* Implements the dot product of block_neon.h on ARMv8.0, with products of 16 bits.
  *
  * Instructions for 16 features x 32 columns, of which 64 per row multiply (block_neon.h says how they were counted):
  *

@@ -1,5 +1,5 @@
-/* The constants of exp, tanh, gelu and the normal distribution: one set for every instruction set. quant/NUMERICS.md
- * has the formulas around them and says where the polynomials come from. */
+/* Holds the constants of exp, tanh, gelu and the normal distribution, which are the same for every instruction set.
+ * quant/NUMERICS.md has the formulas around them and says where the polynomials come from. */
 #ifndef FR_KERNELS_MATH_CONSTANTS_H
 #define FR_KERNELS_MATH_CONSTANTS_H
 

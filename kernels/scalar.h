@@ -1,4 +1,4 @@
-/* Shared parts of the _scalar files. They define every rounding that the other instruction sets must reproduce.
+/* Holds what the _scalar files share. It defines every rounding that the other instruction sets must reproduce.
  *
  * In and out: single values. On x86 each _scalar file is compiled twice, plain (fmaf is libm's) and with -mfma
  * -DFR_SCALAR_FMA (fmaf is one instruction); FR_SCALAR gives the functions of the two builds different names. */

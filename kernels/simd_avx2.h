@@ -1,4 +1,4 @@
-/* Shared parts of the _avx2 files: short loads and stores, the tree over 16 partial sums, exp and tanh on 8 values.
+/* Holds what the _avx2 files share: short loads and stores, the tree over 16 partial sums, exp and tanh on 8 values.
  *
  * Two registers hold the 16 partial sums of scalar.h's dot: low has p[0..7], high has p[8..15]. When fewer than 8
  * values are left, they are copied through a buffer, because a masked load may touch the memory after them. */

@@ -1,4 +1,4 @@
-/* Shared parts of the _avx512 files: masks, the tree over 16 partial sums, exp and tanh on 16 values.
+/* Holds what the _avx512 files share: masks, the tree over 16 partial sums, exp and tanh on 16 values.
  *
  * A register holds the 16 partial sums of scalar.h's dot: lane i is p[i]. If a length is no multiple of 16, the last
  * step is masked; lanes without a value are neither read nor changed. */

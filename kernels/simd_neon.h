@@ -1,4 +1,5 @@
-/* Shared parts of the _neon files: ends shorter than a register, the dot product, exp and tanh on 4 values. ARMv8.0.
+/* Holds what the _neon files share, for ARMv8.0: ends shorter than a register, the dot product, exp and tanh on 4
+ * values.
  *
  * Four registers hold the 16 partial sums of scalar.h's dot: lane i of register c is p[4 c + i]. If a length is no
  * multiple of a step, the remainder is copied to a buffer from which a whole step may be read; lanes without a value

@@ -1,4 +1,5 @@
-/* The block types that have a packed form and integer kernels: the one list of them, with the sizes of their tiles.
+/* Lists the block types that have a packed form and integer kernels, with the sizes of their tiles. There is no other
+ * such list.
  *
  * In: a macro EACH. Out: its expansion for each type, EACH(type, word, bits, runs, head, ...): for example FR_Q4_0,
  * q4_0; the bits of a code; the number of runs of 32 columns in a tile's block; the bytes of the block before its

@@ -1,5 +1,5 @@
-/* The IQ types of 1 to 3 bits. A code is the index of a point of a grid; the point's 8 or 4 coordinates are the
- * magnitudes of neighbouring columns (for IQ1: their values). Signs and scales are stored separately.
+/* Decodes the IQ types of 1 to 3 bits. A code is the index of a point of a grid; the point's 8 or 4 coordinates are
+ * the magnitudes of neighbouring columns (for IQ1: their values). Signs and scales are stored separately.
  *
  * In: a block's bytes. Out: 256 values: scale * sign * coordinate, or scale * (coordinate + delta) for IQ1. An "octet"
  * is 8 neighbouring columns, which share a byte of signs, bit i for column i. */

@@ -1,5 +1,6 @@
-/* The K types: blocks of 256 in runs of 32 or 16. Each run has a scale (and for some types a minimum) of few bits,
- * which the block's float16 d (and dmin) multiply: value = (d * scale) * code, or (d * scale) * code - dmin * minimum.
+/* Decodes the K types, whose blocks of 256 values consist of runs of 32 or 16. Each run has a scale (and for some
+ * types a minimum) of few bits, which the block's float16 d (and dmin) multiply: value = (d * scale) * code, or (d *
+ * scale) * code - dmin * minimum.
  *
  * In: a block's bytes. Out: 256 values. */
 #include "quant/decode.h"

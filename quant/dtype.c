@@ -1,4 +1,4 @@
-/* The table of number types, and conversions of single values and rows.
+/* Holds the table of number types, and converts single values and rows.
  *
  * In: little-endian bytes. Out: float32. Conversions of single values use integer arithmetic wherever they round or
  * meet a denormal, so they do not depend on the caller's floating-point environment. Decoding a block multiplies in

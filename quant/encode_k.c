@@ -1,5 +1,5 @@
-/* The K types with minima, Q2_K, Q4_K and Q5_K: blocks of 256 in runs. Each run has a scale and a minimum of few bits,
- * which the block's float16 d and dmin multiply (decode_k.c has the layouts).
+/* Encodes the K types with minima, Q2_K, Q4_K and Q5_K, whose blocks of 256 values consist of runs. Each run has a
+ * scale and a minimum of few bits, which the block's float16 d and dmin multiply (decode_k.c has the layouts).
  *
  * In: 256 values, and the weights of their errors or NULL. Out: a block's bytes. First the best line of every run is
  * found on its own. Then rounds follow: each run gets the pair of small integers that fits best with the current d and

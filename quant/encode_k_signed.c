@@ -1,5 +1,5 @@
-/* The types of blocks of 256 without minima, Q3_K, Q6_K and IQ4_XS: each run has a signed scale of few bits, which the
- * block's float16 d multiplies (decode_k.c and decode_codebook.c have the layouts).
+/* Encodes the types of blocks of 256 values without minima, Q3_K, Q6_K and IQ4_XS. Each run has a signed scale of few
+ * bits, which the block's float16 d multiplies (decode_k.c and decode_codebook.c have the layouts).
  *
  * In: 256 values, and the weights of their errors or NULL. Out: a block's bytes. First the best scale of every run is
  * found on its own. Then rounds follow: each run gets the integer scale that fits best with the current d, and from

@@ -1,4 +1,4 @@
-/* FP8 weights: 8-bit codes, E4M3, with one scale for each block of 128 rows by 128 columns, in another tensor.
+/* Decodes FP8 weights: 8-bit codes, E4M3, with one scale for each block of 128 rows by 128 columns, in another tensor.
  *
  * In: codes and scales as published (DeepSeek-V3, Qwen3.5 and later). Out: float32, w = value of the code * scale,
  * rounded once. E4M3 has a sign, 4 bits of exponent (bias 7) and 3 of fraction; codes with exponent 0 are denormal,

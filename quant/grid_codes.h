@@ -1,5 +1,5 @@
-/* The IQ1, IQ2 and IQ3 types with one code per column, for packing: converts points of a grid, with their signs or
- * deltas, to codes and back.
+/* Converts the IQ1, IQ2 and IQ3 types to one code per column and back, for packing. Their blocks have points of a
+ * grid, with signs or deltas.
  *
  * In: a block as GGUF stores it. Out: 256 codes, each a coordinate of the grid (2 bits for IQ1 and IQ2, 3 for IQ3),
  * with one more bit above it that is set for minus; the block's 8 or 16 scales of 3 or 4 bits; the bits of d. */

@@ -1,5 +1,5 @@
-/* Grouped codes: rows of small integers with a scale for each group of columns, as quantizers of safetensors folders
- * write them (AWQ, GPTQ, compressed-tensors, MLX), and the tiles of them that integer matmul kernels read.
+/* Packs and unpacks grouped codes: rows of small integers with a scale for each group of columns, as quantizers of
+ * safetensors folders write them (AWQ, GPTQ, compressed-tensors, MLX). Integer matmul kernels read them in tiles.
  *
  * In: the arrays of a row, which a reader of a folder's storage unpacks (formats/). Out: the values that the row
  * stands for, and packed tiles. Each value is one or two rounded float32 operations on the stored scales, which are

@@ -1,4 +1,4 @@
-/* The points of the IQ types' grids, one number each. tests/references/iq_grids.py wrote this file. */
+/* Lists the points of the IQ types' grids, one number each. tests/references/iq_grids.py wrote this file. */
 #include "quant/iq_grids.h"
 
 const uint16_t fr_grid_iq1[2048] = {

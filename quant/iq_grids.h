@@ -1,4 +1,5 @@
-/* The points of the IQ types' grids, which the file format defines. tests/references/iq_grids.py wrote them. */
+/* Declares the points of the IQ types' grids, which the file format defines. tests/references/iq_grids.py wrote
+ * them. */
 #ifndef FR_QUANT_IQ_GRIDS_H
 #define FR_QUANT_IQ_GRIDS_H
 

@@ -1,6 +1,6 @@
-/* The packed layouts that integer matmul kernels read: 16 outputs side by side, in as many bytes as in the file. Two
- * kinds of types take more: in IQ1 to IQ3 each point of a grid becomes a code for each column, and so do the digits of
- * TQ1_0 and PTQ1_0.
+/* Packs weights in the layouts that integer matmul kernels read: 16 outputs side by side, usually in as many bytes as
+ * in the file. Two kinds of types take more, because their columns get a code each: IQ1 to IQ3, which store points of
+ * a grid, and TQ1_0 and PTQ1_0, which store digits.
  *
  * In: rows of a block type as GGUF stores them. Out: tiles. A tile is 16 neighbouring rows of a matrix ("features"),
  * their blocks in ascending order of columns; a matrix of `features` rows is its tiles one after the other. If

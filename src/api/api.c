@@ -1,4 +1,4 @@
-/* The public functions: each checks its arguments, sets the floating-point environment, and calls the engine.
+/* Defines the public functions. Each checks its arguments, sets the floating-point environment, and calls the engine.
  *
  * In: a caller's arguments, which may be anything. Out: the results that forerun.h promises. */
 #include "forerun.h"

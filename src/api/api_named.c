@@ -1,4 +1,4 @@
-/* The public functions for models by name: each checks its arguments (api.c). */
+/* Defines the public functions for models by name. Each checks its arguments (api.c). */
 #include "base/error.h"
 #include "src/named/named.h"
 

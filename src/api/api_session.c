@@ -1,5 +1,5 @@
-/* The public functions of a session: each checks its arguments, sets the floating-point environment, and calls the
- * engine.
+/* Defines the public functions of a session. Each checks its arguments, sets the floating-point environment, and calls
+ * the engine.
  *
  * In: a caller's arguments, which may be anything. Out: the results that forerun.h promises. */
 #include <math.h>

@@ -1,4 +1,4 @@
-/* forerun quantize: reads, encodes and writes tensors some rows at a time.
+/* Implements forerun quantize, which reads, encodes and writes tensors some rows at a time.
  *
  * In: a published folder or a GGUF file, and types. Out: a GGUF file on a stream. A tensor's rows are divided among a
  * team of threads and written in order, so the file does not depend on the number of threads. The source's pages are

@@ -1,4 +1,4 @@
-/* The shapes of which random weights are made (synth.h).
+/* Lists the shapes of which random weights are made (synth.h).
  *
  * In: a name; an order. Out: the shape's line of the table below, whose order is that of the help text; the order's
  * spec, which the family's own reader makes of the line's config.json.

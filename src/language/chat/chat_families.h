@@ -1,4 +1,4 @@
-/* Chat templates of forerun's own, for checkpoints that have none.
+/* Gives forerun's own chat templates, for checkpoints that have none.
  *
  * In: a vocabulary. Out: the family whose tokens it has, and the template of that family, in Jinja. The templates know
  * turns, reasoning if the family reasons, and pictures. Conversations with tools need the checkpoint's own

@@ -1,4 +1,4 @@
-/* The chat templates of a tokenizer: the checkpoint's own, or those of its family.
+/* Opens the chat templates of a tokenizer: the checkpoint's own, or those of its family.
  *
  * In: the templates in the checkpoint (formats/chat_source.h), and the family that its tokens show. Out: templates
  * ready to render. A template that does not compile is kept as an error line, which is reported only when a chat is

@@ -1,4 +1,4 @@
-/* An automaton that checks JSON: a state, and a bit for each object or array around it (json_scan.h). */
+/* Implements json_scan.h as an automaton with a state, and a bit for each object or array around it. */
 #include "src/language/chat/json_scan.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The functions that readers of calls share: names, limits, and arguments as JSON text (reply_call.h). */
+/* Defines the functions that readers of calls share: names, limits, and arguments as JSON text (reply_call.h). */
 #include "src/language/chat/reply_call.h"
 
 #include <string.h>

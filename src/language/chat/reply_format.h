@@ -1,4 +1,5 @@
-/* The marks by which a model separates its reasoning and its tool calls from its content, and the form of its calls.
+/* Finds the marks by which a model separates its reasoning and its tool calls from its content, and the form of its
+ * calls.
  *
  * In: the source of its chat template, which writes these marks around past turns; its vocabulary. Out: the marks. If
  * a mark is a token of its own, it has that token's id; then only that token is the mark, and text that looks like it

@@ -1,4 +1,5 @@
-/* The table of forms (reply_forms.h). The order counts: a template has the first form whose words all occur in it. */
+/* Holds the table of forms (reply_forms.h). The order counts: a template has the first form whose words all occur in
+ * it. */
 #include "src/language/chat/reply_forms.h"
 
 #include <string.h>

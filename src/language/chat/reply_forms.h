@@ -1,4 +1,5 @@
-/* The forms in which models write calls, a row each: how templates show a form, its reader, and how it is forced.
+/* Describes the forms in which models write calls, a row each. A row says how templates show the form, which reader
+ * reads it, and how a grammar forces it.
  *
  * In: words of a template's source. Out: a row of marks and texts. A new form that resembles another one needs a row;
  * one that resembles none needs a row and a reader (reply_call.h). */

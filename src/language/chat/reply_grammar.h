@@ -1,4 +1,4 @@
-/* A reply's grammar: reasoning if the format has any, then calls, or a content with a grammar of its own.
+/* Makes the grammar of a reply: reasoning if the format has any, then calls, or a content with a grammar of its own.
  *
  * In: a format (reply_format.h); the tools, and which of them may or must be called; rules of a content. Out: rules of
  * the whole reply. A mark that is a token of its own can be written only as that token. Arguments follow the tools'

@@ -1,4 +1,5 @@
-/* The public fr_grammar_open_reply: makes the grammar of the reply that is asked for (reply_grammar.h). */
+/* Defines the public fr_grammar_open_reply, which makes the grammar of a reply that the caller asks for
+ * (reply_grammar.h). */
 #include <string.h>
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* The public fr_reply_parser: turns ids into pieces, and pieces into parts (reply.h). */
+/* Defines the public fr_reply_parser, which turns ids into pieces, and pieces into parts (reply.h). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The nodes over which an automaton walks: each reads a byte, or leads to other nodes.
+/* Makes the nodes over which an automaton walks. A node reads a byte, or leads to other nodes.
  *
  * In: rules. Out: nodes. A character becomes the bytes of its UTF-8. A repetition becomes copies if they are few, and
  * otherwise a loop that counts. A call of a rule has one counter, so a counted loop within another one becomes a rule

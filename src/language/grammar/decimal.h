@@ -1,4 +1,4 @@
-/* Whole numbers of up to 40 digits, for the bounds of schemas, which may not fit in 64 bits.
+/* Computes with whole numbers of up to 40 digits, for the bounds of schemas, which may not fit in 64 bits.
  *
  * In: JSON values. Out: their digits, with a minus before them if they are negative. A number with more digits becomes
  * the largest one of 40 digits. */

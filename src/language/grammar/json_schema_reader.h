@@ -1,4 +1,4 @@
-/* Shared by the files that read a schema: finds the schemas in it and makes an expression of each.
+/* Declares what the files that read a schema share. They find the schemas in it and make an expression of each.
  *
  * In: schemas in a root, with their places. Out: expressions of some of their values, or a failure. A schema that no
  * value matches fails too, and sets `nothing`: then a choice drops that alternative, and an optional member is left

@@ -1,5 +1,5 @@
-/* Regular languages as automata over characters, for texts that must match several expressions at once, or must not
- * match one.
+/* Makes automata over characters of regular languages, for texts that must match several expressions at once, or must
+ * not match one.
  *
  * In: expressions without rules. Out: deterministic automata, trimmed to the states that can reach an end, and rules
  * made of them. Each call that makes an automaton reads its arguments and leaves them to the caller; after a failure

@@ -1,4 +1,5 @@
-/* A grammar as rules of expressions: what a GBNF file, a regular expression or a JSON schema becomes before it is run.
+/* Holds a grammar as rules of expressions. A GBNF file, a regular expression or a JSON schema becomes such rules
+ * before it is run.
  *
  * In: expressions, made from the inside out. Out: rules with expressions as their bodies, for automaton.h. The calls
  * that make expressions report no failure. A failure (no memory, too many expressions, or too many steps) is kept;

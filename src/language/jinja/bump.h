@@ -1,4 +1,4 @@
-/* Memory that is taken piece by piece and freed all at once, up to a limit.
+/* Gives memory that is taken piece by piece and freed all at once, up to a limit.
  *
  * In: sizes. Out: zeroed pieces, aligned to 16 bytes, which never move. A take gives NULL if the limit is reached or
  * the system has no memory; `refused` says which of the two. A zeroed struct with its limit set is ready for use. */

@@ -1,5 +1,5 @@
-/* Python's operators on numbers, texts and lists. A result beyond 64 bits, which Python could compute, is a failure
- * unless a float takes part. */
+/* Implements Python's operators on numbers, texts and lists. A result beyond 64 bits, which Python could compute, is a
+ * failure unless a float takes part. */
 #include <math.h>
 
 #include "src/language/jinja/template_format.h"

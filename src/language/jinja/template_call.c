@@ -1,4 +1,4 @@
-/* Calls: binds arguments to the parameters of a table's row or of a macro. */
+/* Calls functions and macros: binds arguments to the parameters of a table's row or of a macro. */
 #include "src/language/jinja/template_render.h"
 
 /* ----------------------------------------------------------------------------------------------------------- tables */

@@ -1,4 +1,4 @@
-/* The table of filters. Names ascend, because they are found by bisection. */
+/* Holds the table of filters. Names ascend, because they are found by bisection. */
 #include "src/language/jinja/template_filters.h"
 
 static const fr_jinja_function rows[] = {

@@ -1,4 +1,4 @@
-/* Shared by the parts of the parser: tokens, nodes in the template's memory, and the first failure.
+/* Declares what the parts of the parser share: tokens, nodes in the template's memory, and the first failure.
  *
  * A failure sticks: the first one is kept, the current token becomes the end, anything parsed after it is empty, and
  * loops end because ok() is false. */

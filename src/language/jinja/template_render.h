@@ -1,4 +1,4 @@
-/* A render in progress: its memory, its limits, its first failure, and the text that it writes.
+/* Holds a render in progress: its memory, its limits, its first failure, and the text that it writes.
  *
  * A failure sticks. fr_jinja_render_fail keeps the first one and gives undefined. After it fr_jinja_render_step is
  * false, every loop and every evaluation ends at its next step, new lists and texts are empty, and the render as a

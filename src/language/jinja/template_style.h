@@ -1,4 +1,4 @@
-/* The style of a value in a format, shared by "%5d" and "{:>5}". */
+/* Describes the style of a value in a format, for "%5d" as well as for "{:>5}". */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_STYLE_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_STYLE_H
 

@@ -1,4 +1,4 @@
-/* Tests, which stand after "is". */
+/* Implements the tests, which stand after "is". */
 #include "src/language/jinja/template_strings.h"
 
 static fr_jinja_value is_kind(const fr_jinja_value *arguments, fr_jinja_kind kind) {

@@ -1,4 +1,5 @@
-/* The tree of a compiled template: nodes that the parser and the scope resolver write and renders read. */
+/* Describes the tree of a compiled template. The parser and the scope resolver write its nodes, and renders read
+ * them. */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_TREE_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_TREE_H
 

@@ -1,4 +1,4 @@
-/* Byte-pair encoding of one piece of text.
+/* Does byte-pair encoding of one piece of text.
  *
  * In: bytes. Out: ids. Each character starts as its own token, or as the tokens <0xNN> of its bytes, or as the unknown
  * token; in byte-level vocabularies each byte starts as a token. Then the neighbouring pair with the lowest rank is

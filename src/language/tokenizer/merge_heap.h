@@ -1,4 +1,4 @@
-/* A heap of candidate merges.
+/* Keeps a heap of candidate merges.
  *
  * In: candidates as rank << 32 | position. Out: the smallest first, which has the lowest rank, the leftmost of equals.
  * Each node has four children: there are half as many levels as in a binary heap, and siblings share a cache line. The

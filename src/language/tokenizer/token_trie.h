@@ -1,4 +1,4 @@
-/* A tree of tokens by their bytes, which finds those that a text begins with.
+/* Keeps a tree of tokens by their bytes, which finds those that a text begins with.
  *
  * In: the model's own tokens of a vocabulary. Out: a walk from the root, one byte at a time, which gives at each node
  * the token that ends there. An edge takes eight bytes and is found by hash; a vocabulary of 250,000 tokens has less

@@ -1,5 +1,5 @@
-/* The parts of an fr_tokenizer, for tokenizer.c (text to ids), detokenizer.c (ids to text) and src/language/chat,
- * which opens one with its chat templates. */
+/* Declares the parts of an fr_tokenizer, for tokenizer.c (text to ids), detokenizer.c (ids to text) and
+ * src/language/chat, which opens one with its chat templates. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_TOKENIZER_PARTS_H
 #define FR_SRC_LANGUAGE_TOKENIZER_TOKENIZER_PARTS_H
 

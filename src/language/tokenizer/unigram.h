@@ -1,4 +1,4 @@
-/* The unigram language model: splits a piece into the tokens whose scores have the largest sum.
+/* Runs the unigram language model, which splits a piece into the tokens whose scores have the largest sum.
  *
  * In: bytes. Out: ids. A path consists of steps. Every token that begins at a character is a step over its bytes. If
  * the character has no token of its own, the unknown token is a step over it, whose score is 10 below that of the
