@@ -202,8 +202,8 @@ START_TEST(a_sampler_of_ones_own_is_a_loop) {
 }
 END_TEST
 
-/* Logits are kept in the engine's memory. A neighbour's forward overwrites them, and reading them runs the last row
- * again. */
+/* The engine keeps logits in its memory, where a forward pass of another session overwrites them. If they are read
+ * after that, the last row is run again. */
 START_TEST(logits_outlive_a_neighbour) {
     engine e = open_engine(0);
     fr_engine *shared;

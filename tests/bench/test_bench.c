@@ -1,4 +1,4 @@
-/* Tests of `forerun bench machine` as users call it: its tables are printed in four forms, which hold the same
+/* Tests `forerun bench machine` as users call it: its tables are printed in four formats, which have the same
  * values. */
 /* suite: native no-valgrind links=bench */
 #include <check.h>

@@ -1,5 +1,5 @@
-/* Tests of the bench of grammars: it follows each grammar along its text, in states that are new and in states that
- * are known. Its times are not checked, because tests run on busy machines. */
+/* Tests the bench of grammars: it follows each grammar along its text, in states that are new and in states that are
+ * known. Its times are not checked, because tests run on busy machines. */
 /* suite: native no-valgrind links=bench */
 #include <check.h>
 #include <jansson.h>

@@ -1,4 +1,4 @@
-/* Tests of `forerun bench model`: its output, the arguments that it refuses, and that it gives no speed for an answer
+/* Tests `forerun bench model`: its output, the arguments that it refuses, and that it gives no speed for an answer
  * that drafts changed.
  *
  * This program is linked with a wrapper around fr_accept_greedy that can accept one draft too many, which makes

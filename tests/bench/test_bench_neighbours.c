@@ -1,5 +1,5 @@
-/* Tests of the bench of neighbours: it measures every setting beside every load, and ends its busy processes. Its
- * times are not checked, because tests run on busy machines. */
+/* Tests the bench of neighbours: it measures every setting beside every load, and ends its busy processes. Its times
+ * are not checked, because tests run on busy machines. */
 /* suite: native no-valgrind links=bench */
 #include <check.h>
 #include <errno.h>

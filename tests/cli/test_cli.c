@@ -1,4 +1,4 @@
-/* Tests of the verbs tokenize and generate as users call them, on a reference model and on the demo model. */
+/* Tests the verbs tokenize and generate as users call them, on a reference model and on the demo model. */
 /* suite: threads hosts-hour */
 #include <check.h>
 #include <fcntl.h>

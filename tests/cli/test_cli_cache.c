@@ -1,4 +1,4 @@
-/* Tests of --prompt-cache and of the options of a session's memory, as users call them: the text is the same, and
+/* Tests --prompt-cache and the options for the memory of a session, as users call them: the text is the same, and
  * fewer tokens are run. */
 /* suite: native */
 #include <check.h>

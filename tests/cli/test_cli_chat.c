@@ -1,4 +1,4 @@
-/* Tests of the chat template in generate, and of conversations, as users call them. */
+/* Tests the chat template in generate, and conversations, as users call them. */
 /* suite: threads native */
 #include <check.h>
 #include <fcntl.h>

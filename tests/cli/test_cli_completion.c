@@ -1,5 +1,5 @@
-/* Tests of bash's completion: it offers every option that a verb's help has, the words that a value may be, and
- * nothing where a file name is expected. Also tests the lines of the manual page that are not refilled. */
+/* Tests the completion of command lines in bash: it offers every option in the help of a verb, the words that a value
+ * may be, and nothing where a file name is expected. Also tests the lines of the manual page that are not refilled. */
 /* suite: native */
 #include <check.h>
 #include <stdbool.h>

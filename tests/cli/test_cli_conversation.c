@@ -1,6 +1,6 @@
-/* Tests of chat's commands on its conversation: another reply, files of messages, making room in a full context,
- * tools; and models named without -m, or without a template. After any of these the model answers what it answers in a
- * fresh conversation with the same turns. */
+/* Tests the commands of chat that change the conversation: another reply, files of messages, making room in a full
+ * context, tools. Also tests models that are named without -m, or that have no template. After any of these commands
+ * the model answers as in a fresh conversation with the same turns. */
 #include <check.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -148,7 +148,7 @@ START_TEST(settings_that_can_not_be_are_refused) {
 }
 END_TEST
 
-/* The text of /read is put before the next turn, and only before that one; /undo removes it together with the turn. */
+/* The text of /read is put before the next turn and before no other; /undo removes it together with the turn. */
 START_TEST(files_are_read_into_a_turn) {
     fr_test_folder folder;
     char lines[512];
@@ -446,7 +446,7 @@ static void repeat(char *text, size_t times) {
     for (size_t i = 0; i < times; i++) memcpy(text + i * (sizeof word - 1), word, sizeof word);
 }
 
-/* A long turn drops older ones to make room. It must be answered as if the dropped turns had never been said. */
+/* A long turn drops older ones to make room. The answer must be the same as if the dropped turns had never existed. */
 START_TEST(a_turn_makes_room_for_itself) {
     const char *options = "-c 128 -n 4 --ignore-eos --stop ~ --context-shift --system Hi";
     char lines[4096], kept[2048], longest[600];

@@ -280,7 +280,7 @@ static void check_last_answer(const char *lines, const char *history, const char
     fr_command_free(&last);
 }
 
-/* A picture belongs to the turn after its command. Each answer must be the one to everything that was said and not
+/* A picture belongs to the turn after its command. Each answer must be the answer to all turns that were not
  * undone. */
 START_TEST(pictures_in_a_chat) {
     fr_command first = fr_command_ok("generate -m " GLM " --image " PICTURE " -p '" READ "' -n 2 --quiet");

@@ -38,7 +38,7 @@ static fr_status write_texts(fr_engine *engine, text *texts, size_t count, size_
                 whose[i]->count += rounds[i].count;
                 continue;
             }
-            fprintf(stderr, "%s\n", rounds[i].error); /* the other sessions could go on */
+            fprintf(stderr, "%s\n", rounds[i].error); /* the other sessions could continue */
             return rounds[i].status;
         }
     }

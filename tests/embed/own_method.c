@@ -34,8 +34,8 @@ static void commit(void *context, const int32_t *ids, size_t length, size_t prop
     text->accepted += accepted;
 }
 
-/* Writes a prompt and its answer to `text`. memory is the text to draft from; NULL: no drafts. forwards gets the
- * number of forward passes after the prompt. */
+/* Writes a prompt and its answer to `text`. memory: the text to draft from, or NULL for no drafts. *forwards becomes
+ * the number of forward passes after the prompt. */
 static fr_status answer(const fr_model *model, remembered *memory, remembered *text, size_t *forwards) {
     const int32_t prompt[] = {2, 9, 17, 5};
     const size_t length = sizeof prompt / sizeof *prompt;

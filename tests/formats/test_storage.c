@@ -138,7 +138,7 @@ static void write_text(const char *name, const char *text) {
     fclose(out);
 }
 
-/* Writes a kind's folder with this change. config: the text of config.json; NULL: the kind's own. */
+/* Writes the folder of a kind with this change. config: the text of config.json, or NULL for the kind's own. */
 static void write_folder(const char *kind, const change *c, const char *config) {
     char name[128];
     fr_map map;

@@ -28,7 +28,7 @@ static void put_text(const char *name, const char *text) {
     ck_assert_int_eq(fclose(file), 0);
 }
 
-/* Writes a JSON file; NULL: no file. */
+/* Writes a JSON file. With NULL no file is written. */
 static void put_value(const char *name, const json_t *value) {
     if (!value) return;
     char *text = json_dumps(value, 0);

@@ -17,7 +17,7 @@ static const fr_token_tree *token_tree(size_t *vocab) {
     return tree;
 }
 
-/* Returns an allowed token, chosen at random by the state; -1: there is none. */
+/* Returns an allowed token, chosen at random by the state, or -1 if there is none. */
 static int32_t choose(const uint64_t *bits, size_t vocab, uint32_t *state) {
     int32_t chosen = -1;
     *state = *state * 1664525u + 1013904223u;

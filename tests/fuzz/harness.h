@@ -70,13 +70,13 @@ void fuzz_data_read(fuzz_data *data);
  * contains. */
 const fuzz_data *fuzz_data_find(const fuzz_data *data, const uint8_t *bytes, size_t size);
 
-/* Both return a model whose files stay the caller's; NULL: the files are refused. fuzz_model_bind only binds the
- * tensors; a model from fuzz_model_open can run. */
+/* Both functions return a model, or NULL if the files are refused. The files stay the caller's. fuzz_model_bind only
+ * binds the tensors; a model from fuzz_model_open can run. */
 fr_model *fuzz_model_bind(const fr_checkpoint *files);
 fr_model *fuzz_model_open(const fr_checkpoint *files);
 void fuzz_model_close(fr_model *model);
 
-/* Opens a drafter that can run; NULL: refused. Free it with fr_drafter_unload. */
+/* Opens a drafter that can run. Returns NULL if it is refused. Free it with fr_drafter_unload. */
 fr_drafter *fuzz_drafter_open(const char *path, const fr_model *target);
 
 /* Tokenizes some texts and decodes the ids. */

@@ -209,7 +209,8 @@ static const char *const damage_names[DAMAGES] = {
     "another shape", "a huge shape", "no shape", "more dimensions", "another type",     "no type",
     "other data"};
 
-/* Returns where the layer's number is in a name ("layers.7." or "blk.7."); NULL: the name is not a layer's. */
+/* Returns the position of the layer's number in a name ("layers.7." or "blk.7."), or NULL if the name is not that of a
+ * layer. */
 static char *number_in(char *name) {
     char *at = strstr(name, "layers.");
     if (at) return at + strlen("layers.");

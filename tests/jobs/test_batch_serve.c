@@ -122,7 +122,7 @@ START_TEST(lines_say_what_requests_say) {
 }
 END_TEST
 
-/* Bodies that can't be answered, with words of the reason that batch and serve both give. */
+/* Bodies that can't be answered, each with a part of the reason that both batch and serve give. */
 static const struct {
     const char *path, *body;
     int status;

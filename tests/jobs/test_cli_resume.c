@@ -219,7 +219,7 @@ static void write_rest(int n) {
     fclose(file);
 }
 
-/* Starts a command and waits until OUT has this size; 0: until it is not empty. */
+/* Starts a command and waits until OUT has this size, or until it is not empty if the size is 0. */
 static pid_t start_and_await(FILE *err, const char *options, off_t size) {
     char line[512];
     struct stat info;

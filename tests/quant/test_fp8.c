@@ -176,7 +176,8 @@ static void apply(const change *c, json_t *header, uint8_t *data) {
     json_object_del(header, c->tensor);
 }
 
-/* Writes the model with a change, and with other members of quantization_config. NULL: not changed. */
+/* Writes the model with a change, and with other members of quantization_config. If `how` is NULL, these are not
+ * changed. */
 static void write_model(const change *c, const char *how) {
     fr_map map;
     uint64_t length;

@@ -134,7 +134,7 @@ static int32_t *text_of(const bench *b, size_t prompt, size_t n, size_t *count) 
     return ids;
 }
 
-/* Gives the reference's scores of all ids for each draft, [drafts, VOCAB]. */
+/* Returns the reference's scores of all ids for each draft, [drafts, VOCAB]. */
 static void expect_scores(const bench *b, const char *name, size_t drafts, float *expected) {
     size_t count, width;
     const float *scores = fr_reference_floats(&b->r, &count, "%s.%s", name, b->scores);

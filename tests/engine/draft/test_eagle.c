@@ -190,8 +190,8 @@ typedef struct bench {
     int32_t ids[VOCAB]; /* the target's id for each id of the draft vocabulary */
 } bench;
 
-/* Reads the target's id for each draft id. drafter: a folder; NULL: the drafter has no draft vocabulary, so all ids
- * map to themselves. */
+/* Reads the target's id for each draft id. drafter: a folder, or NULL if the drafter has no draft vocabulary, so that
+ * all ids map to themselves. */
 static void read_ids(const char *drafter, int32_t *ids) {
     char name[128];
     fr_map map;

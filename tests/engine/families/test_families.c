@@ -119,8 +119,8 @@ static fr_rows rows_of(const char *path) {
     return rows;
 }
 
-/* transformers 5.17 reads partial_rotary_factor in all families, but these families rotate all values of a head all
- * the same. */
+/* transformers 5.17 reads partial_rotary_factor in all families, but these families rotate all values of a head
+ * nevertheless. */
 START_TEST(heads_turn_as_a_whole) {
     static const char *const names[] = {"qwen2-tied", "llama-fp8", "qwen3-moe-raw"};
     static const char *const changes[] = {

@@ -468,7 +468,7 @@ START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
 END_TEST
 
 /* Writes a model's file with each `from` in its header replaced by `to`, of the same length, and with a NaN as value 3
- * of the BF16 tensor `nan`. NULL: no such change. */
+ * of the BF16 tensor `nan`. If `from` or `nan` is NULL, that change is not made. */
 static void write_changed(const char *name, const char *from, const char *to, const char *nan) {
     char path[128];
     fr_map map;

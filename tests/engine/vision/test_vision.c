@@ -47,7 +47,8 @@ typedef struct bench {
     fr_image image;
 } bench;
 
-/* Returns the width of the text model for which the vision encoder is made; 0: its configuration does not say. */
+/* Returns the width of the text model for which the vision encoder is made, or 0 if the encoder's configuration
+ * doesn't say. */
 static size_t text_width(const json_t *config) {
     return (size_t)json_integer_value(json_object_get(json_object_get(config, "vision_config"), "out_hidden_size"));
 }
@@ -92,7 +93,7 @@ static void close_bench(bench *b) {
     fr_map_close(&b->map);
 }
 
-/* Returns a tensor of the reference; NULL: this reference doesn't have it. */
+/* Returns a tensor of the reference, or NULL if the reference doesn't have it. */
 static const fr_tensor *expected(const bench *b, const char *name) {
     char full[128];
     snprintf(full, sizeof full, "%s.%s", b->subject->prefix, name);

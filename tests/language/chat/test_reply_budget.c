@@ -47,7 +47,7 @@ static fr_lab_reply_budget *open_budget(const char *prompt, size_t count, size_t
     return budget;
 }
 
-/* Returns the only id that the budget allows; -1: it allows all. */
+/* Returns the only id that the budget allows, or -1 if it allows all ids. */
 static int32_t forced_by(fr_lab_reply_budget *budget, const int32_t *ids, size_t count) {
     size_t vocab = fr_tokenizer_count(tokenizer), left = 0;
     int32_t only = -1;
@@ -160,7 +160,7 @@ static size_t length_of(const json_t *message, const char *key) {
     return json_string_length(json_object_get(message, key));
 }
 
-/* The limit must end reasoning that would go on, at the same place with any draft method. */
+/* The limit must end reasoning that would continue otherwise, at the same token with any draft method. */
 START_TEST(drafts_change_nothing) {
     static const char *const members[] = {"\"reasoning_budget_tokens\": 6", "\"thinking_budget_tokens\": 6",
                                           "\"reasoning_budget\": 6", "\"thinking_token_budget\": 6"};

@@ -457,8 +457,8 @@ static bool is_one_of(const json_t *value, const char *const *list) {
     return found;
 }
 
-/* Walks the grammar until a call ends. Returns the call's arguments, and their text in *said; NULL: the call did not
- * end. */
+/* Walks the grammar until a call ends. Returns the arguments of the call, or NULL if it did not end. *said becomes
+ * their text. */
 static json_t *walk_to_arguments(fr_grammar *grammar, const char *options, uint64_t *seed, char **said) {
     int32_t ids[MOST];
     size_t count = walk(grammar, seed, ids);

@@ -13,7 +13,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-/* Returns the folder with the tokenizer for a template of calls.json; NULL: tests/data has none. */
+/* Returns the folder with the tokenizer for a template of calls.json, or NULL if tests/data has none. */
 static const char *folder_of(const char *template) {
     static const struct {
         const char *template, *folder;

@@ -238,7 +238,8 @@ static fr_grammar *open_followed(const fr_token_tree *all, size_t number) {
     return grammar;
 }
 
-/* Returns an id that may follow these ids, chosen by `seed`; 0: none may; -1: following the grammar takes too much. */
+/* Returns an id that may follow these ids, chosen by `seed`. Returns 0 if none may follow, or -1 if the grammar is too
+ * ambiguous there. */
 static int32_t next_of(fr_grammar *grammar, size_t vocab, const int32_t *ids, size_t count, uint32_t seed) {
     const uint64_t *bits;
     bool ends;
