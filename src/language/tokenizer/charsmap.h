@@ -1,10 +1,13 @@
 /* Applies SentencePiece's map of characters: the rewriting of a normalizer that was compiled into a model.
  *
- * In: the bytes of a precompiled_charsmap,   u32         size of the tree in bytes, little-endian   u32[]       the
- * tree, a double array: see charsmap.c   char[]      texts, with a NUL after each Out: texts rewritten, one grapheme
- * at a time. A grapheme of less than six bytes is first looked up as a whole; otherwise each of its characters is. As
- * in Hugging Face's tokenizers, the shortest beginning that is in the tree decides, and its text replaces the whole
- * grapheme or character. Bytes that are not UTF-8 stay. Any map is safe: no place outside of it is read. */
+ * In: the bytes of a precompiled_charsmap,
+ *   u32         size of the tree in bytes, little-endian
+ *   u32[]       the tree, a double array: see charsmap.c
+ *   char[]      texts, with a NUL after each
+ * Out: texts rewritten, one grapheme at a time. A grapheme of less than six bytes is first looked up as a whole;
+ * otherwise each of its characters is. As in Hugging Face's tokenizers, the shortest beginning that is in the tree
+ * decides, and its text replaces the whole grapheme or character. Bytes that are not UTF-8 stay. Any map is safe: no
+ * place outside of it is read. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_CHARSMAP_H
 #define FR_SRC_LANGUAGE_TOKENIZER_CHARSMAP_H
 
