@@ -38,7 +38,7 @@ static fr_status decode_frame(fr_image *image, const WebPIterator *frame, const 
     }
 }
 
-/* Gives the orientation. Some programs write JPEG's name before the EXIF data, and so does Pillow read them. */
+/* Gives the orientation. Some programs write JPEG's name before the EXIF data; Pillow reads such files too. */
 static int find_orientation(const WebPDemuxer *demuxer) {
     static const char name[6] = "Exif";
     WebPChunkIterator chunk;

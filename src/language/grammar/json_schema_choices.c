@@ -27,7 +27,7 @@ static fr_grammar_rules *rules_of(const denial *d) {
     return d->r->parts->rules;
 }
 
-/* Adds a schema to the list, and takes it. */
+/* Adds a schema to the list, taking over the schema. */
 static void may_be(const denial *d, json_t *schema) {
     fr_schema_add(rules_of(d), d->list, schema);
 }
@@ -193,7 +193,7 @@ static fr_status other_than(fr_schema_reader *r, const json_t *schema, const fr_
 
 /* ------------------------------------------------------------------------------------------- conditions, dependents */
 
-/* Adds one more schema to `allOf`, and takes it. */
+/* Adds one more schema to `allOf`, taking over the part. */
 static void add_part(fr_grammar_rules *rules, json_t *schema, json_t *part) {
     const json_t *all = json_object_get(schema, "allOf");
     json_t *more = json_is_array(all) ? fr_schema_copy(rules, all) : fr_schema_list(rules);

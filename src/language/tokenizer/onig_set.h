@@ -15,7 +15,7 @@ typedef struct fr_onig_reader {
     bool own; /* the pattern is not from a file, so it may use PCRE2's (*SKIP)(*FAIL) */
 } fr_onig_reader;
 
-/* Fails with FR_UNBUILT, because a construct is not built. */
+/* Fails with FR_UNBUILT: the construct is not supported. */
 fr_status fr_onig_refuse(const fr_onig_reader *reader, const char *construct);
 
 /* Fails because the pattern is not a regular expression. */
