@@ -113,7 +113,7 @@ typedef struct fr_engine fr_engine;             /* resources that sessions share
                                                  * of all */
 typedef struct fr_reply_parser fr_reply_parser; /* a chat's reply: content, reasoning, calls of tools */
 typedef struct fr_picture fr_picture;           /* a picture, prepared for one model */
-typedef struct fr_token_tree fr_token_tree;     /* a tokenizer's tokens, arranged for grammars */
+typedef struct fr_token_tree fr_token_tree;     /* a tokenizer's tokens as a tree, in which grammars search */
 typedef struct fr_grammar fr_grammar;           /* a language that a text has to follow */
 
 /* ------------------------------------------------------------------------------------------------ status and errors */
@@ -518,7 +518,7 @@ typedef enum fr_option {
     FR_OPT_FREQUENCY_PENALTY = 22,
     /* Number -1000 to 1000, default 0: subtracted once from the logit of a token that occurred. */
     FR_OPT_PRESENCE_PENALTY = 23,
-    /* Tokens that these three penalties look back over. Default 64; -1: all. */
+    /* Number of tokens that the repeat, frequency and presence penalties look back over. Default 64; -1: all. */
     FR_OPT_REPEAT_LAST_N = 24,
     /* Text, "id+x,id-x,id:x": adds x to ids' logits; -inf bans an id. It is added to biases that are already set, up
      * to 256 ids. The ids of fr_model_suppressed stay banned. */
@@ -530,7 +530,7 @@ typedef enum fr_option {
     FR_OPT_DRY_BASE = 35,
     /* Default 2: DRY's allowed length. */
     FR_OPT_DRY_ALLOWED_LENGTH = 36,
-    /* Tokens that DRY looks back over. Default 64; -1: all. */
+    /* Number of tokens that DRY looks back over. Default 64; -1: all. */
     FR_OPT_DRY_PENALTY_LAST_N = 37,
     /* Text of up to 40 bytes that breaks repetitions: none is counted across it. It is added to those set before, up
      * to 16; "none" removes them all. Default: line feed, colon, double quote and asterisk, if the model has a
@@ -567,8 +567,8 @@ typedef enum fr_option {
     FR_OPT_COUNT = 56
 } fr_option;
 
-/* FR_OPT_DRAFT_MAX: each step drafts as many tokens as save time, by the measured time of forwards and drafts and by
- * the share of drafts that were accepted; it drafts none if that is faster. */
+/* FR_OPT_DRAFT_MAX: each step drafts as many tokens as save time. That is decided by the measured times of forwards
+ * and drafts, and by the share of drafts that were accepted. A step drafts none if that is faster. */
 #define FR_DRAFT_AUTO (-1)
 
 /* FR_OPT_DRAFT_P_MIN: if the depth is FR_DRAFT_AUTO, drafting stops as soon as one more draft would not pay for its
@@ -630,7 +630,7 @@ void fr_options_set_log(fr_options *options, fr_log_fn *log, void *context);
 
 /* ------------------------------------------------------------------------------------------------------------- chat */
 
-/* Bytes begin to end - 1 of a text. */
+/* A range of a text's bytes, from `begin` up to but not including `end`. */
 typedef struct fr_span {
     size_t begin, end;
 } fr_span;
@@ -1018,15 +1018,15 @@ typedef struct fr_drafting {
     size_t suggestions;
 
     int32_t *drafts; /* out: room for `count` ids that may follow, in order */
-    /* NULL, or with rejection sampling room for [count, vocab], all 0. Out, optional: the distribution from which each
-     * draft was drawn, up to a factor. */
+    /* With rejection sampling, room for [count, vocab], all 0; otherwise NULL. Out, optional: the distribution from
+     * which each draft was drawn, which need not be normalized. */
     float *chances;
     /* Out: true if `chances` was filled in. If not, the drafts count as certain. A suggestion that is passed on needs
      * no distribution, but the decision to pass it on must not depend on its id. */
     bool tells_chances;
-    /* NULL, or with FR_DRAFT_AUTO room for `count` numbers. Out, optional: the probability that each draft is right if
-     * all drafts before it are. The round uses these numbers to choose, over all its sessions, the drafts that are
-     * worth their time. */
+    /* With FR_DRAFT_AUTO, room for `count` numbers; otherwise NULL. Out, optional: the probability that each draft is
+     * right if all drafts before it are. The round uses these numbers to choose, over all its sessions, the drafts
+     * that are worth their time. */
     float *odds;
     bool tells_odds; /* out: true if `odds` was filled in */
 } fr_drafting;
@@ -1200,7 +1200,7 @@ fr_status fr_model_estimate(const char *path, const char *drafter, const fr_opti
  * fr_free. */
 fr_status fr_model_find(const char *name, const char *const *environment, char **path);
 
-/* A model in one of these stores. */
+/* A model that another program has downloaded to its store. */
 typedef struct fr_found {
     const char *name;    /* a name for fr_model_find, or a path */
     const char *path;    /* the model's path, which fr_model_open accepts unless there is a problem */
@@ -1210,8 +1210,8 @@ typedef struct fr_found {
     uint64_t bytes;      /* size of its files */
 } fr_found;
 
-/* Calls `told` for each model in these stores. `told` may open the model; its argument is valid until it returns. If
- * it returns false, the call ends with FR_ABORTED. */
+/* Calls `told` for each model that fr_model_find could find in the stores. `told` may open the model; its argument is
+ * valid until it returns. If it returns false, the call ends with FR_ABORTED. */
 typedef bool fr_found_fn(void *context, const fr_found *found);
 fr_status fr_model_list(const char *const *environment, fr_found_fn *told, void *context);
 
@@ -1230,10 +1230,11 @@ fr_status fr_ranks_join(int timeout_seconds);
 size_t fr_rank(void);
 size_t fr_rank_count(void);
 
-/* Leaves the job, before the process ends with exit status `code`. line: its last error line, "" for none; rank 0 gets
- * it and fails with it. If the other ranks do not end too, the whole job is ended and the call does not return. say,
- * which may be NULL, is called with a line: on rank 0, if another rank failed after rank 0 was done; on rank 1, about
- * the end of rank 0. Returns the exit status to use, which is not 0 if `code` is not 0 or another rank failed. */
+/* Leaves the job, before the process ends with exit status `code`. line: this process's last error line, "" for none;
+ * rank 0 gets it and fails with it. If the other ranks do not end too, the whole job is ended and the call does not
+ * return. say, which may be NULL, is called with a line: on rank 0, if another rank failed after rank 0 was done; on
+ * rank 1, about the end of rank 0. Returns the exit status to use, which is not 0 if `code` is not 0 or another rank
+ * failed. */
 int fr_ranks_part(int code, const char *line, void (*say)(const char *line));
 
 #pragma GCC visibility pop

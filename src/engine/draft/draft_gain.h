@@ -20,7 +20,7 @@
 
 enum { FR_DRAFT_GAIN_DEPTHS = 4, FR_DRAFT_GAIN_BINS = 10 };
 
-/* The most drafters with weights that a session can have; each round uses one of them. */
+/* The most drafters with weights that a session can have; each round drafts with one of them. */
 enum { FR_DRAFTERS_MAX = 2 };
 
 typedef struct fr_draft_gain {

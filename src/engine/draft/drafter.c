@@ -141,7 +141,7 @@ static fr_status bind(fr_drafter *drafter, const char *path, const fr_options *o
     return drafter->method->load(drafter);
 }
 
-/* Opens one drafter without those beside it. */
+/* Opens one drafter, without the MTP layer beside it. */
 static fr_status bind_alone(const char *path, const fr_model *target, const fr_options *options, fr_drafter **drafter) {
     *drafter = NULL;
     fr_drafter *d = calloc(1, sizeof *d);

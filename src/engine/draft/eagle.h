@@ -44,7 +44,7 @@ fr_status fr_eagle1_config_read(fr_eagle_config *config, fr_weights *weights, co
 /* The target that the drafter's files require. */
 typedef struct fr_eagle_needs {
     size_t hidden, layers;    /* the target's width; the least number of its layers */
-    const char *architecture; /* NULL: the files don't say */
+    const char *architecture; /* the target's architecture; NULL: the files don't say */
     bool default_aux_layers;
 } fr_eagle_needs;
 

@@ -36,7 +36,7 @@ typedef struct fr_suffix_index {
     size_t count;             /* ids so far */
     uint32_t state_count, edge_count;
     uint32_t last;   /* the state of the whole text */
-    uint32_t active; /* the state of the match */
+    uint32_t active; /* the state of the longest earlier match */
 
     size_t match; /* the number of ids at the end of the text that occurred before, at most `longest` */
     size_t end;   /* if match > 0: the earlier occurrence ends after `end` ids of the text, end < count */

@@ -149,7 +149,7 @@ static inline bool fr_mixer_recurs(fr_mixer mixer) {
 typedef struct fr_layer_spec {
     fr_mixer mixer;
     fr_norm_placement norms;
-    fr_attention_spec attention; /* used by latent attention too */
+    fr_attention_spec attention; /* latent attention uses this too */
     fr_deltanet_spec deltanet;
     fr_short_conv_spec short_conv;
     fr_mla_spec mla;

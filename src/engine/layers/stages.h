@@ -17,7 +17,7 @@
 
 /* A layer's keys and values that other layers or a drafter read. */
 typedef struct fr_lent {
-    size_t kv;          /* the KV layer that holds them */
+    size_t kv;          /* the KV layer that holds the keys and values */
     size_t owner, last; /* the layer that computes them; the last layer that reads them */
     bool drafted;       /* a drafter may read them, because no later layer of their kind owns any */
 } fr_lent;

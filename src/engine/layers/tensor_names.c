@@ -454,7 +454,7 @@ bool fr_tensor_name_fills_two(const fr_tensor_name *name) {
            name->slot == FR_SLOT_KV_B || (name->slot == FR_SLOT_PARTS && !name->gguf);
 }
 
-/* Finds the line of a published name. A tensor that becomes two in GGUF has a line without a GGUF name;
+/* Finds the line that names a published tensor. A tensor that becomes two in GGUF has a line without a GGUF name;
  * fr_tensor_name_of_part gives the two names. */
 static bool find_line(const fr_tensor_name *names, const char *published, bool top, fr_tensor_name_found *found) {
     for (const fr_tensor_name *name = names; name && (name->published || name->gguf); name++) {

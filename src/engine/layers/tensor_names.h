@@ -188,7 +188,7 @@ const fr_tensor_name *fr_naming_model(const fr_tensor_naming *naming);
 /* The part of a model that is being bound: the prefix of its tensors' names, and the specs that give the sizes. */
 typedef struct fr_binding {
     fr_weights *weights;
-    char prefix[128]; /* "model.layers.7." or "blk.7." and so on */
+    char prefix[128]; /* the prefix, such as "model.layers.7." or "blk.7." */
     const fr_trunk_spec *trunk;
     const fr_layer_spec *layer; /* spec of the layer; NULL: the model's own tensors are bound */
     /* the naming whose `norms` and `rotary_rows` apply; NULL: tensors are used unchanged */

@@ -78,7 +78,7 @@ typedef struct fr_draft_depth_drafts {
     fr_draft_rate stood[FR_STEP_MAX];
     fr_draft_rate came[FR_STEP_MAX];
     fr_draft_rate made[FR_STEP_MAX];
-    fr_draft_rate usual; /* stood[1] over a long time */
+    fr_draft_rate usual; /* rate of accepted first drafts, over a long time */
     uint64_t drafted;    /* the last round in which the timeline drafted */
     bool tells;          /* the method gave probabilities in the round `drafted` */
     size_t behind;       /* ids that the timeline has got since that round, if the method lags */
@@ -95,7 +95,7 @@ typedef struct fr_draft_depth_drafter {
     /* cost of the drafts beside the longest chain, as a share of their cost alone */
     fr_draft_depth_timing share;
     fr_draft_depth_timing follow; /* seconds for each token that timelines had missed, beyond a few */
-    fr_draft_rate usual;          /* stood[1] of all timelines, over a long time */
+    fr_draft_rate usual;          /* rate of accepted first drafts of all timelines, over a long time */
     fr_calibration calibration;   /* counts of every timeline's drafts */
 } fr_draft_depth_drafter;
 
@@ -170,7 +170,7 @@ void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t drafte
 void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
                            size_t taken);
 
-/* Gives the tokens a second of the best choice, or those of late if they are more. */
+/* Gives the tokens a second of the best choice, or the recent tokens a second if these are more. */
 double fr_draft_depth_rate(const fr_draft_depth *draft_depth);
 
 /* Fills in T, the seconds of a forward by rows, as measured lately. Returns the largest number of rows that was

@@ -1,5 +1,5 @@
-/* Penalizes tokens that would continue a repetition, the more the longer it is: DRY, "don't repeat yourself". By p-e-w
- * and others, github.com/oobabooga/text-generation-webui/pull/5677; the details are llama.cpp's.
+/* Penalizes tokens that would continue a repetition, more strongly the longer it is: DRY, "don't repeat yourself". By
+ * p-e-w and others, github.com/oobabooga/text-generation-webui/pull/5677; the details are llama.cpp's.
  *
  * In: the tokens before a draw. Out: what to subtract from each token's logit: multiplier * base^(n - allowed), if the
  * last n tokens also precede an earlier occurrence of that token and n is at least `allowed`. A text that breaks

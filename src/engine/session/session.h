@@ -45,8 +45,8 @@ fr_status fr_session_begin_constraint(fr_session *session, size_t position);
 fr_status fr_session_mask(fr_session *session, fr_mask_fn *mask, void *context);
 fr_status fr_session_resample(fr_session *session, const fr_options *options);
 
-/* Makes the session follow the decisions of rank 0's session, which has a mask or a grammar from now on, or another
- * place where its text begins. */
+/* Tells the session, on another rank, that rank 0's session now has a mask or a grammar, so that it follows rank 0's
+ * decisions; or that the grammar's text begins at another position. */
 fr_status fr_session_decide(fr_session *session, uint8_t decisions);
 
 /* Runs pictures through the tower for the next prompt. If another rank has run them, takes the result as fr_shown_pack

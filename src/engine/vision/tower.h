@@ -22,7 +22,7 @@ typedef struct fr_tower_source {
 /* Binds tensors under a prefix. Each tensor has a name in folders and another one in GGUF. */
 typedef struct fr_tower_binder {
     fr_weights *weights;
-    char prefix[128]; /* "model.visual.blocks.7." and so on; in GGUF "" or "v.blk.7." */
+    char prefix[128]; /* prefix such as "model.visual.blocks.7."; in GGUF "" or "v.blk.7." */
 } fr_tower_binder;
 
 /* The names of a layer's tensors in folders, without ".weight" and ".bias"; NULL: the kind has no such part. GGUF has

@@ -50,7 +50,7 @@ typedef struct fr_vision_config {
     size_t positions; /* the side of a square table of learned positions, or the length of one for each axis; 0: none */
     /* the layers whose stream is merged into further rows, for the outputs of the text model's first layers */
     size_t deepstack, deepstack_layers[FR_VISION_DEEPSTACK_MAX];
-    bool v_norm;      /* values are normed, without a weight */
+    bool v_norm;      /* attention's values are normed, without a weight */
     bool rope_halves; /* a head's halves are rotated separately, the first one by the column */
     float scale;      /* scale of attention's scores; 0: 1 / sqrt(a head's width) */
     bool clipped;     /* the layers' products have clipped inputs and outputs */
@@ -125,7 +125,7 @@ typedef struct fr_vision_activations {
 
     float *wide, *gate, *up, *narrow; /* rows of a chunk: the input of a product (wide), and outputs */
     size_t wide_width, gate_width, narrow_width;
-    float *clipped; /* rows of a chunk: a product's clipped input, as wide as the widest of them */
+    float *clipped; /* rows of a chunk: a product's clipped input, as wide as the widest input */
     size_t clipped_width;
     float *ones; /* [gate_width] all 1, in place of gate's output if there is no gate */
     fr_workspace workspace;

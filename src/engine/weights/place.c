@@ -117,7 +117,7 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
         }
     }
     bool mapped = weights->files->files[tensor->file].fd < 0;
-    /* the system has also read the pages around this rank's rows */
+    /* give back the pages around this rank's rows, which the system has read too */
     if (fr_bound_has_rank_share(bound) && mapped) release_tensor(weights, tensor);
     return FR_OK;
 }
