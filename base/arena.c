@@ -29,7 +29,7 @@ void *fr_arena_take(fr_arena *arena, size_t count, size_t item) {
 
 fr_status fr_arena_check(const fr_arena *arena, const char *what) {
     if (!arena->overflow) return FR_OK;
-    return fr_fail(FR_MEMORY, "%s: more memory is needed than the %zu bytes that were taken", what, arena->size);
+    return fr_fail(FR_MEMORY, "%s needs more memory than the %zu bytes that were allocated", what, arena->size);
 }
 
 fr_status fr_arena_open(fr_arena *arena, size_t size, const char *what) {

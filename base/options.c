@@ -106,7 +106,7 @@ void fr_options_free(fr_options *options) {
 /* Fails if there is no such option. */
 static fr_status check_option(fr_option option) {
     if ((unsigned)option < FR_OPT_COUNT) return FR_OK;
-    return fr_fail(FR_USAGE, "%d is no option: they are 0 to %d", (int)option, FR_OPT_COUNT - 1);
+    return fr_fail(FR_USAGE, "%d is no option: options are 0 to %d", (int)option, FR_OPT_COUNT - 1);
 }
 
 /* Fails if the option takes another kind of value. */

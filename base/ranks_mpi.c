@@ -126,7 +126,8 @@ static fr_status join(fr_ranks *r) {
     MPI_Comm_set_errhandler(r->rows, MPI_ERRORS_RETURN);
     MPI_Comm_rank(r->rows, &r->index);
     MPI_Comm_size(r->rows, &r->count);
-    if (r->count > FR_RANKS_MAX) return fr_fail(FR_MACHINE, "%d ranks: at most %d", r->count, FR_RANKS_MAX);
+    if (r->count > FR_RANKS_MAX)
+        return fr_fail(FR_MACHINE, "%d ranks, but at most %d are supported", r->count, FR_RANKS_MAX);
     for (int i = 0; i <= r->count; i++) r->before[i] = (uint32_t)i;
     r->hosts = 1;
     return r->count == 1 ? FR_OK : become_known(r);

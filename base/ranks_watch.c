@@ -361,7 +361,7 @@ static fr_status listen_at(fr_watch *w, fr_watch_place *place, bool near) {
     if (w->listener < 0 || bind(w->listener, (struct sockaddr *)&at, sizeof at) || listen(w->listener, w->count) ||
         getsockname(w->listener, (struct sockaddr *)&at, &size) ||
         getrandom(place->token, sizeof place->token, 0) != sizeof place->token)
-        return fr_fail(FR_MACHINE, "%s can't listen to the others: %s", w->peers[0].name, strerror(errno));
+        return fr_fail(FR_MACHINE, "%s can't listen for the other ranks: %s", w->peers[0].name, strerror(errno));
     place->port = ntohs(at.sin_port);
     list_addresses(place, near);
     return FR_OK;
@@ -453,7 +453,7 @@ static fr_status await_others(fr_watch *w, const fr_watch_place *place) {
     for (int missing = w->count - 1; missing > 0;) {
         int left = (int)((end - fr_clock()) * 1e3);
         if (left <= 0 || !wait_for(w->listener, POLLIN, left))
-            return fr_fail(FR_MACHINE, "%d of %d ranks don't reach %s by TCP", missing, w->count, w->peers[0].name);
+            return fr_fail(FR_MACHINE, "%d of %d ranks can't reach %s by TCP", missing, w->count, w->peers[0].name);
         int fd = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC);
         if (welcome(w, place, fd))
             missing--;
