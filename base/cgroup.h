@@ -1,7 +1,7 @@
-/* Reads numbers from small files of /proc and of the control groups that this process is in.
+/* Reads small files of /proc, and the limits of the control groups that this process is in.
  *
- * In: files of the system, or of a folder with a made-up /proc and /sys. Out: the tightest limit of a kind. The files
- * are not trusted: text that is not a number counts as no limit. */
+ * In: files of the system, or of a folder with a made-up /proc and /sys. Out: for memory or for processors, the
+ * smallest limit of all these groups. The files are not trusted: text that is not a number counts as no limit. */
 #ifndef FR_BASE_CGROUP_H
 #define FR_BASE_CGROUP_H
 

@@ -1,15 +1,15 @@
-/* Compares the speed of quantized models with this machine's limits, in one run: decoding with the read bandwidth,
- * verifying K rows with decoding, and prompts with the peak of the int8 dot product.
+/* Measures quantized models and this machine's limits in one run, and compares them: the speed of decoding to the read
+ * bandwidth, that of verifying K rows to that of decoding, and that of prompts to the peak of the int8 dot product.
  *
  * In: GGUF files. If none is given, every shape and type that has a target is written as random weights to build/bench
  * (up to 5 GB), measured and removed. Words before the files choose the parts to run: decode, avx2, context, prompt.
  * Out: markdown on standard output, with the limit and the target beside each figure.
  *
  * A step of K rows has two lower bounds. Its stream time is the bytes of the weights that it reads, divided by the
- * bandwidth; of a mixture, only the experts that the rows chose are read. Its dot time is its multiply-adds divided by
+ * bandwidth; in a mixture, only the experts that the rows chose are read. Its dot time is its multiply-adds divided by
  * (e * dot peak), where e is the share of the peak that is left when the weights must be unpacked too. L(K) =
- * max(stream time of K, dot time of K) / stream time of 1. The measured T(K) / T(1) would be equal to L(K) if nothing
- * but reading and multiplying took time. */
+ * max(stream time of K, dot time of K) / stream time of 1 is the least possible T(K) / T(1), where T(K) is the
+ * measured time of a step of K rows. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -49,8 +49,9 @@ void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, cons
 /* Adds the common cells of a row. */
 void fr_bench_begin_row(fr_bench_run *run, const fr_bench_test *test);
 
-/* The first function gives the figure of n values, without sorting them. The second adds a value that was computed
- * from the figure to the row. The value is marked with ? if the figure's spread is too large. */
+/* fr_bench_figure_kept computes the figure (median and spread) of n values and leaves their order as it is.
+ * fr_bench_put adds a cell to the row: a value that was computed from a figure, marked with ? if the figure's spread
+ * is too large. */
 fr_bench_figure fr_bench_figure_kept(const double *values, size_t n);
 void fr_bench_put(fr_bench_run *run, const fr_bench_figure *figure, double value);
 

@@ -37,7 +37,7 @@ static fr_status fail_memory(const beside *b, size_t bytes) {
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
-/* Reads a file of the folder if it exists; the source keeps the tree. */
+/* Reads a JSON file of the folder if it exists. b->source owns the parsed value. */
 static fr_status read_file(beside *b, const char *folder, const char *name, beside_file *file) {
     file->path = fr_path_join(folder, name);
     if (!file->path) return fr_fail_memory(folder, strlen(folder));

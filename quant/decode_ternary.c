@@ -32,8 +32,8 @@ void fr_decode_ptq1_0(const uint8_t *block, float *y) {
     decode_digits(block + 24, 2, 4, d, y);
 }
 
-/* Layout: 64 bytes, 32 for each 128 columns: bits 2j and 2j + 1 of byte i are column 32j + i of these; then d. A code
- * of 3 has the value 2. */
+/* Layout: two groups of 32 bytes, each for 128 columns, then d. In a group, bits 2j and 2j + 1 of byte i are the code
+ * of column 32j + i. The value is d * (code - 1), also for code 3. */
 void fr_decode_tq2_0(const uint8_t *block, float *y) {
     float d = load_scale(block + 64);
     for (size_t run = 0; run < 8; run++)

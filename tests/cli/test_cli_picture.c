@@ -244,8 +244,9 @@ END_TEST
 
 #define OPENING "[gMASK]<sop><|user|>\n<|begin_of_image|><|image|><|end_of_image|>Text Recognition:<|assistant|>\n"
 
-/* The picture belongs to the first turn and stays in the history, so each reply must be the one to the whole
- * conversation. The test compares three tokens, because the fourth token of this text is half a character. */
+/* The picture belongs to the first turn and stays in the history, so each reply of chat must equal the answer of
+ * generate to the whole conversation so far. The test compares three tokens, because the fourth token of this text is
+ * half a character. */
 START_TEST(chat_about_a_picture) {
     fr_command one = fr_command_ok("generate -m %s --image " PICTURE " -p 'Text Recognition:' -n 3", PAIR);
     fr_command chat =

@@ -248,7 +248,7 @@ START_TEST(rows_that_fill_no_whole_tiles) {
 }
 END_TEST
 
-/* The head has 32 clusters of 16 ids, of which it scores the best 6. */
+/* The head has 32 clusters of 16 ids each, and scores the ids of the best 6 clusters. */
 START_TEST(clusters_of_whole_tiles) {
     compare(ASSISTANT, types[_i], 6 * 16);
 }

@@ -1,5 +1,5 @@
-/* Tests the keys of rotated weights: what they give, and that files are refused whose keys contradict each other or
- * the tensors. */
+/* Tests the metadata that describes rotated weights: the values that are read from it, and that a file is refused if
+ * its metadata contradicts itself or the tensors. */
 /* suite: quick hostile */
 #include <check.h>
 #include <jansson.h>

@@ -1,6 +1,6 @@
-/* Tests the tokens that mark turns, in GGUF files that type them as ordinary tokens or have no types, as files of
- * early converters do. Prompts must have the ids that they have with the types of the model's own folder, and no
- * message can forge these tokens. */
+/* Tests the tokens that mark turns in GGUF files of early converters, which give them the type of ordinary tokens or
+ * have no list of types. A prompt must have the same ids as with the types in the original model's folder, and the
+ * text of a message must not be able to produce these tokens. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * each.
  *
  * In: the number of mutations of each file, which are the same every time, then folders of inputs. Out: a line with
- * how many inputs were run. The exit status is 1 if there is no input, or none that the target reads to its end;
- * otherwise the sanitizers report errors. */
+ * how many inputs were run. The exit status is 1 if there was no input, or if the target rejected all inputs before
+ * their end. Errors in the code are found by the sanitizers, which end the program. */
 #include <dirent.h>
 
 #include "tests/fuzz/harness.h"

@@ -20,8 +20,9 @@ typedef struct fr_batch_kept {
     char **answers;
 } fr_batch_kept;
 
-/* Reads the answers. If the file is missing there are none, even if OUT.before exists. A file with other ids, or with
- * more rows than lines, belongs to another batch and is refused. Gives the exit status. */
+/* Reads the answers in `path` (OUT) and OUT.before. If OUT is missing, no answers are kept, even if OUT.before exists.
+ * A file whose ids are not those of `input`, or that has more rows than `input` has lines, belongs to another batch
+ * and is refused. Gives the exit status. */
 int fr_batch_kept_read(fr_batch_kept *kept, const char *path, fr_batch_input *input);
 
 /* Writes the answers after the first gap of the `total` lines to path.before, or removes that file if there are none.

@@ -1,6 +1,7 @@
-/* Makes a session's state of a draft method that is the caller's own: see draft_own.c.
+/* Opens a session's state for a draft method that the caller supplies (fr_proposer in forerun.h): see draft_own.c.
  *
- * inner: the state of the session's other method, which the new state then owns. compares: the distributions of drafts
+ * The session's built-in method goes on working beside it. inner: that method's state, which the new state owns from
+ * then on. compares: the distributions of drafts
  * are needed. After a failure the caller still owns `inner` and the method's context. The method's `close` frees the
  * state. */
 #ifndef FR_SRC_ENGINE_DRAFT_DRAFT_OWN_H

@@ -31,10 +31,10 @@ typedef struct workspace {
     float *input;                /* [most, input_width] */
     struct span *spans;          /* [sessions] the spans that are run together */
     fr_kv **timelines;           /* [sessions] the layer's cache for each span */
-    float *left;                 /* [sessions, hidden] the layer's output for each span's last pair */
+    float *left;                 /* [sessions, hidden] the layer's output for each session's last pair */
     /* [sessions, hidden] these rows after the norm; the same array as `left` if the net passes normed rows on */
     float *normed;
-    float *scores; /* [sessions, candidates] the scores of each span's last pair */
+    float *scores; /* [sessions, candidates] the scores for each session's last pair */
 } workspace;
 
 typedef struct state {

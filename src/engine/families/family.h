@@ -151,8 +151,9 @@ extern const fr_config_part fr_sections_part;
  * key for it, so no layer slides there, and a model with a window is not written. */
 extern const fr_config_part fr_window_part;
 
-/* Reads a window that all layers have; null in config.json means that there is none. Families whose GGUF has a key for
- * the window use only the function, not the part. */
+/* Reads from config.json the window that all layers have; null means that there is none. The part reads it too, and
+ * refuses to write a model with a window as GGUF; families whose GGUF has a key for the window use only the
+ * function. */
 fr_status fr_window_of_all(const fr_source *source, fr_model_spec *spec);
 extern const fr_config_part fr_window_of_all_part;
 

@@ -55,7 +55,7 @@ typedef struct fr_sampler {
     float *drafter;   /* [depths, vocab] the weights that drafts were drawn from */
     fr_distribution drafted[FR_STEP_MAX]; /* the distributions of the last proposal */
     size_t depths, known;                 /* depths: rows of `drafter`; known: valid entries of `drafted` */
-    const fr_logit_bias *biases;          /* biases of the options, valid until the layout */
+    const fr_logit_bias *biases;          /* the options' biases; fr_sampler_layout copies them into `bias` */
     size_t bias_count;
     const int32_t *suppressed; /* ids that the model must never give, even with a bias */
     size_t suppressed_count;

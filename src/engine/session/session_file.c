@@ -90,7 +90,7 @@ static void append(fr_sink *sink, const void *bytes, size_t size) {
     sink->length += size;
 }
 
-/* Writes bytes to the file or to memory, at most as many as a sink holds at once. */
+/* Writes bytes to the file or to memory. size: at most that of sink->bytes. */
 static void hand_on(fr_sink *sink, const void *bytes, size_t size) {
     if (sink->error) return;
     if (!sink->file)

@@ -312,7 +312,8 @@ static void gather_tokens(const fr_team *team, const fr_vision_activations *a, c
     fr_team_sync(team);
 }
 
-/* Merges a chunk of tokens into part `part` of their rows. The rows are in the order of the picture. */
+/* Runs the merger over tokens [first, first + count), and writes the results to columns [part * out, (part + 1) * out)
+ * of their output rows. These rows are in the order of the picture, which may differ from that of the tokens. */
 static void merge_into(const fr_team *team, const fr_vision_activations *a, const merger *m, size_t part, size_t first,
                        size_t count) {
     const fr_vision_config *c = &a->vision->config;

@@ -31,7 +31,7 @@ static size_t vector_bytes(const fr_tensors *tensors) {
         if (codes && t->storage) fr_arena_take(&measure, t->shape[0], sizeof(float));
         bool conv_kernel =
             (t->dims == 2 || t->dims == 3) && t->type < FR_FLOAT_TYPES && t->shape[t->dims - 1] <= FR_CONV_KERNEL_MAX;
-        /* a convolution's two sides over the rows of a block (src/engine/draft/block.h) */
+        /* DFlash2's convolutions: one of a part's input and one of its output (src/engine/draft/block.h) */
         bool sides = t->dims == 3 && t->type < FR_FLOAT_TYPES && t->shape[0] == 2 && t->shape[1] <= FR_CONV_KERNEL_MAX;
         bool turned =
             t->dims == 2 && t->type < FR_FLOAT_TYPES && strstr(t->name, "mm") && strstr(t->name, "input_proj");

@@ -232,8 +232,8 @@ static fr_call_verdict end_object(fr_reply_call *call) {
     return FR_CALL_DONE;
 }
 
-/* Reads a byte of the object. Without a mark, an object that names no tool is not a call, because a reply may simply
- * be JSON. */
+/* Reads a byte of the object. If no opening mark came before the object, it is a call only if its name is that of an
+ * offered tool, because a reply may simply be JSON. */
 static fr_call_verdict object_byte(fr_reply_call *call, char byte) {
     if (doubles(call, byte)) return FR_CALL_ON;
     bool named = call->named;

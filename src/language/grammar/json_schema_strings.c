@@ -241,7 +241,7 @@ static fr_status read_limited(fr_schema_reader *r, const json_t *schema, uint32_
     return read_expression(r, json_string_value(said), json_string_length(said), false, &pattern, expression);
 }
 
-/* Reads a string so that all strings with the same keywords share one rule. */
+/* Reads the schema of a string. Schemas with the same keywords share one rule. */
 static fr_status read_shared(fr_schema_reader *r, const json_t *schema, uint32_t least, uint32_t most,
                              const fr_schema_path *path, fr_expression *expression) {
     fr_text_buffer key = {0};
