@@ -18,7 +18,8 @@
 /* A bound tensor's access decides whether it is brought into memory at load. */
 typedef enum fr_access {
     FR_STREAMED, /* every step reads the whole tensor */
-    FR_LOOKED_UP /* each step reads only a few rows, so a mapped tensor is not copied: its rows are read from the file */
+    /* each step reads only a few rows, so a mapped tensor is not copied: its rows are read from the file */
+    FR_LOOKED_UP
 } fr_access;
 
 /* Says how a file stores the matrices of a stack (copied_layouts.c). If an entry has two matrices, FR_LAYOUT_ROWS and
