@@ -142,6 +142,24 @@ static fr_status add_qkvz(const fr_export *export, const fr_tensor *tensor, cons
     return FR_OK;
 }
 
+/* Adds a matrix, or queries, keys and values, that the folder does not store as rows, or their biases. */
+static fr_status add_copied(const fr_export *export, const fr_tensor *tensor, const char *name,
+                            const fr_tensor_name_found *found, fr_outputs *outputs) {
+    const char *bound = (const char *)&export->target->trunk.layers[found->layer] + found->name->field;
+    if (found->name->slot == FR_SLOT_QKV_VECTOR)
+        return fr_outputs_add_values(outputs, name, FR_F32, (size_t)tensor->shape[0],
+                                     *(const float *const *)(const void *)bound);
+    const fr_matrix *matrix = (const fr_matrix *)(const void *)bound;
+    FR_TRY(fr_outputs_add(outputs, name, NULL));
+    fr_output *output = fr_outputs_last(outputs);
+    output->dims = 2;
+    output->stored_in = export->weights;
+    output->stored = fr_bound_of(export->weights, tensor);
+    output->shape[0] = output->stored->rows;
+    output->shape[1] = matrix->cols;
+    return FR_OK;
+}
+
 /* Adds matrices of experts that the folder stores in another form than rows. */
 static fr_status add_stored(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                             fr_outputs *outputs) {
@@ -193,6 +211,8 @@ static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, co
                                      (fr_output_source){tensor, scales});
     if (found->name && found->name->slot == FR_SLOT_KV_B) return add_latent_heads(export, tensor, found, outputs);
     if (found->name && found->name->slot == FR_SLOT_QKVZ) return add_qkvz(export, tensor, found, outputs);
+    if (found->name && found->name->layout != FR_LAYOUT_ROWS && tensor->dims < 3)
+        return add_copied(export, tensor, name, found, outputs);
     const fr_bound *bound = found->name ? fr_bound_of(export->weights, tensor) : NULL;
     if (bound && bound->layout != FR_LAYOUT_ROWS) return add_stored(export, tensor, found, outputs);
     if (found->name && found->name->slot == FR_SLOT_EXPERTS_VECTOR_PARTS)

@@ -129,7 +129,7 @@ typedef struct stored_row {
 
 /* Makes a row in `bytes` from tensors in memory, for a matrix that the source stores in another form than rows. */
 static stored_row make_row(const fr_output *output, size_t row, uint8_t *bytes) {
-    size_t rows = (size_t)output->shape[1], entry = row / rows;
+    size_t rows = output->stored->rows, entry = row / rows;
     size_t at = (entry * output->stored->parts + output->part) * rows + row % rows;
     fr_copied_rows(output->stored_in, output->stored, at, at + 1, bytes);
     return (stored_row){bytes, fr_copied_type(output->stored), NULL};

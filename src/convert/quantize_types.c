@@ -140,7 +140,8 @@ static bool gets_more_bits(size_t layer, size_t layers) {
 static bool is_matrix(const fr_output *output) {
     const char *name = output->name;
     return output->dims >= 2 && ends_with(name, "weight") && !ends_with(name, "_norm.weight") &&
-           !strstr(name, "ffn_gate_inp") && !strstr(name, "ssm_conv1d") && !is(name, "conf_proj.weight");
+           !strstr(name, "ffn_gate_inp") && !strstr(name, "ssm_conv1d") && !is(name, "conf_proj.weight") &&
+           !is(name, "position_embd.weight");
 }
 
 static bool is_embedding(const char *name) {

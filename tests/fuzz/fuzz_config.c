@@ -33,8 +33,11 @@ static const char *const models[] = {"tests/data/models/gemma4-e",           "te
                                      "tests/data/models/gemma-odd",          "tests/data/models/helium-bias",
                                      "tests/data/models/hyperclovax-odd",    "tests/data/models/ministral-odd",
                                      "tests/data/models/nemotron-odd",       "tests/data/models/starcoder2-window",
-                                     "tests/data/models/vault-gemma-odd",    "tests/data/vision/qwen2.5-vl",
-                                     "tests/data/vision/qwen3-vl",           "tests/data/vision/qwen3-vl-moe"};
+                                     "tests/data/models/vault-gemma-odd",    "tests/data/models/gpt2-odd",
+                                     "tests/data/models/gptj-odd",           "tests/data/models/gpt-neox-odd",
+                                     "tests/data/models/phi2-odd",           "tests/data/models/opt-odd",
+                                     "tests/data/vision/qwen2.5-vl",         "tests/data/vision/qwen3-vl",
+                                     "tests/data/vision/qwen3-vl-moe"};
 enum { MODELS = sizeof models / sizeof *models };
 
 static const fr_family *const families[] = {

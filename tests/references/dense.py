@@ -43,6 +43,7 @@ class Kind:
     model: str              # and model
     features: object        # of a text's configuration: by feature what it would be without, a change or an edit
     whole: tuple = ()       # the same classes of models with a tower beside
+    files: tuple = ()       # pairs of names of tensors: transformers', and that of published files where it is another
     fill: object = None     # a tensor's name and noise: its values, or None where they are as elsewhere
     first: tuple = ()       # ids that prompts begin with
     ids: tuple = (20, 20)   # those that prompts don't have: so many first ones and last ones
@@ -116,10 +117,14 @@ def published(name):
 
 def load(folder, spec, changes=None):
     """The text half of what a folder holds; without one, of what it will."""
+    names = {there: here for here, there in spec["kind"].files}
     state = load_file(folder / "model.safetensors") if folder else filled(spec)
+    state = {names.get(k, k): v for k, v in state.items()}
     state = {k.removeprefix("language_model."): v.float() for k, v in state.items() if not k.startswith(BESIDE)}
     model = build(spec, changes)
-    if "lm_head.weight" not in state: state["lm_head.weight"] = state["model.embed_tokens.weight"]
+    if "lm_head.weight" not in state:
+        table = model.get_input_embeddings()
+        state["lm_head.weight"] = next(state[n + ".weight"] for n, module in model.named_modules() if module is table)
     model.load_state_dict(state)
     return model
 
@@ -188,7 +193,8 @@ def drafts(folder, spec, prompts):
 def make(root, name, spec):
     folder = root / name
     folder.mkdir(parents=True, exist_ok=True)
-    state = {k: v.bfloat16().contiguous() for k, v in filled(spec).items()}
+    names = dict(spec["kind"].files)
+    state = {names.get(k, k): v.bfloat16().contiguous() for k, v in filled(spec).items()}
     save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "config.json").write_text(json.dumps(spec["config"], indent=1))
     ends = spec["config"]["eos_token_id"]

@@ -214,6 +214,7 @@ static fr_status read_row(const fr_source *s, const fr_config_row *row, fr_model
     case FR_ROW_RSQRT: return read_rsqrt(s, row, spec);
     case FR_ROW_SAME: return read_same(s, row, spec);
     case FR_ROW_ONLY: return fr_config_only(s->text, row->json, row->word, s->where);
+    case FR_ROW_ACTIVATION: return fr_config_activation(s->text, row->json, s->where, at(spec, row->field));
     case FR_ROW_WITHOUT: return fr_config_without(s->text, row->json, s->where);
     case FR_ROW_WITH: return check_with(s, row);
     case FR_ROW_ABSENT: return check_absent(s, row);
@@ -260,6 +261,7 @@ static fr_status check_layer(const fr_attention_spec *a, const fr_rope_spec *rop
     if (a->heads % a->kv_heads)
         return fr_fail(FR_INPUT, "%s: %zu attention heads are no multiple of %zu key/value heads", where, a->heads,
                        a->kv_heads);
+    if (a->no_rope) return FR_OK;
     if (rope->dims < 2 || rope->dims % 2 || rope->dims > a->head_dim)
         return fr_fail(FR_INPUT, "%s: %zu rotary values in heads of %zu, expected an even number", where, rope->dims,
                        a->head_dim);
@@ -411,6 +413,7 @@ static void put_row(const fr_config_row *row, fr_model_spec *spec, fr_gguf_write
     case FR_ROW_FLAG: fr_gguf_put_bool(w, row->gguf, *(bool *)field); break;
     case FR_ROW_RSQRT:
     case FR_ROW_ONLY:
+    case FR_ROW_ACTIVATION:
     case FR_ROW_WITHOUT:
     case FR_ROW_WITH:
     case FR_ROW_ABSENT:
@@ -442,6 +445,8 @@ fr_status fr_family_put(const fr_family *family, const fr_trunk_spec *trunk, siz
     for (size_t t = 0; t < sizeof family->rows / sizeof *family->rows && family->rows[t]; t++)
         for (const fr_config_row *row = family->rows[t]; is_row(row); row++) {
             if (row->part && row->part->put) FR_TRY(row->part->put(trunk, mtp_layers, where, w));
+            if (row->kind == FR_ROW_ACTIVATION && spec.layer.ffn.activation != family->defaults->layer.ffn.activation)
+                return fr_fail(FR_INPUT, "%s: GGUF has no key for its %s", where, row->json);
             if (row->kind == FR_ROW_RSQRT) FR_TRY(check_scale(family, row, &spec, where));
             if (row->kind == FR_ROW_KINDS)
                 fr_layers_put_kinds(trunk, family->defaults->kinds.every, w);

@@ -14,6 +14,32 @@ fr_status fr_config_only(const json_t *object, const char *key, const char *buil
     return fr_fail(FR_UNBUILT, "%s: %s %s is not built (%s is)", where, key, word, built);
 }
 
+fr_status fr_config_activation(const json_t *object, const char *key, const char *where, fr_activation *activation) {
+    static const struct {
+        const char *word;
+        fr_activation activation;
+    } built[] = {{"gelu", FR_GELU_ERF},
+                 {"gelu_python", FR_GELU_ERF},
+                 {"gelu_new", FR_GELU},
+                 {"gelu_fast", FR_GELU},
+                 {"gelu_pytorch_tanh", FR_GELU},
+                 {"gelu_python_tanh", FR_GELU},
+                 {"relu", FR_RELU},
+                 {"relu2", FR_RELU2},
+                 {"silu", FR_SILU},
+                 {"swish", FR_SILU}};
+    const char *word;
+    FR_TRY(fr_json_text(object, key, where, &word));
+    if (!word) return FR_OK;
+    for (size_t i = 0; i < sizeof built / sizeof *built; i++)
+        if (strcmp(word, built[i].word) == 0) {
+            *activation = built[i].activation;
+            return FR_OK;
+        }
+    return fr_fail(FR_UNBUILT, "%s: %s %.40s is not built (gelu, gelu_new, relu, relu2 and silu are)", where, key,
+                   word);
+}
+
 fr_status fr_config_without(const json_t *object, const char *key, const char *where) {
     bool has;
     FR_TRY(fr_json_bool(object, key, false, where, &has));
@@ -25,6 +51,7 @@ fr_status fr_config_head(const json_t *object, const char *where, const fr_weigh
     FR_TRY(fr_json_bool(object, "tie_word_embeddings", true, where, &tied));
     FR_TRY(fr_json_bool(weights->files->config, "tie_word_embeddings", false, where, &outer));
     if (tied || outer || fr_weights_has(weights, fr_names_top(weights), "lm_head.weight")) return FR_OK;
+    if (fr_weights_has(weights, "", "embed_out.weight")) return FR_OK; /* the name of GPT-NeoX */
     return fr_fail(FR_INPUT, "%s: tensor %slm_head.weight is missing, and tie_word_embeddings is false",
                    weights->files->path, fr_names_top(weights));
 }

@@ -6,11 +6,14 @@
 
 #include "formats/gguf_write.h"
 #include "formats/json.h"
-#include "src/engine/layers/layer_spec.h"
+#include "src/engine/layers/tensor_names.h"
 #include "src/engine/weights/weights.h"
 
 /* Checks a key for which only one value is supported; another value is FR_UNBUILT. The key may be missing. */
 fr_status fr_config_only(const json_t *object, const char *key, const char *built, const char *where);
+
+/* Reads the activation of a feed-forward without a gate, by its word in transformers; without the key it stays. */
+fr_status fr_config_activation(const json_t *object, const char *key, const char *where, fr_activation *activation);
 
 /* Checks that a key is not true. */
 fr_status fr_config_without(const json_t *object, const char *key, const char *where);

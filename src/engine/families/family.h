@@ -76,7 +76,10 @@ typedef enum fr_row_kind {
     FR_ROW_ONLY,    /* FR_UNBUILT if config.json has another word than this */
     FR_ROW_WITHOUT, /* FR_UNBUILT if the value is true */
     FR_ROW_WITH,    /* FR_UNBUILT if the value is false */
-    FR_ROW_ABSENT,  /* FR_UNBUILT if config.json has a value other than null, or GGUF a number other than 0 */
+    /* The activation of a feed-forward without a gate, an fr_activation, by its word in config.json. GGUF has no key
+     * for it, so a model is written only if it has the family's default. */
+    FR_ROW_ACTIVATION,
+    FR_ROW_ABSENT, /* FR_UNBUILT if config.json has a value other than null, or GGUF a number other than 0 */
     /* A size_t, the interval of full layers. GGUF may list the kinds instead (fr_layers_by_kind reads them), and has
      * no key if the interval is the default or no layer slides. */
     FR_ROW_KINDS,
@@ -126,6 +129,7 @@ typedef struct fr_config_row {
 #define FR_SAME(at, g)      FR_NUMBER(FR_ROW_SAME, at, NULL, g, 0, 0)
 #define FR_ONLY(j, built) \
     { .kind = FR_ROW_ONLY, .json = j, .word = built }
+#define FR_ACTIVATION(j) FR_NUMBER(FR_ROW_ACTIVATION, layer.ffn.activation, j, NULL, 0, 0)
 #define FR_WITHOUT(j) \
     { .kind = FR_ROW_WITHOUT, .json = j }
 #define FR_WITH(j) \
@@ -236,6 +240,9 @@ fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec);
 /* Reads one form along several axes. The defaults have `mrope_interleaved`, and the sections for a config.json without
  * them. GGUF must have sections. */
 fr_status fr_rope_sections(const fr_source *source, fr_model_spec *spec);
+
+/* Reads nothing: heads aren't rotated, but a table has a row for each position, behind trunk.position_offset others. */
+fr_status fr_positions_learned(const fr_source *source, fr_model_spec *spec);
 
 /* A put_rope_factors function for llama3's scaling: writes the factors by which it reduces each frequency. */
 size_t fr_rope_llama3_factors(const fr_trunk_spec *spec, float *factors);

@@ -124,6 +124,12 @@ static const float *of_head(const fr_attention_spec *spec, const float *bias, si
     return bias && !spec->qk_norm_wide ? bias + head * spec->head_dim : NULL;
 }
 
+/* Limits the magnitude of a head's values. Comparisons with what is no number are false, so it stays. */
+static void clamp_head(const fr_attention_spec *spec, float *head) {
+    for (size_t i = 0; spec->clamp > 0.0F && i < spec->head_dim; i++)
+        head[i] = head[i] > spec->clamp ? spec->clamp : head[i] < -spec->clamp ? -spec->clamp : head[i];
+}
+
 /* Applies bias, norm and rotation to a head of one row, in place. bias: the head's bias; norm: the norm's weights, the
  * same for all heads; NULL: none. */
 static void shape_head(const fr_activations *a, const fr_attention_spec *spec, float *head, const float *bias,
@@ -133,6 +139,7 @@ static void shape_head(const fr_activations *a, const fr_attention_spec *spec, f
     size_t angles = rope->dims / 2;
     fr_rope_fn *rotate = rope->neox ? k->rope_neox : k->rope_pairs;
     if (bias) k->add(head, bias, spec->head_dim);
+    clamp_head(spec, head);
     if (norm && !spec->norm_after_rope) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
     if (!spec->no_rope)
         rotate(head, a->cosine[spec->rope] + row * angles, a->sine[spec->rope] + row * angles, rope->dims);
@@ -157,6 +164,7 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
     size_t n = spec->head_dim, at = row * a->kv_width + head * n, position = (size_t)of->position;
     float *key = a->k + at, *value = spec->k_eq_v ? key : a->v + at, *stored = a->v + at;
     if (weights->v_bias) k->add(value, weights->v_bias + head * n, n);
+    clamp_head(spec, value);
     if (spec->v_norm)
         k->rmsnorm(stored, value, NULL, n, a->trunk->spec.eps);
     else if (value != stored)

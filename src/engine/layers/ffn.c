@@ -1,16 +1,19 @@
 /* Runs the feed-forward, gated or not, and adds branches to the stream: see parts.h. */
 #include "src/engine/layers/parts.h"
 
-/* Computes x += scale * norm(out + bias), in the thread that owns the row. A norm, bias or scale that the layer does
- * not have is left out. */
-static void join_row(const fr_activations *a, const float *bias, const float *norm, size_t row) {
+/* Computes x += scale * norm(out + bias), or, if norms come after sums, x = norm(x + scale * (out + bias)), in the
+ * thread that owns the row. A norm, bias or scale that the layer does not have is left out. */
+static void join_row(const fr_activations *a, fr_norm_placement norms, const float *bias, const float *norm,
+                     const float *norm_bias, size_t row) {
     const fr_kernels *k = a->kernels;
     size_t hidden = a->trunk->spec.hidden;
-    float *out = a->out + row * hidden, scale = a->trunk->spec.residual_scale;
+    bool after = norms == FR_NORMS_AFTER;
+    float *out = a->out + row * hidden, *x = a->x + row * hidden, scale = a->trunk->spec.residual_scale;
     if (bias) k->add(out, bias, hidden);
-    fr_norm_row(a, out, out, norm, NULL);
+    if (!after) fr_norm_row(a, out, out, norm, norm_bias);
     if (scale != 0.0f) k->scale(out, hidden, scale);
-    k->add(a->x + row * hidden, out, hidden);
+    k->add(x, out, hidden);
+    if (after) fr_norm_row(a, x, x, norm, norm_bias);
 }
 
 void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer) {
@@ -18,8 +21,10 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
     fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *normed = a->normed + r * hidden;
-        join_row(a, layer->attention.o_bias, layer->post_attn_norm, r);
-        if (spec->norms != FR_NORM_SHARED) /* with a shared norm, normed still holds the input's norm */
+        if (spec->norms == FR_NORMS_PARALLEL) /* of the input, to which attention has not been added */
+            fr_norm_row(a, normed, a->x + r * hidden, layer->pre_ffn_norm, layer->pre_ffn_norm_bias);
+        join_row(a, spec->norms, layer->attention.o_bias, layer->post_attn_norm, layer->post_attn_norm_bias, r);
+        if (spec->norms != FR_NORM_SHARED && spec->norms != FR_NORMS_PARALLEL) /* these are in normed already */
             fr_norm_row(a, normed, a->x + r * hidden, layer->pre_ffn_norm, layer->pre_ffn_norm_bias);
         fr_matrix_input_row(&a->workspace, r, normed, hidden);
         if (spec->experts.parallel && spec->experts.count) fr_experts_prepare(a, &layer->experts, r);
@@ -62,7 +67,7 @@ void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer_sp
     for (size_t r = begin; r < end; r++) {
         float *x = a->x + r * hidden;
         if (layer->experts.router.data) fr_experts_join(a, spec, &layer->experts, r);
-        join_row(a, layer->ffn.down_bias, layer->post_ffn_norm, r);
+        join_row(a, spec->norms, layer->ffn.down_bias, layer->post_ffn_norm, layer->post_ffn_norm_bias, r);
         if (layer->ple.gate.data)
             fr_matrix_input_row(&a->workspace, r, x, hidden);
         else if (layer->scalar)

@@ -90,6 +90,8 @@ typedef struct fr_forward {
 typedef struct fr_head {
     const fr_matrix *matrix; /* [vocab, hidden] */
     const fr_workspace *workspace;
+    size_t stride;        /* floats from one hidden row to the next */
+    const float *bias;    /* [vocab] added to the products; NULL: none */
     float scale, softcap; /* factor, then softcap, that are applied to logits; 0: none */
 } fr_head;
 

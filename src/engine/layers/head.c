@@ -26,12 +26,14 @@ static int64_t larger(const float *logits, int64_t a, int64_t b) {
 
 /* Computes the logits of features [begin, end), and updates the thread's best ids. */
 static void run_piece(fr_forward *f, const fr_head *head, size_t begin, size_t end, int64_t *best) {
-    size_t vocab = head->matrix->features, hidden = head->matrix->cols;
+    size_t vocab = head->matrix->features;
     const fr_kernels *k = head->workspace->kernels;
-    fr_matrix_apply_part(head->workspace, head->matrix, begin, end,
-                         &(fr_matrix_rows){f->logits, vocab, f->hidden + f->head_first * hidden, hidden, f->head_rows});
+    fr_matrix_apply_part(
+        head->workspace, head->matrix, begin, end,
+        &(fr_matrix_rows){f->logits, vocab, f->hidden + f->head_first * head->stride, head->stride, f->head_rows});
     for (size_t r = 0; r < f->head_rows; r++) {
         float *logits = f->logits + r * vocab;
+        if (head->bias) k->add(logits + begin, head->bias + begin, end - begin);
         if (head->scale != 0.0f) k->scale(logits + begin, end - begin, head->scale);
         if (head->softcap != 0.0f) k->softcap(logits + begin, end - begin, head->softcap);
         int64_t at = k->argmax(logits + begin, end - begin);
@@ -74,7 +76,8 @@ void fr_head_rows(const fr_team *team, const fr_head *head, fr_forward *f) {
     size_t piece = PIECE / sizeof(float) / f->head_rows, begin, end;
     piece = piece < FR_FEATURE_UNIT ? FR_FEATURE_UNIT : piece / FR_FEATURE_UNIT * FR_FEATURE_UNIT;
     int64_t *best = f->best + team->index * f->best_stride;
-    fr_publish_own_input(team, head->workspace, f->hidden + f->head_first * hidden, hidden, hidden, f->head_rows);
+    fr_publish_own_input(team, head->workspace, f->hidden + f->head_first * head->stride, head->stride, hidden,
+                         f->head_rows);
     for (size_t r = 0; r < f->head_rows; r++) best[r] = NOTHING;
     fr_part_features(team, vocab, &begin, &end);
     for (size_t to; begin < end; begin = to) {

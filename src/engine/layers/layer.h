@@ -93,7 +93,7 @@ _Static_assert(offsetof(fr_experts_weights, up) == offsetof(fr_experts_weights, 
 
 typedef struct fr_layer {
     const float *input_norm, *post_attn_norm, *pre_ffn_norm, *post_ffn_norm; /* [hidden] */
-    const float *input_norm_bias, *pre_ffn_norm_bias;
+    const float *input_norm_bias, *post_attn_norm_bias, *pre_ffn_norm_bias, *post_ffn_norm_bias;
     fr_attention_weights attention;
     fr_mla_weights mla;
     fr_deltanet_weights deltanet;
@@ -107,14 +107,18 @@ typedef struct fr_layer {
 typedef struct fr_trunk {
     fr_trunk_spec spec;
     fr_layer *layers;
-    fr_matrix embedding;           /* [vocab, hidden] */
-    fr_matrix head;                /* [vocab, hidden]; the embedding table if they are tied */
-    bool head_sorted;              /* the head's rows are not in the order of ids; such a model has no embedding */
-    const float *norm, *norm_bias; /* [hidden], the final norm */
-    fr_matrix ple_table;           /* [vocab, layers * ple_width] */
-    fr_matrix ple_projection;      /* [layers * ple_width, hidden] */
-    const float *ple_norm;         /* [ple_width] */
+    fr_matrix embedding;               /* [vocab, hidden] */
+    fr_matrix head;                    /* [vocab, hidden]; the embedding table if they are tied */
+    bool head_sorted;                  /* the head's rows are not in the order of ids; such a model has no embedding */
+    const float *head_bias;            /* [vocab] */
+    fr_matrix project_in, project_out; /* [hidden, embed_width], [embed_width, hidden] */
+    fr_matrix positions;               /* [position_rows, hidden] */
+    const float *norm, *norm_bias;     /* [hidden], the final norm */
+    fr_matrix ple_table;               /* [vocab, layers * ple_width] */
+    fr_matrix ple_projection;          /* [layers * ple_width, hidden] */
+    const float *ple_norm;             /* [ple_width] */
 
+    float *ones;                       /* [hidden] the weights of norms that have none; NULL: all have some */
     float *inverse[FR_ROPES];          /* rotary frequencies [dims / 2] of each form */
     float *rope_far_inverse[FR_ROPES]; /* the frequencies for texts of more than rope_near_max ids; NULL: the same */
     size_t rope_near_max;              /* longest text with the normal frequencies; 0: they are used for all texts */

@@ -61,6 +61,7 @@ typedef struct fr_attention_spec {
     bool sinks;           /* each head has a sink: Xiao et al. 2023, arXiv:2309.17453 */
     bool sees_block;      /* a row of a picture also sees the picture's later rows */
     float scale, softcap; /* applied to the scores; softcap 0: none */
+    float clamp;          /* the largest magnitude of values of queries, keys and values; 0: none */
 } fr_attention_spec;
 
 /* Multi-head latent attention: DeepSeek-V2, arXiv:2405.04434 (mla.c). The attention spec describes its cache and its
@@ -92,10 +93,13 @@ typedef struct fr_short_conv_spec {
 } fr_short_conv_spec;
 
 typedef enum fr_activation {
-    FR_GELU,
+    FR_GELU, /* by tanh */
     FR_SILU,
     FR_CLAMPED_SWIGLU, /* fr_clamped_swiglu_fn in kernels.h */
-    FR_RELU2           /* the square of max(x, 0): So et al. 2021, arXiv:2109.08668; without a gate alone */
+    /* the next ones only in a feed-forward without a gate */
+    FR_RELU2,   /* the square of max(x, 0): So et al. 2021, arXiv:2109.08668 */
+    FR_RELU,    /* max(x, 0) */
+    FR_GELU_ERF /* by the error function */
 } fr_activation;
 
 /* A feed-forward is down(activation(gate(x)) * up(x)): Shazeer 2020, arXiv:2002.05202. In families without a gate it is
@@ -123,6 +127,7 @@ typedef struct fr_experts_spec {
                                 * best groups; 0: no groups */
     bool groups_by_best;       /* a group is rated by its best expert; if false, by the sum of its two best */
     bool norm_top_k;           /* a row's weights are divided by their sum */
+    float norm_added;          /* this is added to a sum of scores; 0: 1e-20 is */
     float norm_min;            /* smallest divisor of weights; 0: none, but 1e-20 is added to a sum of scores */
     float routed_scaling;      /* a row's weights are multiplied by this */
     bool biased;               /* biases are added to the router's products, and to those of the experts' three
@@ -135,8 +140,16 @@ typedef struct fr_experts_spec {
 
 /* The places of a layer's norms. BEFORE: before attention and feed-forward, and for some families after them too.
  * BEHIND: only after them, so that they read the stream without a norm. SHARED: attention and feed-forward read the
- * same norm of the input, and their outputs are added to the stream together. */
-typedef enum fr_norm_placement { FR_NORMS_BEFORE, FR_NORMS_BEHIND, FR_NORM_SHARED } fr_norm_placement;
+ * same norm of the input, and their outputs are added to the stream together. PARALLEL: the same, but each of them has
+ * a norm of its own. AFTER: they read the stream without a norm, and the stream is normed each time an output has been
+ * added to it. */
+typedef enum fr_norm_placement {
+    FR_NORMS_BEFORE,
+    FR_NORMS_BEHIND,
+    FR_NORM_SHARED,
+    FR_NORMS_PARALLEL,
+    FR_NORMS_AFTER
+} fr_norm_placement;
 
 /* The part of a layer that mixes positions. */
 typedef enum fr_mixer { FR_MIXER_ATTENTION, FR_MIXER_DELTANET, FR_MIXER_SHORT_CONV, FR_MIXER_MLA } fr_mixer;
@@ -164,14 +177,21 @@ typedef struct fr_trunk_spec {
     size_t ffn_width; /* width of the feed-forward in layers without a mixture; files have it even if there are none */
     /* width of the per-layer embeddings of a row's token (per_layer_embeddings.c); 0: there are none */
     size_t ple_width;
-    size_t deepstack;      /* the number of first layers that add a further row of the picture to their output */
-    size_t ple_pad;        /* the id whose per-layer embedding a picture's rows get */
+    size_t deepstack; /* the number of first layers that add a further row of the picture to their output */
+    size_t ple_pad;   /* the id whose per-layer embedding a picture's rows get */
+    /* rows of the table of positions: a position's row, after `position_offset` others, is added to the embedding; 0:
+     * there is none */
+    size_t position_rows, position_offset;
+    size_t embed_width;    /* values of an id's row, if two matrices lead from it to the stream and back; 0: hidden */
     float embedding_scale; /* factor for an id's row of the embedding table */
     float eps;             /* for all norms */
     float residual_scale;  /* factor for the outputs of attention and feed-forward; 0 means 1 */
     float logit_scale;     /* factor for the logits, before softcap; 0 means 1 */
     bool layer_norm;       /* norms of hidden rows subtract the row's mean first (arXiv:1607.06450) */
+    bool no_last_norm;     /* there is no norm after the last layer */
+    bool plain_norms;      /* these norms have no weights and no biases */
     bool norm_bias;        /* norms of hidden rows add a bias */
+    bool head_bias;        /* the head adds a bias to the logits, before logit_scale */
     float softcap;         /* softcap of the logits; 0: none */
     fr_rope_spec rope[FR_ROPES];
     size_t ropes;

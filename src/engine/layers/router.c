@@ -60,7 +60,7 @@ static float weigh_scores(const routing *r, const int32_t *chosen, float *weight
     if (!r->spec->norm_top_k) return 1.0f;
     for (size_t i = 0; i < r->spec->top_k; i++) sum += weight[i];
     if (r->spec->norm_min > 0.0f) return sum > r->spec->norm_min ? sum : r->spec->norm_min;
-    return sum + 1e-20f;
+    return sum + (r->spec->norm_added > 0.0f ? r->spec->norm_added : 1e-20f);
 }
 
 /* Gives the sum of the two largest of n >= 2 values. */

@@ -29,12 +29,25 @@ const fr_tensor_name *fr_naming_model(const fr_tensor_naming *naming) {
 static const char nested[] = "model.language_model.";
 static const char older[] = "language_model.model.", older_top[] = "language_model.";
 
+/* The words before a layer's number; GPT-2's files have the second one. */
+static const char *const layer_words[] = {"layers.", "h.", NULL};
+
 const char *fr_tensor_names_prefix(const fr_weights *weights) {
+    /* after those of multimodal checkpoints, the prefixes of GPT-2, OPT and GPT-NeoX */
+    static const char *const prefixes[] = {older,       nested, "transformer.", "model.decoder.", "decoder.",
+                                           "gpt_neox.", NULL};
     if (weights->files->gguf) return "";
-    if (fr_weights_has_any(weights, older)) return older;
-    if (fr_weights_has_any(weights, nested)) return nested;
+    for (const char *const *prefix = prefixes; *prefix; prefix++)
+        if (fr_weights_has_any(weights, *prefix)) return *prefix;
     /* a decoder saved without a head, for embedding texts, has no prefix */
-    return fr_weights_has_any(weights, "layers.0.") ? "" : "model.";
+    return fr_weights_has_any(weights, "layers.0.") || fr_weights_has_any(weights, "h.0.") ? "" : "model.";
+}
+
+static const char *layer_word(const fr_weights *weights) {
+    char second[128];
+    if (weights->files->gguf) return "blk.";
+    snprintf(second, sizeof second, "%s%s0.", fr_tensor_names_prefix(weights), layer_words[1]);
+    return layer_words[fr_weights_has_any(weights, second)];
 }
 
 static const char *top_prefix(const char *prefix) {
@@ -53,8 +66,7 @@ fr_binding fr_binding_model(fr_weights *weights, const fr_trunk_spec *trunk) {
 
 fr_binding fr_binding_layer(fr_weights *weights, const fr_trunk_spec *trunk, const fr_layer_spec *layer, size_t index) {
     fr_binding b = {.weights = weights, .trunk = trunk, .layer = layer};
-    snprintf(b.prefix, sizeof b.prefix, weights->files->gguf ? "%sblk.%zu." : "%slayers.%zu.",
-             fr_tensor_names_prefix(weights), index);
+    snprintf(b.prefix, sizeof b.prefix, "%s%s%zu.", fr_tensor_names_prefix(weights), layer_word(weights), index);
     return b;
 }
 
@@ -112,6 +124,8 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
     case FR_DIM_VALUE: return layer->mla.value_dim;
     case FR_DIM_VALUES: return layer->attention.heads * layer->mla.value_dim;
     case FR_DIM_KV_B: return layer->attention.heads * (layer->mla.nope + layer->mla.value_dim);
+    case FR_DIM_EMBEDDING: return trunk->embed_width ? trunk->embed_width : trunk->hidden;
+    case FR_DIM_POSITIONS: return trunk->position_rows;
     case FR_DIM_TOKEN: return trunk->ple_width;
     case FR_DIM_TOKENS: return trunk->layers * trunk->ple_width;
     }
@@ -138,8 +152,14 @@ bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trun
     if (needs & FR_IF_PLE && trunk->ple_width == 0) return false;
     if (needs & FR_IF_QKV_BIAS && !layer->attention.qkv_bias) return false;
     if (needs & FR_IF_O_BIAS && !layer->attention.o_bias) return false;
-    if (needs & FR_IF_INPUT_NORM && layer->norms == FR_NORMS_BEHIND) return false;
-    if (needs & FR_IF_FFN_NORM && layer->norms != FR_NORMS_BEFORE) return false;
+    if (needs & (FR_IF_INPUT_NORM | FR_IF_FFN_NORM | FR_IF_NORMS_AFTER | FR_IF_LAST_NORM) && trunk->plain_norms)
+        return false;
+    if (needs & FR_IF_INPUT_NORM && (layer->norms == FR_NORMS_BEHIND || layer->norms == FR_NORMS_AFTER)) return false;
+    if (needs & FR_IF_NORMS_AFTER && layer->norms != FR_NORMS_AFTER) return false;
+    if (needs & FR_IF_FFN_NORM && layer->norms != FR_NORMS_BEFORE && layer->norms != FR_NORMS_PARALLEL) return false;
+    if (needs & FR_IF_EMBED_WIDTH && trunk->embed_width == 0) return false;
+    if (needs & FR_IF_LAST_NORM && trunk->no_last_norm) return false;
+    if (needs & FR_IF_HEAD_BIAS && !trunk->head_bias) return false;
     if (needs & FR_IF_NORM_BIAS && !trunk->norm_bias) return false;
     if (needs & FR_IF_FFN_BIASED && !layer->ffn.biased) return false;
     if (needs & FR_IF_SINKS && !layer->attention.sinks) return false;
@@ -244,13 +264,20 @@ static fr_status bind_experts(const fr_binding *b, const fr_tensor_name *name, s
 }
 
 static fr_status bind_qkv(const fr_binding *b, const fr_tensor_name *name, size_t rows, size_t cols, fr_matrix *field) {
-    size_t keys = fr_dim_size(FR_DIM_KEYS, b->trunk, b->layer);
-    return fr_bind_rows(b->weights, b->prefix, spelled(b, name), (const size_t[]){rows, keys, keys}, 3, cols, field);
+    size_t keys = fr_dim_size(FR_DIM_KEYS, b->trunk, b->layer), head = b->layer->attention.head_dim;
+    const size_t features[] = {rows, keys, keys};
+    if (b->weights->files->gguf || name->layout == FR_LAYOUT_ROWS)
+        return fr_bind_rows(b->weights, b->prefix, spelled(b, name), features, 3, cols, field);
+    return fr_bind_copied_rows(b->weights, b->prefix, spelled(b, name), name->layout, features, 3, head, cols, field);
 }
 
 static fr_status bind_qkv_vector(const fr_binding *b, const fr_tensor_name *name, size_t rows, const float **field) {
     size_t keys = fr_dim_size(FR_DIM_KEYS, b->trunk, b->layer);
-    FR_TRY(fr_bind_vector(b->weights, b->prefix, spelled(b, name), rows + 2 * keys, field));
+    if (!b->weights->files->gguf && name->layout == FR_LAYOUT_HEADS)
+        FR_TRY(fr_bind_head_values(b->weights, b->prefix, spelled(b, name), rows, keys, b->layer->attention.head_dim,
+                                   field));
+    else
+        FR_TRY(fr_bind_vector(b->weights, b->prefix, spelled(b, name), rows + 2 * keys, field));
     field[1] = field[0] + rows;
     field[2] = field[1] + keys;
     return FR_OK;
@@ -265,6 +292,8 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     case FR_SLOT_MATRIX:
         if (b->head_order && name->rows == FR_DIM_VOCAB)
             return fr_bind_sorted(w, prefix, spelling, b->head_order, rows, cols, field, b->head_sorted);
+        if (!w->files->gguf && name->layout != FR_LAYOUT_ROWS)
+            return fr_bind_copied_rows(w, prefix, spelling, name->layout, &rows, 1, 0, cols, field);
         if (name->rows == FR_DIM_EXPERTS) return fr_bind_router(w, prefix, spelling, rows, cols, field);
         return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_STREAMED, field);
     case FR_SLOT_QKVZ: return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_STREAMED, field);
@@ -405,7 +434,7 @@ static bool is_extra(const fr_weights *weights, const fr_tensor_naming *naming, 
         if (naming->mtp_flat && mtp_layers && lists_of_layer(naming, false, below)) return true;
         return rest ? layer < mtp_layers && lists_of_layer(naming, false, rest) : lists(naming->mtp, false, below);
     }
-    snprintf(word, sizeof word, gguf ? "%sblk." : "%slayers.", fr_tensor_names_prefix(weights));
+    snprintf(word, sizeof word, "%s%s", fr_tensor_names_prefix(weights), layer_word(weights));
     const char *rest = behind_layer(name, word, &layer);
     if (!rest || layer < layers) return fr_tensor_names_extra(naming, tensor);
     return naming->mtp && layer < layers + mtp_layers &&
@@ -493,7 +522,9 @@ bool fr_tensor_names_find(const fr_tensor_naming *naming, const char *prefix, co
     size_t top = strlen(top_prefix(prefix));
     if (strncmp(published, prefix, top) == 0 && find_line(model, published + top, true, found)) return true;
     if (strncmp(published, prefix, strlen(prefix)) != 0) return false;
-    const char *below = published + strlen(prefix), *rest = behind_layer(below, "layers.", &found->layer);
+    const char *below = published + strlen(prefix), *rest = NULL;
+    for (const char *const *word = layer_words; *word && !rest; word++)
+        rest = behind_layer(below, *word, &found->layer);
     found->of_layer = rest != NULL;
     if (!rest) return find_line(model, below, false, found);
     if (found->layer >= layers + mtp_layers) return false;

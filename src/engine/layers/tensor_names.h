@@ -39,11 +39,13 @@ typedef enum fr_dim {
     FR_DIM_HEAD_QUERIES, /* queries of all heads of latent attention, with nope and rotary parts */
     FR_DIM_LATENT,
     FR_DIM_NOPE,
-    FR_DIM_VALUE,  /* the output of a head of latent attention */
-    FR_DIM_VALUES, /* the outputs of all heads of latent attention */
-    FR_DIM_KV_B,   /* nope parts and values of all heads */
-    FR_DIM_TOKEN,  /* one layer's embedding of a token */
-    FR_DIM_TOKENS, /* the embeddings of a token for all layers */
+    FR_DIM_VALUE,     /* the output of a head of latent attention */
+    FR_DIM_VALUES,    /* the outputs of all heads of latent attention */
+    FR_DIM_KV_B,      /* nope parts and values of all heads */
+    FR_DIM_TOKEN,     /* one layer's embedding of a token */
+    FR_DIM_EMBEDDING, /* values of an id's row */
+    FR_DIM_POSITIONS, /* rows of the table of positions */
+    FR_DIM_TOKENS,    /* the embeddings of a token for all layers */
 } fr_dim;
 
 /* The kind of a tensor, which decides the type of its field. */
@@ -90,6 +92,10 @@ enum {
     FR_IF_NORMED_HEADS = 16384, /* attention that norms queries and keys */
     FR_IF_O_BIAS = 1 << 16,
     FR_IF_INPUT_NORM = 1 << 17,     /* layers whose attention has a norm before it */
+    FR_IF_NORMS_AFTER = 1 << 22,    /* layers that norm the stream when a part has been added */
+    FR_IF_EMBED_WIDTH = 1 << 23,    /* models whose ids' rows are narrower than the stream */
+    FR_IF_LAST_NORM = 1 << 27,      /* models with a norm after the last layer that has weights */
+    FR_IF_HEAD_BIAS = 1 << 21,      /* models whose head has a bias */
     FR_IF_NORM_BIAS = 1 << 18,      /* models whose norms have biases */
     FR_IF_FFN_NORM = 1 << 26,       /* layers whose feed-forward has a norm of its own before it */
     FR_IF_SHORT_CONV = 1 << 19,     /* layers that mix positions by a short convolution */
@@ -135,7 +141,8 @@ typedef struct fr_tensor_name {
                              * (fr_tensor_naming.rotary_rows) */
     fr_values values;       /* how published files store a vector's values */
     bool norm;              /* a vector that published files store in the same way as norms (fr_tensor_naming.norms) */
-    fr_stack_layout layout; /* the layout in which published files have a stack of experts' matrices */
+    fr_stack_layout layout; /* the layout in which published files have a stack of experts' matrices, one matrix, or
+                             * queries, keys and values */
 } fr_tensor_name;
 
 /* Writes a line of a table. The arguments are the struct and its field, the slot, the sizes (their names after

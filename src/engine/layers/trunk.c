@@ -66,6 +66,22 @@ fr_mixture_size fr_spec_mixture_size(const fr_trunk_spec *spec) {
     return experts ? (fr_mixture_size){experts->count, experts->top_k} : (fr_mixture_size){0};
 }
 
+/* Gives the norms that read the stream weights of 1. */
+static fr_status make_ones(fr_trunk *trunk) {
+    size_t hidden = trunk->spec.hidden;
+    float *ones = trunk->ones = malloc(hidden * sizeof *ones);
+    if (!ones) return fr_fail_memory("norm weights", hidden * sizeof *ones);
+    for (size_t i = 0; i < hidden; i++) ones[i] = 1.0F;
+    for (size_t i = 0; i < trunk->spec.layers; i++) {
+        fr_layer *layer = &trunk->layers[i];
+        bool after = trunk->spec.layer[i].norms == FR_NORMS_AFTER;
+        *(after ? &layer->post_attn_norm : &layer->input_norm) = ones;
+        *(after ? &layer->post_ffn_norm : &layer->pre_ffn_norm) = ones;
+    }
+    if (!trunk->spec.no_last_norm) trunk->norm = ones;
+    return FR_OK;
+}
+
 static fr_status bind_tensors(fr_trunk *trunk, const fr_tensor_naming *naming, fr_weights *weights,
                               const int32_t *head_order) {
     const fr_trunk_spec *s = &trunk->spec;
@@ -77,6 +93,7 @@ static fr_status bind_tensors(fr_trunk *trunk, const fr_tensor_naming *naming, f
         b = fr_binding_layer(weights, s, &s->layer[i], i);
         FR_TRY(fr_tensor_names_bind_layer(&b, naming, &trunk->layers[i]));
     }
+    if (s->plain_norms) FR_TRY(make_ones(trunk));
     trunk->packed = weights->has_packed;
     trunk->rotations = weights->rotations;
     return FR_OK;
@@ -208,6 +225,7 @@ void fr_trunk_close(fr_trunk *trunk) {
         free(trunk->rope_far_inverse[i]);
     }
     fr_stages_close(trunk->stages);
+    free(trunk->ones);
     free(trunk->layers);
     free(trunk->kv_shapes);
     free(trunk->recurrent_shapes);
@@ -288,6 +306,28 @@ void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id
     fr_matrix_row(kernels, &trunk->embedding, (size_t)id, trunk->spec.embedding_scale, row);
 }
 
+/* Multiplies rows, which each thread has computed for itself, by a matrix, in place. */
+static void project_rows(const fr_team *team, const fr_activations *a, const fr_matrix *matrix, float *rows,
+                         size_t count) {
+    size_t begin, end, hidden = a->trunk->spec.hidden;
+    fr_part_rows(team, count, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        memcpy(a->normed + r * hidden, rows + r * hidden, matrix->cols * sizeof *rows);
+        fr_matrix_input_row(&a->workspace, r, a->normed + r * hidden, matrix->cols);
+    }
+    fr_team_sync(team);
+    fr_matrix_apply(team, &a->workspace, matrix, &(fr_matrix_rows){rows, hidden, a->normed, hidden, count});
+    fr_publish_rows(team, &(fr_shared_rows){rows, hidden, count, fr_split_features(matrix->features)}, 1);
+}
+
+/* Adds the row of a position's table to an embedding. */
+static void add_position(const fr_activations *a, size_t row) {
+    size_t hidden = a->trunk->spec.hidden, at = (size_t)a->batch.rows[row].position + a->trunk->spec.position_offset;
+    float *learned = a->normed + row * hidden;
+    fr_matrix_row(a->kernels, &a->trunk->positions, at, 1.0F, learned);
+    a->kernels->add(a->x + row * hidden, learned, hidden);
+}
+
 static void embed_rows(const fr_team *team, const fr_activations *a) {
     size_t begin, end, hidden = a->trunk->spec.hidden;
     fr_part_rows(team, a->batch.count, &begin, &end);
@@ -298,6 +338,8 @@ static void embed_rows(const fr_team *team, const fr_activations *a) {
         else
             fr_trunk_embed(a->trunk, a->kernels, row->id, a->x + r * hidden);
     }
+    if (a->trunk->project_in.data) project_rows(team, a, &a->trunk->project_in, a->x, a->batch.count);
+    for (size_t r = begin; r < end && a->trunk->positions.data; r++) add_position(a, r);
 }
 
 /* Runs all layers, or only the rank's own ones, between receiving and sending the stream. Returns true if the rows
@@ -333,6 +375,7 @@ static void run_rows(const fr_team *team, const fr_forward *f) {
     fr_part_rows(team, a.batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++)
         fr_norm_row(&a, out + r * hidden, a.x + r * hidden, a.trunk->norm, a.trunk->norm_bias);
+    if (a.trunk->project_out.data) project_rows(team, &a, &a.trunk->project_out, out, a.batch.count);
 }
 
 /* Gives the forward of one slice of the rows; slices go through the ranks one after the other. A row's parent may be
@@ -367,6 +410,8 @@ fr_head fr_trunk_head(const fr_forward *f, const fr_trunk *trunk) {
     const fr_activations *a = f->activations;
     return (fr_head){.matrix = f->head ? f->head : &trunk->head,
                      .workspace = &a->workspace,
+                     .stride = trunk->spec.hidden,
+                     .bias = f->head ? NULL : trunk->head_bias,
                      .scale = trunk->spec.logit_scale,
                      .softcap = trunk->spec.softcap};
 }

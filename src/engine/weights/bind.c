@@ -79,6 +79,30 @@ fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name
     return FR_OK;
 }
 
+fr_status fr_bind_copied_rows(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout,
+                              const size_t *features, size_t parts, size_t head, size_t cols, fr_matrix *matrices) {
+    fr_bound *bound;
+    fr_matrix whole;
+    size_t rows = 0, first = 0;
+    bool turned = layout == FR_LAYOUT_HALVES;
+    for (size_t p = 0; p < parts; p++) rows += features[p];
+    const uint64_t shape[] = {turned ? cols : rows, turned ? rows : cols};
+    FR_TRY(fr_bound_find(weights, prefix, name, shape, 2, FR_STREAMED, &bound));
+    FR_TRY(fr_bound_check_float(weights, bound->tensor));
+    bound->layout = layout;
+    bound->parts = 1;
+    bound->head = head;
+    bound->key_heads = layout == FR_LAYOUT_HEADS ? features[1] / head : 0;
+    FR_TRY(fr_copied_bind(weights, bound, 1, rows, cols, &whole));
+    for (size_t p = 0; p < parts; first += features[p++]) {
+        matrices[p] = whole;
+        matrices[p].features = features[p];
+        matrices[p].first = first;
+        matrices[p].data += fr_matrix_features_bytes(&whole, first);
+    }
+    return FR_OK;
+}
+
 /* Returns in *sorted whether the file says that this tensor's rows are stored in another order. */
 static fr_status sorted_in_file(const fr_weights *weights, const char *name, bool *sorted) {
     fr_text value = {0};

@@ -76,6 +76,22 @@ fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *na
     return fr_bind_values(weights, prefix, name, n, FR_AS_THEY_ARE, vector);
 }
 
+fr_status fr_bind_head_values(fr_weights *weights, const char *prefix, const char *name, size_t n, size_t keys,
+                              size_t head, const float **vector) {
+    fr_bound *bound;
+    float *copy;
+    size_t all = n + 2 * keys;
+    FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){all}, 1, FR_STREAMED, &bound));
+    FR_TRY(take_floats(weights, bound->tensor, all, &copy));
+    float *stored = malloc(all * sizeof *stored);
+    if (!stored) return fr_fail_memory("biases of heads", all * sizeof *stored);
+    fr_dtype_decode(bound->tensor->type, bound->tensor->data, stored, all);
+    for (size_t i = 0; i < all; i++) copy[i] = stored[fr_row_by_heads(i, all, head, keys / head)];
+    free(stored);
+    *vector = copy;
+    return check_finite(weights, bound->tensor, copy, all);
+}
+
 /* Decodes a quantized matrix whose values are needed as floats. */
 static fr_status take_stored(fr_weights *weights, const fr_tensor *tensor, float **copy) {
     const fr_storage *storage = tensor->storage;

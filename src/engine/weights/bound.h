@@ -58,6 +58,10 @@ bool fr_copied_nvfp4(const fr_tensor *tensor);
 fr_status fr_copied_bind_nvfp4(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
                                fr_matrix *matrices);
 
+/* Gives the file's row of row `row` of FR_LAYOUT_HEADS, which has `rows` rows in all. row % head is the row's number in
+ * its head, because all parts are whole heads. */
+size_t fr_row_by_heads(size_t row, size_t rows, size_t head, size_t key_heads);
+
 /* Gives the type of the matrices in a stack that is copied. */
 fr_dtype fr_copied_type(const fr_bound *bound);
 

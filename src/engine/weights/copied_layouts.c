@@ -1,9 +1,10 @@
 /* Copies the matrices of a stack that the file does not store as rows, when the stack is placed. See bound.h.
  *
  * In: MXFP4 as gpt-oss is published, with codes and exponents in separate tensors; NVFP4 as quantized folders have it,
- * with codes and scales in separate tensors; or float matrices stored as [inputs, outputs], as in transformers' gpt-oss
- * and in published mixtures of Qwen3-VL. If an entry holds two matrices, gate and up, gpt-oss's rows alternate,
- * Qwen3-VL's don't. Out: packed tiles of GGUF's blocks; or rows of the same floats. */
+ * with codes and scales in separate tensors; float matrices stored as [inputs, outputs], as in transformers' gpt-oss,
+ * in published mixtures of Qwen3-VL and in GPT-2; or queries, keys and values one head after the other, as in
+ * GPT-NeoX. If an entry holds two matrices, gate and up, gpt-oss's rows alternate, Qwen3-VL's don't. Out: packed tiles
+ * of GGUF's blocks; or rows of the same floats. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ static bool is_packed(const fr_bound *bound) {
 
 static size_t cols_of(const fr_bound *bound) {
     const uint64_t *shape = bound->tensor->shape;
+    if (bound->layout == FR_LAYOUT_HALVES && bound->tensor->dims == 2) return (size_t)shape[0];
     return bound->layout == FR_LAYOUT_MX ? (size_t)shape[2] * FR_MX_BLOCK : (size_t)shape[1];
 }
 
@@ -46,7 +48,8 @@ size_t fr_copied_rows_bytes(const fr_bound *bound, size_t rows) {
 /* Measures the room for a copy, including padding: each of the two parts of a matrix may need up to a tile of it. The
  * names show which float tensors will be transposed. */
 void fr_copied_measure(const fr_tensor *t, fr_arena *measure) {
-    static const char *const turned[] = {".experts.gate_up_proj", ".experts.down_proj"};
+    static const char *const turned[] = {".experts.gate_up_proj", ".experts.down_proj", ".query_key_value.weight",
+                                         ".c_attn.weight",        ".c_fc.weight",       ".c_proj.weight"};
     size_t length = strlen(t->name);
     if (t->type == FR_U8 && t->dims == 4)
         fr_arena_take(measure, 2 * t->shape[0],
@@ -110,10 +113,18 @@ fr_status fr_copied_bind_nvfp4(fr_weights *weights, fr_bound *bound, size_t coun
     return fr_copied_bind(weights, bound, count, features, cols, matrices);
 }
 
+size_t fr_row_by_heads(size_t row, size_t rows, size_t head, size_t key_heads) {
+    size_t keys = key_heads * head, queries = rows - 2 * keys, each = queries / key_heads, group = each + 2 * head;
+    if (row < queries) return row / each * group + row % each;
+    size_t behind = row - queries < keys ? each : each + head;
+    return (row - queries) % keys / head * group + behind + row % head;
+}
+
 /* Gives the number that row `row` has in the file. Rows are numbered through all matrices. */
 static size_t row_in_file(const fr_bound *bound, size_t row) {
     size_t matrix = row / bound->rows, entry = matrix / bound->parts;
     if (bound->layout == FR_LAYOUT_HALVES) return row;
+    if (bound->layout == FR_LAYOUT_HEADS) return fr_row_by_heads(row, bound->rows, bound->head, bound->key_heads);
     return (entry * bound->rows + row % bound->rows) * bound->parts + matrix % bound->parts;
 }
 
@@ -177,8 +188,20 @@ static fr_status turned_rows(const fr_weights *weights, const fr_bound *bound, s
     return FR_OK;
 }
 
+/* Writes rows [begin, end) of queries, keys and values from the file's rows. */
+static fr_status head_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows) {
+    size_t bytes = fr_dtype_row_bytes(bound->tensor->type, cols_of(bound));
+    for (size_t r = begin; r < end; r++, rows += bytes) {
+        size_t at = row_in_file(bound, r) * bytes;
+        FR_TRY(fr_bound_fill(weights, bound->tensor, at, at + bytes));
+        memcpy(rows, (const uint8_t *)bound->tensor->data + at, bytes);
+    }
+    return FR_OK;
+}
+
 fr_status fr_copied_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows) {
     if (bound->layout == FR_LAYOUT_NVFP4) return nvfp4_rows(weights, bound, begin, end, rows);
+    if (bound->layout == FR_LAYOUT_HEADS) return head_rows(weights, bound, begin, end, rows);
     return bound->layout == FR_LAYOUT_MX ? mx_rows(weights, bound, begin, end, rows)
                                          : turned_rows(weights, bound, begin, end, rows);
 }

@@ -31,6 +31,8 @@ typedef enum fr_stack_layout {
     FR_LAYOUT_NVFP4,   /* rows of NVFP4, with codes and scales in separate tensors of a quantized folder */
     FR_LAYOUT_COLUMNS, /* floats; a matrix's rows are the file's columns */
     FR_LAYOUT_HALVES,  /* like FR_LAYOUT_COLUMNS, but all columns of one matrix come before those of the other */
+    /* floats; rows of queries, keys and values, one key head after the other: its queries' heads, its key, its value */
+    FR_LAYOUT_HEADS,
 } fr_stack_layout;
 
 /* Rows of a tensor's matrices that one product reads, and their split among ranks. */
@@ -57,6 +59,7 @@ typedef struct fr_bound {
     bool of_codes;              /* the tensor holds the scales or exponents of another one */
     fr_stack_layout layout;     /* how the file stores the matrices; if not as rows, they are copied to `packed` */
     size_t parts;               /* matrices in an entry of the file's stack */
+    size_t head, key_heads;     /* for FR_LAYOUT_HEADS: rows of a head, and the number of key heads */
     const fr_tensor *exponents; /* exponents of MXFP4 codes */
     fr_bound_share share[FR_BOUND_SHARES]; /* how ranks divide rows; if all are covered, a rank reads only its own */
     size_t shares;
@@ -180,6 +183,11 @@ fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *nam
 fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name, const size_t *features, size_t parts,
                        size_t cols, fr_matrix *matrices);
 
+/* Does the same for a float tensor that is not stored as these rows: with FR_LAYOUT_HALVES it has their columns as
+ * rows, with FR_LAYOUT_HEADS the parts are queries, keys and values with heads of `head` rows. */
+fr_status fr_bind_copied_rows(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout,
+                              const size_t *features, size_t parts, size_t head, size_t cols, fr_matrix *matrices);
+
 /* Binds the weights of a convolution whose stride equals its kernel's size, a float tensor PREFIX + NAME of `dims`
  * dimensions, as the matrix [shape[0], product of all other dimensions]. */
 fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
@@ -218,6 +226,11 @@ float fr_value_of(fr_values values, float written);
 /* Binds a vector as fr_bind_vector does, from a file that stores other numbers than the values. */
 fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *name, size_t n, fr_values values,
                          const float **vector);
+
+/* Binds the float tensor PREFIX + NAME of biases in the order of FR_LAYOUT_HEADS, as those of n queries, then of `keys`
+ * keys, then of as many values. */
+fr_status fr_bind_head_values(fr_weights *weights, const char *prefix, const char *name, size_t n, size_t keys,
+                              size_t head, const float **vector);
 
 /* Binds the float tensor PREFIX + NAME of shape [count, parts * n] as `parts` arrays [count, n], whose values
  * alternate in the file. */

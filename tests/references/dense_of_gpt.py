@@ -1,0 +1,153 @@
+"""Decoders of the time before Llama: see dense.py. GPT-2, GPT-J, GPT-NeoX, OPT, Phi-1 and 2. Their norms are LayerNorm
+with biases, and no feed-forward has a gate."""
+import torch
+from dense import Kind, zeroed
+from dense_of_norms import on_modules
+
+COMMON = dict(bos_token_id=3, eos_token_id=[5, 7], pad_token_id=0, use_cache=True, torch_dtype="bfloat16")
+
+
+def biases(*parts):
+    return {f"bias of {part}": zeroed(f"{part}.bias") for part in parts}
+
+
+def means_kept(*kinds):
+    def change(norm):
+        norm.forward = lambda x: torch.nn.functional.rms_norm(x, x.shape[-1:], norm.weight, norm.eps) + (
+            0 if norm.bias is None else norm.bias)
+    return on_modules(kinds, change)
+
+
+def parts_in_turn(model):
+    """Layers whose feed-forward reads what attention has added to."""
+    for layer in model.transformer.h if hasattr(model, "transformer") else model.model.layers:
+        norm, attention = getattr(layer, "ln_1", None) or layer.input_layernorm, getattr(layer, "attn", None)
+
+        def forward(x, layer=layer, norm=norm, attend=attention or layer.self_attn, **more):
+            middle = x + attend(hidden_states=norm(x), **more)[0]
+            return middle + layer.mlp(norm(middle))
+        layer.forward = forward
+
+
+def of_gpt2(c):
+    return biases("c_attn", "attn.c_proj", "c_fc", "mlp.c_proj", "ln_1", "ln_2", "ln_f") | {
+        "positions": zeroed("wpe.weight"), "mean of norms": means_kept("ln_1", "ln_2", "ln_f"),
+        "activation": {"activation_function": "silu"}} | (
+        {"scale of the layer": {"scale_attn_by_inverse_layer_idx": False}, "scale": {"scale_attn_weights": True}}
+        if c.get("scale_attn_by_inverse_layer_idx") else {})
+
+
+def of_gptj(c):
+    return biases("fc_in", "fc_out", "lm_head", "ln_1", "ln_f") | {
+        "rotary_dim": {"rotary_dim": 4}, "mean of norms": means_kept("ln_1", "ln_f"),
+        "activation": {"activation_function": "silu"}, "parallel block": parts_in_turn}
+
+
+def of_gpt_neox(c):
+    named = ("dense_h_to_4h", "dense_4h_to_h", "layernorm", "final_layer_norm")
+    return biases(*named, *(("query_key_value", "attention.dense") if c.get("attention_bias", True) else ())) | {
+        "part that turns": {"rotary_pct": 1.0}, "base": {"rotary_emb_base": 100.0},
+        "activation": {"hidden_act": "silu"},
+        "parallel block": {"use_parallel_residual": not c["use_parallel_residual"]},
+        "mean of norms": means_kept("layernorm", "layer_norm")}
+
+
+def of_phi(c):
+    return biases("q_proj", "k_proj", "v_proj", "dense", "fc1", "fc2", "lm_head", "layernorm") | {
+        "part that turns": {"partial_rotary_factor": 1.0}, "rope_theta": {"rope_theta": 100.0},
+        "activation": {"hidden_act": "silu"}, "mean of norms": means_kept("layernorm"),
+        "parallel block": parts_in_turn}
+
+
+def of_opt(c):
+    parts = ("q_proj", "v_proj", "out_proj", "fc1", "fc2", "layer_norm")    # the keys' moves all scores of a row alike
+    features = {"positions": zeroed("embed_positions.weight"), "offset of positions": positions_moved,
+                "activation": {"activation_function": "silu"}}
+    if c["enable_bias"]: features |= biases(*parts)
+    if c["layer_norm_elementwise_affine"]: features["mean of norms"] = means_kept("layer_norm")
+    if not c["do_layer_norm_before"]: features["norms after sums"] = {"do_layer_norm_before": True,
+                                                                      "_remove_final_layer_norm": True}
+    return features
+
+
+def positions_moved(model):
+    with torch.no_grad(): model.model.decoder.embed_positions.weight[:-2] = (
+        model.model.decoder.embed_positions.weight[2:].clone())
+
+
+def fill_quiet(name, noise):
+    """Keeps what all rows have in common small, and tied rows of ids too: else the text would repeat one id."""
+    common = ("ln_", "norm", "lm_head", "proj.bias", "dense.bias", "fc_out", "fc2", "4h_to_h")
+    if name.endswith("bias") and any(part in name for part in common): return 0.2 * noise
+    if name.endswith(("c_attn.weight", "q_proj.weight", "k_proj.weight", "query_key_value.weight")):
+        return 3 * noise * noise.shape[-1 if "c_attn" not in name else 0] ** -0.5
+    if ".ln_" in name and name.endswith("weight"): return 0.3 * noise + 1
+    size = 0.8 if name.endswith(("wte.weight", "embed_tokens.weight", "embed_in.weight")) else 0.0
+    if name.endswith(("wpe.weight", "embed_positions.weight")): size = 2.5
+    return size * noise * noise.shape[-1] ** -0.5 if size else None
+
+
+def fill_early(name, noise):
+    """As above, and what a part adds is small beside the normed stream."""
+    for part, size in (("fc2.weight", 0.3), ("out_proj.weight", 0.8), ("embed_positions.weight", 0.7)):
+        if name.endswith(part): return size * noise * noise.shape[-1] ** -0.5
+    return fill_quiet(name, 2 * noise if name.endswith("embed_tokens.weight") else noise)
+
+
+def kind(name, features, files=(), fill=fill_quiet):
+    return Kind(f"{name}Config", f"{name}LMHeadModel" if name == "GPT2" else f"{name}ForCausalLM", features,
+                fill=fill, files=files)
+
+
+GPT2, GPTJ, PHI = kind("GPT2", of_gpt2), kind("GPTJ", of_gptj), kind("Phi", of_phi)
+OPT, OPT_EARLY = kind("OPT", of_opt), kind("OPT", of_opt, fill=fill_early)
+NEOX = kind("GPTNeoX", of_gpt_neox, files=(("lm_head.weight", "embed_out.weight"),))
+
+MODELS = {
+    "gpt2-odd": dict(seed=7103, gguf=True, kind=GPT2, config=COMMON | dict(
+        architectures=["GPT2LMHeadModel"], model_type="gpt2", vocab_size=211, n_positions=192, n_ctx=192, n_embd=48,
+        n_layer=3, n_head=4, n_inner=None, activation_function="gelu_new", layer_norm_epsilon=1e-5,
+        tie_word_embeddings=True)),
+    # Scores are scaled by the number of the layer alone, and heads have an odd size.
+    "gpt2-scaled": dict(seed=7201, kind=GPT2, config=COMMON | dict(
+        architectures=["GPT2LMHeadModel"], model_type="gpt2", vocab_size=213, n_positions=170, n_embd=45, n_layer=3,
+        n_head=3, n_inner=52, activation_function="relu", layer_norm_epsilon=3e-5, scale_attn_weights=False,
+        scale_attn_by_inverse_layer_idx=True, tie_word_embeddings=False)),
+    "gptj-odd": dict(seed=7302, kind=GPTJ, config=COMMON | dict(
+        architectures=["GPTJForCausalLM"], model_type="gptj", vocab_size=215, n_positions=192, n_embd=56, n_layer=3,
+        n_head=4, n_inner=72, rotary_dim=6, activation_function="gelu_new", layer_norm_epsilon=1e-5,
+        tie_word_embeddings=False)),
+    "gpt-neox-odd": dict(seed=7402, gguf=True, kind=NEOX, config=COMMON | dict(
+        architectures=["GPTNeoXForCausalLM"], model_type="gpt_neox", vocab_size=217, hidden_size=60,
+        intermediate_size=76, num_hidden_layers=3, num_attention_heads=3, max_position_embeddings=256, rotary_pct=0.4,
+        rotary_emb_base=10000, hidden_act="gelu", layer_norm_eps=1e-5, use_parallel_residual=True,
+        tie_word_embeddings=False)),
+    "gpt-neox-serial": dict(seed=7505, kind=NEOX, config=COMMON | dict(
+        architectures=["GPTNeoXForCausalLM"], model_type="gpt_neox", vocab_size=219, hidden_size=48,
+        intermediate_size=56, num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=256, rotary_pct=0.5,
+        rotary_emb_base=700, hidden_act="gelu_new", layer_norm_eps=3e-5, use_parallel_residual=False,
+        attention_bias=False, tie_word_embeddings=True)),
+    "opt-odd": dict(seed=7702, kind=OPT, config=COMMON | dict(
+        architectures=["OPTForCausalLM"], model_type="opt", vocab_size=229, hidden_size=48, ffn_dim=68,
+        num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=180, word_embed_proj_dim=48,
+        do_layer_norm_before=True, _remove_final_layer_norm=False, enable_bias=True,
+        layer_norm_elementwise_affine=True, activation_function="relu", tie_word_embeddings=True)),
+    # The form of OPT 350M: norms after sums, narrow rows of ids, no last norm.
+    "opt-350m": dict(seed=7810, kind=OPT_EARLY, config=COMMON | dict(
+        architectures=["OPTForCausalLM"], model_type="opt", vocab_size=227, hidden_size=60, ffn_dim=52,
+        num_hidden_layers=3, num_attention_heads=3, max_position_embeddings=170, word_embed_proj_dim=28,
+        do_layer_norm_before=False, enable_bias=True, layer_norm_elementwise_affine=True, activation_function="relu",
+        tie_word_embeddings=True)),
+    # The form of Galactica: no biases, norms without weights.
+    "opt-plain": dict(seed=7901, kind=OPT, config=COMMON | dict(
+        architectures=["OPTForCausalLM"], model_type="opt", vocab_size=225, hidden_size=56, ffn_dim=64,
+        num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=170, word_embed_proj_dim=56,
+        do_layer_norm_before=True, enable_bias=False, layer_norm_elementwise_affine=False, activation_function="gelu",
+        tie_word_embeddings=True)),
+    # Its GGUF has a feed-forward of four rows' width.
+    "phi2-odd": dict(seed=7602, gguf=True, kind=PHI, config=COMMON | dict(
+        architectures=["PhiForCausalLM"], model_type="phi", vocab_size=223, hidden_size=48, intermediate_size=192,
+        num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=256,
+        rope_theta=10000.0, partial_rotary_factor=0.5, hidden_act="gelu_new", layer_norm_eps=1e-5, qk_layernorm=False,
+        tie_word_embeddings=False)),
+}
