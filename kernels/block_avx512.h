@@ -500,6 +500,13 @@ FR_INLINE void open_zeros(block *b, const uint8_t *bytes) {
     }
 }
 
+/* Raises codes of up to 6 bits by 2^bits - 1 - zero, so that every feature has the same offset, 2^bits - 1. */
+FR_INLINE void open_raised(block *b, const uint8_t *bytes) {
+    open_zeros(b, bytes);
+    __m512i raise = _mm512_sub_epi32(_mm512_set1_epi32((1 << b->tiles->form.bits) - 1), b->zeros);
+    b->zeros = _mm512_mullo_epi32(raise, _mm512_set1_epi32(0x01010101));
+}
+
 /* Returns codes of a run; `bytes` is after the block's head. */
 FR_INLINE __m512i code_2_bits(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     (void)b;
@@ -531,19 +538,34 @@ FR_INLINE __m512i code_8_bits(const block *b, const uint8_t *bytes, size_t index
     return line(bytes + 8 * 64 * index + 64 * g);
 }
 
-#define FR_GROUPED_FORMATS(width, ...)                                   \
-    static const format grouped_##width = {.bytes = 64 * width,          \
-                                           .bits = width,                \
-                                           .offset = 1,                  \
-                                           .joining = ZEROS,             \
-                                           .open = open_zeros,           \
-                                           .scale = scale_d_m,           \
-                                           .code = code_##width##_bits}, \
-                        biased_##width = {.bytes = 64 * width,           \
-                                          .bits = width,                 \
-                                          .joining = PLUS_MIN,           \
-                                          .open = open_biased,           \
-                                          .scale = scale_d_m,            \
+#define FR_RAISED_CODES(width, ...)                                                                         \
+    FR_INLINE __m512i raised_##width##_bits(const block *b, const uint8_t *bytes, size_t index, size_t g) { \
+        return _mm512_add_epi8(code_##width##_bits(b, bytes, index, g), b->zeros);                          \
+    }
+FR_GROUPED_CODES(FR_RAISED_CODES)
+#undef FR_RAISED_CODES
+
+/* Three formats for each width: codes with zeros, raised codes, and codes with biases. */
+#define FR_GROUPED_FORMATS(width, ...)                                    \
+    static const format grouped_##width = {.bytes = 64 * width,           \
+                                           .bits = width,                 \
+                                           .offset = 1,                   \
+                                           .joining = ZEROS,              \
+                                           .open = open_zeros,            \
+                                           .scale = scale_d_m,            \
+                                           .code = code_##width##_bits},  \
+                        raised_##width = {.bytes = 64 * width,            \
+                                          .bits = width + 1,              \
+                                          .offset = (1 << width) - 1,     \
+                                          .joining = PLAIN,               \
+                                          .open = open_raised,            \
+                                          .scale = scale_d_m,             \
+                                          .code = raised_##width##_bits}, \
+                        biased_##width = {.bytes = 64 * width,            \
+                                          .bits = width,                  \
+                                          .joining = PLUS_MIN,            \
+                                          .open = open_biased,            \
+                                          .scale = scale_d_m,             \
                                           .code = code_##width##_bits};
 FR_GROUPED_CODES(FR_GROUPED_FORMATS)
 #undef FR_GROUPED_FORMATS
@@ -899,8 +921,12 @@ FR_INLINE void compute_fewest(const format *f, const products *by, const product
         compute_tiles(f, by, job, c, rows, 1);
 }
 
-FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c) {
+FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c, bool many) {
     size_t tiles = halved(f) ? 1 : PAIR; /* for 3 to 8 rows */
+    if (many) {
+        for (size_t tile = 0; tile < steps(job, PAIR); tile++) compute_many(f, by, job, c, tile);
+        return;
+    }
     switch (c->rows) {
     case 1: compute_fewest(f, by, job, c, 1); break;
     case 2: compute_fewest(f, by, job, c, 2); break;
@@ -916,17 +942,19 @@ FR_INLINE void compute_chunk(const format *f, const products *by, const product 
 }
 
 /* Computes a part of the rows, its columns in chunks of equal length. */
-FR_INLINE void compute_part(const format *f, const products *by, const product *job, chunk *c) {
+FR_INLINE void compute_part(const format *f, const products *by, const product *job, chunk *c, bool many) {
     size_t most = PANEL / (c->rows > FEW ? MANY : c->rows) / block_runs(f, job);
     size_t chunks = (job->blocks + most - 1) / most, length = (job->blocks + chunks - 1) / chunks;
     for (c->from = 0; c->from < job->blocks; c->from = c->to) {
         c->to = c->from + length < job->blocks ? c->from + length : job->blocks;
         pack_panel(f, job, c);
-        compute_chunk(f, by, job, c);
+        compute_chunk(f, by, job, c, many);
     }
 }
 
-FR_INLINE void multiply(const format *f, const products *by, const product *job) {
+/* Computes a whole call. many: it has more than FEW rows, and so has each part; a constant, so that the compiler drops
+ * the other cases. */
+FR_INLINE void multiply(const format *f, const products *by, const product *job, bool many) {
     chunk c;
     const int8_t *values = grouped(f) ? NULL : fr_code_values(f->type);
     if (job->features == 0) return;
@@ -939,20 +967,24 @@ FR_INLINE void multiply(const format *f, const products *by, const product *job)
         size_t left = job->rows - c.row, parts = (left + MANY - 1) / MANY;
         c.rows = (left + parts - 1) / parts;
         choose_hint(f, &c);
-        compute_part(f, by, job, &c);
+        compute_part(f, by, job, &c, many);
     }
 }
 
 FR_INLINE void matmul_block(const format *f, const products *by, const fr_matmul_block *of) {
     product job = {of->y,        of->y_stride, of->x, of->x_stride, of->rows, of->w, of->cols / (f->runs * RUN),
                    of->features, NULL};
-    multiply(f, by, &job);
+    multiply(f, by, &job, false);
 }
 
-FR_INLINE void matmul_grouped(const format *f, const products *by, const fr_matmul_grouped *of) {
+/* many: another format for the same codes, which takes less time with more than FEW rows; NULL: there is none. */
+FR_INLINE void matmul_grouped(const format *f, const format *many, const products *by, const fr_matmul_grouped *of) {
     fr_grouped_tiles tiles = *of->tiles;
     product job = {of->y, of->y_stride, of->x, of->x_stride, of->rows, of->w, tiles.blocks, of->features, &tiles};
-    multiply(f, by, &job);
+    if (many && of->rows > FEW)
+        multiply(many, by, &job, true);
+    else
+        multiply(f, by, &job, false);
 }
 
 #endif

@@ -36,7 +36,7 @@ static const products by_bytes = {dot, {[2] = 8, [3] = 8, [4] = 8, [5] = 4, [6] 
 /* Defines the kernel of a format of grouped codes, grouped_4 or biased_4 for example. */
 #define FR_MATMUL_GROUPED(name)                                    \
     void fr_matmul_##name##_avx512(const fr_matmul_grouped *job) { \
-        matmul_grouped(&name, &by_bytes, job);                     \
+        matmul_grouped(&name, NULL, &by_bytes, job);               \
     }
 
 #endif

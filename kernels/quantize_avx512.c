@@ -45,7 +45,8 @@ FR_INLINE __m512i rounded(const __m512 *x, __m512 r_a, __m512 r_b) {
     return _mm512_maskz_mov_epi8(_mm512_cmpneq_epi8_mask(q, _mm512_set1_epi8(-128)), q);
 }
 
-/* Returns in lane k: any value, sum, sum, half of block k. vpsadbw adds unsigned bytes, so 128 is added to each byte
+/* Lane k of the result has four numbers for block k: an unspecified one, the sum of the block twice, and the sum of
+ * its first half. vpsadbw adds unsigned bytes, so 128 is added to each byte
  * before and subtracted from the sums after. */
 FR_INLINE __m512i sums(__m512i q_ab, __m512i q_cd) {
     __m512i sign = _mm512_set1_epi8(-128), zero = _mm512_setzero_si512();
