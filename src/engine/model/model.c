@@ -77,14 +77,15 @@ static fr_status open_mmproj(fr_model *model, const fr_options *options) {
     if (model->vision)
         return fr_fail(FR_INPUT, "%s has a vision tower of its own and no use for %s", model->files.path,
                        options->mmproj);
-    int32_t id = model->tokenizer ? fr_tokenizer_id(model->tokenizer, token) : -1;
-    if (id < 0 || (size_t)id >= model->trunk.spec.vocab)
-        return fr_fail(FR_INPUT, "%s has no token %s to stand for a picture", model->files.path, token);
     FR_TRY(fr_mmproj_open(options->mmproj, options->value[FR_OPT_MMAP] != 0, model->kernels, model->trunk.spec.hidden,
                           &model->mmproj));
     if (!fr_vision_is_of(model->mmproj->vision, model->family->architectures))
         return fr_fail(FR_INPUT, "%s: %s is a vision tower of another architecture", model->files.path,
                        options->mmproj);
+    if (fr_vision_token_text(model->mmproj->vision)) token = fr_vision_token_text(model->mmproj->vision);
+    int32_t id = model->tokenizer ? fr_tokenizer_id(model->tokenizer, token) : -1;
+    if (id < 0 || (size_t)id >= model->trunk.spec.vocab)
+        return fr_fail(FR_INPUT, "%s has no token %s to stand for a picture", model->files.path, token);
     fr_weights_compare(&model->mmproj->weights, (fr_mixture_size){0}, &model->weights, fr_memory_available(""));
     fr_notes_copy(&model->weights.notes, &model->mmproj->weights.notes);
     return set_vision(model, &model->trunk.spec, model->mmproj->vision, id, options->mmproj);
@@ -149,7 +150,7 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
     if (*options->mmproj) FR_TRY(open_mmproj(model, options));
     if (!model->vision) return FR_OK;
     FR_TRY(fr_vision_limit(model->vision, options));
-    model->block_rows = fr_spec_sees_block(&model->trunk.spec) ? fr_vision_tokens_max(model->vision) : 0;
+    model->block_rows = fr_spec_sees_block(&model->trunk.spec) ? fr_vision_run_max(model->vision) : 0;
     return FR_OK;
 }
 

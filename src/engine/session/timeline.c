@@ -41,13 +41,13 @@ static bool pictures_under_way(const fr_session *s) {
     return s->embeddings != &fr_no_input_embeddings;
 }
 
-/* Adds a picture to the digest of each block in which its rows lie, after the pictures before it, so that the digests
- * do not depend on the calls by which the pictures came. A block's rotary positions follow from the pictures and ids
- * before it, so they need no digest. */
-static void digest(fr_session *s, const fr_input_embeddings *rows, const fr_picture_digest *picture) {
+/* Adds a run of a picture's rows, the first of which is number `row` of the picture, to the digest of each block in
+ * which it lies, after the runs before it, so that the digests do not depend on the calls by which the pictures came. A
+ * block's rotary positions follow from the pictures and ids before it, so they need no digest. */
+static void digest(fr_session *s, const fr_input_embeddings *rows, size_t row, const fr_picture_digest *picture) {
     for (size_t p = rows->first, end = rows->first + rows->count, run; p < end; p += run) {
         fr_kv_digest *block = &s->cache.digests[p / FR_KV_PAGE];
-        const uint64_t where[] = {p, p - rows->first};
+        const uint64_t where[] = {p, row + p - rows->first};
         fr_sha256 hash = fr_sha256_begin();
         fr_sha256_add(&hash, block, sizeof *block);
         fr_sha256_add(&hash, where, sizeof where);
@@ -88,7 +88,9 @@ static fr_status assign_rope_positions(fr_session *s, const int32_t *ids, size_t
         fr_session_set_rope_positions(s, s->length, (size_t)base);
     if (status != FR_OK) return status;
     s->embeddings = shown->embeddings;
-    for (size_t i = 0; i < shown->count; i++) digest(s, &shown->embeddings[i], &shown->digests[i]);
+    const fr_input_embeddings *run = s->embeddings;
+    for (size_t i = 0; i < shown->count; i++)
+        for (size_t row = 0; row < shown->rows[i].count; row += run++->count) digest(s, run, row, &shown->digests[i]);
     return FR_OK;
 }
 

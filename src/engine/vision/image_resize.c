@@ -130,6 +130,15 @@ static fr_status copy(const fr_image *image, fr_image *resized) {
     return FR_OK;
 }
 
+fr_status fr_image_crop(const fr_image *image, size_t left, size_t top, size_t width, size_t height,
+                        fr_image *cropped) {
+    FR_TRY(take(cropped, width, height));
+    for (size_t y = 0; y < height; y++)
+        memcpy(cropped->rgb + y * width * CHANNELS, image->rgb + ((top + y) * image->width + left) * CHANNELS,
+               width * CHANNELS);
+    return FR_OK;
+}
+
 fr_status fr_image_resize(const fr_image *image, fr_resample filter, size_t width, size_t height, fr_image *resized) {
     fr_image wide = {0};
     *resized = (fr_image){0};

@@ -16,4 +16,7 @@ typedef enum fr_resample { FR_RESAMPLE_LANCZOS = 1, FR_RESAMPLE_BILINEAR = 2, FR
 /* Resizes to width and height, each at least 1. A failure (out of memory) leaves nothing in *resized. */
 fr_status fr_image_resize(const fr_image *image, fr_resample filter, size_t width, size_t height, fr_image *resized);
 
+/* Copies a rectangle that lies in the picture and has at least one pixel. A failure leaves nothing in *cropped. */
+fr_status fr_image_crop(const fr_image *image, size_t left, size_t top, size_t width, size_t height, fr_image *cropped);
+
 #endif

@@ -11,9 +11,10 @@ bool fr_is_mmproj(const fr_checkpoint *files) {
     return files->gguf && strcmp(files->gguf->architecture, "clip") == 0;
 }
 
-/* Returns true for a tensor of a tower for sound, which a file may contain beside the tower for pictures. */
-static bool is_sound(const char *name) {
-    return strncmp(name, "a.", 2) == 0 || strncmp(name, "mm.a.", 5) == 0;
+/* Returns true for a tensor that the tower does not need: one of a tower for sound, which a file may have beside that
+ * for pictures, or a row of the text model's table of ids. */
+static bool is_left_out(const char *name) {
+    return strncmp(name, "a.", 2) == 0 || strncmp(name, "mm.a.", 5) == 0 || strcmp(name, "v.token_embd.img_break") == 0;
 }
 
 /* Refuses a file with a tensor that this tower does not read, such as position embeddings or a norm, because the
@@ -22,7 +23,7 @@ static fr_status check_all_bound(const fr_weights *weights) {
     const fr_tensors *tensors = &weights->files->tensors, *unread = &weights->files->unread;
     const char *name = unread->count ? unread->items[0].name : NULL;
     for (size_t i = 0; i < tensors->count && !name; i++)
-        if (!fr_weights_bound(weights, &tensors->items[i]) && !is_sound(tensors->items[i].name))
+        if (!fr_weights_bound(weights, &tensors->items[i]) && !is_left_out(tensors->items[i].name))
             name = tensors->items[i].name;
     if (!name) return FR_OK;
     return fr_fail(FR_INPUT, "%s: tensor %s is none of the vision tower that projector \"%s\" stands for",

@@ -3,7 +3,7 @@
  * In: ids and the pictures' grids. Out: three positions for each token. A text token has the same number on all axes.
  * The tokens of a picture all have one time, n, the number that the next text token would have; their height and width
  * are n plus their row and column. The text after the picture goes on after the longer of its sides. Wang et al. 2024,
- * arXiv:2409.12191. */
+ * arXiv:2409.12191. A picture in several runs of tokens has positions as if each run were a picture of its own. */
 #ifndef FR_SRC_ENGINE_VISION_MROPE_H
 #define FR_SRC_ENGINE_VISION_MROPE_H
 
@@ -14,11 +14,19 @@
 /* The size of a picture in tokens, which are ordered row by row. */
 typedef struct fr_image_grid {
     size_t rows, columns;
+    /* the number of runs of image tokens, with texts between them, among which the rows are divided in equal parts; 0:
+     * they are one run */
+    size_t runs;
 } fr_image_grid;
 
+/* Gives the rows of each of a picture's runs. */
+static inline size_t fr_image_grid_run_rows(fr_image_grid grid) {
+    return grid.runs ? grid.rows / grid.runs : grid.rows;
+}
+
 /* Writes the positions of token i to positions[i], unless positions is NULL. Writes to *next the position of the token
- * after the last, which is the same on every axis. Each run of image_id is one picture; FR_INPUT if a run's length is
- * not its picture's, or if the numbers of runs and pictures differ. */
+ * after the last, which is the same on every axis. Runs of image_id are those of the pictures in order; FR_INPUT if a
+ * run has not as many tokens as its picture's, or if there are too few or too many of them. */
 fr_status fr_mrope_positions(const int32_t *ids, size_t count, int32_t image_id, const fr_image_grid *grids,
                              size_t images, int32_t (*positions)[FR_MROPE_AXES], int64_t *next);
 

@@ -144,10 +144,16 @@ fr_status fr_shown_open(fr_shown *shown, size_t count) {
     shown->rows = calloc(count + 1, sizeof *shown->rows);
     shown->grids = calloc(count + 1, sizeof *shown->grids);
     shown->digests = calloc(count + 1, sizeof *shown->digests);
-    shown->embeddings = calloc(count + 1, sizeof *shown->embeddings);
     shown->count = count;
-    bool room = shown->rows && shown->grids && shown->digests && shown->embeddings;
+    bool room = shown->rows && shown->grids && shown->digests;
     return room ? FR_OK : fr_fail_memory("pictures", count);
+}
+
+fr_status fr_shown_open_runs(fr_shown *shown) {
+    size_t runs = 0;
+    for (size_t i = 0; i < shown->count; i++) runs += shown->grids[i].runs ? shown->grids[i].runs : 1;
+    shown->embeddings = calloc(runs + 1, sizeof *shown->embeddings);
+    return shown->embeddings ? FR_OK : fr_fail_memory("pictures", runs * sizeof *shown->embeddings);
 }
 
 fr_status fr_shown_run(fr_shown *shown, fr_kept_pictures *kept, fr_pool *pool, size_t threads,
@@ -155,6 +161,7 @@ fr_status fr_shown_run(fr_shown *shown, fr_kept_pictures *kept, fr_pool *pool, s
     fr_status status = fr_shown_open(shown, count);
     *ran = 0;
     if (status == FR_OK) status = run_all(shown, kept, pool, threads, pictures, ask, ran);
+    if (status == FR_OK) status = fr_shown_open_runs(shown);
     if (status != FR_OK) fr_shown_free(shown);
     return status;
 }
@@ -162,17 +169,19 @@ fr_status fr_shown_run(fr_shown *shown, fr_kept_pictures *kept, fr_pool *pool, s
 fr_status fr_pictures_assign(fr_shown *shown, int32_t image_token, bool has_axes, const int32_t *ids, size_t count,
                              size_t first, fr_rope_position *rope_positions, int64_t *next) {
     int64_t base = *next;
-    size_t image = 0;
+    fr_input_embeddings *run = shown->embeddings;
     FR_TRY(fr_mrope_positions(ids, count, image_token, shown->grids, shown->count, &rope_positions->at, next));
     *next = base + (has_axes ? *next : (int64_t)count);
     for (size_t i = 0; i < count; i++)
         for (int axis = 0; axis < FR_AXES; axis++)
             rope_positions[i].at[axis] = (int32_t)base + (has_axes ? rope_positions[i].at[axis] : (int32_t)i);
-    for (size_t i = 0; i < count; i++) {
-        if (ids[i] != image_token) continue;
+    for (size_t image = 0, at = 0; image < shown->count; image++) {
         const fr_vision_rows *rows = &shown->rows[image];
-        shown->embeddings[image++] = (fr_input_embeddings){first + i, rows->count, rows->rows};
-        i += rows->count - 1;
+        size_t tokens = fr_image_grid_run_rows(rows->grid) * rows->grid.columns;
+        for (size_t row = 0; row < rows->count; row += tokens, at += tokens) {
+            while (ids[at] != image_token) at++;
+            *run++ = (fr_input_embeddings){first + at, tokens, rows->rows + row * rows->hidden};
+        }
     }
     return FR_OK;
 }
@@ -183,11 +192,10 @@ fr_status fr_shown_check(const fr_shown *shown, int32_t image_token, const int32
 }
 
 void fr_shown_cut(fr_shown *shown, size_t end) {
-    for (size_t i = 0; i < shown->count; i++) {
-        fr_input_embeddings *g = &shown->embeddings[i];
-        if (g->first >= end)
-            *g = (fr_input_embeddings){0};
-        else if (g->count > end - g->first)
-            g->count = end - g->first;
+    for (fr_input_embeddings *run = shown->embeddings; run->count; run++) {
+        if (run->first >= end)
+            *run = (fr_input_embeddings){0};
+        else if (run->count > end - run->first)
+            run->count = end - run->first;
     }
 }

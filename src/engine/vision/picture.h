@@ -28,11 +28,12 @@ void fr_picture_unload(fr_picture *picture);
 
 /* The pictures of a session's prompt after the tower has run them; they are kept until the prompt has been run. */
 typedef struct fr_shown {
-    fr_vision_rows *rows;            /* [count] */
-    fr_image_grid *grids;            /* [count] */
-    fr_picture_digest *digests;      /* [count] */
-    fr_input_embeddings *embeddings; /* [count + 1]; the last has no rows */
+    fr_vision_rows *rows;       /* [count] */
+    fr_image_grid *grids;       /* [count] */
+    fr_picture_digest *digests; /* [count] */
     size_t count;
+    /* one for each run of a picture's tokens, and a last one without rows; fr_pictures_assign fills them */
+    fr_input_embeddings *embeddings;
 } fr_shown;
 
 /* The list for a prompt of text only. It is empty, so every position has the embedding of its id. */
@@ -64,19 +65,22 @@ void fr_shown_free(fr_shown *shown);
 fr_status fr_shown_pack(const fr_shown *shown, size_t hidden, void **bytes, size_t *size);
 fr_status fr_shown_unpack(fr_shown *shown, size_t hidden, const void *bytes, size_t size);
 
-/* Makes room for `count` pictures, which replace those that `shown` had before. */
+/* Makes room for `count` pictures, which replace those that `shown` had before. When their grids are set,
+ * fr_shown_open_runs makes room for their runs. */
 fr_status fr_shown_open(fr_shown *shown, size_t count);
+fr_status fr_shown_open_runs(fr_shown *shown);
 
 /* Assigns rotary positions to the ids from position `first` on, beginning with *next, which is moved past them, and
- * assigns to each picture the image tokens that its rows stand for. has_axes: pictures have positions along height and
- * width; if false, their positions are like those of text. FR_INPUT if image tokens and pictures don't match. */
+ * assigns to each picture the runs of image tokens that its rows stand for. has_axes: pictures have positions along
+ * height and width; if false, their positions are like those of text. FR_INPUT if image tokens and pictures don't
+ * match. */
 fr_status fr_pictures_assign(fr_shown *shown, int32_t image_token, bool has_axes, const int32_t *ids, size_t count,
                              size_t first, fr_rope_position *rope_positions, int64_t *next);
 
 /* Checks that image tokens and pictures match. */
 fr_status fr_shown_check(const fr_shown *shown, int32_t image_token, const int32_t *ids, size_t count);
 
-/* Keeps only the rows of pictures that are before position `end`. The pictures must have been assigned. */
+/* Keeps only those rows of assigned runs that are before position `end`. */
 void fr_shown_cut(fr_shown *shown, size_t end);
 
 #endif

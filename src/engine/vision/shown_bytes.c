@@ -8,7 +8,7 @@
 #include "src/engine/vision/picture.h"
 
 typedef struct head {
-    uint64_t rows, columns;
+    uint64_t rows, columns, runs;
     fr_picture_digest digest;
 } head;
 
@@ -23,7 +23,7 @@ fr_status fr_shown_pack(const fr_shown *shown, size_t hidden, void **bytes, size
     if (!at) return fr_fail_memory("pictures", *size);
     for (size_t i = 0; i < shown->count; i++) {
         const fr_vision_rows *rows = &shown->rows[i];
-        head h = {shown->grids[i].rows, shown->grids[i].columns, shown->digests[i]};
+        head h = {shown->grids[i].rows, shown->grids[i].columns, shown->grids[i].runs, shown->digests[i]};
         memcpy(at, &h, sizeof h);
         memcpy(at + sizeof h, rows->rows, bytes_of(rows, hidden) - sizeof h);
         at += bytes_of(rows, hidden);
@@ -38,13 +38,15 @@ static bool read_head(const uint8_t *bytes, size_t left, size_t hidden, head *h,
     memcpy(h, bytes, sizeof *h);
     size_t most = (left - sizeof *h) / (hidden * sizeof(float));
     if (h->rows == 0 || h->columns == 0 || h->rows > most / h->columns) return false;
+    if (h->runs && (h->runs > h->rows || h->rows % h->runs)) return false;
     *size = sizeof *h + (size_t)(h->rows * h->columns) * hidden * sizeof(float);
     return true;
 }
 
 static fr_status take(fr_shown *shown, size_t index, const head *h, size_t hidden, const void *floats) {
     fr_vision_rows *rows = &shown->rows[index];
-    *rows = (fr_vision_rows){.count = (size_t)(h->rows * h->columns), .hidden = hidden, .grid = {h->rows, h->columns}};
+    *rows = (fr_vision_rows){
+        .count = (size_t)(h->rows * h->columns), .hidden = hidden, .grid = {h->rows, h->columns, h->runs}};
     FR_TRY(fr_vision_rows_open(rows));
     memcpy(rows->rows, floats, rows->count * hidden * sizeof(float));
     shown->grids[index] = rows->grid;
@@ -67,6 +69,7 @@ fr_status fr_shown_unpack(fr_shown *shown, size_t hidden, const void *bytes, siz
         read_head(at, (size_t)(end - at), hidden, &h, &one);
         status = take(shown, i, &h, hidden, at + sizeof h);
     }
+    if (status == FR_OK) status = fr_shown_open_runs(shown);
     if (status != FR_OK) fr_shown_free(shown);
     return status;
 }

@@ -16,6 +16,7 @@ typedef struct fr_tower_source {
     const json_t *root, *vision; /* config.json and its vision_config */
     const json_t *processor;     /* the picture processor's settings; NULL: there are none */
     const char *where;           /* the file of these settings, for error lines */
+    const json_t *outer;         /* processor_config.json, with what concerns texts; NULL: there is none */
     const fr_gguf *gguf;
 } fr_tower_source;
 
@@ -41,9 +42,10 @@ typedef struct fr_tower_names {
 struct fr_tower {
     const char *const *architectures; /* architectures of config.json, or its model_type; NULL-terminated */
     const char *projector;            /* clip.projector_type in GGUF */
+    const char *token;                /* the image token's text in GGUF; NULL: the text model's family has one */
     const char *const *prefixes;      /* the possible beginnings of its tensors' names in folders, NULL-terminated */
     const char *first;                /* a tensor that every such tower has, after the prefix */
-    fr_tower_names names;
+    const fr_tower_names *names;      /* NULL: there are no layers */
 
     /* Reads the whole configuration, from either kind of files. */
     fr_status (*read)(fr_vision_config *config, const fr_tower_source *source);
@@ -51,8 +53,11 @@ struct fr_tower {
     /* Binds everything that is not in a layer. It may allocate vision->own, which is freed with the tower. */
     fr_status (*bind)(const fr_tower_binder *binder, fr_vision *vision);
 
-    /* Chooses the grid of tokens for a picture of this size. */
+    /* Chooses the grid of tokens for a picture of this size; NULL: config.tile says it. */
     fr_status (*grid)(const fr_vision_config *config, size_t width, size_t height, fr_image_grid *grid);
+
+    /* Chooses the tiles of a picture of this size; NULL: it has none. Only for a tower with config.tile. */
+    fr_status (*tile)(const fr_vision_config *config, size_t width, size_t height, fr_vision_tiling *tiling);
 
     /* Takes limits on a picture's pixels, 0 for none. NULL: the limits are simply the configuration's min_pixels and
      * max_pixels. FR_INPUT: the tower can't have these. */
@@ -94,12 +99,13 @@ const fr_tower *fr_tower_of(const fr_checkpoint *files);
 fr_status fr_tower_refuse(const fr_checkpoint *files);
 
 extern const fr_tower fr_tower_glm, fr_tower_qwen25, fr_tower_qwen3, fr_tower_gemma3, fr_tower_gemma4,
-    fr_tower_gemma4_unified;
+    fr_tower_gemma4_unified, fr_tower_idefics3, fr_tower_pixtral;
 
 /* --------------------------------------------------------------------------------- reading configurations: config */
 
 /* The file names for error lines. */
-#define FR_TOWER_CONFIG "config.json"
+#define FR_TOWER_CONFIG     "config.json"
+#define FR_TOWER_PROCESSORS "processor_config.json"
 
 /* Reads a size in `low`..`high`; a missing one is `fallback`. */
 fr_status fr_tower_size(const json_t *object, const char *key, int64_t low, int64_t high, int64_t fallback,
@@ -126,6 +132,14 @@ fr_status fr_tower_resample(const fr_tower_source *source, fr_vision_config *con
 
 /* Checks that the number `key` in the processor's settings, if it is there, is the tower's. */
 fr_status fr_tower_same(const fr_tower_source *source, const char *key, size_t wanted);
+
+/* Does the same for a number, or a text, beside the settings, in processor_config.json. */
+fr_status fr_tower_same_outside(const fr_tower_source *source, const char *key, size_t wanted);
+fr_status fr_tower_same_text(const fr_tower_source *source, const char *key, const char *wanted);
+
+/* Reads the activation of vision_config, which is `fallback` if it has none. */
+fr_status fr_tower_activation(const json_t *vision, const char *key, fr_vision_activation fallback,
+                              fr_vision_activation *activation);
 
 extern const double fr_clip_mean[FR_VISION_CHANNELS], fr_clip_deviation[FR_VISION_CHANNELS];
 

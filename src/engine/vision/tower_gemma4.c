@@ -170,7 +170,7 @@ static fr_status choose_grid(const fr_vision_config *c, size_t width, size_t hei
     if (longer > (double)c->positions)
         return fr_fail(FR_INPUT, "a picture of %zu x %zu would be %.0f patches long, the tower has positions for %zu",
                        width, height, longer, c->positions);
-    *grid = (fr_image_grid){(size_t)rows, (size_t)columns};
+    *grid = (fr_image_grid){.rows = (size_t)rows, .columns = (size_t)columns};
     return FR_OK;
 }
 
@@ -304,20 +304,20 @@ const fr_tower fr_tower_gemma4 = {.architectures =
                                   .projector = "gemma4v",
                                   .prefixes = (const char *const[]){"model.vision_tower.", "vision_tower.", NULL},
                                   .first = "patch_embedder.input_proj.weight",
-                                  .names = {.layers = "encoder.layers.",
-                                            .norm1 = "input_layernorm",
-                                            .norm2 = "pre_feedforward_layernorm",
-                                            .post_norm1 = "post_attention_layernorm",
-                                            .post_norm2 = "post_feedforward_layernorm",
-                                            .q_norm = "self_attn.q_norm.weight",
-                                            .k_norm = "self_attn.k_norm.weight",
-                                            .q = "self_attn.q_proj.linear",
-                                            .k = "self_attn.k_proj.linear",
-                                            .v = "self_attn.v_proj.linear",
-                                            .proj = "self_attn.o_proj.linear",
-                                            .gate = "mlp.gate_proj.linear",
-                                            .up = "mlp.up_proj.linear",
-                                            .down = "mlp.down_proj.linear"},
+                                  .names = &(const fr_tower_names){.layers = "encoder.layers.",
+                                                                   .norm1 = "input_layernorm",
+                                                                   .norm2 = "pre_feedforward_layernorm",
+                                                                   .post_norm1 = "post_attention_layernorm",
+                                                                   .post_norm2 = "post_feedforward_layernorm",
+                                                                   .q_norm = "self_attn.q_norm.weight",
+                                                                   .k_norm = "self_attn.k_norm.weight",
+                                                                   .q = "self_attn.q_proj.linear",
+                                                                   .k = "self_attn.k_proj.linear",
+                                                                   .v = "self_attn.v_proj.linear",
+                                                                   .proj = "self_attn.o_proj.linear",
+                                                                   .gate = "mlp.gate_proj.linear",
+                                                                   .up = "mlp.up_proj.linear",
+                                                                   .down = "mlp.down_proj.linear"},
                                   .read = read,
                                   .bind = bind,
                                   .grid = choose_grid,

@@ -43,11 +43,11 @@ bool fr_vision_is_of(const fr_vision *vision, const char *const *architectures) 
     return false;
 }
 
-size_t fr_vision_tokens_max(const fr_vision *vision) {
+size_t fr_vision_run_max(const fr_vision *vision) {
     const fr_vision_config *c = &vision->config;
-    fr_image_grid grid;
-    if (c->max_pixels) return (size_t)c->max_pixels / (c->pixel_count * c->patch * c->patch * c->merge * c->merge);
-    return c->tower->grid(c, 1, 1, &grid) == FR_OK ? grid.rows * grid.columns : 0; /* all pictures have one size */
+    size_t unit = c->patch * c->merge;
+    if (c->tile) return (c->tile / unit) * (c->tile / unit);
+    return (size_t)c->max_pixels / (c->pixel_count * unit * unit);
 }
 
 size_t fr_vision_row_width(const fr_vision *vision) {
@@ -62,10 +62,19 @@ void fr_vision_describe(const fr_vision *vision, FILE *out) {
     if (c->max_pixels)
         fprintf(out, "pictures       %lld to %lld pixels,", (long long)(c->min_pixels / frames),
                 (long long)(c->max_pixels / frames));
-    else
+    else if (c->cuts.on)
+        fprintf(out, "pictures       whole and in tiles, each of %zu x %zu pixels,", c->tile, c->tile);
+    else if (c->tile)
         fprintf(out, "pictures       of one size,");
+    else
+        fprintf(out, "pictures       at most %zu pixels wide and %zu high,", c->cuts.longest_width,
+                c->cuts.longest_height);
     fprintf(out, " in patches of %zu x %zu; %zu x %zu of them are a row of %zu\n", c->patch, c->patch, c->merge,
             c->merge, c->out);
+}
+
+const char *fr_vision_token_text(const fr_vision *vision) {
+    return vision->config.tower->token;
 }
 
 const char *fr_vision_mark(const fr_vision *vision) {
@@ -144,7 +153,7 @@ static void read_patches(const fr_team *team, const fr_vision_activations *a, si
         fr_matrix_input_row(&a->workspace, r, wide, patch_values(c));
         if (c->theta == 0) continue;
         fr_rope_angles(a->vision->inverse, quarter, (int64_t)row, cosine, sine);
-        fr_rope_angles(a->vision->inverse, quarter, (int64_t)column, cosine + quarter, sine + quarter);
+        fr_rope_angles(a->vision->inverse + quarter, quarter, (int64_t)column, cosine + quarter, sine + quarter);
     }
     fr_team_sync(team);
 }
@@ -212,9 +221,10 @@ static void run_slice(void *context, const fr_team *team) {
         merge_chunk(team, s->a, (s->index - before_merger) * FR_VISION_CHUNK);
 }
 
-static fr_status run_tower(const fr_vision_activations *a, fr_pool *pool, const fr_vision_ask *ask) {
+/* Runs what is in the activations. before: another view of the same picture was run before. */
+static fr_status run_tower(const fr_vision_activations *a, fr_pool *pool, bool before, const fr_vision_ask *ask) {
     for (slice s = {.a = a}; s.index < count_slices(a); s.index++) {
-        if (ask && s.index) FR_TRY(ask->goes_on(ask->context));
+        if (ask && (before || s.index)) FR_TRY(ask->goes_on(ask->context));
         fr_pool_run(pool, run_slice, &s);
     }
     return FR_OK;
@@ -231,18 +241,33 @@ fr_status fr_vision_rows_open(fr_vision_rows *rows) {
     return fr_arena_check(&rows->memory, "a picture's embeddings");
 }
 
-static fr_status run(fr_vision_activations *a, fr_pool *pool, size_t threads, const fr_vision_ask *ask,
-                     fr_vision_rows *rows) {
+/* Runs one view after another in the same activations; each writes the rows after those of the view before. */
+static fr_status run_views(fr_vision_activations *a, fr_pool *pool, const fr_vision_tiling *tiling,
+                           const fr_image *canvas, const fr_vision_ask *ask, const fr_vision_rows *rows) {
+    const fr_vision_config *c = &a->vision->config;
+    fr_status status = FR_OK;
+    for (size_t view = 0; view < fr_vision_views(tiling) && status == FR_OK; view++) {
+        fr_image image;
+        FR_TRY(fr_vision_view(c, tiling, a->grid, canvas, view, &image));
+        a->image = &image;
+        a->rows = rows->rows + view * a->grid.rows * a->grid.columns * rows->hidden;
+        status = run_tower(a, pool, view > 0, ask);
+        fr_image_close(&image);
+    }
+    return status;
+}
+
+static fr_status run(fr_vision_activations *a, fr_pool *pool, size_t threads, const fr_vision_tiling *tiling,
+                     const fr_image *canvas, const fr_vision_ask *ask, fr_vision_rows *rows) {
     fr_arena arena = {0};
     rows->hidden = fr_vision_row_width(a->vision);
     rows->count = rows->grid.rows * rows->grid.columns;
     FR_TRY(fr_vision_rows_open(rows));
-    a->rows = rows->rows;
     fr_vision_activations_layout(a, &arena, threads);
     FR_TRY(fr_arena_open(&arena, arena.used, "the vision tower's working memory"));
     fr_vision_activations_layout(a, &arena, threads);
     fr_status status = fr_arena_check(&arena, "the vision tower's working memory");
-    if (status == FR_OK) status = run_tower(a, pool, ask);
+    if (status == FR_OK) status = run_views(a, pool, tiling, canvas, ask, rows);
     fr_arena_close(&arena);
     return status;
 }
@@ -250,17 +275,16 @@ static fr_status run(fr_vision_activations *a, fr_pool *pool, size_t threads, co
 fr_status fr_vision_run_slices(const fr_vision *vision, fr_pool *pool, size_t threads, const fr_image *image,
                                const fr_vision_ask *ask, fr_vision_rows *rows) {
     const fr_vision_config *c = &vision->config;
-    size_t unit = c->patch * c->merge;
-    fr_image resized;
+    fr_vision_tiling tiling;
+    fr_image canvas;
     *rows = (fr_vision_rows){0};
     FR_TRY(fr_vision_grid(vision, image->width, image->height, &rows->grid));
-    FR_TRY(fr_image_resize(image, c->resample, rows->grid.columns * unit, rows->grid.rows * unit, &resized));
-    fr_vision_activations a = {.vision = vision,
-                               .image = &resized,
-                               .grid = rows->grid,
-                               .patches = rows->grid.rows * rows->grid.columns * c->merge * c->merge};
-    fr_status status = run(&a, pool, threads, ask, rows);
-    fr_image_close(&resized);
+    FR_TRY(fr_vision_tile(c, image->width, image->height, &tiling));
+    const fr_image_grid one = {.rows = rows->grid.rows / fr_vision_views(&tiling), .columns = rows->grid.columns};
+    FR_TRY(fr_vision_canvas(c, &tiling, image, &canvas));
+    fr_vision_activations a = {.vision = vision, .grid = one, .patches = one.rows * one.columns * c->merge * c->merge};
+    fr_status status = run(&a, pool, threads, &tiling, canvas.rgb ? &canvas : image, ask, rows);
+    fr_image_close(&canvas);
     if (status != FR_OK) fr_vision_rows_close(rows);
     return status;
 }

@@ -35,9 +35,13 @@ bool fr_vision_is_of(const fr_vision *vision, const char *const *architectures);
 /* Prints the tower's layers and widths in words, and the sizes of pictures that it accepts. */
 void fr_vision_describe(const fr_vision *vision, FILE *out);
 
-/* Gives the grid of tokens for a picture of this size: a prompt needs rows * columns image tokens for it. FR_INPUT for
- * a picture whose longer side is more than 200 times the shorter one. */
+/* Gives the grid of tokens for a picture of this size: a prompt needs rows * columns image tokens for it, in as many
+ * runs as the grid says. FR_INPUT for a picture of which the tower can't make tokens, for instance because its longer
+ * side is more than 200 times the shorter one. */
 fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, fr_image_grid *grid);
+
+/* Gives the text of the image token of a tower in a file of its own; NULL: the text model's family says it. */
+const char *fr_vision_token_text(const fr_vision *vision);
 
 /* Gives the text by which chat templates mark a picture's place; NULL: they write one image token. */
 const char *fr_vision_mark(const fr_vision *vision);
@@ -46,8 +50,8 @@ const char *fr_vision_mark(const fr_vision *vision);
  * text. The size must be one that fr_vision_grid accepts. */
 void fr_vision_spell(const fr_vision *vision, size_t width, size_t height, const char *token, fr_text_buffer *text);
 
-/* Gives the largest number of tokens that a picture may have. */
-size_t fr_vision_tokens_max(const fr_vision *vision);
+/* Gives the largest number of tokens that a run of a picture may have. */
+size_t fr_vision_run_max(const fr_vision *vision);
 
 /* Gives the floats of a row: those of an embedding, and as many again for each of the text model's layers to whose
  * output further rows of the tower are added (Qwen3-VL's deepstack). */

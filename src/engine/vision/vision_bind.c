@@ -51,7 +51,7 @@ fr_status fr_tower_bind_patches(const fr_tower_binder *b, const char *folder, fr
 
 /* Binds queries, keys and values, which are one tensor or three. */
 static fr_status bind_qkv(const fr_tower_binder *b, const fr_vision_config *c, fr_vision_layer *l) {
-    const fr_tower_names *n = &c->tower->names;
+    const fr_tower_names *n = c->tower->names;
     const char *const folder[] = {n->q, n->k, n->v}, *const gguf[] = {"attn_q", "attn_k", "attn_v"};
     bool fused = b->weights->files->gguf ? !fr_weights_has(b->weights, b->prefix, "attn_q.weight") : n->qkv != NULL;
     l->qkv_count = fused ? 1 : 3;
@@ -90,7 +90,7 @@ static fr_status bind_clips(const fr_tower_binder *b, const fr_tower_names *n, f
 
 static fr_status bind_layer(const fr_tower_binder *tower, const fr_vision_config *c, size_t index, fr_vision_layer *l) {
     fr_tower_binder b = {.weights = tower->weights};
-    const fr_tower_names *n = &c->tower->names;
+    const fr_tower_names *n = c->tower->names;
     size_t d = c->hidden, head = d / c->heads;
     bool bias = c->bias;
     if (tower->weights->files->gguf)
@@ -128,6 +128,22 @@ fr_tower_binder fr_tower_beside(const fr_tower_binder *b, const char *const *pre
     return beside;
 }
 
+/* Computes the rotary frequencies for rows, then those for columns, `quarter` of each. */
+static fr_status find_frequencies(const fr_vision_config *c, size_t quarter, float *inverse) {
+    if (c->theta <= 0) return FR_OK;
+    if (!c->rope_alternates) {
+        fr_rope_frequencies(FR_ROPE_DEFAULT, c->theta, 2 * quarter, 1.0, 1.0, inverse);
+        memcpy(inverse + quarter, inverse, quarter * sizeof *inverse);
+        return FR_OK;
+    }
+    float *all = calloc(2 * quarter, sizeof *all);
+    if (!all) return fr_fail_memory("vision tower", 2 * quarter * sizeof *all);
+    fr_rope_frequencies(FR_ROPE_DEFAULT, c->theta, 4 * quarter, 1.0, 1.0, all);
+    for (size_t i = 0; i < 2 * quarter; i++) inverse[i % 2 * quarter + i / 2] = all[i];
+    free(all);
+    return FR_OK;
+}
+
 fr_status fr_vision_bind(fr_vision *v, fr_weights *weights, size_t hidden) {
     fr_tower_binder b = {.weights = weights};
     FR_TRY(fr_vision_config_read(&v->config, weights));
@@ -138,9 +154,9 @@ fr_status fr_vision_bind(fr_vision *v, fr_weights *weights, size_t hidden) {
                        weights->files->gguf ? "clip.vision.projection_dim" : "out_hidden_size");
     size_t quarter = c->hidden / c->heads / 4;
     v->layers = calloc(c->layers + 1, sizeof *v->layers);
-    v->inverse = calloc(quarter + 1, sizeof *v->inverse);
+    v->inverse = calloc(2 * quarter + 1, sizeof *v->inverse);
     if (!v->layers || !v->inverse) return fr_fail_memory("vision tower", c->layers * sizeof *v->layers);
-    if (c->theta > 0) fr_rope_frequencies(FR_ROPE_DEFAULT, c->theta, 2 * quarter, 1.0, 1.0, v->inverse);
+    FR_TRY(find_frequencies(c, quarter, v->inverse));
     b = fr_tower_beside(&b, c->tower->prefixes, c->tower->first);
     for (size_t i = 0; i < c->layers; i++) FR_TRY(bind_layer(&b, c, i, &v->layers[i]));
     FR_TRY(c->tower->bind(&b, v));

@@ -151,8 +151,9 @@ static void norm_and_rotate(const fr_team *team, const fr_vision_activations *a,
                 k->rope_neox(key + half * (n / 2), cosine + from, sine + from, n / 2);
             }
         } else if (c->theta > 0) {
-            k->rope_neox(query, cosine, sine, n);
-            k->rope_neox(key, cosine, sine, n);
+            fr_rope_fn *rotate = c->rope_pairs ? k->rope_pairs : k->rope_neox;
+            rotate(query, cosine, sine, n);
+            rotate(key, cosine, sine, n);
         }
     }
     fr_team_sync(team);

@@ -12,9 +12,8 @@
 #include "base/file_place.h"
 #include "src/engine/vision/tower.h"
 
-#define PROCESSOR  "preprocessor_config.json"
-#define PROCESSORS "processor_config.json"
-#define NESTED     "image_processor" /* name of the object in processor_config.json */
+#define PROCESSOR "preprocessor_config.json"
+#define NESTED    "image_processor" /* an object in processor_config.json */
 
 const double fr_clip_mean[FR_VISION_CHANNELS] = {0.48145466, 0.4578275, 0.40821073};
 const double fr_clip_deviation[FR_VISION_CHANNELS] = {0.26862954, 0.26130258, 0.27577711};
@@ -85,6 +84,32 @@ fr_status fr_tower_same(const fr_tower_source *s, const char *key, size_t wanted
                    wanted);
 }
 
+fr_status fr_tower_same_outside(const fr_tower_source *s, const char *key, size_t wanted) {
+    const fr_tower_source outside = {.processor = s->outer, .where = FR_TOWER_PROCESSORS};
+    return fr_tower_same(&outside, key, wanted);
+}
+
+fr_status fr_tower_same_text(const fr_tower_source *s, const char *key, const char *wanted) {
+    const char *found;
+    FR_TRY(fr_json_text(s->outer, key, FR_TOWER_PROCESSORS, &found));
+    if (!found || strcmp(found, wanted) == 0) return FR_OK;
+    return fr_fail(FR_UNBUILT, FR_TOWER_PROCESSORS ": %s %s is not built (%s is)", key, found, wanted);
+}
+
+fr_status fr_tower_activation(const json_t *vision, const char *key, fr_vision_activation fallback,
+                              fr_vision_activation *activation) {
+    static const char *const words[] = {
+        [FR_VISION_SILU] = "silu", [FR_VISION_GELU_TANH] = "gelu_pytorch_tanh", [FR_VISION_GELU_ERF] = "gelu"};
+    const char *word;
+    FR_TRY(fr_json_text(vision, key, FR_TOWER_CONFIG, &word));
+    *activation = fallback;
+    for (size_t i = 0; word && i < sizeof words / sizeof *words; i++)
+        if (strcmp(word, words[i]) == 0) *activation = (fr_vision_activation)i;
+    if (!word || strcmp(word, words[*activation]) == 0) return FR_OK;
+    return fr_fail(FR_UNBUILT, FR_TOWER_CONFIG ": %s %s of the vision tower is not built (%s, %s and %s are)", key,
+                   word, words[FR_VISION_SILU], words[FR_VISION_GELU_TANH], words[FR_VISION_GELU_ERF]);
+}
+
 fr_status fr_tower_resizes(const fr_tower_source *s) {
     bool resize;
     int64_t bicubic;
@@ -106,7 +131,8 @@ fr_status fr_tower_resample(const fr_tower_source *s, fr_vision_config *config) 
 
 /* The picture processor's settings, which are in one of two files. */
 typedef struct processor {
-    json_t *file, *root; /* root: the object in the file that has the settings */
+    json_t *newer, *older; /* processor_config.json, preprocessor_config.json */
+    json_t *root;          /* the object in one of them that has the settings */
     const char *where;
 } processor;
 
@@ -124,14 +150,13 @@ static fr_status read_file(const fr_checkpoint *files, const char *name, json_t 
 /* Opens image_processor of processor_config.json, which newer checkpoints have, or else preprocessor_config.json, if
  * either exists. */
 static fr_status open_processor(const fr_checkpoint *files, processor *p) {
-    FR_TRY(read_file(files, PROCESSORS, &p->file));
-    FR_TRY(fr_json_object(p->file, NESTED, PROCESSORS, &p->root));
-    p->where = PROCESSORS ": " NESTED;
+    FR_TRY(read_file(files, FR_TOWER_PROCESSORS, &p->newer));
+    FR_TRY(fr_json_object(p->newer, NESTED, FR_TOWER_PROCESSORS, &p->root));
+    p->where = FR_TOWER_PROCESSORS ": " NESTED;
     if (p->root) return FR_OK;
-    json_decref(p->file);
     p->where = PROCESSOR;
-    FR_TRY(read_file(files, PROCESSOR, &p->file));
-    p->root = p->file;
+    FR_TRY(read_file(files, PROCESSOR, &p->older));
+    p->root = p->older;
     return FR_OK;
 }
 
@@ -144,8 +169,10 @@ static fr_status from_json(fr_vision_config *c, fr_tower_source *source) {
     fr_status status = open_processor(source->weights->files, &p);
     source->processor = p.root;
     source->where = p.where;
+    source->outer = p.newer;
     if (status == FR_OK) status = c->tower->read(c, source);
-    json_decref(p.file);
+    json_decref(p.newer);
+    json_decref(p.older);
     return status == FR_OK ? check(c, FR_TOWER_CONFIG) : status;
 }
 

@@ -28,33 +28,52 @@ typedef struct fr_tower fr_tower;
 /* GELU by tanh or by the error function. */
 typedef enum fr_vision_activation { FR_VISION_SILU, FR_VISION_GELU_TANH, FR_VISION_GELU_ERF } fr_vision_activation;
 
+/* The settings by which the kinds of towers choose tiles and sizes; each kind reads its own. */
+typedef struct fr_vision_cuts {
+    bool on;                              /* pictures may be cut into tiles */
+    bool resize;                          /* pictures are resized before they are cut */
+    bool stretch;                         /* they are resized to one width and height; if false, their longer side is */
+    size_t longest_width, longest_height; /* that width and height, that side, or limits on the sides */
+    size_t least, most;                   /* the side of the smallest tile, and the largest number of tiles */
+    double ratio; /* the smallest ratio of the longer side to the shorter one with which tiles are cut */
+} fr_vision_cuts;
+
 typedef struct fr_vision_config {
     const fr_tower *tower; /* its kind */
     size_t hidden, layers, heads, ffn;
     /* a patch's side in pixels; how many times it is repeated in its row; a token's side in patches */
     size_t patch, frames, merge;
-    size_t out, out_ffn;             /* width of a token's row for the text model; width inside the merger */
-    size_t merged;                   /* floats of the merger's input that are kept for each token; 0: none */
-    bool bias;                       /* the layers' products have biases */
-    bool layer_norm;                 /* norms are LayerNorms with biases; if false, RMS norms without biases */
+    size_t out, out_ffn; /* width of the embeddings; width inside the merger */
+    size_t merged;       /* floats of the merger's input that are kept for each token; 0: none */
+    bool bias;           /* the layers' products have biases */
+    /* a merger's own settings: biases of its products, its activation, the eps of its norm */
+    bool merger_bias;
+    fr_vision_activation merger_activation;
+    float merger_eps;
+    bool layer_norm;                 /* norms are LayerNorms, with biases; if false, RMS norms without */
     fr_vision_activation activation; /* activation of the layers' feed-forward */
     float eps;
-    double theta;                         /* base of the rotary positions; 0: there are none */
-    int64_t min_pixels, max_pixels;       /* limits on a resized picture's pixels; 0: all pictures get one size */
-    size_t pixel_count;                   /* how many times these limits count each pixel */
+    double theta;                   /* base of the rotary positions; 0: there are none */
+    int64_t min_pixels, max_pixels; /* limits on a picture's pixels, after resizing; 0: one size */
+    size_t pixel_count;             /* how many times these limits count each pixel */
+    size_t tile; /* the tower sees squares whose sides have so many pixels; 0: it sees a picture in its proportions */
+    fr_vision_cuts cuts;
     fr_resample resample;                 /* the filter by which pictures are resized */
     float value[FR_VISION_CHANNELS][256]; /* a channel's byte, normalised */
     bool channel_last; /* a patch's values are ordered by row, column and channel; if false, by channel, time, row and
                         * column */
 
+    bool positions_by_fraction; /* in that square table, a patch finds its position by its fraction of a side */
     size_t positions; /* the side of a square table of learned positions, or the length of one for each axis; 0: none */
     /* the layers whose stream is merged into further rows, for the outputs of the text model's first layers */
     size_t deepstack, deepstack_layers[FR_VISION_DEEPSTACK_MAX];
-    bool v_norm;      /* attention's values are normed, without a weight */
-    bool rope_halves; /* a head's halves are rotated separately, the first one by the column */
-    float scale;      /* scale of attention's scores; 0: 1 / sqrt(a head's width) */
-    bool clipped;     /* the layers' products have clipped inputs and outputs */
-    size_t window;    /* the side of a window in tokens; 0: no layer has windows */
+    bool v_norm;          /* attention's values are normed, without a weight */
+    bool rope_halves;     /* a head's halves are rotated separately, the first one by the column */
+    bool rope_pairs;      /* adjacent values of a head are rotated together, not those of its halves */
+    bool rope_alternates; /* of a whole head's frequencies, rows have the even ones and columns the odd ones */
+    float scale;          /* scale of attention's scores; 0: 1 / sqrt(a head's width) */
+    bool clipped;         /* the layers' products have clipped inputs and outputs */
+    size_t window;        /* the side of a window in tokens; 0: no layer has windows */
     bool windowed[FR_VISION_LAYERS_MAX];
 } fr_vision_config;
 
@@ -92,6 +111,15 @@ typedef struct fr_vision_layer {
     const float *qkv_bias[3], *proj_bias, *gate_bias, *up_bias, *down_bias;
 } fr_vision_layer;
 
+/* The squares by which a tower sees a picture: tiles, row by row, and the whole picture, before or after them. */
+typedef struct fr_vision_tiling {
+    /* The sizes, width and height, to which the picture is resized one after the other before it is cut. */
+    size_t resizes, size[2][2];
+    size_t rows, columns; /* number of rows and columns of tiles; 0: there are none */
+    size_t width, height; /* size of a tile; those at the right and at the bottom may be smaller */
+    bool whole_last;
+} fr_vision_tiling;
+
 /* A token, in the tower's order of tokens. */
 typedef struct fr_vision_token {
     uint32_t place;       /* the token's number in the picture, row by row */
@@ -102,7 +130,7 @@ struct fr_vision {
     const fr_kernels *kernels;
     fr_vision_config config;
     fr_vision_layer *layers;
-    float *inverse;  /* [head_dim / 4] rotary frequencies, for height and for width */
+    float *inverse;  /* [2, head_dim / 4] rotary frequencies of rows and of columns */
     fr_matrix embed; /* [hidden, values of a patch] the embedding of patches */
     const float *embed_bias;
     void *own;   /* tensors that only this kind of tower has */
@@ -139,6 +167,21 @@ fr_status fr_vision_bind(fr_vision *vision, fr_weights *weights, size_t hidden);
 
 /* Reads the checkpoint's JSON files or GGUF metadata. */
 fr_status fr_vision_config_read(fr_vision_config *config, const fr_weights *weights);
+
+/* Gives the grid of a picture's tokens if the tower sees squares: each is a run of tokens, and they lie one below the
+ * other. */
+fr_status fr_vision_grid_of_tiles(const fr_vision_config *config, size_t width, size_t height, fr_image_grid *grid);
+
+/* Says how a picture becomes what the tower sees; one without tiles is seen once. */
+fr_status fr_vision_tile(const fr_vision_config *config, size_t width, size_t height, fr_vision_tiling *tiling);
+size_t fr_vision_views(const fr_vision_tiling *tiling);
+
+/* fr_vision_canvas resizes a picture before it is cut. From that, fr_vision_view makes what the tower sees as number
+ * `index`, in the size of `grid`, which is that of one view. */
+fr_status fr_vision_canvas(const fr_vision_config *config, const fr_vision_tiling *tiling, const fr_image *image,
+                           fr_image *canvas);
+fr_status fr_vision_view(const fr_vision_config *config, const fr_vision_tiling *tiling, fr_image_grid grid,
+                         const fr_image *canvas, size_t index, fr_image *view);
 
 /* Gives the order of the tower's tokens. tokens: [rows * columns]. */
 void fr_vision_order(const fr_vision_config *config, fr_image_grid grid, fr_vision_token *tokens);

@@ -35,12 +35,13 @@ void fr_tower_grid_by_area(const fr_vision_config *c, double frames, double w, d
         rows = ceiling(h * grow / unit);
         columns = ceiling(w * grow / unit);
     }
-    *grid = (fr_image_grid){(size_t)at_least(1.0, rows), (size_t)at_least(1.0, columns)};
+    *grid = (fr_image_grid){.rows = (size_t)at_least(1.0, rows), .columns = (size_t)at_least(1.0, columns)};
 }
 
 fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, fr_image_grid *grid) {
     const fr_vision_config *c = &vision->config;
     fr_image_grid found;
+    if (c->tile) return fr_vision_grid_of_tiles(c, width, height, grid);
     FR_TRY(c->tower->grid(c, width, height, &found));
     double unit = (double)(c->patch * c->merge), tokens = (double)found.rows * (double)found.columns;
     double patches = tokens * (double)(c->merge * c->merge);

@@ -13,8 +13,9 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-/* In the last kind, pictures are causal like text. */
-static const char *const kinds[] = {"gemma3", "gemma4-dense", "gemma4-unified", "gemma4-e"};
+/* Pictures of Gemma 4's E-series are causal like text. The last kind has pictures in several
+ * runs of tokens, so that some truncations are between the runs of one picture. */
+static const char *const kinds[] = {"gemma3", "gemma4-dense", "gemma4-unified", "gemma4-e", "gemma3-crops"};
 
 enum { KINDS = sizeof kinds / sizeof *kinds, TEXT = 12, PROMPTS_MAX = 8, CONTEXT = 320 };
 
@@ -249,7 +250,7 @@ START_TEST(aborted_and_cut_prompts) {
         if (!all) fr_session_set_abort(session, count_down, &none);
         ck_assert_int_eq(fr_session_prompt(session, ids, count), all ? FR_OK : FR_ABORTED);
         fr_session_set_abort(session, NULL, NULL);
-        require(fr_session_truncate(session, first + 2));
+        require(fr_session_truncate(session, first + 1));
         int32_t next;
         size_t got, accepted;
         bool causal = s.r.model->block_rows == 0;

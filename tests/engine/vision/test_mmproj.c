@@ -332,7 +332,7 @@ START_TEST(wrong_roles) {
         {TEXT, FOLDER, "glm-ocr: expected a vision tower"},
         {TEXT, FOLDER "/none.gguf", "none.gguf"},
         {FOLDER, TOWER, "glm-ocr has a vision tower of its own and no use for " TOWER},
-        {FR_TEST_MODELS "llama-odd", TOWER, "takes no pictures"},
+        {FR_TEST_MODELS "qwen2-tied", TOWER, "takes no pictures"},
         {FR_TEST_MODELS "gemma4-e", TOWER, "is a vision tower of another architecture"},
     };
     fr_model *model;

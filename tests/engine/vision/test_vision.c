@@ -307,7 +307,7 @@ START_TEST(sizes_are_those_of_the_processor) {
     json_t *entry;
     open_bench(&b, &subjects[0], NULL);
     json_array_foreach (json_object_get(cases, "grids"), i, entry) {
-        fr_image_grid grid = {0, 0};
+        fr_image_grid grid = {0};
         fr_status status = fr_vision_grid(b.vision, at(entry, 0), at(entry, 1), &grid);
         ck_assert_msg(grid.columns == at(entry, 2) && grid.rows == at(entry, 3),
                       "%zu x %zu becomes %zu x %zu, the processor says %zu x %zu", at(entry, 0), at(entry, 1),
@@ -327,7 +327,8 @@ static fr_status place(const json_t *ids, const json_t *grids, int32_t (*places)
     ck_assert_uint_le(count, 64);
     for (size_t i = 0; i < count; i++) list[i] = (int32_t)at(ids, i);
     for (size_t i = 0; i < images; i++)
-        pictures[i] = (fr_image_grid){at(json_array_get(grids, i), 0), at(json_array_get(grids, i), 1)};
+        pictures[i] =
+            (fr_image_grid){.rows = at(json_array_get(grids, i), 0), .columns = at(json_array_get(grids, i), 1)};
     return fr_mrope_positions(list, count, (int32_t)json_integer_value(json_object_get(cases, "image_id")), pictures,
                               images, places, next);
 }
@@ -378,20 +379,44 @@ START_TEST(the_reference_prompt_stands_where_the_reference_says) {
 }
 END_TEST
 
+/* A picture in two runs has the positions of two pictures. */
+START_TEST(runs_of_a_picture_stand_like_pictures) {
+    static const int32_t ids[] = {1, 9, 9, 9, 9, 9, 9, 2, 3, 9, 9, 9, 9, 9, 9, 4, 9, 9, 5};
+    enum { COUNT = sizeof ids / sizeof *ids };
+    const fr_image_grid runs[] = {{.rows = 4, .columns = 3, .runs = 2}, {.rows = 1, .columns = 2, .runs = 1}},
+                        pictures[] = {{.rows = 2, .columns = 3}, {.rows = 2, .columns = 3}, {.rows = 1, .columns = 2}};
+    int32_t got[COUNT][FR_MROPE_AXES], expected[COUNT][FR_MROPE_AXES];
+    int64_t next, expected_next;
+    ck_assert_int_eq(fr_mrope_positions(ids, COUNT, 9, runs, 2, got, &next), FR_OK);
+    ck_assert_int_eq(fr_mrope_positions(ids, COUNT, 9, pictures, 3, expected, &expected_next), FR_OK);
+    ck_assert_mem_eq(got, expected, sizeof got);
+    ck_assert_int_eq(next, expected_next);
+}
+END_TEST
+
 START_TEST(image_tokens_must_fit_the_pictures) {
     static const struct {
         int32_t ids[6];
-        size_t images;
+        size_t images, runs;
         const char *line;
     } wrong[] = {
-        {{1, 9, 9, 9, 9, 2}, 0, "the prompt has image tokens for more than the 0 images given"},
-        {{1, 9, 9, 9, 2, 2}, 1, "image 0 needs 2 x 2 = 4 image tokens, the prompt has 3 at token 1"},
-        {{1, 1, 2, 2, 2, 2}, 1, "1 images given, the prompt has image tokens for 0"},
+        {{1, 9, 9, 9, 9, 2}, 0, 0, "the prompt has image tokens for more than the 0 images given"},
+        {{1, 9, 9, 9, 2, 2}, 1, 0, "image 0 needs 2 x 2 = 4 image tokens, the prompt has 3 at token 1"},
+        {{1, 1, 2, 2, 2, 2}, 1, 0, "1 images given, the prompt has image tokens for 0"},
+        {{1, 9, 9, 9, 2, 2},
+         1,
+         2,
+         "image 0 needs 2 runs of 2 image tokens each, the prompt has 3 in run 0, at token 1"},
+        {{9, 9, 1, 9, 2, 2},
+         1,
+         2,
+         "image 0 needs 2 runs of 2 image tokens each, the prompt has 1 in run 1, at token 3"},
+        {{1, 9, 9, 2, 2, 2}, 1, 2, "image 0 needs 2 runs of image tokens, the prompt has 1"},
     };
-    const fr_image_grid grid = {2, 2};
     int32_t places[6][FR_MROPE_AXES];
     int64_t next;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const fr_image_grid grid = {.rows = 2, .columns = 2, .runs = wrong[i].runs};
         ck_assert_int_eq(fr_mrope_positions(wrong[i].ids, 6, 9, &grid, wrong[i].images, places, &next), FR_INPUT);
         ck_assert_str_eq(fr_last_error(), wrong[i].line);
     }
@@ -498,6 +523,7 @@ FR_SUITE("vision") {
     tcase_add_test(prompt, a_configuration_that_asks_for_too_much_is_refused);
     tcase_add_test(prompt, positions_are_those_of_transformers);
     tcase_add_test(prompt, the_reference_prompt_stands_where_the_reference_says);
+    tcase_add_test(prompt, runs_of_a_picture_stand_like_pictures);
     tcase_add_test(prompt, image_tokens_must_fit_the_pictures);
     suite_add_tcase(suite, tower);
     suite_add_tcase(suite, prompt);

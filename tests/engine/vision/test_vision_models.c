@@ -16,14 +16,13 @@
 #include "kernels/cpu.h"
 #include "kernels/dispatch.h"
 #include "src/engine/model/model.h"
-#include "src/engine/vision/image_resize.h"
 #include "src/engine/vision/tower.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-static const char *const kinds[] = {"qwen3.5", "qwen3-vl",     "qwen3-vl-moe", "qwen2.5-vl",
-                                    "gemma3",  "gemma4-dense", "gemma4-e",     "gemma4-unified"};
+static const char *const kinds[] = {"qwen3.5",      "qwen3-vl", "qwen3-vl-moe",   "qwen2.5-vl",  "gemma3",
+                                    "gemma4-dense", "gemma4-e", "gemma4-unified", "gemma3-crops"};
 
 /* Indices of the kinds that also have llama.cpp's pair of files. */
 static const int paired[] = {0, 2, 3, 4, 5, 6, 7};
@@ -99,7 +98,8 @@ static void run_watched(void *context, const fr_team *team) {
 
 /* Returns true if transformers orders the patches row by row, and false if it orders them token by token. */
 static bool row_by_row(const fr_vision *vision) {
-    return vision->config.tower == &fr_tower_gemma3 || vision->config.tower == &fr_tower_gemma4;
+    const fr_tower *tower = vision->config.tower;
+    return tower == &fr_tower_gemma3 || tower == &fr_tower_gemma4;
 }
 
 /* Returns the index of a patch in transformers' order. */
@@ -111,21 +111,21 @@ static size_t place_of(const watched *w, size_t patch) {
     return row * w->a.grid.columns * c->merge + column;
 }
 
-/* Returns value number `value` of a patch as the reference's processor gives it. Gemma 3's processor gives whole
- * pictures, channel by channel. With Gemma 4 the model computes 2 * (x - 0.5) from a processor's value, so that is
- * done here. */
-static double pixel_of(const fr_vision_config *c, const fr_tensor *pixels, size_t patch, size_t value, size_t row,
-                       size_t column) {
+/* Gives the processor's value number `value` of a patch. The processor of Gemma 3 gives whole
+ * pictures by channel, one for each view. The model, not the processor, of Gemma 4 makes 2 * (x - 0.5) of a value. */
+static double pixel_of(const fr_vision_config *c, const fr_tensor *pixels, size_t view, size_t patch, size_t value,
+                       size_t row, size_t column) {
     const float *all = pixels->data;
     size_t area = c->patch * c->patch;
     if (c->tower == &fr_tower_gemma4) return 2 * (all[patch * pixels->shape[1] + value] - 0.5);
-    if (pixels->dims != 4) return all[patch * pixels->shape[1] + value];
+    if (pixels->dims < 4) return all[patch * pixels->shape[1] + value];
+    size_t high = pixels->shape[pixels->dims - 2], wide = pixels->shape[pixels->dims - 1];
     size_t y = row * c->patch + value % area / c->patch, x = column * c->patch + value % c->patch;
-    return all[(value / area * pixels->shape[2] + y) * pixels->shape[3] + x];
+    return all[((view * FR_VISION_CHANNELS + value / area) * high + y) * wide + x];
 }
 
-static void check_layers(const fr_reference *r, size_t index, const fr_vision *vision, const fr_image *resized,
-                         fr_image_grid grid) {
+static void check_layers(const fr_reference *r, size_t index, const fr_vision *vision, size_t views, size_t view,
+                         const fr_image *resized, fr_image_grid grid) {
     const fr_vision_config *c = &vision->config;
     const fr_tensor *layers = find(r, index, "vision_layers"), *pixels = find(r, index, "pixel_values");
     size_t tokens = grid.rows * grid.columns;
@@ -140,15 +140,17 @@ static void check_layers(const fr_reference *r, size_t index, const fr_vision *v
     fr_vision_activations_layout(&w.a, &arena, 1);
     fr_pool *pool = open_pool(1);
     fr_pool_run(pool, run_watched, &w);
-    size_t kept = layers->shape[1] * c->hidden; /* the reference may have only the first patches */
+    /* the reference may have only the first patches */
+    size_t kept = layers->shape[layers->dims - 2] * c->hidden;
     ck_assert_uint_eq(layers->shape[0], c->layers + 1);
+    ck_assert_uint_eq(layers->dims == 4 ? layers->shape[1] : 1, views);
     ck_assert_uint_le(kept, values);
     float *ordered = calloc(values, sizeof *ordered);
     for (size_t i = 0; i <= c->layers; i++) {
         for (size_t p = 0; p < w.a.patches; p++)
             memcpy(ordered + place_of(&w, p) * c->hidden, w.streams + i * values + p * c->hidden,
                    c->hidden * sizeof *ordered);
-        compare(ordered, (const float *)layers->data + i * kept, kept, 5e-5, "a layer");
+        compare(ordered, (const float *)layers->data + (i * views + view) * kept, kept, 5e-5, "a layer");
     }
     free(ordered);
     /* the processor orders patches by tokens, and the tokens row by row, even if the vision encoder has windows */
@@ -161,7 +163,7 @@ static void check_layers(const fr_reference *r, size_t index, const fr_vision *v
         fr_vision_place(c, grid, w.a.tokens, p, &row, &column);
         fr_vision_patch(c, resized, row, column, patch);
         for (size_t i = 0; i < width; i++)
-            ck_assert_double_le(fabs((double)patch[i] - pixel_of(c, pixels, at, i, row, column)), 1e-6);
+            ck_assert_double_le(fabs((double)patch[i] - pixel_of(c, pixels, view, at, i, row, column)), 1e-6);
     }
     free(patch);
     fr_pool_close(pool);
@@ -194,11 +196,36 @@ static void check_rows(const fr_reference *r, size_t index, const fr_vision_rows
     free(part);
 }
 
-static void check_bytes(const fr_image *image, const fr_tensor *expected, const char *what) {
+/* Compares a picture with number `view` of those that a tensor has one below the other. */
+static void check_bytes(const fr_image *image, const fr_tensor *expected, size_t view, const char *what) {
     if (!expected) return;
-    ck_assert_uint_eq(expected->shape[0], image->height);
-    ck_assert_uint_eq(expected->shape[1], image->width);
-    ck_assert_msg(memcmp(expected->data, image->rgb, expected->bytes) == 0, "%s: other bytes", what);
+    size_t bytes = image->width * image->height * FR_VISION_CHANNELS;
+    ck_assert_uint_eq(expected->shape[expected->dims - 3], image->height);
+    ck_assert_uint_eq(expected->shape[expected->dims - 2], image->width);
+    ck_assert_uint_le((view + 1) * bytes, expected->bytes);
+    ck_assert_msg(memcmp((const uint8_t *)expected->data + view * bytes, image->rgb, bytes) == 0,
+                  "%s: other bytes in view %zu", what, view);
+}
+
+/* Checks a picture's views: their bytes, the values of their patches, the tower's layers. */
+static void check_views(const fr_reference *r, size_t index, const fr_vision *vision, const fr_image *image) {
+    const fr_tensor *tiles = find(r, index, "tiles_rgb");
+    fr_vision_tiling tiling;
+    fr_image_grid grid;
+    fr_image canvas, view;
+    require(fr_vision_grid(vision, image->width, image->height, &grid));
+    require(fr_vision_tile(&vision->config, image->width, image->height, &tiling));
+    require(fr_vision_canvas(&vision->config, &tiling, image, &canvas));
+    size_t views = fr_vision_views(&tiling);
+    const fr_image_grid one = {.rows = grid.rows / views, .columns = grid.columns};
+    if (tiles) ck_assert_uint_eq(tiles->shape[0], views);
+    for (size_t i = 0; i < views; i++) {
+        require(fr_vision_view(&vision->config, &tiling, one, canvas.rgb ? &canvas : image, i, &view));
+        check_bytes(&view, tiles ? tiles : find(r, index, "resized_rgb"), tiles ? i : 0, "the resized picture");
+        check_layers(r, index, vision, views, i, &view, one);
+        fr_image_close(&view);
+    }
+    fr_image_close(&canvas);
 }
 
 START_TEST(rows_are_those_of_transformers) {
@@ -206,18 +233,13 @@ START_TEST(rows_are_those_of_transformers) {
     open_fixture(&r, _i, NULL);
     const fr_vision *vision = r.model->vision;
     ck_assert_ptr_nonnull(vision);
-    size_t count = json_array_size(json_object_get(r.info, "images")),
-           unit = vision->config.patch * vision->config.merge;
+    size_t count = json_array_size(json_object_get(r.info, "images"));
     ck_assert_uint_gt(count, 1);
     for (size_t i = 0; i < count; i++) {
-        fr_image image, resized;
-        fr_image_grid grid;
+        fr_image image;
         require(fr_image_open(&image, picture_file(&r, i)));
-        check_bytes(&image, find(&r, i, "pixels_rgb"), "the picture");
-        require(fr_vision_grid(vision, image.width, image.height, &grid));
-        require(fr_image_resize(&image, vision->config.resample, grid.columns * unit, grid.rows * unit, &resized));
-        check_bytes(&resized, find(&r, i, "resized_rgb"), "the resized picture");
-        check_layers(&r, i, vision, &resized, grid);
+        check_bytes(&image, find(&r, i, "pixels_rgb"), 0, "the picture");
+        check_views(&r, i, vision, &image);
         fr_vision_rows rows[3];
         for (size_t threads = 1; threads <= 3; threads++) {
             fr_pool *pool = open_pool(threads);
@@ -228,7 +250,6 @@ START_TEST(rows_are_those_of_transformers) {
         for (size_t other = 1; other < 3; other++)
             ck_assert_mem_eq(rows[other].rows, rows[0].rows, rows[0].count * rows[0].hidden * sizeof(float));
         for (size_t all = 0; all < 3; all++) fr_vision_rows_close(&rows[all]);
-        fr_image_close(&resized);
         fr_image_close(&image);
     }
     fr_reference_close(&r);
@@ -244,7 +265,7 @@ START_TEST(sizes_are_those_of_qwens_processor) {
     ck_assert_ptr_nonnull(sizes);
     json_array_foreach (sizes, i, entry) {
         size_t at[4];
-        fr_image_grid grid = {0, 0};
+        fr_image_grid grid = {0};
         for (size_t n = 0; n < 4; n++) at[n] = (size_t)json_integer_value(json_array_get(entry, n));
         fr_status status = fr_vision_grid(r.model->vision, at[0], at[1], &grid);
         ck_assert_msg(grid.columns == at[2] && grid.rows == at[3],
@@ -537,7 +558,7 @@ static void open_pair(fr_reference *r, int kind) {
         ck_assert_int_eq(own->min_pixels, (int64_t)(8 * token));
         ck_assert_int_eq(own->max_pixels, (int64_t)(4096 * token));
     } else
-        ck_assert_int_eq(own->max_pixels, own->tower == &fr_tower_gemma3 ? 0 : (int64_t)(280 * token));
+        ck_assert_int_eq(own->max_pixels, strncmp(kinds[kind], "gemma4", 6) == 0 ? (int64_t)(280 * token) : 0);
     own->min_pixels = c.min_pixels;
     own->max_pixels = c.max_pixels;
     own->window = c.window;
