@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "src/engine/families/config_keys.h"
 #include "src/engine/families/rope_config.h"
 
 static const fr_model_spec mistral = {
@@ -63,6 +64,13 @@ static fr_status gguf_rope(const fr_gguf *gguf, fr_rope_spec *rope) {
     if (rope->query_beta == 0.0 || rope->original_context >= 1) return FR_OK;
     return fr_fail(FR_INPUT, "%s: key %s.rope.scaling.original_context_length is missing, beyond which queries grow",
                    gguf->path, gguf->architecture);
+}
+
+static fr_status shape(const fr_source *s, fr_model_spec *spec) {
+    if (!s->gguf && json_is_object(json_object_get(s->root, "vision_config")))
+        FR_TRY(fr_config_image_token(s->root, "image_token_id", "image_token_index", 10, spec->trunk.vocab, s->where,
+                                     &spec->image_token));
+    return fr_layers_alike(s, spec);
 }
 
 static fr_status rope_of(const fr_source *s, fr_model_spec *spec) {
@@ -128,7 +136,10 @@ const fr_family fr_family_mistral3 = {.architectures = (const char *const[]){"Mi
                                       .tokenizer = "gpt2",
                                       .pre = "tekken",
                                       .counts_ids = true,
+                                      .picture = "[IMG]",
+                                      .sees = true,
                                       .defaults = &ministral3,
                                       .rows = {own, fr_size_keys, fr_head_keys},
                                       .rope = rope,
+                                      .shape = shape,
                                       .names = &names};

@@ -25,8 +25,8 @@ const fr_tensor_name *fr_naming_model(const fr_tensor_naming *naming) {
 }
 
 /* The prefixes of the text model in multimodal checkpoints. transformers writes `nested` since version 5; before, it
- * wrote `older`, and `older_top` for tensors outside of the text model. */
-static const char nested[] = "model.language_model.";
+ * wrote `older`, and `older_top` for tensors outside of the text model. Idefics has a prefix of its own. */
+static const char nested[] = "model.language_model.", idefics[] = "model.text_model.";
 static const char older[] = "language_model.model.", older_top[] = "language_model.";
 
 /* The words before a layer's number; GPT-2's files have the second one. */
@@ -34,8 +34,8 @@ static const char *const layer_words[] = {"layers.", "h.", NULL};
 
 const char *fr_tensor_names_prefix(const fr_weights *weights) {
     /* after those of multimodal checkpoints, the prefixes of GPT-2, OPT and GPT-NeoX */
-    static const char *const prefixes[] = {older,       nested, "transformer.", "model.decoder.", "decoder.",
-                                           "gpt_neox.", NULL};
+    static const char *const prefixes[] = {older,      nested,      idefics, "transformer.", "model.decoder.",
+                                           "decoder.", "gpt_neox.", NULL};
     if (weights->files->gguf) return "";
     for (const char *const *prefix = prefixes; *prefix; prefix++)
         if (fr_weights_has_any(weights, *prefix)) return *prefix;

@@ -4,8 +4,9 @@
 #include "base/error.h"
 #include "src/engine/vision/tower.h"
 
-static const fr_tower *const towers[] = {&fr_tower_glm,    &fr_tower_qwen25, &fr_tower_qwen3,
-                                         &fr_tower_gemma3, &fr_tower_gemma4, &fr_tower_gemma4_unified};
+static const fr_tower *const towers[] = {&fr_tower_glm,      &fr_tower_qwen25, &fr_tower_qwen3,
+                                         &fr_tower_gemma3,   &fr_tower_gemma4, &fr_tower_gemma4_unified,
+                                         &fr_tower_idefics3, &fr_tower_pixtral};
 
 enum { TOWERS = sizeof towers / sizeof *towers };
 

@@ -13,9 +13,10 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-/* Pictures of Gemma 4's E-series are causal like text. The last kind has pictures in several
+/* Pictures of Gemma 4's E-series, Mistral and SmolVLM are causal like text. The last three have pictures in several
  * runs of tokens, so that some truncations are between the runs of one picture. */
-static const char *const kinds[] = {"gemma3", "gemma4-dense", "gemma4-unified", "gemma4-e", "gemma3-crops"};
+static const char *const kinds[] = {"gemma3",   "gemma4-dense", "gemma4-unified", "gemma4-e",
+                                    "mistral3", "smolvlm",      "gemma3-crops"};
 
 enum { KINDS = sizeof kinds / sizeof *kinds, TEXT = 12, PROMPTS_MAX = 8, CONTEXT = 320 };
 

@@ -21,11 +21,12 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-static const char *const kinds[] = {"qwen3.5",      "qwen3-vl", "qwen3-vl-moe",   "qwen2.5-vl",  "gemma3",
-                                    "gemma4-dense", "gemma4-e", "gemma4-unified", "gemma3-crops"};
+static const char *const kinds[] = {"qwen3.5",      "qwen3-vl",     "qwen3-vl-moe",   "qwen2.5-vl", "gemma3",
+                                    "gemma4-dense", "gemma4-e",     "gemma4-unified", "smolvlm",    "mistral3",
+                                    "idefics3",     "gemma3-crops", "ministral3"};
 
 /* Indices of the kinds that also have llama.cpp's pair of files. */
-static const int paired[] = {0, 2, 3, 4, 5, 6, 7};
+static const int paired[] = {0, 2, 3, 4, 5, 6, 7, 8, 9};
 
 enum { KINDS = sizeof kinds / sizeof *kinds, TEXT = 48, PICTURES_MAX = 4 };
 
@@ -99,7 +100,8 @@ static void run_watched(void *context, const fr_team *team) {
 /* Returns true if transformers orders the patches row by row, and false if it orders them token by token. */
 static bool row_by_row(const fr_vision *vision) {
     const fr_tower *tower = vision->config.tower;
-    return tower == &fr_tower_gemma3 || tower == &fr_tower_gemma4;
+    return tower == &fr_tower_gemma3 || tower == &fr_tower_gemma4 || tower == &fr_tower_idefics3 ||
+           tower == &fr_tower_pixtral;
 }
 
 /* Returns the index of a patch in transformers' order. */
@@ -111,7 +113,7 @@ static size_t place_of(const watched *w, size_t patch) {
     return row * w->a.grid.columns * c->merge + column;
 }
 
-/* Gives the processor's value number `value` of a patch. The processor of Gemma 3 gives whole
+/* Gives the processor's value number `value` of a patch. The processors of Gemma 3, Idefics 3 and Pixtral give whole
  * pictures by channel, one for each view. The model, not the processor, of Gemma 4 makes 2 * (x - 0.5) of a value. */
 static double pixel_of(const fr_vision_config *c, const fr_tensor *pixels, size_t view, size_t patch, size_t value,
                        size_t row, size_t column) {
