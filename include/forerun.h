@@ -1215,6 +1215,28 @@ typedef struct fr_found {
 typedef bool fr_found_fn(void *context, const fr_found *found);
 fr_status fr_model_list(const char *const *environment, fr_found_fn *told, void *context);
 
+/* ------------------------------------------------------------------------------------------------------- quantizing */
+
+/* Says how a model is quantized. */
+typedef struct fr_quantization {
+    /* The matrices' type, by the names of llama-quantize in upper or lower case, such as "q4_k_m", "q8_0" or "bf16". */
+    const char *type;
+    bool pure; /* every matrix has the type; otherwise llama-quantize's mixture decides */
+    /* Texts "PATTERN=TYPE" for tensors whose names in GGUF a regular expression matches; the first that matches
+     * decides. */
+    const char *const *overrides;
+    size_t override_count;
+    const char *output_type, *embedding_type; /* types of head and embeddings; NULL: the mixture's */
+    const char *imatrix; /* path of a llama.cpp importance matrix; NULL: all columns have the same weight */
+    const char *drafter; /* NULL, or the folder of a drafter for the model, which is then written instead */
+} fr_quantization;
+
+/* Writes a model or drafter, a published folder or a GGUF file, as a GGUF file, which gets its name once it is
+ * complete. It replaces a file of that name, whose permissions it keeps; other users may read a new one. A value that
+ * is not finite, or too large for its type, is FR_INPUT. options: threads, pinning, progress and log are read; the log
+ * gets warnings. */
+fr_status fr_quantize(const char *path, const char *to, const fr_quantization *how, const fr_options *options);
+
 /* ------------------------------------------------------------------------------------------------------------ ranks */
 
 /* Joins the ranks of an MPI job, processes on one or more machines that run one model together. Builds without

@@ -747,7 +747,61 @@ START_TEST(threads_and_pipes) {
 }
 END_TEST
 
+static void count_warnings(void *context, fr_log_level level, const char *line) {
+    ck_assert_ptr_nonnull(strstr(line, "--mmproj"));
+    *(size_t *)context += level == FR_LOG_WARN;
+}
+
+/* The library's call writes the file that the command writes, replaces one without changing its permissions, and logs
+ * what the command says. */
+START_TEST(the_call_writes_the_commands_file) {
+    make_folder();
+    const char *expected =
+        quantized(FOLDER, "--type q4_k --token-embedding-type q6_k --tensor-type attn_v=f16", "expected");
+    const char *given = in_folder("given"), *link = in_folder("link"), *overrides[] = {"attn_v=f16"};
+    fr_quantization how = {.type = "q4_k", .overrides = overrides, .override_count = 1, .embedding_type = "q6_k"};
+    struct stat info;
+    FILE *old = fopen(given, "wb");
+    fputs("old", old);
+    fclose(old);
+    ck_assert_int_eq(chmod(given, 0640), 0);
+    ck_assert_int_eq(symlink(given, link), 0);
+    require(fr_quantize(FOLDER, link, &how, NULL));
+    assert_same_files(expected, given);
+    ck_assert_int_eq(lstat(link, &info), 0);
+    ck_assert(S_ISLNK(info.st_mode));
+    ck_assert_int_eq(stat(given, &info), 0);
+    ck_assert_uint_eq(info.st_mode & 0777, 0640);
+
+    size_t warnings = 0;
+    fr_options *options = fr_options_new();
+    fr_options_set_log(options, count_warnings, &warnings);
+    require(fr_quantize("tests/data/glm-ocr", given, &(fr_quantization){.type = "q8_0"}, options));
+    ck_assert_uint_eq(warnings, 1);
+    fr_options_free(options);
+    remove_folder();
+}
+END_TEST
+
 /* ----------------------------------------------------------------------------------------------------------- errors */
+
+START_TEST(the_call_leaves_no_file_after_a_failure) {
+    fr_quantization how = {.type = "q8_0"};
+    make_folder();
+    const char *path = in_folder("new");
+    ck_assert_int_eq(fr_quantize(NULL, path, &how, NULL), FR_USAGE);
+    ck_assert_int_eq(fr_quantize(FOLDER, NULL, &how, NULL), FR_USAGE);
+    ck_assert_int_eq(fr_quantize(FOLDER, path, NULL, NULL), FR_USAGE);
+    ck_assert_int_eq(fr_quantize(FOLDER, path, &(fr_quantization){.pure = true}, NULL), FR_USAGE);
+    ck_assert_int_eq(fr_quantize(FOLDER, path, &(fr_quantization){.type = "q17"}, NULL), FR_USAGE);
+    ck_assert_int_eq(fr_quantize("tests/data/answers", path, &how, NULL), FR_INPUT);
+    ck_assert_int_eq(fr_quantize(FOLDER, folder, &how, NULL), FR_INPUT);
+    ck_assert_int_eq(fr_quantize(FOLDER, "/nonexistent/model.gguf", &how, NULL), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "/nonexistent/model.gguf"));
+    ck_assert_uint_eq(count_files(), 0);
+    remove_folder();
+}
+END_TEST
 
 static void check_refused(int status, const char *part, const char *line) {
     fr_command c = fr_command_run(line, NULL);
@@ -1009,6 +1063,7 @@ FR_SUITE("quantize") {
     tcase_add_test(tests, sampling_settings_are_written);
     tcase_add_test(tests, types_that_rows_do_not_fill_are_said);
     tcase_add_test(tests, threads_and_pipes);
+    tcase_add_test(tests, the_call_writes_the_commands_file);
     tcase_add_test(tests, begin_that_the_config_adds);
     tcase_add_test(tests, a_signal_leaves_nothing_behind);
     TCase *damaged = tcase_create("damaged");
@@ -1018,6 +1073,7 @@ FR_SUITE("quantize") {
     tcase_add_test(damaged, from_gguf);
     tcase_add_test(damaged, parts_that_can_not_be_read_are_said);
     tcase_add_test(damaged, sampling_settings_may_be_anything);
+    tcase_add_test(damaged, the_call_leaves_no_file_after_a_failure);
     tcase_add_test(damaged, wrong_usage);
     tcase_add_test(damaged, bad_weights);
     tcase_add_test(damaged, bad_models);

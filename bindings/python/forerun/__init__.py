@@ -11,6 +11,7 @@ drafters, tokenizers and grammars may be shared by threads and sessions, as docs
 engine with its sessions, is used by one thread at a time. The interpreter's lock is released while the library runs.
 """
 
+from ._chat import Call, Part, Reply
 from ._drafting import Drafting, Drafts
 from ._engine import Engine, Round
 from ._grammar import Grammar
@@ -28,6 +29,7 @@ from ._library import (
 )
 from ._model import Drafter, Estimate, Found, Model, Picture, estimate, find, models
 from ._options import Options
+from ._quantize import quantize
 from ._session import Depth, Generation, LogProbs, Piece, Scored, Session, Statistics, Step
 from ._tokenizer import Decoder, Message, Prompt, Token, Tokenizer, Tool
 
@@ -35,6 +37,7 @@ __version__ = version
 
 __all__ = [
     "Aborted",
+    "Call",
     "Decoder",
     "Depth",
     "Drafter",
@@ -55,9 +58,11 @@ __all__ = [
     "NumericError",
     "Options",
     "OutOfMemoryError",
+    "Part",
     "Picture",
     "Piece",
     "Prompt",
+    "Reply",
     "Round",
     "Scored",
     "Session",
@@ -71,5 +76,6 @@ __all__ = [
     "estimate",
     "find",
     "models",
+    "quantize",
     "version",
 ]

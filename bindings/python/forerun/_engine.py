@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Optional
 
+from ._grammar import Grammar
 from ._library import Alone, Error, Handle, UsageError, check, failure, ffi, lib
 from ._model import Drafter, Model
 from ._options import options_of
@@ -119,11 +120,13 @@ class Engine:
         prompts: Iterable[PromptLike],
         max_tokens: Optional[int] = None,
         stop: Sequence[str] = (),
+        grammar: Optional[Grammar] = None,
         **options: Unpack[Options],
     ) -> Generator[tuple[int, Piece], None, list[Generation]]:
         """Generates a text for each prompt, as many at once as there is room for.
 
         Gives the index of a prompt with a piece of its text. The generator's return value is the list of whole texts.
+        The arguments are those of Session.stream, and the options those of `session`.
         """
         waiting = deque(enumerate(prompts))
         done: dict[int, Generation] = {}
@@ -134,6 +137,7 @@ class Engine:
         try:
             for session in free:
                 session.set_stops(stop)
+                session.set_grammar(grammar)
             while len(done) < total:
                 while free and waiting:
                     session = free.pop()
@@ -169,10 +173,11 @@ class Engine:
         prompts: Iterable[PromptLike],
         max_tokens: Optional[int] = None,
         stop: Sequence[str] = (),
+        grammar: Optional[Grammar] = None,
         **options: Unpack[Options],
     ) -> list[Generation]:
         """Generates a text for each prompt. The arguments are those of `stream`."""
-        texts = self.stream(prompts, max_tokens, stop, **options)
+        texts = self.stream(prompts, max_tokens, stop, grammar, **options)
         while True:
             try:
                 next(texts)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
 
+from ._chat import Part, Reply, chat_stream
 from ._drafting import Drafting, ProposeResult, fill_drafts
-from ._grammar import Grammar
+from ._grammar import Grammar, Schema
 from ._library import (
     Alone,
     Caught,
@@ -30,7 +31,7 @@ from ._library import (
 )
 from ._model import Drafter, Model, PathText, Picture
 from ._options import options_of
-from ._tokenizer import Decoder, Prompt
+from ._tokenizer import Decoder, Message, Prompt, Tool
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -421,6 +422,50 @@ class Session:
         """Generates a text. The arguments are those of `stream`."""
         return whole(self.stream(prompt, max_tokens, stop, grammar))
 
+    def chat_stream(
+        self,
+        messages: Sequence[Message],
+        tools: Optional[Sequence[Tool]] = None,
+        tool_choice: str = "auto",
+        schema: Optional[Schema] = None,
+        max_tokens: Optional[int] = None,
+        stop: Sequence[str] = (),
+        pictures: Sequence[Picture] = (),
+        **variables: Any,
+    ) -> Generator[Part, None, Reply]:
+        """Answers a conversation, and gives the reply's parts as they are generated.
+
+        The generator's return value is the whole reply. What the conversation shares with the session's timeline is not
+        run again, so keep one session for a conversation. Calls of tools are given when they are complete.
+
+        messages: in OpenAI's form. tools: functions that the model may call, in OpenAI's form. tool_choice: "auto",
+        "none", "required", or the name of the tool that must be called. schema: a JSON schema that the content
+        follows. stop: texts that end the reply and are left out of it; a part may end with one. pictures: those of the
+        messages' parts of type "image", in their order. variables: those of the chat template, such as
+        enable_thinking=False.
+        """
+        return chat_stream(self, messages, tools, tool_choice, schema, max_tokens, stop, pictures, variables)
+
+    def chat(
+        self,
+        messages: Sequence[Message],
+        tools: Optional[Sequence[Tool]] = None,
+        tool_choice: str = "auto",
+        schema: Optional[Schema] = None,
+        max_tokens: Optional[int] = None,
+        stop: Sequence[str] = (),
+        pictures: Sequence[Picture] = (),
+        **variables: Any,
+    ) -> Reply:
+        """Answers a conversation. The arguments are those of `chat_stream`."""
+        parts = chat_stream(self, messages, tools, tool_choice, schema, max_tokens, stop, pictures, variables)
+        while True:
+            try:
+                next(parts)
+            except StopIteration as end:
+                reply: Reply = end.value
+                return reply
+
     # -------------------------------------------------------------------------------------------- Python in the rounds
 
     def draft_with(
@@ -746,7 +791,7 @@ class Writer:
         if self._finish:
             return 0
         if self._left <= 0:
-            self._finish = "limit"
+            self._finish = "eos" if self._ids and self._ids[-1] in self._eos else "limit"
         return min(self._left, 16)
 
     def take(self, step: Step) -> Optional[Piece]:

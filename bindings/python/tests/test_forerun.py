@@ -11,6 +11,8 @@ import json
 import os
 import signal
 import struct
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -20,6 +22,7 @@ import forerun
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tests", "data")
 LLAMA = os.path.join(DATA, "models", "llama")
+GEMMA = os.path.join(DATA, "models", "gemma4-e")
 EAGLE = os.path.join(DATA, "llama", "eagle3")
 EMBEDDING = os.path.join(DATA, "embedding")
 
@@ -376,6 +379,72 @@ class TestGrammars(Base):
             forerun.Grammar(self.model, "abnf", "x")
 
 
+class TestChat(Base):
+    messages = [{"role": "user", "content": "Is it so?"}]
+    tools = [
+        {
+            "type": "function",
+            "function": {
+                "name": "answer",
+                "description": "Answers",
+                "parameters": {"type": "object", "properties": {"so": {"type": "boolean"}}, "required": ["so"]},
+            },
+        }
+    ]
+
+    def test_a_reply(self) -> None:
+        with self.session(ignore_eos=False) as session:
+            reply = session.chat(self.messages, max_tokens=20)
+            prompt = self.model.tokenizer.render(self.messages)
+            self.assertEqual(reply.prompt, prompt)
+            self.assertEqual(reply.ids, session.generate(prompt, max_tokens=20).ids)
+            self.assertEqual(reply.message["role"], "assistant")
+            parts = list(session.chat_stream(self.messages, max_tokens=20))
+            self.assertEqual("".join(part.text for part in parts if part.kind == "content"), reply.content)
+
+    def test_a_schema(self) -> None:
+        with self.session(ignore_eos=False) as session:
+            reply = session.chat(self.messages, schema={"enum": [["one", 2]]}, max_tokens=60)
+            self.assertEqual(json.loads(reply.content), ["one", 2])
+            self.assertEqual(reply.finish, "eos")
+
+    def test_a_forced_call(self) -> None:
+        # Llama's template writes more of tools than the tiny model has room for.
+        with forerun.Model(GEMMA, threads=1) as model, forerun.Session(model, threads=1, context=1024) as session:
+            for choice in ("required", "answer"):
+                reply = session.chat(self.messages, self.tools, choice, max_tokens=100)
+                self.assertEqual([call.name for call in reply.calls], ["answer"])
+                self.assertIsInstance(reply.calls[0].arguments["so"], bool)
+                self.assertEqual(reply.message["tool_calls"][0]["id"], reply.calls[0].id)
+            with self.assertRaises(forerun.UsageError):
+                session.chat(self.messages, tool_choice="required")
+
+
+class TestQuantize(Base):
+    def test_a_type_without_loss_changes_nothing(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.gguf")
+            told: list[tuple[int, int]] = []
+            forerun.quantize(LLAMA, path, "bf16", progress=lambda done, total: told.append((done, total)), threads=1)
+            self.assertEqual(told[-1][0], told[-1][1])
+            with forerun.Model(path, threads=1) as model, forerun.Session(model, threads=1, ignore_eos=True) as session:
+                self.assertEqual(session.generate(self.prompt, max_tokens=48).ids, self.greedy)
+
+    def test_failures_leave_no_file(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.gguf")
+            none: dict[int, None] = {}
+            with self.assertRaises(forerun.UsageError):
+                forerun.quantize(LLAMA, path, "q17")
+            with self.assertRaises(forerun.InputError):
+                forerun.quantize(os.path.join(DATA, "answers"), path, "q8_0")
+            with self.assertRaises(forerun.InputError):
+                forerun.quantize(LLAMA, os.path.join(folder, "none", "model.gguf"), "q8_0")
+            with self.assertRaises(KeyError):
+                forerun.quantize(LLAMA, path, "q8_0", progress=lambda done, total: none[done])
+            self.assertEqual(os.listdir(folder), [])
+
+
 class TestEngine(Base):
     def test_texts_are_those_of_lone_sessions(self) -> None:
         prompts = [self.prompt, self.reference["prompts"][3], self.prompt[:4], self.prompt[:9], self.prompt]
@@ -479,6 +548,37 @@ class TestThreads(Base):
             _, status = os.waitpid(child, 0)
             self.assertEqual(status, 0)
             self.assertEqual(session.generate(max_tokens=5).ids, self.greedy[:5])
+
+
+class TestExamples(unittest.TestCase):
+    def run_example(self, name: str, *arguments: str, given: str = "") -> str:
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples", name)
+        command = [sys.executable, path, GEMMA, *arguments]
+        done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_chat(self) -> None:
+        self.assertIn("\n", self.run_example("chat.py", given="Hello\n"))
+
+    def test_batch(self) -> None:
+        with tempfile.NamedTemporaryFile("w", suffix=".csv") as table:
+            table.write("name,text\na,good\nb,bad\n")
+            table.flush()
+            lines = self.run_example("batch.py", table.name, "text").split()
+        self.assertEqual(lines[0], "text,label")
+        self.assertRegex(lines[1], r"\Agood,(positive|negative)\Z")
+        self.assertEqual(len(lines), 3)
+
+    def test_own_drafter(self) -> None:
+        self.run_example("own_drafter.py")
+
+    def test_agent(self) -> None:
+        self.run_example("agent.py", "When was Ada born?")
+
+    def test_search(self) -> None:
+        lines = self.run_example("search.py", "same", "other", "same").splitlines()
+        self.assertEqual(lines[0], "1.000  same")
 
 
 if __name__ == "__main__":
