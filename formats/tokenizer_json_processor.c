@@ -73,6 +73,47 @@ static fr_status read_template(fr_tokenizer_source *source, const json_t *proces
     return add_around(source, &sides[0], &sides[1]);
 }
 
+/* Adds a piece to the template of a pair. */
+static fr_status add_piece(fr_tokenizer_source *source, int32_t id, uint8_t type) {
+    if (source->pair_count == FR_TEMPLATE_IDS_MAX)
+        return fr_fail(FR_INPUT, "%s: the post-processor's pair has more than %d pieces", source->path,
+                       FR_TEMPLATE_IDS_MAX);
+    source->pair[source->pair_count++] = (fr_pair_piece){id, type};
+    return FR_OK;
+}
+
+/* Reads a template of two texts, each of which must be there once. A template without them is none. */
+static fr_status read_pair_template(fr_tokenizer_source *source, const json_t *processor) {
+    const char *where = source->path;
+    json_t *pair, *specials, *item;
+    size_t i, seen[2] = {0};
+    FR_TRY(fr_member_array(processor, "pair", where, &pair));
+    FR_TRY(fr_json_object(processor, "special_tokens", where, &specials));
+    source->pair_count = 0;
+    json_array_foreach (pair, i, item) {
+        json_t *special, *sequence;
+        fr_text name;
+        int64_t type;
+        FR_TRY(fr_json_object(item, "SpecialToken", where, &special));
+        FR_TRY(fr_json_object(item, "Sequence", where, &sequence));
+        if (!special == !sequence) return fr_fail(FR_INPUT, "%s: \"pair\" has a piece of no known kind", where);
+        const json_t *piece = special ? special : sequence;
+        FR_TRY(fr_member_required_text(piece, "id", where, &name));
+        FR_TRY(fr_json_int(piece, "type_id", 0, 1, 0, where, &type));
+        if (special) {
+            side ids = {.count = 0};
+            FR_TRY(add_special(specials, name, where, &ids));
+            for (size_t k = 0; k < ids.count; k++) FR_TRY(add_piece(source, ids.ids[k], (uint8_t)type));
+            continue;
+        }
+        bool second = fr_text_is(name, "B");
+        seen[second]++;
+        FR_TRY(add_piece(source, second ? FR_PAIR_SECOND : FR_PAIR_FIRST, (uint8_t)type));
+    }
+    if (seen[0] != 1 || seen[1] != 1) source->pair_count = 0;
+    return FR_OK;
+}
+
 /* Reads a pair ["[CLS]", id]. */
 static fr_status read_pair(const json_t *processor, const char *key, const char *where, side *to) {
     json_t *pair;
@@ -80,11 +121,19 @@ static fr_status read_pair(const json_t *processor, const char *key, const char 
     return add_id(json_array_get(pair, 1), where, (fr_text){key, strlen(key)}, to);
 }
 
-/* Reads a BertProcessing or RobertaProcessing. */
-static fr_status read_around(fr_tokenizer_source *source, const json_t *processor) {
+/* Reads a BertProcessing, or a RobertaProcessing (robust), which puts two separators between the texts of a pair and
+ * gives both the token type 0. */
+static fr_status read_around(fr_tokenizer_source *source, const json_t *processor, bool robust) {
     side before = {.count = 0}, behind = {.count = 0};
     FR_TRY(read_pair(processor, "cls", source->path, &before));
     FR_TRY(read_pair(processor, "sep", source->path, &behind));
+    source->pair_count = 0;
+    FR_TRY(add_piece(source, before.ids[0], 0));
+    FR_TRY(add_piece(source, FR_PAIR_FIRST, 0));
+    FR_TRY(add_piece(source, behind.ids[0], 0));
+    if (robust) FR_TRY(add_piece(source, behind.ids[0], 0));
+    FR_TRY(add_piece(source, FR_PAIR_SECOND, !robust));
+    FR_TRY(add_piece(source, behind.ids[0], !robust));
     return add_around(source, &before, &behind);
 }
 
@@ -95,9 +144,12 @@ static fr_status read_processor(fr_tokenizer_source *source, const json_t *proce
     size_t i;
     FR_TRY(fr_member_required_text(processor, "type", source->path, &type));
     if (fr_text_is(type, "ByteLevel")) return FR_OK;
-    if (fr_text_is(type, "TemplateProcessing")) return read_template(source, processor);
-    if (fr_text_is(type, "BertProcessing") || fr_text_is(type, "RobertaProcessing"))
-        return read_around(source, processor);
+    if (fr_text_is(type, "TemplateProcessing")) {
+        FR_TRY(read_pair_template(source, processor));
+        return read_template(source, processor);
+    }
+    bool robust = fr_text_is(type, "RobertaProcessing");
+    if (robust || fr_text_is(type, "BertProcessing")) return read_around(source, processor, robust);
     if (!fr_text_is(type, "Sequence"))
         return fr_fail(FR_UNBUILT, "%s: post_processor \"%s\" is not built yet", source->path, type.bytes);
     FR_TRY(fr_member_array(processor, "processors", source->path, &sequence));

@@ -114,6 +114,13 @@ typedef struct fr_added_entry {
     bool special, lstrip, rstrip, single_word, normalized;
 } fr_added_entry;
 
+/* A piece of the template by which a pair of texts becomes ids: an id that the post-processor adds, or a text. */
+enum { FR_PAIR_FIRST = -1, FR_PAIR_SECOND = -2 };
+typedef struct fr_pair_piece {
+    int32_t id;   /* FR_PAIR_FIRST and FR_PAIR_SECOND stand for the texts */
+    uint8_t type; /* the token type of these ids, 0 or 1 */
+} fr_pair_piece;
+
 typedef struct fr_tokenizer_source {
     char *path; /* the file's path, for error lines */
     fr_vocabulary_entry *vocabulary;
@@ -136,6 +143,8 @@ typedef struct fr_tokenizer_source {
     fr_text_rules normalizer, pre_tokenizer, decoder;
     int32_t prefix[FR_TEMPLATE_IDS_MAX], suffix[FR_TEMPLATE_IDS_MAX]; /* ids that the post-processor adds */
     size_t prefix_count, suffix_count;
+    fr_pair_piece pair[FR_TEMPLATE_IDS_MAX]; /* the template of a pair; count 0: the post-processor has none */
+    size_t pair_count;
     fr_notes notes;        /* for example, assumptions that were made, and entries of the file that were left out */
     json_t *named;         /* texts of special tokens by the names that templates use, such as "pad_token"; NULL:
                             * none */

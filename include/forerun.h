@@ -113,6 +113,7 @@ typedef struct fr_engine fr_engine;             /* resources that sessions share
                                                  * of all */
 typedef struct fr_reply_parser fr_reply_parser; /* a chat's reply: content, reasoning, calls of tools */
 typedef struct fr_picture fr_picture;           /* a picture, prepared for one model */
+typedef struct fr_embedder fr_embedder;         /* makes rows of numbers and scores of texts */
 typedef struct fr_token_tree fr_token_tree;     /* a tokenizer's tokens as a tree, in which grammars search */
 typedef struct fr_grammar fr_grammar;           /* a language that a text has to follow */
 
@@ -175,6 +176,7 @@ typedef enum fr_fact {
     FR_FACT_CONTEXT_LIMIT, /* positions that the model was trained for */
     FR_FACT_WEIGHT_BYTES,  /* bytes of the tensors that are used */
     FR_FACT_POOLING,       /* fr_pooling that its makers use for embeddings, FR_POOLING_NONE if they don't say */
+    FR_FACT_ENCODER,       /* 1 if it is a text encoder, which no session runs (fr_embedder), 0 if it generates text */
     FR_FACT_COUNT
 } fr_fact;
 
@@ -973,6 +975,66 @@ typedef enum fr_pooling {
  * length 1. ids: from fr_tokenize with add_special, because models that pool the last row end a text with a special
  * token. Resets the timeline first. FR_USAGE for FR_POOLING_NONE and FR_POOLING_RANK. */
 fr_status fr_session_embed(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling, float *values);
+
+/* ------------------------------------------------------------------------------------------------------- embeddings */
+
+/* Makes a row of numbers (an embedding) of each text, or a score of each pair of a query and a document, as the
+ * model's makers do it: the pooling, dense layers, norm, prompts and limit of sentence-transformers' files in its
+ * folder. It runs text encoders (BERT and its kin), whose texts lie side by side in one forward, and models that
+ * generate text. No bit of a row depends on the texts beside it. */
+
+/* pooling: FR_POOLING_NONE: the makers' own. engine: that of a model that generates text, which must have room for one
+ * more session; NULL: the embedder has threads of its own. It closes before model and engine. FR_INPUT if the makers
+ * don't say how rows are pooled and the model is no encoder. */
+fr_status fr_embedder_open(const fr_model *model, fr_engine *engine, const fr_options *options, fr_pooling pooling,
+                           fr_embedder **embedder);
+void fr_embedder_close(fr_embedder *embedder);
+
+typedef enum fr_embedder_fact {
+    FR_EMBEDDER_WIDTH,      /* numbers of a row */
+    FR_EMBEDDER_LIMIT,      /* the most tokens of a text or a pair; of longer ones the end is cut off */
+    FR_EMBEDDER_SCORES,     /* 1 if it gives scores of pairs */
+    FR_EMBEDDER_NORMALIZES, /* 1 if the makers scale rows to length 1 */
+    FR_EMBEDDER_FACT_COUNT
+} fr_embedder_fact;
+int64_t fr_embedder_fact_of(const fr_embedder *embedder, fr_embedder_fact fact);
+
+/* Gives the text that the makers put before a text for a purpose, such as "query"; name NULL: the one that they use by
+ * default. NULL: there is none. The second gives the names in the order of the file; NULL after the last. */
+const char *fr_embedder_prompt(const fr_embedder *embedder, const char *name);
+const char *fr_embedder_prompt_name(const fr_embedder *embedder, size_t index);
+
+/* A text or a pair as it is run. */
+typedef struct fr_embedder_text {
+    int32_t *ids;
+    uint8_t *types; /* [count] token types */
+    size_t count;
+    size_t whole;  /* tokens that it has before it is cut to the limit */
+    size_t prompt; /* tokens of the prompt that come first, with those that the tokenizer puts before them */
+} fr_embedder_text;
+
+/* Converts a text, with the prompt before it (NULL: none), to ids; or a query and a document; or ids, which are taken
+ * as they are. Control tokens in the texts count, as in sentence-transformers. instruction: what a model that generates
+ * text is asked to judge a pair by; NULL: its makers' own words. Free the result with fr_embedder_text_free. */
+fr_status fr_embedder_encode(const fr_embedder *embedder, const char *prompt, const char *text, size_t length,
+                             fr_embedder_text *encoded);
+fr_status fr_embedder_encode_pair(const fr_embedder *embedder, const char *instruction, const char *query,
+                                  size_t query_length, const char *document, size_t document_length,
+                                  fr_embedder_text *encoded);
+fr_status fr_embedder_encode_ids(const fr_embedder *embedder, const int32_t *ids, size_t count,
+                                 fr_embedder_text *encoded);
+void fr_embedder_text_free(fr_embedder_text *encoded);
+
+/* Makes the rows of texts, [count, FR_EMBEDDER_WIDTH], as the makers have them. dimensions: the first numbers of a row
+ * that are kept, 0 for all: the rows are then [count, dimensions]. normalize: 1 scales rows to length 1, 0 does not,
+ * -1: as the makers do. Texts may be of any number; each must have at least one token. */
+fr_status fr_embedder_rows(fr_embedder *embedder, const fr_embedder_text *texts, size_t count, size_t dimensions,
+                           int normalize, float *rows);
+
+/* Gives the score of each pair, [count]. raw: without the makers' last function, which is mostly a sigmoid. FR_INPUT if
+ * the model gives no scores. */
+fr_status fr_embedder_scores(fr_embedder *embedder, const fr_embedder_text *pairs, size_t count, bool raw,
+                             float *scores);
 
 /* --------------------------------------------------------------------------------------------------------- drafting */
 

@@ -21,6 +21,7 @@
 #include "src/convert/synth.h"
 #include "src/engine/cache/kv.h"
 #include "src/engine/draft/draft_list.h"
+#include "src/engine/encoder/encoder.h"
 #include "src/engine/session/fingerprint.h"
 #include "src/engine/session/round.h"
 #include "src/engine/session/session.h"
@@ -37,8 +38,9 @@ static void log_notes(const fr_log *log, const fr_notes *notes) {
 
 static void log_model(const fr_log *log, const fr_model *model) {
     fr_log_line(log, FR_LOG_INFO, "%s: %s, %zu layers, %.2f GB of weights, instruction set %s, %zu threads",
-                model->files.path, fr_checkpoint_architecture(&model->files), model->trunk.spec.layers,
-                (double)fr_model_bytes(model) / 1e9, model->kernels->isa, model->plan.threads);
+                model->files.path, fr_checkpoint_architecture(&model->files),
+                (size_t)fr_model_fact(model, FR_FACT_LAYERS), (double)fr_model_bytes(model) / 1e9, model->kernels->isa,
+                model->plan.threads);
     log_notes(log, &model->weights.notes);
 }
 
@@ -114,8 +116,28 @@ void fr_model_close(fr_model *model) {
     fr_model_unload(model);
 }
 
+/* Returns a fact about a text encoder. */
+static int64_t encoder_fact(const fr_model *model, fr_fact fact) {
+    const fr_encoder_facts facts = fr_encoder_fact(model->encoder);
+    switch (fact) {
+    case FR_FACT_VOCAB: return (int64_t)facts.vocab;
+    case FR_FACT_HIDDEN: return (int64_t)facts.hidden;
+    case FR_FACT_LAYERS: return (int64_t)facts.layers;
+    case FR_FACT_WINDOW: return (int64_t)facts.window;
+    case FR_FACT_CONTEXT_LIMIT: return (int64_t)facts.context;
+    case FR_FACT_MTP_LAYERS: return 0;
+    case FR_FACT_IMAGE_TOKEN: return -1;
+    case FR_FACT_WEIGHT_BYTES: return (int64_t)fr_model_bytes(model);
+    case FR_FACT_POOLING: return (int64_t)model->pooling;
+    case FR_FACT_ENCODER: return 1;
+    case FR_FACT_COUNT: break;
+    }
+    return -1;
+}
+
 int64_t fr_model_fact(const fr_model *model, fr_fact fact) {
     if (!model) return -1;
+    if (model->encoder) return encoder_fact(model, fact);
     switch (fact) {
     case FR_FACT_VOCAB: return (int64_t)model->trunk.spec.vocab;
     case FR_FACT_HIDDEN: return (int64_t)model->trunk.spec.hidden;
@@ -126,6 +148,7 @@ int64_t fr_model_fact(const fr_model *model, fr_fact fact) {
     case FR_FACT_CONTEXT_LIMIT: return (int64_t)model->trunk.spec.context_limit;
     case FR_FACT_WEIGHT_BYTES: return (int64_t)fr_model_bytes(model);
     case FR_FACT_POOLING: return (int64_t)model->pooling;
+    case FR_FACT_ENCODER: return 0;
     case FR_FACT_COUNT: break;
     }
     return -1;

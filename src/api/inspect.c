@@ -10,6 +10,7 @@
 #include "base/sizes.h"
 #include "formats/storage.h"
 #include "kernels/dispatch.h"
+#include "src/engine/encoder/encoder.h"
 #include "src/engine/families/architecture.h"
 #include "src/language/tokenizer/tokenizer.h"
 
@@ -397,11 +398,25 @@ static fr_memory_use add_memory_use(const fr_model *model, const fr_drafter *own
     return own ? fr_memory_use_sum(&memory_use, &own->weights.memory_use) : memory_use;
 }
 
+/* Describes a text encoder, which has no sessions. */
+static fr_status inspect_encoder(const fr_model *model, const fr_lab_inspection *how, FILE *out) {
+    const fr_inspected what = {
+        .kind = "encoder", .files = &model->files, .weights = &model->weights, .how = how, .model = model};
+    if (how->target) return fr_model_check_generates(model);
+    if (how->json)
+        return fr_fail(FR_UNBUILT, "%s: describing a text encoder as JSON is not built yet", model->files.path);
+    print_files(&what, out);
+    fr_encoder_describe(model->encoder, out);
+    if (how->tensors) print_tensors(what.files, out);
+    return check_memory(&what);
+}
+
 /* Describes a model, or, if `how` names a target, the drafter at `path` for it. */
 static fr_status inspect_bound(const char *path, const fr_model *model, const fr_lab_inspection *how,
                                const fr_options *options, FILE *out) {
     fr_drafter *drafter = NULL;
     bool drafts = how->target || model->mtp_layers > 0;
+    if (model->encoder) return inspect_encoder(model, how, out);
     FR_TRY(drafts ? fr_drafter_bind(how->target ? path : NULL, model, options, &drafter) : FR_OK);
     fr_inspected what = {.kind = "model",
                          .files = &model->files,

@@ -255,6 +255,8 @@ static fr_status bind_target(fr_export *export, fr_checkpoint *files) {
 static fr_status open_target(fr_export *export, fr_checkpoint *files) {
     FR_TRY(bind_target(export, files));
     const fr_model *model = export->target;
+    if (model->encoder)
+        return fr_fail(FR_UNBUILT, "%s: writing a text encoder as GGUF is not built yet", model->files.path);
     export->files = &model->files;
     export->family = model->family;
     export->spec = &model->trunk.spec;

@@ -132,6 +132,10 @@ static fr_status pack_target(const char *path, const fr_options *options, FILE *
     fr_model *model;
     fr_drafter *own = NULL;
     FR_TRY(fr_model_bind(path, options, &model));
+    if (model->encoder) {
+        fr_model_unload(model);
+        return fr_fail(FR_UNBUILT, "%s: packing a text encoder is not built yet", path);
+    }
     fr_status status = model->mtp_layers ? fr_drafter_bind(NULL, model, options, &own) : FR_OK;
     if (status == FR_OK) status = pack(&model->files, &model->weights, own ? &own->weights : NULL, options, out);
     fr_drafter_unload(own);

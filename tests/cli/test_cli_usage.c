@@ -399,9 +399,10 @@ START_TEST(options_of_drafts_that_nobody_makes_are_said) {
 }
 END_TEST
 
-static const char *const verbs[] = {"generate", "chat",       "logits", "perplexity", "tokenize", "inspect",  "verify",
-                                    "quantize", "pack",       "synth",  "bench",      "report",   "serve",    "batch",
-                                    "template", "completion", "models", "features",   "imatrix",  "trim-head"};
+static const char *const verbs[] = {"generate", "chat",      "logits",   "perplexity", "tokenize", "inspect",
+                                    "verify",   "quantize",  "pack",     "synth",      "bench",    "report",
+                                    "serve",    "batch",     "template", "completion", "models",   "features",
+                                    "imatrix",  "trim-head", "embed",    "rerank"};
 
 static fr_command help(const char *verb) {
     char line[64];

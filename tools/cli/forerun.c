@@ -42,6 +42,8 @@ HELP(features, "features");
 HELP(completion, "completion");
 HELP(serve, "serve");
 HELP(models, "models");
+HELP(embed, "embed");
+HELP(rerank, "rerank");
 HELP(about, "about");
 
 /* The verbs, in the order of the overview. */
@@ -64,6 +66,8 @@ static fr_verb verbs[] = {
     {"batch", FR_VERB_BATCH, fr_help_batch, .run = fr_verb_batch},
     {"features", FR_VERB_FEATURES, fr_help_features, .run = fr_verb_features},
     {"completion", FR_VERB_COMPLETION, fr_help_completion, .run = print_completion},
+    {"embed", FR_VERB_EMBED, fr_help_embed, .run = fr_verb_embed},
+    {"rerank", FR_VERB_RERANK, fr_help_rerank, .run = fr_verb_rerank},
     {"serve", FR_VERB_SERVE, fr_help_serve, .run = fr_verb_serve},
     {"models", FR_VERB_MODELS, fr_help_models, .run = fr_verb_models},
 };
@@ -137,7 +141,8 @@ static const char *find_hint(const char *name) {
                   {"show info", "forerun inspect MODEL says what a model is"},
                   {"cli complete completions", "forerun generate writes a text, forerun chat talks"},
                   {"server start", "forerun serve answers over HTTP"},
-                  {"embed embedding embeddings", "forerun serve --embeddings answers /v1/embeddings"},
+                  {"embedding embeddings", "forerun embed MODEL -p TEXT writes a row of numbers"},
+                  {"reranking", "forerun rerank MODEL -p QUERY -f FILE scores documents"},
                   {"convert", "forerun quantize MODEL --type f16 -o FILE writes a GGUF file"},
                   {"detokenize", "forerun tokenize --decode --ids LIST prints the text of ids"}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

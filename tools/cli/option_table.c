@@ -23,11 +23,13 @@ enum {
     FEATURES = FR_VERB_FEATURES,
     IMATRIX = FR_VERB_IMATRIX,
     TRIM_HEAD = FR_VERB_TRIM_HEAD,
-    ALL = 2 * TRIM_HEAD - 1,
+    EMBED = FR_VERB_EMBED,
+    RERANK = FR_VERB_RERANK,
+    ALL = 2 * RERANK - 1,
     READ = ALL - SYNTH - REPORT - COMPLETION - MODELS, /* verbs that need a model */
     TALK = GENERATE | CHAT | BATCH | FEATURES | SERVE, /* verbs that generate text */
     /* verbs that run a model with the common options; bench has its own */
-    RUN = TALK | LOGITS | VERIFY | PERPLEXITY | IMATRIX,
+    RUN = TALK | LOGITS | VERIFY | PERPLEXITY | IMATRIX | EMBED | RERANK,
 };
 
 /* The parts of bench whose measurements need an idle machine. */
@@ -63,14 +65,16 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                                       "gpt-2, ...",
                               .more = "The names are the values of tokenizer.ggml.pre that llama.cpp knows"},
 
-    [FR_ARG_PROMPT] = {.names = "-p --prompt", .value = "TEXT", .verbs = GENERATE | LOGITS | TOKENIZE | TRIM_HEAD,
-                       .help = "the prompt"},
+    [FR_ARG_PROMPT] = {.names = "-p --prompt", .value = "TEXT",
+                       .verbs = GENERATE | LOGITS | TOKENIZE | TRIM_HEAD | EMBED | RERANK,
+                       .help = "the prompt; embed: the text; rerank: the query"},
     [FR_ARG_FILE] = {.names = "-f --file -bf --binary-file --in-file", .value = "FILE",
                      .verbs = GENERATE | BATCH | FEATURES | LOGITS | TOKENIZE | TRIM_HEAD | PERPLEXITY | IMATRIX |
-                              REPORT,
+                              REPORT | EMBED | RERANK,
                      .help = "the file with the prompt, text or trace, which is read unchanged; - for standard input",
-                     .more = "With -p too, its text follows the file's. Without either, the prompt is read from "
-                             "standard input if that is a pipe or a file"},
+                     .more = "With -p too, its text follows the file's, but embed takes one of the two, and rerank's "
+                             "-p is the query. Without either, the prompt is read from standard input if that is a "
+                             "pipe or a file"},
     [FR_ARG_IDS] = {.names = "--ids", .value = "LIST", .kind = FR_KIND_IDS, .verbs = GENERATE | LOGITS | TOKENIZE,
                     .help = "the prompt as token ids, which are used unchanged: 2,415,443"},
     [FR_ARG_ESCAPE] = {.names = "-e --escape", .verbs = (TALK - SERVE) | LOGITS | TOKENIZE,
@@ -125,6 +129,30 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_TEMPLATE_OUTPUT] = {.names = "--output", .value = "FORM", .kind = FR_KIND_WORD, .verbs = TEMPLATE,
                                 .words = "text ids", .help = "print text (default), or ids on one line, separated by "
                                                              "commas"},
+    [FR_ARG_EMBED_OUTPUT] = {.names = "-o --output", .value = "FORM", .kind = FR_KIND_WORD, .verbs = EMBED | RERANK,
+                             .words = "json f32 text",
+                             .help = "json (embed's default), f32: raw little-endian floats, or text (rerank's)",
+                             .more = "json is one array: of a row for each text, or of a score for each document"},
+    [FR_ARG_PROMPT_NAME] = {.names = "--prompt-name", .value = "NAME", .verbs = EMBED,
+                            .help = "put the model's own prompt of this name before each text: query, document, ...",
+                            .more = "Those of config_sentence_transformers.json. Without it the model's default "
+                                    "prompt is used, if it has one; none: no prompt"},
+    [FR_ARG_INSTRUCTION] = {.names = "--instruction", .value = "TEXT", .verbs = EMBED | RERANK,
+                            .help = "embed: a prompt that is put before each text; rerank: what is asked of a pair",
+                            .more = "rerank asks models that generate text, such as Qwen3-Reranker, by it"},
+    [FR_ARG_SEPARATOR] = {.names = "--embd-separator", .value = "TEXT", .verbs = EMBED | RERANK,
+                          .help = "what is between two texts of -f (default: a line feed); \\n, \\t are read"},
+    [FR_ARG_DIMENSIONS] = {.names = "--dimensions", .value = "N", .kind = FR_KIND_NUMBER, .verbs = EMBED, .low = 1,
+                           .high = 1 << 24, .help = "keep the first N numbers of a row, for models trained so",
+                           .more = "A row that the model scales to length 1 is scaled again"},
+    [FR_ARG_NORMALIZE] = {.names = "--embd-normalize", .value = "N", .kind = FR_KIND_NUMBER, .verbs = EMBED,
+                          .low = -1, .high = 2,
+                          .help = "2: scale rows to length 1; -1: do not (default: as the model's makers do)",
+                          .more = "llama.cpp's other numbers are not built yet"},
+    [FR_ARG_RAW_SCORES] = {.names = "--raw", .verbs = RERANK,
+                           .help = "the scores before the model's last function, mostly a sigmoid"},
+    [FR_ARG_TOP] = {.names = "--top-n", .value = "N", .kind = FR_KIND_NUMBER, .verbs = RERANK, .low = 1,
+                    .high = INT32_MAX, .help = "the N best documents alone, the best first"},
     [FR_ARG_COLOR] = {.names = "--color -co", .verbs = GENERATE | CHAT, .switches = true,
                       .help = "show accepted drafts in green (only with text output)"},
     [FR_ARG_STATS] = {.names = "--stats", .verbs = GENERATE | CHAT, .help = "print statistics on standard error",
@@ -319,8 +347,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_METRICS] = {.names = "--metrics", .verbs = SERVE, .help = "answer GET /metrics, for Prometheus"},
     [FR_ARG_EMBEDDINGS] = {.names = "--embeddings --embedding", .verbs = SERVE,
                            .help = "answer POST /v1/embeddings, which turns texts into rows of numbers"},
-    [FR_ARG_POOLING] = {.names = "--pooling", .value = "HOW", .kind = FR_KIND_WORD, .verbs = SERVE,
-                        .words = "mean cls last",
+    [FR_ARG_POOLING] = {.names = "--pooling", .value = "HOW", .kind = FR_KIND_WORD, .verbs = SERVE | EMBED,
+                        .words = "mean cls last", .unbuilt = "none",
                         .help = "how a text's embedding is made of its rows: their mean, the first or the last "
                                 "(default: the model's)"},
     [FR_ARG_SLOTS] = {.names = "--slots", .verbs = SERVE, .help = "answer GET /slots and /rounds, which show what is "

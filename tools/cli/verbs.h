@@ -10,6 +10,8 @@ int fr_verb_chat(const fr_arguments *args);
 int fr_verb_batch(const fr_arguments *args);
 int fr_verb_features(const fr_arguments *args);
 int fr_verb_serve(const fr_arguments *args);
+int fr_verb_embed(const fr_arguments *args);
+int fr_verb_rerank(const fr_arguments *args);
 int fr_verb_logits(const fr_arguments *args);
 int fr_verb_perplexity(const fr_arguments *args);
 int fr_verb_imatrix(const fr_arguments *args);

@@ -154,9 +154,14 @@ static const struct {
     {"MiniCPMForCausalLM minicpm", "MiniCPM"},
     {"MambaForCausalLM Mamba2ForCausalLM mamba mamba2", "Mamba"},
     {"JambaForCausalLM jamba", "Jamba"},
-    {"BertModel BertForMaskedLM bert", "BERT, an encoder"},
-    {"XLMRobertaModel", "XLM-RoBERTa, an encoder"},
-    {"NomicBertModel nomic-bert", "Nomic's BERT, an encoder"},
+    {"DebertaV2Model DebertaV2ForSequenceClassification DebertaV2ForMaskedLM", "DeBERTa, an encoder"},
+    {"AlbertModel AlbertForSequenceClassification", "ALBERT, an encoder"},
+    {"ElectraModel ElectraForSequenceClassification ElectraForPreTraining", "ELECTRA, an encoder"},
+    {"EuroBertModel EuroBertForMaskedLM eurobert", "EuroBERT, an encoder"},
+    {"JinaBertModel JinaBertForMaskedLM JinaBertForSequenceClassification jina-bert-v2 jina-bert-v3", "Jina's BERT"},
+    {"JinaEmbeddingsV3Model XLMRobertaLoRA", "Jina's embeddings of version 3"},
+    {"nomic-bert-moe", "Nomic's BERT with experts, an encoder"},
+    {"T5EncoderModel t5encoder", "T5's encoder"},
     {"T5ForConditionalGeneration t5", "T5, an encoder and a decoder"},
 };
 

@@ -11,7 +11,7 @@ static const fr_model_spec defaults = {
 static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_PART(fr_window_part), {0}};
 
 const fr_family fr_family_qwen2 = {
-    .architectures = (const char *const[]){"Qwen2ForCausalLM", "qwen2", NULL},
+    .architectures = (const char *const[]){"Qwen2ForCausalLM", "Qwen2Model", "qwen2", NULL},
     .gguf = "qwen2",
     .tokenizer = "gpt2",
     .pre = "qwen2",

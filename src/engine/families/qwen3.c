@@ -16,7 +16,7 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     {0}};
 
 const fr_family fr_family_qwen3 = {
-    .architectures = (const char *const[]){"Qwen3ForCausalLM", "qwen3", NULL},
+    .architectures = (const char *const[]){"Qwen3ForCausalLM", "Qwen3Model", "qwen3", NULL},
     .gguf = "qwen3",
     .tokenizer = "gpt2",
     .pre = "qwen2",

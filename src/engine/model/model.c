@@ -14,6 +14,7 @@
 #include "src/engine/families/architecture.h"
 #include "src/engine/families/config.h"
 #include "src/engine/families/families.h"
+#include "src/engine/encoder/encoder.h"
 #include "src/engine/model/ends.h"
 #include "src/engine/model/pooling.h"
 #include "src/language/tokenizer/tokenizer.h"
@@ -25,6 +26,7 @@ static bool is_written_as(const fr_family *family, const char *architecture) {
 }
 
 bool fr_model_is_of(const fr_model *model, const char *architecture) {
+    if (!model->family) return false;
     return fr_architecture_in(model->family->architectures, architecture) ||
            is_written_as(model->family, architecture) ||
            is_written_as(fr_family_named(architecture), fr_checkpoint_architecture(&model->files));
@@ -112,7 +114,25 @@ static fr_status open_trunk(fr_model *model) {
     return status;
 }
 
+/* Binds a text encoder, which is not a family. */
+static fr_status bind_encoder(fr_model *model, const char *chat_template) {
+    FR_TRY(fr_weights_open(&model->weights, &model->files));
+    model->image_token = -1;
+    FR_TRY(fr_encoder_open(&model->weights, model->kernels, &model->encoder));
+    FR_TRY(open_tokenizer(model, chat_template));
+    FR_TRY(fr_model_read_pooling(model));
+    if (model->tokenizer) fr_notes_copy(&model->weights.notes, fr_tokenizer_notes(model->tokenizer));
+    return FR_OK;
+}
+
+fr_status fr_model_check_generates(const fr_model *model) {
+    if (!model->encoder) return FR_OK;
+    return fr_fail(FR_INPUT, "%s is a text encoder, which generates no text: forerun embed and rerank run it",
+                   model->files.path);
+}
+
 fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
+    if (fr_encoder_is(&model->files)) return bind_encoder(model, chat_template);
     FR_TRY(fr_family_find(&model->files, &model->family));
     FR_TRY(fr_weights_open(&model->weights, &model->files));
     model->weights.activation_stats = model->activation_stats;
@@ -143,6 +163,9 @@ static fr_status bind(fr_model *model, const char *path, const fr_options *optio
     model->activation_stats = (fr_activation_stats_kind)options->activation_stats;
     FR_TRY(fr_model_bind_files(model, options->chat_template));
     fr_checkpoint_release_head(&model->files);
+    if (model->encoder && options->ranks)
+        return fr_fail(FR_UNBUILT, "%s: running a text encoder on several ranks is not built yet", path);
+    if (model->encoder && *options->mmproj) FR_TRY(fr_model_check_generates(model));
     model->weights.ranks = options->ranks;
     model->rank_plan = options->rank_plan;
     if (options->ranks) FR_TRY(fr_trunk_share(&model->trunk, &model->weights, &model->rank_plan));
@@ -202,6 +225,7 @@ void fr_model_unload(fr_model *model) {
     else
         fr_vision_close(model->vision);
     fr_trunk_close(&model->trunk);
+    fr_encoder_close(model->encoder);
     fr_tokenizer_close(model->tokenizer);
     fr_weights_close(&model->weights);
     fr_checkpoint_close(&model->files);

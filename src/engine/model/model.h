@@ -31,6 +31,8 @@ struct fr_model {
     /* file of the vision tower; NULL: the tower is in the model's own checkpoint, or there is none */
     struct fr_mmproj *mmproj;
     struct fr_vision *vision; /* NULL: the model has no vision tower */
+    /* A text encoder, which has no family, trunk or sessions (src/engine/encoder); NULL: the model generates text. */
+    struct fr_encoder *encoder;
     fr_pooling pooling;
     int32_t image_token; /* the id that stands for a row of a picture; -1: none */
     size_t block_rows;   /* the most rows of a picture, if a picture's rows must be run in one forward; otherwise 0 */
@@ -78,6 +80,9 @@ uint64_t fr_model_bytes(const fr_model *model);
 fr_memory_use fr_model_memory_use(const fr_model *model);
 
 bool fr_model_is_eos(const fr_model *model, int32_t id);
+
+/* Refuses a text encoder where text is to be generated. */
+fr_status fr_model_check_generates(const fr_model *model);
 
 /* Finds the family of a target's files; if they belong to none, the error line says what they are. */
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family);

@@ -156,6 +156,7 @@ static fr_status prepare(fr_engine *e, const fr_model *model, const fr_drafter *
                      .capacity = fr_larger(sessions, 1),
                      .shares = sessions > 0,
                      .process = getpid()};
+    FR_TRY(fr_model_check_generates(model));
     FR_TRY(choose_sizes(e, options));
     FR_TRY(choose_drafting(e, options));
     return take_memory(e, measure_only);

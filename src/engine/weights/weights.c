@@ -11,8 +11,8 @@
 #include "src/engine/weights/bound.h"
 
 /* Measures room for the float32 copies, at 4 bytes a value: of every tensor of at most one dimension (including
- * indices), of every one that may be a frame's convolution, of Gemma 3's projector (fr_bind_columns), and of the
- * scales of FP8. */
+ * indices), of every one that may be a frame's convolution, of Gemma 3's projector (fr_bind_columns), of MPNet's
+ * table of distances, and of the scales of FP8. */
 static size_t vector_bytes(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {
@@ -35,7 +35,8 @@ static size_t vector_bytes(const fr_tensors *tensors) {
         bool sides = t->dims == 3 && t->type < FR_FLOAT_TYPES && t->shape[0] == 2 && t->shape[1] <= FR_CONV_KERNEL_MAX;
         bool turned =
             t->dims == 2 && t->type < FR_FLOAT_TYPES && strstr(t->name, "mm") && strstr(t->name, "input_proj");
-        if (convolution || conv_kernel || sides || turned)
+        bool distances = t->dims == 2 && t->type < FR_FLOAT_TYPES && strstr(t->name, "relative_attention_bias");
+        if (convolution || conv_kernel || sides || turned || distances)
             fr_arena_take(&measure, t->bytes / fr_dtype_row_bytes(t->type, 1), sizeof(float));
     }
     return measure.used;

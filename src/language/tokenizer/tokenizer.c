@@ -19,9 +19,16 @@ static fr_status copy_template(fr_tokenizer *tokenizer, const fr_tokenizer_sourc
     memcpy(tokenizer->suffix, source->suffix, sizeof source->suffix);
     tokenizer->prefix_count = source->prefix_count;
     tokenizer->suffix_count = source->suffix_count;
+    memcpy(tokenizer->pair, source->pair, sizeof source->pair);
+    tokenizer->pair_count = source->pair_count;
     for (size_t i = 0; i < source->prefix_count + source->suffix_count; i++) {
         int32_t id = i < source->prefix_count ? source->prefix[i] : source->suffix[i - source->prefix_count];
         if ((size_t)id >= tokenizer->vocabulary.size || !tokenizer->vocabulary.tokens[id].text)
+            return fr_fail(FR_INPUT, "%s: the post-processor adds the id %d, which no token has", source->path, id);
+    }
+    for (size_t i = 0; i < source->pair_count; i++) {
+        int32_t id = source->pair[i].id;
+        if (id >= 0 && ((size_t)id >= tokenizer->vocabulary.size || !tokenizer->vocabulary.tokens[id].text))
             return fr_fail(FR_INPUT, "%s: the post-processor adds the id %d, which no token has", source->path, id);
     }
     return FR_OK;
@@ -184,6 +191,20 @@ int32_t fr_tokenizer_id(const fr_tokenizer *tokenizer, const char *text) {
 
 const char *fr_tokenizer_begin(const fr_tokenizer *tokenizer) {
     return tokenizer->begin;
+}
+
+size_t fr_tokenizer_around(const fr_tokenizer *tokenizer, const int32_t **prefix, size_t *prefix_count,
+                           const int32_t **suffix, size_t *suffix_count) {
+    *prefix = tokenizer->prefix;
+    *suffix = tokenizer->suffix;
+    *prefix_count = tokenizer->prefix_count;
+    *suffix_count = tokenizer->suffix_count;
+    return tokenizer->prefix_count + tokenizer->suffix_count;
+}
+
+size_t fr_tokenizer_pair(const fr_tokenizer *tokenizer, const fr_pair_piece **pieces) {
+    *pieces = tokenizer->pair;
+    return tokenizer->pair_count;
 }
 
 int32_t fr_tokenizer_end(const fr_tokenizer *tokenizer) {

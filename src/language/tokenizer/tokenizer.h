@@ -8,6 +8,7 @@
 
 #include "forerun.h"
 #include "formats/notes.h"
+#include "formats/tokenizer_source.h"
 
 /* Finds a token by its exact text; -1: there is none. */
 int32_t fr_tokenizer_id(const fr_tokenizer *tokenizer, const char *text);
@@ -28,6 +29,13 @@ const fr_notes *fr_tokenizer_notes(const fr_tokenizer *tokenizer);
 
 /* Gives the bos_token of tokenizer_config.json or GGUF; NULL: it names none. */
 const char *fr_tokenizer_begin(const fr_tokenizer *tokenizer);
+
+/* Gives the ids that the post-processor adds before and after a text, and returns how many they are together. */
+size_t fr_tokenizer_around(const fr_tokenizer *tokenizer, const int32_t **prefix, size_t *prefix_count,
+                           const int32_t **suffix, size_t *suffix_count);
+
+/* Gives the template by which a pair of texts becomes ids, and returns the number of its pieces; 0: there is none. */
+size_t fr_tokenizer_pair(const fr_tokenizer *tokenizer, const fr_pair_piece **pieces);
 
 /* Gives the id of the eos_token; -1: there is none. */
 int32_t fr_tokenizer_end(const fr_tokenizer *tokenizer);

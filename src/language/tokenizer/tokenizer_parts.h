@@ -42,6 +42,8 @@ struct fr_tokenizer {
     fr_printed_tokens printed;
     int32_t prefix[FR_TEMPLATE_IDS_MAX], suffix[FR_TEMPLATE_IDS_MAX];
     size_t prefix_count, suffix_count;
+    fr_pair_piece pair[FR_TEMPLATE_IDS_MAX]; /* the template of a pair of texts; count 0: there is none */
+    size_t pair_count;
     char *begin, *end; /* bos_token, eos_token, or NULL */
     /* texts of these and other special tokens by name, such as "pad_token"; never changed */
     json_t *named;

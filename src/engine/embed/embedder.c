@@ -1,0 +1,289 @@
+/* Opens embedders and runs them: see embedder.h. */
+#include "src/engine/embed/embedder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cores.h"
+#include "base/error.h"
+#include "base/sizes.h"
+#include "src/engine/session/scoring.h"
+#include "src/language/tokenizer/tokenizer.h"
+
+/* ---------------------------------------------------------------------------------------------------------- opening */
+
+/* Chooses how rows are pooled: as the caller says, or as the makers do. An encoder without a word about it gets the
+ * mean, as in sentence-transformers; a model that generates text was perhaps not made for embeddings. */
+static fr_status choose_pooling(fr_embedder *e, fr_pooling pooling) {
+    static const fr_pool_mode of[] = {
+        [FR_POOLING_MEAN] = FR_POOL_MEAN, [FR_POOLING_CLS] = FR_POOL_CLS, [FR_POOLING_LAST] = FR_POOL_LAST};
+    fr_recipe *r = &e->recipe;
+    if (pooling == FR_POOLING_RANK) return fr_fail(FR_USAGE, "fr_embedder_open: pooling %d makes no rows", pooling);
+    if (pooling == FR_POOLING_NONE && (r->mode_count || !e->model->encoder)) return FR_OK;
+    if (r->mode_count > 1 && r->step_count && r->steps[0].kind == FR_STEP_DENSE)
+        return fr_fail(FR_INPUT, "%s: its dense layer reads %zu pooled rows side by side", e->model->files.path,
+                       r->mode_count);
+    size_t width = r->width / fr_larger(r->mode_count, 1);
+    if (r->mode_count > 1) r->width = width;
+    r->modes[0] = pooling == FR_POOLING_NONE ? FR_POOL_MEAN : of[pooling];
+    r->mode_count = 1;
+    return FR_OK;
+}
+
+/* Finds the tokens for yes and no, by whose logits a model that generates text judges a pair. */
+static void find_answers(fr_embedder *e) {
+    const fr_tokenizer *tokenizer = e->model->tokenizer;
+    if (e->model->encoder || !tokenizer || e->recipe.yes >= 0) return;
+    int32_t yes = fr_tokenizer_id(tokenizer, "yes"), no = fr_tokenizer_id(tokenizer, "no");
+    size_t vocab = e->model->trunk.spec.vocab;
+    if (yes < 0 || no < 0 || (size_t)yes >= vocab || (size_t)no >= vocab) return;
+    e->recipe.yes = yes;
+    e->recipe.no = no;
+}
+
+static fr_status open_embedder(fr_embedder *e, fr_pooling pooling) {
+    const fr_model *model = e->model;
+    FR_TRY(fr_recipe_read(model, &e->recipe));
+    FR_TRY(choose_pooling(e, pooling));
+    find_answers(e);
+    size_t most = model->encoder ? fr_encoder_fact(model->encoder).context : model->trunk.spec.context_limit;
+    e->limit = e->recipe.limit ? fr_smaller(e->recipe.limit, most) : most;
+    int64_t context = e->options.value[FR_OPT_CONTEXT];
+    if (context > 0) e->limit = fr_smaller(e->limit, (size_t)context);
+    if (!model->encoder) return FR_OK;
+    e->plan = model->plan;
+    fr_cores_claim(&model->machine, &e->plan);
+    return fr_pool_open(&e->plan, &e->pool);
+}
+
+fr_status fr_embedder_create(const fr_model *model, fr_engine *engine, const fr_options *options, fr_pooling pooling,
+                             fr_embedder **embedder) {
+    fr_embedder *e = calloc(1, sizeof *e);
+    *embedder = NULL;
+    if (!e) return fr_fail_memory("an embedder", sizeof *e);
+    *e = (fr_embedder){.model = model, .engine = engine, .options = *options};
+    e->options.biases = NULL;
+    snprintf(e->options.spec_type, sizeof e->options.spec_type, "none");
+    fr_status status = open_embedder(e, pooling);
+    if (status == FR_OK)
+        *embedder = e;
+    else
+        fr_embedder_destroy(e);
+    return status;
+}
+
+void fr_embedder_destroy(fr_embedder *e) {
+    if (!e) return;
+    fr_session_destroy(e->session);
+    fr_encoder_memory_close(e->memory);
+    if (e->pool) {
+        fr_pool_close(e->pool);
+        fr_cores_release(&e->plan);
+    }
+    fr_recipe_close(&e->recipe);
+    free(e);
+}
+
+bool fr_embedder_can_score(const fr_embedder *e) {
+    return e->model->encoder ? fr_encoder_fact(e->model->encoder).labels == 1 : e->recipe.yes >= 0;
+}
+
+bool fr_embedder_normalizes(const fr_embedder *e) {
+    return e->recipe.step_count && e->recipe.steps[e->recipe.step_count - 1].kind == FR_STEP_NORMALIZE;
+}
+
+/* ---------------------------------------------------------------------------------------------------------- running */
+
+static fr_status check_texts(const fr_embedder *e, const fr_embedder_text *texts, size_t count) {
+    size_t vocab = e->model->encoder ? fr_encoder_fact(e->model->encoder).vocab : e->model->trunk.spec.vocab;
+    for (size_t t = 0; t < count; t++) {
+        if (texts[t].count == 0) return fr_fail(FR_INPUT, "text %zu has no tokens", t);
+        if (texts[t].count > e->limit)
+            return fr_fail_about(FR_OPT_CONTEXT, FR_INPUT, "text %zu has %zu tokens, and at most %zu are read", t,
+                                 texts[t].count, e->limit);
+        for (size_t i = 0; i < texts[t].count; i++)
+            if (texts[t].ids[i] < 0 || (size_t)texts[t].ids[i] >= vocab)
+                return fr_fail(FR_INPUT, "text %zu: id %d at %zu is outside the vocabulary of %zu", t, texts[t].ids[i],
+                               i, vocab);
+    }
+    return FR_OK;
+}
+
+/* Gives a text's rows to whoever pools or classifies them. */
+typedef fr_status take_rows(void *context, fr_embedder *e, size_t text, const float *rows);
+
+static fr_status reserve(fr_embedder *e, size_t rows) {
+    if (e->memory && e->memory_rows >= rows) return FR_OK;
+    fr_encoder_memory_close(e->memory);
+    e->memory = NULL;
+    e->memory_rows = rows;
+    return fr_encoder_memory_open(e->model->encoder, rows, e->plan.threads, &e->memory);
+}
+
+/* Runs texts through an encoder, as many in a forward as give FR_ENCODER_ROWS rows. */
+static fr_status run_encoder(fr_embedder *e, const fr_embedder_text *texts, size_t count, take_rows *take,
+                             void *context) {
+    size_t longest = FR_ENCODER_ROWS;
+    for (size_t t = 0; t < count; t++) longest = fr_larger(longest, texts[t].count);
+    FR_TRY(reserve(e, longest));
+    FR_TRY(fr_files_check(e->model, NULL));
+    size_t hidden = fr_encoder_fact(e->model->encoder).hidden;
+    fr_encoder_text batch[FR_ENCODER_ROWS];
+    for (size_t first = 0, many; first < count; first += many) {
+        const float *rows;
+        size_t together = 0;
+        for (many = 0; first + many < count && many < FR_ENCODER_ROWS; many++) {
+            const fr_embedder_text *text = &texts[first + many];
+            if (many && together + text->count > FR_ENCODER_ROWS) break;
+            batch[many] = (fr_encoder_text){text->ids, text->types, text->count};
+            together += text->count;
+        }
+        fr_encoder_run(e->memory, e->pool, batch, many, &rows);
+        for (size_t t = 0; t < many; rows += texts[first + t++].count * hidden)
+            FR_TRY(take(context, e, first + t, rows));
+    }
+    return FR_OK;
+}
+
+/* Opens the session of a model that generates text, with room for the longest text. */
+static fr_status open_session(fr_embedder *e, const fr_embedder_text *texts, size_t count) {
+    size_t longest = 1;
+    for (size_t t = 0; t < count; t++) longest = fr_larger(longest, texts[t].count);
+    if (e->session && (e->engine || e->session->context >= longest)) return FR_OK;
+    fr_session_destroy(e->session);
+    e->session = NULL;
+    fr_options options = e->options;
+    if (e->engine) return fr_session_create(e->engine, &options, &e->session);
+    if (options.value[FR_OPT_CONTEXT] <= 0)
+        options.value[FR_OPT_CONTEXT] = (int64_t)fr_smaller(fr_larger(longest, 512), e->limit);
+    return fr_session_create_alone(e->model, NULL, &options, &e->session);
+}
+
+/* The rows of one text of a session, as they come. */
+typedef struct collected {
+    float *rows;
+    size_t count;
+} collected;
+
+static fr_status collect(void *context, const float *rows, size_t count, size_t width) {
+    collected *c = context;
+    memcpy(c->rows + c->count * width, rows, count * width * sizeof *rows);
+    c->count += count;
+    return FR_OK;
+}
+
+static fr_status run_session(fr_embedder *e, const fr_embedder_text *texts, size_t count, take_rows *take,
+                             void *context) {
+    size_t hidden = e->model->trunk.spec.hidden, longest = 1;
+    FR_TRY(open_session(e, texts, count));
+    for (size_t t = 0; t < count; t++) longest = fr_larger(longest, texts[t].count);
+    collected c = {.rows = malloc(longest * hidden * sizeof *c.rows)};
+    if (!c.rows) return fr_fail_memory("a text's rows", longest * hidden * sizeof *c.rows);
+    fr_status status = FR_OK;
+    for (size_t t = 0; t < count && status == FR_OK; t++) {
+        c.count = 0;
+        status = fr_scoring_rows(e->session, texts[t].ids, texts[t].count, NULL, collect, &c);
+        if (status == FR_OK) status = take(context, e, t, c.rows);
+    }
+    free(c.rows);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------- embeddings */
+
+typedef struct embedding {
+    const fr_embedder_text *texts;
+    size_t hidden, dimensions;
+    int normalize;
+    float *buffers[2];
+    float *out;
+} embedding;
+
+static fr_status embed_text(void *context, fr_embedder *e, size_t t, const float *rows) {
+    const embedding *job = context;
+    const fr_embedder_text *text = &job->texts[t];
+    fr_recipe_pool(&e->recipe, rows, text->count, job->hidden, text->prompt, job->buffers[0]);
+    const float *row =
+        fr_recipe_finish(&e->recipe, e->model->kernels, job->buffers[0], job->buffers[1], job->normalize == 0);
+    float *out = job->out + t * job->dimensions;
+    memcpy(out, row, job->dimensions * sizeof *out);
+    bool cut = job->dimensions < e->recipe.width;
+    if (job->normalize == 1 || (job->normalize < 0 && cut && fr_embedder_normalizes(e)))
+        fr_row_normalize(out, job->dimensions);
+    return FR_OK;
+}
+
+fr_status fr_embedder_run(fr_embedder *e, const fr_embedder_text *texts, size_t count, size_t dimensions, int normalize,
+                          float *rows) {
+    if (e->recipe.mode_count == 0)
+        return fr_fail(FR_INPUT, "%s does not say how its rows are pooled: give --pooling", e->model->files.path);
+    if (dimensions > e->recipe.width)
+        return fr_fail(FR_USAGE, "%zu dimensions of rows that have %zu", dimensions, e->recipe.width);
+    FR_TRY(check_texts(e, texts, count));
+    if (count == 0) return FR_OK;
+    size_t hidden = e->model->encoder ? fr_encoder_fact(e->model->encoder).hidden : e->model->trunk.spec.hidden;
+    size_t widest = fr_recipe_widest(&e->recipe, hidden);
+    embedding job = {.texts = texts,
+                     .hidden = hidden,
+                     .dimensions = dimensions ? dimensions : e->recipe.width,
+                     .normalize = normalize,
+                     .out = rows};
+    job.buffers[0] = calloc(2 * widest, sizeof **job.buffers);
+    if (!job.buffers[0]) return fr_fail_memory("a row", 2 * widest * sizeof **job.buffers);
+    job.buffers[1] = job.buffers[0] + widest;
+    fr_status status = (e->model->encoder ? run_encoder : run_session)(e, texts, count, embed_text, &job);
+    free(job.buffers[0]);
+    return status;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- scores */
+
+typedef struct scoring {
+    const fr_embedder_text *texts;
+    float *scores;
+} scoring;
+
+static fr_status classify(void *context, fr_embedder *e, size_t t, const float *rows) {
+    const scoring *job = context;
+    fr_encoder_classify(e->memory, rows, job->texts[t].count, &job->scores[t]);
+    return FR_OK;
+}
+
+/* The logits by which a model that generates text judges a pair: those of yes, less those of no. */
+typedef struct judged {
+    int32_t yes, no;
+    float score;
+} judged;
+
+static fr_status judge(void *context, const float *logits, size_t rows, size_t vocab) {
+    judged *j = context;
+    const float *last = logits + (rows - 1) * vocab;
+    j->score = j->no < 0 ? last[j->yes] : last[j->yes] - last[j->no];
+    return FR_OK;
+}
+
+static fr_status judge_pairs(fr_embedder *e, const fr_embedder_text *pairs, size_t count, float *scores) {
+    FR_TRY(open_session(e, pairs, count));
+    for (size_t t = 0; t < count; t++) {
+        judged j = {.yes = e->recipe.yes, .no = e->recipe.no};
+        FR_TRY(fr_scoring_logits(e->session, pairs[t].ids, pairs[t].count, pairs[t].count - 1, judge, &j));
+        scores[t] = j.score;
+    }
+    return FR_OK;
+}
+
+fr_status fr_embedder_score(fr_embedder *e, const fr_embedder_text *pairs, size_t count, bool raw, float *scores) {
+    if (!fr_embedder_can_score(e))
+        return e->model->encoder
+                   ? fr_fail(FR_INPUT, "%s scores no pairs: its classifier has %zu labels, and 1 is needed",
+                             e->model->files.path, fr_encoder_fact(e->model->encoder).labels)
+                   : fr_fail(FR_INPUT, "%s scores no pairs: its tokenizer has no tokens for yes and no",
+                             e->model->files.path);
+    FR_TRY(check_texts(e, pairs, count));
+    if (count == 0) return FR_OK;
+    scoring job = {pairs, scores};
+    FR_TRY(e->model->encoder ? run_encoder(e, pairs, count, classify, &job) : judge_pairs(e, pairs, count, scores));
+    for (size_t t = 0; t < count && !raw; t++)
+        scores[t] = fr_dense_activate(e->model->kernels, e->recipe.scoring, scores[t]);
+    return FR_OK;
+}

@@ -1,0 +1,46 @@
+/* Makes embeddings and scores of texts: the embedder of forerun.h.
+ *
+ * In: a model, texts as ids. Out: rows and scores. src/api checks the arguments and sets the floating-point
+ * environment. A text encoder runs several texts in one forward; a model that generates text runs them one after the
+ * other in a session. */
+#ifndef FR_SRC_ENGINE_EMBED_EMBEDDER_H
+#define FR_SRC_ENGINE_EMBED_EMBEDDER_H
+
+#include "src/engine/embed/recipe.h"
+#include "src/engine/encoder/encoder.h"
+#include "src/engine/session/session.h"
+
+struct fr_embedder {
+    const fr_model *model;
+    fr_options options;
+    fr_recipe recipe;
+    size_t limit; /* the most tokens of a text */
+    /* A text encoder's. */
+    fr_plan plan; /* its threads */
+    fr_pool *pool;
+    fr_encoder_memory *memory;
+    size_t memory_rows;
+    /* Those of a model that generates text. */
+    fr_engine *engine; /* the caller's, or NULL: the session has its own */
+    fr_session *session;
+};
+
+fr_status fr_embedder_create(const fr_model *model, fr_engine *engine, const fr_options *options, fr_pooling pooling,
+                             fr_embedder **embedder);
+void fr_embedder_destroy(fr_embedder *embedder);
+
+/* embedder_texts.c */
+fr_status fr_embedder_text_of(const fr_embedder *embedder, const char *prompt, fr_text text, fr_embedder_text *encoded);
+fr_status fr_embedder_pair_of(const fr_embedder *embedder, const char *instruction, fr_text query, fr_text document,
+                              fr_embedder_text *encoded);
+fr_status fr_embedder_ids_of(const fr_embedder *embedder, const int32_t *ids, size_t count, fr_embedder_text *encoded);
+
+fr_status fr_embedder_run(fr_embedder *embedder, const fr_embedder_text *texts, size_t count, size_t dimensions,
+                          int normalize, float *rows);
+fr_status fr_embedder_score(fr_embedder *embedder, const fr_embedder_text *pairs, size_t count, bool raw,
+                            float *scores);
+
+bool fr_embedder_can_score(const fr_embedder *embedder);
+bool fr_embedder_normalizes(const fr_embedder *embedder);
+
+#endif

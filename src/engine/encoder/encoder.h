@@ -1,0 +1,61 @@
+/* A text encoder turns a text's tokens into rows that each see the whole text: BERT and its kin.
+ *
+ * In: a checkpoint's tensors, and its config.json or GGUF metadata; the ids of several texts. Out: a hidden row for
+ * each token after the last norm, from which an embedding or a score is made. The rows of all texts lie side by side
+ * in one forward, without padding, and a row sees the rows of its own text alone; so no bit of a text's rows depends
+ * on the texts beside it, on the number of threads or on the instruction set. There is no cache: a text is run whole.
+ * Devlin et al. 2018, arXiv:1810.04805. The kinds are in encoder_kinds.h. */
+#ifndef FR_SRC_ENGINE_ENCODER_ENCODER_H
+#define FR_SRC_ENGINE_ENCODER_ENCODER_H
+
+#include <stdio.h>
+
+#include "base/pool.h"
+#include "src/engine/weights/weights.h"
+
+typedef struct fr_encoder fr_encoder;
+
+/* Returns true if the files are a text encoder's, of a kind that is built. */
+bool fr_encoder_is(const fr_checkpoint *files);
+
+/* Reads the configuration and binds the weights; fr_weights_load must follow. Keys that change what is computed and
+ * have another value than the built one are refused by name. */
+fr_status fr_encoder_open(fr_weights *weights, const fr_kernels *kernels, fr_encoder **encoder);
+void fr_encoder_close(fr_encoder *encoder);
+
+/* Prints the layers and widths in words. */
+void fr_encoder_describe(const fr_encoder *encoder, FILE *out);
+
+typedef struct fr_encoder_facts {
+    size_t vocab, hidden, layers, context; /* context: the most tokens of a text */
+    size_t types;                          /* token types; a text's types must be below it; 0: none are read */
+    size_t labels;                         /* scores that its classifier gives; 0: it has no classifier */
+    size_t window;                         /* positions on either side that local layers see; 0: all layers see all */
+} fr_encoder_facts;
+fr_encoder_facts fr_encoder_fact(const fr_encoder *encoder);
+
+/* A text that is run. */
+typedef struct fr_encoder_text {
+    const int32_t *ids;   /* [count] in [0, vocab) */
+    const uint8_t *types; /* [count] token types; NULL: all 0 */
+    size_t count;         /* 1 to fr_encoder_facts.context */
+} fr_encoder_text;
+
+/* Rows that one forward should have: enough that each weight serves many, few enough for the caches. A longer text is
+ * run alone. */
+#define FR_ENCODER_ROWS 512
+
+/* The memory of a forward, for up to `rows` rows. */
+typedef struct fr_encoder_memory fr_encoder_memory;
+fr_status fr_encoder_memory_open(const fr_encoder *encoder, size_t rows, size_t threads, fr_encoder_memory **memory);
+void fr_encoder_memory_close(fr_encoder_memory *memory);
+
+/* Runs texts whose tokens fit the memory's rows. *rows: [tokens, hidden], the texts' rows in their order; they belong
+ * to the memory until its next use. */
+void fr_encoder_run(fr_encoder_memory *memory, fr_pool *pool, const fr_encoder_text *texts, size_t count,
+                    const float **rows);
+
+/* Computes the classifier's scores of a text, [labels], from its rows. */
+void fr_encoder_classify(fr_encoder_memory *memory, const float *rows, size_t count, float *scores);
+
+#endif

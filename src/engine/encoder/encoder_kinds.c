@@ -1,0 +1,672 @@
+/* The table of kinds of text encoders, and what reads their configurations (encoder_kinds.h).
+ *
+ * Sources: transformers 5.24, models bert, roberta, xlm_roberta, distilbert, mpnet, nomic_bert, gte, modernbert and
+ * gemma3; the configurations that nomic-embed-text and gte-multilingual publish with code of their own; for GGUF
+ * github.com/ggml-org/llama.cpp, conversion/bert.py and src/models. */
+#include "src/engine/encoder/encoder_kinds.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "src/engine/families/architecture.h"
+#include "src/engine/families/config_keys.h"
+
+enum { WIDTH_MAX = 1 << 20, CONTEXT_MAX = 1 << 24 };
+
+/* ----------------------------------------------------------------------------------------------------- config.json */
+
+/* Reads a size from the first of the keys (with blanks between) that is there. */
+static fr_status read_size(const json_t *c, const char *where, const char *keys, int64_t low, int64_t fallback,
+                           size_t *value) {
+    char key[64];
+    for (const char *at = keys; *at; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        snprintf(key, sizeof key, "%.*s", (int)length, at);
+        const json_t *member = json_object_get(c, key);
+        if (member && !json_is_null(member))
+            return fr_json_size(c, key, low, CONTEXT_MAX, FR_JSON_REQUIRED, where, value);
+        at += length;
+    }
+    *value = (size_t)fallback;
+    return FR_OK;
+}
+
+static fr_status read_real(const json_t *c, const char *where, const char *key, const char *other, double low,
+                           double high, double fallback, double *value) {
+    const json_t *member = json_object_get(c, key);
+    bool there = member && !json_is_null(member);
+    return fr_json_real(c, there || !other ? key : other, low, high, fallback, where, value);
+}
+
+static fr_status read_eps(const json_t *c, const char *where, const char *key, const char *other, double fallback,
+                          fr_encoder_spec *s) {
+    double eps;
+    FR_TRY(read_real(c, where, key, other, 0, 1, fallback, &eps));
+    s->eps = (float)eps;
+    return FR_OK;
+}
+
+static fr_status read_activation(const json_t *c, const char *where, const char *key, const char *usual,
+                                 fr_encoder_activation *activation) {
+    static const struct {
+        const char *name;
+        fr_encoder_activation activation;
+    } known[] = {{"gelu", FR_ENCODER_GELU},
+                 {"gelu_python", FR_ENCODER_GELU},
+                 {"gelu_new", FR_ENCODER_GELU_TANH},
+                 {"gelu_fast", FR_ENCODER_GELU_TANH},
+                 {"gelu_pytorch_tanh", FR_ENCODER_GELU_TANH},
+                 {"gelu_python_tanh", FR_ENCODER_GELU_TANH},
+                 {"silu", FR_ENCODER_SILU},
+                 {"swish", FR_ENCODER_SILU},
+                 {"relu", FR_ENCODER_RELU},
+                 {"tanh", FR_ENCODER_TANH},
+                 {"linear", FR_ENCODER_IDENTITY}};
+    const char *name;
+    FR_TRY(fr_json_text(c, key, where, &name));
+    if (!name) name = usual;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i].name) == 0) {
+            *activation = known[i].activation;
+            return FR_OK;
+        }
+    return fr_fail(FR_UNBUILT, "%s: %s \"%.60s\" is not built yet", where, key, name);
+}
+
+/* Refuses keys whose value changes what is computed: an object or a list that is not empty, or a number or a word. */
+static fr_status refuse_keys(const json_t *c, const char *where, const char *const *keys) {
+    for (; *keys; keys++) {
+        const json_t *value = json_object_get(c, *keys);
+        bool empty = !value || json_is_null(value) || json_is_false(value) ||
+                     (json_is_object(value) && json_object_size(value) == 0) ||
+                     (json_is_array(value) && json_array_size(value) == 0);
+        if (!empty) return fr_fail(FR_UNBUILT, "%s: %s with this value is not built yet", where, *keys);
+    }
+    return FR_OK;
+}
+
+/* Keys of any kind that would make another computation of it. */
+static fr_status refuse_common(const json_t *c, const char *where) {
+    static const char *const refused[] = {"is_decoder",          "add_cross_attention", "is_encoder_decoder",
+                                          "pruned_heads",        "lora_adaptations",    "cross_attention_hidden_size",
+                                          "tie_encoder_decoder", "num_memory_tokens",   NULL};
+    FR_TRY(refuse_keys(c, where, refused));
+    FR_TRY(fr_config_only(c, "position_embedding_type", "absolute", where));
+    return FR_OK;
+}
+
+/* Counts the labels of a classifier: as many as id2label has, else num_labels. */
+static fr_status read_labels(const json_t *c, const char *where, fr_encoder_spec *s) {
+    const char *name = json_string_value(json_array_get(json_object_get(c, "architectures"), 0));
+    size_t length = name ? strlen(name) : 0;
+    static const char classifier[] = "ForSequenceClassification";
+    json_t *labels;
+    if (length < sizeof classifier || strcmp(name + length - (sizeof classifier - 1), classifier) != 0) return FR_OK;
+    FR_TRY(fr_json_object(c, "id2label", where, &labels));
+    if (labels && json_object_size(labels))
+        s->labels = json_object_size(labels);
+    else
+        FR_TRY(fr_json_size(c, "num_labels", 1, 4096, 2, where, &s->labels));
+    if (s->labels > 4096) return fr_fail(FR_INPUT, "%s: a classifier of %zu labels", where, s->labels);
+    s->head_activation = FR_ENCODER_TANH;
+    s->head_bias = s->label_bias = true;
+    return FR_OK;
+}
+
+/* Checks the sizes, and sets those that follow from them. */
+static fr_status finish(const char *where, fr_encoder_spec *s) {
+    if (s->hidden < 1 || s->hidden > WIDTH_MAX || s->ffn < 1 || s->ffn > WIDTH_MAX || s->vocab < 1)
+        return fr_fail(FR_INPUT, "%s: a width of %zu, a feed-forward of %zu and %zu tokens", where, s->hidden, s->ffn,
+                       s->vocab);
+    if (s->layers > FR_ENCODER_LAYERS_MAX)
+        return fr_fail(FR_INPUT, "%s: %zu layers, and at most %d are read", where, s->layers, FR_ENCODER_LAYERS_MAX);
+    if (s->heads < 1 || s->heads > 4096 || (!s->head_dim && s->hidden % s->heads))
+        return fr_fail(FR_INPUT, "%s: a width of %zu is not divided evenly among %zu heads", where, s->hidden,
+                       s->heads);
+    if (!s->head_dim) s->head_dim = s->hidden / s->heads;
+    if (!s->kv_heads) s->kv_heads = s->heads;
+    if (s->kv_heads > s->heads || s->heads % s->kv_heads || s->head_dim > 1024)
+        return fr_fail(FR_INPUT, "%s: %zu heads of %zu and %zu key/value heads", where, s->heads, s->head_dim,
+                       s->kv_heads);
+    if (s->rope_dims > s->head_dim || s->rope_dims % 2)
+        return fr_fail(FR_INPUT, "%s: %zu values of a head of %zu are rotated", where, s->rope_dims, s->head_dim);
+    if (s->positions && s->positions <= s->position_first)
+        return fr_fail(FR_INPUT, "%s: %zu positions, and the first token has number %zu", where, s->positions,
+                       s->position_first);
+    if (s->positions) s->context = s->positions - s->position_first;
+    if (s->context < 1 || s->context > CONTEXT_MAX)
+        return fr_fail(FR_INPUT, "%s: texts of %zu tokens", where, s->context);
+    if (s->scale == 0) s->scale = (float)(1.0 / sqrt((double)s->head_dim));
+    if (s->embedding_scale == 0) s->embedding_scale = 1.0F;
+    return FR_OK;
+}
+
+/* -------------------------------------------------------------------------------- BERT, RoBERTa, MPNet, DistilBERT */
+
+static void set_bert(fr_encoder_spec *s) {
+    s->pad = -1;
+    s->embedding_norm = s->norm_bias = s->qkv_bias = s->o_bias = s->up_bias = s->down_bias = true;
+}
+
+static fr_status read_bert_sizes(const json_t *c, const char *where, int64_t vocab, int64_t positions,
+                                 fr_encoder_spec *s) {
+    FR_TRY(refuse_common(c, where));
+    FR_TRY(read_size(c, where, "vocab_size", 1, vocab, &s->vocab));
+    FR_TRY(read_size(c, where, "hidden_size", 1, 768, &s->hidden));
+    FR_TRY(read_size(c, where, "num_hidden_layers", 0, 12, &s->layers));
+    FR_TRY(read_size(c, where, "num_attention_heads", 1, 12, &s->heads));
+    FR_TRY(read_size(c, where, "intermediate_size", 1, 3072, &s->ffn));
+    FR_TRY(read_size(c, where, "max_position_embeddings", 1, positions, &s->positions));
+    FR_TRY(read_size(c, where, "head_dim", 1, 0, &s->head_dim));
+    FR_TRY(read_eps(c, where, "layer_norm_eps", NULL, 1e-12, s));
+    FR_TRY(read_activation(c, where, "hidden_act", "gelu", &s->activation));
+    /* ELECTRA and ALBERT embed in another width than they compute in. */
+    const json_t *width = json_object_get(c, "embedding_size");
+    if (width && json_is_integer(width) && (size_t)json_integer_value(width) != s->hidden)
+        return fr_fail(FR_UNBUILT, "%s: embedding_size with this value is not built yet", where);
+    return read_labels(c, where, s);
+}
+
+static fr_status read_bert(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
+    (void)weights;
+    set_bert(s);
+    FR_TRY(read_bert_sizes(c, where, 30522, 512, s));
+    return read_size(c, where, "type_vocab_size", 0, 2, &s->types);
+}
+
+/* RoBERTa's positions begin after that of the padding token, and padding tokens in a text are not counted. */
+static fr_status read_roberta(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
+    int64_t pad;
+    (void)weights;
+    set_bert(s);
+    FR_TRY(read_bert_sizes(c, where, 50265, 512, s));
+    FR_TRY(read_size(c, where, "type_vocab_size", 0, 2, &s->types));
+    FR_TRY(fr_json_int(c, "pad_token_id", 0, INT32_MAX - 1, 1, where, &pad));
+    s->pad = (int32_t)pad;
+    s->position_first = (size_t)pad + 1;
+    return FR_OK;
+}
+
+/* MPNet's table of distances is read by 32 buckets, whatever its length is, and its padding token is 1. */
+static fr_status read_mpnet(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
+    (void)weights;
+    set_bert(s);
+    FR_TRY(read_bert_sizes(c, where, 30527, 512, s));
+    FR_TRY(read_size(c, where, "relative_attention_num_buckets", 1, 32, &s->buckets));
+    if (s->buckets != 32)
+        return fr_fail(FR_UNBUILT, "%s: relative_attention_num_buckets %zu is not built yet: 32 is", where, s->buckets);
+    s->pad = 1;
+    s->position_first = 2;
+    return FR_OK;
+}
+
+static fr_status read_distilbert(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
+    (void)weights;
+    set_bert(s);
+    FR_TRY(refuse_common(c, where));
+    FR_TRY(read_size(c, where, "vocab_size", 1, 30522, &s->vocab));
+    FR_TRY(read_size(c, where, "dim hidden_size", 1, 768, &s->hidden));
+    FR_TRY(read_size(c, where, "n_layers num_hidden_layers", 0, 6, &s->layers));
+    FR_TRY(read_size(c, where, "n_heads num_attention_heads", 1, 12, &s->heads));
+    FR_TRY(read_size(c, where, "hidden_dim intermediate_size", 1, 3072, &s->ffn));
+    FR_TRY(read_size(c, where, "max_position_embeddings", 1, 512, &s->positions));
+    FR_TRY(read_activation(c, where, "activation", "gelu", &s->activation));
+    s->eps = 1e-12F;
+    FR_TRY(read_labels(c, where, s));
+    s->head_activation = FR_ENCODER_RELU;
+    return FR_OK;
+}
+
+/* -------------------------------------------------------------------------------------- NomicBERT, GTE, ModernBERT */
+
+/* Reads the base of rotary positions from rope_parameters, rope_scaling's older forms being refused, or from a key. */
+static fr_status read_rope(const json_t *c, const char *where, const char *part, const char *key, double fallback,
+                           double *theta, double *factor) {
+    json_t *parameters, *inner = NULL;
+    const char *type;
+    FR_TRY(fr_json_object(c, "rope_parameters", where, &parameters));
+    if (part) FR_TRY(fr_json_object(parameters, part, where, &inner));
+    const json_t *from = part ? inner : parameters;
+    *factor = 1;
+    FR_TRY(fr_json_text(from, "rope_type", where, &type));
+    if (!type) FR_TRY(fr_json_text(from, "type", where, &type));
+    if (type && strcmp(type, "linear") == 0)
+        FR_TRY(fr_json_real(from, "factor", 1e-3, 1e6, NAN, where, factor));
+    else if (type && strcmp(type, "default") != 0)
+        return fr_fail(FR_UNBUILT, "%s: rope_type \"%.60s\" is not built yet for encoders", where, type);
+    FR_TRY(fr_json_real(from, "partial_rotary_factor", 1, 1, 1, where, theta));
+    const json_t *own = json_object_get(from, "rope_theta");
+    if (own && !json_is_null(own)) return fr_json_real(from, "rope_theta", 1e-3, 1e12, NAN, where, theta);
+    return fr_json_real(c, key, 1e-3, 1e12, fallback, where, theta);
+}
+
+/* The keys that change the code which nomic-embed-text is published with. */
+static fr_status refuse_nomic(const json_t *c, const char *where) {
+    static const char *const refused[] = {"causal",
+                                          "prenorm",
+                                          "parallel_block",
+                                          "use_rms_norm",
+                                          "qkv_proj_bias",
+                                          "mlp_fc1_bias",
+                                          "mlp_fc2_bias",
+                                          "num_experts",
+                                          "rotary_emb_scale_base",
+                                          "moe_every_n_layers",
+                                          "scale_attn_by_inverse_layer_idx",
+                                          "rope_scaling",
+                                          "shared_mlp",
+                                          "rotary_emb_interleaved",
+                                          NULL};
+    double fraction;
+    FR_TRY(refuse_keys(c, where, refused));
+    FR_TRY(fr_json_real(c, "rotary_emb_fraction", 0, 1, 1, where, &fraction));
+    const json_t *scales = json_object_get(c, "scale_attn_weights");
+    if (fraction != 1.0) return fr_fail(FR_UNBUILT, "%s: rotary_emb_fraction %g is not built yet", where, fraction);
+    return json_is_false(scales) ? fr_fail(FR_UNBUILT, "%s: scale_attn_weights false is not built yet", where) : FR_OK;
+}
+
+static fr_status read_nomic(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
+    const char *activation;
+    size_t trained;
+    (void)weights;
+    s->pad = -1;
+    s->embedding_norm = s->norm_bias = s->gated = true;
+    FR_TRY(refuse_common(c, where));
+    FR_TRY(refuse_nomic(c, where));
+    FR_TRY(read_size(c, where, "vocab_size", 1, 30528, &s->vocab));
+    FR_TRY(read_size(c, where, "hidden_size n_embd", 1, 768, &s->hidden));
+    FR_TRY(read_size(c, where, "num_hidden_layers n_layer", 0, 12, &s->layers));
+    FR_TRY(read_size(c, where, "num_attention_heads n_head", 1, 12, &s->heads));
+    FR_TRY(read_size(c, where, "head_dim", 1, 0, &s->head_dim));
+    FR_TRY(read_size(c, where, "intermediate_size n_inner", 1, 3072, &s->ffn));
+    FR_TRY(read_size(c, where, "max_position_embeddings n_positions", 1, 2048, &s->context));
+    FR_TRY(read_size(c, where, "type_vocab_size", 0, 2, &s->types));
+    FR_TRY(read_eps(c, where, "layer_norm_eps", "layer_norm_epsilon", 1e-12, s));
+    FR_TRY(read_rope(c, where, NULL, json_object_get(c, "rotary_emb_base") ? "rotary_emb_base" : "rope_theta", 1000,
+                     &s->theta[0], &s->rope_factor[0]));
+    /* Beyond the trained positions a scaling factor makes the code change the base of the rotation with the length. */
+    const json_t *scaling = json_object_get(c, "rotary_scaling_factor");
+    FR_TRY(read_size(c, where, "max_trained_positions", 1, (int64_t)s->context, &trained));
+    if (scaling && !json_is_null(scaling) && trained < s->context) s->context = trained;
+    FR_TRY(fr_json_text(c, "activation_function", where, &activation));
+    if (activation && strcmp(activation, "swiglu") == 0)
+        s->activation = FR_ENCODER_SILU;
+    else if (activation && strcmp(activation, "geglu") == 0)
+        s->activation = FR_ENCODER_GELU;
+    else if (activation)
+        return fr_fail(FR_UNBUILT, "%s: activation_function \"%.60s\" is not built yet", where, activation);
+    else
+        FR_TRY(read_activation(c, where, "hidden_act", "silu", &s->activation));
+    s->rope_dims = s->head_dim ? s->head_dim : s->heads ? s->hidden / s->heads : 0;
+    return read_labels(c, where, s);
+}
+
+/* GTE's encoder, and the code that gte-multilingual is published with ("new"). */
+static fr_status read_gte(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
+    static const char *const refused[] = {"logn_attention_scale", "rope_scaling", NULL};
+    (void)weights;
+    s->pad = -1;
+    s->embedding_norm = s->norm_bias = s->qkv_bias = s->o_bias = s->down_bias = s->gated = true;
+    const json_t *type = json_object_get(c, "position_embedding_type");
+    if (type && !json_is_null(type)) FR_TRY(fr_config_only(c, "position_embedding_type", "rope", where));
+    FR_TRY(fr_config_only(c, "layer_norm_type", "layer_norm", where));
+    FR_TRY(refuse_keys(c, where, refused));
+    FR_TRY(read_size(c, where, "vocab_size", 1, 250048, &s->vocab));
+    FR_TRY(read_size(c, where, "hidden_size", 1, 768, &s->hidden));
+    FR_TRY(read_size(c, where, "num_hidden_layers", 0, 12, &s->layers));
+    FR_TRY(read_size(c, where, "num_attention_heads", 1, 12, &s->heads));
+    FR_TRY(read_size(c, where, "intermediate_size", 1, 3072, &s->ffn));
+    FR_TRY(read_size(c, where, "max_position_embeddings", 1, 8192, &s->context));
+    FR_TRY(read_size(c, where, "type_vocab_size", 0, 1, &s->types));
+    FR_TRY(read_eps(c, where, "layer_norm_eps", NULL, 1e-12, s));
+    FR_TRY(read_activation(c, where, "hidden_act", "gelu", &s->activation));
+    FR_TRY(read_rope(c, where, NULL, "rope_theta", 160000, &s->theta[0], &s->rope_factor[0]));
+    s->rope_dims = s->heads ? s->hidden / s->heads : 0;
+    return read_labels(c, where, s);
+}
+
+/* Reads which layers are local: a list of words, or by the distance of the global ones, of which the first is layer
+ * `first`. */
+static fr_status read_reaches(const json_t *c, const char *where, size_t every, size_t first, fr_encoder_spec *s) {
+    const json_t *list = json_object_get(c, "layer_types");
+    if (list && !json_is_null(list) && json_array_size(list) != s->layers)
+        return fr_fail(FR_INPUT, "%s: layer_types must have %zu words, one for each layer", where, s->layers);
+    for (size_t i = 0; i < s->layers && i < FR_ENCODER_LAYERS_MAX; i++) {
+        const char *word = json_string_value(json_array_get(list, i));
+        bool local = word ? strcmp(word, "sliding_attention") == 0 : (i + every - first) % every != 0;
+        if (word && !local && strcmp(word, "full_attention") != 0)
+            return fr_fail(FR_UNBUILT, "%s: layer_types \"%.60s\" is not built yet", where, word);
+        if (list && json_is_array(list) && !word)
+            return fr_fail(FR_INPUT, "%s: layer_types[%zu] is not a word", where, i);
+        s->local[i] = local ? FR_ENCODER_LOCAL : FR_ENCODER_GLOBAL;
+    }
+    return FR_OK;
+}
+
+static fr_status read_modernbert(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
+    static const char *const refused[] = {"rope_scaling", NULL};
+    size_t local, every;
+    const char *pooling;
+    bool biased;
+    (void)weights;
+    s->pad = -1;
+    s->embedding_norm = s->pre_norm = s->first_bare = s->gated = true;
+    FR_TRY(refuse_common(c, where));
+    FR_TRY(refuse_keys(c, where, refused));
+    FR_TRY(read_size(c, where, "vocab_size", 1, 50368, &s->vocab));
+    FR_TRY(read_size(c, where, "hidden_size", 1, 768, &s->hidden));
+    FR_TRY(read_size(c, where, "num_hidden_layers", 0, 22, &s->layers));
+    FR_TRY(read_size(c, where, "num_attention_heads", 1, 12, &s->heads));
+    FR_TRY(read_size(c, where, "intermediate_size", 1, 1152, &s->ffn));
+    FR_TRY(read_size(c, where, "max_position_embeddings", 1, 8192, &s->context));
+    FR_TRY(read_size(c, where, "local_attention", 0, 128, &local));
+    FR_TRY(read_size(c, where, "global_attn_every_n_layers", 1, 3, &every));
+    FR_TRY(read_eps(c, where, "norm_eps", NULL, 1e-5, s));
+    FR_TRY(read_activation(c, where, "hidden_activation", "gelu", &s->activation));
+    FR_TRY(fr_json_bool(c, "norm_bias", false, where, &s->norm_bias));
+    FR_TRY(fr_json_bool(c, "attention_bias", false, where, &s->qkv_bias));
+    FR_TRY(fr_json_bool(c, "mlp_bias", false, where, &biased));
+    if (biased) return fr_fail(FR_UNBUILT, "%s: mlp_bias true is not built yet", where);
+    s->o_bias = s->qkv_bias;
+    s->reach = local / 2;
+    FR_TRY(read_reaches(c, where, every, 0, s));
+    FR_TRY(read_rope(c, where, "full_attention", "global_rope_theta", 160000, &s->theta[FR_ENCODER_GLOBAL],
+                     &s->rope_factor[FR_ENCODER_GLOBAL]));
+    FR_TRY(read_rope(c, where, "sliding_attention", "local_rope_theta", 10000, &s->theta[FR_ENCODER_LOCAL],
+                     &s->rope_factor[FR_ENCODER_LOCAL]));
+    s->rope_dims = s->heads ? s->hidden / s->heads : 0;
+    FR_TRY(read_labels(c, where, s));
+    FR_TRY(fr_json_text(c, "classifier_pooling", where, &pooling));
+    s->label_mean = pooling && strcmp(pooling, "mean") == 0;
+    s->head_norm = s->labels > 0;
+    FR_TRY(fr_json_bool(c, "classifier_bias", false, where, &s->head_bias));
+    return read_activation(c, where, "classifier_activation", "gelu", &s->head_activation);
+}
+
+/* EmbeddingGemma: Gemma 3's layers, in which a row also sees the later ones. Its sliding layers see half of the window
+ * on either side. */
+static fr_status read_gemma(const json_t *root, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
+    static const char *const refused[] = {"rope_scaling", "attn_logit_softcapping", "attention_bias", NULL};
+    size_t window, every;
+    double scalar;
+    json_t *text;
+    (void)weights;
+    FR_TRY(fr_json_object(root, "text_config", where, &text));
+    const json_t *c = text ? text : root;
+    s->pad = -1;
+    s->pre_norm = s->rms = s->branch_norms = s->qk_norm = s->gated = true;
+    s->norm_values = FR_LESS_ONE;
+    FR_TRY(refuse_keys(c, where, refused));
+    FR_TRY(read_size(c, where, "vocab_size", 1, 262208, &s->vocab));
+    FR_TRY(read_size(c, where, "hidden_size", 1, 2304, &s->hidden));
+    FR_TRY(read_size(c, where, "num_hidden_layers", 0, 26, &s->layers));
+    FR_TRY(read_size(c, where, "num_attention_heads", 1, 8, &s->heads));
+    FR_TRY(read_size(c, where, "num_key_value_heads", 1, 4, &s->kv_heads));
+    FR_TRY(read_size(c, where, "head_dim", 1, 256, &s->head_dim));
+    FR_TRY(read_size(c, where, "intermediate_size", 1, 9216, &s->ffn));
+    FR_TRY(read_size(c, where, "max_position_embeddings", 1, 131072, &s->context));
+    FR_TRY(read_size(c, where, "sliding_window", 0, 4096, &window));
+    FR_TRY(read_size(c, where, "_sliding_window_pattern sliding_window_pattern", 1, 6, &every));
+    FR_TRY(read_eps(c, where, "rms_norm_eps", NULL, 1e-6, s));
+    FR_TRY(read_activation(c, where, "hidden_activation", "gelu_pytorch_tanh", &s->activation));
+    FR_TRY(fr_json_real(c, "query_pre_attn_scalar", 1e-3, 1e6, 256, where, &scalar));
+    s->scale = (float)(1.0 / sqrt(scalar));
+    s->embedding_scale = (float)sqrt((double)s->hidden);
+    s->reach = window / 2;
+    FR_TRY(read_reaches(c, where, every, every - 1, s));
+    FR_TRY(read_rope(c, where, "full_attention", "rope_theta", 1e6, &s->theta[FR_ENCODER_GLOBAL],
+                     &s->rope_factor[FR_ENCODER_GLOBAL]));
+    FR_TRY(read_rope(c, where, "sliding_attention", "rope_local_base_freq", 1e4, &s->theta[FR_ENCODER_LOCAL],
+                     &s->rope_factor[FR_ENCODER_LOCAL]));
+    s->rope_dims = s->head_dim;
+    return FR_OK;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- names */
+
+#define BERT_LAYER                                                                                    \
+    .q = "attention.self.query", .k = "attention.self.key", .v = "attention.self.value",              \
+    .o = "attention.output.dense", .norm1 = "attention.output.LayerNorm", .up = "intermediate.dense", \
+    .down = "output.dense", .norm2 = "output.LayerNorm"
+#define BERT_TABLES                                                                       \
+    .words = "embeddings.word_embeddings", .positions = "embeddings.position_embeddings", \
+    .types = "embeddings.token_type_embeddings", .embedding_norm = "embeddings.LayerNorm"
+
+static const char *const bert_prefixes[] = {"", "bert.", "model.", NULL};
+static const char *const roberta_prefixes[] = {"", "roberta.", "model.", NULL};
+static const char *const mpnet_prefixes[] = {"", "mpnet.", "model.", NULL};
+static const char *const distilbert_prefixes[] = {"", "distilbert.", "model.", NULL};
+static const char *const nomic_prefixes[] = {"", "nomic_bert.", "bert.", "model.", NULL};
+static const char *const gte_prefixes[] = {"", "gte.", "new.", "model.", NULL};
+static const char *const modernbert_prefixes[] = {"", "model.", NULL};
+static const char *const gemma_prefixes[] = {"", "model.", "model.language_model.", "language_model.model.", NULL};
+
+static const fr_encoder_names bert_names[] = {{.prefixes = bert_prefixes,
+                                               BERT_TABLES,
+                                               .layer = "encoder.layer.",
+                                               BERT_LAYER,
+                                               .head_dense = "pooler.dense",
+                                               .head_label = "classifier"},
+                                              {.words = NULL}};
+static const fr_encoder_names roberta_names[] = {{.prefixes = roberta_prefixes,
+                                                  BERT_TABLES,
+                                                  .layer = "encoder.layer.",
+                                                  BERT_LAYER,
+                                                  .head_dense = "classifier.dense",
+                                                  .head_label = "classifier.out_proj"},
+                                                 {.words = NULL}};
+static const fr_encoder_names mpnet_names[] = {{.prefixes = mpnet_prefixes,
+                                                BERT_TABLES,
+                                                .layer = "encoder.layer.",
+                                                .q = "attention.attn.q",
+                                                .k = "attention.attn.k",
+                                                .v = "attention.attn.v",
+                                                .o = "attention.attn.o",
+                                                .norm1 = "attention.LayerNorm",
+                                                .up = "intermediate.dense",
+                                                .down = "output.dense",
+                                                .norm2 = "output.LayerNorm",
+                                                .head_dense = "classifier.dense",
+                                                .head_label = "classifier.out_proj"},
+                                               {.words = NULL}};
+static const fr_encoder_names distilbert_names[] = {{.prefixes = distilbert_prefixes,
+                                                     BERT_TABLES,
+                                                     .layer = "transformer.layer.",
+                                                     .q = "attention.q_lin",
+                                                     .k = "attention.k_lin",
+                                                     .v = "attention.v_lin",
+                                                     .o = "attention.out_lin",
+                                                     .norm1 = "sa_layer_norm",
+                                                     .up = "ffn.lin1",
+                                                     .down = "ffn.lin2",
+                                                     .norm2 = "output_layer_norm",
+                                                     .head_dense = "pre_classifier",
+                                                     .head_label = "classifier"},
+                                                    {.words = NULL}};
+
+/* The names that transformers writes, and those of the code that came first. The layers' names tell them apart. */
+static const fr_encoder_names nomic_names[] = {{.prefixes = nomic_prefixes,
+                                                .words = "embeddings.word_embeddings",
+                                                .types = "embeddings.token_type_embeddings",
+                                                .embedding_norm = "embeddings.LayerNorm",
+                                                .layer = "layers.",
+                                                .q = "self_attn.q_proj",
+                                                .k = "self_attn.k_proj",
+                                                .v = "self_attn.v_proj",
+                                                .o = "self_attn.o_proj",
+                                                .norm1 = "post_attention_layernorm",
+                                                .gate = "mlp.gate_proj",
+                                                .up = "mlp.up_proj",
+                                                .down = "mlp.down_proj",
+                                                .norm2 = "post_mlp_layernorm",
+                                                .head_dense = "pooler.dense",
+                                                .head_label = "classifier"},
+                                               {.prefixes = nomic_prefixes,
+                                                .words = "embeddings.word_embeddings",
+                                                .types = "embeddings.token_type_embeddings",
+                                                .embedding_norm = "emb_ln",
+                                                .layer = "encoder.layers.",
+                                                .qkv = "attn.Wqkv",
+                                                .o = "attn.out_proj",
+                                                .norm1 = "norm1",
+                                                .gate = "mlp.fc12",
+                                                .up = "mlp.fc11",
+                                                .down = "mlp.fc2",
+                                                .norm2 = "norm2",
+                                                .head_dense = "pooler.dense",
+                                                .head_label = "classifier"},
+                                               {.words = NULL}};
+static const fr_encoder_names gte_names[] = {{.prefixes = gte_prefixes,
+                                              .words = "embeddings.word_embeddings",
+                                              .types = "embeddings.token_type_embeddings",
+                                              .embedding_norm = "embeddings.LayerNorm",
+                                              .layer = "layers.",
+                                              .q = "self_attn.q_proj",
+                                              .k = "self_attn.k_proj",
+                                              .v = "self_attn.v_proj",
+                                              .o = "self_attn.o_proj",
+                                              .norm1 = "post_attention_layernorm",
+                                              .gate = "mlp.gate_proj",
+                                              .up = "mlp.up_proj",
+                                              .down = "mlp.down_proj",
+                                              .norm2 = "post_mlp_layernorm",
+                                              .head_dense = "pooler.dense",
+                                              .head_label = "classifier"},
+                                             {.prefixes = gte_prefixes,
+                                              .words = "embeddings.word_embeddings",
+                                              .types = "embeddings.token_type_embeddings",
+                                              .embedding_norm = "embeddings.LayerNorm",
+                                              .layer = "encoder.layer.",
+                                              .qkv = "attention.qkv_proj",
+                                              .o = "attention.o_proj",
+                                              .norm1 = "attn_ln",
+                                              .gate_up = "mlp.up_gate_proj",
+                                              .up_first = true,
+                                              .down = "mlp.down_proj",
+                                              .norm2 = "mlp_ln",
+                                              .head_dense = "pooler.dense",
+                                              .head_label = "classifier"},
+                                             {.words = NULL}};
+static const fr_encoder_names modernbert_names[] = {{.prefixes = modernbert_prefixes,
+                                                     .words = "embeddings.tok_embeddings",
+                                                     .embedding_norm = "embeddings.norm",
+                                                     .final_norm = "final_norm",
+                                                     .layer = "layers.",
+                                                     .qkv = "attn.Wqkv",
+                                                     .o = "attn.Wo",
+                                                     .norm1 = "attn_norm",
+                                                     .gate_up = "mlp.Wi",
+                                                     .down = "mlp.Wo",
+                                                     .norm2 = "mlp_norm",
+                                                     .head_dense = "head.dense",
+                                                     .head_norm = "head.norm",
+                                                     .head_label = "classifier"},
+                                                    {.words = NULL}};
+static const fr_encoder_names gemma_names[] = {{.prefixes = gemma_prefixes,
+                                                .words = "embed_tokens",
+                                                .final_norm = "norm",
+                                                .layer = "layers.",
+                                                .q = "self_attn.q_proj",
+                                                .k = "self_attn.k_proj",
+                                                .v = "self_attn.v_proj",
+                                                .o = "self_attn.o_proj",
+                                                .q_norm = "self_attn.q_norm",
+                                                .k_norm = "self_attn.k_norm",
+                                                .norm1 = "input_layernorm",
+                                                .post1 = "post_attention_layernorm",
+                                                .norm2 = "pre_feedforward_layernorm",
+                                                .post2 = "post_feedforward_layernorm",
+                                                .gate = "mlp.gate_proj",
+                                                .up = "mlp.up_proj",
+                                                .down = "mlp.down_proj"},
+                                               {.words = NULL}};
+
+/* ----------------------------------------------------------------------------------------------------------- kinds */
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const fr_encoder_kind kinds[] = {
+    {.name = "BERT", .model_types = WORDS("bert"), .gguf = WORDS("bert"), .read = read_bert, .names = bert_names},
+    {.name = "RoBERTa",
+     .model_types = WORDS("roberta", "xlm-roberta", "camembert"),
+     .gguf = WORDS(""),
+     .read = read_roberta,
+     .names = roberta_names},
+    {.name = "MPNet", .model_types = WORDS("mpnet"), .gguf = WORDS(""), .read = read_mpnet, .names = mpnet_names},
+    {.name = "DistilBERT",
+     .model_types = WORDS("distilbert"),
+     .gguf = WORDS(""),
+     .read = read_distilbert,
+     .names = distilbert_names},
+    {.name = "NomicBERT",
+     .model_types = WORDS("nomic_bert"),
+     .gguf = WORDS("nomic-bert"),
+     .read = read_nomic,
+     .names = nomic_names},
+    {.name = "GTE", .model_types = WORDS("gte", "new"), .gguf = WORDS(""), .read = read_gte, .names = gte_names},
+    {.name = "ModernBERT",
+     .model_types = WORDS("modernbert"),
+     .gguf = WORDS("modern-bert"),
+     .read = read_modernbert,
+     .names = modernbert_names},
+    {.name = "EmbeddingGemma",
+     .model_types = WORDS("gemma3_text", "gemma3"),
+     .gguf = WORDS("gemma-embedding"),
+     .read = read_gemma,
+     .names = gemma_names}};
+
+/* The kinds of files without a model_type, by the beginning of their architecture's name. */
+static const struct {
+    const char *begins, *model_type;
+} architectures[] = {{"BertFor", "bert"},
+                     {"BertModel", "bert"},
+                     {"RobertaFor", "roberta"},
+                     {"RobertaModel", "roberta"},
+                     {"XLMRobertaFor", "xlm-roberta"},
+                     {"XLMRobertaModel", "xlm-roberta"},
+                     {"CamembertFor", "camembert"},
+                     {"CamembertModel", "camembert"},
+                     {"MPNet", "mpnet"},
+                     {"DistilBert", "distilbert"},
+                     {"NomicBert", "nomic_bert"},
+                     {"Gte", "gte"},
+                     {"NewModel", "new"},
+                     {"NewFor", "new"},
+                     {"ModernBert", "modernbert"}};
+
+const fr_encoder_kind *fr_encoder_kind_of(const fr_checkpoint *files) {
+    const char *word =
+        files->gguf ? files->gguf->architecture : json_string_value(json_object_get(files->config, "model_type"));
+    if (!files->gguf && (!word || !*word)) {
+        const char *name = json_string_value(json_array_get(json_object_get(files->config, "architectures"), 0));
+        for (size_t i = 0; name && i < sizeof architectures / sizeof *architectures && !word; i++)
+            if (strncmp(name, architectures[i].begins, strlen(architectures[i].begins)) == 0)
+                word = architectures[i].model_type;
+    }
+    if (!word || !*word) return NULL;
+    const json_t *text = json_object_get(files->config, "text_config");
+    const json_t *sees = json_object_get(text ? text : files->config, "use_bidirectional_attention");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const fr_encoder_kind *kind = &kinds[i];
+        if (files->gguf ? !kind->read_gguf || !fr_architecture_in(kind->gguf, word)
+                        : !fr_architecture_in(kind->model_types, word))
+            continue;
+        /* Gemma 3 is an encoder only if its rows see later ones. */
+        return kind->read == read_gemma && !files->gguf && !json_is_true(sees) ? NULL : kind;
+    }
+    return NULL;
+}
+
+bool fr_encoder_is(const fr_checkpoint *files) {
+    return fr_encoder_kind_of(files) != NULL;
+}
+
+fr_status fr_encoder_read(const fr_weights *weights, fr_encoder_spec *spec) {
+    const fr_checkpoint *files = weights->files;
+    const fr_encoder_kind *kind = fr_encoder_kind_of(files);
+    const char *where = files->gguf ? files->gguf->path : "config.json";
+    *spec = (fr_encoder_spec){.kind = kind, .pad = -1, .rope_factor = {1, 1}};
+    FR_TRY(files->gguf ? kind->read_gguf(files->gguf, weights, spec) : kind->read(files->config, where, weights, spec));
+    return finish(where, spec);
+}

@@ -1,0 +1,144 @@
+/* A text encoder as data, and the activations of a forward: private to the files of this folder.
+ *
+ * In: a kind (encoder_kinds.h), its configuration, a checkpoint's tensors. Out: fr_encoder (immutable),
+ * fr_encoder_memory (for one forward at a time). Parts are optional: a weight that is NULL, or a matrix without
+ * features, is a part that this encoder lacks. */
+#ifndef FR_SRC_ENGINE_ENCODER_ENCODER_PARTS_H
+#define FR_SRC_ENGINE_ENCODER_ENCODER_PARTS_H
+
+#include "src/engine/encoder/encoder.h"
+#include "src/engine/layers/attend.h"
+
+#define FR_ENCODER_LAYERS_MAX 1024
+
+/* Rows that are multiplied together. */
+#define FR_ENCODER_CHUNK 256
+
+typedef struct fr_encoder_kind fr_encoder_kind;
+
+typedef enum fr_encoder_activation {
+    FR_ENCODER_GELU, /* by the error function */
+    FR_ENCODER_GELU_TANH,
+    FR_ENCODER_SILU,
+    FR_ENCODER_RELU,
+    FR_ENCODER_TANH,
+    FR_ENCODER_IDENTITY
+} fr_encoder_activation;
+
+/* The two kinds of layers of encoders that have both; also the indices of their rotary forms. */
+enum { FR_ENCODER_GLOBAL, FR_ENCODER_LOCAL, FR_ENCODER_REACHES };
+
+typedef struct fr_encoder_spec {
+    const fr_encoder_kind *kind;
+    size_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn;
+    size_t types;          /* rows of the table of token types; 0: there is none */
+    size_t positions;      /* rows of the table of learned positions; 0: there is none */
+    size_t position_first; /* the position of a text's first token */
+    int32_t pad;           /* the id whose tokens all have the position before that and are not counted; -1: none */
+    size_t context;
+
+    bool embedding_norm; /* the sum of the embeddings is normed */
+    /* Norms come before each branch, and one after the last layer; if false, after each branch was added. */
+    bool pre_norm;
+    bool first_bare;   /* the first layer's attention has no norm before it */
+    bool branch_norms; /* the output of a branch is normed too before it is added */
+    bool rms;          /* norms are RMS norms; if false, LayerNorms */
+    bool norm_bias;
+    fr_values norm_values; /* how the file stores the norms' weights */
+    bool qk_norm;          /* the heads of queries and keys are normed */
+    bool qkv_bias, o_bias, up_bias, down_bias;
+    bool gated; /* the feed-forward is down(activation(gate(x)) * up(x)); if false, down(activation(up(x))) */
+    fr_encoder_activation activation;
+    float eps;
+    float scale;           /* of the attention's scores */
+    float embedding_scale; /* of the tokens' embeddings */
+
+    size_t rope_dims; /* the first values of a head that are rotated; 0: none */
+    bool rope_pairs;  /* neighbours are rotated together; if false, values i and i + rope_dims / 2 */
+    double theta[FR_ENCODER_REACHES], rope_factor[FR_ENCODER_REACHES];
+    size_t reach; /* local layers see this many positions before and after a row's own */
+    uint8_t local[FR_ENCODER_LAYERS_MAX];
+
+    size_t buckets; /* rows of the table of relative positions, whose values are added to the scores; 0: none */
+    bool alibi;     /* the scores fall with the distance: Press et al. 2021, arXiv:2108.12409, to both sides */
+
+    size_t labels;                         /* of the classifier; 0: there is none */
+    bool label_mean;                       /* it reads the mean of the rows; if false, the first row */
+    fr_encoder_activation head_activation; /* after the classifier's first product */
+    bool head_norm, head_bias, label_bias; /* norm: after that activation */
+} fr_encoder_spec;
+
+/* A LayerNorm if it has a bias or the encoder has no RMS norms; without a weight: none. */
+typedef struct fr_encoder_norm {
+    const float *weight, *bias;
+} fr_encoder_norm;
+
+typedef struct fr_encoder_layer {
+    fr_encoder_norm norm1, norm2; /* [hidden] of attention and of the feed-forward */
+    fr_encoder_norm post1, post2; /* [hidden] of their outputs */
+    const float *q_norm, *k_norm; /* [head_dim] */
+    fr_matrix qkv[3];             /* one matrix for all three, or three */
+    size_t qkv_count;             /* 1 or 3 */
+    fr_matrix o, gate, up, down;
+    const float *qkv_bias[3], *o_bias, *up_bias, *down_bias;
+} fr_encoder_layer;
+
+struct fr_encoder {
+    const fr_kernels *kernels;
+    fr_encoder_spec spec;
+    fr_encoder_layer *layers;
+    fr_matrix words, positions, types; /* looked up by row */
+    const float *relative;             /* [buckets, heads] what is added to scores by the bucket of the distance */
+    fr_encoder_norm embedding_norm, final_norm;
+    float *inverse[FR_ENCODER_REACHES]; /* [rope_dims / 2] rotary frequencies */
+    float *bias_slopes;                 /* [heads] for ALiBi */
+    /* The classifier: label(norm(activation(dense(x)))). */
+    fr_matrix head_dense, head_label;
+    const float *head_dense_bias, *head_label_bias;
+    fr_encoder_norm head_norm;
+    bool packed; /* at least one matrix is packed */
+};
+
+/* A text's place in a forward. */
+typedef struct fr_encoder_place {
+    size_t first, count; /* rows */
+    uint64_t cost;       /* pairs of a query and a key in all earlier texts, of all heads */
+} fr_encoder_place;
+
+struct fr_encoder_memory {
+    const fr_encoder *encoder;
+    size_t rows_max, threads;
+    fr_arena arena;
+    const fr_encoder_text *texts;
+    size_t text_count, rows; /* of this forward */
+
+    fr_encoder_place *places; /* [rows_max] of the texts */
+    int32_t *position;        /* [rows_max] of each row in its text */
+    float *x;                 /* [rows_max, hidden] the stream */
+    float *qkv;               /* [rows_max, qkv_width] */
+    float *attn;              /* [rows_max, heads * head_dim] */
+    size_t qkv_width;
+    const uint8_t **pages; /* [threads][pages of the longest text] one text's rows of qkv as pages of 64 rows */
+    size_t page_count;
+    float *cosine[FR_ENCODER_REACHES], *sine[FR_ENCODER_REACHES]; /* [rows_max, rope_dims / 2] */
+    float *wide, *gate, *up, *narrow; /* rows of a chunk: the input of a product, and outputs */
+    float *ones;                      /* [ffn] stand for the gate's partner in a feed-forward without one */
+    float *biased;                    /* [threads][biased_size] scores, for encoders that add to them */
+    size_t biased_size;
+    float *pooled; /* [3, hidden] for the classifier */
+    fr_workspace workspace;
+    fr_attend_workspace attend;
+};
+
+/* encoder_bind.c: binds the weights of a spec that was read. */
+fr_status fr_encoder_bind(fr_encoder *encoder, fr_weights *weights);
+
+/* encoder_attend.c: the whole team computes the attention of all heads of all texts. */
+void fr_encoder_attend(const fr_team *team, const fr_encoder_memory *m, size_t layer);
+
+/* encoder_run.c: writes y = activation(x) * up; up may be m->ones. y may be x. */
+void fr_encoder_activate(const fr_kernels *kernels, fr_encoder_activation activation, float *y, const float *up,
+                         size_t n);
+void fr_encoder_norm_row(const fr_encoder *encoder, const fr_encoder_norm *norm, float *y, const float *x, size_t n);
+
+#endif

@@ -1,0 +1,393 @@
+/* Tests embeddings and scores of text encoders, and of models that generate text, against sentence-transformers.
+ *
+ * tests/data/encoders/NAME is a small model with random weights, with what sentence-transformers 6.2 over transformers
+ * 5.24 computed from its texts (tests/references/encoders.py). Rows agree within 1e-5. FR_ENCODER_FIXTURES names
+ * another folder with such models. */
+/* suite: threads */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "forerun.h"
+#include "tests/support/require.h"
+#include "tests/support/suite.h"
+
+#define BOUND 1e-5
+
+static const char *const names[] = {"bert-mean",
+                                    "bert-cls",
+                                    "bert-modes",
+                                    "roberta",
+                                    "xlm-roberta",
+                                    "mpnet",
+                                    "distilbert",
+                                    "nomic",
+                                    "gte",
+                                    "modernbert",
+                                    "gemma",
+                                    "qwen3",
+                                    "cross-bert",
+                                    "cross-xlm-roberta",
+                                    "cross-modernbert",
+                                    "cross-qwen3"};
+enum { NAMES = sizeof names / sizeof *names, EMBEDDERS = 12 };
+
+static const char *path_of(const char *name, const char *file) {
+    static char path[512];
+    const char *place = getenv("FR_ENCODER_FIXTURES");
+    snprintf(path, sizeof path, "%s/%s%s%s", place ? place : "tests/data/encoders", name, *file ? "/" : "", file);
+    return path;
+}
+
+typedef struct fixture {
+    fr_model *model;
+    fr_embedder *embedder;
+    json_t *cases;
+} fixture;
+
+static void open_embedder(fixture *f, const char *path, int threads, const char *isa) {
+    fr_options *options = fr_options_new();
+    if (threads) require(fr_options_set(options, FR_OPT_THREADS, threads));
+    if (isa) require(fr_options_set_text(options, FR_OPT_ISA, isa));
+    require(fr_model_open(path, options, &f->model));
+    require(fr_embedder_open(f->model, NULL, options, FR_POOLING_NONE, &f->embedder));
+    fr_options_free(options);
+}
+
+static void open_fixture(fixture *f, const char *name, int threads, const char *isa) {
+    json_error_t error;
+    *f = (fixture){.cases = json_load_file(path_of(name, "cases.json"), 0, &error)};
+    ck_assert_msg(f->cases != NULL, "%s: %s", path_of(name, "cases.json"), error.text);
+    open_embedder(f, path_of(name, ""), threads, isa);
+}
+
+static void close_fixture(fixture *f) {
+    fr_embedder_close(f->embedder);
+    fr_model_close(f->model);
+    json_decref(f->cases);
+}
+
+static size_t encode_texts(const fixture *f, const char *prompt, fr_embedder_text **texts) {
+    const json_t *list = json_object_get(f->cases, "texts");
+    size_t count = json_array_size(list);
+    *texts = calloc(count, sizeof **texts);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *text = json_array_get(list, i);
+        require(
+            fr_embedder_encode(f->embedder, prompt, json_string_value(text), json_string_length(text), &(*texts)[i]));
+    }
+    return count;
+}
+
+static size_t encode_pairs(const fixture *f, fr_embedder_text **pairs) {
+    const json_t *list = json_object_get(f->cases, "pairs");
+    size_t count = json_array_size(list);
+    *pairs = calloc(count, sizeof **pairs);
+    for (size_t i = 0; i < count; i++) {
+        const char *query = json_string_value(json_array_get(json_array_get(list, i), 0));
+        const char *document = json_string_value(json_array_get(json_array_get(list, i), 1));
+        require(
+            fr_embedder_encode_pair(f->embedder, NULL, query, strlen(query), document, strlen(document), &(*pairs)[i]));
+    }
+    return count;
+}
+
+static void free_texts(fr_embedder_text *texts, size_t count) {
+    for (size_t i = 0; i < count; i++) fr_embedder_text_free(&texts[i]);
+    free(texts);
+}
+
+static void compare_rows(const fixture *f, const json_t *rows, const float *got, size_t count, const char *what) {
+    size_t width = (size_t)fr_embedder_fact_of(f->embedder, FR_EMBEDDER_WIDTH);
+    ck_assert_uint_eq(json_array_size(rows), count);
+    for (size_t t = 0; t < count; t++) {
+        const json_t *row = json_array_get(rows, t);
+        ck_assert_uint_eq(json_array_size(row), width);
+        for (size_t i = 0; i < width; i++) {
+            double expected = json_number_value(json_array_get(row, i));
+            ck_assert_msg(fabs((double)got[t * width + i] - expected) <= BOUND,
+                          "%s: text %zu, number %zu: %.9g, not %.9g", what, t, i, (double)got[t * width + i], expected);
+        }
+    }
+}
+
+START_TEST(rows_are_those_of_sentence_transformers) {
+    fixture f;
+    open_fixture(&f, names[_i], 0, NULL);
+    const json_t *entry;
+    size_t at;
+    json_array_foreach (json_object_get(f.cases, "cases"), at, entry) {
+        const char *name = json_string_value(json_object_get(entry, "prompt"));
+        fr_embedder_text *texts;
+        const char *prompt = name ? fr_embedder_prompt(f.embedder, name) : NULL;
+        ck_assert(!name || prompt);
+        size_t count = encode_texts(&f, prompt, &texts);
+        float *rows = calloc(count * (size_t)fr_embedder_fact_of(f.embedder, FR_EMBEDDER_WIDTH), sizeof *rows);
+        require(fr_embedder_rows(f.embedder, texts, count, 0, -1, rows));
+        compare_rows(&f, json_object_get(entry, "rows"), rows, count, names[_i]);
+        free(rows);
+        free_texts(texts, count);
+    }
+    close_fixture(&f);
+}
+END_TEST
+
+static void compare_scores(const fixture *f, const fr_embedder_text *pairs, size_t count, const char *key, bool raw) {
+    const json_t *list = json_object_get(f->cases, key);
+    float *scores = calloc(count, sizeof *scores);
+    require(fr_embedder_scores(f->embedder, pairs, count, raw, scores));
+    for (size_t i = 0; i < count && json_is_array(list); i++) {
+        double expected = json_number_value(json_array_get(list, i));
+        ck_assert_msg(fabs((double)scores[i] - expected) <= BOUND, "%s of pair %zu: %.9g, not %.9g", key, i,
+                      (double)scores[i], expected);
+    }
+    free(scores);
+}
+
+START_TEST(scores_are_those_of_sentence_transformers) {
+    fixture f;
+    fr_embedder_text *pairs;
+    open_fixture(&f, names[_i], 0, NULL);
+    ck_assert_int_eq(fr_embedder_fact_of(f.embedder, FR_EMBEDDER_SCORES), 1);
+    size_t count = encode_pairs(&f, &pairs);
+    compare_scores(&f, pairs, count, "scores", false);
+    compare_scores(&f, pairs, count, "raw", true);
+    free_texts(pairs, count);
+    close_fixture(&f);
+}
+END_TEST
+
+/* Makes all texts' rows, or pairs' scores, together, or one by one. */
+static float *run_all(const fixture *f, bool alone, size_t *bytes) {
+    bool scores = json_object_get(f->cases, "pairs") != NULL;
+    fr_embedder_text *texts;
+    size_t count = scores ? encode_pairs(f, &texts) : encode_texts(f, NULL, &texts);
+    size_t width = scores ? 1 : (size_t)fr_embedder_fact_of(f->embedder, FR_EMBEDDER_WIDTH);
+    float *rows = calloc(count * width, sizeof *rows);
+    for (size_t t = 0; t < count; t += alone ? 1 : count) {
+        size_t many = alone ? 1 : count;
+        require(scores ? fr_embedder_scores(f->embedder, texts + t, many, true, rows + t)
+                       : fr_embedder_rows(f->embedder, texts + t, many, 0, -1, rows + t * width));
+    }
+    free_texts(texts, count);
+    *bytes = count * width * sizeof *rows;
+    return rows;
+}
+
+START_TEST(no_bit_depends_on_neighbours_threads_or_instruction_set) {
+    fixture f;
+    size_t bytes, same;
+    open_fixture(&f, names[_i], 1, NULL);
+    float *expected = run_all(&f, true, &bytes);
+    float *together = run_all(&f, false, &same);
+    ck_assert_uint_eq(bytes, same);
+    ck_assert_msg(memcmp(expected, together, bytes) == 0, "%s: neighbours change bits", names[_i]);
+    free(together);
+    close_fixture(&f);
+    for (int threads = 2; threads <= 5; threads += 3) {
+        open_fixture(&f, names[_i], threads, threads == 5 ? "scalar" : NULL);
+        float *rows = run_all(&f, false, &same);
+        ck_assert_msg(memcmp(expected, rows, bytes) == 0, "%s: %d threads change bits", names[_i], threads);
+        free(rows);
+        close_fixture(&f);
+    }
+    free(expected);
+}
+END_TEST
+
+START_TEST(a_text_is_cut_at_its_end_and_says_so) {
+    fixture f;
+    open_fixture(&f, "bert-mean", 0, NULL);
+    int64_t limit = fr_embedder_fact_of(f.embedder, FR_EMBEDDER_LIMIT);
+    char text[600];
+    fr_embedder_text encoded, pair;
+    memset(text, 0, sizeof text);
+    for (size_t i = 0; i < 100; i++) memcpy(text + 4 * i, "sea ", 4);
+    require(fr_embedder_encode(f.embedder, NULL, text, strlen(text), &encoded));
+    ck_assert_int_eq(limit, 64);
+    ck_assert_uint_eq(encoded.count, 64);
+    ck_assert_uint_eq(encoded.whole, 102);
+    ck_assert_int_eq(encoded.ids[0], 2);  /* [CLS] */
+    ck_assert_int_eq(encoded.ids[63], 3); /* [SEP] stays */
+    fr_embedder_text_free(&encoded);
+    require(fr_embedder_encode_pair(f.embedder, NULL, "a house", 7, text, strlen(text), &pair));
+    ck_assert_uint_eq(pair.count, 64);
+    ck_assert_uint_eq(pair.whole, 105);
+    ck_assert_int_eq(pair.ids[3], 3);
+    ck_assert_int_eq(pair.types[3], 0);
+    ck_assert_int_eq(pair.ids[63], 3);
+    fr_embedder_text_free(&pair);
+    close_fixture(&f);
+}
+END_TEST
+
+START_TEST(dimensions_keep_the_first_numbers) {
+    fixture f;
+    fr_embedder_text text;
+    float whole[32], cut[8], plain[8];
+    open_fixture(&f, "bert-mean", 0, NULL);
+    require(fr_embedder_encode(f.embedder, NULL, "a house", 7, &text));
+    require(fr_embedder_rows(f.embedder, &text, 1, 0, -1, whole));
+    require(fr_embedder_rows(f.embedder, &text, 1, 8, -1, cut));
+    require(fr_embedder_rows(f.embedder, &text, 1, 8, 0, plain));
+    double squares = 0, length = 0;
+    for (size_t i = 0; i < 8; i++) squares += (double)cut[i] * (double)cut[i];
+    for (size_t i = 0; i < 8; i++) length += (double)whole[i] * (double)whole[i];
+    ck_assert_double_eq_tol(squares, 1.0, 1e-6);
+    for (size_t i = 0; i < 8; i++) {
+        ck_assert_double_eq_tol((double)cut[i], (double)whole[i] / sqrt(length), 1e-6);
+        ck_assert_double_eq_tol((double)(plain[i] / plain[0]), (double)(whole[i] / whole[0]), 1e-4);
+    }
+    ck_assert_int_eq(fr_embedder_rows(f.embedder, &text, 1, 33, -1, whole), FR_USAGE);
+    fr_embedder_text_free(&text);
+    close_fixture(&f);
+}
+END_TEST
+
+/* -------------------------------------------------------------------------------------------------------- refusals */
+
+/* A configuration that changes what is computed, and the word of the error line that names it. */
+static const struct {
+    const char *model, *file, *change, *word;
+} refused[] = {
+    {"bert-mean", "config.json", "{\"position_embedding_type\": \"relative_key\"}", "position_embedding_type"},
+    {"bert-mean", "config.json", "{\"is_decoder\": true}", "is_decoder"},
+    {"bert-mean", "config.json", "{\"hidden_act\": \"mish\"}", "hidden_act"},
+    {"bert-mean", "config.json", "{\"embedding_size\": 16}", "embedding_size"},
+    {"bert-mean", "config.json", "{\"pruned_heads\": {\"0\": [1]}}", "pruned_heads"},
+    {"bert-mean", "config.json", "{\"num_attention_heads\": 5}", "heads"},
+    {"bert-mean", "config.json", "{\"vocab_size\": 120}", "word_embeddings"},
+    {"bert-mean", "config.json", "{\"num_hidden_layers\": 3}", "encoder.layer.2."},
+    {"mpnet", "config.json", "{\"relative_attention_num_buckets\": 64}", "relative_attention_num_buckets"},
+    {"nomic", "config.json", "{\"prenorm\": true}", "prenorm"},
+    {"nomic", "config.json", "{\"rotary_emb_fraction\": 0.5}", "rotary_emb_fraction"},
+    {"nomic", "config.json", "{\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 2.0}}", "rope_type"},
+    {"gte", "config.json", "{\"logn_attention_scale\": true}", "logn_attention_scale"},
+    {"gte", "config.json", "{\"rope_scaling\": {\"type\": \"ntk\", \"factor\": 8.0}}", "rope_scaling"},
+    {"modernbert", "config.json", "{\"mlp_bias\": true}", "mlp_bias"},
+    {"modernbert", "config.json", "{\"layer_types\": [\"full_attention\"]}", "layer_types"},
+    {"gemma", "config.json", "{\"attn_logit_softcapping\": 50.0}", "attn_logit_softcapping"},
+    {"bert-mean", "1_Pooling/config.json", "{\"pooling_mode\": \"median\"}", "pooling_mode"},
+    {"bert-mean", "1_Pooling/config.json", "{\"embedding_dimension\": 31}", "31"},
+    {"bert-modes", "2_Dense/config.json", "{\"activation_function\": \"torch.nn.Mish\"}", "activation_function"},
+    {"bert-modes", "2_Dense/config.json", "{\"in_features\": 96}", "96"},
+    {"bert-modes", "2_Dense/config.json", "{\"module_input_name\": \"token_embeddings\"}", "module_input_name"},
+};
+
+/* Copies a model's folder, with links to its files, but one of its JSON files changed. */
+static char *changed_folder(const char *model, const char *file, const char *change) {
+    static const char *const files[] = {"config.json",
+                                        "model.safetensors",
+                                        "tokenizer.json",
+                                        "tokenizer_config.json",
+                                        "modules.json",
+                                        "sentence_bert_config.json",
+                                        "config_sentence_transformers.json",
+                                        "1_Pooling/config.json",
+                                        "2_Normalize/config.json",
+                                        "2_Dense/config.json",
+                                        "2_Dense/model.safetensors",
+                                        "3_Dense/config.json",
+                                        "3_Dense/model.safetensors",
+                                        "4_Normalize/config.json"};
+    static char folder[64];
+    char place[512], here[512];
+    snprintf(folder, sizeof folder, "/tmp/forerun-embed-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        const char *slash = strchr(files[i], '/');
+        if (!realpath(path_of(model, files[i]), here)) continue;
+        if (slash) {
+            snprintf(place, sizeof place, "%s/%.*s", folder, (int)(slash - files[i]), files[i]);
+            mkdir(place, 0700);
+        }
+        snprintf(place, sizeof place, "%s/%s", folder, files[i]);
+        if (strcmp(files[i], file) != 0) {
+            ck_assert_int_eq(symlink(here, place), 0);
+            continue;
+        }
+        json_t *object = json_load_file(here, 0, NULL), *keys = json_loads(change, 0, NULL);
+        ck_assert_ptr_nonnull(keys);
+        json_object_update(object, keys);
+        ck_assert_int_eq(json_dump_file(object, place, 0), 0);
+        json_decref(object);
+        json_decref(keys);
+    }
+    return folder;
+}
+
+static void remove_folder(const char *folder) {
+    char line[128];
+    snprintf(line, sizeof line, "rm -r %s", folder);
+    ck_assert_int_eq(system(line), 0);
+}
+
+START_TEST(keys_that_change_the_computation_are_refused_by_name) {
+    const char *folder = changed_folder(refused[_i].model, refused[_i].file, refused[_i].change);
+    fr_model *model = NULL;
+    fr_embedder *embedder = NULL;
+    fr_status status = fr_model_open(folder, NULL, &model);
+    if (status == FR_OK) status = fr_embedder_open(model, NULL, NULL, FR_POOLING_NONE, &embedder);
+    ck_assert_msg(status == FR_INPUT || status == FR_UNBUILT, "%s: status %d", refused[_i].change, (int)status);
+    ck_assert_msg(strstr(fr_last_error(), refused[_i].word) != NULL, "%s: %s", refused[_i].change, fr_last_error());
+    fr_embedder_close(embedder);
+    fr_model_close(model);
+    remove_folder(folder);
+}
+END_TEST
+
+START_TEST(an_encoder_generates_no_text) {
+    fr_model *model;
+    fr_session *session;
+    require(fr_model_open(path_of("bert-mean", ""), NULL, &model));
+    ck_assert_int_eq(fr_model_fact(model, FR_FACT_ENCODER), 1);
+    ck_assert_int_eq(fr_session_open(model, NULL, NULL, &session), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "text encoder"));
+    fr_model_close(model);
+}
+END_TEST
+
+START_TEST(a_model_without_a_classifier_scores_nothing) {
+    fixture f;
+    fr_embedder_text text;
+    float score;
+    open_fixture(&f, "bert-mean", 0, NULL);
+    ck_assert_int_eq(fr_embedder_fact_of(f.embedder, FR_EMBEDDER_SCORES), 0);
+    require(fr_embedder_encode(f.embedder, NULL, "a", 1, &text));
+    ck_assert_int_eq(fr_embedder_scores(f.embedder, &text, 1, false, &score), FR_INPUT);
+    fr_embedder_text_free(&text);
+    close_fixture(&f);
+}
+END_TEST
+
+START_TEST(ids_outside_the_vocabulary_are_refused) {
+    fixture f;
+    float row[32];
+    open_fixture(&f, "bert-mean", 0, NULL);
+    fr_embedder_text none = {0}, text;
+    require(fr_embedder_encode_ids(f.embedder, (int32_t[]){2, 4000, 3}, 3, &text));
+    ck_assert_int_eq(fr_embedder_rows(f.embedder, &text, 1, 0, -1, row), FR_INPUT);
+    ck_assert_int_eq(fr_embedder_rows(f.embedder, &none, 1, 0, -1, row), FR_INPUT);
+    fr_embedder_text_free(&text);
+    close_fixture(&f);
+}
+END_TEST
+
+FR_SUITE("encoders") {
+    TCase *cases = tcase_create("sentence-transformers");
+    tcase_add_loop_test(cases, rows_are_those_of_sentence_transformers, 0, EMBEDDERS);
+    tcase_add_loop_test(cases, scores_are_those_of_sentence_transformers, EMBEDDERS, NAMES);
+    tcase_add_loop_test(cases, no_bit_depends_on_neighbours_threads_or_instruction_set, 0, NAMES);
+    tcase_add_test(cases, a_text_is_cut_at_its_end_and_says_so);
+    tcase_add_test(cases, dimensions_keep_the_first_numbers);
+    tcase_add_loop_test(cases, keys_that_change_the_computation_are_refused_by_name, 0,
+                        sizeof refused / sizeof *refused);
+    tcase_add_test(cases, an_encoder_generates_no_text);
+    tcase_add_test(cases, a_model_without_a_classifier_scores_nothing);
+    tcase_add_test(cases, ids_outside_the_vocabulary_are_refused);
+    suite_add_tcase(suite, cases);
+}
