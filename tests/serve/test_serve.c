@@ -446,8 +446,8 @@ START_TEST(what_is_no_request_is_refused) {
     refused("POST", "/detokenize", "{\"tokens\": [4096]}", 400, INVALID, NULL);
     refused("POST", "/detokenize", "{\"tokens\": [-1]}", 400, INVALID, "tokens");
     refused("POST", "/apply-template", "{\"messages\": 3}", 400, INVALID, "messages");
-    refused("POST", "/v1/rerank", "{}", 501, "not_supported_error", "/v1/rerank is not built");
-    refused("POST", "/reranking", "{}", 501, "not_supported_error", "/reranking is not built");
+    refused("POST", "/v1/rerank", "{}", 501, "not_supported_error", "--embeddings");
+    refused("POST", "/reranking", "{}", 501, "not_supported_error", "--embeddings");
     refused("GET", "/nothing", NULL, 404, "not_found_error", "/nothing");
     refused("GET", CHAT, NULL, 405, INVALID, "POST");
     refused("POST", "/health", "{}", 405, INVALID, "GET");

@@ -162,7 +162,7 @@ static const fr_foreign_option table[] = {
     {"--tools", VALUE, 0, "requests to serve bring their tools"},
     {"--tools-runtime --mcp-servers-config --mcp-servers-json", VALUE, 0,
      "not built: clients run their tools themselves"},
-    {"--rerank --reranking", FLAG, 0, "not built: --embeddings answers /v1/embeddings"},
+    {"--rerank --reranking", FLAG, 0, "--embeddings: it answers /v1/rerank too, and cross-encoders need no option"},
     {"--embd-normalize --embd-separator", VALUE, 0,
      "rows of /v1/embeddings have length 1; forerun embed has this option"},
     {"--embd-output-format", VALUE, 0, "-o json or -o f32 of forerun embed"},

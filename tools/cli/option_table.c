@@ -346,7 +346,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                                    "for"},
     [FR_ARG_METRICS] = {.names = "--metrics", .verbs = SERVE, .help = "answer GET /metrics, for Prometheus"},
     [FR_ARG_EMBEDDINGS] = {.names = "--embeddings --embedding", .verbs = SERVE,
-                           .help = "answer POST /v1/embeddings, which turns texts into rows of numbers"},
+                           .help = "answer POST /v1/embeddings and /v1/rerank: rows of numbers and scores of texts"},
     [FR_ARG_POOLING] = {.names = "--pooling", .value = "HOW", .kind = FR_KIND_WORD, .verbs = SERVE | EMBED,
                         .words = "mean cls last", .unbuilt = "none",
                         .help = "how a text's embedding is made of its rows: their mean, the first or the last "

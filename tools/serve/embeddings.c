@@ -11,7 +11,8 @@
 #include "tools/serve/seconds.h"
 #include "tools/serve/text_routes.h"
 
-enum { INPUTS_MAX = 2048 }; /* the most inputs of a request, as in OpenAI's API */
+enum { PIECE_TEXTS = 256, PIECE_TOKENS = 2048 }; /* of a text encoder's forwards between two rounds */
+enum { INPUTS_MAX = 2048 };                      /* the most inputs of a request, as in OpenAI's API */
 
 typedef enum dialect {
     OPENAI,       /* OpenAI's: {"object": "list", "data": [{"embedding"}], "usage"} */
@@ -35,7 +36,8 @@ typedef struct embedding {
     bool cuts; /* texts that are too long are cut to the context, which is ollama's default */
     input *inputs;
     size_t count, done;
-    fr_pooling pooling;
+    fr_pooling pooling; /* of a model that generates text */
+    const char *prompt; /* the text that a text encoder reads before each text; NULL: none */
     size_t width, kept; /* width: the numbers of a row; kept: how many of them are in the answer */
     bool base64;
     fr_session *session;
@@ -61,6 +63,27 @@ static void free_embedding(embedding *e) {
 }
 
 /* ---------------------------------------------------------------------------------------------------------- request */
+
+/* Tokenizes a text as a text encoder reads it. A text that is longer than it reads is cut or refused. */
+static bool encode(embedding *e, const json_t *text, int32_t **ids, size_t *count) {
+    fr_embedder_text encoded;
+    fr_status status =
+        fr_embedder_encode(e->model->embedder, e->prompt, json_string_value(text), json_string_length(text), &encoded);
+    if (status != FR_OK) {
+        fr_http_exchange_refuse(e->exchange, fr_fault_http(status), "%s", fr_last_error());
+        return false;
+    }
+    bool fits = e->cuts || encoded.whole == encoded.count;
+    if (!fits)
+        fr_http_exchange_refuse(e->exchange, 400,
+                                "\"input\"[%zu] is too large: it has %zu tokens, and the model reads %zu", e->count - 1,
+                                encoded.whole, encoded.count);
+    *ids = fr_resize(NULL, encoded.count, sizeof **ids);
+    memcpy(*ids, encoded.ids, encoded.count * sizeof **ids);
+    *count = encoded.count;
+    fr_embedder_text_free(&encoded);
+    return fits;
+}
 
 static bool tokenize(embedding *e, const json_t *text, bool begins, int32_t **ids, size_t *count) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(e->model->loaded.model);
@@ -122,7 +145,11 @@ static bool take_input(embedding *e, const json_t *value) {
     bool text = json_is_string(plain), known = text || json_is_array(plain);
     if (!known)
         fr_http_exchange_refuse(e->exchange, 400, "\"input\"[%zu] is neither a text nor an array of ids", e->count - 1);
-    bool read = known && (text ? tokenize(e, plain, true, &taken->ids, &taken->count) : take_ids(e, plain, taken));
+    bool encodes = text && e->model->embedder;
+    taken->given = encodes;
+    bool read = known && (encodes ? encode(e, plain, &taken->ids, &taken->count)
+                          : text  ? tokenize(e, plain, true, &taken->ids, &taken->count)
+                                  : take_ids(e, plain, taken));
     json_decref(plain);
     if (!read) return false;
     if (e->cuts && taken->count > (size_t)e->model->jobs.context) taken->count = (size_t)e->model->jobs.context;
@@ -173,9 +200,25 @@ static bool take_form(embedding *e, const json_t *body) {
     return true;
 }
 
+/* Finds the model's own prompt that the request names, or its default one. */
+static bool take_prompt(embedding *e, const json_t *body) {
+    const json_t *name = json_object_get(body, "prompt_name");
+    if (!e->model->embedder) return true;
+    if (name && !json_is_null(name) && !json_is_string(name)) {
+        fr_http_exchange_refuse(e->exchange, 400, "\"prompt_name\" must be a text");
+        return false;
+    }
+    e->prompt = fr_embedder_prompt(e->model->embedder, json_string_value(name));
+    if (e->prompt || !json_is_string(name)) return true;
+    fr_http_exchange_refuse(e->exchange, 400, "\"prompt_name\": the model has no prompt \"%.60s\"",
+                            json_string_value(name));
+    return false;
+}
+
 static bool take_pooling(embedding *e) {
     static const char *const words[] = {"", "mean", "cls", "last"};
     const char *word = e->model->args->text[FR_ARG_POOLING];
+    if (e->model->embedder) return true;
     e->pooling = (fr_pooling)fr_model_fact(e->model->loaded.model, FR_FACT_POOLING);
     for (int i = FR_POOLING_MEAN; word && i <= FR_POOLING_LAST; i++)
         if (strcmp(words[i], word) == 0) e->pooling = (fr_pooling)i;
@@ -201,11 +244,49 @@ static json_t *value_of(const embedding *e) {
     return value;
 }
 
-/* Runs one text. */
+/* Keeps the error of a failed call for the answer. */
+static bool fail(embedding *e, fr_status status) {
+    e->fault = fr_fault_http(status);
+    snprintf(e->line, sizeof e->line, "%s", fr_last_error());
+    return false;
+}
+
+static void push_row(embedding *e) {
+    json_t *row = value_of(e);
+    json_array_append_new(e->rows, e->dialect != OPENAI ? row
+                                                        : json_pack("{s:s, s:I, s:o}", "object", "embedding", "index",
+                                                                    (json_int_t)e->done, "embedding", row));
+    e->tokens += e->inputs[e->done].count;
+    e->done++;
+}
+
+/* Runs as many texts through a text encoder as have PIECE_TOKENS together. */
+static bool run_encoder(embedding *e) {
+    fr_embedder_text texts[PIECE_TEXTS];
+    size_t many = 0, tokens = 0;
+    while (e->done + many < e->count && many < PIECE_TEXTS && (!many || tokens < PIECE_TOKENS)) {
+        const input *next = &e->inputs[e->done + many];
+        texts[many++] = (fr_embedder_text){.ids = next->ids, .count = next->count, .whole = next->count};
+        tokens += next->count;
+    }
+    double begun = fr_seconds();
+    float *rows = fr_resize(NULL, many * e->kept, sizeof *rows);
+    fr_status status = fr_embedder_rows(e->model->embedder, texts, many, e->kept, 1, rows);
+    if (status == FR_OK) fr_scheduler_count_tokens(e->model->scheduler, tokens, fr_seconds() - begun);
+    for (size_t i = 0; status == FR_OK && i < many; i++) {
+        memcpy(e->row, rows + i * e->kept, e->kept * sizeof *rows);
+        push_row(e);
+    }
+    free(rows);
+    return status == FR_OK ? e->done < e->count : fail(e, status);
+}
+
+/* Runs one text, or several through a text encoder. */
 static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
     embedding *e = (embedding *)chore;
     const input *next = &e->inputs[e->done];
     if (fr_http_exchange_gone(e->exchange)) return false;
+    if (e->model->embedder) return run_encoder(e);
     fr_status status = FR_OK;
     if (!e->session) {
         fr_options *options = fr_options_copy(jobs->loaded->options);
@@ -214,23 +295,15 @@ static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
         fr_options_free(options);
     }
     if (status == FR_OK) status = fr_session_embed(e->session, next->ids, next->count, e->pooling, e->row);
-    if (status != FR_OK) {
-        e->fault = fr_fault_http(status);
-        snprintf(e->line, sizeof e->line, "%s", fr_last_error());
-        return false;
-    }
+    if (status != FR_OK) return fail(e, status);
     fr_scheduler_count_chore(e->model->scheduler, e->session);
     if (e->kept != e->width) { /* a row that was shortened is scaled to length 1 again */
         double squares = 0;
         for (size_t i = 0; i < e->kept; i++) squares += (double)e->row[i] * (double)e->row[i];
         for (size_t i = 0; i < e->kept && squares > 0; i++) e->row[i] = (float)((double)e->row[i] / sqrt(squares));
     }
-    json_t *row = value_of(e);
-    json_array_append_new(e->rows, e->dialect != OPENAI ? row
-                                                        : json_pack("{s:s, s:I, s:o}", "object", "embedding", "index",
-                                                                    (json_int_t)e->done, "embedding", row));
-    e->tokens += next->count;
-    return ++e->done < e->count;
+    push_row(e);
+    return e->done < e->count;
 }
 
 static json_t *answer_of(const embedding *e) {
@@ -257,7 +330,7 @@ static void end(fr_chore *chore) {
 }
 
 static void answer(fr_http_exchange *exchange, const fr_model_instance *model, dialect asked) {
-    if (!model->args->given[FR_ARG_EMBEDDINGS]) {
+    if (!model->embedder && !model->args->given[FR_ARG_EMBEDDINGS]) {
         fr_http_exchange_refuse(exchange, 501, "this server was started without --embeddings");
         return;
     }
@@ -267,11 +340,12 @@ static void answer(fr_http_exchange *exchange, const fr_model_instance *model, d
     *e = (embedding){.chore = {.piece = run_piece, .end = end}, .exchange = exchange, .model = model, .dialect = asked};
     e->arrived = fr_seconds();
     e->cuts = asked != OPENAI && !json_is_false(json_object_get(body, "truncate"));
-    e->width = (size_t)fr_model_fact(model->loaded.model, FR_FACT_HIDDEN);
+    e->width = (size_t)(model->embedder ? fr_embedder_fact_of(model->embedder, FR_EMBEDDER_WIDTH)
+                                        : fr_model_fact(model->loaded.model, FR_FACT_HIDDEN));
     const json_t *inputs = json_object_get(body, asked == OLLAMA_OLDER ? "prompt" : "input");
     bool one = asked != OLLAMA_OLDER || json_is_string(inputs);
     if (!one) fr_http_exchange_refuse(exchange, 400, "\"prompt\" must be a text");
-    bool taken = one && take_pooling(e) && take_form(e, body) && take_inputs(e, inputs);
+    bool taken = one && take_pooling(e) && take_prompt(e, body) && take_form(e, body) && take_inputs(e, inputs);
     json_decref(body);
     if (taken) {
         e->row = fr_resize(NULL, e->width, sizeof *e->row);

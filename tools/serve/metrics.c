@@ -128,6 +128,13 @@ void fr_metrics_add_round(fr_metrics *metrics, size_t busy) {
     pthread_mutex_unlock(&metrics->lock);
 }
 
+void fr_metrics_add_prompt(fr_metrics *metrics, size_t tokens, double seconds) {
+    pthread_mutex_lock(&metrics->lock);
+    metrics->figures[PROMPT_TOKENS] += (double)tokens;
+    metrics->figures[PROMPT_SECONDS] += seconds;
+    pthread_mutex_unlock(&metrics->lock);
+}
+
 void fr_metrics_add_text(fr_metrics *metrics, const fr_session *session) {
     static const struct {
         figure figure;

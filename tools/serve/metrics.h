@@ -23,6 +23,9 @@ time_t fr_metrics_since(const fr_metrics *metrics);
 /* Counts a round in which this many sessions took part. */
 void fr_metrics_add_round(fr_metrics *metrics, size_t busy);
 
+/* Counts tokens that an embedder read in some seconds. */
+void fr_metrics_add_prompt(fr_metrics *metrics, size_t tokens, double seconds);
+
 /* Counts a text that has ended, complete or not, with the figures of its session since the text began. */
 void fr_metrics_add_text(fr_metrics *metrics, const fr_session *session);
 

@@ -72,9 +72,27 @@ static size_t longest_token(const fr_tokenizer *tokenizer) {
     return longest;
 }
 
+/* Opens the embedder of a text encoder, which has no engine. */
+static int open_embedder(fr_model_instance *instance) {
+    static const char *const words[] = {
+        [FR_POOLING_NONE] = "", [FR_POOLING_MEAN] = "mean", [FR_POOLING_CLS] = "cls", [FR_POOLING_LAST] = "last"};
+    const fr_arguments *args = instance->args;
+    const char *word = args->text[FR_ARG_POOLING];
+    fr_pooling pooling = FR_POOLING_NONE;
+    for (int i = FR_POOLING_MEAN; word && i <= FR_POOLING_LAST; i++)
+        if (strcmp(words[i], word) == 0) pooling = (fr_pooling)i;
+    instance->jobs = (fr_job_setting){
+        .args = args, .loaded = &instance->loaded, .model = instance->name, .fingerprint = instance->fingerprint};
+    fr_status status =
+        fr_embedder_open(instance->loaded.model, NULL, instance->loaded.options, pooling, &instance->embedder);
+    instance->jobs.context = fr_embedder_fact_of(instance->embedder, FR_EMBEDDER_LIMIT);
+    return fr_exit_status(status);
+}
+
 static int open_engine(fr_model_instance *instance) {
     fr_loaded *loaded = &instance->loaded;
     const fr_arguments *args = instance->args;
+    if (fr_model_fact(loaded->model, FR_FACT_ENCODER) == 1) return open_embedder(instance);
     int code = fr_loaded_open_drafter(loaded, args);
     if (code) return code;
     code = fr_loaded_sample(loaded, args);
@@ -140,9 +158,11 @@ int fr_model_instance_follow(fr_model_instance *instance) {
 
 void fr_model_instance_unload(fr_model_instance *instance) {
     fr_scheduler_close(instance->scheduler);
+    fr_embedder_close(instance->embedder);
     fr_engine_close(instance->jobs.engine);
     fr_loaded_close(&instance->loaded);
     instance->scheduler = NULL;
+    instance->embedder = NULL;
     instance->jobs = (fr_job_setting){0};
 }
 

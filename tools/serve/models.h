@@ -15,7 +15,8 @@ typedef struct fr_model_instance {
     const char *path;
     const fr_arguments *args;
     fr_loaded loaded;
-    fr_job_setting jobs;
+    fr_job_setting jobs;   /* its engine is NULL for a text encoder */
+    fr_embedder *embedder; /* of a text encoder, used by the engine's thread; NULL: the model generates text */
     fr_scheduler *scheduler;
     size_t slots;
     char fingerprint[96];

@@ -12,6 +12,7 @@
 #include "tools/serve/fault.h"
 #include "tools/jobs/infill.h"
 #include "tools/serve/ollama.h"
+#include "tools/serve/rerank.h"
 #include "tools/serve/text_routes.h"
 #include "tools/serve/web_page.h"
 
@@ -75,12 +76,16 @@ static void get_web_page(const fr_routes *routes, fr_http_exchange *exchange) {
         fr_web_page_answer(exchange);
 }
 
-static void answer_unbuilt(const fr_routes *routes, fr_http_exchange *exchange) {
-    (void)routes;
-    fr_http_exchange_refuse(exchange, 501, "%.100s is not built yet", fr_http_exchange_path(exchange));
-}
-
 /* ------------------------------------------------------------------------------------------------------------ slots */
+
+/* Refuses a request for text to a model that generates none. Returns true if it did. */
+static bool refuse_encoder(fr_http_exchange *exchange, const fr_model_instance *model) {
+    if (!model->embedder) return false;
+    fr_http_exchange_refuse(
+        exchange, 501, "\"%.100s\" is a text encoder, which generates no text: it answers /v1/embeddings%s",
+        model->name, fr_embedder_fact_of(model->embedder, FR_EMBEDDER_SCORES) ? " and /v1/rerank" : "");
+    return true;
+}
 
 static void list_slots(fr_http_exchange *exchange, const fr_model_instance *model) {
     bool if_free = fr_http_exchange_query(exchange, "fail_on_no_slot") != NULL;
@@ -149,6 +154,7 @@ static void change_slot(fr_http_exchange *exchange, const fr_model_instance *mod
     static const char *const actions[] = {"save", "restore", "erase"};
     const char *action = fr_http_exchange_query(exchange, "action");
     size_t slot, what = 0;
+    if (refuse_encoder(exchange, model)) return;
     while (action && what < 3 && strcmp(actions[what], action) != 0) what++;
     if (!slot_number(fr_http_exchange_path(exchange), model->slots, &slot)) {
         fr_http_exchange_refuse(exchange, 400, "there are slots 0 to %zu", model->slots - 1);
@@ -201,6 +207,7 @@ static void queue_request(fr_http_exchange *exchange, const fr_model_instance *m
 }
 
 static void generate(fr_http_exchange *exchange, const fr_model_instance *model, fr_job_form form) {
+    if (refuse_encoder(exchange, model)) return;
     json_t *body = fr_json_body(exchange);
     if (body) queue_request(exchange, model, fr_generation_request_read(exchange, &model->jobs, form, body));
 }
@@ -219,6 +226,7 @@ static void answer_native(fr_http_exchange *exchange, const fr_model_instance *m
 
 static void answer_infill(fr_http_exchange *exchange, const fr_model_instance *model) {
     char error[FR_INFILL_ERROR];
+    if (refuse_encoder(exchange, model)) return;
     json_t *body = fr_json_body(exchange);
     if (!body) return;
     if (fr_infill_read(fr_model_tokenizer(model->loaded.model), body, error)) {
@@ -257,6 +265,7 @@ static void queue_in_dialect(fr_http_exchange *exchange, const fr_model_instance
 
 static void answer_in_dialect(fr_http_exchange *exchange, const fr_model_instance *model, const fr_dialect *dialect,
                               read_fn *read) {
+    if (refuse_encoder(exchange, model)) return;
     json_t *body, *chat = read_chat(exchange, read, &body);
     if (chat) queue_in_dialect(exchange, model, dialect, body, chat);
 }
@@ -265,6 +274,7 @@ static void answer_in_dialect(fr_http_exchange *exchange, const fr_model_instanc
  * the value of a member "object"; NULL: the answer has no such member. */
 static void count_in(fr_http_exchange *exchange, const fr_model_instance *model, read_fn *read, const char *object) {
     fr_job_setting setting = model->jobs;
+    if (refuse_encoder(exchange, model)) return;
     json_t *body, *chat = read_chat(exchange, read, &body);
     if (!chat) return;
     setting.context = 0;
@@ -314,6 +324,7 @@ static void answer_ollama_chat(fr_http_exchange *exchange, const fr_model_instan
 /* Starts ollama's /api/generate. If the body has a suffix, code is filled in. */
 static void answer_ollama_generate(fr_http_exchange *exchange, const fr_model_instance *model) {
     char error[FR_INFILL_ERROR];
+    if (refuse_encoder(exchange, model)) return;
     json_t *body, *chat = read_chat(exchange, fr_ollama_read_generate, &body);
     bool fills = json_object_get(chat, "input_suffix") != NULL;
     if (fills && !fr_infill_read(fr_model_tokenizer(model->loaded.model), chat, error)) {
@@ -408,10 +419,10 @@ static const struct route {
     {"POST", "/v1/messages/count_tokens", NULL, count_message},
     {"POST", "/v1/embeddings", NULL, fr_embeddings_answer},
     {"POST", "/embeddings", NULL, fr_embeddings_answer},
-    {"POST", "/v1/rerank", answer_unbuilt, NULL},
-    {"POST", "/rerank", answer_unbuilt, NULL},
-    {"POST", "/v1/reranking", answer_unbuilt, NULL},
-    {"POST", "/reranking", answer_unbuilt, NULL},
+    {"POST", "/v1/rerank", NULL, fr_rerank_answer},
+    {"POST", "/rerank", NULL, fr_rerank_answer},
+    {"POST", "/v1/reranking", NULL, fr_rerank_answer},
+    {"POST", "/reranking", NULL, fr_rerank_answer},
     {"POST", "/infill", NULL, answer_infill},
 };
 

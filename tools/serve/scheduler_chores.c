@@ -21,6 +21,11 @@ void fr_scheduler_count_chore(fr_scheduler *scheduler, const fr_session *session
     fr_metrics_add_text(scheduler->setting.metrics, session);
 }
 
+void fr_scheduler_count_tokens(fr_scheduler *scheduler, size_t tokens, double seconds) {
+    fr_metrics_add_round(scheduler->setting.metrics, 1);
+    fr_metrics_add_prompt(scheduler->setting.metrics, tokens, seconds);
+}
+
 static fr_chore *first_of(fr_scheduler *scheduler) {
     pthread_mutex_lock(&scheduler->lock);
     fr_chore *first = scheduler->chores;

@@ -1,6 +1,8 @@
 /* Reads a model's pooling from GGUF's key or from the file of sentence-transformers in its folder: see pooling.h. */
 #include "src/engine/model/pooling.h"
 
+#include <string.h>
+
 #include "base/error.h"
 
 /* The modes of sentence-transformers; FR_POOLING_NONE: not supported. If several are true, it concatenates their rows,
@@ -20,6 +22,15 @@ static const struct {
 static fr_status read_modes(const json_t *modes, fr_pooling *pooling) {
     size_t found = 0;
     fr_pooling last = FR_POOLING_NONE;
+    const char *word = json_string_value(json_object_get(modes, "pooling_mode"));
+    static const struct {
+        const char *word;
+        fr_pooling pooling;
+    } newer[] = {{"mean", FR_POOLING_MEAN}, {"cls", FR_POOLING_CLS}, {"lasttoken", FR_POOLING_LAST}};
+    *pooling = FR_POOLING_NONE;
+    for (size_t i = 0; word && i < sizeof newer / sizeof *newer; i++)
+        if (strcmp(word, newer[i].word) == 0) *pooling = newer[i].pooling;
+    if (json_object_get(modes, "pooling_mode")) return FR_OK;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         bool is;
         FR_TRY(fr_json_bool(modes, words[i].key, false, FR_POOLING_FILE, &is));

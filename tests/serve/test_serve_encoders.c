@@ -1,0 +1,166 @@
+/* Tests servers of text encoders: rows and scores are those of sentence-transformers (tests/data/encoders), the forms
+ * of answers are those of OpenAI, Jina and text-embeddings-inference, and text is not generated. */
+/* suite: threads native links=command */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/asking.h"
+#include "tests/support/server.h"
+#include "tests/support/suite.h"
+
+#define FOLDER "tests/data/encoders/"
+
+static fr_server server;
+
+static json_t *cases_of(const char *path) {
+    json_t *cases = json_load_file(path, 0, NULL);
+    ck_assert_ptr_nonnull(cases);
+    return cases;
+}
+
+/* Sends the body, which it takes over, and gives the answer, which must have this status. */
+static json_t *ask(const char *path, json_t *body, int status) {
+    json_t *answer;
+    ck_assert_ptr_nonnull(body);
+    int got = fr_ask_json(server.port, path, body, &answer);
+    char *said = json_dumps(answer, JSON_COMPACT);
+    ck_assert_msg(got == status, "%s: %d, %s", path, got, said);
+    free(said);
+    json_decref(body);
+    return answer;
+}
+
+static double number(const json_t *object, const char *key) {
+    return json_number_value(json_object_get(object, key));
+}
+
+START_TEST(rows_come_for_many_texts_at_once) {
+    json_t *cases = cases_of(FOLDER "bert-mean/cases.json"), *texts = json_array();
+    const json_t *all = json_object_get(cases, "texts");
+    const json_t *rows = json_object_get(json_array_get(json_object_get(cases, "cases"), 0), "rows");
+    const size_t used[] = {0, 1, 3, 4, 5, 6}; /* the others are too long, or empty */
+    server = fr_server_start("-m " FOLDER "bert-mean -t 2");
+    for (size_t i = 0; i < 6; i++) json_array_append(texts, json_array_get(all, used[i]));
+    json_t *answer = ask("/v1/embeddings", json_pack("{s:o}", "input", texts), 200);
+    ck_assert_uint_eq(json_array_size(json_object_get(answer, "data")), 6);
+    for (size_t t = 0; t < 6; t++) {
+        const json_t *row = json_object_get(json_array_get(json_object_get(answer, "data"), t), "embedding");
+        ck_assert_uint_eq(json_array_size(row), 32);
+        for (size_t i = 0; i < 32; i++)
+            ck_assert_double_eq_tol(json_number_value(json_array_get(row, i)),
+                                    json_number_value(json_array_get(json_array_get(rows, used[t]), i)), 1e-5);
+    }
+    ck_assert(number(json_object_get(answer, "usage"), "prompt_tokens") > 12);
+    json_decref(answer);
+    answer = ask("/v1/embeddings", json_pack("{s:s, s:i}", "input", "a house", "dimensions", 8), 200);
+    const json_t *row = json_object_get(json_array_get(json_object_get(answer, "data"), 0), "embedding");
+    double squares = 0;
+    for (size_t i = 0; i < json_array_size(row); i++) squares += pow(json_number_value(json_array_get(row, i)), 2);
+    ck_assert_uint_eq(json_array_size(row), 8);
+    ck_assert_double_eq_tol(squares, 1.0, 1e-5);
+    json_decref(answer);
+    json_decref(cases);
+    fr_server_stop(&server);
+}
+END_TEST
+
+START_TEST(texts_that_are_too_long_are_refused_or_cut) {
+    char text[600] = "";
+    for (size_t i = 0; i < 100; i++) memcpy(text + 4 * i, "sea ", 5);
+    server = fr_server_start("-m " FOLDER "bert-cls -t 2");
+    json_decref(ask("/v1/embeddings", json_pack("{s:s}", "input", text), 400));
+    json_t *answer = ask("/api/embed", json_pack("{s:s}", "input", text), 200);
+    ck_assert_int_eq((int)number(answer, "prompt_eval_count"), 64);
+    json_decref(answer);
+    json_decref(ask("/v1/embeddings", json_pack("{s:s, s:s}", "input", "a", "prompt_name", "query"), 200));
+    json_decref(ask("/v1/embeddings", json_pack("{s:s, s:s}", "input", "a", "prompt_name", "none such"), 400));
+    json_decref(ask("/v1/embeddings", json_pack("{s:[[i,i,i]]}", "input", 2, 4000, 3), 400));
+    fr_server_stop(&server);
+}
+END_TEST
+
+START_TEST(an_encoder_refuses_to_write) {
+    server = fr_server_start("-m " FOLDER "bert-cls -t 2");
+    json_decref(ask("/v1/completions", json_pack("{s:s}", "prompt", "a"), 501));
+    json_decref(
+        ask("/v1/chat/completions", json_pack("{s:[{s:s, s:s}]}", "messages", "role", "user", "content", "a"), 501));
+    json_decref(ask("/infill", json_pack("{s:s, s:s}", "input_prefix", "a", "input_suffix", "b"), 501));
+    json_decref(ask("/api/generate", json_pack("{s:s}", "prompt", "a"), 501));
+    json_decref(ask("/v1/rerank", json_pack("{s:s, s:[s]}", "query", "a", "documents", "b"), 501));
+    json_decref(ask("/tokenize", json_pack("{s:s}", "content", "a house"), 200));
+    fr_server_stop(&server);
+}
+END_TEST
+
+START_TEST(documents_are_scored_best_first) {
+    json_t *cases = cases_of(FOLDER "cross-bert/cases.json");
+    const json_t *pairs = json_object_get(cases, "pairs");
+    server = fr_server_start("-m " FOLDER "cross-bert -t 2");
+    for (size_t raw = 0; raw < 2; raw++) {
+        const json_t *expected = json_object_get(cases, raw ? "raw" : "scores");
+        for (size_t i = 0; i < json_array_size(pairs); i++) {
+            json_t *answer =
+                ask("/v1/rerank",
+                    json_pack("{s:O, s:[O], s:b}", "query", json_array_get(json_array_get(pairs, i), 0), "documents",
+                              json_array_get(json_array_get(pairs, i), 1), "raw_scores", (int)raw),
+                    200);
+            const json_t *best = json_array_get(json_object_get(answer, "results"), 0);
+            ck_assert_double_eq_tol(number(best, "relevance_score"), json_number_value(json_array_get(expected, i)),
+                                    1e-5);
+            json_decref(answer);
+        }
+    }
+    json_t *answer = ask("/rerank",
+                         json_pack("{s:s, s:[s,{s:s},s], s:i, s:b}", "query", "a house by the sea", "documents", "sea",
+                                   "text", "a house", "the book", "top_n", 2, "return_documents", 1),
+                         200);
+    const json_t *results = json_object_get(answer, "results");
+    ck_assert_uint_eq(json_array_size(results), 2);
+    ck_assert(number(json_array_get(results, 0), "relevance_score") >=
+              number(json_array_get(results, 1), "relevance_score"));
+    ck_assert(json_is_string(json_object_get(json_object_get(json_array_get(results, 0), "document"), "text")));
+    json_decref(answer);
+    answer = ask("/reranking", json_pack("{s:s, s:[s,s]}", "query", "a", "texts", "sea", "house"), 200);
+    ck_assert_uint_eq(json_array_size(answer), 2);
+    ck_assert(json_is_number(json_object_get(json_array_get(answer, 0), "score")));
+    json_decref(answer);
+    json_decref(ask("/v1/rerank", json_pack("{s:s}", "query", "a"), 400));
+    json_decref(ask("/v1/rerank", json_pack("{s:[s]}", "documents", "a"), 400));
+    json_decref(ask("/v1/rerank", json_pack("{s:s, s:[i]}", "query", "a", "documents", 3), 400));
+    json_decref(ask("/v1/rerank", json_pack("{s:s, s:[s], s:i}", "query", "a", "documents", "b", "top_n", 0), 400));
+    json_decref(cases);
+    fr_server_stop(&server);
+}
+END_TEST
+
+START_TEST(a_model_that_writes_judges_documents) {
+    json_t *cases = cases_of(FOLDER "cross-qwen3/cases.json");
+    const json_t *pairs = json_object_get(cases, "pairs"), *expected = json_object_get(cases, "scores");
+    server = fr_server_start("-m " FOLDER "cross-qwen3 -t 2 --embeddings");
+    for (size_t i = 0; i < 2; i++) {
+        json_t *answer = ask("/v1/rerank",
+                             json_pack("{s:O, s:[O]}", "query", json_array_get(json_array_get(pairs, i), 0),
+                                       "documents", json_array_get(json_array_get(pairs, i), 1)),
+                             200);
+        ck_assert_double_eq_tol(number(json_array_get(json_object_get(answer, "results"), 0), "relevance_score"),
+                                json_number_value(json_array_get(expected, i)), 1e-5);
+        json_decref(answer);
+    }
+    json_decref(cases);
+    fr_server_stop(&server);
+}
+END_TEST
+
+FR_SUITE("serve_encoders") {
+    TCase *tests = tcase_create("serve_encoders");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, rows_come_for_many_texts_at_once);
+    tcase_add_test(tests, texts_that_are_too_long_are_refused_or_cut);
+    tcase_add_test(tests, an_encoder_refuses_to_write);
+    tcase_add_test(tests, documents_are_scored_best_first);
+    tcase_add_test(tests, a_model_that_writes_judges_documents);
+    suite_add_tcase(suite, tests);
+}

@@ -1,0 +1,14 @@
+/* Answers POST /v1/rerank: it scores documents by how well they answer a query.
+ *
+ * In: {"query", "documents": [TEXT or {"text": TEXT}, ...], "top_n", "return_documents", "instruction", "raw_scores"};
+ * or "texts" instead of "documents", as in text-embeddings-inference. Out: {"results": [{"index", "relevance_score"},
+ * ...]}, the best first, or for "texts" the list itself with "score". The engine's thread scores some documents between
+ * two rounds of generation. */
+#ifndef FR_TOOLS_SERVE_RERANK_H
+#define FR_TOOLS_SERVE_RERANK_H
+
+#include "tools/serve/models.h"
+
+void fr_rerank_answer(fr_http_exchange *exchange, const fr_model_instance *model);
+
+#endif
