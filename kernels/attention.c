@@ -1,16 +1,19 @@
 /* Walks through the cache for SIMD flash attention: see attention.h.
  *
  * Blocks of 64 positions are the outer loop, so that K and V are read from memory once for all queries. Within a
- * block, three steps follow each other. First, eight positions of K stay in the L1 cache while every query computes
- * its scores with them, four positions at a time. Then each query's scores become weights. Last, a strip of V's
- * columns stays in L1 while every query adds up the 64 positions in registers. A type that the instruction set cannot
- * multiply directly, or not fast enough for so many queries, is first decoded, once for all queries, into a tile of
- * the same small size. Neighbouring queries that see the same positions of a block take a step together, so that one
- * load of K or V serves several sums. Meanwhile memory is prefetched: V during the scores, the next block's K while V
- * is added up. */
+ * block, three steps follow each other. First, a tile of K stays in the L1 cache while every query computes its scores
+ * with it: either eight positions, taken four at a time, or, with enough queries, 16 or 32 positions, transposed. Then
+ * each query's scores become weights. Last, a strip of V's columns stays in L1 while every query adds up the 64
+ * positions in registers. A type that the instruction set cannot multiply directly, or not fast enough for so many
+ * queries, is first decoded, once for all queries, into a tile of the same small size. Neighbouring queries that see
+ * the same positions of a block take a step together, so that one load of K or V serves several sums. Meanwhile memory
+ * is prefetched: V during the scores, the next block's K while V is added up. */
 #include "kernels/attention.h"
 
 #include "kernels/compiler.h"
+
+/* Up to so many queries, keys that will be transposed are streamed first. */
+enum { STREAMED = 16 };
 
 /* Holds the arguments that all steps of the walk over one block share. */
 typedef struct walk {
@@ -120,8 +123,49 @@ static void score_tile(const walk *w, size_t j, fr_attn_rows k, int32_t first) {
     }
 }
 
+/* Returns the number of positions whose keys are transposed at a time, or 0 if scores are faster without that: each
+ * transposed value must serve enough queries, the more of them the wider a key is, because a sum over a wide key hides
+ * the shuffles after it. The limits were measured (Zen 4, AVX-512, heads of 64 to 512 values). */
+static size_t columns_of(const walk *w) {
+    size_t n = w->attn->head_dim, width = w->steps->columns_width, room = fr_attn_tile(n);
+    if (!w->steps->transpose || n > 256 || w->attn->count * 2048 < n * n) return 0;
+    return n * width <= room ? width : width / 2;
+}
+
+/* Gives the rows of positions first..first + width - 1; for one that no query sees, a row that is seen, because its
+ * own must not be read. At least one of them is seen. */
+static void seen_rows(const walk *w, int32_t first, size_t width, const void **rows) {
+    int32_t seen = first;
+    while ((w->seen >> seen & 1) == 0) seen++;
+    for (size_t i = 0; i < width; i++) {
+        if (w->seen >> ((size_t)first + i) & 1) seen = first + (int32_t)i;
+        rows[i] = w->k + (size_t)seen * w->attn->k_stride;
+    }
+}
+
+/* Computes the scores of all queries from transposed keys; meanwhile V is prefetched. */
+static void score_columns(const walk *w, size_t width) {
+    const fr_attn *attn = w->attn;
+    const void *rows[FR_ATTN_BLOCK];
+    if (!w->asked || attn->count <= STREAMED) stream_keys(w);
+    for (int32_t i = 0; i < FR_ATTN_BLOCK; i += (int32_t)width) {
+        fr_attn_ahead v = {0};
+        if ((w->seen & bits(i, i + (int32_t)width)) == 0) continue;
+        seen_rows(w, i, width, rows);
+        w->steps->transpose(w->tile, width, attn->k_type, rows, attn->head_dim);
+        if (w->v != w->k)
+            v = part_of(w->v, FR_ATTN_BLOCK * attn->v_stride, (size_t)i, (size_t)i + width, FR_ATTN_BLOCK);
+        w->steps->scores_of_columns(w->states, attn->count, w->tile, width, i, attn->head_dim, attn->scale, v);
+    }
+}
+
 static void score_block(const walk *w) {
     const fr_attn *attn = w->attn;
+    size_t width = columns_of(w);
+    if (width > 0) {
+        score_columns(w, width);
+        return;
+    }
     if (!w->asked || as_it_lies(w, attn->k_type)) stream_keys(w);
     for (int32_t i = 0; i < FR_ATTN_BLOCK; i += FR_ATTN_TILE) {
         if ((w->seen & bits(i, i + FR_ATTN_TILE)) == 0) continue;
@@ -159,12 +203,20 @@ static void store_partial(const walk *w) {
     }
 }
 
-/* Turns a query's scores of the block into weights. */
-static void weigh(const walk *w, fr_attn_state *state) {
+/* Turns the scores of the block into weights. */
+static void weigh_block(const walk *w) {
     float cap = w->attn->softcap;
-    if (state->from >= state->to) return;
-    if (cap != 0.0f) w->steps->softcap(state->weights + state->from, (size_t)(state->to - state->from), cap);
-    w->steps->weigh(state);
+    for (size_t j = 0, count = 0; j < w->attn->count; j++) {
+        fr_attn_state *state = &w->states[j];
+        bool seen = state->from < state->to;
+        if (seen && cap != 0.0f)
+            w->steps->softcap(state->weights + state->from, (size_t)(state->to - state->from), cap);
+        if (seen) count++;
+        if (count > 0 && (!seen || count == FR_ATTN_WEIGHED || j + 1 == w->attn->count)) {
+            w->steps->weigh(state + seen - count, count);
+            count = 0;
+        }
+    }
 }
 
 void fr_attend(const fr_attn *attn, const fr_attn_steps *steps) {
@@ -182,7 +234,7 @@ void fr_attend(const fr_attn *attn, const fr_attn_steps *steps) {
         enter_block(&w, block);
         if (w.seen == 0) continue;
         score_block(&w);
-        for (size_t j = 0; j < attn->count; j++) weigh(&w, &w.states[j]);
+        weigh_block(&w);
         add_block(&w);
         if (attn->partial_stride) store_partial(&w);
     }

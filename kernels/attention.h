@@ -12,10 +12,11 @@
 #include <stdalign.h>
 
 enum {
-    FR_ATTN_BLOCK = 64, /* positions */
-    FR_ATTN_SCORES = 4, /* positions for which a step computes a query's scores */
-    FR_ATTN_TILE = 8,   /* positions of K that are decoded at a time */
-    FR_ATTN_STRIP = 64  /* columns of V in one step, at most */
+    FR_ATTN_BLOCK = 64,  /* positions */
+    FR_ATTN_SCORES = 4,  /* positions for which a step computes a query's scores */
+    FR_ATTN_WEIGHED = 4, /* queries whose scores become weights together */
+    FR_ATTN_TILE = 8,    /* positions of K that are decoded at a time */
+    FR_ATTN_STRIP = 64   /* columns of V in one step, at most */
 };
 
 /* The state of a query, which is kept from block to block; its o is `out`. */
@@ -65,8 +66,18 @@ typedef struct fr_attn_steps {
     void (*scores)(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale,
                    fr_attn_ahead ahead);
 
-    /* Turns a block's scores into e, joins the block's m and l to the query's, and sets a and b. */
-    void (*weigh)(fr_attn_state *state);
+    /* These two compute scores in another way, for as many queries at a time as there are: K is transposed once for
+     * all, tile[d * width + i] = value d of rows[i], so that positions lie side by side. `width` is columns_width or
+     * half of it, and a multiple of 16. A tile is aligned to 64 bytes. `scores_of_columns` computes weights[first + i]
+     * for i < width; what it makes of rows that a query does not see is never read. */
+    size_t columns_width;
+    void (*transpose)(float *tile, size_t width, fr_dtype type, const void *const *rows, size_t head_dim);
+    void (*scores_of_columns)(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
+                              size_t head_dim, float scale, fr_attn_ahead ahead);
+
+    /* Turns a block's scores into e, joins the block's m and l to those of the query, and sets a and b, for `count`
+     * queries, at most FR_ATTN_WEIGHED, each of which sees a position of the block. */
+    void (*weigh)(fr_attn_state *states, size_t count);
 
     /* Computes o_b of columns [d, d + width) and joins it to o. Row i of v is position i of the block and begins at
      * column d. */

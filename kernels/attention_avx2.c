@@ -161,7 +161,7 @@ FR_INLINE __m256 seen_lanes(const fr_attn_state *state, int32_t i) {
 }
 
 /* A NaN score is ignored in the maximum, but its e is NaN, so the result is too. */
-static void weigh(fr_attn_state *state) {
+FR_INLINE void weigh_one(fr_attn_state *state) {
     __m256 highest = _mm256_set1_ps(-INFINITY), p[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
     for (int32_t i = 0; i < FR_ATTN_BLOCK; i += 8) {
         __m256 s = _mm256_loadu_ps(state->weights + i);
@@ -178,6 +178,10 @@ static void weigh(fr_attn_state *state) {
         _mm256_storeu_ps(state->weights + i, e);
     }
     merge(state, m_b, sum16(p[0], p[1]));
+}
+
+static void weigh(fr_attn_state *states, size_t count) {
+    for (size_t j = 0; j < count; j++) weigh_one(&states[j]);
 }
 
 /* Computes `width` registers of columns of o_b for `count` queries, and joins them to o; both numbers are constants.

@@ -12,7 +12,8 @@ enum {
     COLUMNS = 4,
     STRIP = 16 * COLUMNS,
     UNDECODED = 8, /* up to this many queries, each one converts float16 again */
-    LINES = 2      /* prefetched with each register of K and each position of V */
+    LINES = 2,     /* prefetched with each register of K and each position of V */
+    SUMS = 8       /* registers in which scores are added up at a time */
 };
 
 FR_INLINE __m512 f16_of(__m256i halves) {
@@ -30,8 +31,13 @@ FR_INLINE __m512 scale_of(const uint8_t *block) {
     return _mm512_set1_ps(_cvtsh_ss(half));
 }
 
+/* Returns 16 codes of Q8_0 or Q4_0 as the values that they stand for. */
+FR_INLINE __m512 values_of(__m128i codes, __m512 d) {
+    return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(codes)), d);
+}
+
 FR_INLINE void store_codes(float *y, __m128i codes, __m512 d) {
-    _mm512_storeu_ps(y, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(codes)), d));
+    _mm512_storeu_ps(y, values_of(codes, d));
 }
 
 static void decode_q8_0(float *y, const void *x, size_t n) {
@@ -161,37 +167,257 @@ static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t 
     }
 }
 
-/* Merges a block's m_b and l_b into m and l, and sets the factors a and b for its o_b. */
-FR_INLINE void merge(fr_attn_state *state, float m_b, float l_b) {
-    if (state->first) {
-        state->m = m_b;
-        state->l = l_b;
-        return;
-    }
-    float higher = m_b > state->m ? m_b : state->m;
-    __m512 both = _mm512_mask_blend_ps(1, _mm512_set1_ps(m_b), _mm512_set1_ps(state->m));
-    __m128 factors = _mm512_castps512_ps128(exp16(_mm512_sub_ps(both, _mm512_set1_ps(higher))));
-    state->a = _mm_cvtss_f32(factors);
-    state->b = _mm_cvtss_f32(_mm_movehdup_ps(factors));
-    state->l = fmaf(state->l, state->a, l_b * state->b);
-    state->m = higher;
+FR_INLINE __m512 load_q8_0(const void *row, size_t d, __mmask16 mask) {
+    const uint8_t *block = (const uint8_t *)row + d / 32 * 34;
+    (void)mask;
+    return values_of(_mm_loadu_si128((const void *)(block + 2 + d % 32)), scale_of(block));
 }
 
-/* A NaN score is ignored in the maximum, but its e is NaN, so the result is too. */
-static void weigh(fr_attn_state *state) {
-    uint64_t mask = (UINT64_MAX >> (FR_ATTN_BLOCK - state->to)) & (UINT64_MAX << state->from);
-    __m512 highest = _mm512_set1_ps(-INFINITY), p = _mm512_setzero_ps();
-    for (size_t i = 0; i < FR_ATTN_BLOCK; i += 16) {
-        __m512 s = _mm512_loadu_ps(state->weights + i);
-        highest = _mm512_mask_max_ps(highest, (__mmask16)(mask >> i), s, highest);
+/* A byte has the codes of two columns that are 16 apart, the lower one in its low half. */
+FR_INLINE __m512 load_q4_0(const void *row, size_t d, __mmask16 mask) {
+    const uint8_t *block = (const uint8_t *)row + d / 32 * 18;
+    __m128i bytes = _mm_loadu_si128((const void *)(block + 2));
+    __m128i codes = _mm_and_si128(d % 32 ? _mm_srli_epi16(bytes, 4) : bytes, _mm_set1_epi8(15));
+    (void)mask;
+    return values_of(_mm_sub_epi8(codes, _mm_set1_epi8(8)), scale_of(block));
+}
+
+/* Exchanges the rows and columns of 16 registers of 16 values. */
+FR_INLINE void transpose_floats(__m512 r[16]) {
+    __m512 t[16];
+    FR_UNROLLED_FOR (size_t i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
     }
-    float m_b = _mm512_reduce_max_ps(highest);
-    for (size_t i = 0; i < FR_ATTN_BLOCK; i += 16) {
-        __m512 e = exp16(_mm512_sub_ps(_mm512_loadu_ps(state->weights + i), _mm512_set1_ps(m_b)));
-        p = _mm512_mask_add_ps(p, (__mmask16)(mask >> i), p, e);
-        _mm512_storeu_ps(state->weights + i, e);
+    FR_UNROLLED_FOR (size_t i = 0; i < 16; i += 4)
+        FR_UNROLLED_FOR (size_t j = 0; j < 2; j++) {
+            r[i + 2 * j] = _mm512_shuffle_ps(t[i + j], t[i + j + 2], 0x44);
+            r[i + 2 * j + 1] = _mm512_shuffle_ps(t[i + j], t[i + j + 2], 0xee);
+        }
+    FR_UNROLLED_FOR (size_t i = 0; i < 16; i += 8)
+        FR_UNROLLED_FOR (size_t j = i; j < i + 4; j++) {
+            t[j] = _mm512_shuffle_f32x4(r[j], r[j + 4], 0x88);
+            t[j + 4] = _mm512_shuffle_f32x4(r[j], r[j + 4], 0xdd);
+        }
+    FR_UNROLLED_FOR (size_t j = 0; j < 8; j++) {
+        r[j] = _mm512_shuffle_f32x4(t[j], t[j + 8], 0x88);
+        r[j + 8] = _mm512_shuffle_f32x4(t[j], t[j + 8], 0xdd);
     }
-    merge(state, m_b, sum16(p));
+}
+
+/* Exchanges rows and columns of 16 registers of 32 halves. Afterwards register 2 i has column i of all 16 rows and then
+ * column i + 8, and register 2 i + 1 has columns i + 16 and i + 24. */
+FR_INLINE void transpose_halves(__m512i r[16]) {
+    __m512i t[16];
+    __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    FR_UNROLLED_FOR (size_t i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_epi16(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_epi16(r[i], r[i + 1]);
+    }
+    FR_UNROLLED_FOR (size_t i = 0; i < 16; i += 4)
+        FR_UNROLLED_FOR (size_t j = 0; j < 2; j++) {
+            r[i + 2 * j] = _mm512_unpacklo_epi32(t[i + j], t[i + j + 2]);
+            r[i + 2 * j + 1] = _mm512_unpackhi_epi32(t[i + j], t[i + j + 2]);
+        }
+    FR_UNROLLED_FOR (size_t i = 0; i < 16; i += 8)
+        FR_UNROLLED_FOR (size_t j = 0; j < 4; j++) {
+            t[i + 2 * j] = _mm512_unpacklo_epi64(r[i + j], r[i + j + 4]);
+            t[i + 2 * j + 1] = _mm512_unpackhi_epi64(r[i + j], r[i + j + 4]);
+        }
+    FR_UNROLLED_FOR (size_t j = 0; j < 8; j++) {
+        r[2 * j] = _mm512_permutex2var_epi64(t[j], low, t[j + 8]);
+        r[2 * j + 1] = _mm512_permutex2var_epi64(t[j], high, t[j + 8]);
+    }
+}
+
+/* Transposes `columns` columns of 16 rows, at most 16. */
+FR_INLINE void transpose_columns(load_fn *load, float *tile, size_t width, const void *const *rows, size_t d,
+                                 size_t columns) {
+    __m512 r[16];
+    FR_UNROLLED_FOR (size_t i = 0; i < 16; i++) r[i] = load(rows[i], d, lanes(columns));
+    transpose_floats(r);
+    FR_UNROLLED_FOR (size_t i = 0; i < 16; i++)
+        if (i < columns) _mm512_store_ps(tile + (d + i) * width, r[i]);
+}
+
+typedef __m512 convert_fn(__m256i halves);
+
+/* Transposes 32 columns of 16 rows of halves before they are converted, because a register holds twice as many. */
+FR_INLINE void transpose_32_columns(convert_fn *convert, float *tile, size_t width, const void *const *rows, size_t d) {
+    __m512i r[16];
+    FR_UNROLLED_FOR (size_t i = 0; i < 16; i++) r[i] = _mm512_loadu_si512((const uint16_t *)rows[i] + d);
+    transpose_halves(r);
+    FR_UNROLLED_FOR (size_t i = 0; i < 16; i++) {
+        float *column = tile + (d + i / 2 + i % 2 * 16) * width;
+        _mm512_store_ps(column, convert(_mm512_castsi512_si256(r[i])));
+        _mm512_store_ps(column + 8 * width, convert(_mm512_extracti64x4_epi64(r[i], 1)));
+    }
+}
+
+/* convert is NULL for types that are not halves. */
+FR_INLINE void transpose_rows(load_fn *load, convert_fn *convert, float *tile, size_t width, const void *const *rows,
+                              size_t head_dim) {
+    for (size_t i = 0; i < width; i += 16) {
+        size_t d = 0;
+        if (convert)
+            for (; d + 32 <= head_dim; d += 32) transpose_32_columns(convert, tile + i, width, rows + i, d);
+        for (; d + 16 <= head_dim; d += 16) transpose_columns(load, tile + i, width, rows + i, d, 16);
+        if (d < head_dim) transpose_columns(load, tile + i, width, rows + i, d, head_dim - d);
+    }
+}
+
+static void transpose(float *tile, size_t width, fr_dtype type, const void *const *rows, size_t head_dim) {
+    switch (type) {
+    case FR_F16: transpose_rows(load_f16, f16_of, tile, width, rows, head_dim); break;
+    case FR_BF16: transpose_rows(load_bf16, bf16_of, tile, width, rows, head_dim); break;
+    case FR_Q8_0: transpose_rows(load_q8_0, NULL, tile, width, rows, head_dim); break;
+    case FR_Q4_0: transpose_rows(load_q4_0, NULL, tile, width, rows, head_dim); break;
+    default: transpose_rows(load_f32, NULL, tile, width, rows, head_dim);
+    }
+}
+
+/* Computes the partial sums p[i] of dot for `count` queries and `width` positions, both constants. */
+FR_INLINE void partial_sums(__m512 *p, const float *const *q, size_t count, const float *tile, size_t width, size_t i,
+                            size_t head_dim) {
+    size_t registers = width / 16;
+    const float *keys = tile + i * width;
+    FR_UNROLLED_FOR (size_t s = 0; s < count * registers; s++) p[s] = _mm512_setzero_ps();
+    for (size_t d = i; d < head_dim; d += 16, keys += 16 * width)
+        FR_UNROLLED_FOR (size_t j = 0; j < count; j++) {
+            __m512 value = _mm512_set1_ps(q[j][d]);
+            FR_UNROLLED_FOR (size_t c = 0; c < registers; c++)
+                p[j * registers + c] = _mm512_fmadd_ps(value, _mm512_load_ps(keys + 16 * c), p[j * registers + c]);
+        }
+}
+
+/* Adds `count` registers of b to those of a. */
+FR_INLINE void add_sums(__m512 *a, const __m512 *b, size_t count) {
+    FR_UNROLLED_FOR (size_t s = 0; s < count; s++) a[s] = _mm512_add_ps(a[s], b[s]);
+}
+
+/* Computes scores of `count` queries with `width` positions, both constants, of which each has a lane. The tree of dot
+ * is added up in its quarters, because three sets of sums are as many as there are registers for. */
+FR_INLINE void score_columns(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
+                             size_t head_dim, float scale, fr_attn_ahead *ahead, size_t lines) {
+    size_t registers = width / 16, sums = count * registers;
+    __m512 quarters[4][SUMS];
+    const float *q[SUMS];
+    FR_UNROLLED_FOR (size_t j = 0; j < count; j++) q[j] = states[j].q;
+    for (size_t i = 0; i < 4; i++) {
+        __m512 a[SUMS], b[SUMS], c[SUMS];
+        fr_attn_ask(ahead, lines);
+        partial_sums(a, q, count, tile, width, i, head_dim);
+        partial_sums(b, q, count, tile, width, i + 8, head_dim);
+        add_sums(a, b, sums);
+        partial_sums(b, q, count, tile, width, i + 4, head_dim);
+        partial_sums(c, q, count, tile, width, i + 12, head_dim);
+        add_sums(b, c, sums);
+        add_sums(a, b, sums);
+        FR_UNROLLED_FOR (size_t s = 0; s < sums; s++) quarters[i][s] = a[s];
+    }
+    add_sums(quarters[0], quarters[2], sums);
+    add_sums(quarters[1], quarters[3], sums);
+    add_sums(quarters[0], quarters[1], sums);
+    FR_UNROLLED_FOR (size_t s = 0; s < sums; s++)
+        _mm512_storeu_ps(states[s / registers].weights + first + 16 * (s % registers),
+                         _mm512_mul_ps(quarters[0][s], _mm512_set1_ps(scale)));
+}
+
+/* Takes `width` positions, a constant, for SUMS / (width / 16) queries at a time. */
+FR_INLINE void score_tile(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
+                          size_t head_dim, float scale, fr_attn_ahead ahead) {
+    size_t most = SUMS * 16 / width;
+    size_t steps = 4 * ((count + most - 1) / most), lines = (size_t)(ahead.end - ahead.at) / 64 / steps + 1;
+    for (; count >= most; states += most, count -= most)
+        score_columns(states, most, tile, width, first, head_dim, scale, &ahead, lines);
+    if (count >= 4) {
+        score_columns(states, 4, tile, width, first, head_dim, scale, &ahead, lines);
+        states += 4, count -= 4;
+    }
+    switch (count) {
+    case 1: score_columns(states, 1, tile, width, first, head_dim, scale, &ahead, lines); break;
+    case 2: score_columns(states, 2, tile, width, first, head_dim, scale, &ahead, lines); break;
+    case 3: score_columns(states, 3, tile, width, first, head_dim, scale, &ahead, lines); break;
+    }
+}
+
+static void scores_of_columns(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
+                              size_t head_dim, float scale, fr_attn_ahead ahead) {
+    if (width == 32)
+        score_tile(states, count, tile, 32, first, head_dim, scale, ahead);
+    else
+        score_tile(states, count, tile, 16, first, head_dim, scale, ahead);
+}
+
+/* Returns the largest lane of each of four registers. */
+FR_INLINE __m128 max16_of_4(const __m512 *x) {
+    __m512 two[2], one;
+    FR_UNROLLED_FOR (size_t i = 0; i < 2; i++)
+        two[i] = _mm512_max_ps(_mm512_unpacklo_ps(x[i], x[i + 2]), _mm512_unpackhi_ps(x[i], x[i + 2]));
+    one = _mm512_max_ps(_mm512_unpacklo_ps(two[0], two[1]), _mm512_unpackhi_ps(two[0], two[1]));
+    __m256 half = _mm256_max_ps(_mm512_castps512_ps256(one), _mm512_extractf32x8_ps(one, 1));
+    return _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+}
+
+/* Merges a block's m_b and l_b of four queries, in their lanes, into m and l, and sets the factors a and b for o_b. Of
+ * the four only `count` exist. */
+FR_INLINE void merge(fr_attn_state *states, size_t count, __m128 m_b, __m128 l_b) {
+    __m128 m = _mm_setzero_ps(), l = m, a = m, b = m;
+    __mmask8 first = 0;
+    float *kept[FR_ATTN_WEIGHED];
+    FR_UNROLLED_FOR (size_t j = 0; j < FR_ATTN_WEIGHED; j++) {
+        kept[j] = &states[j < count ? j : 0].m;
+        first |= (__mmask8)(states[j < count ? j : 0].first << j);
+    }
+    m = _mm_loadu_ps(kept[0]), l = _mm_loadu_ps(kept[1]), a = _mm_loadu_ps(kept[2]), b = _mm_loadu_ps(kept[3]);
+    _MM_TRANSPOSE4_PS(m, l, a, b);
+    __m128 higher = _mm_max_ps(m_b, m);
+    __m256 less = _mm256_set_m128(_mm_sub_ps(m_b, higher), _mm_sub_ps(m, higher));
+    __m256 factors = _mm512_castps512_ps256(exp16(_mm512_castps256_ps512(less)));
+    a = _mm256_castps256_ps128(factors);
+    b = _mm256_extractf128_ps(factors, 1);
+    l = _mm_mask_blend_ps(first, _mm_fmadd_ps(l, a, _mm_mul_ps(l_b, b)), l_b);
+    m = _mm_mask_blend_ps(first, higher, m_b);
+    _MM_TRANSPOSE4_PS(m, l, a, b);
+    __m128 merged[FR_ATTN_WEIGHED] = {m, l, a, b};
+    FR_UNROLLED_FOR (size_t j = 0; j < count; j++) _mm_storeu_ps(kept[j], merged[j]);
+}
+
+FR_INLINE uint64_t seen_by(const fr_attn_state *state) {
+    return (UINT64_MAX >> (FR_ATTN_BLOCK - state->to)) & (UINT64_MAX << state->from);
+}
+
+/* A NaN score is ignored in the maximum, but its e is NaN, so the result is too. Several queries go together because
+ * each of these steps waits for the one before it. */
+FR_INLINE void weigh_together(fr_attn_state *states, size_t count) {
+    __m512 highest[FR_ATTN_WEIGHED], p[FR_ATTN_WEIGHED], m_b[FR_ATTN_WEIGHED];
+    float maxima[FR_ATTN_WEIGHED];
+    FR_UNROLLED_FOR (size_t j = 0; j < FR_ATTN_WEIGHED; j++) {
+        highest[j] = _mm512_set1_ps(-INFINITY);
+        p[j] = _mm512_setzero_ps();
+    }
+    for (size_t i = 0; i < FR_ATTN_BLOCK; i += 16)
+        FR_UNROLLED_FOR (size_t j = 0; j < count; j++)
+            highest[j] = _mm512_mask_max_ps(highest[j], (__mmask16)(seen_by(&states[j]) >> i),
+                                            _mm512_loadu_ps(states[j].weights + i), highest[j]);
+    _mm_storeu_ps(maxima, max16_of_4(highest));
+    FR_UNROLLED_FOR (size_t j = 0; j < count; j++) m_b[j] = _mm512_set1_ps(maxima[j]);
+    for (size_t i = 0; i < FR_ATTN_BLOCK; i += 16)
+        FR_UNROLLED_FOR (size_t j = 0; j < count; j++) {
+            __m512 e = exp16(_mm512_sub_ps(_mm512_loadu_ps(states[j].weights + i), m_b[j]));
+            p[j] = _mm512_mask_add_ps(p[j], (__mmask16)(seen_by(&states[j]) >> i), p[j], e);
+            _mm512_storeu_ps(states[j].weights + i, e);
+        }
+    merge(states, count, _mm_loadu_ps(maxima), sum16_of_4(p[0], p[1], p[2], p[3]));
+}
+
+static void weigh(fr_attn_state *states, size_t count) {
+    switch (count) {
+    case 1: weigh_together(states, 1); break;
+    case 2: weigh_together(states, 2); break;
+    case 3: weigh_together(states, 3); break;
+    default: weigh_together(states, FR_ATTN_WEIGHED);
+    }
 }
 
 /* Computes `width` registers of columns of o_b for `count` queries, and joins them to o; both numbers are constants.
@@ -255,6 +481,9 @@ void fr_attn_avx512(const fr_attn *attn) {
         .decode = {[FR_F16] = decode_f16, [FR_BF16] = decode_bf16, [FR_Q8_0] = decode_q8_0, [FR_Q4_0] = decode_q4_0},
         .undecoded = {[FR_F16] = UNDECODED, [FR_BF16] = UNDECODED},
         .scores = scores,
+        .columns_width = 32,
+        .transpose = transpose,
+        .scores_of_columns = scores_of_columns,
         .weigh = weigh,
         .add = add,
         .softcap = fr_softcap_avx512,

@@ -95,7 +95,7 @@ FR_INLINE uint32x4_t seen_lanes(const fr_attn_state *state, size_t i) {
 
 /* A NaN score is ignored in the maximum, but its e is NaN, so the result is too. A sum of e is never -0, so adding 0
  * for a position that is not visible does not change it. */
-static void weigh(fr_attn_state *state) {
+FR_INLINE void weigh_one(fr_attn_state *state) {
     float32x4_t highest = vdupq_n_f32(-INFINITY), p[4] = {{0}};
     for (size_t i = 0; i < FR_ATTN_BLOCK; i += 4) {
         float32x4_t s = vld1q_f32(state->weights + i);
@@ -109,6 +109,10 @@ static void weigh(fr_attn_state *state) {
         vst1q_f32(state->weights + i, e);
     }
     merge(state, m_b, sum16(p));
+}
+
+static void weigh(fr_attn_state *states, size_t count) {
+    for (size_t j = 0; j < count; j++) weigh_one(&states[j]);
 }
 
 /* Computes `width` registers of columns of o_b from column d on, and joins them to o; width is a constant. `left`
