@@ -35,15 +35,15 @@ static void note_llama_cpps(const fr_arguments *args) {
     if (n.length) fr_note("%s: for llama.cpp; nothing here depends on it", n.list);
 }
 
-/* Notes environment variables that llama.cpp's programs would read. A script that relies on them would otherwise
- * silently run with other settings. */
+/* Notes environment variables that llama.cpp's programs would read, and of forerun's verbs only serve does
+ * (option_sources.h). A script that relies on them would otherwise silently run with other settings. */
 static void note_environment(const fr_arguments *args) {
     static const char prefix[] = "LLAMA_ARG_";
     names n = {.length = 0};
-    if (!(args->verb->bit & (FR_VERB_GENERATE | FR_VERB_CHAT | FR_VERB_SERVE))) return;
+    if (!(args->verb->bit & (FR_VERB_GENERATE | FR_VERB_CHAT))) return;
     for (char **at = environ; *at; at++)
         if (strncmp(*at, prefix, sizeof prefix - 1) == 0) add(&n, *at);
-    if (n.length) fr_note("%s: environment of llama.cpp, which forerun does not read: give the options", n.list);
+    if (n.length) fr_note("%s: environment of llama.cpp, which only serve reads: give the options", n.list);
 }
 
 /* Returns true if the temperature is above 0. For chat and serve this is the default. */

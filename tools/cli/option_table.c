@@ -308,6 +308,12 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                                    "that is slow to answer hardly slows them down, and the rows of a long prompt "
                                    "follow each other through the ranks. auto (default): by rows on one machine; on "
                                    "several machines by the network's speed when they start"},
+    [FR_ARG_CONFIG] = {.names = "--config", .value = "FILE", .verbs = SERVE,
+                       .help = "read further options from a file: NAME = VALUE lines",
+                       .more = "NAME is an option's long name without its dashes; a flag stands alone, or with = on or "
+                               "off. A line that begins with # is a comment. Options of the command line come first, "
+                               "then the file, then the environment: FORERUN_NAME (FORERUN_CTX_SIZE for --ctx-size), "
+                               "then LLAMA_ARG_NAME as llama.cpp's server reads it, which is noted"},
     [FR_ARG_HOST] = {.names = "--host", .value = "ADDRESS", .verbs = SERVE,
                      .help = "the address to listen on (default 127.0.0.1, only for this machine); 0.0.0.0 or :: for "
                              "all",

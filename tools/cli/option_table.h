@@ -77,6 +77,21 @@ void fr_option_row_words(const fr_option_row *row, char *words, size_t size);
 /* Gives the limits of an option's numbers. */
 fr_lab_range fr_option_row_range(const fr_option_row *row);
 
+/* Says what follows an option's name. */
+typedef enum fr_option_form {
+    FR_FORM_UNKNOWN, /* neither forerun nor llama.cpp has such an option */
+    FR_FORM_FLAG,
+    FR_FORM_SWITCH, /* a flag that may be followed by on, off or auto */
+    FR_FORM_VALUE,  /* also an option that only other verbs take */
+} fr_option_form;
+
+/* Gives the form of an option of a verb, or of llama.cpp. name: with its dashes. */
+fr_option_form fr_option_form_of(const fr_verb *verb, const char *name);
+
+/* Reads an option from one word: "--name", or "--name=value" if it has a value. An option that is settled is passed
+ * over. The word must stay as long as the arguments. Gives 0, or the exit status after an error line. */
+int fr_option_take_word(fr_arguments *args, char *word);
+
 /* Reads an option's value from its text (NULL: it has none). Gives 0, or the exit status after an error line. */
 int fr_option_take(fr_arguments *args, fr_arg arg, const char *name, const char *text);
 

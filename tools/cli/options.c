@@ -12,6 +12,7 @@
 #include "tools/cli/escapes.h"
 #include "tools/cli/foreign_options.h"
 #include "tools/cli/option_notes.h"
+#include "tools/cli/option_sources.h"
 #include "tools/cli/option_table.h"
 #include "tools/cli/output.h"
 #include "tools/cli/prompt_file.h"
@@ -178,6 +179,7 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
     if (arg == FR_ARG_COUNT) return unknown_option(args->verb, name);
     const fr_option_row *row = &fr_option_table[arg];
     if (!takes) return refuse_option(args->verb, row, name);
+    if (args->settled[arg]) return 0;
     args->name[arg] = word;
     if (!row->value) return take_flag(args, arg, name, equals, count, words, at);
     if (!equals && *at == count) return fr_wrong_usage("%s needs a value: %s", name, row->value);
@@ -187,6 +189,23 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
     if (once && args->given[arg]) return fr_wrong_usage("%s is given twice", name);
     args->given[arg] = true;
     return fr_option_take(args, arg, name, equals ? equals + 1 : words[(*at)++]);
+}
+
+int fr_option_take_word(fr_arguments *args, char *word) {
+    int at = 0;
+    return take_option(args, 1, &word, &at);
+}
+
+fr_option_form fr_option_form_of(const fr_verb *verb, const char *name) {
+    fr_arg arg = find_row(verb, name, strlen(name));
+    if (arg != FR_ARG_COUNT && fr_verb_takes(verb, &fr_option_table[arg])) {
+        if (fr_option_table[arg].value) return FR_FORM_VALUE;
+        return fr_option_table[arg].switches ? FR_FORM_SWITCH : FR_FORM_FLAG;
+    }
+    const fr_foreign_option *foreign = fr_foreign_find(verb, name);
+    if (!foreign) return arg == FR_ARG_COUNT ? FR_FORM_UNKNOWN : FR_FORM_VALUE;
+    if (foreign->kind == FR_FOREIGN_FLAG) return FR_FORM_FLAG;
+    return foreign->kind == FR_FOREIGN_SWITCH ? FR_FORM_SWITCH : FR_FORM_VALUE;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ rules */
@@ -449,7 +468,8 @@ int fr_arguments_parse(fr_arguments *args, const fr_verb *verb, int count, char 
         if (code) note_threads_behind(args, count - at, words + at);
         if (code || args->given[FR_ARG_HELP] || args->given[FR_ARG_VERSION]) return code;
     }
-    return check_rules(args);
+    int code = fr_option_sources_read(args);
+    return code ? code : check_rules(args);
 }
 
 void fr_arguments_free(fr_arguments *args) {
@@ -458,4 +478,7 @@ void fr_arguments_free(fr_arguments *args) {
     args->ids = NULL;
     free(args->system);
     args->system = NULL;
+    for (size_t i = 0; i < args->word_count; i++) free(args->words[i]);
+    free(args->words);
+    args->words = NULL;
 }

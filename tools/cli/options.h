@@ -129,6 +129,7 @@ typedef enum fr_arg {
     FR_ARG_RANK_TIMEOUT,
     FR_ARG_RANK_SHARES,
     FR_ARG_RANK_SPLIT,
+    FR_ARG_CONFIG,
     FR_ARG_HOST,
     FR_ARG_PORT,
     FR_ARG_ALIAS,
@@ -233,6 +234,7 @@ typedef enum fr_arg {
 struct fr_arguments {
     const fr_verb *verb;
     bool given[FR_ARG_COUNT];
+    bool settled[FR_ARG_COUNT];     /* given by a source that comes before the one that is read (option_sources.h) */
     const char *name[FR_ARG_COUNT]; /* the name by which each option was given, perhaps with =value */
     const char *text[FR_ARG_COUNT];
     int64_t number[FR_ARG_COUNT];
@@ -263,6 +265,8 @@ struct fr_arguments {
     char *found[FR_NAMED_MAX]; /* paths of models that were given by their names in other programs (named.h) */
     const char *model_name;    /* the name that -m was given, if it was not a path; else NULL */
     bool seed_drawn;           /* the seed was drawn, because --seed was -1 or not given */
+    char **words;              /* words that were made of settings in a file or in the environment */
+    size_t word_count;
 };
 
 /* Gives the numbers of a list such as "1..8,16" in order, and their count, which is at most `most`. A special word

@@ -19,11 +19,18 @@
 
 /* ------------------------------------------------------------------------------------------------------ diagnostics */
 
+static char source[256]; /* the place that lines are about; empty: none */
+
+void fr_output_set_source(const char *place) {
+    snprintf(source, sizeof source, "%s", place);
+}
+
 /* Writes one line. Names of files and words of the command line may contain control characters, so these are
  * escaped. */
 static void write_line(const char *format, va_list values) {
     char line[1024];
-    vsnprintf(line, sizeof(line), format, values);
+    int begun = *source ? snprintf(line, sizeof line, "%s: ", source) : 0;
+    vsnprintf(line + begun, sizeof line - (size_t)begun, format, values);
     for (char *c = line; *c; c++) {
         if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
     }

@@ -13,6 +13,9 @@
 
 /* ------------------------------------------------------------------------------------------------------ diagnostics */
 
+/* Makes all further lines begin with a place, such as a file and a line; "" for none. */
+void fr_output_set_source(const char *place);
+
 /* Write one line "forerun: ..." to standard error. The first returns exit status 2, the second 1; the third writes a
  * note and has no status. */
 int fr_wrong_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,0 +1,14 @@
+/* Reads options of serve that are not on the command line: from a configuration file and from the environment.
+ *
+ * In: the arguments of the command line. Out: options that it left open. An option is taken from the first source that
+ * has it: the command line, the file of --config (or FORERUN_CONFIG), variables FORERUN_NAME, and variables of
+ * llama.cpp's server (LLAMA_ARG_NAME, LLAMA_API_KEY), which a note lists. Other verbs read neither. */
+#ifndef FR_TOOLS_CLI_OPTION_SOURCES_H
+#define FR_TOOLS_CLI_OPTION_SOURCES_H
+
+#include "tools/cli/options.h"
+
+/* Gives 0, or the exit status after an error line, which names the file and line or the variable. */
+int fr_option_sources_read(fr_arguments *args);
+
+#endif
