@@ -36,6 +36,9 @@ static const char *const models[] = {"tests/data/models/gemma4-e",           "te
                                      "tests/data/models/vault-gemma-odd",    "tests/data/models/gpt2-odd",
                                      "tests/data/models/gptj-odd",           "tests/data/models/gpt-neox-odd",
                                      "tests/data/models/phi2-odd",           "tests/data/models/opt-odd",
+                                     "tests/data/models/exaone3-odd",        "tests/data/models/olmo-clip",
+                                     "tests/data/models/lfm2-moe-odd",       "tests/data/models/flex-olmo-odd",
+                                     "tests/data/models/dots1-window",       "tests/data/models/solar-open-odd",
                                      "tests/data/vision/qwen2.5-vl",         "tests/data/vision/qwen3-vl",
                                      "tests/data/vision/qwen3-vl-moe"};
 enum { MODELS = sizeof models / sizeof *models };

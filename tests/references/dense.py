@@ -216,7 +216,9 @@ def make(root, name, spec):
 
 def published_model(folder, spec):
     """Returns the logits that transformers computes from the folder by itself."""
-    kind = getattr(transformers, spec["config"]["architectures"][0], None) or getattr(transformers, spec["kind"].model)
+    kind = getattr(transformers, spec["config"]["architectures"][0], None)
+    known = spec["config"]["model_type"] in transformers.CONFIG_MAPPING
+    kind = kind or getattr(transformers, "AutoModelForCausalLM" if known else spec["kind"].model)
     return kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager",
                                 experts_implementation="eager").eval()
 

@@ -61,8 +61,10 @@ def convert_here(tree, folder, out, pre):
     TextModel.get_vocab_base_pre = lambda self, tokenizer: pre
     conversion.load_all_models()
     config = json.loads(Path(folder, "config.json").read_text())
-    # transformers gives the converter this family's keys by other names than it asks for
-    if config["model_type"] == "gpt_neox": ModelBase.load_hparams = staticmethod(lambda *_: config)
+    # transformers gives the converter keys of these families by other names than it asks for
+    if config["model_type"] in ("exaone", "gpt_neox"):
+        load = ModelBase.load_hparams
+        ModelBase.load_hparams = staticmethod(lambda *arguments: load(*arguments) | config)
     if not Path(folder, "tokenizer.json").exists():
         for kind in below(TextModel): kind.set_vocab = lambda self: self._set_vocab_none()
     sys.argv = ["convert_hf_to_gguf.py", folder, "--outtype", "bf16", "--outfile", out]

@@ -1,5 +1,6 @@
-"""Dense decoders that are a small step from others: see dense.py. Arcee, Cohere 1, CWM, Gemma 1, Helium, HyperCLOVA X,
-Ministral, Nemotron, StarCoder2 and VaultGemma. Every window is shorter than the prompts that greedy text follows."""
+"""Dense decoders that are a small step from others: see dense.py. Arcee, Cohere 1, CWM, EXAONE 3.5, Gemma 1, Helium,
+HyperCLOVA X, Ministral, Nemotron, OLMo 1, StarCoder2 and VaultGemma. Every window is shorter than the prompts
+that greedy text follows."""
 from dense import Kind, passed_by, zeroed
 from dense_of_gemma2 import GEMMA2, of_gemma2
 from dense_of_gemma3 import embeddings_unscaled, norms_less_one
@@ -68,6 +69,16 @@ def of_starcoder2(c):
     return features | (windows(c) if c["sliding_window"] else {})
 
 
+def of_exaone(c):
+    return {"scaling": {"rope_scaling": None}, "rope_theta": {"rope_theta": 1e5}, "activation":
+            {"activation_function": "gelu"}, "norm before attention": passed_by("input_layernorm")}
+
+
+def of_olmo(c):
+    features = {"rope_theta": {"rope_theta": 1e5}, "norms": passed_by("layernorm", "model.norm")}
+    return features | ({"clip_qkv": {"clip_qkv": None}} if c["clip_qkv"] else {})
+
+
 def fill_nemotron(name, noise):
     """Norms are less one."""
     return 0.3 * noise if "norm" in name and name.endswith("weight") else None
@@ -91,6 +102,14 @@ VAULT = Kind("VaultGemmaConfig", "VaultGemmaForCausalLM", of_vault_gemma, fill=f
 COHERE, CWM, MINISTRAL = kind("Cohere", of_cohere), kind("Cwm", of_layers_told), kind("Ministral", of_layers_told)
 HELIUM, HYPERCLOVAX = kind("Helium", of_helium), kind("HyperCLOVAX", of_hyperclovax, fill_hyperclovax)
 ARCEE, NEMOTRON = kind("Arcee", of_arcee), kind("Nemotron", of_nemotron, fill_nemotron)
+OLMO = kind("Olmo", of_olmo)
+EXAONE_NAMES = [("model.embed_tokens.", "transformer.wte."), ("model.norm.", "transformer.ln_f.")] + [
+    (f"model.layers.{i}.{here}.", f"transformer.h.{i}.{there}.") for i in range(3) for here, there in (
+        ("input_layernorm", "ln_1"), ("post_attention_layernorm", "ln_2"), ("mlp.gate_proj", "mlp.c_fc_0"),
+        ("mlp.up_proj", "mlp.c_fc_1"), ("mlp.down_proj", "mlp.c_proj"),
+        *((f"self_attn.{one}_proj", f"attn.attention.{'out' if one == 'o' else one}_proj") for one in "qkvo"))]
+EXAONE = Kind("ExaoneConfig", "LlamaForCausalLM", of_exaone,
+              files=tuple((here + "weight", there + "weight") for here, there in EXAONE_NAMES))
 STARCODER2 = kind("Starcoder2", of_starcoder2)
 
 MODELS = {
@@ -135,6 +154,19 @@ MODELS = {
         "NemotronForCausalLM", "nemotron", norm_eps=1e-5, vocab_size=231, hidden_size=64, intermediate_size=72,
         num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, rope_theta=10000.0, hidden_act="relu2",
         partial_rotary_factor=0.5, attention_bias=False, mlp_bias=False, tie_word_embeddings=False)),
+    "exaone3-odd": dict(seed=6703, gguf=True, kind=EXAONE, config=dict(
+        architectures=["ExaoneForCausalLM"], model_type="exaone", vocab_size=221, hidden_size=60, intermediate_size=72,
+        num_layers=3, num_attention_heads=6, num_key_value_heads=2, max_position_embeddings=1024, rope_theta=500.0,
+        rope_scaling=LLAMA3, layer_norm_epsilon=3e-5, activation_function="silu", tie_word_embeddings=False,
+        bos_token_id=3, eos_token_id=[5, 7], pad_token_id=0, torch_dtype="bfloat16")),
+    "olmo-clip": dict(seed=6802, gguf=True, kind=OLMO, config=family(
+        "OlmoForCausalLM", "olmo", vocab_size=223, hidden_size=60, intermediate_size=52, num_hidden_layers=3,
+        num_attention_heads=6, num_key_value_heads=3, rope_theta=900.0, clip_qkv=1.1, attention_bias=False,
+        tie_word_embeddings=False)),
+    "olmo-odd": dict(seed=6903, kind=OLMO, config=family(
+        "OlmoForCausalLM", "olmo", vocab_size=217, hidden_size=56, intermediate_size=68, num_hidden_layers=3,
+        num_attention_heads=4, num_key_value_heads=4, rope_theta=10000.0, clip_qkv=None, attention_bias=False,
+        tie_word_embeddings=True)),
     "starcoder2-odd": dict(seed=6458, gguf=True, kind=STARCODER2, config=family(
         "Starcoder2ForCausalLM", "starcoder2", norm_epsilon=1e-5, vocab_size=219, hidden_size=60, intermediate_size=72,
         num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=700.0, sliding_window=None,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""sparse.py make|verify DATA [NAME...]: tiny random mixtures of experts without an MTP layer, and what transformers
-computes on them. sparse.py convert LLAMA_CPP DATA [NAME...]: llama.cpp's GGUF of them.
+"""sparse.py make|verify|seek DATA [NAME...]: tiny random mixtures of experts without an MTP layer, and what
+transformers computes on them. sparse.py convert LLAMA_CPP DATA [NAME...]: llama.cpp's GGUF of them.
 
 make    writes DATA/models/NAME: the model as transformers saves it, by the published names; reference.json,
         reference.safetensors
@@ -25,7 +25,7 @@ import torch.nn.functional as F
 import transformers
 from safetensors.torch import load_file, save_file
 
-from dense import LEAST_IDS, LEAST_MARGIN, LEAST_MOVE, compute, passed_by, run, zeroed
+from dense import GREEDY_PROMPTS, LEAST_IDS, LEAST_MARGIN, LEAST_MOVE, compute, passed_by, run, zeroed
 from make_reference import margins
 
 GREEDY, LENGTHS, FIRST = 48, (1, 7, 19, 101), 30
@@ -90,6 +90,29 @@ HUNYUAN = COMMON | dict(
     rms_norm_eps=3e-6, rope_theta=3000.0, attention_bias=False, num_experts=7, moe_topk=[3, 3, 3],
     moe_intermediate_size=[26, 26, 26], num_shared_expert=[1, 1, 1], use_qk_norm=True)
 
+LFM2 = COMMON | dict(
+    architectures=["Lfm2MoeForCausalLM"], model_type="lfm2_moe", vocab_size=341, hidden_size=60, intermediate_size=68,
+    moe_intermediate_size=26, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2, norm_eps=3e-6,
+    rope_theta=700.0, conv_L_cache=3, conv_bias=False, num_dense_layers=2, num_experts=7, num_experts_per_tok=3,
+    use_expert_bias=True, norm_topk_prob=True, routed_scaling_factor=1.0,
+    layer_types=["conv", "full_attention", "conv", "full_attention", "conv"], tie_word_embeddings=True)
+FLEX = COMMON | dict(
+    architectures=["FlexOlmoForCausalLM"], model_type="flex_olmo", vocab_size=345, hidden_size=72,
+    intermediate_size=22, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=3, rms_norm_eps=3e-6,
+    rope_theta=600.0, num_experts=7, num_experts_per_tok=4, norm_topk_prob=False, attention_bias=False,
+    pad_token_id=0)
+DOTS = COMMON | dict(
+    architectures=["Dots1ForCausalLM"], model_type="dots1", vocab_size=343, hidden_size=60, intermediate_size=68,
+    moe_intermediate_size=22, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, head_dim=18,
+    rms_norm_eps=3e-6, rope_theta=5000.0, attention_bias=False, n_routed_experts=9, num_experts_per_tok=3,
+    n_shared_experts=2, n_group=3, topk_group=2, first_k_dense_replace=1, norm_topk_prob=True,
+    routed_scaling_factor=1.6, sliding_window=None, max_window_layers=4)
+SOLAR = COMMON | dict(
+    architectures=["SolarOpenForCausalLM"], model_type="solar_open", vocab_size=347, hidden_size=56,
+    moe_intermediate_size=26, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, head_dim=14,
+    rms_norm_eps=3e-6, rope_theta=4000.0, attention_bias=False, n_routed_experts=8, num_experts_per_tok=3,
+    n_shared_experts=1, n_group=1, topk_group=1, norm_topk_prob=True, routed_scaling_factor=1.3)
+
 # file: llama.cpp's converter makes a GGUF of it that is the same model.
 MODELS = {
     "mixtral-odd": dict(seed=4102, file=True, config=MIXTRAL),
@@ -119,6 +142,18 @@ MODELS = {
     "minimax-m2-odd": dict(seed=4151, file=True, config=MINIMAX),
     "granite-moe-shared": dict(seed=4171, file=True, config=GRANITE),
     "hunyuan-moe-odd": dict(seed=4181, file=True, config=HUNYUAN),
+    "lfm2-moe-odd": dict(seed=4401, file=True, config=LFM2),
+    "lfm2-moe-plain": dict(seed=4516, config=LFM2 | dict(
+        num_hidden_layers=3, num_dense_layers=1, layer_types=["full_attention", "conv", "full_attention"],
+        num_experts=5, num_experts_per_tok=2, use_expert_bias=False, norm_topk_prob=False, routed_scaling_factor=1.7,
+        tie_word_embeddings=False)),
+    "flex-olmo-odd": dict(seed=4601, config=FLEX),
+    "dots1-odd": dict(seed=4701, file=True, config=DOTS),
+    # The last two layers slide.
+    "dots1-window": dict(seed=4803, config=DOTS | dict(
+        num_hidden_layers=3, sliding_window=8, max_window_layers=1, n_group=1, topk_group=1, n_shared_experts=1,
+        first_k_dense_replace=0, norm_topk_prob=False, attention_bias=True)),
+    "solar-open-odd": dict(seed=4903, config=SOLAR),
     "olmoe-odd": dict(seed=4165, file=True, config=OLMOE),
 }
 
@@ -311,6 +346,37 @@ def of_olmoe(c):
             "norms of each head": by_heads(c["hidden_size"] // c["num_attention_heads"])}
 
 
+def of_lfm2_moe(c):
+    features = {"rope_theta": {"rope_theta": 1e4}, "experts' number": {"num_experts_per_tok": 1},
+                "norm_topk_prob": {"norm_topk_prob": not c["norm_topk_prob"]},
+                "norm of q": passed_by("q_layernorm"), "norm of k": passed_by("k_layernorm")}
+    if c["use_expert_bias"]: features["correction"] = zeroed_buffers("expert_bias")
+    if c["routed_scaling_factor"] != 1: features["routed_scaling_factor"] = {"routed_scaling_factor": 1.0}
+    return features
+
+
+def of_flex_olmo(c):
+    """The norm behind the mixture takes off what normalizing its weights would change."""
+    features = {name: change for name, change in of_olmoe(c).items() if name != "norm_topk_prob"}
+    return features | {"norm behind attention": passed_by("post_attention_layernorm"),
+                       "norm behind the mixture": passed_by("post_feedforward_layernorm")}
+
+
+def of_dots1(c):
+    features = of_kimi_k2(c) | {"norm of q": passed_by("q_norm"), "norm of k": passed_by("k_norm"),
+                                "norm_topk_prob": {"norm_topk_prob": not c["norm_topk_prob"]}}
+    if c["n_group"] > 1: features["groups"] = {"topk_group": c["n_group"]}
+    if c["attention_bias"]: features |= {"bias of " + one: zeroed(one + "_proj.bias") for one in "qvo"}
+    if c["sliding_window"]: features |= {"window": {"sliding_window": None}, "window, of one more":
+                                         {"sliding_window": c["sliding_window"] + 1},
+                                         "max_window_layers": {"max_window_layers": 0}}
+    return features
+
+
+def of_solar_open(c):
+    return of_kimi_k2(c)
+
+
 def of_ernie4_5_moe(c):
     features = {"rope_theta": {"rope_theta": 5e5}, "experts' number": {"moe_k": 1},
                 "correction": zeroed_buffers("e_score_correction_bias"), "normalized": routed(unnormalized),
@@ -351,12 +417,29 @@ def make(root, name):
     spec, folder = MODELS[name], root / name
     save(folder, spec)
     info, tensors = compute(load(folder, spec), make_prompts(spec))
-    head = {"family": name, "seed": spec["seed"], "transformers": "5.17.0", "torch": torch.__version__,
+    head = {"family": name, "seed": spec["seed"], "transformers": transformers.__version__, "torch": torch.__version__,
             "n_greedy": GREEDY, "special_ids": {"bos": ENDS["bos_token_id"], "eos": ENDS["eos_token_id"]},
             "overlooked": overlooked(folder, spec, info["prompts"][-1], tensors["prompt.3.logits"])}
     save_file({k: v.contiguous() for k, v in tensors.items()}, folder / "reference.safetensors")
     (folder / "reference.json").write_text(json.dumps(head | info, separators=(",", ":")))
     for file in folder.iterdir(): file.chmod(0o644)
+
+
+@torch.no_grad()
+def seek(name):
+    """Says with which seed, that of the table or the next, greedy text would pass; writes nothing."""
+    spec = MODELS[name]
+    for seed in range(spec["seed"], spec["seed"] + 100):
+        again = spec | dict(seed=seed)
+        model, sure = filled(again), True
+        for prompt in (make_prompts(again)[i] for i in GREEDY_PROMPTS):
+            out = model.generate(torch.tensor([prompt]), max_new_tokens=GREEDY, do_sample=False, eos_token_id=-1,
+                                 pad_token_id=0, output_logits=True, return_dict_in_generate=True)
+            least, ids = min(margins(torch.cat(out.logits))), out.sequences[0].tolist()[len(prompt):]
+            sure = sure and least > LEAST_MARGIN and len(set(ids)) >= LEAST_IDS
+            if not sure: break
+        if sure: return print(f"{name}: seed {seed}", flush=True)
+    print(f"{name}: no seed", flush=True)
 
 
 @torch.no_grad()
@@ -410,6 +493,9 @@ def main(verb, root, *names):
             convert(root, Path(names[0]), name)
         return
     for name in names or MODELS:
+        if verb == "seek":
+            seek(name)
+            continue
         if verb == "make": make(Path(root, "models"), name)
         verify(Path(root, "models"), name)
 

@@ -1,10 +1,11 @@
-/* LFM2, dense: config.json of Lfm2ForCausalLM, GGUF "lfm2". Source: the published checkpoints and transformers 5.17,
- * model lfm2; for GGUF github.com/ggml-org/llama.cpp, conversion/lfm2.py and src/models/lfm2.cpp. A layer has either
- * attention or a short convolution; in GGUF, layers with a convolution have no key/value heads. */
+/* LFM2 and LFM2.5, dense and mixtures: config.json of Lfm2ForCausalLM and Lfm2MoeForCausalLM, GGUF "lfm2" and
+ * "lfm2moe". Source: the published checkpoints and transformers 5.24, models lfm2 and lfm2_moe; for GGUF
+ * github.com/ggml-org/llama.cpp, conversion/lfm2.py and src/models/lfm2.cpp. A layer has either attention or a short
+ * convolution; in GGUF, layers with a convolution have no key/value heads. */
 #include <string.h>
 
 #include "base/error.h"
-#include "src/engine/families/family.h"
+#include "src/engine/families/mixture.h"
 
 static const char kv_key[] = ".attention.head_count_kv";
 
@@ -76,10 +77,10 @@ static const fr_config_row sizes[] = {
     FR_SIZE(layer.attention.heads, "num_attention_heads", ".attention.head_count", 1, 4096, .required = true),
     FR_SIZE(layer.short_conv.conv_kernel, "conv_L_cache", ".shortconv.l_cache", 2, FR_CONV_KERNEL_MAX,
             .required = true),
-    FR_PART(width),
     FR_PART(kv_heads),
     {0}};
 
+static const fr_config_row widths[] = {FR_PART(width), {0}};
 static const fr_config_row eps[] = {FR_REAL(trunk.eps, "norm_eps", NULL, 0, 1), {0}};
 
 /* ----------------------------------------------------------------------------------------------------------- layers */
@@ -115,7 +116,7 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
         FR_TRY(kinds_from_json(source, s, attends));
     else
         FR_TRY(fr_gguf_ints(source->gguf, kv_key, 0, 4096, FR_GGUF_REQUIRED, s->trunk.layers, heads));
-    FR_TRY(fr_layers_alike(source, s));
+    FR_TRY(s->layer.experts.count ? fr_mixture_behind_leading(source, s) : fr_layers_alike(source, s));
     for (size_t i = 0; i < s->trunk.layers; i++) {
         fr_layer_spec *layer = &s->trunk.layer[i];
         if (source->gguf ? heads[i] != 0 : attends[i]) continue;
@@ -154,9 +155,27 @@ static const fr_tensor_name layer_names[] = {
     FR_NAMED(fr_layer, short_conv.conv, FR_SLOT_CONV, HIDDEN, CONV_KERNEL, "conv.conv.weight", "shortconv.conv.weight",
              CONV),
     FR_MATRIX(fr_layer, short_conv.out, HIDDEN, HIDDEN, "conv.out_proj.weight", "shortconv.out_proj.weight", CONV),
-    FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "feed_forward.w1.weight", "ffn_gate.weight"),
-    FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, "feed_forward.w3.weight", "ffn_up.weight"),
-    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "feed_forward.w2.weight", "ffn_down.weight"),
+    FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "feed_forward.w1.weight", "ffn_gate.weight", .needs = FR_IF_DENSE),
+    FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, "feed_forward.w3.weight", "ffn_up.weight", .needs = FR_IF_DENSE),
+    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "feed_forward.w2.weight", "ffn_down.weight", .needs = FR_IF_DENSE),
+    {0},
+};
+
+#define MIXED .needs = FR_IF_EXPERTS
+static const fr_tensor_name expert_names[] = {
+    FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, "feed_forward.gate.weight", "ffn_gate_inp.weight", MIXED),
+    FR_VECTOR(fr_layer, experts.router_bias, EXPERTS, "feed_forward.expert_bias", "exp_probs_b.bias",
+              .needs = FR_IF_CORRECTED),
+    FR_NAMED(fr_layer, experts.gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, "feed_forward.experts.gate_up_proj",
+             NULL, MIXED),
+    FR_EXPERTS(fr_layer, experts.gate, EXPERT_FFN, HIDDEN, "feed_forward.experts.*.w1.weight", "ffn_gate_exps.weight",
+               MIXED),
+    FR_EXPERTS(fr_layer, experts.up, EXPERT_FFN, HIDDEN, "feed_forward.experts.*.w3.weight", "ffn_up_exps.weight",
+               MIXED),
+    FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, "feed_forward.experts.down_proj", "ffn_down_exps.weight",
+               MIXED),
+    FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, "feed_forward.experts.*.w2.weight", "ffn_down_exps.weight",
+               MIXED),
     {0},
 };
 
@@ -167,7 +186,66 @@ const fr_family fr_family_lfm2 = {.architectures =
                                   .pre = "lfm2",
                                   .counts_ids = true,
                                   .defaults = &defaults,
-                                  .rows = {sizes, fr_head_keys, eps},
+                                  .rows = {sizes, widths, fr_head_keys, eps},
                                   .rope = fr_rope_whole_heads,
                                   .shape = shape,
                                   .names = &(const fr_tensor_naming){.model = model_names, .layer = {layer_names}}};
+
+/* -------------------------------------------------------------------------------------------------------- mixtures */
+
+static const fr_model_spec mixtures = {.trunk = {.vocab = 65536,
+                                                 .hidden = 2048,
+                                                 .layers = 32,
+                                                 .context_limit = 128000,
+                                                 .eps = 1e-5F,
+                                                 .rope = {{.neox = true, .theta = 1e6}}},
+                                       .layer = {.attention = {.heads = 32, .kv_heads = 8, .qk_norm = true},
+                                                 .short_conv = {.conv_kernel = 3},
+                                                 .ffn = {.width = 7168, .activation = FR_SILU},
+                                                 .experts = {.count = 32,
+                                                             .top_k = 4,
+                                                             .width = 1792,
+                                                             .activation = FR_SILU,
+                                                             .scoring = FR_SCORING_SIGMOID,
+                                                             .score_bias = true,
+                                                             .norm_top_k = true,
+                                                             .norm_added = 1e-6F,
+                                                             .routed_scaling = 1}},
+                                       .mixture = {.leading_dense = 2}};
+
+static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
+    size_t *leading = &s->mixture.leading_dense;
+    FR_TRY(fr_mixture_read(source, s));
+    if (source->gguf) return FR_OK;
+    FR_TRY(fr_json_size(source->text, "num_dense_layers", 0, FR_LAYERS_MAX, 2, source->where, leading));
+    return fr_json_bool(source->text, "use_expert_bias", true, source->where, &s->layer.experts.score_bias);
+}
+
+static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    const fr_experts_spec *e = fr_spec_experts(s);
+    size_t leading = 0;
+    (void)mtp_layers;
+    while (s->layer[leading].experts.count == 0) leading++;
+    if (!e->score_bias || !e->norm_top_k || e->routed_scaling != 1)
+        return fr_fail(FR_INPUT, "%s: GGUF has no key for its routers", where);
+    fr_mixture_put_counts(s, w);
+    fr_gguf_put_u32(w, ".expert_feed_forward_length", (uint32_t)e->width);
+    fr_gguf_put_u32(w, ".leading_dense_block_count", (uint32_t)leading);
+    fr_gguf_put_u32(w, ".expert_gating_func", 2);
+    return FR_OK;
+}
+
+static const fr_config_part mixture = {.read = read_mixture, .put = put_mixture};
+static const fr_config_row mixture_keys[] = {FR_PART(mixture), {0}};
+
+const fr_family fr_family_lfm2_moe = {
+    .architectures = (const char *const[]){"Lfm2MoeForCausalLM", "lfm2moe", NULL},
+    .gguf = "lfm2moe",
+    .tokenizer = "gpt2",
+    .pre = "lfm2",
+    .counts_ids = true,
+    .defaults = &mixtures,
+    .rows = {sizes, fr_head_keys, eps, mixture_keys},
+    .rope = fr_rope_whole_heads,
+    .shape = shape,
+    .names = &(const fr_tensor_naming){.model = model_names, .layer = {layer_names, expert_names}}};

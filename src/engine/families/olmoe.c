@@ -1,7 +1,7 @@
-/* OLMoE: config.json of OlmoeForCausalLM, GGUF "olmoe". Source: the published checkpoints and transformers 5.17, model
- * olmoe; for GGUF github.com/ggml-org/llama.cpp, conversion/olmo.py. GGUF has no key for normalized router weights, so
- * a model with these is not written. One norm covers the queries of all heads, and one the keys; every layer is a
- * mixture. */
+/* OLMoE and FlexOlmo: config.json of OlmoeForCausalLM and FlexOlmoForCausalLM, GGUF "olmoe", of which FlexOlmo has no
+ * form. Source: the published checkpoints and transformers 5.24, models olmoe and flex_olmo; for GGUF
+ * github.com/ggml-org/llama.cpp, conversion/olmo.py. GGUF has no key for normalized router weights, so a model with
+ * these is not written. One norm covers the queries of all heads, and one the keys; every layer is a mixture. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 
@@ -40,3 +40,33 @@ const fr_family fr_family_olmoe = {
     .rope = fr_rope_whole_heads,
     .shape = fr_mixture_behind_leading,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, fr_mixture_names}}};
+
+/* FlexOlmo's norms come only after attention and after the mixture. */
+static const fr_model_spec flex = {.trunk = {.vocab = 100352,
+                                             .hidden = 4096,
+                                             .layers = 32,
+                                             .context_limit = 4096,
+                                             .eps = 1e-6F,
+                                             .rope = {{.neox = true, .theta = 5e5}}},
+                                   .layer = {.norms = FR_NORMS_BEHIND,
+                                             .attention = {.heads = 32, .qk_norm = true, .qk_norm_wide = true},
+                                             .ffn = {.width = 11008, .activation = FR_SILU},
+                                             .experts = {.count = 7,
+                                                         .top_k = 5,
+                                                         .activation = FR_SILU,
+                                                         .scoring = FR_SCORING_SOFTMAX,
+                                                         .routed_scaling = 1.0F}},
+                                   .mixture = {.as_wide = true}};
+
+static const fr_config_row flex_own[] = {FR_ONLY("hidden_act", "silu"),
+                                         FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
+                                         FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
+                                         {0}};
+
+const fr_family fr_family_flex_olmo = {
+    .architectures = (const char *const[]){"FlexOlmoForCausalLM", NULL},
+    .defaults = &flex,
+    .rows = {flex_own, fr_size_keys, fr_head_keys, mixtures},
+    .rope = fr_rope_whole_heads,
+    .shape = fr_mixture_behind_leading,
+    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_behind_norm_names, fr_mixture_names}}};
