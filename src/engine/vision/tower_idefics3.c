@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sizes.h"
 #include "src/engine/vision/siglip.h"
 
 #define TILE        364  /* the side of a tile of a picture processor without one */
@@ -122,12 +123,15 @@ static void resize_to(fr_vision_tiling *tiling, size_t width, size_t height) {
     tiling->size[tiling->resizes++][1] = height;
 }
 
-static fr_status tile(const fr_vision_config *c, size_t width, size_t height, fr_vision_tiling *tiling) {
-    if (c->cuts.resize) {
-        resize_first(&c->cuts, &width, &height);
+/* Chooses the tiles of a picture by these settings. */
+static void tile_by(const fr_vision_config *c, const fr_vision_cuts *cuts, size_t width, size_t height,
+                    fr_vision_tiling *tiling) {
+    *tiling = (fr_vision_tiling){.whole_last = true};
+    if (cuts->resize) {
+        resize_first(cuts, &width, &height);
         resize_to(tiling, width, height);
     }
-    if (!c->cuts.on) return FR_OK;
+    if (!cuts->on) return;
     bool tall = height > width;
     size_t *longer = tall ? &height : &width, *shorter = tall ? &width : &height;
     double ratio = (double)width / (double)height;
@@ -135,10 +139,33 @@ static fr_status tile(const fr_vision_config *c, size_t width, size_t height, fr
     *shorter = to_tiles(other_side(*longer, ratio, tall), c->tile);
     resize_to(tiling, width, height);
     tiling->width = tiling->height = c->tile;
-    tiling->whole_last = true;
-    if (width <= c->tile && height <= c->tile) return FR_OK;
+    if (width <= c->tile && height <= c->tile) return;
     tiling->rows = height / c->tile;
     tiling->columns = width / c->tile;
+}
+
+/* A limit that the caller has set makes the longer side shorter, a tile at a time. */
+static fr_status tile(const fr_vision_config *c, size_t width, size_t height, fr_vision_tiling *tiling) {
+    fr_vision_cuts cuts = c->cuts;
+    tile_by(c, &cuts, width, height, tiling);
+    while (c->max_pixels && tiling->rows && fr_vision_views(tiling) > (size_t)c->max_pixels / (c->tile * c->tile)) {
+        cuts.longest_width = cuts.longest_height =
+            (fr_larger(tiling->rows, tiling->columns) - 1) * c->tile; /* 2 tiles or more, so this is not 0 */
+        cuts.resize = true;
+        cuts.stretch = false;
+        tile_by(c, &cuts, width, height, tiling);
+    }
+    return FR_OK;
+}
+
+static fr_status limit(fr_vision_config *c, int64_t least, int64_t most) {
+    if (least)
+        return fr_fail(FR_INPUT, "this vision tower has no smallest picture: image-min-pixels and image-min-tokens "
+                                 "don't apply");
+    if (most < (int64_t)(c->tile * c->tile))
+        return fr_fail(FR_INPUT, "this vision tower sees at least one square of %zu x %zu pixels, more than %lld",
+                       c->tile, c->tile, (long long)most);
+    c->max_pixels = most;
     return FR_OK;
 }
 
@@ -241,6 +268,7 @@ const fr_tower fr_tower_idefics3 = {.architectures = (const char *const[]){"Smol
                                     .names = &fr_siglip_names,
                                     .read = read,
                                     .bind = bind,
+                                    .limit = limit,
                                     .tile = tile,
                                     .spell = spell,
                                     .finish_patch = add_position,

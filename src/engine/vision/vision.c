@@ -59,7 +59,7 @@ void fr_vision_describe(const fr_vision *vision, FILE *out) {
     int64_t frames = (int64_t)c->pixel_count;
     fprintf(out, "tower          %zu layers, hidden %zu, feed-forward %zu, %zu attention heads\n", c->layers, c->hidden,
             c->ffn, c->heads);
-    if (c->max_pixels)
+    if (c->max_pixels && !c->tile)
         fprintf(out, "pictures       %lld to %lld pixels,", (long long)(c->min_pixels / frames),
                 (long long)(c->max_pixels / frames));
     else if (c->cuts.on)

@@ -41,10 +41,9 @@ void fr_tower_grid_by_area(const fr_vision_config *c, double frames, double w, d
 fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, fr_image_grid *grid) {
     const fr_vision_config *c = &vision->config;
     fr_image_grid found;
-    if (c->tile) return fr_vision_grid_of_tiles(c, width, height, grid);
-    FR_TRY(c->tower->grid(c, width, height, &found));
+    FR_TRY(c->tile ? fr_vision_grid_of_tiles(c, width, height, &found) : c->tower->grid(c, width, height, &found));
     double unit = (double)(c->patch * c->merge), tokens = (double)found.rows * (double)found.columns;
-    double patches = tokens * (double)(c->merge * c->merge);
+    double patches = tokens * (double)(c->merge * c->merge) / (c->tile ? (double)found.runs : 1.0);
     if (patches > PATCHES_MAX || tokens * unit * unit > (double)FR_IMAGE_PIXELS_MAX)
         return fr_fail(FR_INPUT,
                        "a picture of %zu x %zu would be %.0f patches of %zu x %zu pixels, more than %d or more than "

@@ -159,7 +159,8 @@ def configurations():
         write("drafter", name, compact(json.loads(read(f"llama/{name}/config.json"))))
     for name in ("qwen3", "llama-sliding", "spec-llama", "v2-qwen3.5", "dspark-qwen3", "dspark-dense-qwen3"):
         write("drafter", f"dflash-{name}", compact(json.loads(read(f"dflash/{name}/drafter/config.json"))))
-    for name in ("vision/tower", "glm-ocr"):
+    for name in ("vision/tower", "glm-ocr", "vision/gemma3-crops", "vision/smolvlm", "vision/idefics3",
+                 "vision/mistral3"):
         write("preprocessor", name.replace("/", "-"), compact(json.loads(read(f"{name}/preprocessor_config.json"))))
     write("preprocessor", "none", "{}")
     write("preprocessor", "nested",

@@ -258,6 +258,40 @@ START_TEST(rows_are_those_of_transformers) {
 }
 END_TEST
 
+/* A limit makes fewer tiles, or fewer rows and columns, of a picture that has more tokens without it. */
+START_TEST(limits_make_fewer_tokens) {
+    static const struct {
+        int kind;
+        int64_t tokens; /* 0: no limit */
+        size_t expected, runs;
+        const char *line; /* why the limit is refused */
+    } cases[] = {
+        {8, 0, 20, 5, NULL}, {8, 20, 20, 5, NULL},
+        {8, 19, 4, 1, NULL}, {8, 3, 0, 0, "sees at least one square of 24 x 24 pixels, more than 432"},
+        {9, 0, 12, 3, NULL}, {9, 11, 6, 2, NULL},
+        {9, 1, 1, 1, NULL},  {11, 4, 0, 0, "resizes all pictures to one size"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fr_reference r;
+        fr_image_grid grid;
+        fr_options *options = fr_options_new();
+        open_fixture(&r, cases[i].kind, NULL);
+        require(fr_options_set(options, FR_OPT_IMAGE_MAX_TOKENS, cases[i].tokens));
+        fr_status status = fr_vision_limit(r.model->vision, options);
+        ck_assert_int_eq(status, cases[i].line ? FR_INPUT : FR_OK);
+        if (cases[i].line) {
+            ck_assert_msg(strstr(fr_last_error(), cases[i].line), "%s", fr_last_error());
+        } else {
+            require(fr_vision_grid(r.model->vision, 640, 480, &grid));
+            ck_assert_uint_eq(grid.rows * grid.columns, cases[i].expected);
+            ck_assert_uint_eq(grid.runs, cases[i].runs);
+        }
+        fr_options_free(options);
+        fr_reference_close(&r);
+    }
+}
+END_TEST
+
 /* The expected sizes were computed with transformers' processor (make_sizes.py). */
 START_TEST(sizes_are_those_of_qwens_processor) {
     fr_reference r;
@@ -593,6 +627,23 @@ static const struct {
     int kind;
     const char *file, *key, *value, *line; /* line NULL: the model is accepted */
 } changes[] = {
+    {8, "config.json", "hidden_act", "\"quick_gelu\"", "hidden_act quick_gelu of the vision tower is not built"},
+    {8, "config.json", "image_size", "5", "no whole number of tokens"},
+    {8, "preprocessor_config.json", "max_image_size", "{\"longest_edge\": 18}", "a tile of 18 x 18 pixels is no whole"},
+    {8, "preprocessor_config.json", "max_image_size", "{\"longest_edge\": 12}", NULL},
+    {8, "preprocessor_config.json", "size", "{\"width\": 9}", "size has neither longest_edge nor width and height"},
+    {8, "preprocessor_config.json", "size", "{\"width\": 9, \"height\": 40}", NULL},
+    {8, "preprocessor_config.json", "resample", "5", "is 5, not in 1 to 3"},
+    {9, "config.json", "hidden_act", "\"relu\"", "hidden_act relu of the vision tower is not built"},
+    {9, "config.json", "head_dim", "10", "a vision tower of width 24 with 2 heads of 10 is not built"},
+    {9, "config.json", "rope_parameters", "{\"rope_type\": \"yarn\"}",
+     "rope_type yarn of the vision tower is not built"},
+    {9, "preprocessor_config.json", "do_center_crop", "true", "do_center_crop is not built"},
+    {9, "preprocessor_config.json", "do_resize", "false", "do_resize false is not built"},
+    {9, "preprocessor_config.json", "size", "{\"width\": 9, \"height\": 40}", NULL},
+    {11, "preprocessor_config.json", "pan_and_scan_min_crop_size", "0", "is 0, not in 1 to"},
+    {11, "preprocessor_config.json", "pan_and_scan_max_num_crops", "null", NULL},
+    {11, "preprocessor_config.json", "size", "{\"height\": 30}", "pictures of 24 x 30 are not built"},
     {0, "config.json", "num_position_embeddings", "26", "num_position_embeddings is 26, which is no square"},
     {0, "config.json", "num_position_embeddings", "36", "tensor model.visual.pos_embed.weight has shape [25, 24]"},
     {0, "config.json", "hidden_act", "\"silu\"", "hidden_act silu of the vision tower is not built"},
@@ -658,6 +709,7 @@ FR_SUITE("vision_models") {
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, rows_are_those_of_transformers, 1, KINDS);
     tcase_add_test(tests, sizes_are_those_of_qwens_processor);
+    tcase_add_test(tests, limits_make_fewer_tokens);
     tcase_add_loop_test(tests, any_instruction_set_gives_the_same_rows, 0, KINDS);
     tcase_add_loop_test(tests, prompts_are_those_of_the_processor, 0, KINDS);
     tcase_add_loop_test(tests, logits_are_those_of_transformers, 0, KINDS);
