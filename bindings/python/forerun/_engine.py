@@ -11,7 +11,7 @@ from ._grammar import Grammar
 from ._library import Alone, Error, Handle, UsageError, check, failure, ffi, lib
 from ._model import Drafter, Model
 from ._options import options_of
-from ._session import Generation, Piece, PromptLike, Session, Step, Writer
+from ._session import Generation, Piece, PromptLike, Session, Writer
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -144,8 +144,7 @@ class Engine:
                     index, prompt = waiting.popleft()
                     session.put(prompt)
                     running[session] = (index, Writer(session, max_tokens))
-                taking = [(session, writer.wants()) for session, (_, writer) in running.items()]
-                going = [(session, limit) for session, limit in taking if limit > 0]
+                going = [(session, writer.left) for session, (_, writer) in running.items() if writer.left > 0]
                 rounds = self.step([one for one, _ in going], [limit for _, limit in going]) if going else []
                 for session, ids, accepted, error in rounds:
                     index, writer = running[session]
@@ -153,10 +152,10 @@ class Engine:
                         raise error
                     if not ids and session.waiting > 1:
                         continue  # its prompt is still being run
-                    piece = writer.take(Step(ids, accepted))
+                    piece = writer.take(ids, accepted)
                     if piece is not None:
                         yield index, piece
-                for session in [one for one, (_, writer) in running.items() if writer.wants() == 0]:
+                for session in [one for one, (_, writer) in running.items() if writer.left == 0]:
                     index, writer = running.pop(session)
                     last = writer.finish()
                     if last:

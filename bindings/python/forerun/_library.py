@@ -249,14 +249,20 @@ class Alone:
     """Refuses a second thread, and a callback, while a call of a session or of its engine is running."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        lock = threading.Lock()
+        self.acquire = lock.acquire
+        self.release = lock.release
 
     def __enter__(self) -> None:
-        if not self._lock.acquire(False):
-            raise UsageError("a call of this session, or of its engine, is still running")
+        if not self.acquire(False):
+            raise self.busy()
 
     def __exit__(self, *details: object) -> None:
-        self._lock.release()
+        self.release()
+
+    def busy(self) -> UsageError:
+        """Makes the exception for a call that came during another."""
+        return UsageError("a call of this session, or of its engine, is still running")
 
 
 # ------------------------------------------------------------------------------------------------------------ arguments

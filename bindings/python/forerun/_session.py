@@ -43,6 +43,8 @@ __all__ = ["Depth", "Generation", "LogProbs", "Piece", "Scored", "Session", "Sta
 #: A prompt: text, ids, or a rendered conversation.
 PromptLike = Union[str, Prompt, Ids]
 
+_run_round = lib.fr_session_step
+_unpack = ffi.unpack
 _SOME = 1 << 20  # ids; longer than any context, for texts without a limit
 
 
@@ -73,8 +75,7 @@ class Scored(NamedTuple):
     """The best ids at its place with their log-probabilities, best first."""
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """What one round of a stream gave."""
 
     text: str
@@ -83,7 +84,7 @@ class Piece:
     """The round's ids."""
     accepted: int
     """How many of the first ids were drafts."""
-    logprobs: list[LogProbs] = field(default_factory=list)
+    logprobs: Sequence[LogProbs] = ()
     """One for each id, with the option logprobs."""
 
 
@@ -286,13 +287,36 @@ class Session:
         """Runs one round: drafts, verifies them in one forward, accepts. `limit`: the most ids that it gives."""
         if limit < 1:
             raise UsageError("a step gives at least one id")
-        session = self._c
-        with self._interruptible() if self._waits else self._alone:
-            status = lib.fr_session_step(session, self._ids, min(limit, 16), self._count, self._accepted)
-            self._waits = status != 0
+        ids = self._round(limit)
+        return Step(ids, self._accepted[0])
+
+    def _round(self, limit: int) -> list[int]:
+        """Runs one round and returns its ids; self._accepted has the number of drafts among them.
+
+        It is called once for each round, after a forward that has driven everything else out of the processor's
+        caches, so it touches little.
+        """
+        handle, alone = self._handle, self._alone
+        if limit > 16:
+            limit = 16
+        if self._waits:
+            with self._interruptible() as session:
+                status = lib.fr_session_step(session, self._ids, limit, self._count, self._accepted)
+                self._waits = status != 0
+        elif handle.dropped:
+            raise UsageError("this object is closed")
+        elif alone.acquire(False):
+            try:
+                status = _run_round(handle._pointer, self._ids, limit, self._count, self._accepted)
+            finally:
+                alone.release()
+        else:
+            raise alone.busy()
         if status or self._caught.exception is not None:
+            self._waits = True
             self._caught.check(status)
-        return Step(ffi.unpack(self._ids, self._count[0]), self._accepted[0])
+        found: list[int] = _unpack(self._ids, self._count[0])
+        return found
 
     def cut(self, length: int) -> None:
         """Cuts the timeline to its first `length` tokens. Everything is then as after a prompt of these."""
@@ -401,12 +425,13 @@ class Session:
         if prompt is not None:
             self.set_prompt(prompt)
         writer = Writer(self, max_tokens)
-        while (limit := writer.wants()) > 0:
-            piece = writer.take(self.step(limit))
+        accepted = self._accepted
+        while writer.left > 0:
+            ids = self._round(writer.left)
+            piece = writer.take(ids, accepted[0])
             if piece is None:
                 break
-            if piece.text or piece.ids:
-                yield piece
+            yield piece
         last = writer.finish()
         if last:
             yield Piece(last, [], 0)
@@ -420,7 +445,17 @@ class Session:
         grammar: Optional[Grammar] = None,
     ) -> Generation:
         """Generates a text. The arguments are those of `stream`."""
-        return whole(self.stream(prompt, max_tokens, stop, grammar))
+        self.set_stops(stop)
+        self.set_grammar(grammar)
+        if prompt is not None:
+            self.set_prompt(prompt)
+        writer = Writer(self, max_tokens, pieces=False)
+        accepted = self._accepted
+        while writer.left > 0:
+            ids = self._round(writer.left)
+            writer.take(ids, accepted[0])
+        writer.finish()
+        return writer.generation()
 
     def chat_stream(
         self,
@@ -773,10 +808,14 @@ class Session:
 class Writer:
     """Collects what a session's rounds give, until a limit, an end or a stop."""
 
-    def __init__(self, session: Session, max_tokens: Optional[int]) -> None:
+    def __init__(self, session: Session, max_tokens: Optional[int], pieces: bool = True) -> None:
+        """pieces: False converts the ids to text at the end only, which spares each round the time."""
+        tokenizer = session.model._tokenizer
         self._session = session
-        self._left = _SOME if max_tokens is None else max_tokens
-        self._decoder = Decoder(session.model.tokenizer, follows=len(session) > 0)
+        #: Ids that are still wanted, 0 after the end.
+        self.left = _SOME if max_tokens is None else max(max_tokens, 0)
+        self._pieces = pieces and tokenizer is not None
+        self._decoder = None if tokenizer is None else Decoder(tokenizer, follows=len(session) > 0)
         self._eos = frozenset(session.model.eos)
         self._raw = bytearray()  # bytes that the decoder gave
         self._shown = 0  # how many of them pieces have given
@@ -784,45 +823,46 @@ class Writer:
         self._accepted = 0
         self._logprobs: list[LogProbs] = []
         self._finish = ""
-        self._which = ffi.new("int *")
+        self._which = ffi.new("int *", -1)  # the stop that was found
 
-    def wants(self) -> int:
-        """Returns how many ids the next round may give, 0 after the end."""
-        if self._finish:
-            return 0
-        if self._left <= 0:
-            self._finish = "eos" if self._ids and self._ids[-1] in self._eos else "limit"
-        return min(self._left, 16)
-
-    def take(self, step: Step) -> Optional[Piece]:
+    def take(self, ids: list[int], accepted: int) -> Optional[Piece]:
         """Adds a round's ids and returns what it adds; None if the text has ended without a new id."""
-        ids, accepted = step
         session = self._session
         if not ids:
             if lib.fr_session_stopped(session._c, ffi.NULL) >= 0:
                 self._finish = "stop"
-            elif self._ids and self._ids[-1] in self._eos:
-                self._finish = "eos"
-            else:
+            elif not (self._ids and self._ids[-1] in self._eos):
                 self._finish = "context"
+            self.left = 0
             return None
-        self._left -= len(ids)
+        self.left -= len(ids)
         self._ids += ids
         self._accepted += accepted
-        self._raw += self._decoder.feed_bytes(ids)
-        logprobs = []
+        logprobs: Sequence[LogProbs] = ()
         if session._gives_logprobs:
             logprobs = [session.logprobs(index) for index in range(len(ids))]
-            self._logprobs += logprobs
-        end = len(self._raw)
-        if session._stops is not None:
-            rest = bytes(self._raw[self._shown :])
-            stops, texts = session._stops
-            end = self._shown + lib.fr_stop_find(stops, len(texts), rest, len(rest), 0, self._which)
-            if self._which[0] >= 0:
-                self._finish = "stop"
-                del self._raw[end:]
-        return Piece(self._take_text(end), ids, accepted, logprobs)
+            self._logprobs.extend(logprobs)
+        text = ""
+        if self._pieces:
+            assert self._decoder is not None
+            raw = self._decoder.feed_bytes(ids)
+            self._raw += raw
+            if session._stops is None:
+                text = raw.decode("utf-8", "replace")
+            else:
+                text = self._take_text(self._find_stop())
+        return Piece(text, ids, accepted, logprobs)
+
+    def _find_stop(self) -> int:
+        """Returns the end of what may be shown, and ends the text at a stop."""
+        rest = bytes(self._raw[self._shown :])
+        stops, texts = self._session._stops
+        end = self._shown + int(lib.fr_stop_find(stops, len(texts), rest, len(rest), 0, self._which))
+        if self._which[0] >= 0:
+            self._finish = "stop"
+            self.left = 0
+            del self._raw[end:]
+        return end
 
     def _take_text(self, end: int) -> str:
         """Returns the text up to `end`, without a character that begins before it and ends after it."""
@@ -833,22 +873,21 @@ class Writer:
         return text
 
     def finish(self) -> str:
-        """Returns the text that was still held back."""
-        if self._finish != "stop":
-            self._raw += self._decoder.finish_bytes()
+        """Ends the text, and returns what was still held back of it."""
+        if self._decoder is None or self._which[0] >= 0:
+            return ""
+        if not self._pieces:
+            self._raw += self._decoder.feed_bytes(self._ids)
+        before = len(self._raw)
+        self._raw += self._decoder.finish_bytes()
+        if self._session._stops is None:
+            return bytes(self._raw[before:]).decode("utf-8", "replace")
+        self._find_stop()
         return self._take_text(len(self._raw))
 
     def generation(self) -> Generation:
         """Returns the whole text."""
+        if not self._finish:
+            self._finish = "eos" if self._ids and self._ids[-1] in self._eos else "limit"
         text = bytes(self._raw).decode("utf-8", "replace")
         return Generation(text, self._ids, self._finish, self._accepted, self._logprobs)
-
-
-def whole(stream: Generator[Piece, None, Generation]) -> Generation:
-    """Runs a stream to its end and returns the whole text."""
-    while True:
-        try:
-            next(stream)
-        except StopIteration as end:
-            generation: Generation = end.value
-            return generation

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from ._library import Handle, Ids, check, failure, ffi, ids_argument, lib, lines_of, path_argument, take_ids
+from ._library import Handle, Ids, UsageError, check, failure, ffi, ids_argument, lib, lines_of, path_argument, take_ids
 from ._options import options_of
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ Message = Mapping[str, Any]
 #: A function that a model may call, in OpenAI's form: {"type": "function", "function": {"name": ..., ...}}.
 Tool = Mapping[str, Any]
 
+_feed = lib.fr_decoder_feed
+_unpack = ffi.unpack
 _KINDS = ("none", "text", "added", "control", "byte", "unknown")
 
 
@@ -74,15 +76,17 @@ class Decoder:
 
     def feed_bytes(self, ids: Ids) -> bytes:
         """Returns the UTF-8 bytes that these ids complete."""
-        pieces = []
-        decoder, text, length = self._handle.pointer, self._text, self._length
+        handle, text, length = self._handle, self._text, self._length
+        if handle.dropped:
+            raise UsageError("this object is closed")
+        raw = b""
         for token in ids:
-            status = lib.fr_decoder_feed(decoder, token, text, length)
+            status = _feed(handle._pointer, token, text, length)
             if status:
                 raise failure(status)
             if length[0]:
-                pieces.append(ffi.unpack(text[0], length[0]))
-        return b"".join(pieces)
+                raw += _unpack(text[0], length[0])
+        return raw
 
     def feed(self, ids: Ids) -> str:
         """Returns the text that these ids complete."""
