@@ -199,10 +199,12 @@ static fr_status check_config(const fr_checkpoint *files) {
     bool heard_of = !*architecture || fr_family_named(architecture) || fr_is_drafter(files);
     if (heard_of || has_file(files->path, "model.safetensors") || has_file(files->path, "model.safetensors.index.json"))
         return FR_OK;
+    char hint[160];
+    fr_family_hint(files, hint, sizeof hint);
     return fr_fail(FR_INPUT,
                    "%s: %s \"%.60s\" is not known, and there is neither model.safetensors nor "
-                   "model.safetensors.index.json",
-                   files->path, fr_checkpoint_model_type(files) ? "model_type" : "architecture", architecture);
+                   "model.safetensors.index.json%s",
+                   files->path, fr_checkpoint_model_type(files) ? "model_type" : "architecture", architecture, hint);
 }
 
 /* Describes the target that a folder's config.json says a drafter is for: by name, or by its width and number of ids.

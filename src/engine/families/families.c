@@ -1,6 +1,7 @@
 /* Finds the family of a target: see families.h. */
 #include "src/engine/families/families.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,31 +43,107 @@ const char *fr_family_word(const fr_family *family) {
     return family->gguf ? family->gguf : family->architectures[0];
 }
 
+/* Returns true if another family's name in the list stands for this one: the same name, or its beginning. */
 static bool is_listed(size_t index) {
-    for (size_t i = 0; i < index; i++)
-        if (strcmp(fr_family_word(families[i]), fr_family_word(families[index])) == 0) return true;
+    const char *word = fr_family_word(families[index]);
+    for (size_t i = 0; i < COUNT; i++) {
+        const char *other = fr_family_word(families[i]);
+        bool begins = strncmp(word, other, strlen(other)) == 0;
+        if (i != index && begins && (i < index || strlen(other) < strlen(word))) return true;
+    }
     return false;
 }
 
-/* Lists the families by their names in GGUF, each name once. */
+/* Lists the beginnings of the names that families have in GGUF, since all names would be longer than an error line. */
 static void list_built(char *line, size_t size) {
     size_t length = 0;
     for (size_t i = 0; i < COUNT; i++) {
-        if (is_listed(i)) continue;
-        int more = snprintf(line + length, size - length, "%s%s", length ? ", " : "", fr_family_word(families[i]));
+        if (!families[i]->gguf || is_listed(i)) continue;
+        int more = snprintf(line + length, size - length, "%s%s", length ? ", " : "", families[i]->gguf);
         if (more < 0 || (size_t)more >= size - length) return;
         length += (size_t)more;
     }
 }
 
+/* Writes the letters and digits of an architecture's name in lower case, without what its class is for. */
+static void shorten(const char *architecture, char *name, size_t size) {
+    static const char *const tails[] = {"forcausallm", "forconditionalgeneration", "lmheadmodel", "model", NULL};
+    size_t length = 0;
+    for (; *architecture && length + 1 < size; architecture++)
+        if (isalnum((unsigned char)*architecture)) name[length++] = (char)tolower((unsigned char)*architecture);
+    name[length] = '\0';
+    for (const char *const *tail = tails; *tail; tail++)
+        if (length > strlen(*tail) && strcmp(name + length - strlen(*tail), *tail) == 0) {
+            name[length - strlen(*tail)] = '\0';
+            return;
+        }
+}
+
+/* Gives the supported architecture whose name has the longest beginning in common with this one: at least four letters,
+ * or a whole name of three; of several, the one with the shortest name. NULL: there is none. */
+static const char *find_nearest(const char *architecture) {
+    char name[64], other[64];
+    const char *nearest = NULL;
+    size_t most = 0, shortest = 0;
+    shorten(architecture, name, sizeof name);
+    for (size_t i = 0; i < COUNT; i++)
+        for (const char *const *built = families[i]->architectures; *built; built++) {
+            size_t common = 0;
+            shorten(*built, other, sizeof other);
+            while (name[common] && name[common] == other[common]) common++;
+            if (common < 3 || (common == 3 && other[common])) continue;
+            if (common < most || (common == most && strlen(other) >= shortest)) continue;
+            nearest = *built;
+            most = common;
+            shortest = strlen(other);
+        }
+    return nearest;
+}
+
+static bool has_word(const char *name, const char *const *words) {
+    for (; *words; words++)
+        if (strstr(name, *words)) return true;
+    return false;
+}
+
+void fr_family_hint(const fr_checkpoint *files, char *text, size_t size) {
+    static const struct {
+        const char *says, *key;
+        const char *words[16];
+    } kinds[] = {
+        {"drafts for another model", NULL, {"Eagle", "Draft", "Speculator", "Assistant", "Medusa", "DFlash", "DSpark"}},
+        {"draws pictures", "_class_name", {"Diffusion", "UNet", "Autoencoder", "Transformer2D", "ImageGen", "Flux"}},
+        {"hears or speaks",
+         "audio_config",
+         {"Audio", "Speech", "ASR", "Asr", "Whisper", "Wav2Vec", "CTC", "TTS", "Tts", "Omni", "Voxtral"}},
+        {"sees pictures",
+         "vision_config",
+         {"VL", "Vision", "Image", "Llava", "OCR", "Ocr", "_vl", "-vl", "llava", "Vit", "ViT", "CLIP"}},
+        {"is an encoder",
+         NULL,
+         {"ForMaskedLM", "Classification", "QuestionAnswering", "Bert", "BERT", "bert", "Encoder", "Embedding"}},
+    };
+    const char *architecture = fr_checkpoint_architecture(files);
+    const char *nearest = find_nearest(architecture);
+    int length = 0;
+    *text = '\0';
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !*text; i++)
+        if (has_word(architecture, kinds[i].words) || (kinds[i].key && json_object_get(files->config, kinds[i].key)))
+            length = snprintf(text, size, "; by its name or configuration it %s", kinds[i].says);
+    if (nearest && length >= 0 && (size_t)length < size && !strstr(text, "draws"))
+        snprintf(text + length, size - (size_t)length, "; the nearest architecture that can be run is %s", nearest);
+}
+
 fr_status fr_family_refuse(const fr_checkpoint *files, const char *what) {
-    char built[1024] = "";
+    char built[1024] = "", hint[160];
     const char *architecture = fr_checkpoint_architecture(files);
     list_built(built, sizeof built);
+    fr_family_hint(files, hint, sizeof hint);
     const char *kind = fr_checkpoint_model_type(files) ? "model_type" : "architecture";
     if (!*architecture) return fr_fail(FR_INPUT, "%s names neither an architecture nor a model_type", files->path);
     fr_status status =
-        what ? fr_fail(FR_INPUT, "%s: architecture \"%.60s\" (%s) can't be run", files->path, architecture, what)
-             : fr_fail(FR_INPUT, "%s: %s \"%.60s\" is not known", files->path, kind, architecture);
-    return fr_fail_also(status, "those that can, by their names in GGUF: %s", built);
+        what
+            ? fr_fail(FR_INPUT, "%s: architecture \"%.60s\" (%s) can't be run%s", files->path, architecture, what, hint)
+            : fr_fail(FR_INPUT, "%s: %s \"%.60s\" is not known%s", files->path, kind, architecture, hint);
+    return fr_fail_also(status, "those that can, by the beginnings of their names in GGUF: %s", built);
 }
