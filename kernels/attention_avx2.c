@@ -210,18 +210,22 @@ FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count,
     }
 }
 
+/* Does the same for a number of queries that is no constant; `width` is one. */
+FR_INLINE void columns_by_count(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c,
+                                size_t d, size_t width, size_t lanes, fr_attn_ahead *ahead) {
+    switch (count) {
+    case 1: columns(load, states, 1, v, c, d, width, lanes, ahead); break;
+    case 2: columns(load, states, 2, v, c, d, width, lanes, ahead); break;
+    default: columns(load, states, TOGETHER, v, c, d, width, lanes, ahead);
+    }
+}
+
 FR_INLINE void add_by_count(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d,
                             size_t width, fr_attn_ahead *ahead) {
-    if (width < STRIP) {
-        for (size_t j = 0; j < count; j++)
-            for (size_t c = 0; c < width; c += 8) columns(load, states + j, 1, v, c, d + c, 1, width - c, ahead);
-        return;
-    }
-    switch (count) {
-    case 1: columns(load, states, 1, v, 0, d, COLUMNS, 8, ahead); break;
-    case 2: columns(load, states, 2, v, 0, d, COLUMNS, 8, ahead); break;
-    default: columns(load, states, TOGETHER, v, 0, d, COLUMNS, 8, ahead);
-    }
+    if (width == STRIP)
+        columns_by_count(load, states, count, v, 0, d, COLUMNS, 8, ahead);
+    else
+        for (size_t c = 0; c < width; c += 8) columns_by_count(load, states, count, v, c, d + c, 1, width - c, ahead);
 }
 
 static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width,

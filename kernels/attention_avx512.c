@@ -446,22 +446,26 @@ FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count,
     }
 }
 
+/* Does the same for a number of queries that is no constant; `width` is one. */
+FR_INLINE void columns_by_count(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c,
+                                size_t d, size_t width, __mmask16 mask, fr_attn_ahead *ahead) {
+    switch (count) {
+    case 1: columns(load, states, 1, v, c, d, width, mask, ahead); break;
+    case 2: columns(load, states, 2, v, c, d, width, mask, ahead); break;
+    case 3: columns(load, states, 3, v, c, d, width, mask, ahead); break;
+    case 4: columns(load, states, 4, v, c, d, width, mask, ahead); break;
+    case 5: columns(load, states, 5, v, c, d, width, mask, ahead); break;
+    default: columns(load, states, TOGETHER, v, c, d, width, mask, ahead);
+    }
+}
+
 FR_INLINE void add_by_count(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d,
                             size_t width, fr_attn_ahead *ahead) {
-    if (width < STRIP) {
-        for (size_t j = 0; j < count; j++)
-            for (size_t c = 0; c < width; c += 16)
-                columns(load, states + j, 1, v, c, d + c, 1, lanes(width - c), ahead);
-        return;
-    }
-    switch (count) {
-    case 1: columns(load, states, 1, v, 0, d, COLUMNS, 0xffff, ahead); break;
-    case 2: columns(load, states, 2, v, 0, d, COLUMNS, 0xffff, ahead); break;
-    case 3: columns(load, states, 3, v, 0, d, COLUMNS, 0xffff, ahead); break;
-    case 4: columns(load, states, 4, v, 0, d, COLUMNS, 0xffff, ahead); break;
-    case 5: columns(load, states, 5, v, 0, d, COLUMNS, 0xffff, ahead); break;
-    default: columns(load, states, TOGETHER, v, 0, d, COLUMNS, 0xffff, ahead);
-    }
+    if (width == STRIP)
+        columns_by_count(load, states, count, v, 0, d, COLUMNS, 0xffff, ahead);
+    else
+        for (size_t c = 0; c < width; c += 16)
+            columns_by_count(load, states, count, v, c, d + c, 1, lanes(width - c), ahead);
 }
 
 static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width,
