@@ -106,21 +106,35 @@ static size_t patch_values(const fr_vision_config *c) {
     return FR_VISION_CHANNELS * c->frames * c->patch * c->patch;
 }
 
+/* Returns the distance between rows of this many floats. Rows that lie whole pages apart share a few sets of the L1
+ * cache, so the products would copy them first: such rows get a gap of one line. */
+static size_t spread(size_t width) {
+    return width % 1024 == 0 ? width + 16 : width;
+}
+
 void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, size_t threads) {
     const fr_vision_config *c = &a->vision->config;
     size_t n = c->hidden / c->heads, patches = a->patches, tokens = a->grid.rows * a->grid.columns;
     size_t chunk = fr_vision_chunk(0, patches);
-    a->wide_width = fr_larger(fr_larger(patch_values(c), c->merge * c->merge * c->hidden), c->out);
-    a->gate_width = fr_larger(c->ffn, c->out_ffn);
-    a->narrow_width = fr_larger(c->hidden, c->out);
+    a->wide_width = spread(fr_larger(fr_larger(patch_values(c), c->merge * c->merge * c->hidden), c->out));
+    a->gate_width = spread(fr_larger(c->ffn, c->out_ffn));
+    a->narrow_width = spread(fr_larger(c->hidden, c->out));
+    a->attn_width = spread(c->hidden);
     a->tokens = fr_arena_take(arena, tokens, sizeof *a->tokens);
     if (a->tokens) fr_vision_order(c, a->grid, a->tokens);
     a->x = fr_arena_take(arena, patches * c->hidden, sizeof(float));
     a->qkv = fr_arena_take(arena, patches * 3 * c->hidden, sizeof(float));
-    a->qkv_pages = fr_arena_take(arena, fr_kv_blocks(patches), sizeof *a->qkv_pages);
-    for (size_t p = 0; a->qkv_pages && p < patches; p += FR_KV_PAGE)
-        a->qkv_pages[p / FR_KV_PAGE] = (const uint8_t *)(a->qkv + p * 3 * c->hidden);
-    a->attn = fr_arena_take(arena, patches * c->hidden, sizeof(float));
+    a->head_width = (n + 15) / 16 * 16;
+    a->keys = fr_arena_take(arena, patches * a->head_width, sizeof(float));
+    a->values = fr_arena_take(arena, patches * a->head_width, sizeof(float));
+    a->key_pages = fr_arena_take(arena, fr_kv_blocks(patches), sizeof *a->key_pages);
+    a->value_pages = fr_arena_take(arena, fr_kv_blocks(patches), sizeof *a->value_pages);
+    for (size_t p = 0; a->value_pages && p < patches; p += FR_KV_PAGE) {
+        a->key_pages[p / FR_KV_PAGE] = (const uint8_t *)(a->keys + p * a->head_width);
+        a->value_pages[p / FR_KV_PAGE] = (const uint8_t *)(a->values + p * a->head_width);
+    }
+    a->batches = fr_arena_take(arena, 2 * threads * FR_ATTEND_BATCH * a->head_width, sizeof(float));
+    a->attn = fr_arena_take(arena, patches * a->attn_width, sizeof(float));
     a->cosine = fr_arena_take(arena, patches * (n / 2), sizeof(float));
     a->sine = fr_arena_take(arena, patches * (n / 2), sizeof(float));
     a->wide = fr_arena_take(arena, chunk * a->wide_width, sizeof(float));

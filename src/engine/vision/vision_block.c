@@ -9,10 +9,13 @@
  *     chunks of rows   x += proj(attn); wide = norm2(x); gate = feed-forward's first half of wide; x += down(gate);
  *                      what is added may be normed first
  *
- * Keys and values are read where the product has written them: for the attention kernel they are a float32 cache. */
+ * For the attention kernel, keys and values are a float32 cache. */
 #include "src/engine/vision/tower.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "base/sizes.h"
 
 void fr_vision_norm_row(const fr_vision *vision, const fr_vision_norm *norm, float *y, const float *x, size_t n) {
     const fr_kernels *k = vision->kernels;
@@ -159,37 +162,53 @@ static void norm_and_rotate(const fr_team *team, const fr_vision_activations *a,
     fr_team_sync(team);
 }
 
-/* Computes one head's attention. Adjacent queries share keys and values. */
+/* Copies the head's keys and values into rows that follow each other. Where the product has written them, they are
+ * often whole pages apart, so that the L1 cache holds only a few of them. */
+static void gather_head(const fr_team *team, const fr_vision_activations *a, size_t head) {
+    size_t hidden = a->vision->config.hidden, n = hidden / a->vision->config.heads, begin, end;
+    fr_part_rows(team, a->patches, &begin, &end);
+    for (size_t patch = begin; patch < end; patch++) {
+        const float *key = a->qkv + patch * 3 * hidden + hidden + head * n;
+        memcpy(a->keys + patch * a->head_width, key, n * sizeof *key);
+        memcpy(a->values + patch * a->head_width, key + hidden, n * sizeof *key);
+    }
+    fr_team_sync(team);
+}
+
+/* Computes one head's attention. Adjacent queries share keys and values; they and their outputs are copied for the
+ * same reason as keys are. */
 static void attend(const fr_team *team, const fr_vision_activations *a, bool windowed, size_t head) {
     const fr_vision_config *c = &a->vision->config;
-    size_t n = c->hidden / c->heads, width = 3 * c->hidden, parts = c->merge * c->merge, begin, end;
+    size_t n = c->hidden / c->heads, parts = c->merge * c->merge, begin, end;
+    size_t stride = a->head_width, batch = FR_ATTEND_BATCH * stride;
     fr_attn_query *queries = a->attend.queries + team->index * FR_ATTEND_BATCH;
-    fr_attn attn = {.k_pages = a->qkv_pages,
-                    .v_pages = a->qkv_pages,
+    float *q = a->batches + team->index * 2 * batch, *out = q + batch;
+    fr_attn attn = {.k_pages = a->key_pages,
+                    .v_pages = a->value_pages,
                     .k_type = FR_F32,
                     .v_type = FR_F32,
-                    .k_stride = width * sizeof(float),
-                    .v_stride = width * sizeof(float),
+                    .k_stride = stride * sizeof(float),
+                    .v_stride = stride * sizeof(float),
                     .head_dim = n,
                     .value_dim = n,
                     .scale = c->scale > 0.0F ? c->scale : (float)(1.0 / sqrt((double)n)),
                     .queries = queries,
                     .scratch = a->attend.scratch + team->index * a->attend.scratch_size};
+    gather_head(team, a, head);
     fr_part_heads(team, 1, a->patches, &begin, &end);
-    float *first = a->qkv + head * n;
-    while (begin < end) {
-        for (attn.count = 0; attn.count < FR_ATTEND_BATCH && begin < end; begin++) {
-            size_t patch = begin;
-            const fr_vision_token *token = &a->tokens[patch / parts];
-            queries[attn.count++] =
-                (fr_attn_query){.q = first + patch * width,
-                                .out = a->attn + patch * c->hidden + head * n,
-                                .first = windowed ? (int64_t)(token->first * parts) : 0,
-                                .last = (int64_t)(windowed ? (token->last + 1) * parts : a->patches) - 1};
+    for (size_t first = begin; first < end; first += attn.count) {
+        attn.count = fr_smaller(end - first, FR_ATTEND_BATCH);
+        for (size_t i = 0; i < attn.count; i++) {
+            const fr_vision_token *token = &a->tokens[(first + i) / parts];
+            memcpy(q + i * stride, a->qkv + (first + i) * 3 * c->hidden + head * n, n * sizeof *q);
+            queries[i] = (fr_attn_query){.q = q + i * stride,
+                                         .out = out + i * stride,
+                                         .first = windowed ? (int64_t)(token->first * parts) : 0,
+                                         .last = (int64_t)(windowed ? (token->last + 1) * parts : a->patches) - 1};
         }
-        attn.k_at = (c->hidden + head * n) * sizeof(float);
-        attn.v_at = (2 * c->hidden + head * n) * sizeof(float);
         a->vision->kernels->attn(&attn);
+        for (size_t i = 0; i < attn.count; i++)
+            memcpy(a->attn + (first + i) * a->attn_width + head * n, out + i * stride, n * sizeof *out);
     }
     fr_team_sync(team);
 }
@@ -197,10 +216,10 @@ static void attend(const fr_team *team, const fr_vision_activations *a, bool win
 static void feed_forward(const fr_team *team, const fr_vision_activations *a, const fr_vision_layer *layer,
                          size_t first, size_t rows) {
     const fr_vision_config *c = &a->vision->config;
-    const float *attn = a->attn + first * c->hidden;
-    fr_matrix_input_rows(team, &a->workspace, NULL, attn, c->hidden, c->hidden, rows);
+    const float *attn = a->attn + first * a->attn_width;
+    fr_matrix_input_rows(team, &a->workspace, NULL, attn, a->attn_width, c->hidden, rows);
     fr_vision_apply_clipped(team, a, &layer->proj, layer->proj_bias, clip_of(a, layer, FR_VISION_PROJ),
-                            &(fr_matrix_rows){a->narrow, a->narrow_width, attn, c->hidden, rows});
+                            &(fr_matrix_rows){a->narrow, a->narrow_width, attn, a->attn_width, rows});
     join(team, a, &layer->post_norm1, first, rows);
     norm_rows(team, a, &layer->norm2, first, rows);
     const fr_vision_ffn ffn = {

@@ -146,10 +146,15 @@ typedef struct fr_vision_activations {
 
     fr_vision_token *tokens;   /* [tokens] the tokens in the tower's order */
     float *x;                  /* [patches, hidden] the stream */
-    float *qkv;                /* [patches, 3 * hidden] */
-    const uint8_t **qkv_pages; /* [patches / 64, rounded up] qkv as pages of 64 rows, for the attention kernel */
-    float *attn;               /* [patches, hidden] */
-    float *cosine, *sine;      /* [patches, head_dim / 2] of the rotary angles */
+    float *qkv;              /* [patches, 3 * hidden] */
+    /* [patches, head_width] the keys and values of the head whose attention is computed, one row after the other */
+    float *keys, *values;
+    const uint8_t **key_pages, **value_pages; /* [patches / 64, rounded up] the same as pages of 64 rows */
+    float *batches;                           /* [threads][2][FR_ATTEND_BATCH, head_width] queries and outputs */
+    size_t head_width;                        /* a head's width, rounded up to whole cache lines */
+    float *attn;                              /* [patches, attn_width] */
+    size_t attn_width;
+    float *cosine, *sine; /* [patches, head_dim / 2] of the rotary angles */
 
     float *wide, *gate, *up, *narrow; /* rows of a chunk: the input of a product (wide), and outputs */
     size_t wide_width, gate_width, narrow_width;
