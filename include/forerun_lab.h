@@ -114,7 +114,11 @@ typedef struct fr_lab_quantization {
     const char *imatrix; /* path of a llama.cpp importance matrix; NULL: all columns have the same weight */
     void (*note)(const char *line);
     const char *drafter; /* NULL, or the folder of an EAGLE-3 drafter for the model, which is then written instead */
+    bool tower;          /* the folder's vision tower is written instead, as llama.cpp's mmproj file */
 } fr_lab_quantization;
+
+/* Sets *found if a folder has a vision tower that `tower` writes. */
+fr_status fr_lab_find_tower(const char *path, bool *found);
 
 /* Writes a model or drafter, a published folder or a GGUF file, as GGUF. A value that is not finite, or too large for
  * its type, is FR_INPUT. options: threads, pinning and progress are read. After a failure, what was written so far is

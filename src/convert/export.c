@@ -20,14 +20,11 @@
 
 /* ---------------------------------------------------------------------------------------------------------- tensors */
 
-bool fr_export_leaves_tower(const fr_export *export) {
-    return !export->written && export->target && export->target->vision;
-}
-
 /* Returns true for a tensor of the vision tower: a tensor that was bound, although the text model's tables of names do
  * not have it. */
 static bool is_tower(const fr_export *export, const fr_tensor *tensor) {
-    return fr_export_leaves_tower(export) && fr_weights_bound(export->weights, tensor);
+    bool sees = !export->written && export->target && export->target->vision;
+    return sees && fr_weights_bound(export->weights, tensor);
 }
 
 static void spell(const fr_tensor_name_found *found, const char *own, char *gguf, size_t size) {

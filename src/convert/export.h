@@ -36,9 +36,6 @@ fr_status fr_export_open(fr_export *export, fr_checkpoint *files, const char *dr
                          fr_outputs *outputs);
 void fr_export_close(fr_export *export);
 
-/* Returns true if the folder's vision tower is left out, because GGUF has it in a file of its own. */
-bool fr_export_leaves_tower(const fr_export *export);
-
 /* Adds all keys except those about the types of tensors. */
 fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer);
 

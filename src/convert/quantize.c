@@ -13,6 +13,7 @@
 #include "quant/encode.h"
 #include "quant/fp8.h"
 #include "src/convert/export.h"
+#include "src/convert/export_tower.h"
 #include "src/convert/importances.h"
 #include "src/convert/quantize_types.h"
 #include "src/engine/model/model.h"
@@ -388,13 +389,10 @@ static void note_quantized(const fr_lab_quantization *how, const fr_outputs *out
     how->note(line);
 }
 
-static void take_notes(const fr_lab_quantization *how, const fr_export *export, const fr_outputs *outputs) {
+static void take_notes(const fr_lab_quantization *how, const fr_outputs *outputs) {
     if (!how->note) return;
     fr_note_fallbacks(outputs, how->note);
     note_quantized(how, outputs);
-    if (fr_export_leaves_tower(export))
-        how->note("the vision tower is not in the file, which sees no pictures alone: give the tower with --mmproj, as "
-                  "llama.cpp's mmproj file of this model, or show pictures to the folder itself");
 }
 
 static uint64_t source_bytes(const fr_output *output) {
@@ -410,12 +408,23 @@ typedef struct job {
     FILE *out;
 } job;
 
-static fr_status write_all(const job *j, const fr_checkpoint *files, const fr_export *export, const fr_outputs *outputs,
-                           fr_gguf_writer *writer, stream *s) {
-    if (files->gguf)
-        copy_metadata(files->gguf, writer);
+/* A file to be written: its tensors, and the part of a folder that they are. Both parts are NULL if the source is a
+ * GGUF file, whose metadata are copied. */
+typedef struct contents {
+    const fr_checkpoint *files;
+    const fr_export *export;
+    const fr_tower_export *tower;
+    const fr_outputs *outputs;
+} contents;
+
+static fr_status write_all(const job *j, const contents *c, fr_gguf_writer *writer, stream *s) {
+    const fr_outputs *outputs = c->outputs;
+    if (c->tower)
+        FR_TRY(fr_tower_export_metadata(c->tower, writer));
+    else if (!c->export)
+        copy_metadata(c->files->gguf, writer);
     else
-        FR_TRY(fr_export_metadata(export, outputs, writer));
+        FR_TRY(fr_export_metadata(c->export, outputs, writer));
     fr_gguf_put_u32(writer, "general.quantization_version", 2);
     fr_gguf_put_u32(writer, "general.file_type", fr_file_type(&j->choice));
     fr_importances_put(&j->importances, writer);
@@ -428,23 +437,27 @@ static fr_status write_all(const job *j, const fr_checkpoint *files, const fr_ex
     return write_data(s, outputs);
 }
 
-static fr_status write_file(const job *j, const fr_checkpoint *files, const fr_export *export,
-                            const fr_outputs *outputs) {
+static const char *architecture_of(const contents *c) {
+    if (c->tower) return "clip";
+    return c->export ? c->export->architecture : c->files->gguf->architecture;
+}
+
+static fr_status write_file(const job *j, const contents *c) {
     fr_machine machine;
     fr_plan plan;
     fr_pool *pool;
     fr_gguf_writer writer;
     FR_TRY(fr_plan_from_options(j->options, &machine, &plan));
     FR_TRY(fr_pool_open(&plan, &pool));
-    fr_gguf_writer_open(&writer, j->out, files->gguf ? files->gguf->architecture : export->architecture);
-    stream s = {.files = files,
+    fr_gguf_writer_open(&writer, j->out, architecture_of(c));
+    stream s = {.files = c->files,
                 .importances = &j->importances,
                 .writer = &writer,
                 .pool = pool,
                 .threads = plan.threads,
                 .progress = j->options->progress,
                 .progress_context = j->options->progress_context};
-    fr_status status = write_all(j, files, export, outputs, &writer, &s);
+    fr_status status = write_all(j, c, &writer, &s);
     fr_gguf_writer_close(&writer);
     fr_pool_close(pool);
     return status;
@@ -462,14 +475,49 @@ static fr_status quantize(const job *j, fr_checkpoint *files) {
     if (status == FR_OK) {
         fr_outputs_sort(&outputs);
         status = fr_choose_types(&j->choice, &outputs);
+        if (listed && strcmp(files->gguf->architecture, "clip") == 0) fr_tower_export_types(j->choice.type, &outputs);
     }
     if (status == FR_OK) status = fr_importances_check(&j->importances, &outputs, j->how->note);
     if (status == FR_OK) {
-        take_notes(j->how, &export, &outputs);
-        status = write_file(j, listed ? files : export.files, &export, &outputs);
+        take_notes(j->how, &outputs);
+        status = write_file(j, &(contents){.files = listed ? files : export.files,
+                                           .export = listed ? NULL : &export,
+                                           .outputs = &outputs});
     }
     fr_export_close(&export);
     fr_outputs_free(&outputs);
+    return status;
+}
+
+/* Writes the folder's vision tower. */
+static fr_status quantize_tower(const job *j, const fr_checkpoint *files) {
+    fr_outputs outputs = {0};
+    fr_tower_export tower = {0};
+    bool found;
+    FR_TRY(fr_tower_export_find(files, &found));
+    if (!found) return fr_fail(FR_INPUT, "%s is no folder with a vision tower", files->path);
+    fr_status status = fr_tower_export_open(&tower, files, &outputs);
+    if (status == FR_OK) {
+        fr_outputs_sort(&outputs);
+        status = fr_choose_types(&j->choice, &outputs);
+        fr_tower_export_types(j->choice.type, &outputs);
+    }
+    if (status == FR_OK) {
+        take_notes(j->how, &outputs);
+        status = write_file(j, &(contents){.files = files, .tower = &tower, .outputs = &outputs});
+    }
+    fr_tower_export_close(&tower);
+    fr_outputs_free(&outputs);
+    return status;
+}
+
+fr_status fr_lab_find_tower(const char *path, bool *found) {
+    fr_checkpoint files;
+    *found = false;
+    if (!path) return fr_fail(FR_USAGE, "fr_lab_find_tower: a path is needed");
+    FR_TRY(fr_open_files(&files, path, true));
+    fr_status status = fr_tower_export_find(&files, found);
+    fr_checkpoint_close(&files);
     return status;
 }
 
@@ -485,7 +533,7 @@ fr_status fr_lab_quantize(const char *path, const fr_lab_quantization *how, cons
     j.choice.weighted = j.importances.path != NULL;
     if (status == FR_OK) status = fr_open_files(&files, path, true);
     if (status == FR_OK) {
-        status = quantize(&j, &files);
+        status = how->tower ? quantize_tower(&j, &files) : quantize(&j, &files);
         fr_checkpoint_close(&files);
     }
     fr_importances_close(&j.importances);

@@ -54,7 +54,7 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                         .more = "An assistant, an EAGLE drafter, a block drafter (DFlash, DSpark), a smaller model, "
                                 "or the model's MTP layer in a file of its own. A model with another vocabulary can "
                                 "draft too: its drafts are passed on as text"},
-    [FR_ARG_MMPROJ] = {.names = "--mmproj -mm", .value = "FILE", .verbs = TALK | LOGITS | INSPECT,
+    [FR_ARG_MMPROJ] = {.names = "--mmproj -mm", .value = "FILE", .verbs = TALK | LOGITS | INSPECT | QUANTIZE,
                        .sets = FR_OPT_MMPROJ, .to = FR_SET_GIVEN,
                        .help = "the vision tower of a GGUF model: the file that llama.cpp's converter makes for it"},
     [FR_ARG_TOKENIZER_PRE] = {.names = "--tokenizer-pre", .value = "NAME", .kind = FR_KIND_WORD,
@@ -243,6 +243,10 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                                .more = "It also holds for the embeddings of layers, unless --tensor-type names them"},
     [FR_ARG_PURE] = {.names = "--pure", .verbs = QUANTIZE,
                      .help = "give every matrix this type, tables too (default: llama-quantize's mixture)"},
+    [FR_ARG_MMPROJ_TYPE] = {.names = "--mmproj-type", .value = "TYPE", .verbs = QUANTIZE,
+                            .help = "type of the vision tower's matrices (default f16); none: write no tower",
+                            .more = "The tower of a model that sees is written to a second file, mmproj-FILE. TYPE is "
+                                    "one of --type's types"},
     [FR_ARG_IMATRIX] = {.names = "--imatrix", .value = "FILE", .verbs = QUANTIZE,
                         .help = "keep the important columns more exact, by this file of forerun imatrix or "
                                 "llama-imatrix",

@@ -117,6 +117,7 @@ typedef enum fr_arg {
     FR_ARG_OUTPUT_TYPE,
     FR_ARG_EMBEDDING_TYPE,
     FR_ARG_PURE,
+    FR_ARG_MMPROJ_TYPE,
     FR_ARG_IMATRIX,
     FR_ARG_VOCAB,
     FR_ARG_LAYERS,

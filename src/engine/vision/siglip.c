@@ -60,6 +60,8 @@ fr_status fr_siglip_bind(const fr_tower_binder *b, fr_vision *v, fr_siglip **own
     const char *positions = gguf ? "v.position_embd.weight" : "embeddings.position_embedding.weight";
     fr_siglip *s = *own = v->own = calloc(1, sizeof *s);
     if (!s) return fr_fail_memory("vision tower", sizeof *s);
+    FR_TRY(fr_tower_list(b, embed, "v.patch_embd.weight", FR_VISION_WHOLE));
+    FR_TRY(fr_tower_list(b, positions, "v.position_embd.weight", FR_VISION_WHOLE));
     FR_TRY(fr_bind_convolution(b->weights, b->prefix, embed, patch, 4, &v->embed));
     FR_TRY(fr_tower_bind_vector(b, "embeddings.patch_embedding.bias", "v.patch_embd.bias", c->hidden, &v->embed_bias));
     FR_TRY(fr_bind_matrix(b->weights, b->prefix, positions, c->positions * c->positions, c->hidden, FR_LOOKED_UP,

@@ -7,6 +7,7 @@
 #define FR_SRC_ENGINE_VISION_TOWER_H
 
 #include "base/text_buffer.h"
+#include "formats/gguf_write.h"
 #include "formats/json.h"
 #include "src/engine/vision/vision_parts.h"
 
@@ -23,7 +24,9 @@ typedef struct fr_tower_source {
 /* Binds tensors under a prefix. Each tensor has a name in folders and another one in GGUF. */
 typedef struct fr_tower_binder {
     fr_weights *weights;
-    char prefix[128]; /* prefix such as "model.visual.blocks.7."; in GGUF "" or "v.blk.7." */
+    char prefix[128];  /* prefix such as "model.visual.blocks.7."; in GGUF "" or "v.blk.7." */
+    char in_gguf[32];  /* the prefix in GGUF, whatever the checkpoint is */
+    fr_vision *vision; /* it gets a list of a folder's tensors */
 } fr_tower_binder;
 
 /* The names of a layer's tensors in folders, without ".weight" and ".bias"; NULL: the kind has no such part. GGUF has
@@ -33,6 +36,7 @@ typedef struct fr_tower_names {
     const char *norm1, *norm2, *q_norm, *k_norm;
     const char *post_norm1, *post_norm2;
     const char *qkv;       /* one tensor for queries, keys and values; in GGUF they may be three */
+    bool parted_in_gguf;   /* qkv is written to GGUF as three tensors */
     const char *q, *k, *v; /* the three tensors if qkv is NULL */
     const char *proj;
     const char *gate; /* NULL: the feed-forward has no gate */
@@ -87,6 +91,10 @@ struct fr_tower {
      * calls it; it has barriers of its own. */
     void (*merge)(const fr_team *team, const fr_vision_activations *a, size_t first, size_t count);
 
+    /* Writes the keys of GGUF that only this kind has (fr_vision_put writes the others). FR_UNBUILT: GGUF has no key
+     * for something in the configuration. NULL: the kind can't be written. */
+    fr_status (*put)(const fr_vision_config *config, fr_gguf_writer *writer);
+
     /* The whole team calls it after each layer. NULL: nothing reads the stream between layers. */
     void (*after_layer)(const fr_team *team, const fr_vision_activations *a, size_t layer);
 };
@@ -114,6 +122,16 @@ fr_status fr_tower_size(const json_t *object, const char *key, int64_t low, int6
 /* Reads the sizes that GGUF has for every kind: widths, layers, heads, the norms' eps, the side of a patch and the
  * normalisation of pixels. */
 fr_status fr_tower_gguf_sizes(const fr_gguf *gguf, fr_vision_config *config);
+
+/* Writes the side of the pictures that a file names, which not every kind reads, and the projector under the key
+ * ".projector_type", or another one if the file may also have a tower for sound. */
+void fr_tower_put(const fr_vision_config *config, size_t image_size, const char *key, fr_gguf_writer *writer);
+
+/* Writes the limits on a picture's pixels. */
+void fr_tower_put_limits(const fr_vision_config *config, fr_gguf_writer *writer);
+
+/* Refuses to write a setting that GGUF has no key for. */
+fr_status fr_tower_no_key(const char *what);
 
 /* Reads only the normalisation of pixels from GGUF. */
 fr_status fr_tower_gguf_pixels(const fr_gguf *gguf, fr_vision_config *config);
@@ -144,6 +162,10 @@ fr_status fr_tower_activation(const json_t *vision, const char *key, fr_vision_a
 extern const double fr_clip_mean[FR_VISION_CHANNELS], fr_clip_deviation[FR_VISION_CHANNELS];
 
 /* ----------------------------------------------------------------------------------------- binding tensors: vision */
+
+/* Lists a folder's tensor PREFIX + FOLDER with its name in GGUF and its layout there. Binding by the functions below
+ * does it too. Of a GGUF file nothing is listed. */
+fr_status fr_tower_list(const fr_tower_binder *binder, const char *folder, const char *gguf, fr_vision_layout layout);
 
 /* Gives a binder for tensors of a folder that have another prefix than the tower's: the first one under which the
  * tensor `first` is there, or else the first of all. In GGUF there are no other prefixes. */

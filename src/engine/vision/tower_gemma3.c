@@ -124,6 +124,8 @@ static fr_status bind(const fr_tower_binder *b, fr_vision *v) {
     const char *norm = gguf ? "mm.soft_emb_norm.weight" : "mm_soft_emb_norm.weight";
     fr_siglip *s;
     FR_TRY(fr_siglip_bind(b, v, &s));
+    FR_TRY(fr_tower_list(&p, norm, "mm.soft_emb_norm.weight", FR_VISION_ONE_MORE));
+    FR_TRY(fr_tower_list(&p, product, "mm.input_projection.weight", FR_VISION_WHOLE));
     FR_TRY(fr_bind_values(b->weights, p.prefix, norm, c->hidden, gguf ? FR_AS_THEY_ARE : FR_LESS_ONE, &s->norm));
     return fr_bind_columns(b->weights, p.prefix, product, c->out, c->hidden, &s->project);
 }
@@ -166,6 +168,15 @@ static void merge(const fr_team *team, const fr_vision_activations *a, size_t fi
     fr_team_sync(team);
 }
 
+static fr_status put(const fr_vision_config *c, fr_gguf_writer *writer) {
+    if (c->resample != FR_RESAMPLE_BILINEAR) return fr_tower_no_key("resample");
+    if (c->cuts.on) return fr_tower_no_key("do_pan_and_scan");
+    fr_tower_put(c, c->positions * c->patch, ".projector_type", writer);
+    fr_gguf_put_bool(writer, ".use_gelu", true);
+    fr_gguf_put_u32(writer, ".vision.projector.scale_factor", (uint32_t)c->merge);
+    return FR_OK;
+}
+
 const fr_tower fr_tower_gemma3 = {
     .architectures = (const char *const[]){"Gemma3ForConditionalGeneration", "gemma3", NULL},
     .projector = "gemma3",
@@ -179,4 +190,5 @@ const fr_tower fr_tower_gemma3 = {
     .mark = "<start_of_image>",
     .spell = spell,
     .finish_patch = add_position,
-    .merge = merge};
+    .merge = merge,
+    .put = put};

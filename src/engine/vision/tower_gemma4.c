@@ -13,9 +13,13 @@
 #include "base/error.h"
 #include "src/engine/vision/tower.h"
 
-#define SOFT_TOKENS 280   /* default budget of tokens, for processors without one and for GGUF, which has no key */
+#define SOFT_TOKENS 280   /* default budget of tokens, for processors and GGUF files without one */
 #define POOLING     3     /* a token's side in patches */
 #define TORCH_EPS   1e-5f /* eps of the 12B's LayerNorms */
+#define THETA       100.0 /* the base of rotary positions in GGUF files, which have no key for it */
+#define GGUF_SIDE   224   /* the side of a picture that llama.cpp's converter writes */
+
+#define KEY_BUDGET ".vision.image_max_tokens" /* our own key for a budget that is not the default */
 
 static const double none[FR_VISION_CHANNELS] = {0}, one[FR_VISION_CHANNELS] = {1.0, 1.0, 1.0};
 
@@ -99,16 +103,18 @@ static fr_status find_positions(const fr_tower_source *s, fr_vision_config *c) {
 }
 
 static fr_status read_gguf(const fr_tower_source *s, fr_vision_config *c) {
+    size_t tokens;
     FR_TRY(fr_tower_gguf_sizes(s->gguf, c));
     FR_TRY(fr_gguf_size(s->gguf, ".vision.projector.scale_factor", 1, 16, POOLING, &c->merge));
     c->clipped = fr_weights_has(s->weights, "v.blk.0.", "attn_q.input_min");
-    c->max_pixels = (int64_t)(SOFT_TOKENS * c->patch * c->patch * c->merge * c->merge);
+    FR_TRY(fr_gguf_size(s->gguf, KEY_BUDGET, 1, 1 << 14, SOFT_TOKENS, &tokens));
+    c->max_pixels = (int64_t)(tokens * c->patch * c->patch * c->merge * c->merge);
     return find_positions(s, c);
 }
 
 /* The tower reads a byte as 2 * (x - 0.5), where x is the value that the processor makes of the byte. */
 static fr_status read(fr_vision_config *c, const fr_tower_source *s) {
-    c->theta = 100.0;
+    c->theta = THETA;
     c->activation = FR_VISION_GELU_TANH;
     FR_TRY(s->gguf ? read_gguf(s, c) : read_folder(s, c));
     for (size_t i = 0; i < FR_VISION_CHANNELS; i++)
@@ -122,7 +128,7 @@ static fr_status read(fr_vision_config *c, const fr_tower_source *s) {
 
 /* Reads the configuration of the 12B's tower, which has no layers; a patch is a whole token. */
 static fr_status read_unified(fr_vision_config *c, const fr_tower_source *s) {
-    size_t patch, pooling;
+    size_t patch, pooling, tokens;
     double eps;
     c->layers = 0;
     c->heads = c->merge = c->frames = c->ffn = 1;
@@ -134,7 +140,8 @@ static fr_status read_unified(fr_vision_config *c, const fr_tower_source *s) {
         FR_TRY(fr_gguf_size(s->gguf, ".vision.projector.scale_factor", 1, 16, POOLING, &pooling));
         FR_TRY(fr_gguf_real(s->gguf, ".vision.attention.layer_norm_epsilon", 0.0, 1.0, 1e-6, &eps));
         FR_TRY(fr_tower_gguf_pixels(s->gguf, c));
-        c->max_pixels = (int64_t)(SOFT_TOKENS * patch * patch * pooling * pooling);
+        FR_TRY(fr_gguf_size(s->gguf, KEY_BUDGET, 1, 1 << 14, SOFT_TOKENS, &tokens));
+        c->max_pixels = (int64_t)(tokens * patch * patch * pooling * pooling);
         FR_TRY(find_positions(s, c));
     } else {
         FR_TRY(read_text_width(s, c));
@@ -147,6 +154,7 @@ static fr_status read_unified(fr_vision_config *c, const fr_tower_source *s) {
         c->channel_last = true;
     }
     c->patch = patch * pooling;
+    c->pooling = pooling;
     c->eps = (float)eps;
     return FR_OK;
 }
@@ -179,6 +187,7 @@ static fr_status choose_grid(const fr_vision_config *c, size_t width, size_t hei
 /* Binds the table of positions: two tables of `positions` rows, one after the other. */
 static fr_status bind_positions(const fr_tower_binder *b, const char *folder, const uint64_t *shape, fr_matrix *table) {
     const char *name = b->weights->files->gguf ? "v.position_embd.weight" : folder;
+    FR_TRY(fr_tower_list(b, folder, "v.position_embd.weight", shape[0] == 2 ? FR_VISION_WHOLE : FR_VISION_ALTERNATING));
     FR_TRY(fr_bind_convolution(b->weights, b->prefix, name, shape, 3, table));
     table->features = shape[0] * shape[1];
     table->cols = shape[2];
@@ -197,8 +206,9 @@ static fr_status bind(const fr_tower_binder *b, fr_vision *v) {
     ends *e = v->own = calloc(1, sizeof *e);
     if (!e) return fr_fail_memory("vision tower", sizeof *e);
     FR_TRY(gguf ? fr_bind_convolution(b->weights, "", "v.patch_embd.weight", patch, 4, &v->embed)
-                : fr_tower_bind_product(b, "patch_embedder.input_proj", NULL, c->hidden,
+                : fr_tower_bind_product(b, "patch_embedder.input_proj", "v.patch_embd", c->hidden,
                                         FR_VISION_CHANNELS * c->patch * c->patch, &v->embed, NULL));
+    if (!gguf) v->tensors[v->tensor_count - 1].layout = FR_VISION_CHANNEL_LAST;
     FR_TRY(bind_positions(b, "patch_embedder.position_embedding_table", tables, &e->positions));
     if (fr_weights_has(b->weights, b->prefix, bias)) {
         FR_TRY(fr_tower_bind_vector(b, "std_bias", "v.std_bias", c->hidden, &e->std_bias));
@@ -226,9 +236,13 @@ static fr_status bind_unified(const fr_tower_binder *b, fr_vision *v) {
     const uint64_t apart[] = {2, c->positions, c->hidden}, alternating[] = {c->positions, 2, c->hidden};
     ends *e = v->own = calloc(1, sizeof *e);
     if (!e) return fr_fail_memory("vision tower", sizeof *e);
+    size_t listed = v->tensor_count;
     for (size_t i = 0; i < 3; i++)
         FR_TRY(fr_tower_bind_norm(b, folder[i], of_gguf[i], true, i ? c->hidden : values, &e->norms[i]));
+    for (size_t i = listed; !gguf && i < listed + 2; i++) v->tensors[i].layout = FR_VISION_CHANNEL_LAST;
+    listed = v->tensor_count;
     FR_TRY(fr_tower_bind_product(b, "patch_dense", "v.patch_embd", c->hidden, values, &v->embed, &v->embed_bias));
+    if (!gguf) v->tensors[listed].layout = FR_VISION_CHANNEL_LAST;
     FR_TRY(bind_positions(b, "pos_embedding", gguf ? apart : alternating, &e->positions));
     return fr_tower_bind_product(&p, "embedding_projection", "mm.input_projection", c->out, c->hidden, &e->project,
                                  NULL);
@@ -299,6 +313,24 @@ static void merge(const fr_team *team, const fr_vision_activations *a, size_t fi
     fr_team_sync(team);
 }
 
+static fr_status put_common(const fr_vision_config *c, size_t pooling, fr_gguf_writer *writer) {
+    if (c->resample != FR_RESAMPLE_BICUBIC) return fr_tower_no_key("resample");
+    fr_tower_put(c, GGUF_SIDE, ".vision.projector_type", writer);
+    if (pooling != POOLING) fr_gguf_put_u32(writer, ".vision.projector.scale_factor", (uint32_t)pooling);
+    size_t budget = (size_t)c->max_pixels / (c->patch * c->patch * c->merge * c->merge);
+    if (budget != SOFT_TOKENS) fr_gguf_put_u32(writer, KEY_BUDGET, (uint32_t)budget);
+    return FR_OK;
+}
+
+static fr_status put(const fr_vision_config *c, fr_gguf_writer *writer) {
+    if (c->theta != THETA) return fr_tower_no_key("rope_theta");
+    return put_common(c, c->merge, writer);
+}
+
+static fr_status put_unified(const fr_vision_config *c, fr_gguf_writer *writer) {
+    return put_common(c, c->pooling, writer);
+}
+
 const fr_tower fr_tower_gemma4 = {.architectures =
                                       (const char *const[]){"Gemma4ForConditionalGeneration", "gemma4", NULL},
                                   .projector = "gemma4v",
@@ -324,7 +356,8 @@ const fr_tower fr_tower_gemma4 = {.architectures =
                                   .before = "<|image>",
                                   .after = "<image|>",
                                   .finish_patch = finish_patch,
-                                  .merge = merge};
+                                  .merge = merge,
+                                  .put = put};
 
 const fr_tower fr_tower_gemma4_unified = {
     /* in GGUF, the text models of both kinds have the same architecture */
@@ -340,4 +373,5 @@ const fr_tower fr_tower_gemma4_unified = {
     .after = "<image|>",
     .prepare_patch = prepare_unified,
     .finish_patch = finish_unified,
-    .merge = merge};
+    .merge = merge,
+    .put = put_unified};

@@ -15,6 +15,9 @@
 #define MIN_PIXELS (112 * 112)
 #define PIXELS_MAX (28 * 28 * 15000)
 
+#define THETA     10000.0 /* the base of rotary positions in GGUF files, which have no key for it */
+#define GGUF_SIDE 336     /* the side of a picture that llama.cpp's converter writes */
+
 /* The tensors that only this kind has: the last norm, the convolution and the merger. */
 typedef struct merger {
     fr_vision_norm last;  /* [hidden] */
@@ -83,7 +86,7 @@ static fr_status read_gguf(const fr_tower_source *source, fr_vision_config *c) {
 }
 
 static fr_status read(fr_vision_config *c, const fr_tower_source *source) {
-    c->theta = 10000.0;
+    c->theta = THETA;
     c->activation = FR_VISION_SILU;
     FR_TRY(source->gguf ? read_gguf(source, c) : read_folder(source, c));
     c->pixel_count = c->frames;
@@ -116,6 +119,7 @@ static fr_status bind(const fr_tower_binder *b, fr_vision *v) {
     FR_TRY(fr_tower_bind_vector(b, "patch_embed.proj.bias", "v.patch_embd.bias", c->hidden, &v->embed_bias));
     FR_TRY(fr_tower_bind_patches(b, "patch_embed.proj.weight", v));
     FR_TRY(fr_tower_bind_norm(b, "post_layernorm", "v.post_ln", false, c->hidden, &m->last));
+    FR_TRY(fr_tower_list(b, downsample, "mm.patch_merger.weight", FR_VISION_WHOLE));
     FR_TRY(fr_bind_convolution(b->weights, b->prefix, downsample, block, 4, &m->downsample));
     FR_TRY(fr_tower_bind_vector(b, "downsample.bias", "mm.patch_merger.bias", c->out, &m->downsample_bias));
     FR_TRY(fr_tower_bind_norm(b, "merger.post_projection_norm", "mm.post_norm", true, c->out, &m->norm));
@@ -179,6 +183,16 @@ static void merge(const fr_team *team, const fr_vision_activations *a, size_t fi
     fr_team_sync(team);
 }
 
+static fr_status put(const fr_vision_config *c, fr_gguf_writer *writer) {
+    if (c->frames != FR_VISION_GGUF_FRAMES) return fr_tower_no_key("temporal_patch_size");
+    if (c->theta != THETA) return fr_tower_no_key("rope_theta");
+    fr_tower_put(c, GGUF_SIDE, ".projector_type", writer);
+    fr_tower_put_limits(c, writer);
+    fr_gguf_put_bool(writer, ".use_silu", true);
+    fr_gguf_put_u32(writer, ".vision.spatial_merge_size", (uint32_t)c->merge);
+    return FR_OK;
+}
+
 const fr_tower fr_tower_glm = {.architectures =
                                    (const char *const[]){"GlmOcrForConditionalGeneration", "glm_ocr", NULL},
                                .projector = "glm4v",
@@ -197,4 +211,5 @@ const fr_tower fr_tower_glm = {.architectures =
                                .read = read,
                                .bind = bind,
                                .grid = choose_grid,
-                               .merge = merge};
+                               .merge = merge,
+                               .put = put};

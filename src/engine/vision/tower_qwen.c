@@ -20,6 +20,8 @@
 #define GGUF_MIN_TOKENS 8
 #define GGUF_TOKENS_MAX 4096
 
+#define GGUF_SIDE 560 /* the side of a picture that llama.cpp's converter writes for Qwen2.5-VL */
+
 #define WINDOW 112 /* pixels of a window's side; few GGUF files have the key */
 
 /* Two products that make a token's row from its patches. */
@@ -258,6 +260,7 @@ static fr_status bind_3(const fr_tower_binder *b, fr_vision *v) {
     const char *positions = b->weights->files->gguf ? "v.position_embd.weight" : "pos_embed.weight";
     FR_TRY(fr_tower_bind_vector(b, "patch_embed.proj.bias", "v.patch_embd.bias", c->hidden, &v->embed_bias));
     FR_TRY(fr_tower_bind_patches(b, "patch_embed.proj.weight", v));
+    FR_TRY(fr_tower_list(b, positions, "v.position_embd.weight", FR_VISION_WHOLE));
     FR_TRY(fr_bind_matrix(b->weights, b->prefix, positions, c->positions * c->positions, c->hidden, FR_LOOKED_UP,
                           &own->positions));
     FR_TRY(bind_merger(b, c, folder, gguf, &own->merger));
@@ -346,6 +349,43 @@ static void merge_layer(const fr_team *team, const fr_vision_activations *a, siz
             merge_into(team, a, &own->deepstack[i], 1 + i, first, fr_vision_chunk(first, tokens));
 }
 
+/* ------------------------------------------------------------------------------------------------- keys in GGUF */
+
+static fr_status put_common(const fr_vision_config *c, size_t image_size, const char *activation,
+                            fr_gguf_writer *writer) {
+    if (c->frames != FR_VISION_GGUF_FRAMES) return fr_tower_no_key("temporal_patch_size");
+    if (c->resample != FR_RESAMPLE_BICUBIC) return fr_tower_no_key("resample");
+    fr_tower_put(c, image_size, ".projector_type", writer);
+    fr_tower_put_limits(c, writer);
+    fr_gguf_put_bool(writer, activation, true);
+    fr_gguf_put_u32(writer, ".vision.spatial_merge_size", (uint32_t)c->merge);
+    return FR_OK;
+}
+
+/* Writes which layers have no windows, every n-th, as one number. */
+static fr_status put_25(const fr_vision_config *c, fr_gguf_writer *writer) {
+    size_t every = 1;
+    while (every <= c->layers && c->windowed[every - 1]) every++;
+    for (size_t i = 0; i < c->layers; i++)
+        if (c->windowed[i] != ((i + 1) % every != 0)) return fr_tower_no_key("fullatt_block_indexes");
+    FR_TRY(put_common(c, GGUF_SIDE, ".use_silu", writer));
+    fr_gguf_put_u32(writer, ".vision.n_wa_pattern", (uint32_t)every);
+    if (c->window != WINDOW / c->merge / c->patch)
+        fr_gguf_put_u32(writer, ".vision.window_size", (uint32_t)(c->window * c->merge * c->patch));
+    return FR_OK;
+}
+
+static fr_status put_3(const fr_vision_config *c, fr_gguf_writer *writer) {
+    FR_TRY(put_common(c, c->positions * c->patch, ".use_gelu", writer));
+    fr_gguf_put_array(writer, ".vision.is_deepstack_layers", FR_GGUF_BOOL, c->layers);
+    for (size_t i = 0; i < c->layers; i++) {
+        bool merges = false;
+        for (size_t k = 0; k < c->deepstack; k++) merges |= c->deepstack_layers[k] == i;
+        fr_gguf_add_bool(writer, merges);
+    }
+    return FR_OK;
+}
+
 const fr_tower fr_tower_qwen25 = {.architectures =
                                       (const char *const[]){"Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", NULL},
                                   .projector = "qwen2.5vl_merger",
@@ -355,6 +395,7 @@ const fr_tower fr_tower_qwen25 = {.architectures =
                                                                    .norm1 = "norm1",
                                                                    .norm2 = "norm2",
                                                                    .qkv = "attn.qkv",
+                                                                   .parted_in_gguf = true,
                                                                    .proj = "attn.proj",
                                                                    .gate = "mlp.gate_proj",
                                                                    .up = "mlp.up_proj",
@@ -363,7 +404,8 @@ const fr_tower fr_tower_qwen25 = {.architectures =
                                   .bind = bind_25,
                                   .grid = choose_grid,
                                   .order = order_by_windows,
-                                  .merge = merge};
+                                  .merge = merge,
+                                  .put = put_25};
 
 const fr_tower fr_tower_qwen3 = {
     .architectures = (const char *const[]){"Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration",
@@ -384,4 +426,5 @@ const fr_tower fr_tower_qwen3 = {
     .grid = choose_grid,
     .finish_patch = add_position,
     .merge = merge,
+    .put = put_3,
     .after_layer = merge_layer};

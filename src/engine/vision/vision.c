@@ -97,6 +97,7 @@ void fr_vision_close(fr_vision *vision) {
     free(vision->layers);
     free(vision->inverse);
     free(vision->own);
+    free(vision->tensors);
     free(vision);
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/options.h"
 #include "base/text_buffer.h"
+#include "formats/gguf_write.h"
 #include "formats/image.h"
 #include "src/engine/vision/mrope.h"
 #include "src/engine/weights/weights.h"
@@ -24,6 +25,9 @@ bool fr_vision_exists(const fr_weights *weights);
  * the tower's rows must have; 0: there is no text model. */
 fr_status fr_vision_open(fr_weights *weights, const fr_kernels *kernels, size_t hidden, fr_vision **vision);
 void fr_vision_close(fr_vision *vision);
+
+/* Writes the tower's keys to a GGUF file of architecture "clip". FR_UNBUILT if the file can't say what it is. */
+fr_status fr_vision_put(const fr_vision *vision, fr_gguf_writer *writer);
 
 /* Limits the pixels or tokens of a picture as the options say, instead of as the model's makers say. If a limit lies
  * beyond the makers' opposite limit, that one moves too. FR_INPUT if the tower has one size for all pictures. */

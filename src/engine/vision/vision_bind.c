@@ -1,6 +1,7 @@
 /* Binds a vision tower's tensors: its layers by the kind's names, then what only this kind has.
  *
  * In: a checkpoint. Out: an fr_vision. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,30 +13,52 @@ static const char *choose_name(const fr_tower_binder *b, const char *folder, con
     return b->weights->files->gguf ? gguf : folder;
 }
 
+fr_status fr_tower_list(const fr_tower_binder *b, const char *folder, const char *gguf, fr_vision_layout layout) {
+    fr_vision *v = b->vision;
+    if (b->weights->files->gguf) return FR_OK;
+    if ((v->tensor_count & (v->tensor_count - 1)) == 0) { /* it is full at 0, 1, 2, 4, 8 and so on */
+        size_t capacity = v->tensor_count ? 2 * v->tensor_count : 1;
+        fr_vision_tensor *tensors = realloc(v->tensors, capacity * sizeof *tensors);
+        if (!tensors) return fr_fail_memory("vision tower", capacity * sizeof *tensors);
+        v->tensors = tensors;
+    }
+    fr_vision_tensor *tensor = &v->tensors[v->tensor_count++];
+    snprintf(tensor->folder, sizeof tensor->folder, "%s%.60s", b->prefix, folder);
+    snprintf(tensor->gguf, sizeof tensor->gguf, "%s%.31s", b->in_gguf, gguf);
+    tensor->layout = layout;
+    return FR_OK;
+}
+
 fr_status fr_tower_bind_vector(const fr_tower_binder *b, const char *folder, const char *gguf, size_t n,
                                const float **vector) {
+    FR_TRY(fr_tower_list(b, folder, gguf, FR_VISION_WHOLE));
     return fr_bind_vector(b->weights, b->prefix, choose_name(b, folder, gguf), n, vector);
+}
+
+/* Binds the vector NAME.PART. */
+static fr_status bind_part(const fr_tower_binder *b, const char *folder, const char *gguf, const char *part, size_t n,
+                           const float **vector) {
+    char in_folder[128], in_gguf[64];
+    snprintf(in_folder, sizeof in_folder, "%.100s.%s", folder ? folder : "", part);
+    snprintf(in_gguf, sizeof in_gguf, "%.50s.%s", gguf ? gguf : "", part);
+    return fr_tower_bind_vector(b, in_folder, in_gguf, n, vector);
 }
 
 fr_status fr_tower_bind_norm(const fr_tower_binder *b, const char *folder, const char *gguf, bool biased, size_t n,
                              fr_vision_norm *norm) {
-    char full[128];
-    snprintf(full, sizeof full, "%s.weight", choose_name(b, folder, gguf));
-    FR_TRY(fr_bind_vector(b->weights, b->prefix, full, n, &norm->weight));
-    if (!biased) return FR_OK;
-    snprintf(full, sizeof full, "%s.bias", choose_name(b, folder, gguf));
-    return fr_bind_vector(b->weights, b->prefix, full, n, &norm->bias);
+    FR_TRY(bind_part(b, folder, gguf, "weight", n, &norm->weight));
+    return biased ? bind_part(b, folder, gguf, "bias", n, &norm->bias) : FR_OK;
 }
 
 fr_status fr_tower_bind_product(const fr_tower_binder *b, const char *folder, const char *gguf, size_t features,
                                 size_t cols, fr_matrix *product, const float **bias) {
-    const char *name = choose_name(b, folder, gguf);
-    char full[128];
-    snprintf(full, sizeof full, "%s.weight", name);
-    FR_TRY(fr_bind_matrix(b->weights, b->prefix, full, features, cols, FR_STREAMED, product));
-    if (!bias) return FR_OK;
-    snprintf(full, sizeof full, "%s.bias", name);
-    return fr_bind_vector(b->weights, b->prefix, full, features, bias);
+    char in_folder[128], in_gguf[64];
+    snprintf(in_folder, sizeof in_folder, "%.100s.weight", folder ? folder : "");
+    snprintf(in_gguf, sizeof in_gguf, "%.50s.weight", gguf ? gguf : "");
+    FR_TRY(fr_tower_list(b, in_folder, in_gguf, FR_VISION_WHOLE));
+    FR_TRY(fr_bind_matrix(b->weights, b->prefix, choose_name(b, in_folder, in_gguf), features, cols, FR_STREAMED,
+                          product));
+    return bias ? bind_part(b, folder, gguf, "bias", features, bias) : FR_OK;
 }
 
 /* Binds the embedding of patches. GGUF has no convolution over time, so llama.cpp's converter cuts this one into two
@@ -46,6 +69,7 @@ fr_status fr_tower_bind_patches(const fr_tower_binder *b, const char *folder, fr
     const uint64_t whole[] = {c->hidden, FR_VISION_CHANNELS, c->frames, c->patch, c->patch};
     const uint64_t frame[] = {c->hidden, FR_VISION_CHANNELS, c->patch, c->patch};
     if (b->weights->files->gguf) return fr_bind_frames(b->weights, "", frames, c->frames, frame, &v->embed);
+    FR_TRY(fr_tower_list(b, folder, frames[0], FR_VISION_FRAMES));
     return fr_bind_convolution(b->weights, b->prefix, folder, whole, 5, &v->embed);
 }
 
@@ -55,9 +79,14 @@ static fr_status bind_qkv(const fr_tower_binder *b, const fr_vision_config *c, f
     const char *const folder[] = {n->q, n->k, n->v}, *const gguf[] = {"attn_q", "attn_k", "attn_v"};
     bool fused = b->weights->files->gguf ? !fr_weights_has(b->weights, b->prefix, "attn_q.weight") : n->qkv != NULL;
     l->qkv_count = fused ? 1 : 3;
-    if (fused)
-        return fr_tower_bind_product(b, n->qkv, "attn_qkv", 3 * c->hidden, c->hidden, &l->qkv[0],
-                                     c->bias ? &l->qkv_bias[0] : NULL);
+    if (fused) {
+        size_t first = b->vision->tensor_count;
+        FR_TRY(fr_tower_bind_product(b, n->qkv, n->parted_in_gguf ? "attn_?" : "attn_qkv", 3 * c->hidden, c->hidden,
+                                     &l->qkv[0], c->bias ? &l->qkv_bias[0] : NULL));
+        for (size_t i = first; n->parted_in_gguf && i < b->vision->tensor_count; i++)
+            b->vision->tensors[i].layout = FR_VISION_THIRDS;
+        return FR_OK;
+    }
     for (size_t i = 0; i < 3; i++)
         FR_TRY(fr_tower_bind_product(b, folder[i], gguf[i], c->hidden, c->hidden, &l->qkv[i],
                                      c->bias ? &l->qkv_bias[i] : NULL));
@@ -82,6 +111,9 @@ static fr_status bind_clips(const fr_tower_binder *b, const fr_tower_names *n, f
         for (size_t j = 0; j < sizeof bounds / sizeof *bounds; j++) {
             char full[128];
             snprintf(full, sizeof full, "%.*s.%s", (int)(length - cut), name, bounds[j].word);
+            char in_gguf[64];
+            snprintf(in_gguf, sizeof in_gguf, "%s.%s", gguf[i], bounds[j].word);
+            FR_TRY(fr_tower_list(b, full, in_gguf, FR_VISION_WHOLE));
             FR_TRY(fr_bind_scalar(b->weights, b->prefix, full, bounds[j].value));
         }
     }
@@ -89,12 +121,13 @@ static fr_status bind_clips(const fr_tower_binder *b, const fr_tower_names *n, f
 }
 
 static fr_status bind_layer(const fr_tower_binder *tower, const fr_vision_config *c, size_t index, fr_vision_layer *l) {
-    fr_tower_binder b = {.weights = tower->weights};
+    fr_tower_binder b = {.weights = tower->weights, .vision = tower->vision};
     const fr_tower_names *n = c->tower->names;
     size_t d = c->hidden, head = d / c->heads;
     bool bias = c->bias;
+    snprintf(b.in_gguf, sizeof b.in_gguf, "v.blk.%zu.", index);
     if (tower->weights->files->gguf)
-        snprintf(b.prefix, sizeof b.prefix, "v.blk.%zu.", index);
+        snprintf(b.prefix, sizeof b.prefix, "%s", b.in_gguf);
     else
         snprintf(b.prefix, sizeof b.prefix, "%.96s%s%zu.", tower->prefix, n->layers, index);
     FR_TRY(fr_tower_bind_norm(&b, n->norm1, "ln1", c->layer_norm, d, &l->norm1));
@@ -145,7 +178,7 @@ static fr_status find_frequencies(const fr_vision_config *c, size_t quarter, flo
 }
 
 fr_status fr_vision_bind(fr_vision *v, fr_weights *weights, size_t hidden) {
-    fr_tower_binder b = {.weights = weights};
+    fr_tower_binder b = {.weights = weights, .vision = v};
     FR_TRY(fr_vision_config_read(&v->config, weights));
     const fr_vision_config *c = &v->config;
     if (hidden && c->out != hidden)

@@ -31,6 +31,9 @@ static fr_status check(const fr_vision_config *c, const char *where) {
 /* Makes the table of the value of every byte of every channel, rescaled and normalised with the roundings of the
  * published processor. */
 static void normalize_bytes(fr_vision_config *c, double factor, const double *mean, const double *deviation) {
+    c->rescale = factor;
+    memcpy(c->mean, mean, sizeof c->mean);
+    memcpy(c->deviation, deviation, sizeof c->deviation);
     for (size_t i = 0; i < FR_VISION_CHANNELS; i++)
         for (int byte = 0; byte < 256; byte++)
             c->value[i][byte] = ((float)(byte * factor) - (float)mean[i]) / (float)deviation[i];

@@ -38,6 +38,23 @@ typedef struct fr_vision_cuts {
     double ratio; /* the smallest ratio of the longer side to the shorter one with which tiles are cut */
 } fr_vision_cuts;
 
+/* Says how a tensor of a folder becomes tensors of a GGUF file. */
+typedef enum fr_vision_layout {
+    FR_VISION_WHOLE,        /* it stays as it is */
+    FR_VISION_ONE_MORE,     /* each value is one more */
+    FR_VISION_THIRDS,       /* rows of queries, keys and values become three tensors */
+    FR_VISION_FRAMES,       /* the frames of a convolution become a tensor each */
+    FR_VISION_CHANNEL_LAST, /* each row is a patch, ordered by row, column and channel; in GGUF by channel first */
+    FR_VISION_ALTERNATING   /* the rows of two tables alternate; in GGUF the tables follow each other */
+} fr_vision_layout;
+
+/* A tensor of a tower by both of its names. */
+typedef struct fr_vision_tensor {
+    char folder[192];
+    char gguf[64]; /* of FR_VISION_THIRDS with a '?' in place of q, k and v */
+    fr_vision_layout layout;
+} fr_vision_tensor;
+
 typedef struct fr_vision_config {
     const fr_tower *tower; /* its kind */
     size_t hidden, layers, heads, ffn;
@@ -60,6 +77,8 @@ typedef struct fr_vision_config {
     fr_vision_cuts cuts;
     fr_resample resample;                 /* the filter by which pictures are resized */
     float value[FR_VISION_CHANNELS][256]; /* a channel's byte, normalised */
+    /* the factor, mean and deviation by which bytes are normalised */
+    double rescale, mean[FR_VISION_CHANNELS], deviation[FR_VISION_CHANNELS];
     bool channel_last; /* a patch's values are ordered by row, column and channel; if false, by channel, time, row and
                         * column */
 
@@ -71,6 +90,7 @@ typedef struct fr_vision_config {
     bool rope_halves;     /* a head's halves are rotated separately, the first one by the column */
     bool rope_pairs;      /* adjacent values of a head are rotated together, not those of its halves */
     bool rope_alternates; /* of a whole head's frequencies, rows have the even ones and columns the odd ones */
+    size_t pooling; /* the side of a patch in the processor's patches, if these are smaller; 0: they are not */
     float scale;          /* scale of attention's scores; 0: 1 / sqrt(a head's width) */
     bool clipped;         /* the layers' products have clipped inputs and outputs */
     size_t window;        /* the side of a window in tokens; 0: no layer has windows */
@@ -133,7 +153,9 @@ struct fr_vision {
     float *inverse;  /* [2, head_dim / 4] rotary frequencies of rows and of columns */
     fr_matrix embed; /* [hidden, values of a patch] the embedding of patches */
     const float *embed_bias;
-    void *own;   /* tensors that only this kind of tower has */
+    void *own;                 /* tensors that only this kind of tower has */
+    fr_vision_tensor *tensors; /* all tensors, if the tower is a folder's */
+    size_t tensor_count;
     bool packed; /* at least one matrix is packed */
 };
 
@@ -144,8 +166,8 @@ typedef struct fr_vision_activations {
     fr_image_grid grid;    /* grid of tokens */
     size_t patches;
 
-    fr_vision_token *tokens;   /* [tokens] the tokens in the tower's order */
-    float *x;                  /* [patches, hidden] the stream */
+    fr_vision_token *tokens; /* [tokens] the tokens in the tower's order */
+    float *x;                /* [patches, hidden] the stream */
     float *qkv;              /* [patches, 3 * hidden] */
     /* [patches, head_width] the keys and values of the head whose attention is computed, one row after the other */
     float *keys, *values;

@@ -1,0 +1,213 @@
+/* Tests quantize on vision towers: the file that it writes beside a text model must be that of llama.cpp's converter.
+ *
+ * Each folder in tests/data/vision, and tests/data/glm-ocr, has the mmproj file that the converter made of it with
+ * --outtype bf16. */
+/* suite: hostile threads */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "formats/checkpoint.h"
+#include "forerun_lab.h"
+#include "tests/support/command.h"
+#include "tests/support/require.h"
+#include "tests/support/suite.h"
+
+#define VISION "tests/data/vision/"
+
+static const struct {
+    const char *folder, *file;
+} towers[] = {{VISION "qwen2.5-vl", VISION "qwen2.5-vl/mmproj.gguf"},
+              {VISION "qwen3-vl-moe", VISION "qwen3-vl-moe/mmproj.gguf"},
+              {VISION "qwen3.5", VISION "qwen3.5/mmproj.gguf"},
+              {VISION "gemma3", VISION "gemma3/mmproj.gguf"},
+              {VISION "gemma4-e", VISION "gemma4-e/mmproj.gguf"},
+              {VISION "gemma4-dense", VISION "gemma4-dense/mmproj.gguf"},
+              {VISION "gemma4-unified", VISION "gemma4-unified/mmproj.gguf"},
+              {"tests/data/glm-ocr", "tests/data/glm-ocr/mmproj-bf16.gguf"}};
+
+enum { TOWERS = sizeof towers / sizeof *towers };
+
+static char folder[32];
+
+static void make_folder(void) {
+    snprintf(folder, sizeof folder, "/tmp/test_tower_XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static const char *in_folder(const char *name) {
+    static char paths[4][64];
+    static size_t next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static void remove_file(const char *name) {
+    ck_assert_msg(remove(in_folder(name)) == 0, "%s is not there", name);
+}
+
+static void remove_folder(void) {
+    ck_assert_msg(rmdir(folder) == 0, "a file is left");
+}
+
+/* Writes a folder's tower, or a file of one, as a file of this type. */
+static const char *write_tower(const char *path, bool tower, const char *type, const char *name) {
+    const fr_lab_quantization how = {.type = type, .tower = tower};
+    FILE *out = fopen(in_folder(name), "wb");
+    ck_assert_ptr_nonnull(out);
+    require(fr_lab_quantize(path, &how, NULL, out));
+    ck_assert_int_eq(fclose(out), 0);
+    return in_folder(name);
+}
+
+static fr_checkpoint open_file(const char *path) {
+    fr_checkpoint files;
+    require(fr_checkpoint_open(&files, path, true));
+    return files;
+}
+
+/* Says of a key of the converter's that the file need not have it: names, and what belongs to a tower for sound, which
+ * is not written. The small Qwen2.5-VL has other windows than the only ones that the converter knows. */
+static bool is_left_out(fr_text key) {
+    static const char *const words[] = {"general.name", "general.size_label", "general.sampling.", "clip.audio.",
+                                        "clip.has_audio_encoder"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (key.length >= strlen(words[i]) && memcmp(key.bytes, words[i], strlen(words[i])) == 0) return true;
+    return false;
+}
+
+START_TEST(files_are_those_of_the_converter) {
+    make_folder();
+    const char *path = write_tower(towers[_i].folder, true, "bf16", "tower.gguf");
+    fr_checkpoint own = open_file(path), expected = open_file(towers[_i].file);
+    ck_assert_uint_eq(own.tensors.count, expected.tensors.count);
+    for (size_t i = 0; i < expected.tensors.count; i++) {
+        const fr_tensor *e = &expected.tensors.items[i], *o = fr_tensors_find(&own.tensors, e->name);
+        ck_assert_msg(o != NULL, "%s is missing", e->name);
+        ck_assert_msg(o->type == e->type && o->dims == e->dims && o->bytes == e->bytes, "%s", e->name);
+        ck_assert_msg(memcmp(o->shape, e->shape, e->dims * sizeof *e->shape) == 0, "the shape of %s", e->name);
+        ck_assert_msg(memcmp(o->data, e->data, (size_t)e->bytes) == 0, "the values of %s", e->name);
+    }
+    for (size_t i = 0; i < expected.gguf->count; i++) {
+        const fr_gguf_value *e = &expected.gguf->values[i];
+        char key[128];
+        if (is_left_out(e->key)) continue;
+        snprintf(key, sizeof key, "%.*s", (int)e->key.length, e->key.bytes);
+        const fr_gguf_value *o = fr_gguf_find(own.gguf, key);
+        ck_assert_msg(o != NULL, "%s is missing", key);
+        ck_assert_msg(o->type == e->type && o->element == e->element && o->bytes == e->bytes, "the type of %s", key);
+        ck_assert_msg(memcmp(o->data, e->data, e->bytes) == 0, "the value of %s", key);
+    }
+    fr_checkpoint_close(&own);
+    fr_checkpoint_close(&expected);
+    remove_file("tower.gguf");
+    remove_folder();
+}
+END_TEST
+
+/* llama.cpp reads some tensors as floats alone, whatever the type of the others; a file of another type must come out
+ * as the folder itself does. */
+START_TEST(types) {
+    static const char *const words[] = {"f16", "q8_0"};
+    const fr_dtype matrices[] = {FR_F16, FR_Q8_0}, patches[] = {FR_F16, FR_F32};
+    make_folder();
+    for (size_t i = 0; i < 2; i++) {
+        fr_checkpoint files = open_file(write_tower("tests/data/glm-ocr", true, words[i], "tower.gguf"));
+        ck_assert_int_eq(fr_tensors_find(&files.tensors, "v.blk.1.attn_qkv.weight")->type, matrices[i]);
+        ck_assert_int_eq(fr_tensors_find(&files.tensors, "mm.gate.weight")->type, matrices[i]);
+        ck_assert_int_eq(fr_tensors_find(&files.tensors, "v.patch_embd.weight")->type, patches[i]);
+        ck_assert_int_eq(fr_tensors_find(&files.tensors, "v.patch_embd.weight.1")->type, patches[i]);
+        ck_assert_int_eq(fr_tensors_find(&files.tensors, "mm.patch_merger.weight")->type, patches[i]);
+        ck_assert_int_eq(fr_tensors_find(&files.tensors, "v.blk.1.attn_qkv.bias")->type, FR_F32);
+        fr_checkpoint again = open_file(write_tower(towers[TOWERS - 1].file, false, words[i], "again.gguf"));
+        for (size_t t = 0; t < files.tensors.count; t++) {
+            const fr_tensor *e = &files.tensors.items[t], *o = fr_tensors_find(&again.tensors, e->name);
+            ck_assert_msg(o && o->bytes == e->bytes && memcmp(o->data, e->data, (size_t)e->bytes) == 0, "%s", e->name);
+        }
+        fr_checkpoint_close(&files);
+        fr_checkpoint_close(&again);
+    }
+    fr_checkpoint files = open_file(write_tower(VISION "gemma3", true, "q8_0", "tower.gguf"));
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "mm.input_projection.weight")->type, FR_F16);
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "v.position_embd.weight")->type, FR_F32);
+    fr_checkpoint_close(&files);
+    remove_file("tower.gguf");
+    remove_file("again.gguf");
+    remove_folder();
+}
+END_TEST
+
+static bool is_there(const char *name) {
+    return access(in_folder(name), F_OK) == 0;
+}
+
+/* The command writes the tower beside the model, and the pair answers as the folder does. */
+START_TEST(a_second_file) {
+    static const char *const model = VISION "qwen3.5";
+    make_folder();
+    fr_command c = fr_command_ok("quantize -m %s --type f32 --mmproj-type f32 -o %s", model, in_folder("a.gguf"));
+    ck_assert_msg(strstr(c.err, "mmproj-a.gguf: give it with --mmproj") != NULL, "%s", c.err);
+    fr_command_free(&c);
+    static const char *const ask = "--image " VISION "qwen3.5/image/a.png -p What -n 6 --temp 0 --output ids";
+    fr_command own = fr_command_ok("generate -m %s %s", model, ask);
+    fr_command pair =
+        fr_command_ok("generate -m %s --mmproj %s %s", in_folder("a.gguf"), in_folder("mmproj-a.gguf"), ask);
+    ck_assert_str_eq(own.out, pair.out);
+    ck_assert_uint_gt(strlen(own.out), 2);
+    fr_command_free(&own);
+    fr_command_free(&pair);
+    c = fr_command_ok("quantize -m %s --mmproj %s --type q8_0 --quiet -o %s", in_folder("a.gguf"),
+                      in_folder("mmproj-a.gguf"), in_folder("b.gguf"));
+    ck_assert_str_eq(c.err, "");
+    fr_command_free(&c);
+    fr_checkpoint files = open_file(in_folder("mmproj-b.gguf"));
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "mm.0.weight")->type, FR_F16);
+    fr_checkpoint_close(&files);
+    remove_file("b.gguf");
+    remove_file("mmproj-b.gguf");
+    remove_file("mmproj-a.gguf");
+    remove_file("a.gguf");
+    c = fr_command_ok("quantize -m %s --type q8_0 --mmproj-type none --quiet -o %s", model, in_folder("a.gguf"));
+    fr_command_free(&c);
+    ck_assert(!is_there("mmproj-a.gguf"));
+    remove_file("a.gguf");
+    remove_folder();
+}
+END_TEST
+
+/* A failure of either file leaves neither behind. */
+START_TEST(failures_leave_nothing) {
+    static const struct {
+        const char *words, *line;
+    } cases[] = {
+        {"-m " VISION "gemma3 --type q8_0", "writing a tokenizer as GGUF"},
+        {"-m " VISION "qwen3.5 --type q8_0 --mmproj-type q9", "q9"},
+        {"-m " VISION "qwen3.5 --type q8_0 --mmproj " VISION "qwen3.5/config.json", "config.json"},
+        {"-m tests/data/models/gemma3-odd --type q8_0 --mmproj-type f16", "has no vision tower"},
+    };
+    make_folder();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "quantize %s -o %s", cases[i].words, in_folder("a.gguf"));
+        fr_command c = fr_command_run(line, "");
+        ck_assert_msg(c.status != 0 && strstr(c.err, cases[i].line), "%s: %d \"%s\"", line, c.status, c.err);
+        fr_command_free(&c);
+        ck_assert_msg(!is_there("a.gguf") && !is_there("mmproj-a.gguf"), "%s leaves a file", line);
+    }
+    remove_folder();
+}
+END_TEST
+
+FR_SUITE("quantize_tower") {
+    TCase *tests = tcase_create("quantize_tower");
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, files_are_those_of_the_converter, 0, TOWERS);
+    tcase_add_test(tests, types);
+    tcase_add_test(tests, a_second_file);
+    tcase_add_test(tests, failures_leave_nothing);
+    suite_add_tcase(suite, tests);
+}
