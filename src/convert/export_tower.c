@@ -8,10 +8,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file_place.h"
 #include "base/sizes.h"
+#include "formats/json.h"
 #include "formats/storage.h"
 #include "kernels/dispatch.h"
 #include "src/engine/vision/vision.h"
+
+#define TOKENIZER_MAX ((size_t)256 << 20) /* bytes of tokenizer.json */
 
 fr_status fr_tower_export_find(const fr_checkpoint *files, bool *found) {
     fr_weights weights = {0};
@@ -133,12 +137,63 @@ static fr_status add_tensor(fr_tower_export *export, const fr_vision_tensor *lis
     case FR_VISION_FRAMES: return add_frames(export, tensor, listed->gguf, outputs);
     case FR_VISION_CHANNEL_LAST: return add_channels(export, tensor, listed->gguf, outputs);
     case FR_VISION_ALTERNATING: return add_tables(export, tensor, listed->gguf, outputs);
+    case FR_VISION_PAIRED:
     case FR_VISION_WHOLE:
     case FR_VISION_ONE_MORE: break;
     }
     FR_TRY(fr_outputs_add(outputs, listed->gguf, tensor));
-    fr_outputs_last(outputs)->change = listed->layout == FR_VISION_ONE_MORE ? FR_LESS_ONE : FR_AS_THEY_ARE;
+    fr_output *output = fr_outputs_last(outputs);
+    if (listed->layout == FR_VISION_ONE_MORE) output->change = FR_LESS_ONE;
+    if (listed->layout == FR_VISION_PAIRED) {
+        size_t head = export->vision->config.hidden / export->vision->config.heads;
+        output->reorder = (fr_reorder){.order = FR_ROWS_TO_PAIRS, .head = head, .rotated = head};
+    }
     return FR_OK;
+}
+
+/* Finds a token's id in tokenizer.json; -1: it is not there. */
+static fr_status find_token(const fr_checkpoint *files, const char *text, int64_t *id) {
+    char *path = fr_path_join(files->path, "tokenizer.json");
+    json_t *root = NULL;
+    *id = -1;
+    if (!path) return fr_fail_memory("path", strlen(files->path));
+    fr_status status = fr_file_exists(path) ? fr_json_read(path, TOKENIZER_MAX, &root) : FR_OK;
+    free(path);
+    json_t *tokens = json_object_get(root, "added_tokens");
+    for (size_t i = 0; status == FR_OK && i < json_array_size(tokens); i++) {
+        json_t *token = json_array_get(tokens, i), *number = json_object_get(token, "id");
+        const char *content = json_string_value(json_object_get(token, "content"));
+        if (content && strcmp(content, text) == 0 && json_is_integer(number)) *id = json_integer_value(number);
+    }
+    json_decref(root);
+    return status;
+}
+
+/* Adds the embedding of the token that ends a picture's rows, which llama.cpp puts there itself. A folder without the
+ * token's id or the table has no such file of llama.cpp's either. */
+static fr_status add_row_end(fr_tower_export *export, fr_outputs *outputs) {
+    static const char *const tables[] = {"language_model.model.embed_tokens.weight",
+                                         "model.language_model.embed_tokens.weight"};
+    const char *token = fr_vision_row_end(export->vision);
+    const fr_tensor *table = NULL;
+    int64_t id;
+    if (!token) return FR_OK;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables && !table; i++)
+        table = fr_tensors_find(&export->files->tensors, tables[i]);
+    FR_TRY(find_token(export->files, token, &id));
+    if (!table || table->dims != 2 || table->storage || table->type >= FR_FLOAT_TYPES || id < 0 ||
+        (uint64_t)id >= table->shape[0])
+        return fr_fail(FR_INPUT, "%s: the embedding of %s, which ends rows of pictures, is not found",
+                       export->files->path, token);
+    fr_tensor row = *table;
+    size_t bytes = fr_dtype_row_bytes(table->type, (size_t)table->shape[1]);
+    row.dims = 1;
+    row.shape[0] = table->shape[1];
+    row.data = (const uint8_t *)table->data + (size_t)id * bytes;
+    row.bytes = bytes;
+    float *values;
+    FR_TRY(decode(export, &row, &values));
+    return add_values(outputs, "v.token_embd.img_break", values, 1, row.shape);
 }
 
 /* Checks that the list has all tensors that were bound, so that none is left out of the file. */
@@ -166,7 +221,7 @@ fr_status fr_tower_export_open(fr_tower_export *export, const fr_checkpoint *fil
     outputs->layers = export->vision->config.layers;
     for (size_t i = 0; i < export->vision->tensor_count; i++)
         FR_TRY(add_tensor(export, &export->vision->tensors[i], outputs));
-    return FR_OK;
+    return add_row_end(export, outputs);
 }
 
 /* llama.cpp convolves pictures with kernels of F16 or F32, adds positions as F32, and transposes Gemma 3's projection,

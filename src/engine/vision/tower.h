@@ -36,6 +36,7 @@ typedef struct fr_tower_names {
     const char *norm1, *norm2, *q_norm, *k_norm;
     const char *post_norm1, *post_norm2;
     const char *qkv;       /* one tensor for queries, keys and values; in GGUF they may be three */
+    bool paired_in_gguf;   /* q and k are written to GGUF with the rows that are rotated together side by side */
     bool parted_in_gguf;   /* qkv is written to GGUF as three tensors */
     const char *q, *k, *v; /* the three tensors if qkv is NULL */
     const char *proj;
@@ -90,6 +91,10 @@ struct fr_tower {
     /* Makes the rows of tokens [first, first + count), at most a chunk of them, from the last layer. The whole team
      * calls it; it has barriers of its own. */
     void (*merge)(const fr_team *team, const fr_vision_activations *a, size_t first, size_t count);
+
+    /* The token that ends each row of a picture, and whose embedding llama.cpp reads from the tower's file; NULL: there
+     * is none. */
+    const char *row_end;
 
     /* Writes the keys of GGUF that only this kind has (fr_vision_put writes the others). FR_UNBUILT: GGUF has no key
      * for something in the configuration. NULL: the kind can't be written. */

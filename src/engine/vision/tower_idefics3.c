@@ -258,6 +258,18 @@ static void merge(const fr_team *team, const fr_vision_activations *a, size_t fi
     fr_team_sync(team);
 }
 
+static fr_status put(const fr_vision_config *c, fr_gguf_writer *writer) {
+    if (c->resample != FR_RESAMPLE_LANCZOS) return fr_tower_no_key("resample");
+    if (!c->cuts.on) return fr_tower_no_key("do_image_splitting");
+    if (c->cuts.resize && c->cuts.stretch) return fr_tower_no_key("size");
+    if (c->tile != c->positions * c->patch) return fr_tower_no_key("max_image_size");
+    fr_tower_put(c, c->tile, ".projector_type", writer);
+    fr_gguf_put_bool(writer, ".use_gelu", true);
+    fr_gguf_put_u32(writer, ".vision.projector.scale_factor", (uint32_t)c->merge);
+    if (c->cuts.resize) fr_gguf_put_u32(writer, ".vision.preproc_image_size", (uint32_t)c->cuts.longest_width);
+    return FR_OK;
+}
+
 const fr_tower fr_tower_idefics3 = {.architectures = (const char *const[]){"SmolVLMForConditionalGeneration",
                                                                            "Idefics3ForConditionalGeneration",
                                                                            "smolvlm", "idefics3", NULL},
@@ -272,4 +284,5 @@ const fr_tower fr_tower_idefics3 = {.architectures = (const char *const[]){"Smol
                                     .tile = tile,
                                     .spell = spell,
                                     .finish_patch = add_position,
-                                    .merge = merge};
+                                    .merge = merge,
+                                    .put = put};

@@ -12,7 +12,8 @@
 #include "base/error.h"
 #include "src/engine/vision/tower.h"
 
-#define EPS       1e-5F /* of the layers' norms, which no key says */
+#define THETA     10000.0 /* the usual base of the rotary positions, for which GGUF has no key */
+#define EPS       1e-5F   /* of the layers' norms, which no key says */
 #define BREAK_ROW "[IMG_BREAK]"
 #define END       "[IMG_END]"
 
@@ -139,7 +140,7 @@ static fr_status read_gguf(const fr_tower_source *s, fr_vision_config *c, size_t
 
 static fr_status read(fr_vision_config *c, const fr_tower_source *s) {
     size_t side;
-    c->theta = 10000.0;
+    c->theta = THETA;
     c->eps = EPS;
     if (s->gguf) {
         FR_TRY(read_gguf(s, c, &side));
@@ -209,6 +210,7 @@ static fr_status bind(const fr_tower_binder *b, fr_vision *v) {
     const char *embed = gguf ? "v.patch_embd.weight" : "patch_conv.weight";
     ends *e = v->own = calloc(1, sizeof *e);
     if (!e) return fr_fail_memory("vision tower", sizeof *e);
+    FR_TRY(fr_tower_list(b, embed, "v.patch_embd.weight", FR_VISION_WHOLE));
     FR_TRY(fr_bind_convolution(b->weights, b->prefix, embed, patch, 4, &v->embed));
     FR_TRY(fr_tower_bind_norm(b, "ln_pre", "v.pre_ln", false, c->hidden, &e->first));
     FR_TRY(fr_tower_bind_vector(&p, "norm.weight", "mm.input_norm.weight", c->hidden, &e->norm));
@@ -265,6 +267,19 @@ static void merge(const fr_team *team, const fr_vision_activations *a, size_t fi
     fr_team_sync(team);
 }
 
+/* GGUF has one eps for all norms, and one longest side of a picture. */
+static fr_status put(const fr_vision_config *c, fr_gguf_writer *writer) {
+    if (c->resample != FR_RESAMPLE_BICUBIC) return fr_tower_no_key("resample");
+    if (c->theta != THETA) return fr_tower_no_key("rope_theta");
+    if (c->merger_eps != c->eps) return fr_tower_no_key("rms_norm_eps");
+    if (c->cuts.longest_width != c->cuts.longest_height) return fr_tower_no_key("size");
+    if (c->merger_activation != FR_VISION_GELU_ERF) return fr_tower_no_key("projector_hidden_act");
+    fr_tower_put(c, c->cuts.longest_width, ".projector_type", writer);
+    fr_gguf_put_bool(writer, c->activation == FR_VISION_SILU ? ".use_silu" : ".use_gelu", true);
+    fr_gguf_put_u32(writer, ".vision.spatial_merge_size", (uint32_t)c->merge);
+    return FR_OK;
+}
+
 const fr_tower fr_tower_pixtral = {
     .architectures = (const char *const[]){"Mistral3ForConditionalGeneration", "mistral3", NULL},
     .projector = "pixtral",
@@ -276,6 +291,7 @@ const fr_tower fr_tower_pixtral = {
                                      .norm2 = "ffn_norm",
                                      .q = "attention.q_proj",
                                      .k = "attention.k_proj",
+                                     .paired_in_gguf = true,
                                      .v = "attention.v_proj",
                                      .proj = "attention.o_proj",
                                      .gate = "feed_forward.gate_proj",
@@ -287,4 +303,6 @@ const fr_tower fr_tower_pixtral = {
     .limit = limit,
     .spell = spell,
     .finish_patch = norm_patch,
-    .merge = merge};
+    .merge = merge,
+    .row_end = BREAK_ROW,
+    .put = put};

@@ -29,6 +29,10 @@ void fr_vision_close(fr_vision *vision);
 /* Writes the tower's keys to a GGUF file of architecture "clip". FR_UNBUILT if the file can't say what it is. */
 fr_status fr_vision_put(const fr_vision *vision, fr_gguf_writer *writer);
 
+/* Gives the token that ends each row of a picture in a prompt, if llama.cpp reads its embedding from the tower's file;
+ * NULL: there is none. */
+const char *fr_vision_row_end(const fr_vision *vision);
+
 /* Limits the pixels or tokens of a picture as the options say, instead of as the model's makers say. If a limit lies
  * beyond the makers' opposite limit, that one moves too. FR_INPUT if the tower has one size for all pictures. */
 fr_status fr_vision_limit(fr_vision *vision, const fr_options *options);

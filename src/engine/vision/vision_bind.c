@@ -87,9 +87,13 @@ static fr_status bind_qkv(const fr_tower_binder *b, const fr_vision_config *c, f
             b->vision->tensors[i].layout = FR_VISION_THIRDS;
         return FR_OK;
     }
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 3; i++) {
+        size_t first = b->vision->tensor_count;
         FR_TRY(fr_tower_bind_product(b, folder[i], gguf[i], c->hidden, c->hidden, &l->qkv[i],
                                      c->bias ? &l->qkv_bias[i] : NULL));
+        for (size_t t = first; n->paired_in_gguf && i < 2 && t < b->vision->tensor_count; t++)
+            b->vision->tensors[t].layout = FR_VISION_PAIRED;
+    }
     return FR_OK;
 }
 

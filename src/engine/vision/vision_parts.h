@@ -43,6 +43,7 @@ typedef enum fr_vision_layout {
     FR_VISION_WHOLE,        /* it stays as it is */
     FR_VISION_ONE_MORE,     /* each value is one more */
     FR_VISION_THIRDS,       /* rows of queries, keys and values become three tensors */
+    FR_VISION_PAIRED,       /* rows that are rotated together become neighbours in each head */
     FR_VISION_FRAMES,       /* the frames of a convolution become a tensor each */
     FR_VISION_CHANNEL_LAST, /* each row is a patch, ordered by row, column and channel; in GGUF by channel first */
     FR_VISION_ALTERNATING   /* the rows of two tables alternate; in GGUF the tables follow each other */
@@ -90,7 +91,7 @@ typedef struct fr_vision_config {
     bool rope_halves;     /* a head's halves are rotated separately, the first one by the column */
     bool rope_pairs;      /* adjacent values of a head are rotated together, not those of its halves */
     bool rope_alternates; /* of a whole head's frequencies, rows have the even ones and columns the odd ones */
-    size_t pooling; /* the side of a patch in the processor's patches, if these are smaller; 0: they are not */
+    size_t pooling;       /* the side of a patch in the processor's patches, if these are smaller; 0: they are not */
     float scale;          /* scale of attention's scores; 0: 1 / sqrt(a head's width) */
     bool clipped;         /* the layers' products have clipped inputs and outputs */
     size_t window;        /* the side of a window in tokens; 0: no layer has windows */

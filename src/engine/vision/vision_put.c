@@ -33,6 +33,10 @@ void fr_tower_put_limits(const fr_vision_config *c, fr_gguf_writer *writer) {
     fr_gguf_put_u32(writer, ".vision.image_max_pixels", (uint32_t)((size_t)c->max_pixels / c->pixel_count));
 }
 
+const char *fr_vision_row_end(const fr_vision *vision) {
+    return vision->config.tower->row_end;
+}
+
 fr_status fr_vision_put(const fr_vision *vision, fr_gguf_writer *writer) {
     const fr_vision_config *c = &vision->config;
     if (!c->tower->put)
