@@ -288,9 +288,17 @@ INSTALLABLE := $(addprefix $(BUILD)/,forerun.1 stripped/forerun stripped/$(notdi
 PLACE_bash := share/bash-completion/completions/forerun
 PLACE_zsh := share/zsh/site-functions/_forerun
 PLACE_fish := share/fish/vendor_completions.d/forerun.fish
+# Files of tools/install whose @WORDS@ are filled in, each with its folder.
+FILLED := forerun.pc:lib/pkgconfig forerun@.service:lib/systemd/system forerun@.socket:lib/systemd/system \
+  forerun-config.cmake:share/cmake/forerun forerun-config-version.cmake:share/cmake/forerun
+# The folder of the files that forerun@NAME.service reads, NAME.conf.
+CONFIG ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)/forerun
+empty :=
+space := $(empty) $(empty)
 INSTALLED := bin/forerun bin/.debug/forerun.debug \
-  lib/libforerun.a lib/$(notdir $(SHARED)) lib/.debug/$(notdir $(SHARED)).debug lib/pkgconfig/forerun.pc \
-  include/forerun.h share/man/man1/forerun.1 $(PLACE_bash) $(PLACE_zsh) $(PLACE_fish) \
+  lib/libforerun.a lib/$(notdir $(SHARED)) lib/.debug/$(notdir $(SHARED)).debug \
+  $(foreach file,$(FILLED),$(lastword $(subst :, ,$(file)))/$(firstword $(subst :, ,$(file)))) \
+  share/doc/forerun/LICENSE include/forerun.h share/man/man1/forerun.1 $(PLACE_bash) $(PLACE_zsh) $(PLACE_fish) \
   $(EXAMPLES:tests/embed/%=$(EXAMPLE_FOLDER)/%)
 SHARED_LINKS := lib/libforerun.so.$(SERIES) lib/libforerun.so
 
@@ -311,16 +319,18 @@ $(STRIPPED)/%: $(BUILD)/%
 # PREFIX may contain blanks, so names with it are never used as words of make.
 .PHONY: install
 install: all $(INSTALLABLE) ## to PREFIX under DESTDIR: command, libraries, header, examples, man, completions
-	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(STATIC_LIBS)|' tools/forerun.pc.in \
-	  > $(BUILD)/forerun.pc
-	for folder in bin/.debug lib/.debug lib/pkgconfig include share/man/man1 $(EXAMPLE_FOLDER); do \
+	for folder in bin/.debug lib/.debug include share/man/man1 $(EXAMPLE_FOLDER); do \
 	  install -d "$(TO)/$$folder" || exit; done
 	install -m755 $(STRIPPED)/forerun "$(TO)/bin"
 	install -m644 $(STRIPPED)/.debug/forerun.debug "$(TO)/bin/.debug"
 	install -m644 $(LIBRARY) $(STRIPPED)/$(notdir $(SHARED)) "$(TO)/lib"
 	install -m644 $(STRIPPED)/.debug/$(notdir $(SHARED)).debug "$(TO)/lib/.debug"
 	@for link in $(SHARED_LINKS); do ln -sf $(notdir $(SHARED)) "$(TO)/$$link"; done
-	install -m644 $(BUILD)/forerun.pc "$(TO)/lib/pkgconfig"
+	@for file in $(FILLED); do \
+	  sed -e 's|@PREFIX@|$(PREFIX)|g; s|@CONFIG@|$(CONFIG)|g; s|@VERSION@|$(VERSION)|g; s|@SERIES@|$(SERIES)|g' \
+	    -e 's|@LIBS@|$(STATIC_LIBS)|g; s|@LIST@|$(subst $(space),;,$(strip $(STATIC_LIBS)))|g' "tools/install/$${file%%:*}.in" > $(BUILD)/filled && \
+	  install -Dm644 $(BUILD)/filled "$(TO)/$${file#*:}/$${file%%:*}" || exit; done
+	install -m644 LICENSE "$(TO)/share/doc/forerun"
 	install -m644 include/forerun.h "$(TO)/include"
 	install -m644 $(EXAMPLES) "$(TO)/$(EXAMPLE_FOLDER)"
 	install -m644 $(BUILD)/forerun.1 "$(TO)/share/man/man1"

@@ -24,7 +24,10 @@ series=${version%.*}
 [[ $series == 0.* ]] || series=${series%.*}
 expected="bin/.debug/forerun.debug bin/forerun include/forerun.h lib/.debug/$shared.debug lib/libforerun.a"
 expected+=" lib/libforerun.so lib/libforerun.so.$series lib/$shared lib/pkgconfig/forerun.pc"
+expected+=" lib/systemd/system/forerun@.service lib/systemd/system/forerun@.socket"
 expected+=" share/bash-completion/completions/forerun"
+expected+=" share/cmake/forerun/forerun-config-version.cmake share/cmake/forerun/forerun-config.cmake"
+expected+=" share/doc/forerun/LICENSE"
 examples=share/doc/forerun/examples
 for example in engine.c first.c generate.c generate.cc minimal.c own_method.c; do expected+=" $examples/$example"; done
 expected+=" share/fish/vendor_completions.d/forerun.fish"
@@ -109,6 +112,44 @@ for language in c c++; do
     [ "$(needs "$root/dynamic-$language")" = "libforerun.so.$series" ] || fail "dynamic-$language: other libraries"
     [[ "$(needs "$root/static-$language")" != *forerun* ]] || fail "static-$language: the shared library"
 done
+
+# --------------------------------------------------------------------------------------------------- CMake and systemd
+
+# A program that finds the library by CMake, shared and static, and asks for this series.
+if command -v cmake > /dev/null; then
+    mkdir "$root/cmake"
+    cat > "$root/cmake/CMakeLists.txt" << END
+cmake_minimum_required(VERSION 3.13)
+project(user C)
+find_package(forerun $series REQUIRED)
+foreach(kind forerun static)
+  add_executable(\${kind} $PWD/tests/embed/generate.c)
+  target_link_libraries(\${kind} forerun::\${kind})
+endforeach()
+END
+    cmake -S "$root/cmake" -B "$root/cmake/build" -DCMAKE_PREFIX_PATH="$root/usr" > "$root/cmake/log" 2>&1 &&
+        cmake --build "$root/cmake/build" >> "$root/cmake/log" 2>&1 || fail "CMake: $(tail -5 "$root/cmake/log")"
+    for user in "$root"/cmake/build/{forerun,static}; do
+        [ "$("$user" $model $model/assistant)" = "$ids" ] || fail "$user: other ids than the command's $ids"
+    done
+    sed -i "s/find_package(forerun $series/find_package(forerun 99/" "$root/cmake/CMakeLists.txt"
+    ! cmake -S "$root/cmake" -B "$root/cmake/other" -DCMAKE_PREFIX_PATH="$root/usr" > /dev/null 2>&1 ||
+        fail "CMake takes this version for version 99"
+else
+    echo "without CMake its files were not tested"
+fi
+
+# The unit names the installed command, and lets the server do little: systemd's exposure level is 2.0 or lower.
+unit=$root/usr/lib/systemd/system/forerun@.service
+grep -qx 'ExecStart=/usr/bin/forerun serve --config /etc/forerun/%i.conf' "$unit" ||
+    fail "the unit starts another command"
+if command -v systemd-analyze > /dev/null; then
+    cp "$unit" "$root/forerun@x.service"
+    systemd-analyze security --offline=true --threshold=20 "$root/forerun@x.service" > "$root/exposure" 2>&1 ||
+        fail "the unit: $(tail -1 "$root/exposure")"
+else
+    echo "without systemd-analyze the unit was not tested"
+fi
 
 # ---------------------------------------------------------------------------------------------- what the libraries show
 

@@ -1,6 +1,7 @@
-/* Opens the socket on which an HTTP server listens (http_parts.h). */
+/* Opens the socket on which an HTTP server listens, or takes over the one that systemd opened (http_parts.h). */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #include "tools/cli/output.h"
 #include "tools/serve/http_parts.h"
+#include "tools/serve/service.h"
 
 typedef union address {
     struct sockaddr any;
@@ -64,8 +66,33 @@ static int open_socket(const address *at, socklen_t length) {
     return -1;
 }
 
+/* Takes over a socket that listens already, and reads its address. */
+static int take_over(int socket, address *at) {
+    socklen_t length = sizeof *at;
+    int listens = 0;
+    socklen_t size = sizeof listens;
+    *at = (address){0};
+    if (getsockname(socket, &at->any, &length) != 0 ||
+        getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0)
+        return fr_bad_input("the socket that was passed to the server can't be used: %s", strerror(errno));
+    bool internet = at->any.sa_family == AF_INET || at->any.sa_family == AF_INET6;
+    if (!listens || !internet) return fr_bad_input("the socket that was passed to the server does not listen on TCP");
+    fcntl(socket, F_SETFD, FD_CLOEXEC);
+    fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK);
+    return 0;
+}
+
 int fr_http_listen(const char *host, uint16_t port, int *socket, char *text, size_t size, bool *loopback) {
     address at;
+    int code = fr_service_socket(socket);
+    if (code) return code;
+    if (*socket >= 0) {
+        code = take_over(*socket, &at);
+        if (code) return code;
+        *loopback = is_loopback(&at);
+        write_address(&at, text, size);
+        return 0;
+    }
     socklen_t length = read_address(&at, host, port);
     if (!length) return fr_bad_input("--host %s: a numeric address is needed, or localhost", host);
     *loopback = is_loopback(&at);

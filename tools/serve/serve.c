@@ -20,6 +20,7 @@
 #include "tools/serve/notes.h"
 #include "tools/serve/routes.h"
 #include "tools/serve/seconds.h"
+#include "tools/serve/service.h"
 #include "tools/serve/tls.h"
 
 enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 1024, ALL_CONNECTIONS = 4096, USUAL_TIMEOUT = 60 };
@@ -124,6 +125,7 @@ static fr_status serve(server *s) {
     fr_status status;
     while ((status = fr_lab_ranks_check()) == FR_OK && !fr_interrupt_came(NULL)) {
         if (fr_interrupt_reload()) reload(s);
+        fr_service_is_alive();
         if (!fr_models_round(s->models)) sleep_until_woken(s);
     }
     return status;
@@ -148,6 +150,7 @@ static void fail_late(void *context) {
 /* Lets texts that have begun go on for some seconds, and then cuts them off. */
 static void wind_down(server *s) {
     double until = fr_seconds() + (fr_rank_count() > 1 ? RANKS_GRACE : GRACE);
+    fr_service_tell("STOPPING=1");
     fr_http_refuse_new(s->http);
     while (fr_models_busy(s->models) && fr_seconds() < until)
         if (!fr_models_round(s->models)) sleep_until_woken(s);
@@ -267,6 +270,7 @@ int fr_verb_serve(const fr_arguments *args) {
         fr_interrupt_watch_reload();
         code = fr_models_load_first(s.models);
         if (!code) say_ready(&s);
+        if (!code) fr_service_tell("READY=1");
         fr_ranks_before_end(fail_late, &s);
         fr_status status = code ? FR_OK : serve(&s);
         /* the server was told to end, which is no error even if its model was not loaded yet */

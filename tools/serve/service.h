@@ -1,0 +1,20 @@
+/* Makes serve a service of systemd: it takes the socket that systemd opened for it, and tells when it is ready, that it
+ * is alive, and that it ends.
+ *
+ * In: the environment (LISTEN_FDS and LISTEN_PID, NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID), as sd_listen_fds(3),
+ * sd_notify(3) and sd_watchdog_enabled(3) document it. Without these variables all functions do nothing. */
+#ifndef FR_TOOLS_SERVE_SERVICE_H
+#define FR_TOOLS_SERVE_SERVICE_H
+
+/* Gives the listening socket that the process was started with, or -1 if there is none. Returns the exit status: it is
+ * 1 after an error line, if there are several sockets. */
+int fr_service_socket(int *socket);
+
+/* Tells systemd a state such as "READY=1". */
+void fr_service_tell(const char *state);
+
+/* Tells systemd that the server is alive, if it was not told for a third of the time that it waits for that. Call it
+ * often, from the thread whose work must not hang. */
+void fr_service_is_alive(void);
+
+#endif
