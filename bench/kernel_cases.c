@@ -43,7 +43,7 @@ struct fr_bench_kind {
     size_t arrays; /* number of arrays that `apply` reads and writes */
 };
 
-/* --------------------------------------------------------------------------------------------------- random numbers */
+/* -------------------------------------------------------------------------------------------------- random numbers */
 
 /* Gives the next random bits by SplitMix64, from a counter. */
 static uint64_t random_bits(uint64_t *state) {
@@ -101,7 +101,7 @@ static void fill_rows(fr_dtype type, uint8_t *rows, size_t count, size_t cols) {
     for (size_t i = distinct; i < count; i++) memcpy(rows + i * bytes, rows + (i - distinct) * bytes, bytes);
 }
 
-/* --------------------------------------------------------------------------------------------------------- products */
+/* -------------------------------------------------------------------------------------------------------- products */
 
 static void size_products(fr_bench_case *c) {
     double weights = (double)(c->features * c->cols);
@@ -270,7 +270,7 @@ static void call_gather(const fr_bench_case *c, fr_bench_function *function, con
                                             c->cols, (const int32_t *)((const float *)o->input + c->cols), GATHERED});
 }
 
-/* -------------------------------------------------------------------------------------------------------- attention */
+/* ------------------------------------------------------------------------------------------------------- attention */
 
 /* Computes the sizes of attention with one KV head. `features` is the number of cached positions. The stream is all
  * keys, then all values. */
@@ -316,7 +316,7 @@ static void call_attn(const fr_bench_case *c, fr_bench_function *function, const
     ((fr_attn_fn *)function)(&attn);
 }
 
-/* -------------------------------------------------------------------------------------------------- rows and arrays */
+/* ------------------------------------------------------------------------------------------------- rows and arrays */
 
 /* Computes the sizes for kernels on arrays: the operands a and b and the output y, each of n floats. */
 static void size_array(fr_bench_case *c) {
@@ -446,10 +446,10 @@ static void call_topk(const fr_bench_case *c, fr_bench_function *function, const
     ((fr_topk_fn *)function)(o->input, c->cols, BEST, o->output, o->scratch);
 }
 
-/* --------------------------------------------------------------------------------------------------------- DeltaNet */
+/* -------------------------------------------------------------------------------------------- DeltaNet and Mamba-2 */
 
-/* Computes the sizes of one DeltaNet head over TOKENS rows. The input is the keys, queries and values of the rows; the
- * output is their results and the state. */
+/* Computes the sizes of one head of DeltaNet or Mamba-2 over TOKENS rows. The input is the keys, queries and values of
+ * the rows; the output is their results and the state. */
 static void size_deltanet(fr_bench_case *c) {
     size_t row = 2 * c->cols + c->features, state = fr_deltanet_state(c->cols, c->features);
     c->input_bytes = TOKENS * row * sizeof(float);
@@ -464,10 +464,7 @@ static void fill_deltanet_input(const fr_bench_case *c, void *input) {
     for (size_t i = 0; i < TOKENS * c->cols; i++) ((float *)input)[i] *= (float)sqrt(3.0 / (double)c->cols);
 }
 
-static void call_deltanet(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
-                          size_t units) {
-    (void)first, (void)units;
-    fr_deltanet_row rows[TOKENS];
+static void fill_recurrent_rows(const fr_bench_case *c, const fr_bench_operands *o, fr_deltanet_row *rows) {
     const float *keys = o->input, *queries = keys + TOKENS * c->cols, *values = queries + TOKENS * c->cols;
     float *state = o->output, *out = state + fr_deltanet_state(c->cols, c->features);
     for (size_t r = 0; r < TOKENS; r++)
@@ -477,8 +474,22 @@ static void call_deltanet(const fr_bench_case *c, fr_bench_function *function, c
                                     .out = out + r * c->features,
                                     .decay = 0.9f,
                                     .beta = 0.5f};
-    ((fr_deltanet_fn *)function)(&(fr_deltanet){
-        .state = state, .key_dim = c->cols, .value_dim = c->features, .rows = rows, .count = TOKENS, .keeps = TOKENS});
+}
+
+static void call_deltanet(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
+                          size_t units) {
+    (void)first, (void)units;
+    fr_deltanet_row rows[TOKENS];
+    fill_recurrent_rows(c, o, rows);
+    ((fr_deltanet_fn *)function)(&(fr_deltanet){o->output, c->cols, c->features, rows, TOKENS, TOKENS, NULL});
+}
+
+static void call_mamba(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
+                       size_t units) {
+    (void)first, (void)units;
+    fr_deltanet_row rows[TOKENS];
+    fill_recurrent_rows(c, o, rows);
+    ((fr_mamba_fn *)function)(&(fr_deltanet){o->output, c->cols, c->features, rows, TOKENS, TOKENS, NULL}, 1);
 }
 
 /* Computes the sizes of the convolution. The input is TAPS rows, then the weights. */
@@ -494,10 +505,10 @@ static void call_short_conv(const fr_bench_case *c, fr_bench_function *function,
     (void)first, (void)units;
     const float *input = o->input, *rows[TAPS];
     for (size_t t = 0; t < TAPS; t++) rows[t] = input + t * c->cols;
-    ((fr_short_conv_fn *)function)(o->output, rows, input + TAPS * c->cols, c->cols, TAPS, c->cols);
+    ((fr_short_conv_fn *)function)(o->output, rows, input + TAPS * c->cols, c->cols, TAPS, NULL, c->cols);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- shapes */
+/* ---------------------------------------------------------------------------------------------------------- shapes */
 
 /* Shapes of matrix products: Gemma 4 E2B's gate, E4B's down projection, and as many features of 1536 columns as fit in
  * the cache. */
@@ -538,7 +549,7 @@ static const fr_bench_shape delta_head[] = {{FR_BENCH_ARRAYS, 128, 128, 0, 0}};
 /* Qwen3.5 4B's queries, keys and values together */
 static const fr_bench_shape channels[] = {{FR_BENCH_ARRAYS, 1, 8192, 0, 0}};
 
-/* ------------------------------------------------------------------------------------------------------ the kernels */
+/* ----------------------------------------------------------------------------------------------------- the kernels */
 
 #define KIND(slots, list, sized, streamed, filled, called)                                                       \
     {                                                                                                            \
@@ -565,6 +576,8 @@ static const fr_bench_kind kind_gather =
 static const fr_bench_kind kind_attn = KIND(SIZE_MAX, caches, size_attn, fill_cache, fill_numbers, call_attn);
 static const fr_bench_kind kind_deltanet =
     KIND(SIZE_MAX, delta_head, size_deltanet, NULL, fill_deltanet_input, call_deltanet);
+static const fr_bench_kind kind_mamba =
+    KIND(SIZE_MAX, delta_head, size_deltanet, NULL, fill_deltanet_input, call_mamba);
 static const fr_bench_kind kind_short_conv =
     KIND(SIZE_MAX, channels, size_short_conv, NULL, fill_numbers, call_short_conv);
 static const fr_bench_kind kind_quantize = KIND(SIZE_MAX, hidden, size_quantize, NULL, fill_numbers, call_quantize);
@@ -602,7 +615,7 @@ const fr_bench_kernel fr_bench_kernels[] = {
 
 const size_t fr_bench_kernel_count = COUNT(fr_bench_kernels);
 
-/* ------------------------------------------------------------------------------------------------------------ cases */
+/* ----------------------------------------------------------------------------------------------------------- cases */
 
 size_t fr_bench_shapes(const fr_bench_kernel *kernel, const fr_bench_shape **shapes) {
     *shapes = kernel->kind->shapes;

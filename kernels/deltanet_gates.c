@@ -1,4 +1,4 @@
-/* Computes gated DeltaNet's gates in double arithmetic: see deltanet_gates.h. */
+/* Computes the gates of gated DeltaNet and Mamba-2 in double arithmetic: see deltanet_gates.h. */
 #include "kernels/deltanet_gates.h"
 
 #include "kernels/double_math.h"
@@ -31,4 +31,13 @@ void fr_deltanet_slope(float *slope, const float *a_log, size_t heads) {
 
 void fr_deltanet_beta(float *beta, const float *b, size_t heads) {
     for (size_t h = 0; h < heads; h++) beta[h] = (float)(1 / (1 + exponential(-(double)b[h])));
+}
+
+void fr_mamba_gates(float *decay, float *step, const float *bias, const float *slope, float least, float most,
+                    size_t heads) {
+    for (size_t h = 0; h < heads; h++) {
+        float rounded = (float)softplus((double)step[h] + (double)bias[h]);
+        step[h] = rounded < least ? least : rounded > most ? most : rounded;
+        decay[h] = (float)exponential((double)slope[h] * (double)step[h]);
+    }
 }

@@ -1,5 +1,5 @@
 /* Computes the two gates of a gated DeltaNet head: how much of the state stays, and how much of a row's correction is
- * written.
+ * written; and those of a head of Mamba-2: how much of the state stays, and the time step.
  *
  * In: one projected value per row and head, and the layer's two constants per head. Out: float32, rounded to nearest
  * except in rare near ties; the same bits on every machine (no libm, no fused operation). The file is compiled once
@@ -18,5 +18,10 @@ void fr_deltanet_slope(float *slope, const float *a_log, size_t heads);
 
 /* beta[h] = 1 / (1 + exp(-b[h])); beta may be b. */
 void fr_deltanet_beta(float *beta, const float *b, size_t heads);
+
+/* Mamba-2: step[h] = softplus(step[h] + bias[h]), but at least `least` and at most `most`; decay[h] = exp(slope[h] *
+ * step[h]), of the rounded step. */
+void fr_mamba_gates(float *decay, float *step, const float *bias, const float *slope, float least, float most,
+                    size_t heads);
 
 #endif

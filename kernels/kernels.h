@@ -167,11 +167,11 @@ typedef void fr_sigmoid_mul_fn(float *y, const float *x, const float *gate, size
 #define FR_CONV_KERNEL_MAX 16
 
 /* A short causal convolution of n channels, then silu: y[c] = acc / (1 + exp(-acc)), acc = fma(w[t * w_stride + c],
- * rows[t][c], acc) for t from 0 to conv_kernel - 1, from +0. The last of the rows is the current one, rows[t] is the
- * input conv_kernel - 1 - t rows before it; NULL stands for a row before the text begins, and its tap is skipped.
- * w_stride is in floats, conv_kernel is at least 1. y may be one of the rows. */
+ * rows[t][c], acc) for t from 0 to conv_kernel - 1, from bias[c], or from +0 where bias is NULL. The last of the rows
+ * is the current one, rows[t] is the input conv_kernel - 1 - t rows before it; NULL stands for a row before the text
+ * begins, and its tap is skipped. w_stride is in floats, conv_kernel is at least 1. y may be one of the rows. */
 typedef void fr_short_conv_fn(float *y, const float *const *rows, const float *w, size_t w_stride, size_t conv_kernel,
-                              size_t n);
+                              const float *bias, size_t n);
 
 /* x[i] = tanh(x[i] / cap) * cap. */
 typedef void fr_softcap_fn(float *x, size_t n, float cap);
@@ -302,6 +302,15 @@ static inline size_t fr_deltanet_scratch(size_t key_dim) {
     return FR_DELTANET_TOGETHER * key_dim * FR_DELTANET_STRIP;
 }
 
+/* One head of a Mamba-2 layer over rows in their order. Dao and Gu 2024, arXiv:2405.21060. State, rows, `keeps` and
+ * scratch are those of fr_deltanet_fn: key and query are the papers' B and C, value is x, beta is the time step. Per
+ * column, row after row:
+ *     u = value * beta
+ *     s[k] = fma(key[k], u, s[k] * decay);  o = fma(s[k], query[k], o)      ascending k, from o = +0
+ *     out = fma(value, skip, o)
+ * out may be value. */
+typedef void fr_mamba_fn(const fr_deltanet *run, float skip);
+
 /* y[i] = exp(x[i]); y may be x. exp(0) = 1, exp(-inf) = 0, overflow gives inf. */
 typedef void fr_exp_fn(float *y, const float *x, size_t n);
 
@@ -349,6 +358,7 @@ typedef struct fr_kernels {
     fr_kv_store_fn *kv_store[FR_KV_TYPES];
     fr_attn_fn *attn;
     fr_deltanet_fn *deltanet;
+    fr_mamba_fn *mamba;
     fr_exp_fn *exp;
     fr_tanh_fn *tanh;
 } fr_kernels;

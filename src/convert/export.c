@@ -45,8 +45,8 @@ static bool translate(const fr_export *export, const char *published, char *gguf
         bool eagle = export->written->method == &fr_draft_eagle3;
         if (!(eagle ? fr_eagle3_name : fr_block_name)(published, &own, found)) return false;
     } else {
-        if (!fr_tensor_names_find(export->names, fr_tensor_names_prefix(export->weights), published,
-                                  export->spec->layers, export->mtp_layers, found))
+        if (!fr_tensor_names_find(export->names, fr_tensor_names_prefix(export->weights), published, export->spec,
+                                  export->mtp_layers, found))
             return false;
         own = found->name->gguf;
     }
@@ -61,6 +61,7 @@ static void set_changes(const fr_export *export, const fr_tensor_name_found *fou
     const fr_layer_spec *layer = found->of_layer ? fr_spec_layer(export->spec, found->layer) : NULL;
     output->reorder = fr_tensor_name_reorder(export->names, name, export->spec, layer);
     output->change = fr_name_values(export->files, export->names, name);
+    if (name->slot == FR_SLOT_IN_ROWS) fr_tensor_name_in_rows(name, layer, output->shape, &output->dims);
     if (name->slot != FR_SLOT_CONV) return;
     output->dims = 2;
     if (!export->files->channels_last) output->shape[1] = output->shape[2];
@@ -259,7 +260,7 @@ static fr_status open_target(fr_export *export, fr_checkpoint *files) {
     export->spec = &model->trunk.spec;
     export->mtp_layers = model->mtp_layers;
     export->weights = &model->weights;
-    export->architecture = model->family->gguf;
+    export->architecture = model->family->gguf_of ? model->family->gguf_of(export->spec) : model->family->gguf;
     if (model->family->gguf) return model->mtp_layers ? fr_drafter_bind(NULL, model, NULL, &export->mtp) : FR_OK;
     return fr_fail(FR_UNBUILT, "%s: writing architecture \"%s\" as GGUF is not built yet", model->files.path,
                    fr_checkpoint_architecture(&model->files));

@@ -13,8 +13,8 @@
  * deepseek-ai/DeepSeek-V2-Lite, moonshotai/Kimi-K2-Instruct, inclusionAI/Ling-mini-2.0, MiniMaxAI/MiniMax-M2,
  * allenai/OLMoE-1B-7B-0924, mistralai/Mistral-7B-v0.3 and Ministral-3-8B-Base-2512, Qwen/Qwen3-8B, microsoft/phi-4,
  * HuggingFaceTB/SmolLM3-3B, ibm-granite/granite-3.3-2b-base and -3.1-3b-a800m-base, ByteDance-Seed/Seed-OSS-36B-Base,
- * tencent/Hunyuan-7B-Instruct and -A13B-Instruct. gemma4-1b and its assistant were never published: gemma4-1b is a
- * dense model of 18 layers with the widths of E2B. */
+ * tencent/Hunyuan-7B-Instruct and -A13B-Instruct; nvidia/NVIDIA-Nemotron-3-Nano-4B-BF16. gemma4-1b and its assistant
+ * were never published: gemma4-1b is a dense model of 18 layers with the widths of E2B. */
 #include <string.h>
 
 #include "base/error.h"
@@ -239,6 +239,11 @@ static const fr_synth_shape shapes[] = {
      "\"shared_expert_intermediate_size\": 512, \"linear_num_value_heads\": 32, \"rope_theta\": 1e7}",
      experts},
 
+    {"nemotron3-nano-4b", &fr_synth_nemotron_h, 42, 131072,
+     "{\"hybrid_override_pattern\": \"M-M-M-MM-M-M*-M-M*-M-M-M*-M-M-MM*-MMM-M-M-\", \"hidden_size\": 3136, "
+     "\"intermediate_size\": 12544, \"num_attention_heads\": 40, \"num_key_value_heads\": 8, \"head_dim\": 128, "
+     "\"mamba_num_heads\": 96, \"mamba_head_dim\": 80, \"ssm_state_size\": 128, \"n_groups\": 8}",
+     head},
     {"olmo2-7b", &fr_synth_olmo2, 32, 100352, "{\"rope_theta\": 500000, \"rms_norm_eps\": 1e-6}", head},
     {"olmo3-7b", &fr_synth_olmo3, 32, 100278,
      "{\"rms_norm_eps\": 1e-6, \"rope_theta\": 500000, \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 8.0, "

@@ -1,6 +1,8 @@
 /* Describes the tokenizers and vectors that go with a family's random weights: see synth.h.
  *
  * In: nothing. Out: for each family that shapes.c names, its tokenizer and the means of its vectors. */
+#include <string.h>
+
 #include "src/convert/synth.h"
 
 /* ------------------------------------------------------------------------------------------------------- tokenizers */
@@ -127,6 +129,15 @@ static bool keep_attention(const fr_synth_order *order, json_t *config) {
     return json_array_size(numbers) || json_array_append_new(numbers, json_integer((json_int_t)order->layers - 1)) == 0;
 }
 
+/* Cuts Nemotron-H's letters, one for each layer; a longer model repeats them. */
+static bool cut_letters(const fr_synth_order *order, json_t *config) {
+    static const char key[] = "hybrid_override_pattern";
+    const char *letters = json_string_value(json_object_get(config, key));
+    char all[FR_LAYERS_MAX + 1] = "";
+    for (size_t i = 0; i < order->layers && i < FR_LAYERS_MAX; i++) all[i] = letters[i % strlen(letters)];
+    return json_object_set_new(config, key, json_string(all)) == 0;
+}
+
 /* --------------------------------------------------------------------------------------------------------- families */
 
 const fr_synth_family fr_synth_bailing_moe = {&fr_family_bailing_moe, &fr_synth_qwen_tokenizer, .means = small_biases},
@@ -137,6 +148,8 @@ const fr_synth_family fr_synth_bailing_moe = {&fr_family_bailing_moe, &fr_synth_
                       fr_synth_kimi = {&fr_family_deepseek, &deepseek_tokenizer, .means = small_biases},
                       fr_synth_minimax_m2 = {&fr_family_minimax_m2, &fr_synth_qwen_tokenizer, .means = small_biases},
                       fr_synth_mixtral = {&fr_family_mixtral, .tokenizer = &pieces_tokenizer},
+                      fr_synth_nemotron_h = {&fr_family_nemotron_h, &fr_synth_qwen_tokenizer, .means = states,
+                                             .complete = cut_letters},
                       fr_synth_olmoe = {&fr_family_olmoe, .tokenizer = &fr_synth_qwen_tokenizer},
                       fr_synth_qwen2_moe = {&fr_family_qwen2_moe, &fr_synth_qwen_tokenizer, .means = biases},
                       fr_synth_qwen3_next = {&fr_family_qwen3_next, &fr_synth_qwen_tokenizer, .means = states,

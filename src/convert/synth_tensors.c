@@ -50,7 +50,8 @@ static void set_shape(const walk *w, const fr_tensor_name *name, fr_output *outp
     shape[output->dims] = parts * fr_dim_size(name->rows, &w->model->spec, w->layer);
     if (name->slot == FR_SLOT_QKV) shape[output->dims] += 2 * fr_dim_size(FR_DIM_KEYS, &w->model->spec, w->layer);
     output->dims++;
-    if (name->slot == FR_SLOT_VECTOR || vectors) return;
+    if (name->slot == FR_SLOT_IN_ROWS) fr_tensor_name_in_rows(name, w->layer, shape, &output->dims);
+    if (name->slot == FR_SLOT_VECTOR || name->slot == FR_SLOT_IN_ROWS || vectors) return;
     shape[output->dims++] = fr_dim_size(name->cols, &w->model->spec, w->layer);
 }
 

@@ -39,6 +39,10 @@ static const char *const models[] = {"tests/data/models/gemma4-e",           "te
                                      "tests/data/models/exaone3-odd",        "tests/data/models/olmo-clip",
                                      "tests/data/models/lfm2-moe-odd",       "tests/data/models/flex-olmo-odd",
                                      "tests/data/models/dots1-window",       "tests/data/models/solar-open-odd",
+                                     "tests/data/models/mamba2-odd",         "tests/data/models/nemotron-3-odd",
+                                     "tests/data/models/nemotron-h-odd",     "tests/data/models/granite-h-odd",
+                                     "tests/data/models/granite-h-rope",     "tests/data/models/bamba-odd",
+                                     "tests/data/models/falcon-h1-odd",      "tests/data/models/falcon-h1-norm",
                                      "tests/data/vision/qwen2.5-vl",         "tests/data/vision/qwen3-vl",
                                      "tests/data/vision/qwen3-vl-moe"};
 enum { MODELS = sizeof models / sizeof *models };

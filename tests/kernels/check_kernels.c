@@ -146,7 +146,7 @@ static void fill_rows(float *x, size_t rows, size_t stride, size_t cols, fill_mo
         fill_floats(x + r * stride, r + 1 < rows ? stride : cols, row_mode(mode, rows * cols));
 }
 
-/* --------------------------------------------------------------------------------------------------- guarded arrays */
+/* -------------------------------------------------------------------------------------------------- guarded arrays */
 
 /* Memory between two inaccessible pages. */
 typedef struct guarded {
@@ -179,7 +179,7 @@ static float *place_floats(size_t index, size_t n, bool at_end) {
     return place(index, n * sizeof(float), at_end);
 }
 
-/* ----------------------------------------------------------------------------------------------- running, comparing */
+/* ---------------------------------------------------------------------------------------------- running, comparing */
 
 static const char *running = "no kernel"; /* the kernel that the signal handler names */
 static char shape[256];
@@ -226,7 +226,7 @@ static struct build *next_build(operation *op, struct build *build) {
     return build;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- matmul */
+/* ---------------------------------------------------------------------------------------------------------- matmul */
 
 static fr_dtype type_of(const operation *op, size_t first) {
     return (fr_dtype)((op->offset - first) / sizeof(any_fn *));
@@ -461,7 +461,7 @@ static void check_gather(operation *op) {
         for (size_t count = 0; count <= 20; count++) check_gather_case(op, type, cols, 1 + below(30), count);
 }
 
-/* ---------------------------------------------------------------------------------------- contracts on plain arrays */
+/* --------------------------------------------------------------------------------------- contracts on plain arrays */
 
 static void call_exp(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
     (void)b, (void)factor;
@@ -586,7 +586,7 @@ static void check_rope(operation *op) {
         }
 }
 
-/* -------------------------------------------------------------------------------------------------------- selection */
+/* ------------------------------------------------------------------------------------------------------- selection */
 
 /* Fills with small whole numbers, many of them equal, including +0 and -0. Then `spoiled` of them become NaN or
  * infinite. */
@@ -643,7 +643,7 @@ static void check_topk(operation *op) {
     if (options.one_in <= 4) check_topk_case(op, 262144, 262144, 1000, 3);
 }
 
-/* -------------------------------------------------------------------------------------------------------- attention */
+/* ------------------------------------------------------------------------------------------------------- attention */
 
 enum { QUERIES_MAX = 40, PAGE = 64, SLOTS_MAX = 4 * PAGE, POSITIONS_MAX = 100100 / PAGE * PAGE };
 
@@ -842,7 +842,7 @@ static void check_attn(operation *op) {
     check_latent_attn(op);
 }
 
-/* --------------------------------------------------------------------------------------------- storing keys, values */
+/* -------------------------------------------------------------------------------------------- storing keys, values */
 
 typedef enum store_fill { NUMBERS, SCALED, HALFWAY, EQUALS, STORE_FILLS } store_fill;
 
@@ -911,7 +911,7 @@ static void check_kv_store(operation *op) {
         }
 }
 
-/* --------------------------------------------------------------------------------------------------------- DeltaNet */
+/* -------------------------------------------------------------------------------------------- DeltaNet and Mamba-2 */
 
 enum { ROWS_MAX = 12, CONV_KERNEL_MAX = 6 };
 
@@ -932,13 +932,14 @@ static void fill_head(float *head, size_t key_dim, size_t value_dim, fill_mode m
 typedef struct deltanet_case {
     size_t key_dim, value_dim, count, keeps;
     const float *head, *keys, *queries, *values, *factors;
-    float *scratch;
+    float *scratch, skip;
     bool down, asked[ROWS_MAX]; /* down: rows descend in memory; asked: the row has a query */
 } deltanet_case;
 
 /* Runs a build. The rows' values are read from `values`, or in place from where the results go. Rows without a query
  * must leave their results unchanged, which are the values at first. */
-static void run_deltanet(any_fn *function, const deltanet_case *c, bool in_place, float *head, float *out) {
+static void run_deltanet(const operation *op, any_fn *function, const deltanet_case *c, bool in_place, float *head,
+                         float *out) {
     fr_deltanet_row rows[ROWS_MAX];
     memcpy(head, c->head, fr_deltanet_state(c->key_dim, c->value_dim) * sizeof *head);
     memcpy(out, c->values, c->count * c->value_dim * sizeof *out);
@@ -952,7 +953,11 @@ static void run_deltanet(any_fn *function, const deltanet_case *c, bool in_place
                                     .beta = c->factors[2 * r + 1]};
     }
     for (size_t i = 0; c->scratch && i < fr_deltanet_scratch(c->key_dim); i++) c->scratch[i] = NAN;
-    ((fr_deltanet_fn *)function)(&(fr_deltanet){head, c->key_dim, c->value_dim, rows, c->count, c->keeps, c->scratch});
+    const fr_deltanet run = {head, c->key_dim, c->value_dim, rows, c->count, c->keeps, c->scratch};
+    if (op->offset == offsetof(fr_kernels, mamba))
+        ((fr_mamba_fn *)function)(&run, c->skip);
+    else
+        ((fr_deltanet_fn *)function)(&run);
 }
 
 static void check_deltanet_case(operation *op, deltanet_case *c) {
@@ -972,12 +977,13 @@ static void check_deltanet_case(operation *op, deltanet_case *c) {
     fill_factors(factors, 2 * c->count, mode);
     c->head = start, c->keys = keys, c->queries = queries, c->values = values, c->factors = factors;
     c->scratch = c->keeps < c->count ? place_floats(8, fr_deltanet_scratch(c->key_dim), at_end) : NULL;
+    c->skip = below(2) ? 1.0F : 0.3F;
     c->down = below(2);
     for (size_t r = 0; r < c->count; r++) c->asked[r] = below(4);
-    run_deltanet(op->definition, c, false, expected_head, expected);
+    run_deltanet(op, op->definition, c, false, expected_head, expected);
     op->cases++;
     for (struct build *build = NULL; (build = next_build(op, build));) {
-        run_deltanet(build->function, c, in_place, head, out);
+        run_deltanet(op, build->function, c, in_place, head, out);
         compare(build, out, expected, outputs);
         compare(build, head, expected_head, size);
     }
@@ -1003,21 +1009,23 @@ static void check_short_conv_case(operation *op, size_t n, size_t conv_kernel) {
     size_t stride = n + below(2) * below(20);
     float *w = place_floats(0, extent(conv_kernel, stride, n), at_end), *x = place_floats(1, conv_kernel * n, at_end);
     float *y = place_floats(2, n, at_end), *expected = place_floats(3, n, true);
+    float *bias = below(2) ? place_floats(4, n, at_end) : NULL;
     const float *rows[CONV_KERNEL_MAX];
     snprintf(shape, sizeof shape, "%zu channels, %zu taps, stride %zu, %s", n, conv_kernel, stride, mode_names[mode]);
     fill_floats(w, extent(conv_kernel, stride, n), mode);
     fill_floats(x, conv_kernel * n, mode);
+    if (bias) fill_floats(bias, n, mode);
     size_t missing = below(2) * below((uint32_t)conv_kernel + 1);
     for (size_t t = 0; t < conv_kernel; t++) rows[t] = t < missing ? NULL : x + t * n;
-    ((fr_short_conv_fn *)op->definition)(expected, rows, w, stride, conv_kernel, n);
+    ((fr_short_conv_fn *)op->definition)(expected, rows, w, stride, conv_kernel, bias, n);
     op->cases++;
     for (struct build *build = NULL; (build = next_build(op, build));) {
-        ((fr_short_conv_fn *)build->function)(y, rows, w, stride, conv_kernel, n);
+        ((fr_short_conv_fn *)build->function)(y, rows, w, stride, conv_kernel, bias, n);
         compare(build, y, expected, n);
         if (missing == conv_kernel) continue;
         size_t t = missing + below((uint32_t)(conv_kernel - missing));
         rows[t] = memcpy(y, rows[t], n * sizeof *y);
-        ((fr_short_conv_fn *)build->function)(y, rows, w, stride, conv_kernel, n);
+        ((fr_short_conv_fn *)build->function)(y, rows, w, stride, conv_kernel, bias, n);
         compare(build, y, expected, n);
         rows[t] = x + t * n;
     }
@@ -1061,7 +1069,7 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ------------------------------------------------------------------------------------------------------ the kernels */
+/* ----------------------------------------------------------------------------------------------------- the kernels */
 
 static const kind kind_matmul = {check_matmul, NULL, 0};
 static const kind kind_matmul_fp8 = {check_matmul_fp8, NULL, 0};
@@ -1087,6 +1095,7 @@ static const kind kind_topk = {check_topk, NULL, 0};
 static const kind kind_kv_store = {check_kv_store, NULL, 0};
 static const kind kind_attn = {check_attn, NULL, 0};
 static const kind kind_deltanet = {check_deltanet, NULL, 0};
+static const kind kind_mamba = {check_deltanet, NULL, 0};
 static const kind kind_exp = {check_array, call_exp, Y_MAY_BE_A};
 static const kind kind_tanh = {check_array, call_exp, Y_MAY_BE_A};
 

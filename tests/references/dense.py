@@ -47,6 +47,7 @@ class Kind:
     fill: object = None     # a tensor's name and noise: its values, or None where they are as elsewhere
     first: tuple = ()       # ids that prompts begin with
     ids: tuple = (20, 20)   # those that prompts don't have: so many first ones and last ones
+    names: tuple = ()       # pairs of parts of names: of transformers' own, and of published files
 
 
 def text_of(config):
@@ -98,6 +99,7 @@ def filled(spec):
     model = build(spec)
     tied = model.config.tie_word_embeddings
     state = {k: v for k, v in model.state_dict().items() if not tied or k != "lm_head.weight"}
+    state = {renamed(k, spec["kind"].names): v for k, v in state.items()}
     if "mtp" in spec: state = spec["mtp"].add(state, model)
     fill(state, spec["seed"], spec["kind"].fill)
     if not nested: return state
@@ -106,6 +108,11 @@ def filled(spec):
     beside = {k: v for k, v in beside.items() if k.startswith(BESIDE)}
     fill(beside, spec["seed"] + 100, None)
     return state | beside
+
+
+def renamed(name, pairs):
+    for own, theirs in pairs: name = name.replace(own, theirs)
+    return name
 
 
 def published(name):
@@ -121,6 +128,7 @@ def load(folder, spec, changes=None):
     state = load_file(folder / "model.safetensors") if folder else filled(spec)
     state = {names.get(k, k): v for k, v in state.items()}
     state = {k.removeprefix("language_model."): v.float() for k, v in state.items() if not k.startswith(BESIDE)}
+    state = {renamed(k, [(theirs, own) for own, theirs in spec["kind"].names]): v for k, v in state.items()}
     model = build(spec, changes)
     if "lm_head.weight" not in state:
         table = model.get_input_embeddings()

@@ -59,6 +59,9 @@ def convert_here(tree, folder, out, pre):
     from conversion.base import ModelBase, TextModel
 
     TextModel.get_vocab_base_pre = lambda self, tokenizer: pre
+    read = lambda *_, **__: json.loads(Path(folder, "config.json").read_text())
+    if read()["model_type"] == "nemotron_h":  # transformers would add its defaults for a mixture
+        ModelBase.load_hparams = staticmethod(read)
     conversion.load_all_models()
     config = json.loads(Path(folder, "config.json").read_text())
     # transformers gives the converter keys of these families by other names than it asks for

@@ -168,6 +168,8 @@ typedef struct fr_family fr_family;
 struct fr_family {
     const char *const *architectures; /* names in config.json and in GGUF, NULL-terminated */
     const char *gguf;                 /* the architecture that is written to GGUF; NULL: GGUF is not written */
+    /* gives the architecture of models that are written under another one; NULL: all have the same */
+    const char *(*gguf_of)(const fr_trunk_spec *spec);
     /* a key that is not 0 in this family's GGUF files, unlike those of another family with the same name; NULL: not
      * needed */
     const char *gguf_with;

@@ -1,11 +1,8 @@
-/* Granite, dense: config.json of GraniteForCausalLM, and of GraniteMoeHybridForCausalLM if all of its layers have
- * attention and none has experts (4.0 micro, 1b, 350m); GGUF "granite". Granite, mixtures: GraniteMoeForCausalLM and
+/* Granite, dense: config.json of GraniteForCausalLM, GGUF "granite". Granite, mixtures: GraniteMoeForCausalLM and
  * GraniteMoeSharedForCausalLM; GGUF "granitemoe". Source: the published checkpoints and transformers 5.17, models
- * granite, granitemoehybrid, granitemoe and granitemoeshared; for GGUF github.com/ggml-org/llama.cpp,
- * conversion/granite.py and src/models/granite.cpp. There are four multipliers. Except in GraniteForCausalLM, gate and
- * up are one tensor, which GGUF divides. */
-#include <string.h>
-
+ * granite, granitemoe and granitemoeshared; for GGUF github.com/ggml-org/llama.cpp, conversion/granite.py and
+ * src/models/granite.cpp. There are four multipliers. In mixtures, gate and up are one tensor, which GGUF divides. The
+ * hybrids of version 4 are in granite_hybrid.c. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 
@@ -43,40 +40,8 @@ static fr_status put_uses_rope(const fr_trunk_spec *s, size_t mtp_layers, const 
     return FR_OK;
 }
 
-/* Reads a hybrid's keys, and refuses hybrids with experts or with layers of Mamba. */
-static fr_status read_hybrid(const fr_source *source, fr_model_spec *s) {
-    const json_t *types = json_object_get(source->text, "layer_types"), *type;
-    const char *positions;
-    size_t experts, i;
-    FR_TRY(fr_json_size(source->text, "num_local_experts", 0, 1 << 20, 8, source->where, &experts));
-    if (experts)
-        return fr_fail(FR_UNBUILT, "%s: num_local_experts %zu is not built here (0 is)", source->where, experts);
-    if (json_array_size(types) != s->trunk.layers)
-        return fr_fail(FR_UNBUILT, "%s: without layer_types its layers are Mamba's, which are not built",
-                       source->where);
-    json_array_foreach (types, i, type) {
-        const char *word = json_string_value(type);
-        if (!word || (strcmp(word, "attention") != 0 && strcmp(word, "full_attention") != 0))
-            return fr_fail(FR_UNBUILT, "%s: layer_types: %.40s is not built (attention is)", source->where,
-                           word ? word : "an element that is not a text");
-    }
-    FR_TRY(fr_json_text(source->text, "position_embedding_type", source->where, &positions));
-    s->layer.attention.no_rope = !positions || strcmp(positions, "rope") != 0;
-    return fr_json_size(source->text, "shared_intermediate_size", 1, 1 << 22, 1024, source->where, &s->layer.ffn.width);
-}
-
-static const fr_config_part uses_rope_part = {.read = read_uses_rope, .put = put_uses_rope},
-                            hybrid = {.read = read_hybrid, .put = put_uses_rope};
-static const fr_config_row dense[] = {FR_FLAG(layer.ffn.biased, "mlp_bias", NULL), FR_PART(uses_rope_part), {0}},
-                           hybrids[] = {FR_PART(hybrid), {0}};
-
-static const fr_tensor_name shared_mlp_names[] = {
-    FR_NAMED(fr_layer, ffn.gate_up, FR_SLOT_PARTS, FFN, HIDDEN, "shared_mlp.input_linear.weight", NULL),
-    FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, NULL, "ffn_gate.weight"),
-    FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, NULL, "ffn_up.weight"),
-    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "shared_mlp.output_linear.weight", "ffn_down.weight"),
-    {0},
-};
+static const fr_config_part uses_rope_part = {.read = read_uses_rope, .put = put_uses_rope};
+static const fr_config_row dense[] = {FR_FLAG(layer.ffn.biased, "mlp_bias", NULL), FR_PART(uses_rope_part), {0}};
 
 const fr_family fr_family_granite = {
     .architectures = (const char *const[]){"GraniteForCausalLM", "granite", NULL},
@@ -91,19 +56,6 @@ const fr_family fr_family_granite = {
     .rope = fr_rope_whole_heads,
     .put_rope_factors = fr_rope_llama3_factors,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, fr_ffn_names},
-                                       .rotary_rows = FR_ROWS_TO_PAIRS}};
-
-const fr_family fr_family_granite_hybrid = {
-    .architectures = (const char *const[]){"GraniteMoeHybridForCausalLM", NULL},
-    .gguf = "granite",
-    .tokenizer = "gpt2",
-    .pre = "refact",
-    .counts_ids = true,
-    .defaults = &defaults,
-    .rows = {own, fr_size_keys, fr_head_keys, hybrids},
-    .rope = fr_rope_whole_heads,
-    .put_rope_factors = fr_rope_llama3_factors,
-    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, shared_mlp_names},
                                        .rotary_rows = FR_ROWS_TO_PAIRS}};
 
 /* -------------------------------------------------------------------------------------------------------- mixtures */

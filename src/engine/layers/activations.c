@@ -52,6 +52,7 @@ void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_ke
     const fr_experts_spec *experts = fr_spec_experts(&trunk->spec);
     const fr_layer_spec *recurrent = recurrent_of(&trunk->spec);
     const fr_deltanet_spec *deltanet = recurrent && recurrent->mixer == FR_MIXER_DELTANET ? &recurrent->deltanet : NULL;
+    bool mamba = recurrent && (recurrent->mixer == FR_MIXER_MAMBA || recurrent->mixer == FR_MIXER_BOTH);
     size_t head_dim, joined, widest;
     *a = (fr_activations){.trunk = trunk, .kernels = kernels};
     set_widths(a, &head_dim, &joined);
@@ -62,9 +63,12 @@ void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_ke
     widest = fr_larger(widest, a->q_a_width);
     if (deltanet)
         fr_deltanet_layout(a, deltanet, arena, max_rows, threads);
+    else if (mamba)
+        fr_mamba_layout(a, recurrent, arena, max_rows, threads);
     else if (recurrent)
         fr_short_conv_layout(a, &recurrent->short_conv, arena, max_rows);
     if (deltanet) widest = fr_larger(widest, deltanet->value_heads * deltanet->value_dim);
+    if (mamba) widest = fr_larger(widest, recurrent->mamba.heads * recurrent->mamba.head_dim);
     fr_workspace_layout(&a->workspace, kernels, arena, packed, trunk->rotations, max_rows, widest);
     if (trunk->stages) a->lent = fr_arena_take(arena, max_rows * trunk->stages->lent_bytes, 1);
     if (experts) fr_experts_layout(a, experts, packed, arena, max_rows, threads);

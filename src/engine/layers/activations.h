@@ -21,7 +21,9 @@ typedef struct fr_experts_rows {
     fr_workspace workspace; /* memory for the products with the rows below */
     float *scores;          /* [rows, experts] the router's products, then the scores */
     float *routed;          /* [rows, hidden] the router's input, if the mixture is parallel to the feed-forward */
-    float *normed;          /* [rows, hidden] the experts' input, if the mixture is parallel to the feed-forward */
+    float *normed;          /* the experts' input: [rows, hidden] if the mixture is parallel to the feed-forward, [rows,
+                             * latent] if it has a latent; NULL: the feed-forward's input */
+    float *latent;          /* [rows, latent] the sums, if the experts have a latent */
     float *input;           /* [pairs, hidden] the experts' input, in pair order */
     float *inner;           /* [pairs, 2 * width] gate and up */
     float *output;          /* [pairs, hidden] */
@@ -67,6 +69,20 @@ typedef struct fr_deltanet_rows {
     size_t rerun_width, strip_size, run_size;
 } fr_deltanet_rows;
 
+/* Activations of Mamba-2. */
+typedef struct fr_mamba_rows {
+    float *mixed;  /* [rows, channels] values, keys and queries, the convolution's output */
+    float *z;      /* [rows, width] gates of the outputs */
+    float *seen;   /* [rows, width] the outputs of the states */
+    float *beside; /* [rows, hidden] the layer's output, to which that of attention is added; NULL: no layer has both */
+    size_t channels, width;
+
+    float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that are run again */
+    float *strips;         /* [threads, strip_size] the kernel's scratch, for a part of a state that is not kept */
+    fr_deltanet_row *runs; /* [threads, run_size] a head's rows */
+    size_t rerun_width, strip_size, run_size;
+} fr_mamba_rows;
+
 typedef struct fr_activations {
     const fr_trunk *trunk;
     const fr_kernels *kernels;
@@ -103,6 +119,7 @@ typedef struct fr_activations {
     fr_experts_rows *experts;   /* NULL: there is no mixture */
     fr_conv_rows *conv;         /* NULL: no layer convolves */
     fr_deltanet_rows *deltanet; /* NULL: there is no layer of gated DeltaNet */
+    fr_mamba_rows *mamba;       /* NULL: there is no layer of Mamba-2 */
     float *gates;               /* [rows, 3 * hidden] the gates of short convolutions */
     uint8_t *lent;              /* [rows, lent_bytes of stages] keys and values that are sent to other ranks */
 } fr_activations;

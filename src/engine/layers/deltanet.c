@@ -78,7 +78,7 @@ static void convolve(const fr_activations *a, const fr_deltanet_weights *weights
                      size_t conv_kernel, size_t from, size_t n, float *out) {
     const float *at[FR_CONV_KERNEL_MAX];
     for (size_t t = 0; t < conv_kernel; t++) at[t] = inputs[t] ? inputs[t] + from : NULL;
-    a->kernels->short_conv(out, at, weights->conv + from, a->deltanet->channels, conv_kernel, n);
+    a->kernels->short_conv(out, at, weights->conv + from, a->deltanet->channels, conv_kernel, NULL, n);
 }
 
 /* Scales a head's key to length 1, and a query to length 1 / sqrt(dimension). */

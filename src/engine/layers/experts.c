@@ -8,9 +8,11 @@
  *     rows        each row's experts and weights
  *     one thread  pairs of a row and an expert, sorted by expert
  *     experts     if memory doesn't hold all experts, the system is told which ones are read next
+ *     features    a mixture with a latent: the projection of all rows to it, which is the experts' input
  *     pairs       each pair's input, so that an expert's rows are adjacent
  *     tiles       activation(gate) * up of every pair; tiles of the chosen experts are divided among threads by cost
  *     features    down of every pair, and the chain
+ *     features    a mixture with a latent: the projection of the sums back to the stream's width
  *
  * A router of Gemma 4 reads r = (rmsnorm(x) * scale) / sqrt(hidden), and its experts have a norm of their own. */
 #include <math.h>
@@ -23,18 +25,25 @@
 /* Up to this many rows of an expert take as long as one row, because reading the weights takes most of the time. */
 enum { BYTES_BOUND = 4 };
 
+/* Gives the width of the experts' input and output. */
+static size_t outer_of(const fr_activations *a, const fr_experts_spec *spec) {
+    return spec->latent ? spec->latent : a->trunk->spec.hidden;
+}
+
 void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool packed, fr_arena *arena, size_t max_rows,
                        size_t threads) {
-    size_t pairs = max_rows * spec->top_k, hidden = a->trunk->spec.hidden;
+    size_t pairs = max_rows * spec->top_k, hidden = a->trunk->spec.hidden, outer = outer_of(a, spec);
     fr_experts_rows e = {0}, *place = fr_arena_take(arena, 1, sizeof *place);
     fr_workspace_layout(&e.workspace, a->kernels, arena, packed, a->trunk->rotations, pairs,
-                        fr_larger(hidden, spec->width));
+                        fr_larger(fr_larger(hidden, outer), spec->width));
     e.scores = fr_arena_take(arena, max_rows * spec->count, sizeof(float));
     if (spec->parallel) e.routed = fr_arena_take(arena, max_rows * hidden, sizeof(float));
     if (spec->parallel) e.normed = fr_arena_take(arena, max_rows * hidden, sizeof(float));
-    e.input = fr_arena_take(arena, pairs * hidden, sizeof(float));
+    if (spec->latent) e.normed = fr_arena_take(arena, max_rows * outer, sizeof(float));
+    if (spec->latent) e.latent = fr_arena_take(arena, max_rows * outer, sizeof(float));
+    e.input = fr_arena_take(arena, pairs * outer, sizeof(float));
     e.inner = fr_arena_take(arena, pairs * 2 * spec->width, sizeof(float));
-    e.output = fr_arena_take(arena, pairs * hidden, sizeof(float));
+    e.output = fr_arena_take(arena, pairs * outer, sizeof(float));
     e.sum = fr_arena_take(arena, max_rows * hidden, sizeof(float));
     e.row = fr_arena_take(arena, pairs, sizeof(int32_t));
     e.weight = fr_arena_take(arena, pairs, sizeof(float));
@@ -65,6 +74,9 @@ void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_exp
     fr_matrix_apply_whole(
         team, spec->parallel ? &m->workspace : &a->workspace, &weights->router,
         &(fr_matrix_rows){m->scores, spec->count, spec->parallel ? m->routed : a->normed, hidden, a->batch.count});
+    if (spec->latent)
+        fr_matrix_apply_whole(team, &a->workspace, &weights->latent_in,
+                              &(fr_matrix_rows){m->normed, spec->latent, a->normed, hidden, a->batch.count});
 }
 
 /* Sorts the pairs of all rows by expert, then by row, with a counting sort. */
@@ -116,22 +128,24 @@ static void read_ahead(const fr_team *team, const fr_activations *a, const fr_ex
         for (size_t e = 0, at = 0; e < spec->count && at < end; e++) {
             if (first[e + 1] == first[e] || at++ < begin) continue;
             prefetch(&s, down ? &weights->down[e] : &weights->gate[e]);
-            if (!down) prefetch(&s, &weights->up[e]);
+            if (!down && weights->up) prefetch(&s, &weights->up[e]);
         }
     }
     fr_map_ahead(s.begin, s.bytes);
 }
 
 /* Copies each expert's rows side by side, so that one product serves all of them. */
-static void gather(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec) {
+static void gather(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
+                   const fr_experts_weights *weights) {
     const fr_experts_rows *m = a->experts;
-    size_t hidden = a->trunk->spec.hidden, begin, end;
-    const float *normed = spec->parallel ? m->normed : a->normed;
+    size_t outer = outer_of(a, spec), begin, end;
+    const float *normed = m->normed ? m->normed : a->normed;
     fr_part_pairs(team, m->first[spec->count], &begin, &end);
     for (size_t p = begin; p < end; p++) {
         size_t row = (size_t)m->row[p];
-        memcpy(m->input + p * hidden, normed + row * hidden, hidden * sizeof(float));
-        fr_matrix_input_row(&m->workspace, p, m->input + p * hidden, hidden);
+        memcpy(m->input + p * outer, normed + row * outer, outer * sizeof(float));
+        if (weights->latent_in_bias) a->kernels->add(m->input + p * outer, weights->latent_in_bias, outer);
+        fr_matrix_input_row(&m->workspace, p, m->input + p * outer, outer);
     }
 }
 
@@ -140,20 +154,23 @@ static void expert_in(const fr_activations *a, const fr_experts_spec *spec, cons
                       size_t expert, size_t begin, size_t end) {
     const fr_kernels *k = a->kernels;
     const fr_experts_rows *m = a->experts;
-    size_t ffn = spec->width, stride = 2 * ffn, hidden = a->trunk->spec.hidden;
+    size_t ffn = spec->width, stride = 2 * ffn, outer = outer_of(a, spec);
     size_t p = m->first[expert], rows = m->first[expert + 1] - p;
-    const float *input = m->input + p * hidden;
+    const float *input = m->input + p * outer;
     float *inner = m->inner + p * stride;
     fr_workspace workspace = fr_workspace_from(&m->workspace, p);
     fr_matrix_apply_part(&workspace, &weights->gate[expert], begin, end,
-                         &(fr_matrix_rows){inner, stride, input, hidden, rows});
-    fr_matrix_apply_part(&workspace, &weights->up[expert], begin, end,
-                         &(fr_matrix_rows){inner + ffn, stride, input, hidden, rows});
+                         &(fr_matrix_rows){inner, stride, input, outer, rows});
+    if (!spec->ungated)
+        fr_matrix_apply_part(&workspace, &weights->up[expert], begin, end,
+                             &(fr_matrix_rows){inner + ffn, stride, input, outer, rows});
     for (size_t r = 0; r < rows; r++) {
         float *gate = inner + r * stride + begin, *up = gate + ffn;
         if (weights->gate_bias) k->add(gate, weights->gate_bias + expert * ffn + begin, end - begin);
         if (weights->up_bias) k->add(up, weights->up_bias + expert * ffn + begin, end - begin);
-        if (spec->activation == FR_CLAMPED_SWIGLU)
+        if (spec->ungated)
+            fr_activate_ungated(k, spec->activation, gate, up, end - begin);
+        else if (spec->activation == FR_CLAMPED_SWIGLU)
             k->clamped_swiglu(gate, gate, up, end - begin, spec->limit);
         else
             fr_activate(k, spec->activation, gate, up, end - begin);
@@ -194,26 +211,41 @@ static void experts_in(const fr_team *team, const fr_activations *a, const fr_ex
     }
 }
 
-/* Adds up the weighted outputs of the experts, for the thread's own columns of the stream. */
+/* Adds up the weighted outputs of the experts, for the thread's own columns of the stream or of the latent. */
 static void experts_out(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                         const fr_experts_weights *weights) {
     const fr_kernels *k = a->kernels;
     const fr_experts_rows *m = a->experts;
-    size_t stride = 2 * spec->width, hidden = a->trunk->spec.hidden, begin, end;
-    fr_part_features(team, hidden, &begin, &end);
-    for (size_t r = 0; r < a->batch.count; r++) memset(m->sum + r * hidden + begin, 0, (end - begin) * sizeof(float));
+    size_t stride = 2 * spec->width, outer = outer_of(a, spec), begin, end;
+    float *sum = spec->latent ? m->latent : m->sum;
+    fr_part_features(team, outer, &begin, &end);
+    for (size_t r = 0; r < a->batch.count; r++) memset(sum + r * outer + begin, 0, (end - begin) * sizeof(float));
     for (size_t e = 0; e < spec->count; e++) {
         size_t p = m->first[e], rows = m->first[e + 1] - p;
         if (rows == 0) continue;
         fr_workspace workspace = fr_workspace_from(&m->workspace, p);
         fr_matrix_apply_part(&workspace, &weights->down[e], begin, end,
-                             &(fr_matrix_rows){m->output + p * hidden, hidden, m->inner + p * stride, stride, rows});
+                             &(fr_matrix_rows){m->output + p * outer, outer, m->inner + p * stride, stride, rows});
         for (size_t i = p; i < p + rows; i++) {
-            float *output = m->output + i * hidden + begin;
-            if (weights->down_bias) k->add(output, weights->down_bias + e * hidden + begin, end - begin);
-            k->axpy(m->sum + (size_t)m->row[i] * hidden + begin, output, end - begin, m->weight[i]);
+            float *output = m->output + i * outer + begin;
+            if (weights->down_bias) k->add(output, weights->down_bias + e * outer + begin, end - begin);
+            k->axpy(sum + (size_t)m->row[i] * outer + begin, output, end - begin, m->weight[i]);
         }
     }
+}
+
+/* Projects the sums from the latent back to the stream's width. */
+static void leave_latent(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
+                         const fr_experts_weights *weights) {
+    const fr_experts_rows *m = a->experts;
+    size_t hidden = a->trunk->spec.hidden, begin, end;
+    const fr_shared_rows latent = {m->latent, spec->latent, a->batch.count, fr_split_features(spec->latent)};
+    fr_publish_input(team, &m->workspace, &weights->latent_out, &latent);
+    fr_matrix_apply(team, &m->workspace, &weights->latent_out,
+                    &(fr_matrix_rows){m->sum, hidden, m->latent, spec->latent, a->batch.count});
+    fr_part_features(team, hidden, &begin, &end);
+    for (size_t r = 0; r < a->batch.count && weights->latent_out_bias; r++)
+        a->kernels->add(m->sum + r * hidden + begin, weights->latent_out_bias + begin, end - begin);
 }
 
 void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
@@ -225,13 +257,14 @@ void fr_experts_run(const fr_team *team, const fr_activations *a, const fr_exper
     if (team->index == 0) sort_pairs(a, spec);
     fr_team_sync(team);
     if (a->reads_ahead) read_ahead(team, a, spec, weights);
-    gather(team, a, spec);
+    gather(team, a, spec, weights);
     fr_team_sync(team);
     experts_in(team, a, spec, weights);
     fr_publish_input(team, &a->experts->workspace, weights->down,
                      &(fr_shared_rows){a->experts->inner, 2 * spec->width, a->experts->first[spec->count],
                                        fr_split_features(spec->width)});
     experts_out(team, a, spec, weights);
+    if (spec->latent) leave_latent(team, a, spec, weights);
 }
 
 /* Computes the shared experts' weight, sigmoid(gate . x), from the row that the feed-forward read. */

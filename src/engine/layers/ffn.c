@@ -16,6 +16,17 @@ static void join_row(const fr_activations *a, fr_norm_placement norms, const flo
     if (after) fr_norm_row(a, x, x, norm, norm_bias);
 }
 
+static void join_mixer(const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer, size_t row) {
+    const float *bias = layer->mamba.out_bias ? layer->mamba.out_bias : layer->attention.o_bias;
+    join_row(a, spec->norms, bias, layer->post_attn_norm, layer->post_attn_norm_bias, row);
+}
+
+void fr_mixer_join(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer) {
+    size_t begin, end;
+    fr_part_rows(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++) join_mixer(a, spec, layer, r);
+}
+
 void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer) {
     size_t begin, end, hidden = a->trunk->spec.hidden;
     fr_part_rows(team, a->batch.count, &begin, &end);
@@ -23,7 +34,7 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
         float *normed = a->normed + r * hidden;
         if (spec->norms == FR_NORMS_PARALLEL) /* of the input, to which attention has not been added */
             fr_norm_row(a, normed, a->x + r * hidden, layer->pre_ffn_norm, layer->pre_ffn_norm_bias);
-        join_row(a, spec->norms, layer->attention.o_bias, layer->post_attn_norm, layer->post_attn_norm_bias, r);
+        if (spec->mixer != FR_MIXER_NONE) join_mixer(a, spec, layer, r);
         if (spec->norms != FR_NORM_SHARED && spec->norms != FR_NORMS_PARALLEL) /* these are in normed already */
             fr_norm_row(a, normed, a->x + r * hidden, layer->pre_ffn_norm, layer->pre_ffn_norm_bias);
         fr_matrix_input_row(&a->workspace, r, normed, hidden);

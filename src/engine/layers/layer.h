@@ -55,6 +55,21 @@ typedef struct fr_deltanet_weights {
     const float *value_norm;      /* [value_dim] */
 } fr_deltanet_weights;
 
+/* One tensor fills in_z, in_xbc and in_dt, so these members are adjacent and in this order. */
+typedef struct fr_mamba_weights {
+    fr_matrix in_z, in_xbc, in_dt; /* [heads * head_dim, hidden]; [values, keys, queries of all heads and groups,
+                                    * hidden]; [heads, hidden] */
+    fr_matrix out;                 /* [hidden, heads * head_dim] */
+    const float *in_bias, *out_bias;
+    const float *conv, *conv_bias;       /* [conv_kernel, channels of in_xbc], the oldest position first; [channels] */
+    const float *dt_bias, *decay, *skip; /* [heads]; decay: -exp(A_log) */
+    const float *norm;                   /* [heads * head_dim] */
+} fr_mamba_weights;
+
+_Static_assert(offsetof(fr_mamba_weights, in_xbc) == offsetof(fr_mamba_weights, in_z) + sizeof(fr_matrix) &&
+                   offsetof(fr_mamba_weights, in_dt) == offsetof(fr_mamba_weights, in_z) + 2 * sizeof(fr_matrix),
+               "one tensor fills all three");
+
 typedef struct fr_short_conv_weights {
     fr_matrix in[3], out; /* [hidden, hidden] each: the projections for b, c and x, in one tensor; the output's
                            * projection */
@@ -86,6 +101,8 @@ typedef struct fr_experts_weights {
     const float *pre_norm, *post_dense_norm, *post_norm; /* [hidden] if the mixture is parallel to a feed-forward */
     fr_matrix *gate, *up, *down;                         /* [experts]: [width, hidden] twice, [hidden, width] */
     const float *gate_bias, *up_bias, *down_bias;        /* [experts, width] twice, [experts, hidden] */
+    fr_matrix latent_in, latent_out;                     /* [latent, hidden], [hidden, latent] */
+    const float *latent_in_bias, *latent_out_bias;
 } fr_experts_weights;
 
 _Static_assert(offsetof(fr_experts_weights, up) == offsetof(fr_experts_weights, gate) + sizeof(fr_matrix *),
@@ -97,6 +114,7 @@ typedef struct fr_layer {
     fr_attention_weights attention;
     fr_mla_weights mla;
     fr_deltanet_weights deltanet;
+    fr_mamba_weights mamba;
     fr_short_conv_weights short_conv;
     fr_ffn_weights ffn;
     const float *scalar; /* [1] factor for the layer's output */

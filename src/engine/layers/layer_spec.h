@@ -85,6 +85,18 @@ typedef struct fr_deltanet_spec {
     size_t state; /* the layer's index among the trunk's recurrent layers */
 } fr_deltanet_spec;
 
+/* Mamba-2: Dao and Gu 2024, arXiv:2405.21060 (mamba.c). */
+typedef struct fr_mamba_spec {
+    size_t groups, heads;       /* heads is a multiple of groups; a group's heads have the same keys and queries */
+    size_t state_dim, head_dim; /* values of a key; values of a head */
+    size_t conv_kernel;         /* positions that the short convolution reads, including the row's own */
+    bool conv_bias, bias;       /* biases are added: in the convolution; in the projections of input and output */
+    size_t norm_groups;         /* the outputs are normed in so many parts of equal width; 0: they are not */
+    bool norm_first;            /* the outputs are normed and then gated; if false, first gated */
+    float step_min, step_max;   /* limits of the time steps */
+    size_t state;               /* its index among the trunk's recurrent layers */
+} fr_mamba_spec;
+
 /* LFM2's short convolution between two gates (short_conv.c): out(c * conv(b * x)); b, c and x are three
  * projections. */
 typedef struct fr_short_conv_spec {
@@ -132,10 +144,13 @@ typedef struct fr_experts_spec {
     float routed_scaling;      /* a row's weights are multiplied by this */
     bool biased;               /* biases are added to the router's products, and to those of the experts' three
                                 * matrices */
-    float limit;               /* for FR_CLAMPED_SWIGLU */
-    bool shared_gated;         /* the feed-forward's output is multiplied by sigmoid(shared_gate . x) */
-    bool turned;               /* the files store the stacks of experts' matrices as columns */
-    bool parallel;             /* router, experts and feed-forward each have norms of their own, as in Gemma 4 */
+    bool ungated;      /* an expert is down(activation(up(x))); its weights have `up` in the place of the gate */
+    size_t latent;     /* experts read a projection of the row to so many values, and another projection of
+                                * their sum is the output; 0: they read the row */
+    float limit;       /* for FR_CLAMPED_SWIGLU */
+    bool shared_gated; /* the feed-forward's output is multiplied by sigmoid(shared_gate . x) */
+    bool turned;       /* the files store the stacks of experts' matrices as columns */
+    bool parallel;     /* router, experts and feed-forward each have norms of their own, as in Gemma 4 */
 } fr_experts_spec;
 
 /* The places of a layer's norms. BEFORE: before attention and feed-forward, and for some families after them too.
@@ -151,24 +166,53 @@ typedef enum fr_norm_placement {
     FR_NORMS_AFTER
 } fr_norm_placement;
 
-/* The part of a layer that mixes positions. */
-typedef enum fr_mixer { FR_MIXER_ATTENTION, FR_MIXER_DELTANET, FR_MIXER_SHORT_CONV, FR_MIXER_MLA } fr_mixer;
+/* The part of a layer that mixes positions. BOTH: attention and Mamba-2 read the same norm, and their outputs are
+ * added. NONE: the layer has only a feed-forward. */
+typedef enum fr_mixer {
+    FR_MIXER_ATTENTION,
+    FR_MIXER_DELTANET,
+    FR_MIXER_SHORT_CONV,
+    FR_MIXER_MLA,
+    FR_MIXER_MAMBA,
+    FR_MIXER_BOTH,
+    FR_MIXER_NONE
+} fr_mixer;
 
-/* Returns true if the mixer carries inputs or a state from position to position, and has no keys and values. */
+/* Returns true if the mixer carries inputs or a state from position to position. */
 static inline bool fr_mixer_recurs(fr_mixer mixer) {
-    return mixer == FR_MIXER_DELTANET || mixer == FR_MIXER_SHORT_CONV;
+    return mixer == FR_MIXER_DELTANET || mixer == FR_MIXER_SHORT_CONV || mixer == FR_MIXER_MAMBA ||
+           mixer == FR_MIXER_BOTH;
 }
+
+/* Returns true if the mixer reads keys and values. */
+static inline bool fr_mixer_attends(fr_mixer mixer) {
+    return mixer == FR_MIXER_ATTENTION || mixer == FR_MIXER_MLA || mixer == FR_MIXER_BOTH;
+}
+
+/* Factors of a layer's products, which its weights in a folder lack; 0: none. GGUF's weights have them. Those of
+ * Mamba-2's inputs are for its gates, its values, keys and queries, and its time steps. */
+typedef struct fr_layer_factors {
+    float q, k, v, o, gate, down;
+    float mamba_z, mamba_x, mamba_b, mamba_c, mamba_dt, mamba_out;
+} fr_layer_factors;
 
 typedef struct fr_layer_spec {
     fr_mixer mixer;
     fr_norm_placement norms;
     fr_attention_spec attention; /* latent attention uses this too */
     fr_deltanet_spec deltanet;
+    fr_mamba_spec mamba;
     fr_short_conv_spec short_conv;
     fr_mla_spec mla;
     fr_ffn_spec ffn;
     fr_experts_spec experts;
+    fr_layer_factors factors;
 } fr_layer_spec;
+
+/* Returns true if the layer has a feed-forward or a mixture of experts. */
+static inline bool fr_layer_feeds(const fr_layer_spec *layer) {
+    return layer->ffn.width || layer->experts.count;
+}
 
 enum { FR_ROPES = 2 };
 

@@ -102,10 +102,31 @@ void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_aren
 void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                      bool ends_rows);
 
+/* ---------------------------------------------------------------------------------------------------------- mamba.c */
+
+/* fr_mamba_shape gives the shape of the state that a timeline keeps for such a layer. fr_mamba_split gives the split
+ * among ranks of heads with `each` columns. */
+fr_recurrent_shape fr_mamba_shape(const fr_mamba_spec *spec);
+fr_split fr_mamba_split(const fr_mamba_spec *spec, size_t each);
+
+/* Takes a->conv and a->mamba for up to max_rows rows from the arena, or measures them. */
+void fr_mamba_layout(fr_activations *a, const fr_layer_spec *spec, fr_arena *arena, size_t max_rows, size_t threads);
+
+/* Computes out = o(outputs of the states for x), moves the states forward and keeps the rows' inputs, under the same
+ * conditions as fr_attention_run. */
+void fr_mamba_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
+                  bool ends_rows);
+
+/* Does the same for a layer that also has attention, whose output is added. */
+void fr_mamba_run_beside(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
+                         bool ends_rows);
+
 /* ------------------------------------------------------------------------------------------------------------ ffn.c */
 
-/* For the thread's own rows, computes x += norm(out) and the next products' input: normed = pre_ffn_norm(x), or the
- * input's norm if attention and feed-forward share it. It needs a barrier after it. */
+/* fr_mixer_join computes x += norm(out), of the part that mixes positions, for the thread's own rows. fr_ffn_prepare
+ * does so too, unless the layer has no such part, and computes the next products' input: normed = pre_ffn_norm(x), or
+ * the input's norm if attention and feed-forward share it. It needs a barrier after it. */
+void fr_mixer_join(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 
 /* Computes gate = activation(gate) * up, n values. */

@@ -38,7 +38,7 @@ size_t fr_trunk_head_keeper(const fr_trunk *trunk, const fr_ranks *ranks, size_t
 
 size_t fr_trunk_kv_owner(const fr_trunk *trunk, size_t kv) {
     size_t i = 0;
-    while (fr_mixer_recurs(trunk->spec.layer[i].mixer) || !trunk->spec.layer[i].attention.owns_kv ||
+    while (!fr_mixer_attends(trunk->spec.layer[i].mixer) || !trunk->spec.layer[i].attention.owns_kv ||
            trunk->spec.layer[i].attention.kv != kv)
         i++;
     return i;
@@ -54,13 +54,20 @@ static void share_latent_heads(fr_weights *weights, const fr_attention_spec *spe
     if (!heads->kv_b && heads->v_b) fr_weights_share_heads(weights, heads->v_b, split);
 }
 
-/* Divides the value heads of gated DeltaNet among ranks: the gates of their outputs, and their states. */
-static void share_values(fr_weights *weights, fr_trunk *trunk, const fr_deltanet_spec *spec, const fr_matrix *z) {
-    fr_recurrent_shape *shape = &trunk->recurrent_shapes[spec->state];
+/* Divides the states of gated DeltaNet or of Mamba-2 among ranks, by heads. */
+static void share_states(const fr_weights *weights, fr_recurrent_shape *shape, fr_split heads) {
     size_t end;
-    if (z->data) fr_weights_share(weights, z, fr_deltanet_split(spec, spec->value_dim));
-    fr_part_rank(&(fr_team){.ranks = weights->ranks}, fr_deltanet_split(spec, 1), &shape->before, &end);
+    fr_part_rank(&(fr_team){.ranks = weights->ranks}, heads, &shape->before, &end);
     shape->behind = shape->heads - end;
+}
+
+/* Divides Mamba-2 among ranks. Its one tensor of inputs has three parts, of which each rank has all time steps. */
+static void share_mamba(fr_weights *weights, fr_trunk *trunk, const fr_mamba_spec *spec, const fr_mamba_weights *m) {
+    share_features(weights, &m->in_z);
+    share_features(weights, &m->in_xbc);
+    fr_weights_share(weights, &m->in_dt, fr_split_kv_heads(1, m->in_dt.features));
+    share_features(weights, &m->out);
+    share_states(weights, &trunk->recurrent_shapes[spec->state], fr_mamba_split(spec, 1));
 }
 
 static void share_each(fr_weights *weights, const fr_matrix *matrices, size_t count) {
@@ -73,7 +80,7 @@ static void share_rows(fr_trunk *trunk, fr_weights *weights) {
         const fr_matrix *features[] = {&layer->attention.o,      &layer->ffn.gate_up[0],   &layer->ffn.gate_up[1],
                                        &layer->ffn.down,         &layer->deltanet.in_qkv,  &layer->deltanet.in_qkvz,
                                        &layer->deltanet.out,     &layer->short_conv.in[0], &layer->short_conv.in[1],
-                                       &layer->short_conv.in[2], &layer->short_conv.out};
+                                       &layer->short_conv.in[2], &layer->short_conv.out,   &layer->experts.latent_out};
         size_t experts = trunk->spec.layer[i].experts.count;
         const fr_attention_spec *attention = &trunk->spec.layer[i].attention;
         const fr_matrix *q = &layer->attention.q;
@@ -87,8 +94,15 @@ static void share_rows(fr_trunk *trunk, fr_weights *weights) {
             fr_weights_share(weights, &layer->attention.v, kept);
         }
         share_latent_heads(weights, attention, &layer->mla.heads);
-        if (trunk->spec.layer[i].mixer == FR_MIXER_DELTANET)
-            share_values(weights, trunk, &trunk->spec.layer[i].deltanet, &layer->deltanet.in_z);
+        const fr_layer_spec *spec = &trunk->spec.layer[i];
+        const fr_deltanet_spec *deltanet = &spec->deltanet;
+        if (spec->mixer == FR_MIXER_DELTANET) {
+            const fr_matrix *z = &layer->deltanet.in_z;
+            if (z->data) fr_weights_share(weights, z, fr_deltanet_split(deltanet, deltanet->value_dim));
+            share_states(weights, &trunk->recurrent_shapes[deltanet->state], fr_deltanet_split(deltanet, 1));
+        }
+        if (spec->mixer == FR_MIXER_MAMBA || spec->mixer == FR_MIXER_BOTH)
+            share_mamba(weights, trunk, &spec->mamba, &layer->mamba);
         for (size_t m = 0; m < sizeof features / sizeof *features; m++) share_features(weights, features[m]);
         share_each(weights, layer->experts.gate, experts);
         share_each(weights, layer->experts.up, experts);
@@ -114,13 +128,14 @@ static size_t matrices_of(const fr_trunk *trunk, size_t index, matrices *all) {
     const fr_layer_spec *spec = &trunk->spec.layer[index];
     size_t experts = spec->experts.count, heads = spec->mixer == FR_MIXER_MLA ? spec->attention.heads : 0;
     const matrices list[] = {
-        {&l->attention.q, 1},       {&l->attention.k, 1},      {&l->attention.v, 1},      {&l->attention.o, 1},
-        {&l->mla.q_a, 1},           {&l->mla.kv_a, 1},         {l->mla.heads.k_b, heads}, {l->mla.heads.v_b, heads},
-        {l->mla.heads.kv_b, heads}, {&l->deltanet.in_qkv, 1},  {&l->deltanet.in_z, 1},    {&l->deltanet.in_b, 1},
-        {&l->deltanet.in_a, 1},     {&l->deltanet.in_qkvz, 1}, {&l->deltanet.in_ba, 1},   {&l->deltanet.out, 1},
-        {l->short_conv.in, 3},      {&l->short_conv.out, 1},   {l->ffn.gate_up, 2},       {&l->ffn.down, 1},
-        {&l->ple.gate, 1},          {&l->ple.out, 1},          {&l->experts.router, 1},   {l->experts.gate, experts},
-        {l->experts.up, experts},   {l->experts.down, experts}};
+        {&l->attention.q, 1},       {&l->attention.k, 1},        {&l->attention.v, 1},      {&l->attention.o, 1},
+        {&l->mla.q_a, 1},           {&l->mla.kv_a, 1},           {l->mla.heads.k_b, heads}, {l->mla.heads.v_b, heads},
+        {l->mla.heads.kv_b, heads}, {&l->deltanet.in_qkv, 1},    {&l->deltanet.in_z, 1},    {&l->deltanet.in_b, 1},
+        {&l->deltanet.in_a, 1},     {&l->deltanet.in_qkvz, 1},   {&l->deltanet.in_ba, 1},   {&l->deltanet.out, 1},
+        {&l->mamba.in_z, 1},        {&l->mamba.in_xbc, 1},       {&l->mamba.in_dt, 1},      {&l->mamba.out, 1},
+        {l->short_conv.in, 3},      {&l->short_conv.out, 1},     {l->ffn.gate_up, 2},       {&l->ffn.down, 1},
+        {&l->experts.latent_in, 1}, {&l->experts.latent_out, 1}, {&l->ple.gate, 1},         {&l->ple.out, 1},
+        {&l->experts.router, 1},    {l->experts.gate, experts},  {l->experts.up, experts},  {l->experts.down, experts}};
     _Static_assert(sizeof list / sizeof *list <= MATRICES_MAX, "room for all");
     memcpy(all, list, sizeof list);
     return sizeof list / sizeof *list;
@@ -172,10 +187,12 @@ static bool layers_pay(const fr_trunk *trunk, const fr_ranks *ranks, const fr_ra
 
 /* Assigns a layer to a rank; only that rank keeps its states. */
 static void assign_layer(fr_trunk *trunk, fr_weights *weights, size_t index, size_t rank) {
-    const fr_layer_spec *spec = &trunk->spec.layer[index];
+    fr_layer_spec *spec = &trunk->spec.layer[index];
     matrices all[MATRICES_MAX];
-    fr_recurrent_shape *state = &trunk->recurrent_shapes[spec->deltanet.state];
-    if (spec->mixer == FR_MIXER_DELTANET && rank != fr_ranks_index(weights->ranks)) state->behind = state->heads;
+    if (fr_mixer_recurs(spec->mixer) && rank != fr_ranks_index(weights->ranks)) {
+        fr_recurrent_shape *state = &trunk->recurrent_shapes[*fr_layer_state(spec)];
+        state->behind = state->heads;
+    }
     for (size_t i = 0, count = matrices_of(trunk, index, all); i < count; i++)
         for (size_t m = 0; all[i].at && m < all[i].count; m++) fr_weights_assign(weights, &all[i].at[m], rank);
 }

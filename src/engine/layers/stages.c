@@ -47,7 +47,7 @@ static fr_lent find_readers(const fr_trunk *trunk, size_t owner) {
     fr_lent lent = {.kv = own->kv, .owner = owner, .last = owner, .drafted = true};
     for (size_t i = owner + 1; i < trunk->spec.layers; i++) {
         const fr_attention_spec *other = &trunk->spec.layer[i].attention;
-        if (fr_mixer_recurs(trunk->spec.layer[i].mixer)) continue;
+        if (!fr_mixer_attends(trunk->spec.layer[i].mixer)) continue;
         if (other->kv == own->kv) lent.last = i;
         if (other->owns_kv && (other->window > 0) == (own->window > 0)) lent.drafted = false;
     }
@@ -56,7 +56,7 @@ static fr_lent find_readers(const fr_trunk *trunk, size_t owner) {
 
 static void find_lent(fr_stages *s, const fr_trunk *trunk) {
     for (size_t i = 0; i < trunk->spec.layers; i++) {
-        if (fr_mixer_recurs(trunk->spec.layer[i].mixer) || !trunk->spec.layer[i].attention.owns_kv) continue;
+        if (!fr_mixer_attends(trunk->spec.layer[i].mixer) || !trunk->spec.layer[i].attention.owns_kv) continue;
         fr_lent lent = find_readers(trunk, i);
         if (lent.last == i && !lent.drafted) continue;
         s->lent[s->lent_count++] = lent;

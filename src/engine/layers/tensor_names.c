@@ -33,9 +33,9 @@ static const char older[] = "language_model.model.", older_top[] = "language_mod
 static const char *const layer_words[] = {"layers.", "h.", NULL};
 
 const char *fr_tensor_names_prefix(const fr_weights *weights) {
-    /* after those of multimodal checkpoints, the prefixes of GPT-2, OPT and GPT-NeoX */
-    static const char *const prefixes[] = {older,      nested,      idefics, "transformer.", "model.decoder.",
-                                           "decoder.", "gpt_neox.", NULL};
+    /* after those of multimodal checkpoints, the prefixes of GPT-2, OPT, GPT-NeoX and Mamba-2 */
+    static const char *const prefixes[] = {
+        older, nested, idefics, "transformer.", "model.decoder.", "decoder.", "gpt_neox.", "backbone.", NULL};
     if (weights->files->gguf) return "";
     for (const char *const *prefix = prefixes; *prefix; prefix++)
         if (fr_weights_has_any(weights, *prefix)) return *prefix;
@@ -87,8 +87,16 @@ fr_binding fr_binding_mtp(fr_weights *weights, const fr_tensor_naming *naming, c
     return b;
 }
 
+float fr_channel_factor(const fr_layer_spec *layer, size_t channel) {
+    const fr_mamba_spec *mamba = &layer->mamba;
+    size_t values = mamba->heads * mamba->head_dim, keys = mamba->groups * mamba->state_dim;
+    if (channel < values) return layer->factors.mamba_x;
+    return channel < values + keys ? layer->factors.mamba_b : layer->factors.mamba_c;
+}
+
 size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
     const fr_deltanet_spec *delta = layer ? &layer->deltanet : NULL;
+    const fr_mamba_spec *mamba = layer ? &layer->mamba : NULL;
     switch (dim) {
     case FR_DIM_ONE: return 1;
     case FR_DIM_HIDDEN: return trunk->hidden;
@@ -105,7 +113,14 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
     case FR_DIM_DELTA_CHANNELS: return 2 * delta->key_heads * delta->key_dim + delta->value_heads * delta->value_dim;
     case FR_DIM_DELTA_QKVZ: return 2 * (delta->key_heads * delta->key_dim + delta->value_heads * delta->value_dim);
     case FR_DIM_DELTA_BA: return 2 * delta->value_heads;
+    case FR_DIM_MAMBA_HEADS: return mamba->heads;
+    case FR_DIM_MAMBA_VALUES: return mamba->heads * mamba->head_dim;
+    case FR_DIM_MAMBA_CHANNELS: return mamba->heads * mamba->head_dim + 2 * mamba->groups * mamba->state_dim;
+    case FR_DIM_MAMBA_INPUTS:
+        return 2 * (mamba->heads * mamba->head_dim + mamba->groups * mamba->state_dim) + mamba->heads;
+    case FR_DIM_LATENT_EXPERTS: return layer->experts.latent ? layer->experts.latent : trunk->hidden;
     case FR_DIM_CONV_KERNEL:
+        if (mamba->conv_kernel) return mamba->conv_kernel;
         return layer->mixer == FR_MIXER_SHORT_CONV ? layer->short_conv.conv_kernel : delta->conv_kernel;
     case FR_DIM_KEYS: return layer->attention.kv_heads * layer->attention.head_dim;
     case FR_DIM_QUERY_NORM:
@@ -134,7 +149,13 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
 
 bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer) {
     unsigned needs = name->needs;
-    if (needs & FR_IF_ATTENTION && layer->mixer != FR_MIXER_ATTENTION) return false;
+    bool mamba = layer && (layer->mixer == FR_MIXER_MAMBA || layer->mixer == FR_MIXER_BOTH);
+    if (needs & FR_IF_ATTENTION && layer->mixer != FR_MIXER_ATTENTION && layer->mixer != FR_MIXER_BOTH) return false;
+    if (name->also & FR_ALSO_MAMBA && !mamba) return false;
+    if (name->also & FR_ALSO_MAMBA_NORM && !layer->mamba.norm_groups) return false;
+    if (name->also & FR_ALSO_MAMBA_BIAS && !layer->mamba.bias) return false;
+    if (name->also & FR_ALSO_CONV_BIAS && !layer->mamba.conv_bias) return false;
+    if (name->also & FR_ALSO_LATENT && !layer->experts.latent) return false;
     if (needs & FR_IF_DELTANET && layer->mixer != FR_MIXER_DELTANET) return false;
     if (needs & FR_IF_SHORT_CONV && layer->mixer != FR_MIXER_SHORT_CONV) return false;
     if (needs & FR_IF_FUSED && !layer->deltanet.fused) return false;
@@ -142,7 +163,7 @@ bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trun
     if (needs & FR_IF_KEYS && !layer->attention.owns_kv) return false;
     if (needs & FR_IF_VALUES && (!layer->attention.owns_kv || layer->attention.k_eq_v)) return false;
     if (needs & FR_IF_EXPERTS && layer->experts.count == 0) return false;
-    if (needs & FR_IF_DENSE && layer->experts.count) return false;
+    if (needs & FR_IF_DENSE && (layer->experts.count || layer->ffn.width == 0)) return false;
     if (needs & FR_IF_TURNED && !layer->experts.turned) return false;
     if (needs & FR_IF_SHARED && (layer->experts.count == 0 || layer->ffn.width == 0)) return false;
     if (needs & FR_IF_SHARED_GATED && !layer->experts.shared_gated) return false;
@@ -155,6 +176,8 @@ bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trun
     if (needs & (FR_IF_INPUT_NORM | FR_IF_FFN_NORM | FR_IF_NORMS_AFTER | FR_IF_LAST_NORM) && trunk->plain_norms)
         return false;
     if (needs & FR_IF_INPUT_NORM && (layer->norms == FR_NORMS_BEHIND || layer->norms == FR_NORMS_AFTER)) return false;
+    if (needs & FR_IF_INPUT_NORM && layer->mixer == FR_MIXER_NONE) return false;
+    if (needs & FR_IF_FFN_NORM && !fr_layer_feeds(layer)) return false;
     if (needs & FR_IF_NORMS_AFTER && layer->norms != FR_NORMS_AFTER) return false;
     if (needs & FR_IF_FFN_NORM && layer->norms != FR_NORMS_BEFORE && layer->norms != FR_NORMS_PARALLEL) return false;
     if (needs & FR_IF_EMBED_WIDTH && trunk->embed_width == 0) return false;
@@ -228,7 +251,8 @@ const fr_tensor *fr_tensor_names_tensor(const fr_binding *b, const fr_tensor_nam
 
 static bool is_filled(const fr_tensor_name *name, const void *field) {
     bool matrix = name->slot == FR_SLOT_MATRIX || name->slot == FR_SLOT_TABLE || name->slot == FR_SLOT_PARTS ||
-                  name->slot == FR_SLOT_THIRDS || name->slot == FR_SLOT_QKV || name->slot == FR_SLOT_QKVZ;
+                  name->slot == FR_SLOT_THIRDS || name->slot == FR_SLOT_QKV || name->slot == FR_SLOT_QKVZ ||
+                  name->slot == FR_SLOT_MAMBA_IN;
     return matrix ? ((const fr_matrix *)field)->data != NULL : *(void *const *)field != NULL;
 }
 
@@ -283,6 +307,34 @@ static fr_status bind_qkv_vector(const fr_binding *b, const fr_tensor_name *name
     return FR_OK;
 }
 
+/* Gives the factor of a line's products, which only folders have; 0: none. */
+static float factor_of(const fr_binding *b, const fr_tensor_name *name) {
+    if (!name->factor || b->weights->files->gguf) return 0;
+    return *(const float *)(const void *)((const char *)b->layer + name->factor);
+}
+
+static fr_status bind_mamba_in(const fr_binding *b, const fr_tensor_name *name, size_t cols, fr_matrix *field) {
+    const size_t rows[] = {fr_dim_size(FR_DIM_MAMBA_VALUES, b->trunk, b->layer),
+                           fr_dim_size(FR_DIM_MAMBA_CHANNELS, b->trunk, b->layer), b->layer->mamba.heads};
+    const fr_layer_factors *factors = &b->layer->factors;
+    FR_TRY(fr_bind_rows(b->weights, b->prefix, spelled(b, name), rows, 3, cols, field));
+    if (b->weights->files->gguf) return FR_OK;
+    field[0].factor = factors->mamba_z;
+    field[2].factor = factors->mamba_dt;
+    return FR_OK;
+}
+
+/* Binds a convolution. The factors of Mamba-2's channels are those of its inputs, so they multiply its weights. */
+static fr_status bind_conv(const fr_binding *b, const fr_tensor_name *name, size_t rows, size_t cols,
+                           const float **field) {
+    const fr_layer_factors *factors = &b->layer->factors;
+    FR_TRY(fr_bind_conv(b->weights, b->prefix, spelled(b, name), rows, cols, field));
+    if (factors->mamba_x == 0.0F || b->weights->files->gguf) return FR_OK;
+    float *weights = (float *)*field; /* the arena's own copy */
+    for (size_t i = 0; i < rows * cols; i++) weights[i] *= fr_channel_factor(b->layer, i % rows);
+    return FR_OK;
+}
+
 static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *field) {
     fr_weights *w = b->weights;
     const char *prefix = prefix_of(b, name), *spelling = spelled(b, name);
@@ -295,14 +347,18 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
         if (!w->files->gguf && name->layout != FR_LAYOUT_ROWS)
             return fr_bind_copied_rows(w, prefix, spelling, name->layout, &rows, 1, 0, cols, field);
         if (name->rows == FR_DIM_EXPERTS) return fr_bind_router(w, prefix, spelling, rows, cols, field);
-        return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_STREAMED, field);
+        FR_TRY(fr_bind_matrix(w, prefix, spelling, rows, cols, FR_STREAMED, field));
+        ((fr_matrix *)field)->factor = factor_of(b, name);
+        return FR_OK;
+    case FR_SLOT_MAMBA_IN: return bind_mamba_in(b, name, cols, field);
+    case FR_SLOT_IN_ROWS: return fr_bind_values_in_rows(w, prefix, spelling, rows, values, field);
     case FR_SLOT_QKVZ: return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_STREAMED, field);
     case FR_SLOT_TABLE: return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_LOOKED_UP, field);
     case FR_SLOT_PARTS: return fr_bind_parts(w, prefix, spelling, 2, rows, cols, field);
     case FR_SLOT_THIRDS: return fr_bind_parts(w, prefix, spelling, 3, rows, cols, field);
     case FR_SLOT_VECTOR: return fr_bind_values(w, prefix, spelling, rows, values, field);
     case FR_SLOT_ROW: return fr_bind_row(w, prefix, spelling, cols, field);
-    case FR_SLOT_CONV: return fr_bind_conv(w, prefix, spelling, rows, cols, field);
+    case FR_SLOT_CONV: return bind_conv(b, name, rows, cols, field);
     case FR_SLOT_HEADS: return fr_latent_bind_heads(w, prefix, spelling, b->layer->attention.heads, rows, cols, field);
     case FR_SLOT_KV_B: return fr_latent_bind_whole(w, prefix, spelling, b->layer, field);
     case FR_SLOT_QKV: return bind_qkv(b, name, rows, cols, field);
@@ -483,11 +539,19 @@ bool fr_tensor_name_fills_two(const fr_tensor_name *name) {
            name->slot == FR_SLOT_KV_B || (name->slot == FR_SLOT_PARTS && !name->gguf);
 }
 
-/* Finds the line that names a published tensor. A tensor that becomes two in GGUF has a line without a GGUF name;
- * fr_tensor_name_of_part gives the two names. */
-static bool find_line(const fr_tensor_name *names, const char *published, bool top, fr_tensor_name_found *found) {
+void fr_tensor_name_in_rows(const fr_tensor_name *name, const fr_layer_spec *layer, uint64_t *shape, uint32_t *dims) {
+    *dims = 2;
+    shape[1] = name->rows == FR_DIM_MAMBA_VALUES ? shape[0] / layer->mamba.norm_groups : 1;
+    shape[0] /= shape[1];
+}
+
+/* Finds the line that names a published tensor, in a layer the first one that the layer needs. A tensor that becomes
+ * two in GGUF has a line without a GGUF name; fr_tensor_name_of_part gives the two names. */
+static bool find_line(const fr_tensor_name *names, const fr_trunk_spec *spec, const fr_layer_spec *layer,
+                      const char *published, bool top, fr_tensor_name_found *found) {
     for (const fr_tensor_name *name = names; name && (name->published || name->gguf); name++) {
         bool has = name->top == top && name->published && (name->gguf || fr_tensor_name_fills_two(name));
+        if (layer) has &= fr_tensor_name_needed(name, spec, layer);
         if (!has || !is_spelled(name->published, published, &found->expert)) continue;
         found->name = name;
         found->table = names;
@@ -497,45 +561,52 @@ static bool find_line(const fr_tensor_name *names, const char *published, bool t
     return false;
 }
 
-static bool find_layers(const fr_tensor_naming *naming, const char *rest, fr_tensor_name_found *found) {
+static bool find_layers(const fr_tensor_naming *naming, const fr_trunk_spec *spec, const char *rest,
+                        fr_tensor_name_found *found) {
+    const fr_layer_spec *layer = fr_spec_layer(spec, found->layer);
     for (size_t t = 0; t < FR_LAYER_TABLES && naming->layer[t]; t++)
-        if (find_line(naming->layer[t], rest, false, found)) return true;
+        if (find_line(naming->layer[t], spec, layer, rest, false, found)) return true;
     return false;
 }
 
-static bool find_mtp(const fr_tensor_naming *naming, const char *below, size_t layers, size_t mtp_layers,
+static bool find_mtp(const fr_tensor_naming *naming, const fr_trunk_spec *spec, const char *below, size_t mtp_layers,
                      fr_tensor_name_found *found) {
     const char *rest = behind_layer(below, "layers.", &found->layer);
     found->of_layer = true;
     if (!rest) found->layer = 0;
     if (found->layer >= mtp_layers) return false;
-    found->layer += layers;
-    return rest ? find_layers(naming, rest, found) : find_line(naming->mtp, below, false, found);
+    found->layer += spec->layers;
+    return rest ? find_layers(naming, spec, rest, found) : find_line(naming->mtp, spec, NULL, below, false, found);
 }
 
-bool fr_tensor_names_find(const fr_tensor_naming *naming, const char *prefix, const char *published, size_t layers,
-                          size_t mtp_layers, fr_tensor_name_found *found) {
+bool fr_tensor_names_find(const fr_tensor_naming *naming, const char *prefix, const char *published,
+                          const fr_trunk_spec *spec, size_t mtp_layers, fr_tensor_name_found *found) {
     const char *mtp = below_mtp(naming, published);
     const fr_tensor_name *model = fr_naming_model(naming);
     *found = (fr_tensor_name_found){0};
-    if (mtp) return find_mtp(naming, mtp, layers, mtp_layers, found);
+    if (mtp) return find_mtp(naming, spec, mtp, mtp_layers, found);
     size_t top = strlen(top_prefix(prefix));
-    if (strncmp(published, prefix, top) == 0 && find_line(model, published + top, true, found)) return true;
+    if (strncmp(published, prefix, top) == 0 && find_line(model, spec, NULL, published + top, true, found)) return true;
     if (strncmp(published, prefix, strlen(prefix)) != 0) return false;
     const char *below = published + strlen(prefix), *rest = NULL;
     for (const char *const *word = layer_words; *word && !rest; word++)
         rest = behind_layer(below, *word, &found->layer);
     found->of_layer = rest != NULL;
-    if (!rest) return find_line(model, below, false, found);
-    if (found->layer >= layers + mtp_layers) return false;
-    return find_layers(naming, rest, found) || (found->layer >= layers && find_line(naming->mtp, rest, false, found));
+    if (!rest) return find_line(model, spec, NULL, below, false, found);
+    if (found->layer >= spec->layers + mtp_layers) return false;
+    return find_layers(naming, spec, rest, found) ||
+           (found->layer >= spec->layers && find_line(naming->mtp, spec, NULL, rest, false, found));
 }
 
 const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const fr_tensor_name *name, size_t part) {
     size_t step = name->slot == FR_SLOT_PARTS ? sizeof(fr_matrix) : sizeof(fr_matrix *);
-    for (const fr_tensor_name *line = table; line->published || line->gguf; line++)
-        if (line->gguf && !fr_tensor_name_fills_two(line) && line->field == name->field + part * step) return line;
-    return NULL;
+    const fr_tensor_name *first = NULL;
+    for (const fr_tensor_name *line = table; line->published || line->gguf; line++) {
+        if (!line->gguf || fr_tensor_name_fills_two(line) || line->field != name->field + part * step) continue;
+        if (line->needs == name->needs) return line;
+        if (!first) first = line;
+    }
+    return first;
 }
 
 fr_values fr_name_values(const fr_checkpoint *files, const fr_tensor_naming *naming, const fr_tensor_name *name) {

@@ -30,6 +30,11 @@ typedef enum fr_dim {
     FR_DIM_DELTA_CHANNELS, /* queries and keys of DeltaNet's key heads, then the values of its value heads */
     FR_DIM_DELTA_QKVZ,     /* DeltaNet's queries, keys and values, and a gate for each value */
     FR_DIM_DELTA_BA,       /* b and a of each value head of DeltaNet */
+    FR_DIM_MAMBA_HEADS,    /* heads of a Mamba-2 layer */
+    FR_DIM_MAMBA_VALUES,   /* values of all heads of Mamba-2 */
+    FR_DIM_MAMBA_CHANNELS, /* values of Mamba-2's heads, then the keys and queries of its groups */
+    FR_DIM_MAMBA_INPUTS,   /* a gate for each of Mamba-2's values, its channels, a time step for each head */
+    FR_DIM_LATENT_EXPERTS, /* the input of experts: their latent, or hidden */
     FR_DIM_CONV_KERNEL,    /* positions that a convolution spans */
     FR_DIM_FFN,
     FR_DIM_EXPERTS,
@@ -62,6 +67,8 @@ typedef enum fr_slot {
     FR_SLOT_KV_B,       /* fr_latent_heads, filled from one tensor [rows, cols] */
     FR_SLOT_QKV,        /* fr_matrix[3]: queries [rows, cols], keys and values of FR_DIM_KEYS rows, in one tensor */
     FR_SLOT_QKV_VECTOR, /* const float *[3]: like FR_SLOT_QKV, but vectors */
+    FR_SLOT_MAMBA_IN,   /* fr_matrix[3]: Mamba-2's gates, channels and time steps, in one tensor */
+    FR_SLOT_IN_ROWS,    /* const float *, [rows], which in GGUF is a matrix of any shape */
     FR_SLOT_QKVZ,       /* fr_matrix of DeltaNet's queries, keys, values and gates, which are separate tensors in
                          * GGUF */
     /* Like FR_SLOT_EXPERTS, but one tensor has two matrices for each expert, which fill this field and the next. */
@@ -91,7 +98,7 @@ enum {
     FR_IF_Q_LORA = 1 << 15,     /* latent attention in which queries also have a latent */
     FR_IF_NORMED_HEADS = 16384, /* attention that norms queries and keys */
     FR_IF_O_BIAS = 1 << 16,
-    FR_IF_INPUT_NORM = 1 << 17,     /* layers whose attention has a norm before it */
+    FR_IF_INPUT_NORM = 1 << 17,     /* layers that have a norm before the part that mixes positions */
     FR_IF_NORMS_AFTER = 1 << 22,    /* layers that norm the stream when a part has been added */
     FR_IF_EMBED_WIDTH = 1 << 23,    /* models whose ids' rows are narrower than the stream */
     FR_IF_LAST_NORM = 1 << 27,      /* models with a norm after the last layer that has weights */
@@ -104,6 +111,15 @@ enum {
     FR_IF_PARTED = 1 << 25,         /* gated DeltaNet with separate projections for queries, keys, values and gates */
     FR_IF_SINKS = 1 << 29,          /* attention with sinks */
     FR_IF_EXPERTS_BIASED = 1 << 30, /* mixtures whose products have biases */
+};
+
+/* Further conditions, of recurrent layers and mixtures. */
+enum {
+    FR_ALSO_MAMBA = 1,      /* layers that mix positions by Mamba-2, alone or beside attention */
+    FR_ALSO_MAMBA_NORM = 2, /* Mamba-2 whose outputs are normed */
+    FR_ALSO_MAMBA_BIAS = 4, /* Mamba-2 whose projections have biases */
+    FR_ALSO_CONV_BIAS = 8,  /* Mamba-2 whose convolution has biases */
+    FR_ALSO_LATENT = 16,    /* mixtures whose experts read a latent */
 };
 
 /* The order of a tensor's rows in GGUF, compared with published files (by llama.cpp's converter).
@@ -135,10 +151,12 @@ typedef struct fr_tensor_name {
     fr_slot slot;
     fr_dim rows, cols;
     unsigned needs; /* FR_IF_... */
+    unsigned also;  /* FR_ALSO_... */
     bool top;       /* the tensor's published name lacks the prefix of the model's other tensors */
     fr_row_order order;
     bool rotary;            /* the tensor's rows are queries or keys, reordered as in the family
                              * (fr_tensor_naming.rotary_rows) */
+    size_t factor;          /* offsetof in fr_layer_spec of the factor of its products, for folders; 0: none */
     fr_values values;       /* how published files store a vector's values */
     bool norm;              /* a vector that published files store in the same way as norms (fr_tensor_naming.norms) */
     fr_stack_layout layout; /* the layout in which published files have a stack of experts' matrices, one matrix, or
@@ -220,6 +238,9 @@ fr_binding fr_binding_layer(fr_weights *weights, const fr_trunk_spec *trunk, con
  * the tensors that it has in addition to those of a layer. */
 fr_binding fr_binding_mtp(fr_weights *weights, const fr_tensor_naming *naming, const fr_trunk_spec *trunk, bool beside);
 
+/* Gives the factor of a channel of Mamba-2's convolution, if the layer has any (fr_layer_factors). */
+float fr_channel_factor(const fr_layer_spec *layer, size_t channel);
+
 size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
 
 /* Returns true if a model of this spec has the tensor; FR_IF_THERE is ignored. */
@@ -257,6 +278,10 @@ bool fr_tensor_name_has_another(const fr_tensor_name *name, bool gguf, const fr_
 /* Returns true if the line's slot fills two fields, its own and the next one. */
 bool fr_tensor_name_fills_two(const fr_tensor_name *name);
 
+/* Gives the shape in GGUF of a vector of FR_SLOT_IN_ROWS, whose length is shape[0]: a norm has a row for each part over
+ * which it is taken, anything else has one value in a row. */
+void fr_tensor_name_in_rows(const fr_tensor_name *name, const fr_layer_spec *layer, uint64_t *shape, uint32_t *dims);
+
 /* The result of a search for a published tensor: the line that names it, and its layer. `layers` are those of the
  * trunk; the table of MTP layers is for the `mtp_layers` layers after them. */
 typedef struct fr_tensor_name_found {
@@ -265,11 +290,11 @@ typedef struct fr_tensor_name_found {
     size_t layer, expert;
 } fr_tensor_name_found;
 
-bool fr_tensor_names_find(const fr_tensor_naming *naming, const char *prefix, const char *published, size_t layers,
-                          size_t mtp_layers, fr_tensor_name_found *found);
+bool fr_tensor_names_find(const fr_tensor_naming *naming, const char *prefix, const char *published,
+                          const fr_trunk_spec *spec, size_t mtp_layers, fr_tensor_name_found *found);
 
-/* For a line that fills two fields, gives the table's line for the first or second of them (part 0, 1); NULL if GGUF
- * has none. */
+/* For a line that fills two fields, gives the table's line for the first or second of them (part 0, 1), if there are
+ * several the one with the same conditions; NULL if GGUF has none. */
 const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const fr_tensor_name *name, size_t part);
 
 /* Maps the rows or columns of a tensor in GGUF to their published places. */

@@ -28,7 +28,7 @@ const fr_layer_spec *fr_spec_layer(const fr_trunk_spec *spec, size_t index) {
 
 const fr_attention_spec *fr_spec_attention(const fr_trunk_spec *spec) {
     size_t i = 0;
-    while (i < spec->layers && fr_mixer_recurs(spec->layer[i].mixer)) i++;
+    while (i < spec->layers && !fr_mixer_attends(spec->layer[i].mixer)) i++;
     return &fr_spec_layer(spec, i)->attention;
 }
 
@@ -114,7 +114,7 @@ static fr_status map_kv(fr_trunk *trunk) {
     if (!trunk->kv_shapes) return fr_fail_memory("KV shapes", s->layers * sizeof *trunk->kv_shapes);
     for (size_t i = 0; i < s->layers; i++) {
         fr_attention_spec *a = &s->layer[i].attention;
-        if (fr_mixer_recurs(s->layer[i].mixer)) continue;
+        if (!fr_mixer_attends(s->layer[i].mixer)) continue;
         size_t *mine = &last[a->window > 0];
         if (a->owns_kv) {
             *mine = trunk->kv_count++;
@@ -126,6 +126,11 @@ static fr_status map_kv(fr_trunk *trunk) {
     return FR_OK;
 }
 
+size_t *fr_layer_state(fr_layer_spec *layer) {
+    if (layer->mixer == FR_MIXER_SHORT_CONV) return &layer->short_conv.state;
+    return layer->mixer == FR_MIXER_DELTANET ? &layer->deltanet.state : &layer->mamba.state;
+}
+
 /* Gives each recurrent layer a state. */
 static fr_status map_states(fr_trunk *trunk) {
     const fr_trunk_spec *s = &trunk->spec;
@@ -135,11 +140,14 @@ static fr_status map_states(fr_trunk *trunk) {
         fr_layer_spec *layer = &s->layer[i];
         size_t state = trunk->recurrent_count;
         if (!fr_mixer_recurs(layer->mixer)) continue;
-        bool short_conv = layer->mixer == FR_MIXER_SHORT_CONV;
-        trunk->recurrent_shapes[state] =
-            short_conv ? fr_short_conv_shape(&layer->short_conv, s->hidden) : fr_deltanet_shape(&layer->deltanet);
-        *(short_conv ? &layer->short_conv.state : &layer->deltanet.state) = state;
-        trunk->recurrent_count++;
+        fr_recurrent_shape *shape = &trunk->recurrent_shapes[trunk->recurrent_count++];
+        if (layer->mixer == FR_MIXER_SHORT_CONV)
+            *shape = fr_short_conv_shape(&layer->short_conv, s->hidden);
+        else if (layer->mixer == FR_MIXER_DELTANET)
+            *shape = fr_deltanet_shape(&layer->deltanet);
+        else
+            *shape = fr_mamba_shape(&layer->mamba);
+        *fr_layer_state(layer) = state;
         trunk->owners = fr_larger(trunk->owners, i + 1);
     }
     return FR_OK;
@@ -149,7 +157,7 @@ static fr_status map_states(fr_trunk *trunk) {
 static fr_status check_borrowers(const fr_trunk *trunk, const char *path) {
     for (size_t i = 0; i < trunk->spec.layers && trunk->kv_count; i++) {
         const fr_attention_spec *a = &trunk->spec.layer[i].attention;
-        if (fr_mixer_recurs(trunk->spec.layer[i].mixer)) continue;
+        if (!fr_mixer_attends(trunk->spec.layer[i].mixer)) continue;
         const fr_kv_shape *kv = &trunk->kv_shapes[a->kv];
         if (kv->head_dim != a->head_dim || a->heads % kv->heads)
             return fr_fail(FR_INPUT, "%s: layer %zu has head_dim %zu, the KV cache it borrows has %zu", path, i,
@@ -244,27 +252,36 @@ static fr_shared_rows branch(const fr_activations *a, float *rows) {
 
 void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   size_t index) {
-    bool ends_rows = index + 1 >= a->trunk->owners;
+    bool ends_rows = index + 1 >= a->trunk->owners, last = !a->trunk->layers || index + 1 >= a->trunk->spec.layers;
+    const fr_matrix *next = last ? NULL : &a->trunk->layers[index + 1].attention.q;
     if (spec->mixer == FR_MIXER_MLA)
         fr_mla_run(team, a, spec, layer, ends_rows);
     else if (spec->mixer == FR_MIXER_DELTANET)
         fr_deltanet_run(team, a, spec, layer, ends_rows);
     else if (spec->mixer == FR_MIXER_SHORT_CONV)
         fr_short_conv_run(team, a, spec, layer, ends_rows);
-    else
+    else if (spec->mixer == FR_MIXER_MAMBA)
+        fr_mamba_run(team, a, spec, layer, ends_rows);
+    else if (spec->mixer == FR_MIXER_BOTH)
+        fr_mamba_run_beside(team, a, spec, layer, ends_rows);
+    else if (spec->mixer == FR_MIXER_ATTENTION)
         fr_attention_run(team, a, spec, layer, ends_rows);
     if (a->batch.count == 0) return;
     const fr_shared_rows out[] = {branch(a, a->out), branch(a, layer->experts.router.data ? a->experts->sum : NULL)};
-    fr_publish_rows_before(team, out, 1, &layer->ffn.gate_up[0]);
+    if (!fr_layer_feeds(spec)) {
+        fr_publish_rows_before(team, out, 1, next);
+        fr_mixer_join(team, a, spec, layer);
+        return;
+    }
+    if (spec->mixer != FR_MIXER_NONE) fr_publish_rows_before(team, out, 1, &layer->ffn.gate_up[0]);
     fr_ffn_prepare(team, a, spec, layer);
     fr_team_sync(team);
     fr_ffn_gate(team, a, &spec->ffn, &layer->ffn);
     if (layer->experts.router.data) fr_experts_score(team, a, &spec->experts, &layer->experts);
     fr_ffn_down(team, a, &layer->ffn);
     if (layer->experts.router.data) fr_experts_run(team, a, &spec->experts, &layer->experts);
-    bool last = !a->trunk->layers || index + 1 >= a->trunk->spec.layers;
     fr_publish_rows_before(team, out + !layer->ffn.down.data, (layer->ffn.down.data != NULL) + (out[1].at != NULL),
-                           last ? NULL : &a->trunk->layers[index + 1].attention.q);
+                           next);
     fr_ffn_join(team, a, spec, layer);
     if (layer->ple.gate.data) fr_ple_branch(team, a, layer, index);
 }

@@ -41,7 +41,7 @@ static attention_kinds count_attention(const fr_trunk_spec *s) {
     attention_kinds kinds = {.alike = true};
     for (size_t i = 0; i < s->layers; i++) {
         const fr_attention_spec *a = &s->layer[i].attention;
-        if (fr_mixer_recurs(s->layer[i].mixer)) continue;
+        if (!fr_mixer_attends(s->layer[i].mixer)) continue;
         if (!kinds.first) kinds.first = a;
         kinds.layers++;
         kinds.sliding += a->window > 0;
@@ -60,11 +60,32 @@ static const fr_layer_spec *recurrent_of(const fr_trunk_spec *s) {
 
 static void describe_recurrent(const fr_layer_spec *layer, FILE *out) {
     const fr_deltanet_spec *d = &layer->deltanet;
+    const fr_mamba_spec *m = &layer->mamba;
     if (layer->mixer == FR_MIXER_SHORT_CONV)
         fprintf(out, "\nconvolutions   over %zu positions", layer->short_conv.conv_kernel);
+    else if (layer->mixer == FR_MIXER_MAMBA || layer->mixer == FR_MIXER_BOTH)
+        fprintf(out,
+                "\nMamba-2        %zu heads of %zu in %zu group%s, states of %zu, a convolution over %zu positions",
+                m->heads, m->head_dim, m->groups, m->groups > 1 ? "s" : "", m->state_dim, m->conv_kernel);
     else
         fprintf(out, "\nDeltaNet       %zu key heads of %zu, %zu value heads of %zu, a convolution over %zu positions",
                 d->key_heads, d->key_dim, d->value_heads, d->value_dim, d->conv_kernel);
+}
+
+/* Prints how many layers there are of each kind, in a model with recurrent layers. */
+static void describe_kinds(const fr_trunk_spec *s, const fr_layer_spec *recurrent, size_t attend, FILE *out) {
+    static const char *const words[] = {[FR_MIXER_DELTANET] = "gated DeltaNet",
+                                        [FR_MIXER_SHORT_CONV] = "short convolutions",
+                                        [FR_MIXER_MAMBA] = "Mamba-2",
+                                        [FR_MIXER_BOTH] = "Mamba-2 beside attention"};
+    size_t recur = 0, only_feed = 0;
+    for (size_t i = 0; i < s->layers; i++) {
+        recur += fr_mixer_recurs(s->layer[i].mixer);
+        only_feed += s->layer[i].mixer == FR_MIXER_NONE;
+    }
+    fprintf(out, ": %zu %s", recur, words[recurrent->mixer]);
+    if (recurrent->mixer != FR_MIXER_BOTH) fprintf(out, ", %zu of full attention", attend);
+    if (only_feed) fprintf(out, ", %zu only of a feed-forward", only_feed);
 }
 
 void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
@@ -72,8 +93,7 @@ void fr_trunk_describe(const fr_trunk_spec *s, FILE *out) {
     fprintf(out, "layers         %zu", s->layers);
     const fr_layer_spec *recurrent = recurrent_of(s);
     if (recurrent)
-        fprintf(out, ": %zu %s, %zu of full attention", s->layers - kinds.layers,
-                recurrent->mixer == FR_MIXER_SHORT_CONV ? "short convolutions" : "gated DeltaNet", kinds.layers);
+        describe_kinds(s, recurrent, kinds.layers, out);
     else if (kinds.sliding == 0)
         fprintf(out, ", all of full attention");
     else

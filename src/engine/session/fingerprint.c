@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "formats/json_wide.h"
 
 #define SAMPLES 4  /* number of samples of each tensor */
 #define SAMPLE  64 /* bytes of each sample */
@@ -31,12 +32,31 @@ static int add_piece(const char *bytes, size_t size, void *context) {
     return 0;
 }
 
+/* Puts words in the place of numbers that are not finite, which jansson cannot write. Returns false if memory ran
+ * out. */
+static bool spell_numbers(json_t *value) {
+    bool good = true;
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const char *word = fr_json_not_finite(json_array_get(value, i));
+        good &= word ? json_array_set_new(value, i, json_string(word)) == 0 : spell_numbers(json_array_get(value, i));
+    }
+    for (void *at = json_object_iter(value); at; at = json_object_iter_next(value, at)) {
+        const char *word = fr_json_not_finite(json_object_iter_value(at));
+        good &= word ? json_object_iter_set_new(value, at, json_string(word)) == 0
+                     : spell_numbers(json_object_iter_value(at));
+    }
+    return good;
+}
+
 /* Hashes the text in pieces instead of calling json_dumps, because json_dumps of jansson 2.14 can lose a part of the
  * text when memory runs out, without an error. */
 static fr_status hash_config(const json_t *config, uint64_t *hash) {
     pieces p = {.hash = *hash};
-    if (json_dump_callback(config, add_piece, &p, JSON_COMPACT | JSON_SORT_KEYS) != 0)
-        return fr_fail_memory("config.json", 0);
+    json_t *spelled = json_deep_copy(config);
+    bool good = spelled && spell_numbers(spelled) &&
+                json_dump_callback(spelled, add_piece, &p, JSON_COMPACT | JSON_SORT_KEYS) == 0;
+    json_decref(spelled);
+    if (!good) return fr_fail_memory("config.json", 0);
     *hash = fr_hash(p.hash, p.word, p.held);
     return FR_OK;
 }

@@ -92,6 +92,20 @@ fr_status fr_bind_head_values(fr_weights *weights, const char *prefix, const cha
     return check_finite(weights, bound->tensor, copy, all);
 }
 
+fr_status fr_bind_values_in_rows(fr_weights *weights, const char *prefix, const char *name, size_t n, fr_values values,
+                                 const float **vector) {
+    char full[FR_TENSOR_NAME];
+    float *copy;
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    const fr_tensor *tensor = fr_tensors_find(&weights->files->tensors, full);
+    if (!tensor || tensor->dims != 2 || tensor->shape[0] > n || tensor->shape[0] * tensor->shape[1] != n)
+        return fr_bind_values(weights, prefix, name, n, values, vector);
+    FR_TRY(fr_bind_array(weights, prefix, name, tensor->shape, 2, vector));
+    copy = (float *)*vector; /* the arena's own copy */
+    for (size_t i = 0; i < n; i++) copy[i] = fr_value_of(values, copy[i]);
+    return check_finite(weights, tensor, copy, n);
+}
+
 /* Decodes a quantized matrix whose values are needed as floats. */
 static fr_status take_stored(fr_weights *weights, const fr_tensor *tensor, float **copy) {
     const fr_storage *storage = tensor->storage;

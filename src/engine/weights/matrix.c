@@ -177,6 +177,8 @@ void fr_matrix_apply_part(const fr_workspace *workspace, const fr_matrix *matrix
     if (matrix->stats && begin == 0) add_activations(matrix, &of_part);
     of_part.y += begin;
     apply(&w, &part, &of_part);
+    for (size_t r = 0; r < rows->count && part.factor != 0.0F; r++)
+        w.kernels->scale(of_part.y + r * rows->y_stride, part.features, part.factor);
 }
 
 void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,

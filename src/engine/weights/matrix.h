@@ -44,6 +44,8 @@ typedef struct fr_matrix {
     const fr_grouped_tiles *tiles;    /* the tiles of a packed matrix of FR_STORED */
     const fr_rotation *rotation; /* the rotation of its stored rows, so that it multiplies rotated rows; NULL: none */
 
+    float factor; /* every product is multiplied by it; 0: it isn't */
+
     fr_activation_stats *stats; /* the sums to which its input rows are added, by one thread in row order; NULL: none */
 } fr_matrix;
 

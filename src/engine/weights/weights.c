@@ -24,6 +24,8 @@ static size_t vector_bytes(const fr_tensors *tensors) {
         size_t length = strlen(t->name);
         bool vectors = t->dims == 2 && t->type < FR_FLOAT_TYPES && length > 4 &&
                        strcmp(t->name + length - 4, "bias") == 0; /* a bias for each expert */
+        vectors |= t->dims == 2 && t->type < FR_FLOAT_TYPES && length > 11 &&
+                   strcmp(t->name + length - 11, "norm.weight") == 0; /* Mamba-2's norm in GGUF, a row for each group */
         if (vectors) fr_arena_take(&measure, t->shape[0] * t->shape[1], sizeof(float));
         bool codes = t->dims > 1 && t->type == FR_F8_E4M3;
         if (codes) fr_arena_take(&measure, fr_fp8_scales(t->shape, t->dims), sizeof(float));

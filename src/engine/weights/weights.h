@@ -41,7 +41,10 @@ typedef struct fr_bound_share {
     fr_split split;
 } fr_bound_share;
 
-enum { FR_BOUND_SHARES = 3 }; /* the most shares of a tensor: one each for queries, keys and values */
+enum {
+    FR_BOUND_SHARES = 3
+}; /* the most shares of a tensor: one each for queries, keys and values, or for the three
+                               * parts of Mamba-2's inputs */
 
 typedef struct fr_bound {
     const fr_tensor *tensor;
@@ -231,6 +234,10 @@ fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *na
  * keys, then of as many values. */
 fr_status fr_bind_head_values(fr_weights *weights, const char *prefix, const char *name, size_t n, size_t keys,
                               size_t head, const float **vector);
+
+/* Does the same for a vector that GGUF keeps as a matrix of any shape with n values, in the order of its rows. */
+fr_status fr_bind_values_in_rows(fr_weights *weights, const char *prefix, const char *name, size_t n, fr_values values,
+                                 const float **vector);
 
 /* Binds the float tensor PREFIX + NAME of shape [count, parts * n] as `parts` arrays [count, n], whose values
  * alternate in the file. */

@@ -1,0 +1,47 @@
+/* Reads and writes Mamba-2 in the configurations of families that have it.
+ *
+ * In: the text model's part of config.json, or GGUF metadata as llama.cpp's converter writes it. Out: checked sizes in
+ * spec->layer.mamba; layers that have Mamba-2, attention, both or neither; or a spec's keys as the converter writes
+ * them. */
+#ifndef FR_SRC_ENGINE_FAMILIES_MAMBA_CONFIG_H
+#define FR_SRC_ENGINE_FAMILIES_MAMBA_CONFIG_H
+
+#include "src/engine/families/family.h"
+
+/* Rows for the sizes, with the family's keys in config.json. The width of a head has no key in GGUF: fr_mamba_part
+ * reads it there, after these rows, finds the biases of the convolution by the tensors, and writes what no row
+ * writes. */
+#define FR_MAMBA_ROWS(heads_key, groups_key, state_key, conv_key, conv_bias_key, bias_key)                       \
+    FR_SIZE(layer.mamba.heads, heads_key, ".ssm.time_step_rank", 1, 4096, .required = true),                     \
+        FR_SIZE(layer.mamba.groups, groups_key, ".ssm.group_count", 1, 4096, .required = true),                  \
+        FR_SIZE(layer.mamba.state_dim, state_key, ".ssm.state_size", 1, 4096, .required = true),                 \
+        FR_SIZE(layer.mamba.conv_kernel, conv_key, ".ssm.conv_kernel", 1, FR_CONV_KERNEL_MAX, .required = true), \
+        FR_FLAG(layer.mamba.conv_bias, conv_bias_key, NULL), FR_FLAG(layer.mamba.bias, bias_key, NULL)
+
+extern const fr_config_part fr_mamba_part;
+
+/* Reads the width of a head from config.json: a number, or "auto" or nothing, for the given width of all heads
+ * together divided by their number. The width of all must be that of `inner` values; 0: any is right. */
+fr_status fr_mamba_head_dim(const fr_source *source, const char *key, size_t inner, fr_model_spec *spec);
+
+/* Reads the limits of time steps, a list of two numbers, from config.json. A missing key leaves the defaults. */
+fr_status fr_mamba_limits(const fr_source *source, const char *key, fr_model_spec *spec);
+
+/* Checks that heads and values can be divided into the groups, and sets the groups of the norm, one for each group of
+ * keys, if the outputs are normed. */
+fr_status fr_mamba_check(const fr_source *source, fr_model_spec *spec, bool normed);
+
+/* The number of key/value heads, of which GGUF has an array with 0 for layers without attention. */
+extern const fr_config_part fr_mamba_kv_heads_part;
+
+/* Reads that array, in which a file without Mamba-2 may have one number. */
+fr_status fr_mamba_gguf_kv_heads(const fr_source *source, size_t layers, int64_t *heads);
+
+/* Gives a layer, which is like all others, only the mixer that it has. */
+void fr_mamba_set_mixer(fr_layer_spec *layer, fr_mixer mixer);
+
+/* The names of fields of fr_layer, in published files below "mamba." (Granite, Bamba, Falcon-H1) or "mixer." (Mamba-2,
+ * Nemotron-H). */
+extern const fr_tensor_name fr_mamba_names[], fr_mamba_mixer_names[];
+
+#endif
