@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Tests the Python package with the build's shared library, by pytest if it is there, else by unittest.
 #
+# With FULL=1 mypy checks the types, if it is there.
+#
 # In: BUILD, a build without sanitizers; PYTHON, default python3. Out: exit 0, or 1 after saying what is wrong, or 77 if
 # this machine has no Python with cffi.
 set -euo pipefail
@@ -18,6 +20,9 @@ rm -rf "$root/forerun/lib"
 FORERUN_LIBRARY=$(echo "$BUILD"/libforerun.so.*)
 [[ $FORERUN_LIBRARY == /* ]] || FORERUN_LIBRARY=$PWD/$FORERUN_LIBRARY
 export FORERUN_LIBRARY PYTHONPATH=$root PYTHONDONTWRITEBYTECODE=1
+if [ -n "${FULL:-}" ] && "$PYTHON" -c 'import mypy' 2>/dev/null; then
+    (cd "$root" && "$PYTHON" -m mypy --strict --cache-dir "$root/cache" -p forerun)
+fi
 if "$PYTHON" -c 'import pytest' 2>/dev/null; then
     "$PYTHON" -m pytest -q -p no:cacheprovider bindings/python/tests
 else

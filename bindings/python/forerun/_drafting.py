@@ -23,6 +23,10 @@ class Drafting:
         self._drafting = drafting
         self.ids = view_ids(drafting.ids, drafting.length)
 
+    def end(self) -> None:
+        """Forgets the library's struct, which is gone once the method has returned."""
+        self._drafting = None
+
     @property
     def count(self) -> int:
         """The most drafts that can be used, 1 to 15."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import glob
 import os
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -244,6 +245,14 @@ class Handle:
     def __del__(self) -> None:
         self.drop()
 
+    @classmethod
+    def renew_lock(cls) -> None:
+        """Replaces the lock in a child process, where a thread of the parent may seem to hold it."""
+        cls._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=Handle.renew_lock)
+
 
 class Alone:
     """Refuses a second thread, and a callback, while a call of a session or of its engine is running."""
@@ -315,12 +324,22 @@ def cast_floats(view: memoryview, shape: tuple[int, ...]) -> memoryview[float]:
 
 @contextmanager
 def lent(*views: memoryview[Any]) -> Iterator[None]:
-    """Lends arrays of the library to a callback. Using one later is an error of Python, not of memory."""
+    """Lends arrays of the library to a callback, whose use of one after its return would read memory that is gone.
+
+    A view that is kept itself is released, so using it raises ValueError. An array that was made of it, as numpy does,
+    can't be, so it makes the callback fail.
+    """
     try:
         yield
-    finally:
+    except BaseException:
         for view in views:
             view.release()
+        raise
+    for view in views:
+        owner = view.obj
+        view.release()
+        if sys.getrefcount(owner) > 2:  # `owner` and the argument
+            raise UsageError("a callback kept an array that is lent to it until it returns: copy it")
 
 
 def new_floats(shape: tuple[int, ...]) -> tuple[memoryview[float], Any]:

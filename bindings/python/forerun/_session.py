@@ -379,6 +379,25 @@ class Session:
             if old is not None:
                 self._handle.release(old)
 
+    def begin_grammar(self, position: int) -> None:
+        """Sets the position on the timeline at which the grammar's text begins, for a session that was loaded."""
+        with self._alone:
+            check(lib.fr_session_begin_grammar(self._c, position))
+
+    def set_trace(self, trace: Optional[Callable[[str], None]]) -> None:
+        """Sets what gets a JSON object, as one line, for each event of the session; None ends the trace."""
+        callback = ffi.NULL
+        with self._alone:
+            if trace is not None:
+                told = trace
+
+                def trace_in(context: Any, text: Any, length: int) -> None:
+                    told(ffi.unpack(text, length).decode("utf-8", "replace"))
+
+                callback = self._caught.callback("fr_trace_fn", trace_in, None)
+            lib.fr_session_set_trace(self._c, callback, ffi.NULL)
+            self._handle.kept["trace"] = callback
+
     def set_progress(self, progress: Optional[Callable[[int, int], None]]) -> None:
         """Sets what is called with the numbers of prompt ids run so far and in all, after each forward of a prompt."""
         callback = ffi.NULL
@@ -528,8 +547,11 @@ class Session:
         def propose_in(context: Any, drafting: Any) -> int:
             shown = Drafting(drafting)
             propose = methods["propose"]
-            with lent(shown.ids):
-                return fill_drafts(shown.suggested if propose is None else propose(shown), drafting, vocab)
+            try:
+                with lent(shown.ids):
+                    return fill_drafts(shown.suggested if propose is None else propose(shown), drafting, vocab)
+            finally:
+                shown.end()
 
         def commit_in(context: Any, ids: Any, length: int, proposed: int, accepted: int) -> None:
             commit = methods["commit"]
@@ -594,6 +616,11 @@ class Session:
         with self._alone:
             self._caught.check(lib.fr_session_set_mask(self._c, callback, ffi.NULL))
             self._handle.kept["mask"] = callback
+
+    def draft_ahead(self) -> None:
+        """Begins to draft for the next step in a thread of the session's own, and returns at once."""
+        with self._alone:
+            check(lib.fr_draft_submit(self._c))
 
     def drafts(self, count: int = 15) -> list[int]:
         """Returns the session's drafter's best ids after the timeline, up to 15. Steps do not use them."""

@@ -6,6 +6,7 @@ tests/bindings/test_python.sh runs them. In: FORERUN_LIBRARY, or an installed pa
 from __future__ import annotations
 
 import array
+import ctypes
 import gc
 import json
 import os
@@ -104,6 +105,14 @@ class TestModel(Base):
         from forerun import _options
 
         self.assertEqual(set(forerun.Options.__annotations__), set(_options._NUMBERS))
+
+    def test_every_figure_is_declared(self) -> None:
+        from forerun._library import lib
+
+        names = {name[len("FR_STAT_") :].lower() for name in dir(lib) if name.startswith("FR_STAT_")} - {"count"}
+        self.assertEqual(set(forerun.Statistics.__annotations__) - {"depths", "accepted_lengths"}, names)
+        names = {name[len("FR_ESTIMATE_") :].lower() for name in dir(lib) if name.startswith("FR_ESTIMATE_")}
+        self.assertEqual(set(forerun.Estimate.__annotations__), names - {"count"})
 
     def test_an_estimate_has_a_total(self) -> None:
         found = forerun.estimate(LLAMA, threads=1)
@@ -311,6 +320,28 @@ class TestPythonInRounds(Base):
             session.step()
         with self.assertRaises(ValueError):
             kept[1][0]
+
+    def test_a_callback_can_not_keep_a_lent_array(self) -> None:
+        kept: list[Any] = []
+
+        def keep(ids: memoryview, logits: memoryview[float]) -> None:
+            kept.append((ctypes.c_float * len(logits)).from_buffer(logits))  # as numpy.asarray does
+
+        with self.session() as session:
+            session.prompt(self.prompt)
+            with self.assertRaises(forerun.UsageError) as raised:
+                session.mask_with(keep)
+                session.step()
+            self.assertIn("copy it", str(raised.exception))
+
+    def test_a_trace(self) -> None:
+        lines: list[dict[str, Any]] = []
+        with self.session() as session:
+            session.set_trace(lambda line: lines.append(json.loads(line)))
+            session.generate(self.prompt, max_tokens=3)
+        self.assertEqual([line["event"] for line in lines][:2], ["begin", "prompt"])
+        given = [line["ids"] for line in lines if line["event"] == "accept"]
+        self.assertEqual([token for ids in given for token in ids], self.greedy[:3])
 
     def test_a_mask(self) -> None:
         banned = self.greedy[0]
