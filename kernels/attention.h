@@ -67,10 +67,11 @@ typedef struct fr_attn_steps {
                    fr_attn_ahead ahead);
 
     /* These two compute scores in another way, for as many queries at a time as there are: K is transposed once for
-     * all, tile[d * width + i] = value d of rows[i], so that positions lie side by side. `width` is columns_width or
-     * half of it, and a multiple of 16. A tile is aligned to 64 bytes. `scores_of_columns` computes weights[first + i]
-     * for i < width; what it makes of rows that a query does not see is never read. */
-    size_t columns_width;
+     * all, tile[d * width + i] = value d of rows[i], so that positions lie side by side. `width` is columns_width, or
+     * half of it where that does not fit the tile. A tile is aligned to 64 bytes. `scores_of_columns` computes
+     * weights[first + i] for i < width; what it makes of rows that a query does not see is never read. This way is
+     * faster if there are at least head_dim^2 / columns_from queries. */
+    size_t columns_width, columns_from;
     void (*transpose)(float *tile, size_t width, fr_dtype type, const void *const *rows, size_t head_dim);
     void (*scores_of_columns)(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
                               size_t head_dim, float scale, fr_attn_ahead ahead);

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { TOGETHER = 3, COLUMNS = 4, STRIP = 8 * COLUMNS };
+enum { TOGETHER = 3, COLUMNS = 4, STRIP = 8 * COLUMNS, WIDTH = 16 /* positions of transposed keys */ };
 
 /* Loads the first `count` 16-bit values, at most 8; the other lanes are 0. */
 FR_INLINE __m128i load_halves(const void *x, size_t count) {
@@ -81,6 +81,26 @@ FR_INLINE __m256 load_bf16(const void *row, size_t d, size_t left) {
     return bf16_of(load_halves((const uint16_t *)row + d, left));
 }
 
+/* Returns 8 codes of Q8_0 or Q4_0, the lower ones of the register, as the values that they stand for. */
+FR_INLINE __m256 values_of(__m128i codes, __m256 d) {
+    return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)), d);
+}
+
+FR_INLINE __m256 load_q8_0(const void *row, size_t d, size_t left) {
+    const uint8_t *block = (const uint8_t *)row + d / 32 * 34;
+    (void)left;
+    return values_of(_mm_loadl_epi64((const void *)(block + 2 + d % 32)), scale_of(block));
+}
+
+/* A byte has the codes of two columns that are 16 apart, the lower one in its low half. */
+FR_INLINE __m256 load_q4_0(const void *row, size_t d, size_t left) {
+    const uint8_t *block = (const uint8_t *)row + d / 32 * 18;
+    __m128i bytes = _mm_loadl_epi64((const void *)(block + 2 + d % 16));
+    __m128i codes = _mm_and_si128(d % 32 < 16 ? bytes : _mm_srli_epi16(bytes, 4), _mm_set1_epi8(15));
+    (void)left;
+    return values_of(_mm_sub_epi8(codes, _mm_set1_epi8(8)), scale_of(block));
+}
+
 /* Computes eight of the 16 partial sums of four positions for `count` queries; count is a constant. They are the sums
  * over columns d to d + 7, d + 16 to d + 23, and so on. Twelve registers of sums and their operands just fit the 16
  * registers. */
@@ -136,6 +156,107 @@ static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t 
     case FR_F16: score_by_count(load_f16, states, count, k, first, head_dim, scale, ahead); break;
     case FR_BF16: score_by_count(load_bf16, states, count, k, first, head_dim, scale, ahead); break;
     default: score_by_count(load_f32, states, count, k, first, head_dim, scale, ahead);
+    }
+}
+
+/* Exchanges the rows and columns of 8 registers of 8 values. */
+FR_INLINE void transpose_floats(__m256 r[8]) {
+    __m256 t[8];
+    FR_UNROLLED_FOR (size_t i = 0; i < 8; i += 2) {
+        t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+    FR_UNROLLED_FOR (size_t i = 0; i < 8; i += 4)
+        FR_UNROLLED_FOR (size_t j = 0; j < 2; j++) {
+            r[i + 2 * j] = _mm256_shuffle_ps(t[i + j], t[i + j + 2], 0x44);
+            r[i + 2 * j + 1] = _mm256_shuffle_ps(t[i + j], t[i + j + 2], 0xee);
+        }
+    FR_UNROLLED_FOR (size_t j = 0; j < 4; j++) {
+        t[j] = _mm256_permute2f128_ps(r[j], r[j + 4], 0x20);
+        t[j + 4] = _mm256_permute2f128_ps(r[j], r[j + 4], 0x31);
+    }
+    FR_UNROLLED_FOR (size_t j = 0; j < 8; j++) r[j] = t[j];
+}
+
+/* Transposes `columns` columns of 8 rows, at most 8. */
+FR_INLINE void transpose_columns(load_fn *load, float *tile, const void *const *rows, size_t d, size_t columns) {
+    __m256 r[8];
+    FR_UNROLLED_FOR (size_t i = 0; i < 8; i++) r[i] = load(rows[i], d, columns);
+    transpose_floats(r);
+    FR_UNROLLED_FOR (size_t i = 0; i < 8; i++)
+        if (i < columns) _mm256_store_ps(tile + (d + i) * WIDTH, r[i]);
+}
+
+FR_INLINE void transpose_rows(load_fn *load, float *tile, const void *const *rows, size_t head_dim) {
+    for (size_t i = 0; i < WIDTH; i += 8) {
+        size_t d = 0;
+        for (; d + 8 <= head_dim; d += 8) transpose_columns(load, tile + i, rows + i, d, 8);
+        if (d < head_dim) transpose_columns(load, tile + i, rows + i, d, head_dim - d);
+    }
+}
+
+static void transpose(float *tile, size_t width, fr_dtype type, const void *const *rows, size_t head_dim) {
+    (void)width;
+    switch (type) {
+    case FR_F16: transpose_rows(load_f16, tile, rows, head_dim); break;
+    case FR_BF16: transpose_rows(load_bf16, tile, rows, head_dim); break;
+    case FR_Q8_0: transpose_rows(load_q8_0, tile, rows, head_dim); break;
+    case FR_Q4_0: transpose_rows(load_q4_0, tile, rows, head_dim); break;
+    default: transpose_rows(load_f32, tile, rows, head_dim);
+    }
+}
+
+/* Computes the partial sums p[i] of dot for `count` queries, a constant, and WIDTH positions. */
+FR_INLINE void partial_sums(__m256 *p, const float *const *q, size_t count, const float *tile, size_t i,
+                            size_t head_dim) {
+    const float *keys = tile + i * WIDTH;
+    FR_UNROLLED_FOR (size_t s = 0; s < 2 * count; s++) p[s] = _mm256_setzero_ps();
+    for (size_t d = i; d < head_dim; d += 16, keys += 16 * WIDTH) {
+        __m256 low = _mm256_load_ps(keys), high = _mm256_load_ps(keys + 8);
+        FR_UNROLLED_FOR (size_t j = 0; j < count; j++) {
+            __m256 value = _mm256_broadcast_ss(q[j] + d);
+            p[2 * j] = _mm256_fmadd_ps(value, low, p[2 * j]);
+            p[2 * j + 1] = _mm256_fmadd_ps(value, high, p[2 * j + 1]);
+        }
+    }
+}
+
+/* Adds the `count` registers of b to those of a. */
+FR_INLINE void add_sums(__m256 *a, const __m256 *b, size_t count) {
+    FR_UNROLLED_FOR (size_t s = 0; s < count; s++) a[s] = _mm256_add_ps(a[s], b[s]);
+}
+
+/* Computes the scores of `count` queries, a constant, with WIDTH positions, each of which has a lane. Two sets of sums
+ * and their operands fit the registers, so the eighths of dot's tree are joined in memory. */
+FR_INLINE void score_columns(fr_attn_state *states, size_t count, const float *tile, int32_t first, size_t head_dim,
+                             float scale, fr_attn_ahead *ahead, size_t lines) {
+    __m256 eighths[8][2 * TOGETHER];
+    const float *q[TOGETHER];
+    FR_UNROLLED_FOR (size_t j = 0; j < count; j++) q[j] = states[j].q;
+    for (size_t i = 0; i < 8; i++) {
+        __m256 a[2 * TOGETHER], b[2 * TOGETHER];
+        fr_attn_ask(ahead, lines);
+        partial_sums(a, q, count, tile, i, head_dim);
+        partial_sums(b, q, count, tile, i + 8, head_dim);
+        FR_UNROLLED_FOR (size_t s = 0; s < 2 * count; s++) eighths[i][s] = _mm256_add_ps(a[s], b[s]);
+    }
+    for (size_t i = 0; i < 4; i++) add_sums(eighths[i], eighths[i + 4], 2 * count);
+    for (size_t i = 0; i < 2; i++) add_sums(eighths[i], eighths[i + 2], 2 * count);
+    add_sums(eighths[0], eighths[1], 2 * count);
+    FR_UNROLLED_FOR (size_t s = 0; s < 2 * count; s++)
+        _mm256_storeu_ps(states[s / 2].weights + first + 8 * (s % 2),
+                         _mm256_mul_ps(eighths[0][s], _mm256_set1_ps(scale)));
+}
+
+static void scores_of_columns(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
+                              size_t head_dim, float scale, fr_attn_ahead ahead) {
+    size_t steps = 8 * ((count + TOGETHER - 1) / TOGETHER), lines = (size_t)(ahead.end - ahead.at) / 64 / steps + 1;
+    (void)width;
+    for (; count >= TOGETHER; states += TOGETHER, count -= TOGETHER)
+        score_columns(states, TOGETHER, tile, first, head_dim, scale, &ahead, lines);
+    switch (count) {
+    case 1: score_columns(states, 1, tile, first, head_dim, scale, &ahead, lines); break;
+    case 2: score_columns(states, 2, tile, first, head_dim, scale, &ahead, lines); break;
     }
 }
 
@@ -244,6 +365,10 @@ void fr_attn_avx2(const fr_attn *attn) {
         .strip = STRIP,
         .decode = {[FR_Q8_0] = decode_q8_0, [FR_Q4_0] = decode_q4_0},
         .scores = scores,
+        .columns_width = WIDTH,
+        .columns_from = 8192,
+        .transpose = transpose,
+        .scores_of_columns = scores_of_columns,
         .weigh = weigh,
         .add = add,
         .softcap = fr_softcap_avx2,

@@ -486,6 +486,7 @@ void fr_attn_avx512(const fr_attn *attn) {
         .undecoded = {[FR_F16] = UNDECODED, [FR_BF16] = UNDECODED},
         .scores = scores,
         .columns_width = 32,
+        .columns_from = 2048,
         .transpose = transpose,
         .scores_of_columns = scores_of_columns,
         .weigh = weigh,

@@ -85,16 +85,24 @@ static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
 
 /* ------------------------------------------------------------------------------------------------------ by queries */
 
+/* Returns how many queries the kernel gets at a time: as many as stay in an L2 cache beside a tile, 64 kB of them, but
+ * at least 64. */
+static size_t batch_of(const fr_attend_rows *a) {
+    size_t fit = (64 << 10) / (cache_of(a, 0)->head_dim * sizeof(float));
+    return fit < 64 ? 64 : fr_smaller(fit, FR_ATTEND_BATCH);
+}
+
 static void partition_queries(const fr_team *team, const fr_attend_rows *a) {
     fr_attn_query *queries = a->workspace->queries + team->index * FR_ATTEND_BATCH;
     size_t group = a->heads / a->kv_heads, per_kv_head = a->batch->count * group, begin, end;
+    size_t most = batch_of(a);
     fr_part_heads(team, a->heads, a->batch->count, &begin, &end);
     while (begin < end) {
         size_t kv_head = begin / per_kv_head, row = begin % per_kv_head / group, last = row;
         while (last + 1 < a->batch->count && a->batch->rows[last + 1].timeline == a->batch->rows[row].timeline) last++;
         size_t together = fr_smaller(end, kv_head * per_kv_head + (last + 1) * group);
         fr_attn attn = of_head(team, a, cache_of(a, row), kv_head);
-        for (; attn.count < FR_ATTEND_BATCH && begin < together; begin++) queries[attn.count++] = query_of(a, begin);
+        for (; attn.count < most && begin < together; begin++) queries[attn.count++] = query_of(a, begin);
         a->kernels->attn(&attn);
     }
 }

@@ -15,8 +15,9 @@
 #include "base/pool.h"
 #include "src/engine/layers/forward.h"
 
-/* the most queries that are given to the attention kernel at once */
-#define FR_ATTEND_BATCH 64
+/* The most queries that are given to the attention kernel at once: the more there are, the less decoding and
+ * transposing a block takes of each. */
+#define FR_ATTEND_BATCH 256
 
 /* Memory for the threads; the team shares one workspace for each stream of rows that runs at a time. */
 typedef struct fr_attend_workspace {
