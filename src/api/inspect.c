@@ -150,9 +150,13 @@ static void print_costs(const fr_vision *vision, FILE *out) {
 
 static fr_status print_images(const fr_inspected *what, FILE *out) {
     for (size_t i = 0; i < what->how->image_count; i++) {
-        size_t size[2], tokens;
-        FR_TRY(fr_inspect_image(what, i, size, &tokens));
-        fprintf(out, "%-14s %zu x %zu pixels, %zu tokens\n", what->how->images[i], size[0], size[1], tokens);
+        fr_inspected_picture p;
+        FR_TRY(fr_inspect_image(what, i, &p));
+        fprintf(out, "%-14s %zu x %zu pixels, %zu tokens, %.3g billion multiply-adds in the tower's layers",
+                what->how->images[i], p.width, p.height, p.tokens, p.multiply_adds / 1e9);
+        if (p.seconds > 0)
+            fprintf(out, ", about %.2g s with %zu threads (an estimate)", p.seconds, what->model->plan.threads);
+        fprintf(out, "\n");
     }
     return FR_OK;
 }

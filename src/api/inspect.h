@@ -73,8 +73,15 @@ fr_inspected_needs fr_inspected_need(const fr_inspected *what);
 enum { FR_INSPECTED_SIZES = 4 };
 extern const size_t fr_inspected_sizes[FR_INSPECTED_SIZES][2];
 
-/* Opens the picture how->images[index], and gives its width, height and tokens. */
-fr_status fr_inspect_image(const fr_inspected *what, size_t index, size_t size[2], size_t *tokens);
+/* A picture, and what it costs. */
+typedef struct fr_inspected_picture {
+    size_t width, height, tokens;
+    double multiply_adds; /* of the tower's layers */
+    double seconds;       /* an estimate of the tower's time here; 0: there is none for this type of weights */
+} fr_inspected_picture;
+
+/* Opens the picture how->images[index]. The estimate takes the rate of the float kernels, measured for a moment. */
+fr_status fr_inspect_image(const fr_inspected *what, size_t index, fr_inspected_picture *picture);
 
 /* Prints one JSON object and a newline. */
 fr_status fr_inspected_print_json(const fr_inspected *what, FILE *out);

@@ -180,9 +180,13 @@ static fr_status put_pictures(object *o, const fr_inspected *what) {
             put_picture(list, NULL, size, grid.rows * grid.columns);
     }
     for (size_t i = 0; i < what->how->image_count && status == FR_OK; i++) {
-        size_t size[2], tokens;
-        status = fr_inspect_image(what, i, size, &tokens);
-        if (status == FR_OK) put_picture(list, what->how->images[i], size, tokens);
+        fr_inspected_picture p;
+        status = fr_inspect_image(what, i, &p);
+        if (status != FR_OK) continue;
+        put_picture(list, what->how->images[i], (const size_t[]){p.width, p.height}, p.tokens);
+        json_t *last = json_array_get(list, json_array_size(list) - 1);
+        json_object_set_new(last, "tower_multiply_adds", json_real(p.multiply_adds));
+        if (p.seconds > 0) json_object_set_new(last, "tower_seconds_estimated", json_real(p.seconds));
     }
     put(o, "pictures", list);
     return status;

@@ -4,6 +4,7 @@
  * The expected ids are transformers' (tests/data/glm-ocr/reference.json). Prompt 5 there is the one with the picture,
  * so it shows which ids the command must make from a text and a picture. */
 #include <check.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,6 +199,30 @@ START_TEST(tokens_of_pictures) {
         ck_assert_msg(strstr(c.err, refused[i][1]) != NULL, "%s", c.err);
         fr_command_free(&c);
     }
+}
+END_TEST
+
+/* The multiply-adds follow from the shape: 2 layers of 64, 2 heads, feed-forward 128 with a gate, 48 patches of 3 * 2 *
+ * 14 * 14 values. The time is an estimate, so it is only asked to be there and to grow with the work. */
+START_TEST(cost_of_pictures) {
+    const double layer = 4.0 * 64 * 64 + 3.0 * 64 * 128, attention = 2.0 * 48 * 48 * 64, embedding = 1176.0 * 64;
+    const double expected = 48 * embedding + 2 * (48 * layer + attention);
+    fr_command words = fr_command_ok("inspect -m " GLM " --image tests/data/images/webp-70x50.webp");
+    ck_assert_msg(strstr(words.out, "0.00813 billion multiply-adds in the tower's layers, about ") != NULL, "%s",
+                  words.out);
+    fr_command_free(&words);
+    double seconds[2];
+    for (size_t i = 0; i < 2; i++) {
+        fr_command c = fr_command_ok("inspect -m " GLM " --image tests/data/images/webp-70x50.webp -o json %s",
+                                     i ? "--image-min-tokens 400 --image-max-tokens 402" : "");
+        json_t *root = json_loads(c.out, 0, NULL), *list = json_object_get(root, "pictures");
+        json_t *last = json_array_get(list, json_array_size(list) - 1);
+        seconds[i] = json_real_value(json_object_get(last, "tower_seconds_estimated"));
+        if (i == 0) ck_assert_double_eq(json_real_value(json_object_get(last, "tower_multiply_adds")), expected);
+        json_decref(root);
+        fr_command_free(&c);
+    }
+    ck_assert(seconds[0] > 0 && seconds[0] < 1 && seconds[1] > 5 * seconds[0]);
 }
 END_TEST
 
@@ -449,6 +474,7 @@ FR_SUITE("cli_picture") {
     tcase_add_test(cases, logits_of_a_picture);
     tcase_add_test(cases, several_pictures);
     tcase_add_test(cases, tokens_of_pictures);
+    tcase_add_test(cases, cost_of_pictures);
     tcase_add_test(cases, limits_reach_the_prompt);
     tcase_add_test(cases, dropped_paths_are_pictures);
     tcase_add_test(cases, chat_about_a_picture);

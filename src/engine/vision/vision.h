@@ -51,6 +51,15 @@ fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, f
 /* Gives the text of the image token of a tower in a file of its own; NULL: the text model's family says it. */
 const char *fr_vision_token_text(const fr_vision *vision);
 
+/* The multiply-adds that the tower's layers need for a picture, with the embedding of patches. */
+typedef struct fr_vision_work {
+    double products, attention; /* those with weights, and those of scores and of weighted values */
+    fr_dtype type;              /* the type of the layers' matrices; FR_DTYPE_COUNT: there are no layers */
+} fr_vision_work;
+
+/* Counts them for a picture of this size. It fails like fr_vision_grid. */
+fr_status fr_vision_count(const fr_vision *vision, size_t width, size_t height, fr_vision_work *work);
+
 /* Gives the text by which chat templates mark a picture's place; NULL: they write one image token. */
 const char *fr_vision_mark(const fr_vision *vision);
 

@@ -2,6 +2,8 @@
  *
  * In: a picture, the tiles that its kind of tower chose. Out: for each of them an image of the size that the tower
  * sees. A tower without tiles sees a picture once, resized to its grid of tokens. */
+#include <stdlib.h>
+
 #include "base/error.h"
 #include "base/sizes.h"
 #include "src/engine/vision/tower.h"
@@ -32,6 +34,40 @@ fr_status fr_vision_grid_of_tiles(const fr_vision_config *c, size_t width, size_
     FR_TRY(fr_vision_tile(c, width, height, &tiling));
     size_t views = fr_vision_views(&tiling);
     *grid = (fr_image_grid){.rows = side * views, .columns = side, .runs = views};
+    return FR_OK;
+}
+
+/* Counts the pairs of patches that see each other in a layer with windows. */
+static fr_status count_pairs(const fr_vision_config *c, fr_image_grid one, double *pairs) {
+    size_t tokens = one.rows * one.columns, parts = c->merge * c->merge;
+    fr_vision_token *order = calloc(tokens + 1, sizeof *order);
+    if (!order) return fr_fail_memory("a picture's tokens", tokens * sizeof *order);
+    fr_vision_order(c, one, order);
+    *pairs = 0;
+    for (size_t i = 0; i < tokens; i++) *pairs += (double)((order[i].last - order[i].first + 1) * parts * parts);
+    free(order);
+    return FR_OK;
+}
+
+fr_status fr_vision_count(const fr_vision *vision, size_t width, size_t height, fr_vision_work *work) {
+    const fr_vision_config *c = &vision->config;
+    fr_image_grid grid;
+    fr_vision_tiling tiling;
+    double windowed = 0;
+    FR_TRY(fr_vision_grid(vision, width, height, &grid));
+    FR_TRY(fr_vision_tile(c, width, height, &tiling));
+    size_t views = fr_vision_views(&tiling), sees_window = 0;
+    const fr_image_grid one = {.rows = grid.rows / views, .columns = grid.columns};
+    double patches = (double)(one.rows * one.columns * c->merge * c->merge), hidden = (double)c->hidden;
+    for (size_t i = 0; i < c->layers; i++) sees_window += c->windowed[i];
+    if (sees_window) FR_TRY(count_pairs(c, one, &windowed));
+    double gated = c->layers && vision->layers[0].gate.features ? 3 : 2;
+    double values = (double)(FR_VISION_CHANNELS * c->frames * c->patch * c->patch);
+    double layer = 4 * hidden * hidden + gated * hidden * (double)c->ffn;
+    double pairs = (double)(c->layers - sees_window) * patches * patches + (double)sees_window * windowed;
+    work->products = (double)views * patches * (values * hidden + (double)c->layers * layer);
+    work->attention = (double)views * pairs * 2 * hidden;
+    work->type = c->layers ? vision->layers[0].up.type : FR_DTYPE_COUNT;
     return FR_OK;
 }
 
