@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """vision.py FOLDER [NAME...]: tiny models that see pictures in several runs of tokens, and what transformers computes.
+vision.py sizes FILE: into what their processors cut pictures of many sizes.
 
 Each FOLDER/NAME is a folder as published ones are, with pictures, and with what transformers 5.24 computes from them
 by its processor's Pillow backend, in float32 and without a cache: pixel values and rows of the pictures, ids, last rows
@@ -337,6 +338,41 @@ def make(folder, name):
           f"another picture moves a logit by {far:.2f} of the largest")
 
 
+class Size:
+    """Stands for a picture of which only the size is asked."""
+    ndim = 3
+
+    def __init__(self, width, height): self.shape = (3, height, width)
+
+
+def cut_sizes():
+    """Returns, for each kind, lists of a picture's width and height and what its processor makes of it: SmolVLM's two
+    sizes and rows and columns of tiles; widths and heights of Gemma 3's crops; Mistral's rows and columns of tokens."""
+    from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil as Gemma
+    from transformers.models.pixtral.image_processing_pil_pixtral import get_resize_output_image_size as pixtral
+    from transformers.models.smolvlm import image_processing_pil_smolvlm as smolvlm
+    rng = np.random.default_rng(1)
+    sizes = [[int(v) for v in rng.integers(1, top + 1, 2)] for top in (8, 60, 300, 3000) for _ in range(30)]
+    gemma, smol = Gemma.__new__(Gemma), smolvlm.SmolVLMImageProcessorPil.__new__(smolvlm.SmolVLMImageProcessorPil)
+    made = []
+    smol.resize = lambda image, size, resample=None: made.append((size.width, size.height))
+    cuts = {"smolvlm": [], "gemma3-crops": [], "mistral3": []}
+    for width, height in sizes:
+        high, wide = smolvlm.get_resize_output_image_size(Size(width, height), 48)
+        smolvlm.SmolVLMImageProcessorPil.resize_for_vision_encoder(smol, Size(wide, high), 24)
+        tiles = [made[-1][1] // 24, made[-1][0] // 24]
+        cuts["smolvlm"].append([width, height, wide, high, *made[-1]] + (tiles if max(tiles) > 1 else [0, 0]))
+        crops = [c.shape for c in gemma.pan_and_scan(np.broadcast_to(np.uint8(0), (3, height, width)), 20, 3, 1.3)]
+        cuts["gemma3-crops"].append([width, height] + [side for c in crops for side in (c[2], c[1])])
+        high, wide = pixtral(np.broadcast_to(np.uint8(0), (3, height, width)), (56, 56), (14, 14),
+                             input_data_format="channels_first")
+        cuts["mistral3"].append([width, height, high // 14, wide // 14])
+    return cuts
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    if sys.argv[1] == "sizes":
+        write(sys.argv[2], cut_sizes())
+        sys.exit()
     for each in sys.argv[2:] or MODELS: make(sys.argv[1], each)

@@ -258,6 +258,55 @@ START_TEST(rows_are_those_of_transformers) {
 }
 END_TEST
 
+/* Compares what a picture is cut into with a line of tests/data/vision/cuts.json. */
+static void check_cut(const fr_vision *vision, const char *kind, const size_t *line, size_t count) {
+    fr_vision_tiling t;
+    fr_image_grid grid = {0};
+    fr_status status = fr_vision_grid(vision, line[0], line[1], &grid);
+    require(fr_vision_tile(&vision->config, line[0], line[1], &t));
+    if (strcmp(kind, "mistral3") == 0) {
+        bool none = line[2] == 0 || line[3] == 0;
+        ck_assert_int_eq(status, none ? FR_INPUT : FR_OK);
+        if (none) return;
+        ck_assert_uint_eq(grid.rows, line[2]);
+        ck_assert_uint_eq(grid.columns, line[3]);
+        ck_assert_uint_eq(grid.runs, line[2]);
+    } else if (strcmp(kind, "smolvlm") == 0) {
+        const size_t got[] = {t.size[0][0], t.size[0][1], t.size[1][0], t.size[1][1], t.rows, t.columns};
+        ck_assert_mem_eq(got, line + 2, sizeof got);
+        ck_assert_uint_eq(grid.runs, t.rows * t.columns + 1);
+    } else {
+        ck_assert_uint_eq(t.rows * t.columns, (count - 2) / 2);
+        for (size_t i = 0; i < t.rows * t.columns; i++) {
+            size_t left = i % t.columns * t.width, top = i / t.columns * t.height;
+            ck_assert_uint_eq(left + line[2 + 2 * i] < line[0] ? t.width : line[0] - left, line[2 + 2 * i]);
+            ck_assert_uint_eq(top + line[3 + 2 * i] < line[1] ? t.height : line[1] - top, line[3 + 2 * i]);
+        }
+    }
+}
+
+/* What the processors make of many sizes comes from tests/references/vision.py. */
+START_TEST(pictures_are_cut_as_by_the_processors) {
+    static const int cut[] = {8, 9, 11};
+    json_t *all = json_load_file("tests/data/vision/cuts.json", 0, NULL), *entry;
+    ck_assert_ptr_nonnull(all);
+    for (size_t k = 0; k < sizeof cut / sizeof *cut; k++) {
+        fr_reference r;
+        size_t i;
+        open_fixture(&r, cut[k], NULL);
+        json_array_foreach (json_object_get(all, kinds[cut[k]]), i, entry) {
+            size_t line[32] = {0}, count = json_array_size(entry);
+            ck_assert_uint_le(count, sizeof line / sizeof *line);
+            for (size_t n = 0; n < count; n++) line[n] = (size_t)json_integer_value(json_array_get(entry, n));
+            check_cut(r.model->vision, kinds[cut[k]], line, count);
+        }
+        ck_assert_uint_gt(i, 100);
+        fr_reference_close(&r);
+    }
+    json_decref(all);
+}
+END_TEST
+
 /* A limit makes fewer tiles, or fewer rows and columns, of a picture that has more tokens without it. */
 START_TEST(limits_make_fewer_tokens) {
     static const struct {
@@ -709,6 +758,7 @@ FR_SUITE("vision_models") {
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, rows_are_those_of_transformers, 1, KINDS);
     tcase_add_test(tests, sizes_are_those_of_qwens_processor);
+    tcase_add_test(tests, pictures_are_cut_as_by_the_processors);
     tcase_add_test(tests, limits_make_fewer_tokens);
     tcase_add_loop_test(tests, any_instruction_set_gives_the_same_rows, 0, KINDS);
     tcase_add_loop_test(tests, prompts_are_those_of_the_processor, 0, KINDS);
