@@ -285,7 +285,7 @@ static void check_cut(const fr_vision *vision, const char *kind, const size_t *l
     }
 }
 
-/* What the processors make of many sizes comes from tests/references/vision.py. */
+/* The lines for many sizes come from the processors, by tests/references/vision.py. */
 START_TEST(pictures_are_cut_as_by_the_processors) {
     static const int cut[] = {8, 9, 11};
     json_t *all = json_load_file("tests/data/vision/cuts.json", 0, NULL), *entry;
