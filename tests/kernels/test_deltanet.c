@@ -1,7 +1,7 @@
-/* Tests Gated DeltaNet's operations against references: the recurrence, the gates and the convolution in double
- * precision, with libm; and values of transformers 5.17 (qwen3_5's torch_recurrent_gated_delta_rule, and silu of
- * conv1d). The kernels are those of this machine's best instruction set; check_kernels shows that the others give the
- * same bits. */
+/* Tests the operations of gated DeltaNet and Mamba-2 against references: the recurrences, the gates and the convolution
+ * in double precision, with libm; and values of transformers 5.17 (qwen3_5's torch_recurrent_gated_delta_rule, and silu
+ * of conv1d). The kernels are those of this machine's best instruction set; check_kernels shows that the others give
+ * the same bits. */
 /* suite: neon */
 #include <check.h>
 #include <math.h>
@@ -158,6 +158,56 @@ START_TEST(what_transformers_computes) {
 }
 END_TEST
 
+/* ---------------------------------------------------------------------------------------------------------- Mamba-2 */
+
+/* Runs a head of Mamba-2 over rows in runs of `step`, the last row of each first as a draft that is rejected, and
+ * compares it with the recurrence in double: shares of the largest result. */
+START_TEST(a_head_of_mamba_over_many_rows) {
+    static float state[DIM_MAX * DIM_MAX], scratch[FR_DELTANET_TOGETHER * FR_DELTANET_STRIP * DIM_MAX];
+    static head_case c;
+    static fr_deltanet_row rows[ROWS];
+    static double exact[DIM_MAX][DIM_MAX];
+    const struct head_shape *shape = &head_shapes[_i];
+    uint64_t random = 77 + (uint64_t)_i;
+    double scale = 0, worst = 0;
+    const float skip = 0.7f;
+    float slope;
+    fill(c.query[0], ROWS * DIM_MAX, &random);
+    fill(c.key[0], ROWS * DIM_MAX, &random);
+    fill(c.value[0], ROWS * DIM_MAX, &random);
+    fill(c.b, ROWS, &random);
+    fr_deltanet_slope(&slope, &shape->a_log, 1);
+    for (size_t r = 0; r < shape->rows; r++) {
+        float decay, step = c.b[r];
+        fr_mamba_gates(&decay, &step, &shape->bias, &slope, 0.001f, INFINITY, 1);
+        rows[r] = (fr_deltanet_row){c.key[r], c.query[r], c.value[r], c.out[r], decay, step};
+    }
+    fr_deltanet run = {.state = state, .key_dim = shape->key_dim, .value_dim = shape->value_dim, .scratch = scratch};
+    memset(state, 0, sizeof state);
+    for (size_t r = 0; r < shape->rows; r += run.keeps) {
+        run.rows = rows + r;
+        run.count = shape->rows - r < shape->step ? shape->rows - r : shape->step;
+        run.keeps = run.count > 1 ? run.count - 1 : 1;
+        kernels->mamba(&run, skip);
+    }
+    memset(exact, 0, sizeof exact);
+    for (size_t r = 0; r < shape->rows; r++) {
+        double step = fmax(log1p(exp((double)c.b[r] + (double)shape->bias)), 0.001), decay = exp(step * (double)slope);
+        for (size_t v = 0; v < shape->value_dim; v++) {
+            double out = (double)skip * (double)c.value[r][v];
+            for (size_t k = 0; k < shape->key_dim; k++) {
+                exact[v][k] = exact[v][k] * decay + step * (double)c.value[r][v] * (double)c.key[r][k];
+                out += exact[v][k] * (double)c.query[r][k];
+            }
+            scale = fmax(scale, fabs(out));
+            keep_worst(&worst, fabs((double)c.out[r][v] - out));
+        }
+    }
+    ck_assert_msg(worst <= 2e-6 * scale, "shape %d: %g of %g", _i, worst, scale);
+    ck_assert_double_gt(scale, 0.01);
+}
+END_TEST
+
 /* ------------------------------------------------------------------------------------------------------------ gates */
 
 /* Returns the error in units of the last place of the exact value as a float32. */
@@ -189,6 +239,22 @@ START_TEST(gates_everywhere) {
         fr_deltanet_slope(&slope, &x, 1);
         keep_worst(&worst, error_in_ulps(slope, -exp(x)));
     }
+    ck_assert_double_le(worst, 0.501);
+}
+END_TEST
+
+/* The step is the nearest float32, and the decay that of the rounded step, except in rare near ties. */
+START_TEST(gates_of_mamba) {
+    static const float slopes[] = {-16, -2.5f, -0.01f};
+    double worst = 0;
+    for (float x = -120; x < 120; x += 0.0078125f)
+        for (size_t i = 0; i < sizeof slopes / sizeof *slopes; i++) {
+            float decay, step = x, bias = 0.3f;
+            double sum = (double)x + (double)bias, most = 90;
+            fr_mamba_gates(&decay, &step, &bias, &slopes[i], 0.001f, (float)most, 1);
+            keep_worst(&worst, error_in_ulps(step, fmin(fmax(sum > 20 ? sum : log1p(exp(sum)), 0.001f), most)));
+            keep_worst(&worst, error_in_ulps(decay, exp((double)slopes[i] * (double)step)));
+        }
     ck_assert_double_le(worst, 0.501);
 }
 END_TEST
@@ -242,6 +308,8 @@ FR_SUITE("deltanet") {
     tcase_add_unchecked_fixture(tests, select_kernels, NULL);
     tcase_set_timeout(tests, 600);
     tcase_add_loop_test(tests, a_head_over_many_rows, 0, sizeof head_shapes / sizeof *head_shapes);
+    tcase_add_loop_test(tests, a_head_of_mamba_over_many_rows, 0, sizeof head_shapes / sizeof *head_shapes);
+    tcase_add_test(tests, gates_of_mamba);
     tcase_add_test(tests, what_transformers_computes);
     tcase_add_test(tests, gates_everywhere);
     tcase_add_test(tests, gates_of_anything);

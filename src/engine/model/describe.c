@@ -7,7 +7,7 @@ static void describe_feed_forward(const fr_trunk_spec *s, FILE *out) {
     size_t first = 0, last = 0;
     for (size_t i = 0; i < s->layers; i++) {
         const fr_layer_spec *layer = &s->layer[i];
-        if (layer->experts.count && !layer->experts.parallel) continue;
+        if ((layer->experts.count && !layer->experts.parallel) || layer->ffn.width == 0) continue;
         last = layer->ffn.width;
         if (!first) first = last;
     }
