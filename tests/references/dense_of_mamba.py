@@ -141,7 +141,7 @@ MODELS = {
         head_dim=14, ssm_state_size=20, mamba_num_heads=6, mamba_head_dim=32, n_groups=3, conv_kernel=4, expand=2,
         use_conv_bias=True, use_bias=False, mamba_proj_bias=False, attention_bias=False, mlp_bias=False,
         mlp_hidden_act="relu2", mamba_hidden_act="silu", layer_norm_epsilon=1e-5, time_step_min=0.001,
-        time_step_max=0.1, time_step_limit=[0.0, float("inf")], chunk_size=16,
+        time_step_max=0.1, chunk_size=16,
         tie_word_embeddings=False)),
     "nemotron-3-odd": dict(seed=7302, kind=NEMOTRON_H, cached=False, config=family(
         "NemotronHForCausalLM", "nemotron_h", vocab_size=229, hidden_size=40, intermediate_size=44,

@@ -200,7 +200,7 @@ START_TEST(an_unknown_model_type_is_named) {
         {"{\"architectures\": null, \"model_type\": \"unheard_of\"}", "model_type \"unheard_of\" is not known"},
         {"{\"architectures\": null, \"model_type\": null, \"text_config\": {\"model_type\": \"unheard_of\"}}",
          "model_type \"unheard_of\" is not known"},
-        {"{\"architectures\": null, \"model_type\": \"mamba2\"}", "\"Mamba2ForCausalLM\" (Mamba) can't be run"},
+        {"{\"architectures\": null, \"model_type\": \"mamba\"}", "\"MambaForCausalLM\" (Mamba) can't be run"},
         {"{\"architectures\": null, \"model_type\": null}", "names neither an architecture nor a model_type"},
         {"{\"architectures\": [\"UnheardOf\"], \"model_type\": \"llama\"}", "architecture \"UnheardOf\" is not known"},
     };
