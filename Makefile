@@ -328,7 +328,8 @@ install: all $(INSTALLABLE) ## to PREFIX under DESTDIR: command, libraries, head
 	@for link in $(SHARED_LINKS); do ln -sf $(notdir $(SHARED)) "$(TO)/$$link"; done
 	@for file in $(FILLED); do \
 	  sed -e 's|@PREFIX@|$(PREFIX)|g; s|@CONFIG@|$(CONFIG)|g; s|@VERSION@|$(VERSION)|g; s|@SERIES@|$(SERIES)|g' \
-	    -e 's|@LIBS@|$(STATIC_LIBS)|g; s|@LIST@|$(subst $(space),;,$(strip $(STATIC_LIBS)))|g' "tools/install/$${file%%:*}.in" > $(BUILD)/filled && \
+	    -e 's|@LIBS@|$(STATIC_LIBS)|g; s|@LIST@|$(subst $(space),;,$(strip $(STATIC_LIBS)))|g' \
+	    "tools/install/$${file%%:*}.in" > $(BUILD)/filled && \
 	  install -Dm644 $(BUILD)/filled "$(TO)/$${file#*:}/$${file%%:*}" || exit; done
 	install -m644 LICENSE "$(TO)/share/doc/forerun"
 	install -m644 include/forerun.h "$(TO)/include"
