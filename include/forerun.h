@@ -42,12 +42,12 @@
  *
  * Units. Ids are int32_t. Counts and lengths are in tokens, sizes in bytes, times in seconds.
  *
- * Threads. Models, drafters, tokenizers, token trees and pictures never change once they are open, and any number of
- * threads and sessions may share them; options may be shared as long as nobody changes them. A session, an engine with
- * all its sessions, a decoder, a reply parser and a grammar are used by one thread at a time, which need not always be
- * the same one. The library calls callbacks (progress, log, abort, mask and others) in the thread that called it,
- * before the call returns. A callback must not call into the object that called it, and must return normally: no C++
- * exception and no longjmp may leave it. A call may use 300 KB of its thread's stack.
+ * Threads. Models, drafters, adapters, tokenizers, token trees and pictures never change once they are open, and any
+ * number of threads and sessions may share them; options may be shared as long as nobody changes them. A session, an
+ * engine with all its sessions, a decoder, a reply parser and a grammar are used by one thread at a time, which need
+ * not always be the same one. The library calls callbacks (progress, log, abort, mask and others) in the thread that
+ * called it, before the call returns. A callback must not call into the object that called it, and must return
+ * normally: no C++ exception and no longjmp may leave it. A call may use 300 KB of its thread's stack.
  *
  * Errors. A function that can fail returns a status, and fr_last_error gives the line that explains it. A failing open
  * function sets its result to NULL; every other result of a failing call is 0, NULL or empty. Every close and free
@@ -108,6 +108,7 @@ typedef struct fr_model fr_model;               /* the target: weights, configur
 typedef struct fr_tokenizer fr_tokenizer;       /* text to ids and back, chat template */
 typedef struct fr_decoder fr_decoder;           /* converts ids to text as they are generated */
 typedef struct fr_drafter fr_drafter;           /* model or layers that propose ids for the target to verify */
+typedef struct fr_adapter fr_adapter;           /* low-rank changes of a model's matrices (LoRA) */
 typedef struct fr_session fr_session;           /* one text: its ids, keys and values, sampling, statistics */
 typedef struct fr_engine fr_engine;             /* resources that sessions share, so that one forward computes the rows
                                                  * of all */
@@ -283,6 +284,35 @@ void fr_drafter_close(fr_drafter *drafter);
 
 /* Returns a note about an opened drafter, such as a head that could be faster, in the same way as fr_model_note. */
 const char *fr_drafter_note(const fr_drafter *drafter, size_t index);
+
+/* ---------------------------------------------------------------------------------------------------------- adapter */
+
+/* Opens an adapter (LoRA) for a model: for some of its matrices W, two narrow ones, so that a product W x becomes
+ * W x + scale * B(A x). The model's own weights stay as they are. path: a folder as peft writes it, with
+ * adapter_config.json and adapter_model.safetensors; or a GGUF file as llama.cpp's convert_lora_to_gguf.py writes it.
+ * Each kind fits a model of either kind of file. An adapter takes (rows + columns) * rank * 4 bytes for each matrix.
+ *
+ * FR_INPUT if a tensor fits no matrix of the model, has another shape or rank than it should have, or a value that is
+ * not finite. FR_UNBUILT for what is more than LoRA (DoRA, biases, modules that were saved whole, changed embeddings)
+ * and for a model that several ranks run. The line names the tensor or the member of the configuration. The model must
+ * outlive the adapter, and the adapter the sessions that use it. */
+fr_status fr_adapter_open(const char *path, const fr_model *model, fr_adapter **adapter);
+void fr_adapter_close(fr_adapter *adapter);
+
+/* Return the adapter's largest rank, and the number of matrices that it changes. */
+size_t fr_adapter_rank(const fr_adapter *adapter);
+size_t fr_adapter_matrices(const fr_adapter *adapter);
+
+/* Makes a session's target use these adapters from now on, each with a scale that multiplies the adapter's own; count
+ * 0: none. The order counts only for the last bits of a logit. Adapters with scale 0 are left out. If the adapters or
+ * scales are others than before, the timeline is emptied as by fr_session_reset, because its caches belong to those.
+ * Sessions of one engine may use different adapters: their rows still lie in one forward, they share prefixes only with
+ * sessions that use the same ones, and a saved session can only be restored with the same ones. Drafters draft as
+ * before; the adapted target verifies their drafts. A fork inherits the adapters. FR_USAGE if an adapter is of another
+ * model or given twice, if there are more than FR_ADAPTERS_MAX, or if a scale is not finite. */
+fr_status fr_session_set_adapters(fr_session *session, const fr_adapter *const *adapters, const double *scales,
+                                  size_t count);
+#define FR_ADAPTERS_MAX 16
 
 /* ---------------------------------------------------------------------------------------------------------- session */
 

@@ -127,6 +127,7 @@ int fr_loaded_open(fr_loaded *loaded, const fr_arguments *args) {
     for (size_t i = 0; status == FR_OK && !args->given[FR_ARG_QUIET] && fr_model_note(loaded->model, i); i++)
         fr_note("%s", fr_model_note(loaded->model, i));
     code = fr_exit_status(status);
+    if (!code) code = fr_adapters_open(&loaded->adapters, loaded->model, args);
     for (size_t i = 0; !code && i < args->image_count; i++) code = fr_loaded_add_picture(loaded, args->images[i]);
     return code;
 }
@@ -358,6 +359,7 @@ static fr_status restore_attached(const fr_loaded *loaded, const char *path, int
         larger = larger < limit / 2 ? 2 * larger : limit;
         status = fr_options_set(loaded->options, FR_OPT_CONTEXT, larger);
         if (status == FR_OK) status = fr_session_open(loaded->model, loaded->drafter, loaded->options, &whole);
+        if (status == FR_OK) status = fr_adapters_use(&loaded->adapters, NULL, whole);
         if (status == FR_OK) status = fr_session_restore(whole, path);
         const void *attached = status == FR_OK ? fr_session_attached(whole, &size) : NULL;
         if (size) status = fr_session_attach(loaded->session, attached, size);
@@ -399,6 +401,7 @@ int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, 
         status = fr_session_open(loaded->model, loaded->drafter, loaded->options, &loaded->session);
         loaded->threads = 1 + count_threads() - before; /* the calling thread computes too */
     }
+    if (status == FR_OK) status = fr_adapters_use(&loaded->adapters, NULL, loaded->session);
     if (status == FR_OK && loaded->grammar) status = fr_session_set_grammar(loaded->session, loaded->grammar);
     if (status == FR_OK && loaded->picture_count) status = show(loaded);
     if (status == FR_OK) note_chance(loaded, args);
@@ -420,6 +423,7 @@ void fr_loaded_close(fr_loaded *loaded) {
     fr_grammar_close(loaded->grammar);
     fr_token_tree_close(loaded->tokens);
     fr_drafter_close(loaded->drafter);
+    fr_adapters_close(&loaded->adapters);
     fr_loaded_keep_pictures(loaded, 0);
     json_decref(loaded->tools);
     fr_model_close(loaded->model);

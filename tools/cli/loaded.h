@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "forerun.h"
+#include "tools/cli/adapters.h"
 #include "tools/cli/options.h"
 #include "tools/cli/prompt_file.h"
 #include "tools/cli/terminal/progress.h"
@@ -20,6 +21,7 @@ typedef struct fr_loaded {
     size_t picture_count;
     json_t *tools; /* the tools of --tools; NULL: none */
     fr_drafter *drafter;
+    fr_loaded_adapters adapters;
     _Atomic(fr_token_tree *) tokens; /* tree of the tokens' texts, for grammars; NULL: not made yet */
     fr_grammar *grammar;
     /* the chat's prompt, if only the content of the reply must follow the grammar; NULL: the whole text must */

@@ -57,6 +57,15 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_MMPROJ] = {.names = "--mmproj -mm", .value = "FILE", .verbs = TALK | LOGITS | INSPECT | QUANTIZE,
                        .sets = FR_OPT_MMPROJ, .to = FR_SET_GIVEN,
                        .help = "the vision tower of a GGUF model: the file that llama.cpp's converter makes for it"},
+    [FR_ARG_LORA] = {.names = "--lora", .value = "FILE[=SCALE]", .again = true,
+                     .verbs = TALK | LOGITS | VERIFY | PERPLEXITY,
+                     .help = "an adapter (LoRA) that changes the model: a folder of peft's, or a GGUF file; repeatable",
+                     .more = "SCALE multiplies the adapter's own scale (default 1). Several files may also be "
+                             "separated by commas. The model's weights stay as they are; the adapter's products are "
+                             "added to those of the matrices that it names. A drafter drafts as before"},
+    [FR_ARG_LORA_SCALED] = {.names = "--lora-scaled", .value = "FILE:SCALE", .again = true,
+                            .verbs = TALK | LOGITS | VERIFY | PERPLEXITY,
+                            .help = "the same, in llama.cpp's spelling"},
     [FR_ARG_TOKENIZER_PRE] = {.names = "--tokenizer-pre", .value = "NAME", .kind = FR_KIND_WORD,
                               .of = FR_LAB_PRE, .verbs = RUN | TOKENIZE | TRIM_HEAD | TEMPLATE | INSPECT | BENCH,
                               .parts = FR_PART_MODEL,

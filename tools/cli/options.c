@@ -1,4 +1,5 @@
 /* Parses the command line by the table of options, and checks the rules that connect options (options.h). */
+#include "tools/cli/adapters.h"
 #include "tools/cli/options.h"
 
 #include <stdlib.h>
@@ -438,6 +439,7 @@ static int check_rules(fr_arguments *args) {
     if (!code) code = read_escapes(args);
     if (!code) code = check_drafting(args);
     if (!code) code = check_prompt(args);
+    if (!code) code = fr_adapters_check(args);
     if (!code) code = check_chat(args);
     if (!code) code = check_grammar(args);
     if (!code) code = check_part(args);

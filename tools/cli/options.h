@@ -57,6 +57,8 @@ typedef enum fr_arg {
     FR_ARG_MODEL,
     FR_ARG_DRAFTER,
     FR_ARG_MMPROJ,
+    FR_ARG_LORA,
+    FR_ARG_LORA_SCALED,
     FR_ARG_TOKENIZER_PRE,
     FR_ARG_PROMPT,
     FR_ARG_FILE,
@@ -223,14 +225,15 @@ typedef enum fr_arg {
     FR_ARG_COUNT
 } fr_arg;
 
-#define FR_TENSOR_TYPES_MAX 64
-#define FR_BIASES_MAX       4096
-#define FR_PAIRS_MAX        64
-#define FR_IMAGES_MAX       64
-#define FR_HARMLESS_MAX     32
-#define FR_BREAKERS_MAX     16
-#define FR_NAMED_MAX        3
-#define FR_BARE_MAX         4
+#define FR_TENSOR_TYPES_MAX    64
+#define FR_BIASES_MAX          4096
+#define FR_PAIRS_MAX           64
+#define FR_IMAGES_MAX          64
+#define FR_ADAPTER_OPTIONS_MAX 64
+#define FR_HARMLESS_MAX        32
+#define FR_BREAKERS_MAX        16
+#define FR_NAMED_MAX           3
+#define FR_BARE_MAX            4
 
 struct fr_arguments {
     const fr_verb *verb;
@@ -250,6 +253,11 @@ struct fr_arguments {
     size_t bias_count;
     const char *breakers[FR_BREAKERS_MAX]; /* every --dry-sequence-breaker */
     size_t breaker_count;
+    struct {
+        const char *text;
+        bool scaled;                    /* the value is one of --lora-scaled */
+    } adapters[FR_ADAPTER_OPTIONS_MAX]; /* every --lora and --lora-scaled */
+    size_t adapter_count;
     const char *images[FR_IMAGES_MAX]; /* every --image */
     size_t image_count;
     /* options that only llama.cpp has, which were given and have no effect */

@@ -155,6 +155,7 @@ static int open_engine(features *f, fr_loaded *loaded) {
     if (status == FR_OK && !plain) return fr_bad_input("out of memory: options");
     if (status == FR_OK) status = fr_options_set_text(plain, FR_OPT_SPEC_TYPE, "none");
     if (status == FR_OK) status = fr_engine_session(f->places.setting.engine, plain, &f->session);
+    if (status == FR_OK) status = fr_adapters_use(&loaded->adapters, NULL, f->session);
     fr_options_free(plain);
     return fr_exit_status(status);
 }

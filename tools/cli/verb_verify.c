@@ -69,6 +69,7 @@ static fr_status print_sampled(fr_loaded *loaded, const int32_t *prompt) {
     loaded->session = NULL;
     fr_status status = set_sampling(loaded->options);
     if (status == FR_OK) status = fr_session_open(loaded->model, loaded->drafter, loaded->options, &loaded->session);
+    if (status == FR_OK) status = fr_adapters_use(&loaded->adapters, NULL, loaded->session);
     return status == FR_OK ? print_text("sampled-ids", loaded->session, prompt, SAMPLED) : status;
 }
 

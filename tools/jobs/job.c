@@ -30,6 +30,7 @@ static fr_status open_view(fr_job *job) {
 
 static fr_status start(fr_job *job, const void *kept, size_t size) {
     fr_status status = fr_engine_session(job->setting->engine, job->options, &job->session);
+    if (status == FR_OK) status = fr_adapters_use(&job->setting->loaded->adapters, job->adapter_scales, job->session);
     if (status == FR_OK && kept) status = fr_session_restore_bytes(job->session, kept, size);
     if (status == FR_OK && job->picture_count) {
         if (job->pause) fr_session_set_abort(job->session, job->pause, job->pause_context);

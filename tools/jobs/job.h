@@ -81,6 +81,7 @@ typedef struct fr_job {
     const json_t *suffix; /* "suffix" of /v1/completions: the text that follows the reply; NULL: none */
     bool continues;       /* the conversation's last message is the beginning of the reply, which continues it */
     fr_prompt prompt;
+    double *adapter_scales; /* the scale of each adapter (fr_loaded.adapters); NULL: those of the command line */
     fr_picture *pictures[FR_IMAGES_MAX];
     size_t picture_count;
     const char *stops[FR_STOPS_MAX];

@@ -292,6 +292,7 @@ static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
         fr_options *options = fr_options_copy(jobs->loaded->options);
         status = options ? fr_options_set_text(options, FR_OPT_SPEC_TYPE, "none") : FR_MEMORY;
         if (status == FR_OK) status = fr_engine_session(jobs->engine, options, &e->session);
+        if (status == FR_OK) status = fr_adapters_use(&jobs->loaded->adapters, NULL, e->session);
         fr_options_free(options);
     }
     if (status == FR_OK) status = fr_session_embed(e->session, next->ids, next->count, e->pooling, e->row);

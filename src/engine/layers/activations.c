@@ -57,6 +57,7 @@ void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_ke
     *a = (fr_activations){.trunk = trunk, .kernels = kernels};
     set_widths(a, &head_dim, &joined);
     take_rows(a, arena, max_rows);
+    a->adapters = fr_arena_take(arena, max_rows, sizeof *a->adapters);
     fr_attend_layout(&a->attend, arena, head_dim, threads);
     fr_mla_layout(a, packed, arena, max_rows, threads);
     widest = fr_larger(fr_larger(trunk->spec.hidden, joined), fr_larger(a->ffn_width, input_width));
@@ -88,6 +89,7 @@ void fr_activations_narrow(fr_activations *a) {
         a->cosine[i] += keep * (s->rope[i].dims / 2);
         a->sine[i] += keep * (s->rope[i].dims / 2);
     }
+    if (a->workspace.adapters) a->workspace.adapters += keep;
     a->batch.rows += keep;
     a->batch.count -= keep;
     a->keep = 0;

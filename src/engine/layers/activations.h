@@ -28,14 +28,15 @@ typedef struct fr_experts_rows {
     float *inner;           /* [pairs, 2 * width] gate and up */
     float *output;          /* [pairs, hidden] */
     float *sum;             /* [rows, hidden] */
-    int32_t *row;           /* [pairs] rows of the pairs, which are sorted by expert, then row */
-    float *weight;          /* [pairs] */
-    size_t *first;          /* [experts + 1] first pair of each expert */
-    int32_t *chosen;        /* [rows, top] */
-    float *chosen_weight;   /* [rows, top] */
-    float *choices;         /* [threads, 2, experts] the scores that choose experts, and the scores of groups */
-    int32_t *scratch;       /* [threads, 2, experts] room for top-k of experts, and of groups */
-    fr_expert_use use;      /* counted so far */
+    const fr_adapter_set **adapters; /* [pairs] the adapters of the pairs' rows, if the batch has any */
+    int32_t *row;                    /* [pairs] rows of the pairs, which are sorted by expert, then row */
+    float *weight;                   /* [pairs] */
+    size_t *first;                   /* [experts + 1] first pair of each expert */
+    int32_t *chosen;                 /* [rows, top] */
+    float *chosen_weight;            /* [rows, top] */
+    float *choices;    /* [threads, 2, experts] the scores that choose experts, and the scores of groups */
+    int32_t *scratch;  /* [threads, 2, experts] room for top-k of experts, and of groups */
+    fr_expert_use use; /* counted so far */
 } fr_experts_rows;
 
 /* The rows of a batch that belong to one timeline and follow its earlier positions as a chain. */
@@ -91,6 +92,7 @@ typedef struct fr_activations {
     size_t keep;      /* rows before this one are run only for their K/V; 0 once no later layer has K/V */
     bool reads_ahead; /* memory does not hold all experts, so the system is asked to read chosen ones in advance */
 
+    const fr_adapter_set **adapters; /* [rows] the adapters of each row, if the batch has any */
     const fr_aux_layers *aux_layers; /* NULL: none */
     float *aux_hidden;               /* [aux_layers, hidden] the inputs of the layers in aux_layers */
     /* the input of attention's projections; NULL: it is the normed stream */

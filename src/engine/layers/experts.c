@@ -45,6 +45,7 @@ void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool pack
     e.inner = fr_arena_take(arena, pairs * 2 * spec->width, sizeof(float));
     e.output = fr_arena_take(arena, pairs * outer, sizeof(float));
     e.sum = fr_arena_take(arena, max_rows * hidden, sizeof(float));
+    e.adapters = fr_arena_take(arena, pairs, sizeof *e.adapters);
     e.row = fr_arena_take(arena, pairs, sizeof(int32_t));
     e.weight = fr_arena_take(arena, pairs, sizeof(float));
     e.first = fr_arena_take(arena, spec->count + 1, sizeof(size_t));
@@ -71,8 +72,10 @@ void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_exp
                       const fr_experts_weights *weights) {
     const fr_experts_rows *m = a->experts;
     size_t hidden = a->trunk->spec.hidden;
+    fr_workspace workspace = spec->parallel ? m->workspace : a->workspace;
+    workspace.adapters = a->workspace.adapters;
     fr_matrix_apply_whole(
-        team, spec->parallel ? &m->workspace : &a->workspace, &weights->router,
+        team, &workspace, &weights->router,
         &(fr_matrix_rows){m->scores, spec->count, spec->parallel ? m->routed : a->normed, hidden, a->batch.count});
     if (spec->latent)
         fr_matrix_apply_whole(team, &a->workspace, &weights->latent_in,
@@ -144,9 +147,17 @@ static void gather(const fr_team *team, const fr_activations *a, const fr_expert
     for (size_t p = begin; p < end; p++) {
         size_t row = (size_t)m->row[p];
         memcpy(m->input + p * outer, normed + row * outer, outer * sizeof(float));
+        if (a->workspace.adapters) m->adapters[p] = a->workspace.adapters[row];
         if (weights->latent_in_bias) a->kernels->add(m->input + p * outer, weights->latent_in_bias, outer);
         fr_matrix_input_row(&m->workspace, p, m->input + p * outer, outer);
     }
+}
+
+/* Gives the workspace for the products of pairs from `pair` on. */
+static fr_workspace workspace_of(const fr_activations *a, size_t pair) {
+    fr_workspace workspace = fr_workspace_from(&a->experts->workspace, pair);
+    workspace.adapters = a->workspace.adapters ? a->experts->adapters + pair : NULL;
+    return workspace;
 }
 
 /* Computes activation(gate) * up of the expert's pairs, for inner columns [begin, end). */
@@ -158,7 +169,7 @@ static void expert_in(const fr_activations *a, const fr_experts_spec *spec, cons
     size_t p = m->first[expert], rows = m->first[expert + 1] - p;
     const float *input = m->input + p * outer;
     float *inner = m->inner + p * stride;
-    fr_workspace workspace = fr_workspace_from(&m->workspace, p);
+    fr_workspace workspace = workspace_of(a, p);
     fr_matrix_apply_part(&workspace, &weights->gate[expert], begin, end,
                          &(fr_matrix_rows){inner, stride, input, outer, rows});
     if (!spec->ungated)
@@ -223,7 +234,7 @@ static void experts_out(const fr_team *team, const fr_activations *a, const fr_e
     for (size_t e = 0; e < spec->count; e++) {
         size_t p = m->first[e], rows = m->first[e + 1] - p;
         if (rows == 0) continue;
-        fr_workspace workspace = fr_workspace_from(&m->workspace, p);
+        fr_workspace workspace = workspace_of(a, p);
         fr_matrix_apply_part(&workspace, &weights->down[e], begin, end,
                              &(fr_matrix_rows){m->output + p * outer, outer, m->inner + p * stride, stride, rows});
         for (size_t i = p; i < p + rows; i++) {
@@ -240,8 +251,10 @@ static void leave_latent(const fr_team *team, const fr_activations *a, const fr_
     const fr_experts_rows *m = a->experts;
     size_t hidden = a->trunk->spec.hidden, begin, end;
     const fr_shared_rows latent = {m->latent, spec->latent, a->batch.count, fr_split_features(spec->latent)};
-    fr_publish_input(team, &m->workspace, &weights->latent_out, &latent);
-    fr_matrix_apply(team, &m->workspace, &weights->latent_out,
+    fr_workspace workspace = m->workspace;
+    workspace.adapters = a->workspace.adapters;
+    fr_publish_input(team, &workspace, &weights->latent_out, &latent);
+    fr_matrix_apply(team, &workspace, &weights->latent_out,
                     &(fr_matrix_rows){m->sum, hidden, m->latent, spec->latent, a->batch.count});
     fr_part_features(team, hidden, &begin, &end);
     for (size_t r = 0; r < a->batch.count && weights->latent_out_bias; r++)

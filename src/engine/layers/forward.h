@@ -57,6 +57,7 @@ typedef struct fr_batch {
     const fr_row *rows;
     size_t count;
     fr_kv *const *timelines; /* the timelines' caches: a forward writes them at slot = position, but does not commit */
+    const fr_adapter_set *const *adapters; /* each timeline's adapters, NULL entries for none; NULL: none has any */
 } fr_batch;
 
 /* Layers whose inputs a forward returns in addition to its hidden rows. The number of layers stands for the output of
@@ -90,9 +91,10 @@ typedef struct fr_forward {
 typedef struct fr_head {
     const fr_matrix *matrix; /* [vocab, hidden] */
     const fr_workspace *workspace;
-    size_t stride;        /* floats from one hidden row to the next */
-    const float *bias;    /* [vocab] added to the products; NULL: none */
-    float scale, softcap; /* factor, then softcap, that are applied to logits; 0: none */
+    size_t stride;                         /* floats from one hidden row to the next */
+    const float *bias;                     /* [vocab] added to the products; NULL: none */
+    const fr_adapter_set *const *adapters; /* those of the rows with logits; NULL: no row has any */
+    float scale, softcap;                  /* factor, then softcap, that are applied to logits; 0: none */
 } fr_head;
 
 #endif

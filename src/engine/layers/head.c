@@ -28,8 +28,10 @@ static int64_t larger(const float *logits, int64_t a, int64_t b) {
 static void run_piece(fr_forward *f, const fr_head *head, size_t begin, size_t end, int64_t *best) {
     size_t vocab = head->matrix->features;
     const fr_kernels *k = head->workspace->kernels;
+    fr_workspace workspace = *head->workspace;
+    workspace.adapters = head->adapters;
     fr_matrix_apply_part(
-        head->workspace, head->matrix, begin, end,
+        &workspace, head->matrix, begin, end,
         &(fr_matrix_rows){f->logits, vocab, f->hidden + f->head_first * head->stride, head->stride, f->head_rows});
     for (size_t r = 0; r < f->head_rows; r++) {
         float *logits = f->logits + r * vocab;

@@ -145,6 +145,7 @@ typedef struct fr_trunk {
     fr_recurrent_shape *recurrent_shapes; /* one shape for each layer with a state */
     size_t recurrent_count;
     size_t owners;                    /* layers from this one on borrow their K/V, and have no state */
+    size_t adaptable;                 /* number of matrices that adapters can change (adapted.h) */
     bool packed;                      /* at least one matrix is packed */
     const fr_rotation_set *rotations; /* rotations of product inputs; a drafter has its target's; NULL: none */
     struct fr_stages *stages; /* the layers that each rank runs (stages.h); NULL: layers are not divided among ranks */

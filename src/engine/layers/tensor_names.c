@@ -432,8 +432,7 @@ bool fr_tensor_names_extra(const fr_tensor_naming *naming, const char *tensor) {
     return false;
 }
 
-/* Returns true if a name matches the spelling; *expert gets the number that stands in the place of the star. */
-static bool is_spelled(const char *spelling, const char *name, size_t *expert) {
+bool fr_tensor_name_spells(const char *spelling, const char *name, size_t *expert) {
     char again[FR_EXPERT_NAME], *end;
     if (!is_per_expert(spelling)) return strcmp(spelling, name) == 0;
     size_t before = strcspn(spelling, "*");
@@ -447,7 +446,7 @@ static bool lists(const fr_tensor_name *names, bool gguf, const char *name) {
     size_t expert;
     for (; names && (names->published || names->gguf); names++) {
         const char *spelling = spelling_of(names, gguf);
-        if (spelling && is_spelled(spelling, name, &expert)) return true;
+        if (spelling && fr_tensor_name_spells(spelling, name, &expert)) return true;
     }
     return false;
 }
@@ -552,7 +551,7 @@ static bool find_line(const fr_tensor_name *names, const fr_trunk_spec *spec, co
     for (const fr_tensor_name *name = names; name && (name->published || name->gguf); name++) {
         bool has = name->top == top && name->published && (name->gguf || fr_tensor_name_fills_two(name));
         if (layer) has &= fr_tensor_name_needed(name, spec, layer);
-        if (!has || !is_spelled(name->published, published, &found->expert)) continue;
+        if (!has || !fr_tensor_name_spells(name->published, published, &found->expert)) continue;
         found->name = name;
         found->table = names;
         found->of_expert = is_per_expert(name->published);

@@ -275,6 +275,9 @@ fr_status fr_tensor_names_check_below(const fr_weights *weights, const char *pre
 bool fr_tensor_name_has_another(const fr_tensor_name *name, bool gguf, const fr_trunk_spec *trunk,
                                 const fr_layer_spec *layer);
 
+/* Returns true if a name matches a line's spelling; *expert gets the number that stands in the place of the star. */
+bool fr_tensor_name_spells(const char *spelling, const char *name, size_t *expert);
+
 /* Returns true if the line's slot fills two fields, its own and the next one. */
 bool fr_tensor_name_fills_two(const fr_tensor_name *name);
 

@@ -359,6 +359,14 @@ static void embed_rows(const fr_team *team, const fr_activations *a) {
     for (size_t r = begin; r < end && a->trunk->positions.data; r++) add_position(a, r);
 }
 
+/* Notes the adapters of the thread's own rows. */
+static void choose_adapters(const fr_team *team, fr_activations *a) {
+    size_t begin, end;
+    fr_part_rows(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++) a->adapters[r] = a->batch.adapters[a->batch.rows[r].timeline];
+    a->workspace.adapters = a->adapters;
+}
+
 /* Runs all layers, or only the rank's own ones, between receiving and sending the stream. Returns true if the rows
  * have passed the last layer. */
 static bool run_own_layers(const fr_team *team, fr_activations *a) {
@@ -383,6 +391,7 @@ static void run_rows(const fr_team *team, const fr_forward *f) {
     a.keep = f->keep;
     a.aux_layers = f->aux_layers;
     a.aux_hidden = f->aux_hidden;
+    if (f->batch.adapters) choose_adapters(team, &a);
     embed_rows(team, &a);
     fr_rotations(team, &a);
     if (a.trunk->spec.ple_width) fr_ple_inputs(team, &a);
@@ -429,6 +438,7 @@ fr_head fr_trunk_head(const fr_forward *f, const fr_trunk *trunk) {
                      .workspace = &a->workspace,
                      .stride = trunk->spec.hidden,
                      .bias = f->head ? NULL : trunk->head_bias,
+                     .adapters = f->batch.adapters ? a->adapters + f->head_first : NULL,
                      .scale = trunk->spec.logit_scale,
                      .softcap = trunk->spec.softcap};
 }

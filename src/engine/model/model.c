@@ -15,6 +15,7 @@
 #include "src/engine/families/config.h"
 #include "src/engine/families/families.h"
 #include "src/engine/encoder/encoder.h"
+#include "src/engine/layers/adapted.h"
 #include "src/engine/model/ends.h"
 #include "src/engine/model/pooling.h"
 #include "src/language/tokenizer/tokenizer.h"
@@ -110,6 +111,7 @@ static fr_status open_trunk(fr_model *model) {
     fr_trunk_spec spec = {0};
     fr_status status = read_spec(model, &spec);
     if (status == FR_OK) status = fr_trunk_open(&model->trunk, &spec, model->family->names, &model->weights, NULL);
+    if (status == FR_OK) fr_adapted_number(&model->trunk, model->family->names);
     free(spec.layer);
     return status;
 }

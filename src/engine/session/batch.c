@@ -38,20 +38,32 @@ void fr_batch_rows(fr_session *s, size_t position, size_t count, size_t at, int3
                                     .embedding = fr_input_embedding(s->embeddings, position + r, width)};
 }
 
+/* Notes the adapters of each session, and gives them; NULL: no session has any. */
+static const fr_adapter_set *const *note_adapters(fr_engine *e) {
+    bool any = false;
+    for (size_t i = 0; i < e->capacity; i++) {
+        const fr_session *s = e->sessions[i];
+        e->adapters[i] = s && s->adapters.count ? &s->adapters : NULL;
+        any |= e->adapters[i] != NULL;
+    }
+    return any ? e->adapters : NULL;
+}
+
 fr_forward fr_batch_forward(fr_engine *e, size_t count) {
     bool lends = false;
     for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) lends |= e->drafters[i] && e->drafters[i]->method->borrows;
     e->runs++;
-    return (fr_forward){.model = e->model,
-                        .activations = e->activations,
-                        .batch = {.rows = e->batch, .count = count, .timelines = e->timelines},
-                        .hidden = e->hidden,
-                        .aux_layers = e->aux_layers,
-                        .aux_hidden = e->aux_hidden,
-                        .lends = lends,
-                        .logits = e->logits,
-                        .best = e->best,
-                        .best_stride = e->head_rows};
+    return (fr_forward){
+        .model = e->model,
+        .activations = e->activations,
+        .batch = {.rows = e->batch, .count = count, .timelines = e->timelines, .adapters = note_adapters(e)},
+        .hidden = e->hidden,
+        .aux_layers = e->aux_layers,
+        .aux_hidden = e->aux_hidden,
+        .lends = lends,
+        .logits = e->logits,
+        .best = e->best,
+        .best_stride = e->head_rows};
 }
 
 /* Returns true for a slice of a prompt, false for the last id of a timeline with drafts after it. */

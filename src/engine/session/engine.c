@@ -92,6 +92,7 @@ static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     e->proposals = fr_arena_take(&e->arena, e->capacity, sizeof *e->proposals);
     e->views = fr_arena_take(&e->arena, e->capacity, sizeof *e->views);
     e->timelines = fr_arena_take(&e->arena, e->capacity, sizeof *e->timelines);
+    e->adapters = fr_arena_take(&e->arena, e->capacity, sizeof *e->adapters);
     e->sessions = fr_arena_take(&e->arena, e->capacity, sizeof(fr_session *));
     e->hidden = fr_arena_take(&e->arena, e->rows * trunk->spec.hidden, sizeof *e->hidden);
     e->aux_hidden = e->aux_layers ? fr_arena_take(&e->arena, e->rows * e->aux_width, sizeof *e->aux_hidden) : NULL;

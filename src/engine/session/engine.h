@@ -49,6 +49,7 @@ struct fr_engine {
     fr_proposal *proposals;                  /* [capacity] requests to draft methods */
     fr_draft_view *views;                    /* [capacity] the sessions as draft methods see them */
     fr_kv **timelines;                       /* [capacity] caches of the sessions; NULL: no session */
+    const fr_adapter_set **adapters;         /* [capacity] adapters of the sessions in the running forward */
     struct fr_session **sessions;            /* [capacity] the sessions */
     float *hidden;                           /* [rows, hidden] */
     const fr_aux_layers *aux_layers;         /* the layers whose inputs the drafter reads; NULL: none */

@@ -2,6 +2,7 @@
 #include "src/engine/session/session.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -199,6 +200,8 @@ fr_status fr_session_copy(const fr_session *session, const fr_options *options, 
     if (session->shown.count) return fr_fail(FR_USAGE, "fr_session_fork: a prompt with pictures is still to be run");
     FR_TRY(fr_session_create(session->engine, options, copy));
     fr_sampler_become(&(*copy)->sampling.sampler, &session->sampling.sampler);
+    (*copy)->adapters = session->adapters;
+    (*copy)->cache.plain = session->cache.plain;
     fr_status status = fr_timeline_copy(*copy, session);
     if (status == FR_OK) status = fr_stops_copy(&(*copy)->sampling.stops, &session->sampling.stops);
     if (status == FR_OK) return FR_OK;
@@ -250,6 +253,13 @@ void fr_session_destroy(fr_session *s) {
     free(s->saving.swapped_out);
     free(s->options.biases);
     free(s);
+}
+
+void fr_session_adapt(fr_session *s, const fr_adapter_set *adapters, const fr_kv_digest *digest) {
+    if (memcmp(&s->cache.plain, digest, sizeof *digest) == 0) return;
+    s->adapters = *adapters;
+    s->cache.plain = *digest;
+    fr_session_clear(s);
 }
 
 fr_status fr_session_be_shown(fr_session *s, const void *bytes, size_t size) {

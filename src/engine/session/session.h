@@ -36,6 +36,10 @@ fr_status fr_session_create_alone(const fr_model *model, const fr_drafter *draft
 fr_status fr_session_copy(const fr_session *session, const fr_options *options, fr_session **copy);
 void fr_session_destroy(fr_session *session);
 
+/* Makes the session use these adapters, all opened on its model; the digest stands for them and their scales, and is
+ * all 0 for none. If they are others than before, the timeline is emptied, since its caches belong to those. */
+void fr_session_adapt(fr_session *session, const fr_adapter_set *adapters, const fr_kv_digest *digest);
+
 /* Checks that FR_OPT_DRAFT_MIN and rejection sampling agree with the drafts that the session makes. */
 fr_status fr_session_check_n_min(const fr_session *session, const fr_options *options);
 

@@ -265,13 +265,20 @@ static fr_status check_pictures(const fr_session *s, const char *where) {
     return FR_OK;
 }
 
+/* Gives the fingerprint of the session's model together with its adapters. */
+static fr_status fingerprint_of(const fr_session *s, uint64_t *model) {
+    FR_TRY(fr_fingerprint(s->model, model));
+    if (s->adapters.count) *model = fr_hash(*model, &s->cache.plain, sizeof s->cache.plain);
+    return FR_OK;
+}
+
 /* Checks that the session can be saved, and gives the fingerprint of its model. */
 static fr_status check_savable(const fr_session *s, const char *where, uint64_t *model) {
     FR_TRY(check_pictures(s, where));
     if (s->model->ranks && s->cache.kv.recurrent.count)
         return fr_fail(FR_UNBUILT, "%s: states of a model run by ranks can't be saved: each has those of its heads",
                        where);
-    return fr_fingerprint(s->model, model);
+    return fingerprint_of(s, model);
 }
 
 static fr_status write_to(const fr_session *s, uint64_t model, const char *path) {
@@ -366,10 +373,12 @@ static fr_status check_head(const fr_session *s, const fr_saved *saved) {
     if (head->version < VERSION || head->version > VERSION_BOUND)
         return fr_fail(FR_INPUT, "%s: a saved session of version %u, not %d to %d", path, head->version, VERSION,
                        VERSION_BOUND);
-    FR_TRY(fr_fingerprint(s->model, &model));
+    FR_TRY(fingerprint_of(s, &model));
     if (head->model != model)
-        return fr_fail(FR_INPUT, "%s is a session of another model than %s, or of a forerun with other numerics", path,
-                       s->model->files.path);
+        return fr_fail(FR_INPUT,
+                       "%s is a session of another model than %s, with other adapters, or of a forerun with other "
+                       "numerics",
+                       path, s->model->files.path);
     if (head->k_type != s->engine->kv_types.k || head->v_type != s->engine->kv_types.v)
         return fr_fail(FR_INPUT, "%s was saved with other types of cached keys or values than this session's %s and %s",
                        path, fr_dtype_name(s->engine->kv_types.k), fr_dtype_name(s->engine->kv_types.v));
@@ -575,7 +584,7 @@ fr_status fr_session_set_aside(fr_session *s) {
     void *bytes = NULL;
     size_t size = 0;
     FR_TRY(check_pictures(s, IN_MEMORY));
-    FR_TRY(fr_fingerprint(s->model, &model));
+    FR_TRY(fingerprint_of(s, &model));
     FR_TRY(write_memory(s, model, false, &bytes, &size));
     fr_prompt_score score = s->sampling.score;
     fr_session_clear(s);

@@ -129,11 +129,15 @@ void fr_session_reuse(fr_session *s, bool asks) {
     s->ran = found;
 }
 
+void fr_session_plain_digests(fr_session *s, size_t first) {
+    for (size_t i = first; i < s->cache.kv.blocks; i++) s->cache.digests[i] = s->cache.plain;
+}
+
 void fr_session_clear(fr_session *s) {
     fr_session_offer(s);
     fr_kv_checkpoints_truncate(&s->cache.checkpoints, &s->cache.kv, 0);
     fr_kv_reset(&s->cache.kv);
-    memset(s->cache.digests, 0, s->cache.kv.blocks * sizeof *s->cache.digests);
+    fr_session_plain_digests(s, 0);
     s->cache.pictures_unknown = s->cache.restored = false;
     s->length = s->ran = s->drafting.seen = 0;
     s->phase = FR_PHASE_EMPTY;

@@ -31,6 +31,7 @@
 #include "src/engine/session/stops.h"
 #include "src/engine/session/trace.h"
 #include "src/engine/vision/picture.h"
+#include "src/engine/weights/low_rank.h"
 
 /* Says where the answer to "abort?" comes from: the caller is asked before each forward, unless rank 0 has sent the
  * answer together with the round. */
@@ -58,7 +59,8 @@ typedef struct fr_session_cache {
     fr_kv kv;
     fr_kv_checkpoints checkpoints;
     fr_kv_path path;       /* the timeline's path in the tree of shared prefixes, in an engine of several sessions */
-    fr_kv_digest *digests; /* [blocks] digest of the pictures in each 64 positions; all 0: no pictures */
+    fr_kv_digest *digests; /* [blocks] digest of the adapters, and of the pictures in each 64 positions */
+    fr_kv_digest plain;    /* digest of a block without pictures: that of the adapters, all 0 without any */
     bool pictures_unknown; /* the digests no longer identify the pictures on the timeline: its pages are not shared */
     bool restored;         /* the pages came from a file, so they are not shared */
     /* the position up to which some session has run the same ids before, so that states are worth keeping there; 0:
@@ -156,6 +158,7 @@ struct fr_session {
     fr_shown shown;                        /* pictures for the next prompt */
     const fr_input_embeddings *embeddings; /* the pictures' rows, while their prompt is run */
 
+    fr_adapter_set adapters; /* those that change the target's products (fr_session_adapt) */
     fr_session_cache cache;
     fr_session_drafting drafting;
     fr_session_round round;
@@ -197,6 +200,9 @@ void fr_session_reuse(fr_session *session, bool asks);
 /* Fills in the cache of each drafter that has one and follows the target's rows, and NULL for others. Returns the set
  * of the drafters filled in, in which bit i stands for drafter i. */
 unsigned fr_session_draft_kv(const fr_session *session, fr_kv *drafters[FR_DRAFTERS_MAX]);
+
+/* Makes the blocks from `first` on blocks without pictures: their digests are those of the adapters alone. */
+void fr_session_plain_digests(fr_session *session, size_t first);
 
 /* Empties the timeline and all that belongs to it. */
 void fr_session_clear(fr_session *session);

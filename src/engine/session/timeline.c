@@ -65,7 +65,7 @@ static void cut_digests(fr_session *s, size_t length) {
     s->cache.pictures_unknown =
         length && (s->cache.pictures_unknown || (goes && has_image_token(s, s->ids + first, length - first)));
     size_t kept = goes ? block : fr_kv_blocks(length);
-    memset(s->cache.digests + kept, 0, (s->cache.kv.blocks - kept) * sizeof *s->cache.digests);
+    fr_session_plain_digests(s, kept);
 }
 
 /* Checks pictures against the image tokens of the ids that will follow the timeline, before the timeline is cut for
@@ -148,7 +148,9 @@ static void go_back(fr_session *s, size_t length) {
 /* Marks the digests of all blocks with the choice of rotary frequencies, so that a prefix made with those of short
  * texts is not reused for a long text. */
 static void mark_rope_in_digests(fr_session *s) {
-    memset(s->cache.digests, s->cache.kv.rope_far ? 0xff : 0, s->cache.kv.blocks * sizeof *s->cache.digests);
+    fr_session_plain_digests(s, 0);
+    for (size_t i = 0; s->cache.kv.rope_far && i < s->cache.kv.blocks; i++)
+        for (size_t b = 0; b < sizeof s->cache.digests->bytes; b++) s->cache.digests[i].bytes[b] ^= 0xff;
 }
 
 void fr_timeline_choose_rope(fr_session *s) {

@@ -7,6 +7,7 @@
 #include "formats/storage.h"
 #include "quant/fp8.h"
 #include "quant/packed.h"
+#include "src/engine/weights/low_rank.h"
 #include "src/engine/weights/partition.h"
 
 enum { BLOCK = 32 };
@@ -75,6 +76,7 @@ fr_workspace fr_workspace_from(const fr_workspace *workspace, size_t row) {
     if (from.blocks) from.blocks += row * from.block_stride;
     if (from.rotated) from.rotated += row * from.rotated_stride;
     if (from.rotated_blocks) from.rotated_blocks += row * from.block_stride;
+    if (from.adapters) from.adapters += row;
     return from;
 }
 
@@ -177,6 +179,7 @@ void fr_matrix_apply_part(const fr_workspace *workspace, const fr_matrix *matrix
     if (matrix->stats && begin == 0) add_activations(matrix, &of_part);
     of_part.y += begin;
     apply(&w, &part, &of_part);
+    if (w.adapters && matrix->adapted) fr_low_rank_add(&w, matrix, begin, end, rows);
     for (size_t r = 0; r < rows->count && part.factor != 0.0F; r++)
         w.kernels->scale(of_part.y + r * rows->y_stride, part.features, part.factor);
 }

@@ -26,6 +26,8 @@ typedef struct fr_activation_stats {
     uint64_t rows;
 } fr_activation_stats;
 
+typedef struct fr_adapter_set fr_adapter_set; /* low_rank.h */
+
 typedef struct fr_matrix {
     const uint8_t *data; /* [features, cols], row-major; or packed tiles (quant/packed.h, quant/grouped.h) */
     fr_dtype type;       /* a weight type */
@@ -46,6 +48,9 @@ typedef struct fr_matrix {
 
     float factor; /* every product is multiplied by it; 0: it isn't */
 
+    /* the matrix's number among those that adapters can change (low_rank.h); 0: none can change it */
+    uint32_t adapted;
+
     fr_activation_stats *stats; /* the sums to which its input rows are added, by one thread in row order; NULL: none */
 } fr_matrix;
 
@@ -61,6 +66,9 @@ typedef struct fr_workspace {
     float *rotated;
     size_t rotated_stride; /* floats from one row to the next */
     fr_qblock *rotated_blocks;
+
+    /* [rows] the adapters that each input row's timeline uses, NULL entries for none; NULL: no row uses any */
+    const fr_adapter_set *const *adapters;
 } fr_workspace;
 
 /* The input rows x of a product, and its output rows y; strides are in floats. */

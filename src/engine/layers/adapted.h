@@ -1,0 +1,41 @@
+/* Finds the matrices of a trunk that adapters can change, by the names that adapters give them.
+ *
+ * In: a trunk whose tensors are bound, a family's tables of names. Out: numbers of the matrices (fr_matrix.adapted),
+ * and for a tensor's name the matrices that it fills. Adapters can change every matrix that multiplies rows: those of
+ * attention, DeltaNet, feed-forwards, experts and routers, and the head. They can't change tables, vectors,
+ * convolutions, and the products of latent attention that work on single heads. */
+#ifndef FR_SRC_ENGINE_LAYERS_ADAPTED_H
+#define FR_SRC_ENGINE_LAYERS_ADAPTED_H
+
+#include "src/engine/layers/tensor_names.h"
+
+enum { FR_ADAPTED_PARTS = 3 };
+
+/* The matrices that one tensor fills. */
+typedef struct fr_adapted_matrices {
+    const fr_tensor_name *name; /* the line of the table */
+    const fr_layer_spec *layer; /* spec of the layer; NULL: the tensor belongs to no layer */
+    /* Each part has a matrix, or one for each expert. The rows of the tensor are those of the parts in turn. */
+    fr_matrix *part[FR_ADAPTED_PARTS];
+    size_t parts;
+    size_t experts; /* matrices of a part; 1 if the tensor is no stack */
+    bool of_expert; /* the name has the number of an expert */
+    size_t expert;  /* that number */
+} fr_adapted_matrices;
+
+typedef enum fr_adapted_found {
+    FR_ADAPTED_NOTHING, /* no table has the name */
+    FR_ADAPTED_UNUSED,  /* the layer has no use for the tensor, such as keys of a layer that reads another one's */
+    FR_ADAPTED_OTHER,   /* the tensor is no matrix that adapters can change */
+    FR_ADAPTED_FOUND
+} fr_adapted_found;
+
+/* Numbers the trunk's matrices from 1 on, and notes their count in the trunk. */
+void fr_adapted_number(fr_trunk *trunk, const fr_tensor_naming *naming);
+
+/* Finds the matrices for the name of a tensor, by the names of GGUF or of published folders, whichever kind of file
+ * the trunk was bound from. */
+fr_adapted_found fr_adapted_find(const fr_trunk *trunk, const fr_tensor_naming *naming, bool gguf, const char *tensor,
+                                 fr_adapted_matrices *found);
+
+#endif

@@ -1,0 +1,53 @@
+/* Opens an adapter (LoRA) for a model: low-rank products that are added to those of the model's matrices.
+ *
+ * In: a folder as peft writes it (adapter_config.json, adapter_model.safetensors), or a GGUF file as llama.cpp's
+ * convert_lora_to_gguf.py does; either for a model of either kind of file. Out: fr_adapter, immutable: for each matrix
+ * that the adapter changes, a and b as float32, b's rows in the order of the model's own. Each tensor's name, shape
+ * and values are checked. Methods that would compute something else than W x + scale b(a(x)) are refused by name. */
+#ifndef FR_SRC_ENGINE_MODEL_ADAPTER_H
+#define FR_SRC_ENGINE_MODEL_ADAPTER_H
+
+#include "base/sha256.h"
+#include "src/engine/layers/adapted.h"
+#include "src/engine/model/model.h"
+#include "src/engine/weights/low_rank.h"
+
+struct fr_adapter {
+    char *path;
+    const fr_model *model;
+    fr_low_rank *products; /* [1 + adaptable] indexed by fr_matrix.adapted */
+    size_t matrices;       /* number of matrices that it changes */
+    size_t rank;           /* largest rank */
+    float **values;        /* the arrays that products point into */
+    size_t value_count, value_room;
+    fr_sha256 hash;                  /* of what was read so far */
+    uint8_t digest[FR_SHA256_BYTES]; /* stands for all values and scales */
+};
+
+fr_status fr_adapter_load(const char *path, const fr_model *model, fr_adapter **adapter);
+
+/* Frees an adapter; NULL does nothing. */
+void fr_adapter_unload(fr_adapter *adapter);
+
+/* Joins adapters and their scales to the set that a session uses, and computes the digest that stands for it (all 0
+ * for no adapters). Adapters with scale 0 are left out. Fails with FR_USAGE if one is given twice or belongs to another
+ * model, if there are too many, or if a scale is not finite. */
+fr_status fr_adapter_join(const fr_model *model, const fr_adapter *const *adapters, const double *scales, size_t count,
+                          fr_adapter_set *set, uint8_t digest[FR_SHA256_BYTES]);
+
+/* adapter_config.c: a peft adapter's configuration, adapter_config.json. */
+typedef struct fr_adapter_config {
+    json_t *root;
+    const char *where; /* the file's path, for error lines */
+    size_t rank;
+    double alpha;
+    bool rslora; /* the scale is alpha / sqrt(rank) */
+} fr_adapter_config;
+
+/* Reads a configuration, and refuses one that asks for something else than LoRA. */
+fr_status fr_adapter_config_read(fr_adapter_config *config, const char *path);
+
+/* Gives the rank and the scale of one module, by its name without a prefix of peft's. */
+fr_status fr_adapter_config_module(const fr_adapter_config *config, const char *module, size_t *rank, double *scale);
+
+#endif

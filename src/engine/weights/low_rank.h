@@ -1,0 +1,37 @@
+/* Adds the low-rank products of adapters (LoRA) to the products of a matrix.
+ *
+ * In: rows of activations with the adapters that each row's timeline uses, and a matrix's products of them. Out: the
+ * products, to each of which scale * b(a(x)) is added for every adapter in turn (quant/NUMERICS.md, section 5). The
+ * matrix itself stays packed as it is. Rows of several timelines may lie side by side, each with adapters of its own,
+ * because each row's sum depends on that row alone. */
+#ifndef FR_SRC_ENGINE_WEIGHTS_LOW_RANK_H
+#define FR_SRC_ENGINE_WEIGHTS_LOW_RANK_H
+
+#include "forerun.h"
+#include "src/engine/weights/matrix.h"
+
+/* The product that one adapter adds to one matrix. */
+typedef struct fr_low_rank {
+    const float *a; /* [rank, cols]; NULL: the adapter does not change the matrix */
+    const float *b; /* [features, rank] */
+    size_t rank;
+    double scale; /* alpha / rank, or alpha / sqrt(rank) */
+} fr_low_rank;
+
+enum { FR_LOW_RANK_MAX = 1 << 13 }; /* largest rank */
+
+/* The adapters that a timeline uses, in the order in which their products are added. */
+struct fr_adapter_set {
+    size_t count;
+    struct {
+        const fr_low_rank *products; /* indexed by fr_matrix.adapted; entry 0 is unused */
+        double scale;                /* multiplies the scale of each product */
+    } uses[FR_ADAPTERS_MAX];
+};
+
+/* Adds the low-rank products of the workspace's adapters to y, for features [begin, end) of the matrix, in the calling
+ * thread alone. Every thread computes a(x) for itself: it costs rank * cols multiplications, and needs no barrier. */
+void fr_low_rank_add(const fr_workspace *workspace, const fr_matrix *matrix, size_t begin, size_t end,
+                     const fr_matrix_rows *rows);
+
+#endif

@@ -1,0 +1,30 @@
+/* Opens the adapters (LoRA) that a command line names, and makes sessions use them.
+ *
+ * In: --lora FILE[=SCALE] and --lora-scaled FILE:SCALE, each perhaps several times or with several files separated by
+ * commas. Out: the opened adapters with their scales, in the order of the command line. */
+#ifndef FR_TOOLS_CLI_ADAPTERS_H
+#define FR_TOOLS_CLI_ADAPTERS_H
+
+#include "forerun.h"
+#include "tools/cli/options.h"
+
+enum { FR_LOADED_ADAPTERS_MAX = 64 };
+
+typedef struct fr_loaded_adapters {
+    size_t count;
+    fr_adapter *opened[FR_LOADED_ADAPTERS_MAX];
+    char *path[FR_LOADED_ADAPTERS_MAX];
+    double scale[FR_LOADED_ADAPTERS_MAX]; /* 0: opened, but not used until a request asks for it */
+} fr_loaded_adapters;
+
+/* Checks the values of the options before a model is opened. Gives the exit status. */
+int fr_adapters_check(const fr_arguments *args);
+
+/* Opens the adapters of the command line. Gives the exit status. */
+int fr_adapters_open(fr_loaded_adapters *adapters, const fr_model *model, const fr_arguments *args);
+void fr_adapters_close(fr_loaded_adapters *adapters);
+
+/* Makes a session use the adapters with these scales; NULL: with those of the command line. */
+fr_status fr_adapters_use(const fr_loaded_adapters *adapters, const double *scales, fr_session *session);
+
+#endif
