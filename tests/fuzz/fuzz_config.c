@@ -43,8 +43,8 @@ static const char *const models[] = {"tests/data/models/gemma4-e",           "te
                                      "tests/data/models/nemotron-h-odd",     "tests/data/models/granite-h-odd",
                                      "tests/data/models/granite-h-rope",     "tests/data/models/bamba-odd",
                                      "tests/data/models/falcon-h1-odd",      "tests/data/models/falcon-h1-norm",
-                                     "tests/data/vision/qwen2.5-vl",         "tests/data/vision/qwen3-vl",
-                                     "tests/data/vision/qwen3-vl-moe"};
+                                     "tests/data/models/falcon-40b",         "tests/data/vision/qwen2.5-vl",
+                                     "tests/data/vision/qwen3-vl",           "tests/data/vision/qwen3-vl-moe"};
 enum { MODELS = sizeof models / sizeof *models };
 
 static const fr_family *const families[] = {

@@ -1,5 +1,5 @@
-"""Decoders of the time before Llama: see dense.py. GPT-2, GPT-J, GPT-NeoX, OPT, Phi-1 and 2. Their norms are LayerNorm
-with biases, and no feed-forward has a gate."""
+"""Decoders of the time before Llama: see dense.py. Falcon, GPT-2, GPT-J, GPT-NeoX, OPT, Phi-1 and 2. Their norms are
+LayerNorm with biases, and no feed-forward has a gate."""
 import torch
 from dense import Kind, zeroed
 from dense_of_norms import on_modules
@@ -70,6 +70,14 @@ def of_opt(c):
     return features
 
 
+def of_falcon(c):
+    norms = ("ln_attn", "ln_mlp") if c["new_decoder_architecture"] else ("input_layernorm",)
+    if not c["parallel_attn"]: norms += ("post_attention_layernorm",)
+    parts = ("query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h") if c["bias"] else ()
+    return biases(*norms, *parts, "ln_f") | {"rope_theta": {"rope_theta": 100.0}, "activation":
+                                             {"activation": "relu"}, "mean of norms": means_kept(*norms, "ln_f")}
+
+
 def positions_moved(model):
     with torch.no_grad(): model.model.decoder.embed_positions.weight[:-2] = (
         model.model.decoder.embed_positions.weight[2:].clone())
@@ -82,7 +90,8 @@ def fill_quiet(name, noise):
     if name.endswith(("c_attn.weight", "q_proj.weight", "k_proj.weight", "query_key_value.weight")):
         return 3 * noise * noise.shape[-1 if "c_attn" not in name else 0] ** -0.5
     if ".ln_" in name and name.endswith("weight"): return 0.3 * noise + 1
-    size = 0.8 if name.endswith(("wte.weight", "embed_tokens.weight", "embed_in.weight")) else 0.0
+    tables = ("wte.weight", "embed_tokens.weight", "embed_in.weight", "word_embeddings.weight")
+    size = 0.8 if name.endswith(tables) else 0.0
     if name.endswith(("wpe.weight", "embed_positions.weight")): size = 2.5
     return size * noise * noise.shape[-1] ** -0.5 if size else None
 
@@ -101,9 +110,25 @@ def kind(name, features, files=(), fill=fill_quiet):
 
 GPT2, GPTJ, PHI = kind("GPT2", of_gpt2), kind("GPTJ", of_gptj), kind("Phi", of_phi)
 OPT, OPT_EARLY = kind("OPT", of_opt), kind("OPT", of_opt, fill=fill_early)
+FALCON = kind("Falcon", of_falcon)
 NEOX = kind("GPTNeoX", of_gpt_neox, files=(("lm_head.weight", "embed_out.weight"),))
 
 MODELS = {
+    # The form of Falcon 7B: one key head, one norm.
+    "falcon-7b": dict(seed=8101, gguf=True, kind=FALCON, config=COMMON | dict(
+        architectures=["FalconForCausalLM"], model_type="falcon", vocab_size=233, hidden_size=60, num_hidden_layers=3,
+        num_attention_heads=5, num_kv_heads=1, alibi=False, new_decoder_architecture=False, multi_query=True,
+        parallel_attn=True, bias=False, layer_norm_epsilon=1e-5, rope_theta=10000.0, max_position_embeddings=2048)),
+    # The form of Falcon 40B: several key heads, two norms.
+    "falcon-40b": dict(seed=8215, gguf=True, kind=FALCON, config=COMMON | dict(
+        architectures=["FalconForCausalLM"], model_type="falcon", vocab_size=231, hidden_size=64, num_hidden_layers=3,
+        num_attention_heads=8, num_kv_heads=2, alibi=False, new_decoder_architecture=True, multi_query=True,
+        parallel_attn=True, bias=False, layer_norm_epsilon=1e-5, rope_theta=10000.0, max_position_embeddings=2048)),
+    "falcon-serial": dict(seed=8302, kind=FALCON, config=COMMON | dict(
+        architectures=["FalconForCausalLM"], model_type="falcon", vocab_size=229, hidden_size=48, num_hidden_layers=3,
+        num_attention_heads=4, alibi=False, new_decoder_architecture=False, multi_query=False, parallel_attn=False,
+        bias=True, layer_norm_epsilon=3e-5, rope_theta=700.0, ffn_hidden_size=72, max_position_embeddings=512,
+        tie_word_embeddings=False)),
     "gpt2-odd": dict(seed=7103, gguf=True, kind=GPT2, config=COMMON | dict(
         architectures=["GPT2LMHeadModel"], model_type="gpt2", vocab_size=211, n_positions=192, n_ctx=192, n_embd=48,
         n_layer=3, n_head=4, n_inner=None, activation_function="gelu_new", layer_norm_epsilon=1e-5,
