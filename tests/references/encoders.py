@@ -182,7 +182,7 @@ def build(name, seed=7):
         modules = ["cls", Normalize()]
     elif name == "mpnet":
         tokenizer, vocab = bert()
-        model = MPNetModel(MPNetConfig(vocab_size=vocab, max_position_embeddings=260, **SMALL), add_pooling_layer=False)
+        model = MPNetModel(MPNetConfig(vocab_size=vocab, max_position_embeddings=514, **SMALL), add_pooling_layer=False)
         modules = ["mean", Normalize()]
     elif name == "distilbert":
         tokenizer, vocab = bert()

@@ -123,7 +123,9 @@ struct fr_encoder_memory {
     float *cosine[FR_ENCODER_REACHES], *sine[FR_ENCODER_REACHES]; /* [rows_max, rope_dims / 2] */
     float *wide, *gate, *up, *narrow; /* rows of a chunk: the input of a product, and outputs */
     float *ones;                      /* [ffn] stand for the gate's partner in a feed-forward without one */
-    float *biased;                    /* [threads][biased_size] scores, for encoders that add to them */
+    /* [threads][biased_size] for encoders that add to the scores: a query's scores, then what is added at each distance
+     * from -(n - 1) to n - 1 */
+    float *biased;
     size_t biased_size;
     float *pooled; /* [3, hidden] for the classifier */
     fr_workspace workspace;

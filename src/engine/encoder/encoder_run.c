@@ -68,7 +68,7 @@ static void layout(fr_encoder_memory *m, fr_arena *arena) {
     m->narrow = fr_arena_take(arena, chunk * s->hidden, sizeof(float));
     m->ones = fr_arena_take(arena, s->ffn, sizeof(float));
     for (size_t i = 0; m->ones && i < s->ffn; i++) m->ones[i] = 1.0F;
-    m->biased_size = s->buckets || s->alibi ? (2 * rows + 15) / 16 * 16 : 0;
+    m->biased_size = s->buckets || s->alibi ? (3 * rows + 15) / 16 * 16 : 0;
     m->biased = fr_arena_take(arena, m->threads * m->biased_size, sizeof(float));
     m->pooled = fr_arena_take(arena, 3 * s->hidden, sizeof(float));
     fr_attend_layout(&m->attend, arena, s->head_dim, m->threads);

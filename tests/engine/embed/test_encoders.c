@@ -34,7 +34,7 @@ static const char *const names[] = {"bert-mean",
                                     "cross-xlm-roberta",
                                     "cross-modernbert",
                                     "cross-qwen3"};
-enum { NAMES = sizeof names / sizeof *names, EMBEDDERS = 12 };
+enum { NAMES = sizeof names / sizeof *names, EMBEDDERS = 12, LONG = 300 };
 
 static const char *path_of(const char *name, const char *file) {
     static char path[512];
@@ -166,6 +166,13 @@ static float *run_all(const fixture *f, bool alone, size_t *bytes) {
     bool scores = json_object_get(f->cases, "pairs") != NULL;
     fr_embedder_text *texts;
     size_t count = scores ? encode_pairs(f, &texts) : encode_texts(f, NULL, &texts);
+    char *tail = calloc(1, 8 * LONG + 1); /* as long as the model reads, twice, beside short texts */
+    for (size_t i = 0; i < LONG; i++) memcpy(tail + 8 * i, "the sea ", 8);
+    texts = realloc(texts, (count + 2) * sizeof *texts);
+    for (size_t i = 0; i < 2; i++, count++)
+        require(scores ? fr_embedder_encode_pair(f->embedder, NULL, "a", 1, tail, 8 * LONG, &texts[count])
+                       : fr_embedder_encode(f->embedder, NULL, tail, 8 * LONG - 8 * i, &texts[count]));
+    free(tail);
     size_t width = scores ? 1 : (size_t)fr_embedder_fact_of(f->embedder, FR_EMBEDDER_WIDTH);
     float *rows = calloc(count * width, sizeof *rows);
     for (size_t t = 0; t < count; t += alone ? 1 : count) {
