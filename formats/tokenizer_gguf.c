@@ -296,6 +296,18 @@ static fr_status name_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
     return FR_OK;
 }
 
+/* Sets the template of a pair as the models' makers have it, since GGUF has none: BERT's second text has token type 1,
+ * and XLM-RoBERTa, whose pieces have scores, has two separators between the texts. */
+static void put_pair(fr_tokenizer_source *source) {
+    if (source->prefix_count != 1 || source->suffix_count != 1) return;
+    uint8_t second = source->model == FR_MODEL_WORD_PIECE;
+    const fr_pair_piece pieces[] = {{source->prefix[0], 0}, {FR_PAIR_FIRST, 0},       {source->suffix[0], 0},
+                                    {source->suffix[0], 0}, {FR_PAIR_SECOND, second}, {source->suffix[0], second}};
+    bool two = source->model == FR_MODEL_UNIGRAM;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+        if (two || i != 3) source->pair[source->pair_count++] = pieces[i];
+}
+
 /* Reads the ids of single tokens and those put before and after a text. Like llama.cpp it puts a bos before every
  * Gemma 4 text whatever the file says, because early conversions said false by mistake. */
 static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
@@ -317,6 +329,7 @@ static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, cons
     if (begin >= 0 && (add_begin || kind->begins)) source->prefix[source->prefix_count++] = begin;
     if (kind->parts && part >= 0) source->suffix[source->suffix_count++] = part;
     if (add_end && end >= 0 && !kind->parts) source->suffix[source->suffix_count++] = end;
+    put_pair(source);
     return name_tokens(source, gguf);
 }
 

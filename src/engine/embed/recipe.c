@@ -328,8 +328,25 @@ static fr_status read_gguf(const fr_model *model, size_t hidden, fr_recipe *reci
     recipe->width = hidden;
     if (model->pooling == FR_POOLING_NONE || model->pooling == FR_POOLING_RANK) return FR_OK;
     recipe->modes[recipe->mode_count++] = by_number[model->pooling];
+    /* EmbeddingGemma's dense layers are in the file if it was converted with them. */
+    for (int i = 2; i <= 3; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "dense_%d.weight", i);
+        const fr_tensor *t = fr_tensors_find(&model->files.tensors, name);
+        if (!t) continue;
+        if (t->dims != 2 || t->shape[0] > DENSE_MAX || t->shape[1] != recipe->width)
+            return fr_fail(FR_INPUT, "%s: tensor %s does not read rows of %zu", model->files.path, name, recipe->width);
+        fr_recipe_step *step = &recipe->steps[recipe->step_count++];
+        *step = (fr_recipe_step){.kind = FR_STEP_DENSE, .in = recipe->width, .out = (size_t)t->shape[0]};
+        const fr_map *map = &model->files.files[t->file];
+        size_t at = (size_t)((const uint8_t *)t->data - map->bytes);
+        FR_TRY(fr_map_fill(map, at, at + t->bytes));
+        FR_TRY(take_tensor(&model->files.tensors, name, step->out, step->in, model->files.path, &step->weight));
+        recipe->width = step->out;
+    }
     /* llama.cpp scales rows to length 1 unless it is told otherwise. */
-    recipe->steps[recipe->step_count++] = (fr_recipe_step){.kind = FR_STEP_NORMALIZE, .in = hidden, .out = hidden};
+    recipe->steps[recipe->step_count++] =
+        (fr_recipe_step){.kind = FR_STEP_NORMALIZE, .in = recipe->width, .out = recipe->width};
     return FR_OK;
 }
 

@@ -423,6 +423,134 @@ static fr_status read_gemma(const json_t *root, const char *where, const fr_weig
     return FR_OK;
 }
 
+/* ------------------------------------------------------------------------------------------------------------ GGUF */
+
+static bool gguf_has(const fr_weights *weights, const char *name) {
+    return fr_weights_has(weights, "", name);
+}
+
+/* Reads the sizes that all kinds have, and by the tensors which parts the first layer has. */
+static fr_status read_gguf(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
+    int64_t causal;
+    double eps;
+    s->pad = -1;
+    FR_TRY(fr_gguf_int(g, ".attention.causal", 0, 1, 0, &causal));
+    if (causal) return fr_fail(FR_UNBUILT, "%s: attention.causal true is not built for encoders", g->path);
+    FR_TRY(fr_gguf_size(g, ".embedding_length", 1, WIDTH_MAX, FR_GGUF_REQUIRED, &s->hidden));
+    FR_TRY(fr_gguf_size(g, ".block_count", 0, FR_ENCODER_LAYERS_MAX, FR_GGUF_REQUIRED, &s->layers));
+    FR_TRY(fr_gguf_size(g, ".attention.head_count", 1, 4096, FR_GGUF_REQUIRED, &s->heads));
+    FR_TRY(fr_gguf_size(g, ".attention.head_count_kv", 1, 4096, (int64_t)s->heads, &s->kv_heads));
+    FR_TRY(fr_gguf_size(g, ".attention.key_length", 0, 1024, 0, &s->head_dim));
+    FR_TRY(fr_gguf_size(g, ".feed_forward_length", 1, WIDTH_MAX, FR_GGUF_REQUIRED, &s->ffn));
+    FR_TRY(fr_gguf_size(g, ".context_length", 1, CONTEXT_MAX, FR_GGUF_REQUIRED, &s->context));
+    FR_TRY(fr_gguf_real(g, s->rms ? ".attention.layer_norm_rms_epsilon" : ".attention.layer_norm_epsilon", 0, 1, NAN,
+                        &eps));
+    FR_TRY(fr_config_vocabulary(w->files, s->hidden, &s->vocab));
+    s->eps = (float)eps;
+    s->embedding_norm = gguf_has(w, "token_embd_norm.weight");
+    s->norm_bias = gguf_has(w, "token_embd_norm.bias");
+    s->qkv_bias = gguf_has(w, "blk.0.attn_q.bias") || gguf_has(w, "blk.0.attn_qkv.bias");
+    s->o_bias = gguf_has(w, "blk.0.attn_output.bias");
+    s->up_bias = gguf_has(w, "blk.0.ffn_up.bias");
+    s->down_bias = gguf_has(w, "blk.0.ffn_down.bias");
+    return FR_OK;
+}
+
+/* Reads the sizes of the tables of token types and positions, and of the classifier. */
+static fr_status read_gguf_tables(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
+    const fr_tensor *types = fr_tensors_find(&w->files->tensors, "token_types.weight");
+    const fr_tensor *positions = fr_tensors_find(&w->files->tensors, "position_embd.weight");
+    const fr_tensor *label = fr_tensors_find(&w->files->tensors, "cls.output.weight");
+    if (types && types->dims == 2) s->types = types->shape[0] < 256 ? (size_t)types->shape[0] : 0;
+    if (types && !s->types) return fr_fail(FR_INPUT, "%s: tensor token_types.weight is no table", g->path);
+    if (positions && positions->dims == 2) s->positions = (size_t)positions->shape[0];
+    /* llama.cpp's converter leaves the pooler of BERT's classifiers out, without which scores are not the model's. */
+    if (!label || !gguf_has(w, "cls.weight")) return FR_OK;
+    s->labels = label->dims == 2 ? (size_t)label->shape[0] : 1;
+    if (s->labels > 4096) return fr_fail(FR_INPUT, "%s: a classifier of %zu labels", g->path, s->labels);
+    s->label_bias = gguf_has(w, "cls.output.bias");
+    s->head_bias = gguf_has(w, "cls.bias");
+    s->head_activation = FR_ENCODER_TANH;
+    return FR_OK;
+}
+
+static fr_status read_gguf_bert(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
+    FR_TRY(read_gguf(g, w, s));
+    FR_TRY(read_gguf_tables(g, w, s));
+    return s->positions ? FR_OK : fr_fail(FR_INPUT, "%s: tensor position_embd.weight is missing", g->path);
+}
+
+static fr_status read_gguf_nomic(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
+    fr_text scaling;
+    FR_TRY(read_gguf(g, w, s));
+    FR_TRY(read_gguf_tables(g, w, s));
+    FR_TRY(fr_gguf_real(g, ".rope.freq_base", 1e-3, 1e12, 10000, &s->theta[0]));
+    FR_TRY(fr_gguf_text(g, ".rope.scaling.type", &scaling));
+    if (scaling.bytes && !(scaling.length == 4 && memcmp(scaling.bytes, "none", 4) == 0))
+        return fr_fail(FR_UNBUILT, "%s: rope.scaling.type is not built for encoders", g->path);
+    s->positions = 0;
+    s->gated = true;
+    s->activation = FR_ENCODER_SILU;
+    s->rope_dims = s->head_dim ? s->head_dim : s->hidden / s->heads;
+    return FR_OK;
+}
+
+/* Reads which layers are local: an array of flags, or a number of layers of which the first or the last is global. */
+static fr_status read_gguf_reaches(const fr_gguf *g, int64_t every, bool first, fr_encoder_spec *s) {
+    char key[96];
+    size_t window;
+    snprintf(key, sizeof key, "%.40s.attention.sliding_window_pattern", g->architecture);
+    const fr_gguf_value *list = fr_gguf_find(g, key);
+    FR_TRY(fr_gguf_size(g, ".attention.sliding_window", 0, CONTEXT_MAX, FR_GGUF_REQUIRED, &window));
+    s->reach = window / 2;
+    bool flags = list && list->type == FR_GGUF_ARRAY && list->element == FR_GGUF_BOOL;
+    if (flags && list->count < s->layers)
+        return fr_fail(FR_INPUT, "%s: %s has %llu flags for %zu layers", g->path, key, (unsigned long long)list->count,
+                       s->layers);
+    if (!flags) FR_TRY(fr_gguf_int(g, ".attention.sliding_window_pattern", 1, 1024, every, &every));
+    for (size_t i = 0; i < s->layers; i++) {
+        bool local = flags ? list->data[i] != 0 : (first ? i : i + 1) % (size_t)every != 0;
+        s->local[i] = local ? FR_ENCODER_LOCAL : FR_ENCODER_GLOBAL;
+    }
+    return FR_OK;
+}
+
+static fr_status read_gguf_modernbert(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
+    fr_text activation;
+    int64_t pooling;
+    FR_TRY(read_gguf(g, w, s));
+    FR_TRY(read_gguf_tables(g, w, s));
+    FR_TRY(read_gguf_reaches(g, 3, true, s));
+    FR_TRY(fr_gguf_real(g, ".rope.freq_base", 1e-3, 1e12, 160000, &s->theta[FR_ENCODER_GLOBAL]));
+    FR_TRY(fr_gguf_real(g, ".rope.freq_base_swa", 1e-3, 1e12, 10000, &s->theta[FR_ENCODER_LOCAL]));
+    FR_TRY(fr_gguf_text(g, ".hidden_activation", &activation));
+    if (activation.length == 4 && memcmp(activation.bytes, "silu", 4) == 0)
+        s->activation = FR_ENCODER_SILU;
+    else if (activation.bytes && !(activation.length == 4 && memcmp(activation.bytes, "gelu", 4) == 0))
+        return fr_fail(FR_UNBUILT, "%s: hidden_activation with this value is not built yet", g->path);
+    s->pre_norm = s->gated = true;
+    s->first_bare = !gguf_has(w, "blk.0.attn_norm.weight");
+    s->rope_dims = s->head_dim ? s->head_dim : s->hidden / s->heads;
+    FR_TRY(fr_gguf_int(g, ".classifier.pooling_type", 0, 4, 1, &pooling));
+    s->label_mean = pooling == 1;
+    s->head_norm = s->labels > 0 && gguf_has(w, "cls.norm.weight");
+    s->head_activation = FR_ENCODER_GELU;
+    return FR_OK;
+}
+
+static fr_status read_gguf_gemma(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
+    s->rms = true;
+    FR_TRY(read_gguf(g, w, s));
+    FR_TRY(read_gguf_reaches(g, 6, false, s));
+    FR_TRY(fr_gguf_real(g, ".rope.freq_base", 1e-3, 1e12, 1e6, &s->theta[FR_ENCODER_GLOBAL]));
+    FR_TRY(fr_gguf_real(g, ".rope.freq_base_swa", 1e-3, 1e12, 1e4, &s->theta[FR_ENCODER_LOCAL]));
+    s->pre_norm = s->branch_norms = s->qk_norm = s->gated = true;
+    s->activation = FR_ENCODER_GELU_TANH;
+    s->embedding_scale = (float)sqrt((double)s->hidden);
+    s->rope_dims = s->head_dim ? s->head_dim : s->hidden / s->heads;
+    return FR_OK;
+}
+
 /* ----------------------------------------------------------------------------------------------------------- names */
 
 #define BERT_LAYER                                                                                    \
@@ -582,12 +710,69 @@ static const fr_encoder_names gemma_names[] = {{.prefixes = gemma_prefixes,
                                                 .down = "mlp.down_proj"},
                                                {.words = NULL}};
 
+/* llama.cpp's names, of encoders with norms after the branches, and of those with norms before them. */
+static const fr_encoder_names gguf_after[] = {{.words = "token_embd",
+                                               .positions = "position_embd",
+                                               .types = "token_types",
+                                               .embedding_norm = "token_embd_norm",
+                                               .layer = "blk.",
+                                               .q = "attn_q",
+                                               .k = "attn_k",
+                                               .v = "attn_v",
+                                               .qkv = "attn_qkv",
+                                               .o = "attn_output",
+                                               .norm1 = "attn_output_norm",
+                                               .gate = "ffn_gate",
+                                               .up = "ffn_up",
+                                               .down = "ffn_down",
+                                               .norm2 = "layer_output_norm",
+                                               .head_dense = "cls",
+                                               .head_label = "cls.output"},
+                                              {.words = NULL}};
+static const fr_encoder_names gguf_modernbert[] = {{.words = "token_embd",
+                                                    .embedding_norm = "token_embd_norm",
+                                                    .final_norm = "output_norm",
+                                                    .layer = "blk.",
+                                                    .qkv = "attn_qkv",
+                                                    .o = "attn_output",
+                                                    .norm1 = "attn_norm",
+                                                    .gate_up = "ffn_up",
+                                                    .down = "ffn_down",
+                                                    .norm2 = "ffn_norm",
+                                                    .head_dense = "cls",
+                                                    .head_norm = "cls.norm",
+                                                    .head_label = "cls.output"},
+                                                   {.words = NULL}};
+static const fr_encoder_names gguf_gemma[] = {{.words = "token_embd",
+                                               .final_norm = "output_norm",
+                                               .layer = "blk.",
+                                               .q = "attn_q",
+                                               .k = "attn_k",
+                                               .v = "attn_v",
+                                               .o = "attn_output",
+                                               .q_norm = "attn_q_norm",
+                                               .k_norm = "attn_k_norm",
+                                               .norm1 = "attn_norm",
+                                               .post1 = "post_attention_norm",
+                                               .norm2 = "ffn_norm",
+                                               .post2 = "post_ffw_norm",
+                                               .gate = "ffn_gate",
+                                               .up = "ffn_up",
+                                               .down = "ffn_down"},
+                                              {.words = NULL}};
+
 /* ----------------------------------------------------------------------------------------------------------- kinds */
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static const fr_encoder_kind kinds[] = {
-    {.name = "BERT", .model_types = WORDS("bert"), .gguf = WORDS("bert"), .read = read_bert, .names = bert_names},
+    {.name = "BERT",
+     .model_types = WORDS("bert"),
+     .gguf = WORDS("bert"),
+     .read = read_bert,
+     .read_gguf = read_gguf_bert,
+     .gguf_names = gguf_after,
+     .names = bert_names},
     {.name = "RoBERTa",
      .model_types = WORDS("roberta", "xlm-roberta", "camembert"),
      .gguf = WORDS(""),
@@ -603,17 +788,23 @@ static const fr_encoder_kind kinds[] = {
      .model_types = WORDS("nomic_bert"),
      .gguf = WORDS("nomic-bert"),
      .read = read_nomic,
+     .read_gguf = read_gguf_nomic,
+     .gguf_names = gguf_after,
      .names = nomic_names},
     {.name = "GTE", .model_types = WORDS("gte", "new"), .gguf = WORDS(""), .read = read_gte, .names = gte_names},
     {.name = "ModernBERT",
      .model_types = WORDS("modernbert"),
      .gguf = WORDS("modern-bert"),
      .read = read_modernbert,
+     .read_gguf = read_gguf_modernbert,
+     .gguf_names = gguf_modernbert,
      .names = modernbert_names},
     {.name = "EmbeddingGemma",
      .model_types = WORDS("gemma3_text", "gemma3"),
      .gguf = WORDS("gemma-embedding"),
      .read = read_gemma,
+     .read_gguf = read_gguf_gemma,
+     .gguf_names = gguf_gemma,
      .names = gemma_names}};
 
 /* The kinds of files without a model_type, by the beginning of their architecture's name. */

@@ -136,6 +136,46 @@ START_TEST(rows_are_those_of_sentence_transformers) {
 }
 END_TEST
 
+/* Files that llama.cpp's converter made of the folders (encoders_gguf.py). Their rows have length 1. */
+static const char *const converted[] = {"bert-mean", "nomic", "modernbert"};
+
+START_TEST(gguf_files_have_the_rows_of_their_folders) {
+    fixture f;
+    char file[64];
+    fr_embedder_text *texts;
+    json_error_t error;
+    snprintf(file, sizeof file, "%s.gguf", converted[_i]);
+    f.cases = json_load_file(path_of(converted[_i], "cases.json"), 0, &error);
+    ck_assert_ptr_nonnull(f.cases);
+    open_embedder(&f, path_of("gguf", file), 0, NULL);
+    size_t count = encode_texts(&f, NULL, &texts), width = (size_t)fr_embedder_fact_of(f.embedder, FR_EMBEDDER_WIDTH);
+    float *rows = calloc(count * width, sizeof *rows);
+    require(fr_embedder_rows(f.embedder, texts, count, 0, -1, rows));
+    const json_t *expected = json_object_get(json_array_get(json_object_get(f.cases, "cases"), 0), "rows");
+    for (size_t t = 0; t < count; t++) {
+        double squares = 0;
+        for (size_t i = 0; i < width; i++)
+            squares += pow(json_number_value(json_array_get(json_array_get(expected, t), i)), 2);
+        for (size_t i = 0; i < width; i++)
+            ck_assert_double_eq_tol((double)rows[t * width + i],
+                                    json_number_value(json_array_get(json_array_get(expected, t), i)) / sqrt(squares),
+                                    BOUND);
+    }
+    free(rows);
+    free_texts(texts, count);
+    close_fixture(&f);
+}
+END_TEST
+
+/* llama.cpp's converter leaves out the pooler, without which a score is not the model's. */
+START_TEST(a_gguf_file_without_its_pooler_scores_nothing) {
+    fixture f = {.cases = NULL};
+    open_embedder(&f, path_of("gguf", "cross-bert.gguf"), 0, NULL);
+    ck_assert_int_eq(fr_embedder_fact_of(f.embedder, FR_EMBEDDER_SCORES), 0);
+    close_fixture(&f);
+}
+END_TEST
+
 static void compare_scores(const fixture *f, const fr_embedder_text *pairs, size_t count, const char *key, bool raw) {
     const json_t *list = json_object_get(f->cases, key);
     float *scores = calloc(count, sizeof *scores);
@@ -387,6 +427,8 @@ END_TEST
 FR_SUITE("encoders") {
     TCase *cases = tcase_create("sentence-transformers");
     tcase_add_loop_test(cases, rows_are_those_of_sentence_transformers, 0, EMBEDDERS);
+    tcase_add_loop_test(cases, gguf_files_have_the_rows_of_their_folders, 0, sizeof converted / sizeof *converted);
+    tcase_add_test(cases, a_gguf_file_without_its_pooler_scores_nothing);
     tcase_add_loop_test(cases, scores_are_those_of_sentence_transformers, EMBEDDERS, NAMES);
     tcase_add_loop_test(cases, no_bit_depends_on_neighbours_threads_or_instruction_set, 0, NAMES);
     tcase_add_test(cases, a_text_is_cut_at_its_end_and_says_so);
