@@ -10,9 +10,11 @@
 #include "base/fpenv.h"
 #include "forerun_lab.h"
 #include "formats/gguf_write.h"
+#include "kernels/dispatch.h"
 #include "quant/packed.h"
 #include "src/engine/draft/draft.h"
 #include "src/engine/families/architecture.h"
+#include "src/engine/vision/mmproj.h"
 #include "src/engine/weights/bound.h"
 
 #define STEP ((size_t)4 << 20) /* bytes that are packed at a time; a larger tile is packed alone */
@@ -152,12 +154,25 @@ static fr_status pack_drafter(const char *path, const fr_model *target, const fr
     return status;
 }
 
+/* Packs a vision tower in a file of its own. */
+static fr_status pack_tower(const char *path, const fr_options *options, FILE *out) {
+    const fr_kernels *kernels;
+    fr_mmproj *tower;
+    FR_TRY(fr_kernels_select(NULL, &kernels));
+    FR_TRY(fr_mmproj_open(path, true, kernels, 0, &tower));
+    fr_status status = pack(&tower->files, &tower->weights, NULL, options, out);
+    fr_mmproj_close(tower);
+    return status;
+}
+
 static fr_status pack_alone(const char *path, const fr_options *options, FILE *out) {
     fr_checkpoint files;
     FR_TRY(fr_open_files(&files, path, true));
-    bool drafter = fr_is_drafter(&files), whole = !drafter || fr_is_assistant(&files);
+    bool tower = fr_is_mmproj(&files), drafter = !tower && fr_is_drafter(&files),
+         whole = !drafter || fr_is_assistant(&files);
     const char *what = fr_is_mtp(&files) ? "an MTP layer alone" : "an EAGLE drafter";
     fr_checkpoint_close(&files);
+    if (tower) return pack_tower(path, options, out);
     if (!whole) return fr_fail(FR_INPUT, "%s is %s, packed beside its target: pack -m TARGET -md it", path, what);
     return drafter ? pack_drafter(path, NULL, options, out) : pack_target(path, options, out);
 }
