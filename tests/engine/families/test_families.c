@@ -63,7 +63,8 @@ static const struct {
     {"gemma3-odd", "{\"hidden_activation\": \"silu\"}", FR_UNBUILT, "hidden_activation silu"},
     {"gemma3-odd", "{\"attention_bias\": true}", FR_UNBUILT, "attention_bias"},
     {"gemma3-odd", "{\"attn_logit_softcapping\": 50}", FR_UNBUILT, "attn_logit_softcapping"},
-    {"gemma3-odd", "{\"use_bidirectional_attention\": true}", FR_UNBUILT, "use_bidirectional_attention"},
+    {"gemma3-odd", "{\"use_bidirectional_attention\": true}", FR_OK, ""}, /* a text encoder */
+    {"gemma2-odd", "{\"use_bidirectional_attention\": true}", FR_UNBUILT, "use_bidirectional_attention"},
     {"gemma3-odd", "{\"is_causal\": false}", FR_UNBUILT, "is_causal false"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 0}", FR_INPUT, "query_pre_attn_scalar"},
     {"gemma3-odd", "{\"rope_parameters\": {\"sliding_attention\": {\"rope_theta\": 0}}}", FR_INPUT, "rope_theta"},
