@@ -1325,8 +1325,8 @@ typedef struct fr_quantization {
 
 /* Writes a model or drafter, a published folder or a GGUF file, as a GGUF file, which gets its name once it is
  * complete. It replaces a file of that name, whose permissions it keeps; other users may read a new one. A value that
- * is not finite, or too large for its type, is FR_INPUT. options: threads, pinning, progress and log are read; the log
- * gets warnings. */
+ * is not finite, or too large for its type, is FR_INPUT. A folder's vision tower is not written. options: threads,
+ * pinning, progress and log are read; the log gets warnings. */
 fr_status fr_quantize(const char *path, const char *to, const fr_quantization *how, const fr_options *options);
 
 /* ------------------------------------------------------------------------------------------------------------ ranks */

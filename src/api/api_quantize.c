@@ -44,6 +44,14 @@ static fr_status write_named(const char *path, const fr_lab_quantization *how, c
     return error ? can_not_write(place, error) : FR_OK;
 }
 
+/* Logs that the file of a folder that sees has no tower, which the command writes beside it. */
+static void note_tower(const char *path, const fr_quantization *how) {
+    bool found = false;
+    if (!note_log || how->drafter || fr_lab_find_tower(path, &found) != FR_OK || !found) return;
+    log_note(
+        "the vision tower is not in the file, which sees no pictures alone: give one with FR_OPT_MMPROJ (--mmproj)");
+}
+
 fr_status fr_quantize(const char *path, const char *to, const fr_quantization *how, const fr_options *options) {
     struct stat info;
     char temporary[PATH_MAX];
@@ -75,6 +83,7 @@ fr_status fr_quantize(const char *path, const char *to, const fr_quantization *h
         inner.note = log_note;
     }
     fr_status status = write_named(path, &inner, options, fd, temporary, place);
+    if (status == FR_OK) note_tower(path, how);
     note_log = NULL;
     if (status != FR_OK) unlink(temporary);
     close(fd);

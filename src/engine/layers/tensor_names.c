@@ -544,7 +544,7 @@ void fr_tensor_name_in_rows(const fr_tensor_name *name, const fr_layer_spec *lay
     shape[0] /= shape[1];
 }
 
-/* Finds the line that names a published tensor, in a layer the first one that the layer needs. A tensor that becomes
+/* Finds the line that names a published tensor; with a layer, the first one that the layer needs. A tensor that becomes
  * two in GGUF has a line without a GGUF name; fr_tensor_name_of_part gives the two names. */
 static bool find_line(const fr_tensor_name *names, const fr_trunk_spec *spec, const fr_layer_spec *layer,
                       const char *published, bool top, fr_tensor_name_found *found) {
@@ -565,6 +565,9 @@ static bool find_layers(const fr_tensor_naming *naming, const fr_trunk_spec *spe
     const fr_layer_spec *layer = fr_spec_layer(spec, found->layer);
     for (size_t t = 0; t < FR_LAYER_TABLES && naming->layer[t]; t++)
         if (find_line(naming->layer[t], spec, layer, rest, false, found)) return true;
+    /* Gemma 4's layers that borrow keys and values have matrices for them, which GGUF has too */
+    for (size_t t = 0; t < FR_LAYER_TABLES && naming->layer[t]; t++)
+        if (find_line(naming->layer[t], spec, NULL, rest, false, found)) return true;
     return false;
 }
 

@@ -22,7 +22,7 @@ static fr_workspace workspace;
 static float cap;
 
 static void run_share(void *context, const fr_team *team) {
-    fr_head head = {.matrix = &matrix, .workspace = &workspace, .softcap = cap};
+    fr_head head = {.matrix = &matrix, .workspace = &workspace, .stride = HIDDEN, .softcap = cap};
     fr_head_rows(team, &head, context);
 }
 
