@@ -4,9 +4,9 @@
 # cache, one token at a time, takes them as they are. So the logits of generate() are not those of a forward over the
 # same ids, and a reference made of one of them does not judge the other.
 #
-# Seen with a small random model: with time_step_min 1e-9, which no step is below, both ways agree to 1e-6 of the
-# largest logit; with 0.5 they differ by more than a hundredth from the first token on that is decoded with the cache. Published
-# configurations have 0.001, which few steps are below. llama.cpp raises no step.
+# Seen with a small random model: with time_step_min 1e-9, which no step is below, both ways agree to 1e-5 of the
+# largest logit; with 0.5 they differ by more than a hundredth from the first token on that is decoded with the cache.
+# Published configurations have 0.001, which few steps are below. llama.cpp raises no step.
 #
 # usage: findings/transformers-nemotron-h-cached-steps.sh
 # Needs Python 3.10 or later with venv and a package index; installs into a temporary folder. Exit 0: as it was seen
