@@ -36,7 +36,8 @@ NUMERIC := -ffp-contract=off -fno-fast-math -fno-unsafe-math-optimizations -fno-
   -fno-reciprocal-math -fno-finite-math-only -fsigned-zeros
 # Both libraries are made of the same objects; only the functions that forerun.h declares are visible outside.
 SHAREABLE := -fPIC -fvisibility=hidden
-COMPILE = $(CC) -std=c11 $(OPT) -g $(SHAREABLE) $(WARN) $(INCLUDE) $(CPPFLAGS) $(SANITIZE) $(CFLAGS) -pthread \
+DEBUG ?= -g
+COMPILE = $(CC) -std=c11 $(OPT) $(DEBUG) $(SHAREABLE) $(WARN) $(INCLUDE) $(CPPFLAGS) $(SANITIZE) $(CFLAGS) -pthread \
   $(NUMERIC) -MMD -MP
 LINK = $(CC) $(SANITIZE) $(LDFLAGS) -pthread
 
@@ -143,6 +144,10 @@ suffix_of = $(lastword $(subst _, ,$(basename $(notdir $(1)))))
 # These files are unrolled by type and row count, and compiling them with the address sanitizer takes minutes.
 # tests/kernels/check_kernels.c and check_blocks.c put their arrays between pages without access instead.
 $(BUILD)/kernels/matmul_%.o: override SANITIZE := $(filter -fsanitize=thread,$(SANITIZE))
+
+# A stack or a profile needs the kernels' functions and lines. With every vector variable's place as well, compiling
+# them takes twice as long, and five sixths of every program are about these places.
+$(BUILD)/kernels/%.o: private DEBUG := -g1
 
 $(BUILD)/%.o: %.c $(BUILD)/flags | $(BUILD)/needs
 	@mkdir -p $(@D)
