@@ -13,10 +13,13 @@
 #include "src/engine/weights/bound.h"
 #include "src/engine/weights/partition.h"
 
-#define PACK_STEP ((size_t)1 << 20) /* bytes that are read and packed before their pages are given back */
+#define PACK_STEP    ((size_t)1 << 20) /* bytes that are read and packed before their pages are given back */
+#define STORED_GROUP ((size_t)1 << 24) /* the same for quantized modules; threads wait for each other after each */
 
 typedef struct placing {
     const fr_weights *weights;
+    size_t begin, end; /* the tensors of this run */
+    uint64_t done;     /* bytes of tensors before this run */
     fr_progress_fn *progress;
     void *context;
     fr_failure *failures; /* [threads] the failure of each thread */
@@ -203,8 +206,8 @@ static fr_status first_failure(const placing *job) {
 static void place(void *context, const fr_team *team) {
     placing *job = context;
     const fr_weights *weights = job->weights;
-    uint64_t done = 0;
-    for (size_t i = 0; i < weights->count && !atomic_load(&job->ended); i++) {
+    uint64_t done = job->done;
+    for (size_t i = job->begin; i < job->end && !atomic_load(&job->ended); i++) {
         const fr_bound *bound = &weights->bound[i];
         if (wanted_now(weights, bound) && job->failures[team->index].status == FR_OK)
             job->failures[team->index] = fr_failure_keep(fr_bound_place(weights, bound, team));
@@ -220,7 +223,7 @@ static void check_stored(void *context, const fr_team *team) {
     placing *job = context;
     const fr_weights *weights = job->weights;
     size_t begin, end;
-    for (size_t i = 0; i < weights->count && job->failures[team->index].status == FR_OK; i++) {
+    for (size_t i = job->begin; i < job->end && job->failures[team->index].status == FR_OK; i++) {
         const fr_tensor *tensor = weights->bound[i].tensor;
         if (tensor->type != FR_STORED || weights->bound[i].layout != FR_LAYOUT_ROWS) continue; /* copying has checked */
         fr_partition(tensor->storage->rows, 1, team->index, team->count, &begin, &end);
@@ -233,7 +236,7 @@ static void check_stored(void *context, const fr_team *team) {
 static void pack_stored(void *context, const fr_team *team) {
     placing *job = context;
     const fr_weights *weights = job->weights;
-    for (size_t i = 0; i < weights->count && job->failures[team->index].status == FR_OK; i++)
+    for (size_t i = job->begin; i < job->end && job->failures[team->index].status == FR_OK; i++)
         job->failures[team->index] = fr_failure_keep(fr_bound_pack_stored(weights, &weights->bound[i], team));
 }
 
@@ -292,25 +295,50 @@ static void release_packed(const fr_weights *weights, const fr_bound *bound) {
     if (!grouped && bound->order) release_tensor(weights, bound->tensor);
 }
 
+/* Sets the end of a run of tensors: after STORED_GROUP bytes of quantized modules, or after the last tensor. */
+static void end_run(placing *job) {
+    const fr_weights *weights = job->weights;
+    size_t stored = 0;
+    for (job->end = job->begin; job->end < weights->count && stored < STORED_GROUP; job->end++) {
+        const fr_tensor *tensor = weights->bound[job->end].tensor;
+        if (tensor->type == FR_STORED) stored += tensor->bytes;
+    }
+}
+
+/* Brings a run of tensors into memory, and gives back the pages of the file that are not needed after packing. */
+static fr_status place_run(placing *job, fr_pool *pool) {
+    const fr_weights *weights = job->weights;
+    fr_pool_run(pool, place, job);
+    FR_TRY(first_failure(job));
+    if (weights->files->storages) {
+        fr_pool_run(pool, check_stored, job);
+        FR_TRY(first_failure(job));
+        fr_pool_run(pool, pack_stored, job);
+        FR_TRY(first_failure(job));
+    }
+    for (size_t i = job->begin; i < job->end; i++) {
+        release_packed(weights, &weights->bound[i]);
+        job->done += weights->bound[i].tensor->bytes;
+    }
+    return FR_OK;
+}
+
 fr_status fr_weights_place(fr_weights *weights, fr_pool *pool, fr_progress_fn *progress, void *context) {
     placing job = {.weights = weights, .progress = progress, .context = context};
     job.failures = calloc(FR_THREADS_MAX, sizeof *job.failures);
     if (!job.failures) return fr_fail_memory("the threads that load", FR_THREADS_MAX * sizeof *job.failures);
     fr_weights_separate(weights);
-    fr_pool_run(pool, place, &job);
-    fr_status status = first_failure(&job);
-    if (status == FR_OK && weights->files->storages) {
-        fr_pool_run(pool, check_stored, &job);
-        status = first_failure(&job);
-        if (status == FR_OK) fr_pool_run(pool, pack_stored, &job);
-        if (status == FR_OK) status = first_failure(&job);
+    fr_status status = FR_OK;
+    for (job.end = 0; status == FR_OK && job.end < weights->count;) {
+        job.begin = job.end;
+        end_run(&job);
+        status = place_run(&job, pool);
     }
     if (status == FR_OK && weights->transposed_count) {
         fr_pool_run(pool, transpose, &job);
         status = first_failure(&job);
     }
     free(job.failures);
-    for (size_t i = 0; status == FR_OK && i < weights->count; i++) release_packed(weights, &weights->bound[i]);
     scatter_experts(weights);
     weights->placed = true;
     return status;
