@@ -31,12 +31,13 @@ static uint64_t left_of(const char *folder, const char *limit_name, const char *
     return limit > taken ? limit - taken : 1;
 }
 
-/* Reads a group of version 2, where "max" means no limit. */
+/* Reads the control group of version 2. Its file of the limit has the word "max" if there is no limit. */
 static uint64_t left_v2(const char *folder) {
     return left_of(folder, "memory.max", "anon");
 }
 
-/* Reads a group of version 1. Without a limit its file has nearly 2^63, which is more than any machine has. */
+/* Reads the control group of version 1. If there is no limit, its file has a number near 2^63, which needs no care:
+ * no machine has that much. */
 static uint64_t left_v1(const char *folder) {
     return left_of(folder, "memory.limit_in_bytes", "total_rss");
 }

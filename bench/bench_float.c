@@ -27,7 +27,7 @@
 #define BIG_IDS  120
 #define CONTEXT  128 /* context before the timed rows, in positions */
 
-/* A shape of about 1 GB of BF16: the published dense shapes with fewer layers. */
+/* A model of about 1 GB in BF16: widths of published dense models, but fewer layers. */
 static const fr_synth_target big = {.vocab = 16384,
                                     .hidden = 1536,
                                     .layers = 14,

@@ -19,7 +19,8 @@ enum {
     FR_ATTN_STRIP = 64   /* columns of V in one step, at most */
 };
 
-/* The state of a query, which is kept from block to block; its o is `out`. */
+/* A query's state, which is kept from block to block: the greatest score m, the sum l of the weights, and the weighted
+ * sum of V, o in the formulas, which is `out` here. */
 typedef struct fr_attn_state {
     alignas(64) const float *q;
     float *out;

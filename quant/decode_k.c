@@ -85,9 +85,10 @@ void fr_decode_q5_k(const uint8_t *block, float *y) {
     }
 }
 
-/* Layout: 64 bytes with the low 4 bits for each 128 columns (runs 0 and 1 in the low halves, 2 and 3 in the high
- * ones); then 32 bytes with the high two bits for each 128 columns (bits 2j and 2j + 1 belong to run j); 16 signed
- * scales; d. A value's code is its six bits minus 32. */
+/* A block has 256 columns. A half of it is 128 columns, which are four runs of 32. The layout: for each half 64 bytes
+ * with the low 4 bits of its values (the low halves of the bytes belong to runs 0 and 1, the high halves to runs 2 and
+ * 3); then for each half 32 bytes with the high two bits (bits 2j and 2j + 1 belong to run j); then 16 signed scales,
+ * one per 16 columns; then d. A value's code is its six bits minus 32. */
 void fr_decode_q6_k(const uint8_t *block, float *y) {
     const int8_t *scales = (const int8_t *)block + 192;
     float d = load_scale(block + 208);

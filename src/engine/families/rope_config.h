@@ -18,9 +18,10 @@ fr_status fr_rope_parameters(const json_t *text, const char *where, const json_t
 /* Gives the key for the kind of scaling in such an object; older files have another name for it. */
 const char *fr_rope_type_key(const json_t *parameters);
 
-/* Sets the whole spec from config.json, except the number of rotated values, which stays 0. theta must have its
- * default before the call. *partial: the share of a head that is rotated; in: its default. trained: the default of the
- * number of trained positions, for llama3's and yarn's scaling. */
+/* Sets the whole spec from config.json, except the number of rotated values, which stays 0. Before the call,
+ * rope->theta and *partial must have the family's defaults, which stay if the file does not name them. *partial: the
+ * share of a head that is rotated. trained: the number of trained positions, which llama3's and yarn's scaling take if
+ * the file does not name it. */
 fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t trained, const char *where, double *partial);
 
 /* Sets the scaling of a spec that has none yet: none, yarn or linear. A file with only a factor means linear. */

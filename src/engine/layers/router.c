@@ -110,8 +110,9 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
     if (weights->product_bias) a->kernels->add(r.scores, weights->product_bias, spec->count);
     for (size_t e = 0; e < spec->count; e++)
         if (!isfinite(r.scores[e])) scaling = NAN;
-    bool one_best = spec->groups < 2 || spec->groups_by_best; /* in these cases, products rank experts and groups in
-                                                               * the same order as scores */
+    /* Softmax keeps the order of its inputs. If a group counts by its best expert alone, or if there are no groups, the
+     * router's products therefore choose the same experts as the scores, and the softmax is left out. */
+    bool one_best = spec->groups < 2 || spec->groups_by_best;
     bool products = spec->scoring == FR_SCORING_SOFTMAX && !weights->router_bias && one_best;
     if (spec->scoring == FR_SCORING_SIGMOID)
         score_sigmoid(&r);

@@ -15,8 +15,8 @@
 
 #define FR_DRY_TAIL_MAX 20
 
-/* The tokens that must follow a first token so that they form a text that breaks sequences. `next`: 1 + index of
- * another tail of the same first token. */
+/* A text that breaks sequences can take several tokens. This is such a text without its first token: the tokens that
+ * must follow. `next`: 1 + index of another tail of the same first token; 0: none. */
 typedef struct fr_dry_tail {
     uint32_t next, length;
     int32_t ids[FR_DRY_TAIL_MAX];

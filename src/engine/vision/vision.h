@@ -33,8 +33,9 @@ fr_status fr_vision_put(const fr_vision *vision, fr_gguf_writer *writer);
  * NULL: there is none. */
 const char *fr_vision_row_end(const fr_vision *vision);
 
-/* Limits the pixels or tokens of a picture as the options say, instead of as the model's makers say. If a limit lies
- * beyond the makers' opposite limit, that one moves too. FR_INPUT if the tower has one size for all pictures. */
+/* Replaces the limits of a picture's pixels or tokens, which the model's makers set, by those of the options. If only
+ * one limit is given and crosses the makers' other one (a least above their most), both become the given one. FR_INPUT
+ * if the tower has one size for all pictures. */
 fr_status fr_vision_limit(fr_vision *vision, const fr_options *options);
 
 /* Returns true if the tower is of the kind that models of one of these architectures (NULL-terminated) have. */

@@ -61,15 +61,17 @@ typedef struct making {
     fr_language *language;
     node *nodes;
     member *members;
-    duty *duties;                              /* duties of all members */
-    uint32_t *waiting, *pool, *bounds, *table; /* table: [slots] hash table of states + 1 */
-    uint32_t *member_table;                    /* [MEMBER_SLOTS] hash table of members with duties + 1 */
-    members *sets;                             /* the set of members of each state */
+    duty *duties; /* duties of all members */
+    uint32_t *waiting, *pool, *bounds;
+    uint32_t *table;        /* [slots] hash table: 1 + index of a state, or 0 */
+    uint32_t *member_table; /* [MEMBER_SLOTS] hash table: 1 + index of a member that has duties, or 0 */
+    members *sets;          /* the set of members of each state */
     size_t node_count, node_capacity, pool_count, pool_capacity, set_count, bound_capacity, work;
     size_t member_count, member_capacity, duty_count, duty_capacity, waiting_capacity;
     look looks[LOOKS_MAX];
-    uint32_t look_count, behind_count, search, most_counted; /* most_counted: repetitions beyond the least */
-    bool inner;                                              /* the automaton is that of a look-around */
+    uint32_t look_count, behind_count, search;
+    uint32_t most_counted; /* the most counted repetitions of a set; in {2,5}, those after the second are counted */
+    bool inner;            /* the automaton is that of a look-around */
     fr_status status;
 } making;
 
