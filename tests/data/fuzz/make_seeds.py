@@ -634,6 +634,57 @@ def importances():
     write("imatrix", "older", imatrix_older())
 
 
+# ----------------------------------------------------------------------------------------------------------- adapters
+
+def safetensors(path, wanted):
+    """The tensors of a file whose names `wanted` accepts, as {name: (type, shape, bytes)}."""
+    raw = read(path)
+    length = struct.unpack_from("<Q", raw)[0]
+    at = lambda offset: raw[8 + length + offset[0]:8 + length + offset[1]]
+    return {name: (t["dtype"], t["shape"], at(t["data_offsets"]))
+            for name, t in json.loads(raw[8:8 + length]).items() if name != "__metadata__" and wanted(name)}
+
+
+def safetensors_bytes(tensors):
+    head, data = {}, b""
+    for name, (kind, shape, values) in tensors.items():
+        head[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    head = compact(head).encode()
+    return struct.pack("<Q", len(head)) + head + data
+
+
+def adapter_gguf(tensors):
+    """A GGUF file of qwen3's adapter; its tensors are converted from BF16 to F32."""
+    keys = [text(key) + struct.pack("<I", STRING) + text(value) for key, value in
+            [("general.architecture", "qwen3"), ("general.type", "adapter"), ("adapter.type", "lora")]]
+    keys.append(text("adapter.lora.alpha") + struct.pack("<If", 6, 4))
+    infos, data = [], b""
+    for name, (_, shape, values) in tensors.items():
+        infos.append(text(name) + struct.pack("<IQQIQ", 2, shape[1], shape[0], 0, len(data)))
+        data += b"".join(b"\0\0" + values[i:i + 2] for i in range(0, len(values), 2))
+        data += bytes(-len(data) % 32)
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(infos), len(keys)) + b"".join(keys + infos)
+    return head + bytes(-len(head) % 32) + data
+
+
+def adapters():
+    first = {"qwen3": "layers.0.self_attn.", "phi3": "layers.0.", "experts": "layers.1.mlp.experts.2.",
+             "deltanet": "layers.0."}
+    for name, stem in first.items():
+        config = json.loads(read(f"adapters/{name}/adapter_config.json"))
+        kept = ["peft_type", "r", "lora_alpha", "use_rslora", "rank_pattern", "alpha_pattern", "bias", "use_dora"]
+        config = {key: config[key] for key in kept if key in config}
+        tensors = safetensors(f"adapters/{name}/adapter_model.safetensors", lambda key: stem in key)
+        if name == "phi3": config |= {"use_rslora": True, "alpha_pattern": {"(qkv|o)_proj": 5, r".*\.down_.*": 0}}
+        write("adapter", name, compact(config).encode() + b"\0" + safetensors_bytes(tensors))
+    names = {"q_proj": "attn_q", "k_proj": "attn_k", "v_proj": "attn_v", "o_proj": "attn_output"}
+    tensors = safetensors("adapters/qwen3/adapter_model.safetensors", lambda key: first["qwen3"] in key)
+    write("adapter", "gguf", adapter_gguf({
+        f"blk.0.{names[key.split('.')[-3]]}.weight.{key.split('.')[-2].lower()}": tensor
+        for key, tensor in tensors.items()}))
+
+
 # -------------------------------------------------------------------------------------------------------------- tasks
 
 def tasks():
@@ -652,6 +703,7 @@ if __name__ == "__main__":
     pictures()
     named()
     importances()
+    adapters()
     tasks()
     grammars()
     with tempfile.TemporaryDirectory() as folder:

@@ -324,6 +324,13 @@ static void write_adapter(const char *folder, const char *config, const char *te
     "]}, \"" name ".lora_B.weight\": {\"dtype\": \"F32\", \"shape\": [" b_rows ", " b_cols                            \
     "], \"data_offsets\": [" split ", " end "]}}"
 
+/* The tensors of one matrix of qwen3-odd, under a prefix. */
+#define K_PROJ(prefix, begin, split, end)                                                              \
+    "\"" prefix "layers.0.self_attn.k_proj.lora_A.weight\": {\"dtype\": \"F32\", \"shape\": [1, 60], " \
+    "\"data_offsets\": [" begin ", " split "]}, "                                                      \
+    "\"" prefix "layers.0.self_attn.k_proj.lora_B.weight\": {\"dtype\": \"F32\", \"shape\": [36, 1], " \
+    "\"data_offsets\": [" split ", " end "]}"
+
 START_TEST(refuses_what_does_not_fit) {
     static const struct {
         const char *config, *tensors;
@@ -353,6 +360,31 @@ START_TEST(refuses_what_does_not_fit) {
         {"{\"init_lora_weights\": \"pissa_niter_16\"}", "{}", 0, FR_UNBUILT, "pissa_niter_16"},
         {"{\"r\": 0}", "{}", 0, FR_INPUT, "r"},
         {"{\"r\": 1, \"lora_alpha\": NaN}", "{}", 0, FR_INPUT, "lora_alpha"},
+        {"{\"r\": 8193}", "{}", 0, FR_INPUT, "not in 1 to 8192"},
+        {"{\"r\": 1e30}", "{}", 0, FR_INPUT, "\"r\""},
+        {"{\"r\": 1, \"lora_alpha\": 1e300}", "{}", 0, FR_INPUT, "lora_alpha"},
+        {"{\"r\": 1, \"r\": 2}", "{}", 0, FR_INPUT, "duplicate"},
+        {"[]", "{}", 0, FR_INPUT, "is no object"},
+        {"{\"r\": 1, \"rank_pattern\": {\"q_proj\": 0}}", PAIR(Q, "1", "2", "2", "1", "8", "16"), 16, FR_INPUT,
+         "\"q_proj\" is"},
+        {"{\"r\": 1, \"alpha_pattern\": {\"q_proj\": 1e10}}", PAIR(Q, "1", "2", "2", "1", "8", "16"), 16, FR_INPUT,
+         "\"q_proj\" is"},
+        {"{\"r\": 1}", PAIR(Q, "0", "60", "108", "0", "0", "0"), 0, FR_INPUT, "the rank 0, not 1 to"},
+        {"{\"r\": 1}", PAIR(Q, "8193", "1", "1", "8193", "32772", "65544"), 65544, FR_INPUT, "the rank 8193, not 1 to"},
+        {"{\"r\": 1}", PAIR(Q, "2, 1", "60", "2, 108", "1", "480", "1344"), 1344, FR_INPUT, "the model's matrix is"},
+        {"{\"r\": 1}", PAIR(Q, "1, 1", "2", "2, 1", "1", "8", "16"), 16, FR_INPUT, "3 and 3 dimensions"},
+        {"{\"r\": 1}", PAIR(Q, "1, 1", "2", "2", "1", "8", "16"), 16, FR_INPUT, "3 and 2 dimensions"},
+        {"{\"r\": 1}", PAIR(Q, "1, 1, 1", "2", "1, 1, 2", "1", "8", "16"), 16, FR_INPUT, "4 and 4 dimensions"},
+        {"{\"r\": 1}", PAIR(Q, "4611686018427387904", "4", "2", "1", "8", "16"), 16, FR_INPUT, ""},
+        {"{\"r\": 1}",
+         PAIR("base_model.model.model.layers.18446744073709551616.self_attn.q_proj", "1", "2", "2", "1", "8", "16"), 16,
+         FR_INPUT, "does not have"},
+        {"{\"r\": 1}", PAIR("base_model.model.model.layers.-0.self_attn.q_proj", "1", "2", "2", "1", "8", "16"), 16,
+         FR_INPUT, "does not have"},
+        {"{\"r\": 1}", PAIR("base_model.model.model.embed_tokens", "1", "2", "2", "1", "8", "16"), 16, FR_UNBUILT,
+         "adapters can't change"},
+        {"{\"r\": 1}", "{" K_PROJ("model.", "0", "240", "384") ", " K_PROJ("language_model.", "384", "624", "768") "}",
+         768, FR_INPUT, "changes a matrix that another tensor changes too"},
         {"{\"r\": 1, \"alpha_pattern\": {\"a{99}\": 1}}", PAIR(Q, "1", "2", "2", "1", "8", "16"), 16, FR_UNBUILT,
          "the pattern"},
     };
@@ -360,7 +392,7 @@ START_TEST(refuses_what_does_not_fit) {
     fr_model *model;
     fr_adapter *adapter;
     char folder[] = "/tmp/forerun-adapter-XXXXXX", path[256];
-    static const float values[4];
+    static const float values[2 * 8193];
     ck_assert_ptr_nonnull(mkdtemp(folder));
     require(fr_model_open(MODELS "qwen3-odd", options, &model));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
