@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/sizes.h"
 #include "quant/fp8.h"
 #include "quant/packed.h"
 #include "src/engine/layers/attend.h"
@@ -24,7 +25,7 @@ enum {
     HEADS = 8,       /* heads that share a KV head */
     TOKENS = 64,     /* rows in a call of DeltaNet */
     TAPS = 4,        /* taps of DeltaNet's convolution, including the present row */
-    POSITIONS_MAX = 4096
+    POSITIONS_MAX = 32768
 };
 
 /* Describes how to call the kernels of one contract (kernels.h). All kernels on plain arrays share one `call`, which
@@ -288,7 +289,8 @@ static void fill_cache(const fr_bench_case *c, uint8_t *stream) {
     fill_rows(c->type, stream, 2 * c->features, c->cols);
 }
 
-/* Calls attention. The last row sees all positions, and each row before it sees one position less than the next. */
+/* Calls attention, with at most FR_ATTEND_BATCH queries at a time. The last row sees all positions, and each row before
+ * it sees one position less than the next. */
 static void call_attn(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                       size_t units) {
     (void)first, (void)units;
@@ -307,13 +309,15 @@ static void call_attn(const fr_bench_case *c, fr_bench_function *function, const
                     .value_dim = c->cols,
                     .scale = 0.0625f,
                     .queries = queries,
-                    .count = c->rows * HEADS,
                     .scratch = o->scratch};
-    for (size_t i = 0; i < attn.count; i++)
-        queries[i] = (fr_attn_query){.q = (const float *)o->input + i * c->cols,
-                                     .out = (float *)o->output + i * c->cols,
-                                     .last = (int64_t)(c->features - c->rows + i / HEADS)};
-    ((fr_attn_fn *)function)(&attn);
+    for (size_t i = 0; i < c->rows * HEADS; i += attn.count) {
+        attn.count = fr_smaller(c->rows * HEADS - i, FR_ATTEND_BATCH);
+        for (size_t j = 0; j < attn.count; j++)
+            queries[j] = (fr_attn_query){.q = (const float *)o->input + (i + j) * c->cols,
+                                         .out = (float *)o->output + (i + j) * c->cols,
+                                         .last = (int64_t)(c->features - c->rows + (i + j) / HEADS)};
+        ((fr_attn_fn *)function)(&attn);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------- rows and arrays */
@@ -527,14 +531,16 @@ static const fr_bench_shape fp8_products[] = {
 /* A part of the assistant's table, which has 262144 rows of 256 columns. */
 static const fr_bench_shape tables[] = {{FR_BENCH_STREAMED, 16384, 256, 0, 0}};
 
-/* E2B's full attention, in which 8 query heads share the one KV head. A call has at most FR_ATTEND_BATCH rows of
- * queries; more rows take further calls. */
+/* E2B's full attention, in which 8 query heads share the one KV head, and small heads of 64 values. */
 #define CACHE(type, positions) \
-    { FR_BENCH_ATTENTION, positions, 512, FR_ATTEND_BATCH / HEADS, type }
-static const fr_bench_shape caches[] = {CACHE(FR_F32, 128),  CACHE(FR_F32, POSITIONS_MAX), CACHE(FR_F16, 128),
-                                        CACHE(FR_F16, 4096), CACHE(FR_BF16, 128),          CACHE(FR_BF16, 4096),
-                                        CACHE(FR_Q8_0, 128), CACHE(FR_Q8_0, 4096),         CACHE(FR_Q4_0, 128),
-                                        CACHE(FR_Q4_0, 4096)};
+    { FR_BENCH_ATTENTION, positions, 512, 8, type }
+#define SMALL(positions, rows) \
+    { FR_BENCH_ATTENTION, positions, 64, rows, FR_F16 }
+static const fr_bench_shape caches[] = {
+    CACHE(FR_F32, 128),   CACHE(FR_F32, 4096), CACHE(FR_F16, 128),     CACHE(FR_F16, 4096), CACHE(FR_BF16, 128),
+    CACHE(FR_BF16, 4096), CACHE(FR_Q8_0, 128), CACHE(FR_Q8_0, 4096),   CACHE(FR_Q4_0, 128), CACHE(FR_Q4_0, 4096),
+    SMALL(512, 64),       SMALL(4096, 64),     SMALL(POSITIONS_MAX, 8)};
+#undef SMALL
 #undef CACHE
 
 static const fr_bench_shape hidden[] = {{FR_BENCH_ARRAYS, 1, 1536, 0, 0}};   /* E2B's hidden row */
