@@ -102,8 +102,8 @@ START_TEST(what_is_cached_is_bound_by_arithmetic) {
 }
 END_TEST
 
-/* There are keys and values of float16, 512 or 64 of each. A row has 8 queries, each multiplied with the positions that it sees:
- * the last row sees all, the row before it one less. */
+/* There are keys and values of float16, 512 or 64 of each. A row has 8 queries, each multiplied with the positions
+ * that it sees: the last row sees all, the row before it one less. */
 START_TEST(attention_is_its_cache_and_its_queries) {
     json_t *rows = rows_of("--filter attn_[^s] --rows 1,2"), *row;
     size_t index, checked = 0, small = 0;
