@@ -45,6 +45,24 @@ static void read_words(const fr_code_lines *lines, size_t line, size_t begin, si
     }
 }
 
+/* Reads the codes of columns [begin, end) of `count` rows, all in one line of words, from AWQ's packing. A word has a
+ * column's codes of 8 rows, and the next column's is a whole line away: each word is fetched once for all its rows. */
+static void read_awq(const fr_code_lines *lines, size_t row, size_t count, size_t begin, size_t end,
+                     uint8_t *const *codes) {
+    const uint8_t *data = (const uint8_t *)lines->tensor->data + row / 8 * lines->word_step;
+    uint32_t words[RUN] = {0};
+    for (size_t at = begin; at < end; at += RUN) {
+        size_t columns = fr_smaller(RUN, end - at);
+        for (size_t c = 0; c < columns; c++) words[c] = word_at(data + (at + c) * lines->line_step);
+        for (size_t i = 0; i < count; i++) {
+            uint8_t of_row[RUN];
+            unsigned shift = 4 * nibble_of[(row + i) % 8];
+            for (size_t c = 0; c < RUN; c++) of_row[c] = words[c] >> shift & 15; /* a fixed count is vectorized */
+            memcpy(codes[i] + (at - begin), of_row, columns);
+        }
+    }
+}
+
 /* Reads the codes of columns [begin, end) of a row. FP8 codes are single bytes, so they are only copied. */
 static void read_codes(const fr_storage *s, size_t row, size_t begin, size_t end, uint8_t *codes) {
     const fr_code_lines *lines = &s->codes;
@@ -52,10 +70,7 @@ static void read_codes(const fr_storage *s, size_t row, size_t begin, size_t end
     if (s->form == FR_STORAGE_FP8) {
         memcpy(codes, (const uint8_t *)lines->tensor->data + row * lines->line_step + begin, end - begin);
     } else if (lines->packing == FR_PACKED_AWQ) {
-        const uint8_t *words = (const uint8_t *)lines->tensor->data + row / 8 * lines->word_step;
-        unsigned shift = 4 * nibble_of[row % 8];
-        for (size_t c = begin; c < end; c++)
-            codes[c - begin] = (uint8_t)(word_at(words + c * lines->line_step) >> shift & 15);
+        read_awq(lines, row, 1, begin, end, &codes);
     } else if (lines->packing == FR_PACKED_WORDS || (lines->packing == FR_PACKED_STREAM && 32 % lines->bits == 0)) {
         read_words(lines, row, begin, end, codes);
     } else {
@@ -99,13 +114,26 @@ static size_t group_of(const fr_storage *s, size_t col) {
 
 /* -------------------------------------------------------------------------------------------------------- decoding */
 
-void fr_storage_unpack(const fr_storage *s, size_t row, const fr_grouped_row *unpacked) {
-    read_codes(s, row, 0, s->cols, unpacked->codes);
-    for (size_t g = 0; g < s->groups; g++) {
-        unpacked->scales[g] = fr_storage_scale(s, row, g);
-        if (s->grouping.offset == FR_OFFSET_ZERO) unpacked->zeros[g] = zero_at(s, row, g);
-        if (s->grouping.offset == FR_OFFSET_BIAS) unpacked->biases[g] = float_at(s->biases, scale_index(s, row, g));
+void fr_storage_unpack(const fr_storage *s, size_t row, size_t count, const fr_grouped_row *rows) {
+    for (size_t i = 0, some; i < count; i += some) {
+        some = 1;
+        if (s->codes.packing == FR_PACKED_AWQ) {
+            uint8_t *codes[8];
+            size_t first = s->first + row + i;
+            some = fr_smaller(8 - first % 8, count - i);
+            for (size_t k = 0; k < some; k++) codes[k] = rows[i + k].codes;
+            read_awq(&s->codes, first, some, 0, s->cols, codes);
+        } else {
+            read_codes(s, row + i, 0, s->cols, rows[i].codes);
+        }
     }
+    for (size_t g = 0; g < s->groups; g++)
+        for (size_t i = 0; i < count; i++) {
+            rows[i].scales[g] = fr_storage_scale(s, row + i, g);
+            if (s->grouping.offset == FR_OFFSET_ZERO) rows[i].zeros[g] = zero_at(s, row + i, g);
+            if (s->grouping.offset == FR_OFFSET_BIAS)
+                rows[i].biases[g] = float_at(s->biases, scale_index(s, row + i, g));
+        }
 }
 
 /* The scale and the zero or bias of one group in one row. */

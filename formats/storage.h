@@ -71,9 +71,10 @@ size_t fr_storage_parts(const fr_storage *storage, const fr_tensor *parts[FR_STO
 /* Returns the bytes of all tensors of the module. If experts are stacked in them, each gets an equal share. */
 uint64_t fr_storage_bytes(const fr_storage *storage);
 
-/* Unpacks a row of integers, with their scales and zeros or biases, into the caller's arrays. Only for
- * FR_STORAGE_GROUPED without group_of. */
-void fr_storage_unpack(const fr_storage *storage, size_t row, const fr_grouped_row *unpacked);
+/* Unpacks `count` rows of integers from row `row` on, with their scales and zeros or biases, into the caller's arrays.
+ * Many rows at once are faster, because some packings keep neighbouring rows together. Only for FR_STORAGE_GROUPED
+ * without group_of. */
+void fr_storage_unpack(const fr_storage *storage, size_t row, size_t count, const fr_grouped_row *rows);
 
 /* Decodes columns [begin, end) of a row. */
 void fr_storage_decode(const fr_storage *storage, size_t row, size_t begin, size_t end, float *values);

@@ -165,10 +165,10 @@ static void pack_unpacked(const fr_bound *bound, size_t m, size_t begin, size_t 
     uint8_t *to = bound->packed + m * fr_bound_rows_bytes(bound, bound->rows) + fr_bound_rows_bytes(bound, begin);
     for (size_t o = begin; o < end; o += FR_TILE_FEATURES, to += bound->tiles.tile_bytes) {
         size_t count = fr_smaller(FR_TILE_FEATURES, end - o);
-        for (size_t i = 0; i < count; i++) {
-            size_t row = m * bound->rows + o + i;
-            fr_storage_unpack(storage, bound->order ? (size_t)bound->order[row] : row, &tile->rows[i]);
-        }
+        size_t row = m * bound->rows + o;
+        if (!bound->order) fr_storage_unpack(storage, row, count, tile->rows);
+        for (size_t i = 0; bound->order && i < count; i++)
+            fr_storage_unpack(storage, (size_t)bound->order[row + i], 1, &tile->rows[i]);
         fr_grouped_pack(&bound->tiles, to, tile->rows, count, storage->cols);
     }
 }
