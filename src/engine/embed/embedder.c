@@ -1,6 +1,7 @@
 /* Opens embedders and runs them: see embedder.h. */
 #include "src/engine/embed/embedder.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,10 @@
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
+static size_t hidden_of(const fr_embedder *e) {
+    return e->model->encoder ? fr_encoder_fact(e->model->encoder).hidden : e->model->trunk.spec.hidden;
+}
+
 /* Chooses how rows are pooled: as the caller says, or as the makers do. An encoder without a word about it gets the
  * mean, as in sentence-transformers; a model that generates text was perhaps not made for embeddings. */
 static fr_status choose_pooling(fr_embedder *e, fr_pooling pooling) {
@@ -20,11 +25,13 @@ static fr_status choose_pooling(fr_embedder *e, fr_pooling pooling) {
     fr_recipe *r = &e->recipe;
     if (pooling == FR_POOLING_RANK) return fr_fail(FR_USAGE, "fr_embedder_open: pooling %d makes no rows", pooling);
     if (pooling == FR_POOLING_NONE && (r->mode_count || !e->model->encoder)) return FR_OK;
-    if (r->mode_count > 1 && r->step_count && r->steps[0].kind == FR_STEP_DENSE)
-        return fr_fail(FR_INPUT, "%s: its dense layer reads %zu pooled rows side by side", e->model->files.path,
-                       r->mode_count);
-    size_t width = r->width / fr_larger(r->mode_count, 1);
-    if (r->mode_count > 1) r->width = width;
+    /* Modules with weights read as many rows side by side as the makers pool. */
+    for (size_t i = 0; r->mode_count > 1 && i < r->step_count; i++)
+        if (r->steps[i].kind != FR_STEP_NORMALIZE)
+            return fr_fail(FR_INPUT, "%s: its dense layers and norms read %zu pooled rows side by side",
+                           e->model->files.path, r->mode_count);
+    for (size_t i = 0; r->mode_count > 1 && i < r->step_count; i++) r->steps[i].in = r->steps[i].out = hidden_of(e);
+    if (r->mode_count > 1) r->width = hidden_of(e);
     r->modes[0] = pooling == FR_POOLING_NONE ? FR_POOL_MEAN : of[pooling];
     r->mode_count = 1;
     return FR_OK;
@@ -96,6 +103,7 @@ bool fr_embedder_normalizes(const fr_embedder *e) {
 
 static fr_status check_texts(const fr_embedder *e, const fr_embedder_text *texts, size_t count) {
     size_t vocab = e->model->encoder ? fr_encoder_fact(e->model->encoder).vocab : e->model->trunk.spec.vocab;
+    size_t types = e->model->encoder ? fr_encoder_fact(e->model->encoder).types : 0;
     for (size_t t = 0; t < count; t++) {
         if (texts[t].count == 0) return fr_fail(FR_INPUT, "text %zu has no tokens", t);
         if (texts[t].count > e->limit)
@@ -105,7 +113,22 @@ static fr_status check_texts(const fr_embedder *e, const fr_embedder_text *texts
             if (texts[t].ids[i] < 0 || (size_t)texts[t].ids[i] >= vocab)
                 return fr_fail(FR_INPUT, "text %zu: id %d at %zu is outside the vocabulary of %zu", t, texts[t].ids[i],
                                i, vocab);
+        for (size_t i = 0; types && texts[t].types && i < texts[t].count; i++)
+            if (texts[t].types[i] >= types)
+                return fr_fail(FR_INPUT, "text %zu: token type %d at %zu is none of the model's %zu", t,
+                               texts[t].types[i], i, types);
     }
+    return FR_OK;
+}
+
+/* Refuses a result that is no number: weights that are too large, or damaged, give such rows. */
+static fr_status check_finite(const fr_embedder *e, size_t text, const float *values, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return fr_fail(FR_INPUT,
+                           "%s: text %zu gets a value that is not finite: the weights are damaged or too "
+                           "large for float32",
+                           e->model->files.path, text);
     return FR_OK;
 }
 
@@ -210,7 +233,7 @@ static fr_status embed_text(void *context, fr_embedder *e, size_t t, const float
     bool cut = job->dimensions < e->recipe.width;
     if (job->normalize == 1 || (job->normalize < 0 && cut && fr_embedder_normalizes(e)))
         fr_row_normalize(out, job->dimensions);
-    return FR_OK;
+    return check_finite(e, t, row, e->recipe.width);
 }
 
 fr_status fr_embedder_run(fr_embedder *e, const fr_embedder_text *texts, size_t count, size_t dimensions, int normalize,
@@ -221,7 +244,7 @@ fr_status fr_embedder_run(fr_embedder *e, const fr_embedder_text *texts, size_t 
         return fr_fail(FR_USAGE, "%zu dimensions of rows that have %zu", dimensions, e->recipe.width);
     FR_TRY(check_texts(e, texts, count));
     if (count == 0) return FR_OK;
-    size_t hidden = e->model->encoder ? fr_encoder_fact(e->model->encoder).hidden : e->model->trunk.spec.hidden;
+    size_t hidden = hidden_of(e);
     size_t widest = fr_recipe_widest(&e->recipe, hidden);
     embedding job = {.texts = texts,
                      .hidden = hidden,
@@ -246,7 +269,7 @@ typedef struct scoring {
 static fr_status classify(void *context, fr_embedder *e, size_t t, const float *rows) {
     const scoring *job = context;
     fr_encoder_classify(e->memory, rows, job->texts[t].count, &job->scores[t]);
-    return FR_OK;
+    return check_finite(e, t, &job->scores[t], 1);
 }
 
 /* The logits by which a model that generates text judges a pair: those of yes, less those of no. */
@@ -267,6 +290,7 @@ static fr_status judge_pairs(fr_embedder *e, const fr_embedder_text *pairs, size
     for (size_t t = 0; t < count; t++) {
         judged j = {.yes = e->recipe.yes, .no = e->recipe.no};
         FR_TRY(fr_scoring_logits(e->session, pairs[t].ids, pairs[t].count, pairs[t].count - 1, judge, &j));
+        FR_TRY(check_finite(e, t, &j.score, 1));
         scores[t] = j.score;
     }
     return FR_OK;

@@ -67,6 +67,8 @@ static fr_status read_pooling(const json_t *c, const char *where, size_t hidden,
     recipe->skips_prompt = !keeps;
     recipe->mode_count = 0;
     if (json_is_string(mode)) return add_mode(recipe, json_string_value(mode), where);
+    if (json_is_null(mode)) mode = NULL;
+    if (mode && !json_is_array(mode)) return fr_fail(FR_INPUT, "%s: pooling_mode is neither a word nor a list", where);
     for (size_t i = 0; i < json_array_size(mode); i++)
         FR_TRY(add_mode(recipe, json_string_value(json_array_get(mode, i)), where));
     for (size_t i = 0; !mode && i < FR_POOL_MODES; i++) {
@@ -188,8 +190,51 @@ static fr_status add_step(fr_recipe *recipe, const char *folder, const char *pla
 
 /* --------------------------------------------------------------------------------------------------------- settings */
 
+static bool is_one_of(const char *word, const char *const *words) {
+    while (*words && strcmp(word, *words) != 0) words++;
+    return *words != NULL;
+}
+
+static bool is_empty(const json_t *value) {
+    return !value || json_is_null(value) || json_is_false(value) ||
+           (json_is_object(value) && json_object_size(value) == 0);
+}
+
+/* Refuses settings of the first module by which it would make other rows. */
+static fr_status check_transformer(const fr_model *model, const json_t *c, const char *where) {
+    static const struct {
+        const char *key, *known[4];
+    } words[] = {{"transformer_task", {"feature-extraction", "sequence-classification", "text-generation"}},
+                 {"module_output_name", {"token_embeddings", "scores", "causal_logits"}}};
+    static const char *const refused[] = {"query_length", "document_length", "query_expansion"};
+    static const char *const outputs[] = {"last_hidden_state", "logits", NULL};
+    const char *word;
+    json_t *group, *text;
+    bool lowers;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        FR_TRY(fr_json_text(c, words[i].key, where, &word));
+        if (word && !is_one_of(word, words[i].known))
+            return fr_fail(FR_UNBUILT, "%s: %s \"%.60s\" is not built yet", where, words[i].key, word);
+    }
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (!is_empty(json_object_get(c, refused[i])))
+            return fr_fail(FR_UNBUILT, "%s: %s is not built yet", where, refused[i]);
+    FR_TRY(fr_json_object(c, "modality_config", where, &group));
+    FR_TRY(fr_json_object(group, "text", where, &text));
+    FR_TRY(fr_json_text(text, "method_output_name", where, &word));
+    if (word && !is_one_of(word, outputs))
+        return fr_fail(FR_UNBUILT, "%s: method_output_name \"%.60s\" is not built yet", where, word);
+    FR_TRY(fr_json_object(c, "processing_kwargs", where, &group));
+    if (!is_empty(json_object_get(group, "common")) || !is_empty(json_object_get(group, "text")))
+        return fr_fail(FR_UNBUILT, "%s: processing_kwargs for texts is not built yet", where);
+    FR_TRY(fr_json_bool(c, "do_lower_case", false, where, &lowers));
+    if (lowers && model->tokenizer && !fr_tokenizer_lowers(model->tokenizer))
+        return fr_fail(FR_UNBUILT, "%s: do_lower_case is not built for a tokenizer that keeps capitals", where);
+    return FR_OK;
+}
+
 /* Reads how many tokens of a text are read, from the settings of the first module. */
-static fr_status read_transformer(const char *folder, const char *place, fr_recipe *recipe) {
+static fr_status read_transformer(const fr_model *model, const char *folder, const char *place, fr_recipe *recipe) {
     static const char *const names[] = {"sentence_bert_config.json",       "sentence_roberta_config.json",
                                         "sentence_distilbert_config.json", "sentence_camembert_config.json",
                                         "sentence_albert_config.json",     "sentence_xlm-roberta_config.json",
@@ -198,10 +243,8 @@ static fr_status read_transformer(const char *folder, const char *place, fr_reci
         json_t *c;
         FR_TRY(read_file(folder, place, names[i], &c));
         if (!c) continue;
-        const char *task;
         fr_status status = fr_json_size(c, "max_seq_length", 1, 1 << 24, 0, names[i], &recipe->limit);
-        if (status == FR_OK) status = fr_json_bool(c, "do_lower_case", false, names[i], &recipe->lowers);
-        if (status == FR_OK) status = fr_json_text(c, "transformer_task", names[i], &task);
+        if (status == FR_OK) status = check_transformer(model, c, names[i]);
         json_decref(c);
         return status;
     }
@@ -219,13 +262,18 @@ static fr_status add_module(fr_recipe *recipe, const fr_model *model, const char
     if (strstr(place, "..") || *place == '/')
         return fr_fail(FR_INPUT, "modules.json: \"%.60s\" is no folder inside the model's", place);
     const char *word = strrchr(type, '.') ? strrchr(type, '.') + 1 : type;
-    if (strcmp(word, "Transformer") == 0) return read_transformer(folder, place, recipe);
+    if (strcmp(word, "Transformer") == 0) return read_transformer(model, folder, place, recipe);
     if (strcmp(word, "Dropout") == 0) return FR_OK;
+    /* A row is pooled once, before the modules that change it. */
+    bool pools = strcmp(word, "Pooling") == 0, judges = strcmp(word, "LogitScore") == 0;
+    if (!judges && pools == (recipe->mode_count > 0))
+        return fr_fail(FR_UNBUILT, "modules.json: module \"%.80s\" is not built %s pooling", type,
+                       pools ? "after another" : "without or before");
     FR_TRY(read_file(folder, place, "config.json", &c));
     char where[96];
     snprintf(where, sizeof where, "%.64s/config.json", place);
     fr_status status;
-    if (strcmp(word, "Pooling") == 0) {
+    if (pools) {
         status = read_pooling(c, where, hidden, recipe);
         recipe->width = hidden * recipe->mode_count;
     } else if (strcmp(word, "Dense") == 0) {
@@ -234,7 +282,7 @@ static fr_status add_module(fr_recipe *recipe, const fr_model *model, const char
         status = add_step(recipe, folder, place, c, FR_STEP_NORMALIZE);
     } else if (strcmp(word, "LayerNorm") == 0) {
         status = add_step(recipe, folder, place, c, FR_STEP_LAYER_NORM);
-    } else if (strcmp(word, "LogitScore") == 0) {
+    } else if (judges) {
         int64_t yes, no, most = model->encoder ? 0 : (int64_t)model->trunk.spec.vocab - 1;
         status = fr_json_int(c, "true_token_id", 0, most, FR_JSON_REQUIRED, where, &yes);
         if (status == FR_OK) status = fr_json_int(c, "false_token_id", 0, most, -1, where, &no);
@@ -257,7 +305,7 @@ static fr_status read_modules(const fr_model *model, const char *folder, size_t 
     json_decref(list);
     if (status != FR_OK || found) return status;
     /* A folder without a list of modules may still say how its rows are pooled, and has the limit beside that. */
-    FR_TRY(read_transformer(folder, "", recipe));
+    FR_TRY(read_transformer(model, folder, "", recipe));
     if (model->files.pooling) FR_TRY(read_pooling(model->files.pooling, FR_POOLING_FILE, hidden, recipe));
     recipe->width = hidden * (recipe->mode_count ? recipe->mode_count : 1);
     return FR_OK;
@@ -357,6 +405,8 @@ fr_status fr_recipe_read(const fr_model *model, fr_recipe *recipe) {
     if (model->files.gguf) return read_gguf(model, hidden, recipe);
     if (!model->encoder && json_is_false(json_object_get(model->files.config, "is_causal")))
         return fr_fail(FR_UNBUILT, "config.json: is_causal false is not built yet for this architecture");
+    if (!model->encoder && json_is_true(json_object_get(model->files.config, "use_bidirectional_attention")))
+        return fr_fail(FR_UNBUILT, "config.json: use_bidirectional_attention is not built yet for this architecture");
     FR_TRY(read_modules(model, folder, hidden, recipe));
     FR_TRY(read_settings(folder, recipe));
     FR_TRY(read_scoring(model, recipe));

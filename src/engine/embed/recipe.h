@@ -51,7 +51,6 @@ typedef struct fr_recipe {
     size_t step_count;
     size_t width;                /* of a finished row */
     size_t limit;                /* the most tokens of a text; 0: the files don't say */
-    bool lowers;                 /* texts are made lower case first */
     bool typed;                  /* the tokenizer gives token types */
     json_t *prompts;             /* an object of texts by name, or NULL */
     json_t *settings;            /* config_sentence_transformers.json, or NULL; owns `default_prompt` */
@@ -68,9 +67,8 @@ void fr_recipe_close(fr_recipe *recipe);
 void fr_recipe_pool(const fr_recipe *recipe, const float *rows, size_t count, size_t hidden, size_t skipped,
                     float *pooled);
 
-/* Does the recipe's steps on a pooled row, of which a last one that normalizes is left out if
- * `bare`. Both buffers are as wide as the
- * widest row (fr_recipe_widest); the result is in the one that is returned. */
+/* Does the recipe's steps on a pooled row, of which a last one that normalizes is left out if `bare`. Both buffers are
+ * as wide as the widest row (fr_recipe_widest); the result is in the one that is returned. */
 size_t fr_recipe_widest(const fr_recipe *recipe, size_t hidden);
 float *fr_recipe_finish(const fr_recipe *recipe, const fr_kernels *kernels, float *row, float *other, bool bare);
 

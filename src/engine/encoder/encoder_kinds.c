@@ -79,6 +79,7 @@ static fr_status refuse_keys(const json_t *c, const char *where, const char *con
     for (; *keys; keys++) {
         const json_t *value = json_object_get(c, *keys);
         bool empty = !value || json_is_null(value) || json_is_false(value) ||
+                     (json_is_integer(value) && json_integer_value(value) == 0) ||
                      (json_is_object(value) && json_object_size(value) == 0) ||
                      (json_is_array(value) && json_array_size(value) == 0);
         if (!empty) return fr_fail(FR_UNBUILT, "%s: %s with this value is not built yet", where, *keys);
@@ -86,14 +87,43 @@ static fr_status refuse_keys(const json_t *c, const char *where, const char *con
     return FR_OK;
 }
 
-/* Keys of any kind that would make another computation of it. */
+/* Keys that would make another computation of any kind: a decoder, factors of maximal update parametrization, experts,
+ * adapters, or scores and norms of another form. */
+static const char *const common[] = {"is_decoder",
+                                     "is_causal",
+                                     "add_cross_attention",
+                                     "is_encoder_decoder",
+                                     "pruned_heads",
+                                     "lora_adaptations",
+                                     "cross_attention_hidden_size",
+                                     "tie_encoder_decoder",
+                                     "num_memory_tokens",
+                                     "use_mup",
+                                     "num_experts",
+                                     "alibi",
+                                     "use_alibi",
+                                     "use_qk_norm",
+                                     "use_rms_norm",
+                                     "attn_logit_softcapping",
+                                     "logn_attention_scale",
+                                     NULL};
+
 static fr_status refuse_common(const json_t *c, const char *where) {
-    static const char *const refused[] = {"is_decoder",          "add_cross_attention", "is_encoder_decoder",
-                                          "pruned_heads",        "lora_adaptations",    "cross_attention_hidden_size",
-                                          "tie_encoder_decoder", "num_memory_tokens",   NULL};
+    FR_TRY(refuse_keys(c, where, common));
+    return fr_config_only(c, "position_embedding_type", "absolute", where);
+}
+
+/* Checks that positions are learned and that the layers are those of transformers: such a model_type is also given to
+ * code of a model's own, as by Jina. */
+static fr_status check_learned(const json_t *c, const char *where) {
+    static const char *const refused[] = {"rope_scaling", "rope_parameters", "rotary_value", "sliding_window", NULL};
+    json_t *code;
+    FR_TRY(refuse_common(c, where));
     FR_TRY(refuse_keys(c, where, refused));
-    FR_TRY(fr_config_only(c, "position_embedding_type", "absolute", where));
-    return FR_OK;
+    FR_TRY(fr_json_object(c, "auto_map", where, &code));
+    return json_object_get(code, "AutoModel")
+               ? fr_fail(FR_UNBUILT, "%s: auto_map names code of the model's own, which is not built", where)
+               : FR_OK;
 }
 
 /* Counts the labels of a classifier: as many as id2label has, else num_labels. */
@@ -151,7 +181,7 @@ static void set_bert(fr_encoder_spec *s) {
 
 static fr_status read_bert_sizes(const json_t *c, const char *where, int64_t vocab, int64_t positions,
                                  fr_encoder_spec *s) {
-    FR_TRY(refuse_common(c, where));
+    FR_TRY(check_learned(c, where));
     FR_TRY(read_size(c, where, "vocab_size", 1, vocab, &s->vocab));
     FR_TRY(read_size(c, where, "hidden_size", 1, 768, &s->hidden));
     FR_TRY(read_size(c, where, "num_hidden_layers", 0, 12, &s->layers));
@@ -204,7 +234,7 @@ static fr_status read_mpnet(const json_t *c, const char *where, const fr_weights
 static fr_status read_distilbert(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
     (void)weights;
     set_bert(s);
-    FR_TRY(refuse_common(c, where));
+    FR_TRY(check_learned(c, where));
     FR_TRY(read_size(c, where, "vocab_size", 1, 30522, &s->vocab));
     FR_TRY(read_size(c, where, "dim hidden_size", 1, 768, &s->hidden));
     FR_TRY(read_size(c, where, "n_layers num_hidden_layers", 0, 6, &s->layers));
@@ -246,11 +276,9 @@ static fr_status refuse_nomic(const json_t *c, const char *where) {
     static const char *const refused[] = {"causal",
                                           "prenorm",
                                           "parallel_block",
-                                          "use_rms_norm",
                                           "qkv_proj_bias",
                                           "mlp_fc1_bias",
                                           "mlp_fc2_bias",
-                                          "num_experts",
                                           "rotary_emb_scale_base",
                                           "moe_every_n_layers",
                                           "scale_attn_by_inverse_layer_idx",
@@ -304,13 +332,14 @@ static fr_status read_nomic(const json_t *c, const char *where, const fr_weights
 
 /* GTE's encoder, and the code that gte-multilingual is published with ("new"). */
 static fr_status read_gte(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
-    static const char *const refused[] = {"logn_attention_scale", "rope_scaling", NULL};
+    static const char *const refused[] = {"rope_scaling", NULL};
     (void)weights;
     s->pad = -1;
     s->embedding_norm = s->norm_bias = s->qkv_bias = s->o_bias = s->down_bias = s->gated = true;
     const json_t *type = json_object_get(c, "position_embedding_type");
     if (type && !json_is_null(type)) FR_TRY(fr_config_only(c, "position_embedding_type", "rope", where));
     FR_TRY(fr_config_only(c, "layer_norm_type", "layer_norm", where));
+    FR_TRY(refuse_keys(c, where, common));
     FR_TRY(refuse_keys(c, where, refused));
     FR_TRY(read_size(c, where, "vocab_size", 1, 250048, &s->vocab));
     FR_TRY(read_size(c, where, "hidden_size", 1, 768, &s->hidden));
@@ -379,6 +408,8 @@ static fr_status read_modernbert(const json_t *c, const char *where, const fr_we
     FR_TRY(read_labels(c, where, s));
     FR_TRY(fr_json_text(c, "classifier_pooling", where, &pooling));
     s->label_mean = pooling && strcmp(pooling, "mean") == 0;
+    if (pooling && !s->label_mean && strcmp(pooling, "cls") != 0)
+        return fr_fail(FR_UNBUILT, "%s: classifier_pooling \"%.60s\" is not built yet", where, pooling);
     s->head_norm = s->labels > 0;
     FR_TRY(fr_json_bool(c, "classifier_bias", false, where, &s->head_bias));
     return read_activation(c, where, "classifier_activation", "gelu", &s->head_activation);
@@ -387,7 +418,7 @@ static fr_status read_modernbert(const json_t *c, const char *where, const fr_we
 /* EmbeddingGemma: Gemma 3's layers, in which a row also sees the later ones. Its sliding layers see half of the window
  * on either side. */
 static fr_status read_gemma(const json_t *root, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
-    static const char *const refused[] = {"rope_scaling", "attn_logit_softcapping", "attention_bias", NULL};
+    static const char *const refused[] = {"rope_scaling", "attention_bias", NULL};
     size_t window, every;
     double scalar;
     json_t *text;
@@ -397,6 +428,7 @@ static fr_status read_gemma(const json_t *root, const char *where, const fr_weig
     s->pad = -1;
     s->pre_norm = s->rms = s->branch_norms = s->qk_norm = s->gated = true;
     s->norm_values = FR_LESS_ONE;
+    FR_TRY(refuse_keys(c, where, common));
     FR_TRY(refuse_keys(c, where, refused));
     FR_TRY(read_size(c, where, "vocab_size", 1, 262208, &s->vocab));
     FR_TRY(read_size(c, where, "hidden_size", 1, 2304, &s->hidden));
@@ -429,6 +461,34 @@ static bool gguf_has(const fr_weights *weights, const char *name) {
     return fr_weights_has(weights, "", name);
 }
 
+/* Refuses keys of llama.cpp that would make another computation, and rotations of a part of a head. */
+static fr_status refuse_gguf(const fr_gguf *g, const fr_encoder_spec *s) {
+    static const struct {
+        const char *key;
+        double built; /* also what a missing key means */
+    } keys[] = {{".expert_count", 0},           {".attention.max_alibi_bias", 0}, {".attention.clamp_kqv", 0},
+                {".attn_logit_softcapping", 0}, {".embedding_scale", 0},          {".residual_scale", 0},
+                {".attention.scale", 0},        {".rope.scaling.factor", 1}};
+    double value;
+    size_t size, head = s->head_dim ? s->head_dim : s->hidden / s->heads;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        FR_TRY(fr_gguf_real(g, keys[i].key, -1e9, 1e9, keys[i].built, &value));
+        if (value != keys[i].built)
+            return fr_fail(FR_UNBUILT, "%s: %s %g is not built for encoders", g->path, keys[i].key + 1, value);
+    }
+    static const char *const sizes[] = {".attention.value_length", ".rope.dimension_count"};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        FR_TRY(fr_gguf_size(g, sizes[i], 0, WIDTH_MAX, (int64_t)head, &size));
+        if (size != head)
+            return fr_fail(FR_UNBUILT, "%s: %s %zu is not built for heads of %zu", g->path, sizes[i] + 1, size, head);
+    }
+    fr_text scaling;
+    FR_TRY(fr_gguf_text(g, ".rope.scaling.type", &scaling));
+    if (scaling.bytes && !(scaling.length == 4 && memcmp(scaling.bytes, "none", 4) == 0))
+        return fr_fail(FR_UNBUILT, "%s: rope.scaling.type is not built for encoders", g->path);
+    return FR_OK;
+}
+
 /* Reads the sizes that all kinds have, and by the tensors which parts the first layer has. */
 static fr_status read_gguf(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
     int64_t causal;
@@ -445,6 +505,7 @@ static fr_status read_gguf(const fr_gguf *g, const fr_weights *w, fr_encoder_spe
     FR_TRY(fr_gguf_size(g, ".context_length", 1, CONTEXT_MAX, FR_GGUF_REQUIRED, &s->context));
     FR_TRY(fr_gguf_real(g, s->rms ? ".attention.layer_norm_rms_epsilon" : ".attention.layer_norm_epsilon", 0, 1, NAN,
                         &eps));
+    FR_TRY(refuse_gguf(g, s));
     FR_TRY(fr_config_vocabulary(w->files, s->hidden, &s->vocab));
     s->eps = (float)eps;
     s->embedding_norm = gguf_has(w, "token_embd_norm.weight");
@@ -481,13 +542,9 @@ static fr_status read_gguf_bert(const fr_gguf *g, const fr_weights *w, fr_encode
 }
 
 static fr_status read_gguf_nomic(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
-    fr_text scaling;
     FR_TRY(read_gguf(g, w, s));
     FR_TRY(read_gguf_tables(g, w, s));
     FR_TRY(fr_gguf_real(g, ".rope.freq_base", 1e-3, 1e12, 10000, &s->theta[0]));
-    FR_TRY(fr_gguf_text(g, ".rope.scaling.type", &scaling));
-    if (scaling.bytes && !(scaling.length == 4 && memcmp(scaling.bytes, "none", 4) == 0))
-        return fr_fail(FR_UNBUILT, "%s: rope.scaling.type is not built for encoders", g->path);
     s->positions = 0;
     s->gated = true;
     s->activation = FR_ENCODER_SILU;

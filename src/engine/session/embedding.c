@@ -42,6 +42,9 @@ fr_status fr_embedding_of(fr_session *s, const int32_t *ids, size_t count, fr_po
     s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
     if (status == FR_OK) s->stats.value[FR_STAT_PROMPT_TOKENS] += (double)count;
     if (status == FR_OK) normalize(p.sums, width, values);
+    for (size_t i = 0; status == FR_OK && i < width; i++)
+        if (!isfinite(values[i]))
+            status = fr_fail(FR_INPUT, "%s: an embedding has a value that is not finite", s->model->files.path);
     free(p.sums);
     return status;
 }

@@ -207,6 +207,13 @@ size_t fr_tokenizer_pair(const fr_tokenizer *tokenizer, const fr_pair_piece **pi
     return tokenizer->pair_count;
 }
 
+bool fr_tokenizer_lowers(const fr_tokenizer *tokenizer) {
+    bool lowers = false;
+    for (size_t i = 0; i < tokenizer->normalizer.count; i++)
+        lowers |= tokenizer->normalizer.items[i].kind == FR_RULE_LOWERCASE;
+    return lowers;
+}
+
 int32_t fr_tokenizer_end(const fr_tokenizer *tokenizer) {
     return tokenizer->end ? fr_tokenizer_id(tokenizer, tokenizer->end) : -1;
 }

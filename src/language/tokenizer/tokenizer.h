@@ -37,6 +37,9 @@ size_t fr_tokenizer_around(const fr_tokenizer *tokenizer, const int32_t **prefix
 /* Gives the template by which a pair of texts becomes ids, and returns the number of its pieces; 0: there is none. */
 size_t fr_tokenizer_pair(const fr_tokenizer *tokenizer, const fr_pair_piece **pieces);
 
+/* Returns true if the normalizer makes texts lower case. */
+bool fr_tokenizer_lowers(const fr_tokenizer *tokenizer);
+
 /* Gives the id of the eos_token; -1: there is none. */
 int32_t fr_tokenizer_end(const fr_tokenizer *tokenizer);
 

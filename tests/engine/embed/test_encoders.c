@@ -297,6 +297,8 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- refusals */
 
+#define MODULES(rest) "[{\"type\": \"x.Transformer\", \"path\": \"\"}, " rest "]"
+
 /* A configuration that changes what is computed, and the word of the error line that names it. */
 static const struct {
     const char *model, *file, *change, *word;
@@ -309,6 +311,21 @@ static const struct {
     {"bert-mean", "config.json", "{\"num_attention_heads\": 5}", "heads"},
     {"bert-mean", "config.json", "{\"vocab_size\": 120}", "word_embeddings"},
     {"bert-mean", "config.json", "{\"num_hidden_layers\": 3}", "encoder.layer.2."},
+    {"bert-mean", "config.json", "{\"use_mup\": true}", "use_mup"},
+    {"bert-mean", "config.json", "{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 2.0}}", "rope_scaling"},
+    {"bert-mean", "config.json", "{\"auto_map\": {\"AutoModel\": \"modeling_bert.JinaBertModel\"}}", "auto_map"},
+    {"roberta", "config.json", "{\"position_embedding_type\": \"rotary\"}", "position_embedding_type"},
+    {"xlm-roberta", "config.json", "{\"lora_adaptations\": [\"retrieval.query\"]}", "lora_adaptations"},
+    {"distilbert", "config.json", "{\"activation\": \"gelu_10\"}", "activation"},
+    {"distilbert", "config.json", "{\"is_decoder\": true}", "is_decoder"},
+    {"mpnet", "config.json", "{\"is_decoder\": true}", "is_decoder"},
+    {"gte", "config.json", "{\"is_decoder\": true}", "is_decoder"},
+    {"gte", "config.json", "{\"layer_norm_type\": \"rms_norm\"}", "layer_norm_type"},
+    {"gemma", "config.json", "{\"use_qk_norm\": true}", "use_qk_norm"},
+    {"gemma", "config.json", "{\"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": 8.0}}", "rope_scaling"},
+    {"nomic", "config.json", "{\"num_experts\": 8}", "num_experts"},
+    {"cross-modernbert", "config.json", "{\"classifier_pooling\": \"max\"}", "classifier_pooling"},
+    {"qwen3", "config.json", "{\"use_bidirectional_attention\": true}", "use_bidirectional_attention"},
     {"mpnet", "config.json", "{\"relative_attention_num_buckets\": 64}", "relative_attention_num_buckets"},
     {"nomic", "config.json", "{\"prenorm\": true}", "prenorm"},
     {"nomic", "config.json", "{\"rotary_emb_fraction\": 0.5}", "rotary_emb_fraction"},
@@ -322,10 +339,28 @@ static const struct {
     {"bert-mean", "1_Pooling/config.json", "{\"embedding_dimension\": 31}", "31"},
     {"bert-modes", "2_Dense/config.json", "{\"activation_function\": \"torch.nn.Mish\"}", "activation_function"},
     {"bert-modes", "2_Dense/config.json", "{\"in_features\": 96}", "96"},
+    {"bert-mean", "1_Pooling/config.json", "{\"pooling_mode\": 3}", "pooling_mode"},
+    {"bert-mean", "sentence_bert_config.json", "{\"transformer_task\": \"fill-mask\"}", "transformer_task"},
+    {"bert-mean", "sentence_bert_config.json", "{\"module_output_name\": \"sentence_embedding\"}",
+     "module_output_name"},
+    {"bert-mean", "sentence_bert_config.json",
+     "{\"modality_config\": {\"text\": {\"method_output_name\": \"pooler_output\"}}}", "method_output_name"},
+    {"bert-mean", "sentence_bert_config.json", "{\"query_length\": 32}", "query_length"},
+    {"bert-mean", "sentence_bert_config.json", "{\"processing_kwargs\": {\"text\": {\"padding\": \"max_length\"}}}",
+     "processing_kwargs"},
+    {"xlm-roberta", "sentence_bert_config.json", "{\"do_lower_case\": true}", "do_lower_case"},
+    {"bert-modes", "modules.json",
+     MODULES("{\"type\": \"x.Dense\", \"path\": \"2_Dense\"}, {\"type\": \"x.Pooling\", \"path\": \"1_Pooling\"}"),
+     "x.Dense"},
+    {"bert-modes", "modules.json",
+     MODULES("{\"type\": \"x.Pooling\", \"path\": \"1_Pooling\"}, {\"type\": \"y.Pooling\", \"path\": \"1_Pooling\"}"),
+     "y.Pooling"},
+    {"bert-modes", "modules.json", MODULES("{\"type\": \"x.Normalize\", \"path\": \"\"}"), "x.Normalize"},
     {"bert-modes", "2_Dense/config.json", "{\"module_input_name\": \"token_embeddings\"}", "module_input_name"},
 };
 
-/* Copies a model's folder, with links to its files, but one of its JSON files changed. */
+/* Copies a model's folder, with links to its files, but one of its JSON files changed: members of an object are
+ * replaced, a list takes the file's place. */
 static char *changed_folder(const char *model, const char *file, const char *change) {
     static const char *const files[] = {"config.json",
                                         "model.safetensors",
@@ -360,7 +395,7 @@ static char *changed_folder(const char *model, const char *file, const char *cha
         json_t *object = json_load_file(here, 0, NULL), *keys = json_loads(change, 0, NULL);
         ck_assert_ptr_nonnull(keys);
         json_object_update(object, keys);
-        ck_assert_int_eq(json_dump_file(object, place, 0), 0);
+        ck_assert_int_eq(json_dump_file(json_is_array(keys) ? keys : object, place, 0), 0);
         json_decref(object);
         json_decref(keys);
     }
@@ -424,6 +459,83 @@ START_TEST(ids_outside_the_vocabulary_are_refused) {
 }
 END_TEST
 
+START_TEST(types_that_the_model_lacks_are_refused) {
+    fixture f;
+    float row[32];
+    uint8_t types[] = {0, 2, 0};
+    int32_t ids[] = {2, 5, 3};
+    open_fixture(&f, "bert-mean", 0, NULL);
+    fr_embedder_text text = {.ids = ids, .types = types, .count = 3};
+    ck_assert_int_eq(fr_embedder_rows(f.embedder, &text, 1, 0, -1, row), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "token type 2"));
+    close_fixture(&f);
+}
+END_TEST
+
+/* A caller's pooling takes the place of several, each of which has a part of the row; the row still has length 1. */
+START_TEST(one_pooling_instead_of_several_gives_a_whole_row) {
+    const char *folder = changed_folder("bert-modes", "modules.json",
+                                        MODULES("{\"type\": \"x.Pooling\", \"path\": \"1_Pooling\"}, "
+                                                "{\"type\": \"x.Normalize\", \"path\": \"\"}"));
+    fr_model *model;
+    fr_embedder *embedder;
+    fr_embedder_text text;
+    float row[32], bare[32];
+    double squares = 0, length = 0;
+    require(fr_model_open(folder, NULL, &model));
+    require(fr_embedder_open(model, NULL, NULL, FR_POOLING_MEAN, &embedder));
+    ck_assert_int_eq(fr_embedder_fact_of(embedder, FR_EMBEDDER_WIDTH), 32);
+    require(fr_embedder_encode(embedder, NULL, "a house", 7, &text));
+    require(fr_embedder_rows(embedder, &text, 1, 0, -1, row));
+    require(fr_embedder_rows(embedder, &text, 1, 0, 0, bare));
+    for (size_t i = 0; i < 32; i++) squares += (double)row[i] * (double)row[i];
+    for (size_t i = 0; i < 32; i++) length += (double)bare[i] * (double)bare[i];
+    ck_assert_double_eq_tol(squares, 1.0, 1e-6);
+    for (size_t i = 0; i < 32; i++) ck_assert_double_eq_tol((double)row[i] * sqrt(length), (double)bare[i], 1e-5);
+    fr_embedder_text_free(&text);
+    fr_embedder_close(embedder);
+    fr_model_close(model);
+    remove_folder(folder);
+}
+END_TEST
+
+/* Weights of 3e38 are numbers, but their sums are not. */
+START_TEST(a_row_that_is_not_finite_is_an_error) {
+    const char *folder = changed_folder("gemma", "", "{}");
+    char place[128];
+    uint64_t header;
+    size_t size;
+    float row[64];
+    fr_model *model;
+    fr_embedder *embedder;
+    fr_embedder_text text;
+    FILE *in = fopen(path_of("gemma", "2_Dense/model.safetensors"), "rb");
+    unsigned char *bytes = calloc(1, 1 << 16);
+    ck_assert_ptr_nonnull(in);
+    size = fread(bytes, 1, 1 << 16, in);
+    fclose(in);
+    memcpy(&header, bytes, sizeof header);
+    for (size_t at = sizeof header + header; at + sizeof(float) <= size; at += sizeof(float))
+        memcpy(bytes + at, &(float){3e38F}, sizeof(float));
+    snprintf(place, sizeof place, "%s/2_Dense/model.safetensors", folder);
+    ck_assert_int_eq(unlink(place), 0);
+    FILE *out = fopen(place, "wb");
+    ck_assert_uint_eq(fwrite(bytes, 1, size, out), size);
+    fclose(out);
+    free(bytes);
+    require(fr_model_open(folder, NULL, &model));
+    require(fr_embedder_open(model, NULL, NULL, FR_POOLING_NONE, &embedder));
+    require(fr_embedder_encode(embedder, NULL, "a house", 7, &text));
+    ck_assert_int_le(fr_embedder_fact_of(embedder, FR_EMBEDDER_WIDTH), 64);
+    ck_assert_int_eq(fr_embedder_rows(embedder, &text, 1, 0, -1, row), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "not finite"));
+    fr_embedder_text_free(&text);
+    fr_embedder_close(embedder);
+    fr_model_close(model);
+    remove_folder(folder);
+}
+END_TEST
+
 FR_SUITE("encoders") {
     TCase *cases = tcase_create("sentence-transformers");
     tcase_add_loop_test(cases, rows_are_those_of_sentence_transformers, 0, EMBEDDERS);
@@ -438,5 +550,8 @@ FR_SUITE("encoders") {
     tcase_add_test(cases, an_encoder_generates_no_text);
     tcase_add_test(cases, a_model_without_a_classifier_scores_nothing);
     tcase_add_test(cases, ids_outside_the_vocabulary_are_refused);
+    tcase_add_test(cases, types_that_the_model_lacks_are_refused);
+    tcase_add_test(cases, one_pooling_instead_of_several_gives_a_whole_row);
+    tcase_add_test(cases, a_row_that_is_not_finite_is_an_error);
     suite_add_tcase(suite, cases);
 }
