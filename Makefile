@@ -40,6 +40,8 @@ DEBUG ?= -g
 COMPILE = $(CC) -std=c11 $(OPT) $(DEBUG) $(SHAREABLE) $(WARN) $(INCLUDE) $(CPPFLAGS) $(SANITIZE) $(CFLAGS) -pthread \
   $(NUMERIC) -MMD -MP
 LINK = $(CC) $(SANITIZE) $(LDFLAGS) -pthread
+# The user's libraries come last. A fully static link needs those that the libraries below need.
+LDLIBS ?=
 
 FLAGS_scalar :=
 FLAGS_avx2 := -mavx2 -mfma -mf16c
@@ -77,11 +79,12 @@ FLAGS_mpi = $(patsubst -I%,-isystem %,$(or $(shell pkg-config --cflags ompi-c 2>
 LIBS_mpi = $(or $(shell pkg-config --libs ompi-c 2>/dev/null),-lmpi)
 # Only the command needs libedit, libmicrohttpd and GnuTLS (which comes with libmicrohttpd); programs that link the
 # library don't.
-LIBS := -ljansson -lpcre2-8 -lutf8proc -lpng -ljpeg -lwebpdemux -lwebp -lgif $(LIBS_$(TOPOLOGY)) $(LIBS_$(RANKS)) -lm
+LIBS := -ljansson -lpcre2-8 -lutf8proc -lpng -ljpeg -lwebpdemux -lwebp -lgif $(LIBS_$(TOPOLOGY)) $(LIBS_$(RANKS)) -lm \
+  $(LDLIBS)
 # A static link also needs the libraries that these need. Hwloc needs -ludev, which is often not installed as an
 # archive, so a fully static program takes a library built with TOPOLOGY=plain.
 STATIC_LIBS := $(LIBS) -lz
-COMMAND_LIBS := -ledit -lmicrohttpd -lgnutls -lpthread
+COMMAND_LIBS := -ledit -lmicrohttpd -lgnutls -lpthread $(LDLIBS)
 CHECK_LIBS := $(if $(filter $(ARCH),$(HOST)),$(shell pkg-config --libs check 2>/dev/null))
 CHECK_LIBS := $(or $(CHECK_LIBS),-lcheck -lsubunit -lrt)
 

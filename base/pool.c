@@ -195,22 +195,16 @@ static fr_status start_thread(fr_pool *pool) {
     int error = pthread_attr_init(&attributes);
     if (error) return fr_fail_memory("a thread's attributes", sizeof attributes);
     pthread_attr_setstacksize(&attributes, FR_THREAD_STACK_BYTES);
-    if (cpu >= 0) {
-        cpu_mask mask = only(cpu);
-        error = pthread_attr_setaffinity_np(&attributes, sizeof mask, mask.sets);
-    }
-    if (!error) error = pthread_create(&free_member->thread, &attributes, work, free_member);
+    error = pthread_create(&free_member->thread, &attributes, work, free_member);
     pthread_attr_destroy(&attributes);
-    if (error == EAGAIN || error == ENOMEM) {
-        return fr_fail(FR_MEMORY, "can't start thread %zu of %zu: %s", pool->started + 1, pool->count,
-                       strerrordesc_np(error));
-    }
-    if (error) {
-        return fr_fail(FR_MACHINE, "can't run thread %zu of %zu on CPU %d: %s", pool->started + 1, pool->count, cpu,
-                       strerrordesc_np(error));
-    }
+    errno = error; /* for the %m of the lines below */
+    if (error) return fr_fail(FR_MEMORY, "can't start thread %zu of %zu: %m", pool->started + 1, pool->count);
     pool->started++;
-    return FR_OK;
+    if (cpu < 0) return FR_OK;
+    cpu_mask mask = only(cpu);
+    errno = pthread_setaffinity_np(free_member->thread, sizeof mask, mask.sets);
+    if (errno == 0) return FR_OK;
+    return fr_fail(FR_MACHINE, "can't run thread %zu of %zu on CPU %d: %m", pool->started, pool->count, cpu);
 }
 
 fr_status fr_pool_open(const fr_plan *plan, fr_pool **result) {

@@ -105,7 +105,7 @@ bool fr_machine_from_sys(const char *root, const bool *usable, fr_machine *machi
 fr_status fr_usable_cpus(bool *usable) {
     cpu_set_t mask[FR_CPUS_MAX / CPU_SETSIZE];
     if (sched_getaffinity(0, sizeof mask, mask))
-        return fr_fail(FR_MACHINE, "can't read which CPUs this process may use: %s", strerrordesc_np(errno));
+        return fr_fail(FR_MACHINE, "can't read which CPUs this process may use: %m");
     for (int cpu = 0; cpu < FR_CPUS_MAX; cpu++) usable[cpu] = CPU_ISSET_S(cpu, sizeof mask, mask);
     return FR_OK;
 }

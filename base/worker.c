@@ -1,9 +1,9 @@
 /* Runs functions in a thread, one at a time: see worker.h. */
 #include "base/worker.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/fpenv.h"
@@ -58,7 +58,8 @@ fr_status fr_worker_open(fr_worker **worker) {
     int error = start_thread(e);
     if (error) {
         free(e);
-        return fr_fail(FR_MEMORY, "can't start a thread: %s", strerrordesc_np(error));
+        errno = error;
+        return fr_fail(FR_MEMORY, "can't start a thread: %m");
     }
     *worker = e;
     return FR_OK;

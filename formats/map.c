@@ -102,6 +102,11 @@ fr_status fr_map_lend(fr_map *map, const void *bytes, size_t size, const char *n
     return map->path ? FR_OK : fr_fail_memory("a name", strlen(name) + 1);
 }
 
+/* Linux has this number since 5.14; older headers lack its name. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
 /* Makes the system read the pages now. Linux before 5.14 does not know MADV_POPULATE_READ; there, reading one byte of
  * each page does the same, only slower. */
 static fr_status fault_in(const fr_map *map, size_t begin, size_t end) {

@@ -235,5 +235,5 @@ int main(int argc, char **argv) {
     int code = fr_ranks_enter();
     if (!code) code = fr_run_on_big_stack(dispatch, argc - 1, argv + (argc > 0));
     if (!code) fr_flush_output();
-    return code;
+    return fr_ranks_leave_with(code);
 }

@@ -38,6 +38,7 @@ enum { LOOK_MS = 300 };
 /* the file in memory that holds the standard error of a rank whose output is not shown; -1: it is shown */
 static int kept = -1;
 static int seen = STDERR_FILENO; /* the standard error that the user sees */
+static int exit_code = 1;        /* the status that main returns; until it does, only failures exit */
 static void (*before_end)(void *context);
 static void *before_end_context;
 
@@ -149,15 +150,18 @@ static bool struck(int signal_number) {
 }
 
 /* Runs whenever the process exits, and sends its exit status to the other ranks. */
-static void leave(int code, void *nothing) {
-    (void)nothing;
+static void leave(void) {
     char line[LINE] = "";
     struct sigaction before;
     fflush(NULL);
     if (kept >= 0) read_last_line(line);
     watch_for_unknown(&before);
-    int all = fr_ranks_part(code, line, say);
-    if (all != code) _exit(all);
+    int all = fr_ranks_part(exit_code, line, say);
+    if (all != exit_code) _exit(all);
+}
+
+int fr_ranks_leave_with(int code) {
+    return exit_code = code;
 }
 
 static int hide(void) {
@@ -213,7 +217,7 @@ int fr_ranks_enter(void) {
     sigaction(SIGTERM, &before, NULL);
     fr_lab_ranks_end_late(LATE_SECONDS, end_late);
     fr_signal_ask(struck);
-    on_exit(leave, NULL);
+    atexit(leave);
     return fr_rank() > 0 ? hide() : 0;
 }
 

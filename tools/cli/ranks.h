@@ -10,6 +10,10 @@
  * exit status. */
 int fr_ranks_enter(void);
 
+/* Returns the status, after noting it for the other ranks. Call it last in main: a process that exits without it tells
+ * them 1. */
+int fr_ranks_leave_with(int code);
+
 /* Sets a callback that runs before a failure of another rank ends this process in the middle of its work. It runs in a
  * thread of its own and must return within some tenths of a second. NULL: no callback. */
 void fr_ranks_before_end(void (*act)(void *context), void *context);
