@@ -141,6 +141,9 @@ typedef struct fr_lab_importances {
 /* Writes the sums that a model has collected (fr_lab_collect) as an importance matrix in llama.cpp's form. */
 fr_status fr_lab_write_importances(const fr_model *model, const fr_lab_importances *how, FILE *out);
 
+/* Gives the digest that stands for all values and scales of an adapter. */
+void fr_lab_adapter_digest(const fr_adapter *adapter, uint8_t digest[32]);
+
 /* Returns true if these words of FR_OPT_SPEC_TYPE draft with a drafter's weights. NULL: the option is not set, so the
  * drafter decides. */
 bool fr_lab_takes_drafter(const char *spec_type);

@@ -4,6 +4,7 @@
  * In: a caller's arguments, which may be anything. Out: the results that forerun.h promises. */
 #include <string.h>
 
+#include "forerun_lab.h"
 #include "base/error.h"
 #include "base/fpenv.h"
 #include "src/api/rank_leader.h"
@@ -30,6 +31,10 @@ size_t fr_adapter_rank(const fr_adapter *adapter) {
 
 size_t fr_adapter_matrices(const fr_adapter *adapter) {
     return adapter ? adapter->matrices : 0;
+}
+
+void fr_lab_adapter_digest(const fr_adapter *adapter, uint8_t digest[FR_SHA256_BYTES]) {
+    memcpy(digest, adapter->digest, sizeof adapter->digest);
 }
 
 fr_status fr_session_set_adapters(fr_session *session, const fr_adapter *const *adapters, const double *scales,

@@ -48,6 +48,7 @@ static int read_items(fr_loaded_adapters *adapters, const fr_arguments *args) {
             int code =
                 split(item, length, scaled ? ':' : '=', option, scaled, &adapters->path[at], &adapters->scale[at]);
             if (code) return code;
+            if (args->given[FR_ARG_LORA_IDLE]) adapters->scale[at] = 0;
             adapters->count++;
         }
     }

@@ -1,7 +1,7 @@
 /* Opens the adapters (LoRA) that a command line names, and makes sessions use them.
  *
  * In: --lora FILE[=SCALE] and --lora-scaled FILE:SCALE, each perhaps several times or with several files separated by
- * commas. Out: the opened adapters with their scales, in the order of the command line. */
+ * commas; --lora-init-without-apply. Out: the opened adapters with their scales, in the order of the command line. */
 #ifndef FR_TOOLS_CLI_ADAPTERS_H
 #define FR_TOOLS_CLI_ADAPTERS_H
 
@@ -14,7 +14,7 @@ typedef struct fr_loaded_adapters {
     size_t count;
     fr_adapter *opened[FR_LOADED_ADAPTERS_MAX];
     char *path[FR_LOADED_ADAPTERS_MAX];
-    double scale[FR_LOADED_ADAPTERS_MAX]; /* 0: opened, but not used until a request asks for it */
+    double scale[FR_LOADED_ADAPTERS_MAX]; /* 0: opened, but not used until a request to serve asks for it */
 } fr_loaded_adapters;
 
 /* Checks the values of the options before a model is opened. Gives the exit status. */

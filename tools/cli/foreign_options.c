@@ -109,7 +109,6 @@ static const fr_foreign_option table[] = {
      VALUE, 0, "not built: the model's own file says how its positions are rotated"},
     {"--override-kv", VALUE, 0, "not built: --tokenizer-pre and --chat-template-file replace what is most often wrong"},
     {"--check-tensors", FLAG, 0, "forerun inspect checks a model's tensors"},
-    {"--lora-init-without-apply", FLAG, 0, "not built yet: adapters have to be merged into the model"},
     {"--control-vector --control-vector-scaled --control-vector-layer-range", VALUE, 0, "not built"},
     {"-mu --model-url", VALUE, 0, "forerun downloads nothing: curl -LO URL, then -m FILE"},
     {"-mmu --mmproj-url", VALUE, 0, "forerun downloads nothing: curl -LO URL, then --mmproj FILE"},

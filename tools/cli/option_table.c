@@ -66,6 +66,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_LORA_SCALED] = {.names = "--lora-scaled", .value = "FILE:SCALE", .again = true,
                             .verbs = TALK | LOGITS | VERIFY | PERPLEXITY,
                             .help = "the same, in llama.cpp's spelling"},
+    [FR_ARG_LORA_IDLE] = {.names = "--lora-init-without-apply", .verbs = SERVE,
+                          .help = "use no adapter until a request or POST /lora-adapters gives it a scale"},
     [FR_ARG_TOKENIZER_PRE] = {.names = "--tokenizer-pre", .value = "NAME", .kind = FR_KIND_WORD,
                               .of = FR_LAB_PRE, .verbs = RUN | TOKENIZE | TRIM_HEAD | TEMPLATE | INSPECT | BENCH,
                               .parts = FR_PART_MODEL,

@@ -59,6 +59,7 @@ typedef enum fr_arg {
     FR_ARG_MMPROJ,
     FR_ARG_LORA,
     FR_ARG_LORA_SCALED,
+    FR_ARG_LORA_IDLE,
     FR_ARG_TOKENIZER_PRE,
     FR_ARG_PROMPT,
     FR_ARG_FILE,

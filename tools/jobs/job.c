@@ -31,7 +31,10 @@ static fr_status open_view(fr_job *job) {
 static fr_status start(fr_job *job, const void *kept, size_t size) {
     fr_status status = fr_engine_session(job->setting->engine, job->options, &job->session);
     if (status == FR_OK) status = fr_adapters_use(&job->setting->loaded->adapters, job->adapter_scales, job->session);
-    if (status == FR_OK && kept) status = fr_session_restore_bytes(job->session, kept, size);
+    if (status == FR_OK && kept) {
+        status = fr_session_restore_bytes(job->session, kept, size);
+        if (status == FR_INPUT) status = FR_OK; /* that session had other adapters, so nothing of it is used */
+    }
     if (status == FR_OK && job->picture_count) {
         if (job->pause) fr_session_set_abort(job->session, job->pause, job->pause_context);
         status = fr_session_show(job->session, (const fr_picture *const *)job->pictures, job->picture_count);
@@ -120,6 +123,7 @@ static void read_job(fr_job *job, const fr_job_setting *setting, const fr_job_li
     drop_nulls(json_object_get(read.value, "body"));
     bool request = read.custom || (json_object_get(read.value, "body") && json_object_get(read.value, "url"));
     fr_job_open(job, setting, request ? FR_JOB_REQUEST : FR_JOB_PLAIN, read.value);
+    memcpy(job->adapter_scales, setting->loaded->adapters.scale, sizeof job->adapter_scales);
     job->line = read.value;
     job->id = read.id;
     job->row = line->row;

@@ -81,7 +81,7 @@ typedef struct fr_job {
     const json_t *suffix; /* "suffix" of /v1/completions: the text that follows the reply; NULL: none */
     bool continues;       /* the conversation's last message is the beginning of the reply, which continues it */
     fr_prompt prompt;
-    double *adapter_scales; /* the scale of each adapter (fr_loaded.adapters); NULL: those of the command line */
+    double adapter_scales[FR_LOADED_ADAPTERS_MAX]; /* the scale of each adapter (fr_loaded.adapters) */
     fr_picture *pictures[FR_IMAGES_MAX];
     size_t picture_count;
     const char *stops[FR_STOPS_MAX];
@@ -119,8 +119,8 @@ void fr_job_begin(fr_job *job, const fr_job_setting *setting, const fr_job_line 
 bool fr_job_next_choice(fr_job *job);
 
 /* Opens a server's job for the body of a request, with the command line's settings as defaults. The body must outlive
- * the job. The caller then reads the members and the prompt, and starts the job. The setting is not changed, so
- * several threads may open jobs at the same time. */
+ * the job. The caller then sets the scales of adapters, reads the members and the prompt, and starts the job. The
+ * setting is not changed, so several threads may open jobs at the same time. */
 void fr_job_open(fr_job *job, const fr_job_setting *setting, fr_job_form form, const json_t *request);
 
 /* Makes a second job for the same request, before either is started. The two share the prompt. */

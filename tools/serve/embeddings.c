@@ -7,6 +7,7 @@
 
 #include "tools/jobs/job_parts.h"
 #include "tools/serve/base64.h"
+#include "tools/serve/adapter_scales.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/seconds.h"
 #include "tools/serve/text_routes.h"
@@ -289,10 +290,12 @@ static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
     if (e->model->embedder) return run_encoder(e);
     fr_status status = FR_OK;
     if (!e->session) {
+        double scales[FR_LOADED_ADAPTERS_MAX];
+        fr_adapter_scales_copy(&jobs->loaded->adapters, scales);
         fr_options *options = fr_options_copy(jobs->loaded->options);
         status = options ? fr_options_set_text(options, FR_OPT_SPEC_TYPE, "none") : FR_MEMORY;
         if (status == FR_OK) status = fr_engine_session(jobs->engine, options, &e->session);
-        if (status == FR_OK) status = fr_adapters_use(&jobs->loaded->adapters, NULL, e->session);
+        if (status == FR_OK) status = fr_adapters_use(&jobs->loaded->adapters, scales, e->session);
         fr_options_free(options);
     }
     if (status == FR_OK) status = fr_session_embed(e->session, next->ids, next->count, e->pooling, e->row);

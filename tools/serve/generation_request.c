@@ -10,6 +10,7 @@
 #include "tools/jobs/job_budget.h"
 #include "tools/jobs/job_choices.h"
 #include "tools/jobs/job_grammar.h"
+#include "tools/serve/adapter_scales.h"
 #include "tools/serve/answer.h"
 #include "tools/serve/dialects/request_dialects.h"
 #include "tools/serve/generation_request_parts.h"
@@ -156,6 +157,7 @@ fr_generation_request *fr_generation_request_read(fr_http_exchange *exchange, co
     if (exchange) fr_http_exchange_hold(exchange);
     name_request(request);
     fr_job_open(&members, setting, form, body);
+    fr_adapter_scales_copy(&setting->loaded->adapters, members.adapter_scales);
     read_body(request, &members);
     fr_job_end(&members);
     return request;

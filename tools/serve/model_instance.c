@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "forerun_lab.h"
 #include "forerun_lab_ranks.h"
 #include "tools/cli/interrupt.h"
 #include "tools/serve/content.h"
@@ -33,6 +34,20 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
     return hash;
 }
 
+/* Adds the adapters that the command line applies to a hash. */
+static uint64_t hash_adapters(uint64_t hash, const fr_loaded_adapters *adapters) {
+    for (size_t i = 0; i < adapters->count; i++) {
+        char scale[40];
+        uint8_t digest[32];
+        if (adapters->scale[i] == 0) continue;
+        fr_lab_adapter_digest(adapters->opened[i], digest);
+        for (size_t b = 0; b < sizeof digest; b++) hash = (hash ^ digest[b]) * 0x100000001b3u;
+        snprintf(scale, sizeof scale, "%a", adapters->scale[i]);
+        hash = hash_text(hash, scale);
+    }
+    return hash;
+}
+
 static void put_type(char *word, size_t size, const fr_options *options, fr_option option) {
     size_t length;
     if (fr_options_get_text(options, option, word, size, &length) != FR_OK || !*word) snprintf(word, size, "auto");
@@ -51,6 +66,7 @@ static void put_fingerprint(fr_model_instance *instance, const char *hash) {
     rest = hash_text(rest, fr_chat_template_text(fr_model_tokenizer(instance->loaded.model), NULL));
     free(line);
     json_decref(settings);
+    rest = hash_adapters(rest, &instance->loaded.adapters);
     snprintf(instance->fingerprint, sizeof instance->fingerprint, "fr%d-%.32s-%s-%s-%016llx", FR_NUMERICS_VERSION, hash,
              k, v, (unsigned long long)rest);
 }

@@ -11,6 +11,7 @@
 #include "forerun_lab.h"
 #include "tools/cli/wide_json.h"
 #include "tools/jobs/job_choices.h"
+#include "tools/serve/adapter_scales.h"
 #include "tools/serve/generation_request_parts.h"
 #include "tools/serve/notes.h"
 
@@ -108,6 +109,11 @@ static bool take_end(fr_generation_request *request, fr_job *job, const char *ke
 static bool take_switch(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     return json_is_boolean(value) || must_be(job, key, "true or false");
+}
+
+static bool take_adapters(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
+    (void)request;
+    return fr_adapter_scales_take(job, key, value);
 }
 
 /* ----------------------------------------------------------------------------------------------- form of the answer */
@@ -312,7 +318,7 @@ static const struct {
     {"grammar_lazy", ALL, take_false},
     {"grammar_triggers", ALL, take_empty},
     {"preserved_tokens", ALL, take_empty},
-    {"lora", ALL, take_empty},
+    {"lora", ALL, take_adapters},
     {"response_fields", NATIVE, take_fields},
     {"post_sampling_probs", CHAT | NATIVE, take_chances},
     {"post_sampling_probs", COMPLETION, take_false},

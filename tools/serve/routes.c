@@ -6,6 +6,7 @@
 
 #include "forerun_lab_ranks.h"
 #include "tools/jobs/job_parts.h"
+#include "tools/serve/adapter_scales.h"
 #include "tools/serve/answer.h"
 #include "tools/serve/dialects/request_dialects.h"
 #include "tools/serve/embeddings.h"
@@ -74,6 +75,14 @@ static void get_web_page(const fr_routes *routes, fr_http_exchange *exchange) {
         fr_http_exchange_refuse(exchange, 404, "this server was started with --no-ui");
     else
         fr_web_page_answer(exchange);
+}
+
+static void get_adapters(const fr_routes *routes, fr_http_exchange *exchange) {
+    fr_models_with(routes->models, exchange, fr_http_exchange_query(exchange, "model"), fr_adapter_scales_list);
+}
+
+static void post_adapters(const fr_routes *routes, fr_http_exchange *exchange) {
+    fr_models_with(routes->models, exchange, fr_http_exchange_query(exchange, "model"), fr_adapter_scales_set);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ slots */
@@ -390,6 +399,8 @@ static const struct route {
     {"GET", "/metrics", get_metrics, NULL},
     {"GET", "/props", get_props, NULL},
     {"GET", "/tokenizer_info", get_tokenizer_info, NULL},
+    {"GET", "/lora-adapters", get_adapters, NULL},
+    {"POST", "/lora-adapters", post_adapters, NULL},
     {"GET", "/slots", get_slots, NULL},
     {"GET", "/rounds", get_rounds, NULL},
     {"POST", "/slots/", post_slot, NULL},

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tools/serve/adapter_scales.h"
 #include "tools/serve/fault.h"
 #include "tools/serve/scheduler_parts.h"
 #include "tools/serve/seconds.h"
@@ -122,7 +123,8 @@ static void save(fr_slot *slot, const fr_errand *errand) {
     answer_done(errand, names, fr_session_length(slot->kept), file.st_size, start);
 }
 
-/* Restores a session from a file into a slot. If this fails, the slot keeps its session. */
+/* Restores a session from a file into a slot. The file's adapters must be those that the model uses now. If this
+ * fails, the slot keeps its session, unless that one has other adapters. */
 static void restore(fr_scheduler *scheduler, fr_slot *slot, const fr_errand *errand) {
     const fr_job_setting *jobs = scheduler->setting.jobs;
     double start = fr_seconds();
@@ -132,7 +134,10 @@ static void restore(fr_scheduler *scheduler, fr_slot *slot, const fr_errand *err
         answer_no_file(errand);
         return;
     }
+    double scales[FR_LOADED_ADAPTERS_MAX];
     fr_status status = held ? FR_OK : fr_engine_session(jobs->engine, jobs->loaded->options, &slot->kept);
+    fr_adapter_scales_copy(&jobs->loaded->adapters, scales);
+    if (status == FR_OK) status = fr_adapters_use(&jobs->loaded->adapters, scales, slot->kept);
     if (status == FR_OK) status = fr_session_restore(slot->kept, errand->path);
     if (status != FR_OK) {
         if (!held) fr_slot_forget(slot);

@@ -79,11 +79,22 @@ json_t *fr_settings_of_options(const fr_options *options) {
     return settings;
 }
 
+/* Gives the adapters that the job uses, as in a request's "lora". */
+static json_t *adapters_of(const fr_job *job) {
+    json_t *adapters = json_array();
+    for (size_t i = 0; i < job->setting->loaded->adapters.count; i++)
+        if (job->adapter_scales[i] != 0)
+            json_array_append_new(adapters,
+                                  json_pack("{s:I, s:f}", "id", (json_int_t)i, "scale", job->adapter_scales[i]));
+    return adapters;
+}
+
 json_t *fr_settings_of_job(const fr_job *job) {
     json_t *settings = fr_settings_of_options(job->options), *stops = json_array();
     for (size_t i = 0; i < job->stop_count; i++)
         json_array_append_new(stops, fr_json_bytes(job->stops[i], strlen(job->stops[i])));
     fr_json_put(settings, "stop", stops);
+    fr_json_put(settings, "lora", adapters_of(job));
     fr_json_put(settings, "max_tokens", json_integer(job->most));
     fr_json_put(settings, "n_predict", json_integer(job->most));
     return settings;

@@ -38,6 +38,7 @@ static bool means_the_same(const char *key) {
                                        "grammar",
                                        "regex",
                                        "sse_ping_interval",
+                                       "lora",
                                        "reasoning_format"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(keys[i], key) == 0) return true;

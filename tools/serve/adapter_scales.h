@@ -1,0 +1,21 @@
+/* Chooses the scales of the adapters (LoRA) for each request, as llama.cpp's server does.
+ *
+ * In: a request's member "lora", and the bodies of POST /lora-adapters: [{"id": 0, "scale": 0.5}, ...], in which
+ * adapters that are not listed have the scale 0. Out: the scales of a job, and the answers of /lora-adapters. All
+ * functions may be called from any thread: a request has the scales that a model had when the request was read. */
+#ifndef FR_TOOLS_SERVE_ADAPTER_SCALES_H
+#define FR_TOOLS_SERVE_ADAPTER_SCALES_H
+
+#include "tools/serve/models.h"
+
+/* Copies the scales that a model's adapters have now. */
+void fr_adapter_scales_copy(const fr_loaded_adapters *adapters, double scales[FR_LOADED_ADAPTERS_MAX]);
+
+/* Reads the member "lora" into the job. An empty list leaves the model's scales. Returns false if it is refused. */
+bool fr_adapter_scales_take(fr_job *job, const char *key, const json_t *value);
+
+/* Answer GET and POST /lora-adapters. */
+void fr_adapter_scales_list(fr_http_exchange *exchange, const fr_model_instance *model);
+void fr_adapter_scales_set(fr_http_exchange *exchange, const fr_model_instance *model);
+
+#endif
