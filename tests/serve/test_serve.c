@@ -216,6 +216,7 @@ START_TEST(models_and_properties_are_told) {
                                        "supports_tools", "supports_tool_calls"};
     for (size_t i = 0; i < sizeof caps / sizeof *caps; i++)
         ck_assert_msg(json_is_true(fr_json_get(fr_json_get(props, "chat_template_caps"), caps[i])), "%s", caps[i]);
+    ck_assert_str_eq(json_string_value(fr_json_get(props, "media_marker")), "<__media__>"); /* llama.cpp's usual one */
     char *text; /* the text of the whole answer */
     ck_assert_int_eq(fr_client_once(server.port, "GET", "/props", NULL, NULL, &text), 200);
     ck_assert_msg(strstr(text, "\"temperature\":0.8,") && strstr(text, "\"top_p\":0.95,"), "%s", text);

@@ -685,8 +685,8 @@ static const struct {
     {"{\"prompt\": 5}", FR_USAGE, "prompt must be a text"},
     {"{\"prompt\": {}}", FR_USAGE, "prompt must be a text"},
     {"{\"prompt\": {\"prompt_string\": 5}}", FR_USAGE, "prompt must be a text"},
-    {"{\"prompt\": {\"prompt_string\": \"x\", \"multimodal_data\": [\"AAAA\"]}}", FR_UNBUILT, "\"multimodal_data\""},
-    {"{\"prompt\": {\"prompt_string\": \"x\", \"multimodal_data\": \"AAAA\"}}", FR_UNBUILT, "\"multimodal_data\""},
+    {"{\"prompt\": {\"prompt_string\": \"x\", \"multimodal_data\": [\"AAAA\"]}}", FR_USAGE, "sees no pictures"},
+    {"{\"prompt\": {\"multimodal_data\": [\"AAAA\"]}}", FR_USAGE, "belongs beside a prompt_string"},
     {"{\"prompt\": [5, -1]}", FR_USAGE, "prompt[1] is no id"},
     {"{\"prompt\": [5, 1.5]}", FR_USAGE, "prompt[1] is no id"},
     {"{\"prompt\": [5, \"x\", true]}", FR_USAGE, "prompt[2] is neither a text nor an id"},
@@ -1382,6 +1382,74 @@ START_TEST(too_many_pixels) {
 }
 END_TEST
 
+/* llama.cpp's form of a completion with pictures gives the ids of transformers too, for each of several prompts. A
+ * text that looks like a mark of forerun's own commands stays a text. */
+START_TEST(completions_with_pictures) {
+    static const char prompt[] = "{\"prompt_string\": \"[gMASK]<sop><|user|>\\n%s<__media__>Text Recognition:"
+                                 "<|assistant|>\\n\", \"multimodal_data\": [\"%s\"]}";
+    json_t *root = fr_load_json(GLM "/reference.json");
+    size_t count, length, size;
+    int32_t *ids = fr_ids_of(json_array_get(json_object_get(root, "prompts"), 5), &count);
+    char *data = encode(GLM "/image/digits.png"), *body = malloc(size = 2 * strlen(data) + 1024);
+    for (size_t f = 1; f < 3; f++) {
+        length = (size_t)snprintf(body, size, "{\"n\": 2, \"prompt\": [");
+        length += (size_t)snprintf(body + length, size - length, prompt, "", data);
+        length += (size_t)snprintf(body + length, size - length, ", ");
+        length += (size_t)snprintf(body + length, size - length, prompt, "{image}", data);
+        snprintf(body + length, size - length, "]}");
+        fr_generation_request *a = read_request(forms[f], body);
+        ck_assert_msg(!a->error[0], "%s", a->error);
+        ck_assert_uint_eq(a->count, 4);
+        ck_assert_uint_eq(a->pixels, 2 * 130 * 100);
+        for (size_t i = 0; i < 4; i++) {
+            const fr_job *job = &a->choices[i].job;
+            ck_assert_uint_eq(job->picture_count, 1);
+            if (i < 2) check_ids(job, ids, count);
+            if (i < 2) continue;
+            char *text;
+            require(
+                fr_detokenize(fr_model_tokenizer(loaded.model), job->prompt.ids, job->prompt.count, &text, &length));
+            ck_assert_ptr_nonnull(strstr(text, "{image}"));
+            fr_free(text);
+        }
+        char *left = json_dumps(a->body, 0);
+        ck_assert_uint_lt(strlen(left), 512);
+        free(left);
+        fr_generation_request_free(a);
+    }
+    free(body);
+    free(data);
+    free(ids);
+    json_decref(root);
+}
+END_TEST
+
+static const char *const bad_media[][2] = {
+    {"\"prompt_string\": \"<__media__>a\", \"multimodal_data\": \"AAAA\"", "an array of base64 texts"},
+    {"\"prompt_string\": \"<__media__>a\", \"multimodal_data\": [5]", "an array of base64 texts"},
+    {"\"prompt_string\": \"<__media__>a\", \"multimodal_data\": [\"A\"]", "multimodal_data: picture 1 is no base64"},
+    {"\"prompt_string\": \"<__media__>a\", \"multimodal_data\": [\"AAAA\"]", "picture 1: neither a PNG"},
+    {"\"prompt_string\": \"<__media__>a\", \"multimodal_data\": [\"%s\", \"%s\"]", "has 1 marks <__media__>"},
+    {"\"prompt_string\": \"a\", \"multimodal_data\": [\"%s\"]", "has 0 marks <__media__>"},
+    {"\"prompt_string\": [5], \"multimodal_data\": [\"%s\"]", "prompt_string must be a text"},
+    {"\"prompt_string\": \"<__media__>\", \"multimodal_data\": [\"%s\"]}, \"echo\": true, \"x\": {\"x\": 1", "echo"},
+    {"\"prompt_string\": \"<__media__>\", \"multimodal_data\": [\"%s\"]}, \"suffix\": \"b\", \"x\": {\"x\": 1",
+     "without a suffix"},
+};
+
+START_TEST(media_that_are_refused) {
+    char *data = encode(GLM "/image/digits.png"), *body;
+    size_t size = 2 * strlen(data) + 512, at = strlen("{\"prompt\": {");
+    body = memcpy(malloc(size), "{\"prompt\": {", at);
+    at += (size_t)snprintf(body + at, size - at, bad_media[_i][0], data, data);
+    snprintf(body + at, size - at, "}}");
+    fr_generation_request *a = read_request(FR_JOB_COMPLETION, body);
+    refuse(a, a->why, bad_media[_i][1]);
+    free(body);
+    free(data);
+}
+END_TEST
+
 /* ---------------------------------------------------------------------------------------------------------- threads */
 
 static void *read_often(void *context) {
@@ -1452,6 +1520,8 @@ FR_SUITE("serve_request") {
     tcase_add_test(seeing, pictures_of_other_formats);
     tcase_add_test(seeing, too_many_pixels);
     LOOP(seeing, urls_that_are_refused, bad_urls);
+    tcase_add_test(seeing, completions_with_pictures);
+    LOOP(seeing, media_that_are_refused, bad_media);
     suite_add_tcase(suite, demo_cases());
     suite_add_tcase(suite, drafting);
     suite_add_tcase(suite, bare);

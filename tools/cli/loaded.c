@@ -469,7 +469,7 @@ int fr_prompt_render(fr_prompt *prompt, const fr_loaded *loaded, const fr_argume
     size_t pictures = loaded->picture_count;
     bool placed = pictures && fr_has_picture_place(loaded->model, prompt->bytes, prompt->length);
     bool chat = prompt->bytes && (args->given[FR_ARG_CHAT] || (pictures && !placed));
-    if (placed) fr_mark_picture_places(loaded->model, !chat, &prompt->bytes, &prompt->length);
+    if (placed) fr_mark_picture_places(loaded->model, FR_PICTURE_PLACE, !chat, &prompt->bytes, &prompt->length);
     if (!chat) return 0;
     json_t *messages = fr_conversation_new(args->text[FR_ARG_SYSTEM]);
     if (placed && !args->given[FR_ARG_PARSE_SPECIAL])

@@ -6,11 +6,11 @@
 
 #include "tools/cli/output.h"
 
-#define PLACE "{image}"
-
 bool fr_has_picture_place(const fr_model *model, const char *bytes, size_t length) {
     const char *mark = fr_model_image_mark(model);
-    return bytes && mark && (memmem(bytes, length, PLACE, strlen(PLACE)) || memmem(bytes, length, mark, strlen(mark)));
+    return bytes && mark &&
+           (memmem(bytes, length, FR_PICTURE_PLACE, strlen(FR_PICTURE_PLACE)) ||
+            memmem(bytes, length, mark, strlen(mark)));
 }
 
 /* Gives the text that the model's template writes for a picture between two texts: the mark, and the text around
@@ -34,21 +34,21 @@ static char *write_picture(const fr_model *model) {
     return written ? written : fr_resize(NULL, 1, 1);
 }
 
-void fr_mark_picture_places(const fr_model *model, bool wrapped, char **bytes, size_t *length) {
+void fr_mark_picture_places(const fr_model *model, const char *place, bool wrapped, char **bytes, size_t *length) {
     const char *mark = fr_model_image_mark(model);
-    if (!*bytes || !mark || !memmem(*bytes, *length, PLACE, strlen(PLACE))) return;
+    if (!*bytes || !mark || !memmem(*bytes, *length, place, strlen(place))) return;
     char *written = wrapped ? write_picture(model) : NULL, *marked = NULL;
     const char *put = written ? written : mark, *at = *bytes, *end = *bytes + *length;
     size_t count = 0, size = strlen(put);
     while (at < end) {
-        const char *found = memmem(at, (size_t)(end - at), PLACE, strlen(PLACE));
+        const char *found = memmem(at, (size_t)(end - at), place, strlen(place));
         size_t plain = (size_t)((found ? found : end) - at);
         marked = fr_resize(marked, count + plain + size + 1, 1);
         memcpy(marked + count, at, plain);
         count += plain;
         if (found) memcpy(marked + count, put, size);
         count += found ? size : 0;
-        at = found ? found + strlen(PLACE) : end;
+        at = found ? found + strlen(place) : end;
     }
     marked[count] = '\0';
     free(written);

@@ -8,12 +8,14 @@
 
 #include "forerun.h"
 
+#define FR_PICTURE_PLACE "{image}"
+
 /* Returns true if the bytes contain a mark for a picture. */
 bool fr_has_picture_place(const fr_model *model, const char *bytes, size_t length);
 
-/* Replaces each "{image}" in the bytes by the template's mark or, if `wrapped`, by the mark with the text that the
- * template writes around it. *bytes is freed by fr_free. */
-void fr_mark_picture_places(const fr_model *model, bool wrapped, char **bytes, size_t *length);
+/* Replaces each `place` in the bytes, such as FR_PICTURE_PLACE, by the template's mark or, if `wrapped`, by the mark
+ * with the text that the template writes around it. *bytes is freed by fr_free. */
+void fr_mark_picture_places(const fr_model *model, const char *place, bool wrapped, char **bytes, size_t *length);
 
 /* Converts a text with pictures to ids. Only marks in the trusted parts of the text are replaced, so that the text of
  * a user can't contain one. */

@@ -45,9 +45,12 @@ void fr_job_put_samplers(const fr_options *options, json_t *object);
 bool fr_job_take_fields(fr_job *job);
 bool fr_job_take_request(fr_job *job);
 
+/* llama.cpp's usual mark for the place of a picture in a "prompt_string". */
+#define FR_JOB_MEDIA_MARK "<__media__>"
+
 /* Make the ids of the prompt. The first reads the prompt of a batch's line. For a server, the second reads a chat's
  * messages, and the third one of the request's prompts: a text, ids, an array of texts and ids, or an object with one
- * of these as its "prompt_string". */
+ * of these as its "prompt_string", whose "multimodal_data" the job's pictures have been opened from. */
 bool fr_job_take_prompt(fr_job *job);
 bool fr_job_take_messages(fr_job *job, const json_t *messages);
 bool fr_job_take_text_or_ids(fr_job *job, const json_t *prompt);

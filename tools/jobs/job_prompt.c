@@ -86,6 +86,13 @@ static bool check_parts(fr_job *job, const json_t *messages) {
                          pictures, job->picture_count);
 }
 
+static void copy_text(fr_job *job, const json_t *text) {
+    size_t length = json_string_length(text);
+    job->prompt.bytes = fr_resize(NULL, length + 1, 1);
+    memcpy(job->prompt.bytes, json_string_value(text), length);
+    job->prompt.length = length;
+}
+
 /* Makes a text the prompt. With pictures it becomes a user's turn, unless it has marks for them. */
 static bool take_text(fr_job *job, const json_t *text) {
     const fr_model *model = job->setting->loaded->model;
@@ -99,10 +106,31 @@ static bool take_text(fr_job *job, const json_t *text) {
         json_decref(messages);
         return good;
     }
-    job->prompt.bytes = fr_resize(NULL, length + 1, 1);
-    memcpy(job->prompt.bytes, json_string_value(text), length);
-    job->prompt.length = length;
-    if (placed) fr_mark_picture_places(model, true, &job->prompt.bytes, &job->prompt.length);
+    copy_text(job, text);
+    if (placed) fr_mark_picture_places(model, FR_PICTURE_PLACE, true, &job->prompt.bytes, &job->prompt.length);
+    return tokenize(job);
+}
+
+/* Makes the text of an object with "multimodal_data" the prompt. llama.cpp's clients mark the pictures' places in it
+ * with a mark of its own, of which there must be one for each picture. */
+static bool take_text_with_media(fr_job *job, const json_t *text) {
+    size_t marks = 0;
+    if (!json_is_string(text))
+        return fr_job_refuse(job, FR_USAGE, "prompt_string must be a text if there is multimodal_data");
+    if (job->echo) return fr_job_refuse(job, FR_UNBUILT, "echo with multimodal_data is not built yet");
+    copy_text(job, text);
+    const char *at = job->prompt.bytes, *end = at + job->prompt.length;
+    while ((at = memmem(at, (size_t)(end - at), FR_JOB_MEDIA_MARK, strlen(FR_JOB_MEDIA_MARK)))) {
+        at += strlen(FR_JOB_MEDIA_MARK);
+        marks++;
+    }
+    if (marks != job->picture_count)
+        return fr_job_refuse(job, FR_USAGE,
+                             "prompt_string has %zu marks " FR_JOB_MEDIA_MARK " and multimodal_data %zu pictures: one "
+                             "mark is needed for each",
+                             marks, job->picture_count);
+    fr_mark_picture_places(job->setting->loaded->model, FR_JOB_MEDIA_MARK, true, &job->prompt.bytes,
+                           &job->prompt.length);
     return tokenize(job);
 }
 
@@ -178,18 +206,17 @@ static bool has_text(const json_t *pieces) {
 
 bool fr_job_take_text_or_ids(fr_job *job, const json_t *prompt) {
     const json_t *inner = json_object_get(prompt, "prompt_string");
-    const json_t *media = inner ? json_object_get(prompt, "multimodal_data") : NULL;
-    if (media && !json_is_null(media) && (!json_is_array(media) || json_array_size(media)))
-        return fr_job_unbuilt(job, "multimodal_data");
+    bool media = inner && job->picture_count;
     if (inner) prompt = inner;
     if (!prompt || json_is_null(prompt)) return fr_job_refuse(job, FR_USAGE, "prompt is missing");
     if (!json_is_string(prompt) && !json_is_array(prompt))
         return fr_job_refuse(job, FR_USAGE, "prompt must be a text, or an array of ids, texts or both");
-    bool several = has_text(prompt), needs_text = several || json_is_string(prompt) || job->stop_count;
+    bool several = has_text(prompt), needs_text = media || several || json_is_string(prompt) || job->stop_count;
     if (needs_text && !check_tokenizer(job)) return false;
-    bool taken = json_is_string(prompt) ? take_text(job, prompt)
-                 : several              ? take_pieces(job, prompt)
-                                        : take_ids(job, "prompt", prompt);
+    bool taken = media                    ? take_text_with_media(job, prompt)
+                 : json_is_string(prompt) ? take_text(job, prompt)
+                 : several                ? take_pieces(job, prompt)
+                                          : take_ids(job, "prompt", prompt);
     return taken && check_count(job);
 }
 

@@ -52,9 +52,10 @@ static bool check_prompt(fr_generation_request *request, fr_job *job) {
 }
 
 static bool take_prompt(fr_generation_request *request, fr_job *job, size_t index) {
-    const json_t *prompts = json_object_get(request->body, "prompt");
-    const json_t *prompt = has_several(prompts) ? json_array_get(prompts, index) : prompts;
+    json_t *prompts = json_object_get(request->body, "prompt");
+    json_t *prompt = has_several(prompts) ? json_array_get(prompts, index) : prompts;
     bool chat = request->form == FR_JOB_CHAT;
+    if (!chat && !fr_generation_request_take_media(request, job, prompt)) return false;
     bool taken = chat          ? fr_generation_request_take_messages(request, job)
                  : job->suffix ? fr_job_take_around(job, prompt)
                                : fr_job_take_text_or_ids(job, prompt);

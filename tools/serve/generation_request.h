@@ -50,6 +50,7 @@ struct fr_generation_request {
     size_t count;    /* number of prompts times `each`; the choices of a prompt are next to each other */
     size_t each;     /* choices per prompt: n, or "best_of" if that is more */
     size_t shown;    /* choices per prompt that the answer has, the likeliest ones; 0: all */
+    size_t pixels;   /* pixels that its pictures have together */
     size_t too_long; /* length of the first prompt that does not fit into the context; 0: all prompts fit */
     char id[48];     /* id of the answer: "chatcmpl-...", or with the prefix of the dialect */
     time_t created;

@@ -1,4 +1,5 @@
-/* Declares functions that generation_request.c uses: one reads a body's members, the other its messages. */
+/* Declares functions that generation_request.c uses: they read a body's members, its messages, and the pictures of its
+ * prompts. */
 #ifndef FR_TOOLS_SERVE_GENERATION_REQUEST_PARTS_H
 #define FR_TOOLS_SERVE_GENERATION_REQUEST_PARTS_H
 
@@ -12,5 +13,14 @@ bool fr_generation_request_take_members(fr_generation_request *request, fr_job *
 /* Reads the messages of a chat and their pictures, and makes them the job's prompt. Returns false if they are
  * refused. */
 bool fr_generation_request_take_messages(fr_generation_request *request, fr_job *job);
+
+/* Opens a picture, of which the body has the base64 text under this key, and adds it to the job's. Returns false if the
+ * picture is refused. */
+bool fr_generation_request_take_picture(fr_generation_request *request, fr_job *job, const char *key,
+                                        const char *base64, size_t length);
+
+/* Opens the pictures in the "multimodal_data" of a prompt, if it is such an object, and removes them from it. Returns
+ * false if they are refused. */
+bool fr_generation_request_take_media(fr_generation_request *request, fr_job *job, json_t *prompt);
 
 #endif

@@ -13,9 +13,6 @@
 #include "tools/serve/generation_request_parts.h"
 #include "tools/serve/notes.h"
 
-/* The most pixels that the pictures of a request may have together. Such a request takes 100 MB. */
-#define PIXELS_MAX ((size_t)1 << 25)
-
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
 /* Gives the base64 text after "data:image/png;base64," with any format in place of png; NULL if the url has another
@@ -33,14 +30,12 @@ static bool is_remote(const char *url) {
     return strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
 }
 
-static bool add_picture(fr_job *job, const json_t *part, size_t *pixels) {
+static bool add_picture(fr_generation_request *request, fr_job *job, const json_t *part) {
     /* some clients send the url itself instead of an object */
     const json_t *image = json_object_get(part, "image_url");
     const json_t *url = json_is_object(image) ? json_object_get(image, "url") : image;
-    const fr_model *model = job->setting->loaded->model;
     const char *text = fr_job_plain_text(url), *data = text ? data_of(text) : NULL;
-    char name[32];
-    if (fr_model_fact(model, FR_FACT_IMAGE_TOKEN) < 0)
+    if (fr_model_fact(job->setting->loaded->model, FR_FACT_IMAGE_TOKEN) < 0)
         return fr_job_refuse(job, FR_USAGE, "image_url: this model sees no pictures");
     if (text && is_remote(text))
         return fr_job_refuse(job, FR_USAGE,
@@ -50,16 +45,8 @@ static bool add_picture(fr_job *job, const json_t *part, size_t *pixels) {
         return fr_job_refuse(job, FR_USAGE,
                              "image_url must be {\"url\": \"data:image/png;base64,...\"}, or jpeg, webp or gif: "
                              "other urls and paths are not opened");
-    if (job->picture_count == FR_IMAGES_MAX)
-        return fr_job_refuse(job, FR_USAGE, "image_url: there are more than %d", FR_IMAGES_MAX);
-    size_t size, at = job->picture_count;
-    unsigned char *bytes = fr_base64_read(data, json_string_length(url) - (size_t)(data - text), &size);
-    if (!bytes) return fr_job_refuse(job, FR_USAGE, "image_url: picture %zu is no base64", at + 1);
-    snprintf(name, sizeof name, "picture %zu", at + 1);
-    fr_status status = fr_picture_open_bytes(bytes, size, name, pixels, model, &job->pictures[at]);
-    free(bytes);
-    job->picture_count += status == FR_OK;
-    return fr_job_check(job, status);
+    return fr_generation_request_take_picture(request, job, "image_url", data,
+                                              json_string_length(url) - (size_t)(data - text));
 }
 
 static void set_text(json_t *part, json_t *text) {
@@ -128,7 +115,7 @@ static bool leave_out(const fr_job *job, json_t *part, const char *type) {
 }
 
 /* Reads a part of a message's content. of_tool: the message is a tool's result. */
-static bool take_part(fr_job *job, json_t *part, bool of_tool, size_t *pixels) {
+static bool take_part(fr_generation_request *request, fr_job *job, json_t *part, bool of_tool) {
     const json_t *named = json_object_get(part, "type");
     if (!json_is_string(named)) return fr_job_refuse(job, FR_USAGE, "messages have a part without a \"type\"");
     const char *type = json_string_value(named);
@@ -143,7 +130,7 @@ static bool take_part(fr_job *job, json_t *part, bool of_tool, size_t *pixels) {
                              "messages have a part of type \"%.60s\": \"text\", \"image_url\" and \"file\" are "
                              "known",
                              type);
-    if (!add_picture(job, part, pixels)) return false;
+    if (!add_picture(request, job, part)) return false;
     json_object_clear(part);
     fr_json_put(part, "type", json_string("image"));
     return true;
@@ -159,8 +146,7 @@ static void drop_thoughts(json_t *content) {
     }
 }
 
-static bool take_parts(fr_job *job, const json_t *messages) {
-    size_t pixels = PIXELS_MAX;
+static bool take_parts(fr_generation_request *request, fr_job *job, const json_t *messages) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         const json_t *message = json_array_get(messages, i);
         json_t *content = json_object_get(message, "content");
@@ -168,7 +154,7 @@ static bool take_parts(fr_job *job, const json_t *messages) {
         bool of_tool = fr_job_is_word(role, "tool") || fr_job_is_word(role, "function");
         drop_thoughts(content);
         for (size_t part = 0; part < json_array_size(content); part++)
-            if (!take_part(job, json_array_get(content, part), of_tool, &pixels)) return false;
+            if (!take_part(request, job, json_array_get(content, part), of_tool)) return false;
     }
     if (job->picture_count) fr_json_put(job->settings, "pictures", json_true());
     return true;
@@ -276,7 +262,7 @@ bool fr_generation_request_take_messages(fr_generation_request *request, fr_job 
     if (!check_contents(job, messages)) return false;
     fr_changing_header_drop(messages);
     for (size_t i = 0; i < json_array_size(messages); i++) order_results(messages, i);
-    if (!take_parts(job, messages) || !choose_end(job, messages, &job->continues)) return false;
+    if (!take_parts(request, job, messages) || !choose_end(job, messages, &job->continues)) return false;
     if (job->continues && is_silent(fr_conversation_last(messages))) {
         json_array_remove(messages, json_array_size(messages) - 1);
         job->continues = false;

@@ -183,6 +183,7 @@ void fr_text_routes_props(fr_http_exchange *exchange, const fr_model_instance *m
     fr_json_put(props, "model_ftype", json_string(fr_lab_model_type(model->loaded.model)));
     fr_json_put(props, "model_path", fr_json_bytes(model->path, strlen(model->path)));
     fr_json_put(props, "modalities", json_pack("{s:b, s:b, s:b}", "vision", sees, "video", 0, "audio", 0));
+    fr_json_put(props, "media_marker", json_string(FR_JOB_MEDIA_MARK));
     fr_json_put(props, "endpoint_slots", json_boolean(model->args->given[FR_ARG_SLOTS]));
     fr_json_put(props, "endpoint_props", json_false());
     fr_json_put(props, "endpoint_metrics", json_boolean(model->args->given[FR_ARG_METRICS]));
