@@ -16,6 +16,9 @@ static fuzz_data data[] = {{.mark = "gemma4_mtp", .path = "tests/data/gguf/ik.gg
                            {.mark = "gemma3.block", .path = "tests/data/dense/gemma3-tower.gguf"},
                            {.mark = "markov_w1", .path = "tests/data/dflash/dspark-qwen3/drafter.gguf"},
                            {.mark = "selector_hidden", .path = "tests/data/dflash/v2-qwen3/drafter.gguf"},
+                           {.mark = "nomic-bert", .path = "tests/data/encoders/gguf/nomic.gguf"},
+                           {.mark = "modern-bert", .path = "tests/data/encoders/gguf/modernbert.gguf"},
+                           {.mark = "bert.block", .path = "tests/data/encoders/gguf/bert-mean.gguf"},
                            {.mark = "", .path = "tests/data/gguf/e-q4_0.gguf"}};
 
 static void walk_values(const fr_gguf *gguf) {

@@ -169,6 +169,46 @@ void fuzz_run(const fr_model *model, const fr_drafter *drafter) {
     fr_drafter_unload(own);
 }
 
+/* ------------------------------------------------------------------------------------------------------- embeddings */
+
+static void run_text(fr_embedder *e, fr_embedder_text *text, bool pair) {
+    size_t width = e->recipe.width;
+    float score, *row = malloc((width + 1) * sizeof *row);
+    if (!row) die("no memory for", "a row");
+    if (pair)
+        refused(fr_embedder_score(e, text, 1, false, &score));
+    else
+        for (int normalize = -1; normalize <= 1; normalize++) {
+            refused(fr_embedder_run(e, text, 1, 0, normalize, row));
+            refused(fr_embedder_run(e, text, 1, (width + 1) / 2, normalize, row));
+        }
+    free(row);
+    fr_embedder_text_free(text);
+}
+
+bool fuzz_embed(const fr_model *model) {
+    static const char words[] = "The [SEP] <mask> house \xc3\x84\xff by the sea";
+    static const int32_t ids[] = {1, 0, 2, 5, 3};
+    const fr_text text = {words, sizeof words - 1};
+    fr_embedder *e;
+    fr_embedder_text encoded;
+    if (refused(fr_embedder_create(model, NULL, fuzz_options(), FR_POOLING_NONE, &e))) return false;
+    if (!refused(fr_embedder_ids_of(e, ids, sizeof ids / sizeof *ids, &encoded))) run_text(e, &encoded, false);
+    for (size_t i = 0; i < 2; i++) {
+        const char *prompt =
+            json_string_value(json_object_get(e->recipe.prompts, i ? "query" : e->recipe.default_prompt));
+        if (!refused(fr_embedder_text_of(e, prompt, text, &encoded))) run_text(e, &encoded, false);
+    }
+    if (fr_embedder_can_score(e) && !refused(fr_embedder_pair_of(e, NULL, text, text, &encoded)))
+        run_text(e, &encoded, true);
+    fr_embedder_destroy(e);
+    if (!refused(fr_embedder_create(model, NULL, fuzz_options(), FR_POOLING_CLS, &e))) {
+        if (!refused(fr_embedder_ids_of(e, ids, sizeof ids / sizeof *ids, &encoded))) run_text(e, &encoded, false);
+        fr_embedder_destroy(e);
+    }
+    return true;
+}
+
 /* ----------------------------------------------------------------------------------------------- texts and pictures */
 
 static void use_ids(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count) {

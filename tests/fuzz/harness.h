@@ -7,6 +7,7 @@
 #define FR_TESTS_FUZZ_HARNESS_H
 
 #include "src/engine/draft/draft.h"
+#include "src/engine/embed/embedder.h"
 #include "src/engine/vision/vision.h"
 #include "tests/fuzz/mutation.h"
 
@@ -93,6 +94,10 @@ void fuzz_tower_close(fuzz_tower *tower);
 
 /* Runs a picture through the vision encoder, unless it would become more tokens than a fuzzer has time for. */
 void fuzz_show(const fuzz_tower *tower, const fr_image *image);
+
+/* Makes rows and scores of ids and, with a tokenizer, of texts. Returns false if the files of sentence-transformers are
+ * refused. */
+bool fuzz_embed(const fr_model *model);
 
 /* Runs a prompt and some steps, with the drafter, or with the model's own if it has one. */
 void fuzz_run(const fr_model *model, const fr_drafter *drafter);

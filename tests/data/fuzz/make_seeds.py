@@ -96,7 +96,8 @@ def text_array(key, texts):
 
 def gguf():
     for path in ("gguf/moe-odd", "gguf/e-q4_0", "gguf/ik", "gguf/moe-odd-assistant", "glm-ocr/model-q4_0",
-                 "glm-ocr/mmproj-bf16", "llama/q4_0", "dense/qwen2-yarn", "dense/gemma3-tower"):
+                 "glm-ocr/mmproj-bf16", "llama/q4_0", "dense/qwen2-yarn", "dense/gemma3-tower", "encoders/gguf/bert-mean",
+                 "encoders/gguf/nomic", "encoders/gguf/modernbert"):
         write("gguf", path.replace("/", "-"), gguf_head(f"{DATA}/{path}.gguf"))
     for name in ("dspark-qwen3", "v2-qwen3"):
         write("gguf", f"dflash-{name}", gguf_head(f"{DATA}/dflash/{name}/drafter.gguf", of_block_drafter))
@@ -165,6 +166,28 @@ def configurations():
     write("preprocessor", "none", "{}")
     write("preprocessor", "nested",
           compact({"image_processor": json.loads(read("vision/tower/preprocessor_config.json"))}))
+
+
+def encoders():
+    """Encoders' config.json; and files of sentence-transformers: the name of one, a new line, its content."""
+    for name in ("bert-mean", "roberta", "mpnet", "distilbert", "nomic", "gte", "gemma", "cross-modernbert",
+                 "cross-bert"):
+        write("encoder", name, compact(json.loads(read(f"encoders/{name}/config.json"))))
+    for name in ("modules.json", "1_Pooling/config.json", "2_Dense/config.json", "sentence_bert_config.json",
+                 "tokenizer_config.json"):
+        write("recipe", name.replace("/", "-"),
+              name + "\n" + compact(json.loads(read(f"encoders/bert-modes/{name}"))))
+    write("recipe", "judge", "modules.json\n" + compact(
+        [{"type": "x.Transformer", "path": ""}, {"type": "x.LogitScore", "path": ""}]))
+    write("recipe", "modules-of-all-kinds", "modules.json\n" + compact(
+        [{"type": "x.Transformer", "path": ""}, {"type": "x.Pooling", "path": "1_Pooling"},
+         {"type": "x.Dense", "path": "2_Dense"}, {"type": "x.Normalize", "path": ""}]))
+    write("recipe", "old-pooling", "1_Pooling/config.json\n" + compact(
+        {"word_embedding_dimension": 32, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True,
+         "pooling_mode_max_tokens": True, "pooling_mode_lasttoken": True, "include_prompt": False}))
+    write("recipe", "prompts", "config_sentence_transformers.json\n" + compact(
+        {"prompts": {"query": "query: ", "document": ""}, "default_prompt_name": "query",
+         "activation_fn": "torch.nn.modules.linear.Identity"}))
 
 
 # -------------------------------------------------------------------------------------------------------- tokenizers
@@ -698,6 +721,7 @@ if __name__ == "__main__":
     weights()
     storages()
     configurations()
+    encoders()
     tokenizers()
     lines()
     pictures()
