@@ -24,6 +24,9 @@
 #define MTP_NORM   "*@(shared_head|mtp).norm.weight"
 #define NEXTN_NORM "*.nextn.shared_head_norm"
 
+/* Mamba-2's vectors may have any shape in GGUF. */
+#define IN_ROWS "@(output.weight|*.ssm_@(a|d|norm.weight))"
+
 /* A folder with a target and perhaps a drafter, and the file in it that is changed. */
 typedef struct subject {
     const char *folder;
@@ -73,6 +76,36 @@ static const subject subjects[] = {
     {MODELS "qwen35-moe-odd", "", NULL, NULL, "config.json", ""},
     {MODELS "qwen35-moe-odd", "", NULL, NULL, "model.safetensors", MTP_NORM},
     {MODELS "qwen35-moe-tied", "", NULL, NULL, "model.safetensors", MTP_NORM},
+    {MODELS "mamba2-odd", "", NULL, NULL, "config.json", ""},
+    {MODELS "mamba2-bias", "", NULL, NULL, "model.safetensors", ""},
+    {DENSE, "mamba2-odd.gguf", NULL, NULL, "mamba2-odd.gguf", IN_ROWS},
+    {MODELS "nemotron-h-odd", "", NULL, NULL, "config.json", ""},
+    {MODELS "nemotron-3-odd", "", NULL, NULL, "config.json", ""},
+    {MODELS "nemotron-3-odd", "", NULL, NULL, "model.safetensors", ""},
+    {DENSE, "nemotron-h-odd.gguf", NULL, NULL, "nemotron-h-odd.gguf", IN_ROWS},
+    {MODELS "granite-h-odd", "", NULL, NULL, "config.json", ""},
+    {MODELS "granite-h-rope", "", NULL, NULL, "model.safetensors", ""},
+    {DENSE, "granite-h-odd.gguf", NULL, NULL, "granite-h-odd.gguf", IN_ROWS},
+    {MODELS "bamba-odd", "", NULL, NULL, "config.json", ""},
+    {MODELS "falcon-h1-norm", "", NULL, NULL, "config.json", ""},
+    {MODELS "falcon-h1-norm", "", NULL, NULL, "model.safetensors", ""},
+    {DENSE, "falcon-h1-odd.gguf", NULL, NULL, "falcon-h1-odd.gguf", IN_ROWS},
+    {MODELS "gpt2-odd", "", NULL, NULL, "config.json", ""},
+    {MODELS "gpt2-odd", "", NULL, NULL, "model.safetensors", ""},
+    {DENSE, "gpt2-odd.gguf", NULL, NULL, "gpt2-odd.gguf", "output.weight"},
+    {MODELS "opt-350m", "", NULL, NULL, "config.json", ""},
+    {MODELS "opt-350m", "", NULL, NULL, "model.safetensors", ""},
+    {MODELS "gpt-neox-odd", "", NULL, NULL, "config.json", ""},
+    {MODELS "gpt-neox-odd", "", NULL, NULL, "model.safetensors", ""},
+    {DENSE, "gpt-neox-odd.gguf", NULL, NULL, "gpt-neox-odd.gguf", "output.weight"},
+    {MODELS "gptj-odd", "", NULL, NULL, "config.json", ""},
+    {MODELS "gptj-odd", "", NULL, NULL, "model.safetensors", ""},
+    {MODELS "falcon-40b", "", NULL, NULL, "config.json", ""},
+    {MODELS "falcon-40b", "", NULL, NULL, "model.safetensors", ""},
+    {DENSE, "falcon-7b.gguf", NULL, NULL, "falcon-7b.gguf", "output.weight"},
+    {MODELS "phi2-odd", "", NULL, NULL, "config.json", ""},
+    {MODELS "phi2-odd", "", NULL, NULL, "model.safetensors", ""},
+    {DENSE, "phi2-odd.gguf", NULL, NULL, "phi2-odd.gguf", "output.weight"},
     {QWEN35, "odd.gguf", NULL, NULL, "odd.gguf", "@(output|" NEXTN_NORM ").weight"},
     {QWEN35, "moe-odd.gguf", NULL, NULL, "moe-odd.gguf", "@(output|" NEXTN_NORM ").weight"},
     {QWEN35, "tied-trunk.gguf", "tied-mtp.gguf", NULL, "tied-mtp.gguf",
@@ -367,6 +400,7 @@ static void add_counted(names *all) {
                                           "vocabulary",
                                           "layer ",
                                           "layers share",
+                                          "heads of Mamba-2",
                                           "architecture",
                                           "merge_size",
                                           "projector",

@@ -40,10 +40,10 @@ static fr_status read_list(const fr_source *source, const char *key, size_t coun
 }
 
 /* A multiplier of an input multiplies the products with it. A factor of 0 would mean none. */
-static fr_status set_factor(const fr_source *source, float *factor, double value) {
+static fr_status set_factor(const fr_source *source, const char *key, float *factor, double value) {
     *factor = (float)value;
     if (*factor != 0.0F) return FR_OK;
-    return fr_fail(FR_UNBUILT, "%s: a multiplier of 0 is not built", source->where);
+    return fr_fail(FR_UNBUILT, "%s: %s: a multiplier of 0 is not built", source->where, key);
 }
 
 static fr_status read_multipliers(const fr_source *source, fr_model_spec *s) {
@@ -60,23 +60,25 @@ static fr_status read_multipliers(const fr_source *source, fr_model_spec *s) {
     FR_TRY(read_list(source, "mlp_multipliers", 2, feed));
     FR_TRY(read_list(source, "ssm_multipliers", 5, state));
     const struct {
+        const char *key;
         float *factor;
         double value;
-    } all[] = {{&f->q, in},
-               {&f->k, in * key},
-               {&f->v, in},
-               {&f->o, out},
-               {&f->gate, feed[0]},
-               {&f->down, feed[1]},
-               {&f->mamba_z, state_in * state[0]},
-               {&f->mamba_x, state_in * state[1]},
-               {&f->mamba_b, state_in * state[2]},
-               {&f->mamba_c, state_in * state[3]},
-               {&f->mamba_dt, state_in * state[4]},
-               {&f->mamba_out, state_out},
-               {&s->trunk.embedding_scale, embedding},
-               {&s->trunk.logit_scale, head}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) FR_TRY(set_factor(source, all[i].factor, all[i].value));
+    } all[] = {{"attention_in_multiplier", &f->q, in},
+               {"key_multiplier", &f->k, in * key},
+               {"attention_in_multiplier", &f->v, in},
+               {"attention_out_multiplier", &f->o, out},
+               {"mlp_multipliers", &f->gate, feed[0]},
+               {"mlp_multipliers", &f->down, feed[1]},
+               {"ssm_multipliers", &f->mamba_z, state_in * state[0]},
+               {"ssm_multipliers", &f->mamba_x, state_in * state[1]},
+               {"ssm_multipliers", &f->mamba_b, state_in * state[2]},
+               {"ssm_multipliers", &f->mamba_c, state_in * state[3]},
+               {"ssm_multipliers", &f->mamba_dt, state_in * state[4]},
+               {"ssm_out_multiplier", &f->mamba_out, state_out},
+               {"embedding_multiplier", &s->trunk.embedding_scale, embedding},
+               {"lm_head_multiplier", &s->trunk.logit_scale, head}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        FR_TRY(set_factor(source, all[i].key, all[i].factor, all[i].value));
     return FR_OK;
 }
 

@@ -283,7 +283,7 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
         if (kinds[i] == MIXTURE) layer->experts = experts;
     }
     if (mixing) return FR_OK;
-    return fr_fail(FR_UNBUILT, "%s: a model without Mamba-2 and attention is not built", source->where);
+    return fr_fail(FR_UNBUILT, "%s: no layer has Mamba-2 or attention: such a model is not built", source->where);
 }
 
 static fr_status no_rope(const fr_source *source, fr_model_spec *s) {

@@ -98,7 +98,8 @@ fr_status fr_bind_values_in_rows(fr_weights *weights, const char *prefix, const 
     float *copy;
     snprintf(full, sizeof full, "%s%s", prefix, name);
     const fr_tensor *tensor = fr_tensors_find(&weights->files->tensors, full);
-    if (!tensor || tensor->dims != 2 || tensor->shape[0] > n || tensor->shape[0] * tensor->shape[1] != n)
+    if (!tensor || !weights->files->gguf || tensor->dims != 2 || tensor->shape[0] > n ||
+        tensor->shape[0] * tensor->shape[1] != n)
         return fr_bind_values(weights, prefix, name, n, values, vector);
     FR_TRY(fr_bind_array(weights, prefix, name, tensor->shape, 2, vector));
     copy = (float *)*vector; /* the arena's own copy */
