@@ -83,7 +83,7 @@ static void read_codes(const fr_storage *s, size_t row, size_t begin, size_t end
 static float float_at(const fr_tensor *tensor, size_t index) {
     const uint8_t *bytes = tensor->data;
     float value;
-    if (tensor->type == FR_F8_E4M3) return fr_fp8_value(bytes[index]);
+    if (tensor->type == FR_F8_E4M3 || tensor->type == FR_U8) return fr_fp8_value(bytes[index]);
     fr_dtype_decode(tensor->type, bytes + index * fr_dtype_row_bytes(tensor->type, 1), &value, 1);
     return value;
 }
@@ -92,8 +92,16 @@ static size_t scale_index(const fr_storage *s, size_t row, size_t group) {
     return (s->first + row) / s->scale_rows * s->row_step + group * s->group_step;
 }
 
+/* Returns the scale with this index, without the matrix's. 255 is no exponent: Open Compute's MX formats use it for
+ * NaN. */
+static float scale_at(const fr_storage *s, size_t index) {
+    if (!s->exponents) return float_at(s->scales, index);
+    int exponent = ((const uint8_t *)s->scales->data)[index];
+    return exponent == 255 ? NAN : ldexpf(1.0F, exponent - 127);
+}
+
 float fr_storage_scale(const fr_storage *s, size_t row, size_t group) {
-    float scale = float_at(s->scales, scale_index(s, row, group));
+    float scale = scale_at(s, scale_index(s, row, group));
     if (!s->of_matrix) return scale;
     float of_matrix = float_at(s->of_matrix, 0);
     return s->divides ? scale / of_matrix : scale * of_matrix;
@@ -155,7 +163,7 @@ static group_values values_of(const fr_storage *s, size_t row, size_t group) {
 static float value_of(const fr_storage *s, const group_values *of, uint8_t code) {
     static const float e2m1[8] = {0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F};
     if (s->form == FR_STORAGE_FP8) return fr_fp8_value(code) * of->scale;
-    if (s->form == FR_STORAGE_NVFP4) return (code & 8 ? -e2m1[code & 7] : e2m1[code & 7]) * of->scale;
+    if (s->form == FR_STORAGE_FP4) return (code & 8 ? -e2m1[code & 7] : e2m1[code & 7]) * of->scale;
     float product = (float)(code - of->zero) * of->scale;
     return s->grouping.offset == FR_OFFSET_BIAS ? product + of->bias : product;
 }
@@ -200,7 +208,7 @@ fr_status fr_storage_check(const fr_storage *s, size_t begin, size_t end, const 
             if (!bad && s->biases && !isfinite(float_at(s->biases, index))) bad = s->biases;
             if (bad)
                 return fr_fail(FR_INPUT, "%s: tensor %s has %g at index %zu, which is no scale", where, bad->name,
-                               (double)float_at(bad, index), index);
+                               (double)(bad == s->scales ? scale_at(s, index) : float_at(bad, index)), index);
         }
         if (s->form != FR_STORAGE_FP8) continue;
         size_t from = (s->first + row) * s->codes.line_step;

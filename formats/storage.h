@@ -17,7 +17,8 @@ typedef struct fr_checkpoint fr_checkpoint;
 typedef enum fr_storage_form {
     FR_STORAGE_GROUPED, /* integers (quant/grouped.h) */
     FR_STORAGE_FP8,     /* E4M3: value of the code * scale */
-    FR_STORAGE_NVFP4    /* E2M1: value of the code * (scale of 16 columns, times or divided by the matrix's) */
+    FR_STORAGE_FP4      /* E2M1: value of the code * scale of 16 columns (NVFP4) or of 32 (MXFP4); the scale is times,
+                         * or divided by, the matrix's if it has one */
 } fr_storage_form;
 
 /* Says how the integers of a line are packed. STREAM: into 32-bit words from their lowest bits on, so that an integer
@@ -39,7 +40,7 @@ typedef struct fr_storage {
     fr_storage_form form;
     size_t rows, cols;
     size_t first;            /* index of row 0 in the tensors, in which several experts may be stacked */
-    fr_grouping grouping;    /* FP8 and NVFP4 use only its member `group` */
+    fr_grouping grouping;    /* FP8 and FP4 use only its member `group` */
     size_t groups;           /* number of scales in a row */
     fr_code_lines codes;     /* each line is a row; in AWQ's packing, a column */
     fr_code_lines zeros;     /* each line has the zeros of all rows for one group */
@@ -48,7 +49,8 @@ typedef struct fr_storage {
     size_t scale_rows, row_step, group_step;
     const fr_tensor *biases;    /* have the shape of the scales; NULL: there are none */
     const fr_tensor *group_of;  /* [cols] the group of each column; NULL: column / group */
-    const fr_tensor *of_matrix; /* NVFP4: the scale of the matrix, one float */
+    bool exponents;             /* scales are bytes e, which mean 2^(e - 127) (MXFP4 and MXFP8) */
+    const fr_tensor *of_matrix; /* NVFP4: the scale of the matrix, one float; NULL: there is none */
     bool divides;               /* NVFP4: the scale of 16 columns is divided by the matrix's, not multiplied */
 } fr_storage;
 
@@ -79,7 +81,7 @@ void fr_storage_unpack(const fr_storage *storage, size_t row, size_t count, cons
 /* Decodes columns [begin, end) of a row. */
 void fr_storage_decode(const fr_storage *storage, size_t row, size_t begin, size_t end, float *values);
 
-/* Returns the scale of a row and group. For FR_STORAGE_NVFP4 the matrix's scale is included. */
+/* Returns the scale of a row and group. For NVFP4 the matrix's scale is included. */
 float fr_storage_scale(const fr_storage *storage, size_t row, size_t group);
 
 /* Fails with FR_INPUT if a scale or bias of rows [begin, end) is not finite, or if an FP8 code is NaN. Error lines

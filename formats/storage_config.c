@@ -74,8 +74,8 @@ static fr_status read_gptq(fr_storage_config *config) {
 
 static fr_status read_compressed(fr_storage_config *config) {
     static const char *const formats[] = {
-        "pack-quantized",  "int-quantized",        "float-quantized", "naive-quantized",
-        "mixed-precision", "nvfp4-pack-quantized", "dense",           NULL};
+        "pack-quantized",       "int-quantized",        "float-quantized", "naive-quantized", "mixed-precision",
+        "nvfp4-pack-quantized", "mxfp4-pack-quantized", "mxfp8-quantized", "dense",           NULL};
     json_t *groups, *group;
     const char *name;
     FR_TRY(check_word(config, config->object, "format", formats));
@@ -101,7 +101,7 @@ static fr_status read_modelopt(fr_storage_config *config) {
 }
 
 static fr_status read_mlx(fr_storage_config *config) {
-    static const char *const modes[] = {"affine", NULL};
+    static const char *const modes[] = {"affine", "mxfp4", "nvfp4", "mxfp8", NULL};
     json_t *member;
     const char *name;
     FR_TRY(check_word(config, config->object, "mode", modes));

@@ -332,7 +332,7 @@ static fr_status read_bytes(module *m) {
     return read_signed_zeros(m);
 }
 
-/* --------------------------------------------------------------------------------------------------- FP8 and NVFP4 */
+/* ----------------------------------------------------------------------------------------------------- FP8 and FP4 */
 
 /* Reads scales of blocks. Their shape is [rows / 128, cols / 128], or the same with a dimension of 1 after each. */
 static fr_status set_blocks(module *m, const fr_tensor *scales) {
@@ -350,6 +350,23 @@ static fr_status set_blocks(module *m, const fr_tensor *scales) {
     return FR_OK;
 }
 
+/* Gives each `group` columns of a row a scale, one after the other. */
+static void set_columns_of_scale(fr_storage *s, uint32_t group) {
+    s->grouping.group = group;
+    s->groups = s->row_step = s->cols / group;
+    s->group_step = 1;
+}
+
+/* Reads exponents [rows, cols / 32] of MXFP8. */
+static fr_status set_exponents(module *m, const fr_tensor *exponents) {
+    fr_storage *s = &m->storage;
+    s->method = "compressed-tensors MXFP8";
+    s->exponents = true;
+    s->scales = exponents;
+    set_columns_of_scale(s, 32);
+    return s->cols % 32 ? fail_shape(m, m->codes) : check_shape(m, exponents, s->rows, s->groups);
+}
+
 static fr_status read_fp8(module *m) {
     fr_storage *s = &m->storage;
     const fr_tensor *scales;
@@ -361,6 +378,7 @@ static fr_status read_fp8(module *m) {
     FR_TRY(set_size(m, m->codes->shape[0], m->codes->shape[1]));
     s->codes = (fr_code_lines){m->codes, 1, s->cols, FR_PACKED_BYTES, 8};
     FR_TRY(need(m, ".weight_scale", &scales));
+    if (scales->type == FR_U8) return set_exponents(m, scales);
     bool blocks = m->scheme.block[0] && scales->dims == 2;
     bool rows = scales->dims == 2 && scales->shape[0] == s->rows;
     if (!blocks && (scales->dims < 2 || rows || scales->bytes == fr_dtype_row_bytes(scales->type, 1)))
@@ -369,38 +387,74 @@ static fr_status read_fp8(module *m) {
     return set_blocks(m, scales);
 }
 
-/* Reads NVFP4's tensors: codes [rows, cols / 2], two in a byte; scales [rows, cols / 16]; one scale for the matrix. */
-static fr_status read_nvfp4(module *m, const char *of_matrix, bool divides) {
-    fr_storage *s = &m->storage;
-    const fr_tensor *scales, *one;
+/* Reads the scale of an NVFP4 matrix. */
+static fr_status set_matrix_scale(module *m, const char *name) {
+    const fr_tensor *one;
     float value;
-    s->method = divides ? "compressed-tensors NVFP4" : "modelopt NVFP4";
-    s->form = FR_STORAGE_NVFP4;
-    s->divides = divides;
-    if (m->codes->dims != 2) return fail(m, "it is not a matrix");
-    FR_TRY(set_size(m, m->codes->shape[0], m->codes->shape[1] * 2));
-    s->codes = (fr_code_lines){m->codes, 4, m->codes->shape[1], FR_PACKED_STREAM, 4};
-    s->grouping = (fr_grouping){.bits = 4, .group = 16};
-    s->groups = s->cols / 16;
-    s->row_step = s->groups;
-    s->group_step = 1;
-    FR_TRY(need(m, ".weight_scale", &scales));
-    FR_TRY(need(m, of_matrix, &one));
-    FR_TRY(check_type(m, m->codes, m->codes->type == FR_U8));
-    FR_TRY(check_type(m, scales, scales->type == FR_F8_E4M3));
-    if (s->cols % 16) return fail_shape(m, m->codes);
-    FR_TRY(check_shape(m, scales, s->rows, s->groups));
-    s->scales = scales;
-    s->of_matrix = one;
+    FR_TRY(need(m, name, &one));
     FR_TRY(check_type(m, one, one->type == FR_F32));
     if (one->bytes != sizeof value) return fail_shape(m, one);
     FR_TRY(fill(m, one));
     memcpy(&value, one->data, sizeof value);
+    m->storage.of_matrix = one;
     if (isfinite(value) && value > 0) return FR_OK;
     return fr_fail(FR_INPUT, "%s: tensor %s is %g, which is no scale", m->in->files->path, one->name, (double)value);
 }
 
+/* Reads the sizes of codes of E2M1, eight in a word of 32 bits or two in a byte, with a scale for each `group`
+ * columns. */
+static fr_status set_fp4(module *m, uint64_t rows, uint64_t cols, uint32_t group) {
+    fr_storage *s = &m->storage;
+    s->form = FR_STORAGE_FP4;
+    FR_TRY(set_size(m, rows, cols));
+    s->codes = (fr_code_lines){m->codes, 4, cols / 2, FR_PACKED_STREAM, 4};
+    s->grouping.bits = 4;
+    set_columns_of_scale(s, group);
+    return s->cols % group ? fail_shape(m, m->codes) : FR_OK;
+}
+
+/* Reads the tensors of NVFP4 or, in compressed-tensors' folders, of MXFP4: codes [rows, cols / 2], two in a byte;
+ * scales [rows, cols / 16] or exponents [rows, cols / 32]; with NVFP4 one scale for the matrix. */
+static fr_status read_fp4(module *m, const char *of_matrix, bool divides) {
+    fr_storage *s = &m->storage;
+    const fr_tensor *scales;
+    FR_TRY(need(m, ".weight_scale", &scales));
+    s->exponents = divides && scales->type == FR_U8;
+    s->method = !divides ? "modelopt NVFP4" : s->exponents ? "compressed-tensors MXFP4" : "compressed-tensors NVFP4";
+    s->divides = divides;
+    FR_TRY(check_type(m, m->codes, m->codes->type == FR_U8));
+    FR_TRY(check_type(m, scales, scales->type == FR_F8_E4M3 || s->exponents));
+    if (m->codes->dims != 2) return fail(m, "it is not a matrix");
+    FR_TRY(set_fp4(m, m->codes->shape[0], m->codes->shape[1] * 2, s->exponents ? 32 : 16));
+    FR_TRY(check_shape(m, scales, s->rows, s->groups));
+    s->scales = scales;
+    return s->exponents ? FR_OK : set_matrix_scale(m, of_matrix);
+}
+
 /* ------------------------------------------------------------------------------------------------------------- MLX */
+
+/* Reads MLX's tensors of small floats: codes [rows, cols * bits / 32] and scales [rows, groups], one byte each, or
+ * stacks of these. The widths tell the formats apart: MXFP4 has 32 columns of 4 bits for each scale, NVFP4 16 columns,
+ * MXFP8 32 columns of 8 bits. */
+static fr_status read_mlx_floats(module *m, const fr_tensor *scales) {
+    fr_storage *s = &m->storage;
+    const fr_tensor *codes = m->codes;
+    uint32_t last = codes->dims - 1;
+    uint64_t words = codes->shape[last], groups = scales->shape[last];
+    bool alike = scales->dims == codes->dims && groups > 0 && words <= COLS_MAX && words % groups == 0;
+    for (uint32_t d = 0; d < last && alike; d++) alike = scales->shape[d] == codes->shape[d];
+    uint64_t each = alike ? words / groups : 0;
+    if (each != 2 && each != 4 && each != 8) return fail(m, "its width and that of its scales fit no format of MLX");
+    s->method = each == 2 ? "MLX NVFP4" : each == 4 ? "MLX MXFP4" : "MLX MXFP8";
+    s->exponents = each > 2;
+    s->scales = scales;
+    if (each < 8) return set_fp4(m, codes->shape[last - 1], words * 8, each == 2 ? 16 : 32);
+    s->form = FR_STORAGE_FP8;
+    FR_TRY(set_size(m, codes->shape[last - 1], words * 4));
+    s->codes = (fr_code_lines){codes, 1, s->cols, FR_PACKED_BYTES, 8};
+    set_columns_of_scale(s, 32);
+    return FR_OK;
+}
 
 /* Reads MLX's tensors: codes [rows, cols * bits / 32], scales and biases [rows, cols / group], or stacks of these.
  * Several pairs of bits and group size may fit the shapes. The configured pair is tried first, then pairs in which one
@@ -411,12 +465,13 @@ static fr_status read_mlx(module *m) {
     const fr_tensor *codes = m->codes, *scales, *biases;
     uint32_t last = codes->dims - 1;
     s->method = "MLX";
-    FR_TRY(need(m, ".scales", &scales));
-    FR_TRY(need(m, ".biases", &biases));
     FR_TRY(check_type(m, codes, codes->type == FR_U32));
+    if (codes->dims < 2 || codes->dims > 3) return fail(m, "it is no matrix, and no stack of them");
+    FR_TRY(need(m, ".scales", &scales));
+    if (scales->type == FR_U8) return read_mlx_floats(m, scales);
+    FR_TRY(need(m, ".biases", &biases));
     FR_TRY(set_scale_type(m, scales));
     FR_TRY(check_type(m, biases, biases->type < FR_FLOAT_TYPES));
-    if (codes->dims < 2 || codes->dims > 3) return fail(m, "it is no matrix, and no stack of them");
     bool alike = scales->dims == codes->dims && biases->dims == codes->dims && scales->shape[last] > 0;
     for (uint32_t d = 0; d <= last && alike; d++)
         alike = scales->shape[d] == biases->shape[d] && (d == last || scales->shape[d] == codes->shape[d]);
@@ -445,13 +500,13 @@ static fr_status read_mlx(module *m) {
 /* --------------------------------------------------------------------------------------------------------- modules */
 
 /* Kinds of codes. The ending of the tensor's name, its type and the tensors beside it tell them apart. */
-typedef enum codes_kind { NO_CODES, QWEIGHT, PACKED, PACKED_NVFP4, BYTES, FP8, NVFP4, MLX } codes_kind;
+typedef enum codes_kind { NO_CODES, QWEIGHT, PACKED, PACKED_FP4, BYTES, FP8, NVFP4, MLX } codes_kind;
 
 static codes_kind kind_of(const reading *in, const fr_tensor *t, size_t *length) {
     *length = before_end(t->name, ".qweight");
     if (*length) return QWEIGHT;
     *length = before_end(t->name, ".weight_packed");
-    if (*length) return t->type == FR_U8 ? PACKED_NVFP4 : PACKED;
+    if (*length) return t->type == FR_U8 ? PACKED_FP4 : PACKED;
     *length = before_end(t->name, ".weight");
     if (!*length) return NO_CODES;
     if (t->type == FR_U32) return MLX;
@@ -509,10 +564,10 @@ static fr_status recognize(module *m, codes_kind kind) {
     switch (kind) {
     case QWEIGHT: return read_qweight(m);
     case PACKED: return read_packed(m);
-    case PACKED_NVFP4: return read_nvfp4(m, ".weight_global_scale", true);
+    case PACKED_FP4: return read_fp4(m, ".weight_global_scale", true);
     case BYTES: return read_bytes(m);
     case FP8: return read_fp8(m);
-    case NVFP4: return read_nvfp4(m, ".weight_scale_2", false);
+    case NVFP4: return read_fp4(m, ".weight_scale_2", false);
     case MLX: return read_mlx(m);
     case NO_CODES: break;
     }

@@ -26,7 +26,8 @@ static const char *const kinds[] = {
     "awq",           "gptq",         "gptq-act",      "gptq-v2",        "gptq-3bit",    "gptq-8bit",
     "gptq-stray",    "ct-w4a16",     "ct-w4a16-asym", "ct-int8",        "ct-int8-asym", "ct-fp8-channel",
     "ct-fp8-tensor", "ct-fp8-block", "ct-nvfp4",      "modelopt-nvfp4", "modelopt-fp8", "mlx-2bit",
-    "mlx-3bit",      "mlx-4bit",     "mlx-6bit",      "mlx-8bit",       "mlx-moe"};
+    "mlx-3bit",      "mlx-4bit",     "mlx-6bit",      "mlx-8bit",       "mlx-moe",      "mlx-mxfp4",
+    "mlx-nvfp4",     "mlx-mxfp8",    "mlx-mxfp4-moe", "ct-mxfp4",       "ct-mxfp8"};
 
 static char folder[64];
 
@@ -374,7 +375,20 @@ static const struct {
      NULL,
      "model.stack.scales is missing",
      FR_INPUT},
-    {"mlx-4bit", {0}, "{\"quantization\":{\"bits\":4,\"mode\":\"mxfp4\"}}", "mode mxfp4 are not built", FR_UNBUILT},
+    {"mlx-4bit", {0}, "{\"quantization\":{\"bits\":4,\"mode\":\"x\"}}", "mode x are not built", FR_UNBUILT},
+    {"mlx-mxfp4", {.tensor = MODULE ".scales", .key = "shape", .entry = "[2, 128]"}, NULL, "fit no format", FR_INPUT},
+    {"mlx-mxfp4", {.tensor = MODULE ".weight", .key = "shape", .entry = "[32, 32]"}, NULL, "fit no format", FR_INPUT},
+    {"mlx-mxfp4", {.tensor = MODULE ".scales", .rename = "x"}, NULL, ".scales is missing", FR_INPUT},
+    {"ct-mxfp4",
+     {.tensor = MODULE ".weight_scale", .key = "shape", .entry = "[32, 16]"},
+     NULL,
+     "scale has a",
+     FR_INPUT},
+    {"ct-mxfp8",
+     {.tensor = MODULE ".weight_scale", .key = "shape", .entry = "[32, 16]"},
+     NULL,
+     "scale has a",
+     FR_INPUT},
     {"awq",
      {0},
      "{\"quantization_config\":{\"quant_method\":\"awq\",\"version\":\"gemv\"}}",
@@ -434,6 +448,7 @@ static const struct {
      {.tensor = MODULE ".biases", .at = 20, .count = 2, .byte = 0xff},
      "nan at index 10, which is no scale"},
     {"ct-nvfp4", {.tensor = MODULE ".weight_scale", .at = 9, .count = 1, .byte = 0x7f}, "_scale has nan at index 9"},
+    {"mlx-mxfp4", {.tensor = MODULE ".scales", .at = 9, .count = 1, .byte = 255}, "scales has nan at index 9"},
     {"ct-fp8-channel", {.tensor = MODULE ".weight", .at = 300, .count = 1, .byte = 0xff}, "a NaN at index 300"},
 };
 

@@ -134,8 +134,8 @@ fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_
                        weights->files->path, bound->tensor->name, features, FR_TILE_FEATURES);
     size_t bytes, across = fr_fp8_blocks(cols), down = fr_fp8_blocks(parts * features);
     if (bound->tensor->type == FR_F8_E4M3) FR_TRY(fr_bound_scales(weights, bound));
-    if (bound->access == FR_STREAMED && fr_copied_nvfp4(bound->tensor)) {
-        FR_TRY(fr_copied_bind_nvfp4(weights, bound, count, features, cols, matrices));
+    if (bound->access == FR_STREAMED && fr_copied_fp4(bound->tensor)) {
+        FR_TRY(fr_copied_bind_fp4(weights, bound, count, features, cols, matrices));
         return fr_bound_watch_activations(weights, bound, count, parts, matrices);
     }
     FR_TRY(fr_bound_factors(weights, bound));

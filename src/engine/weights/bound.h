@@ -52,11 +52,11 @@ void fr_activation_stats_free(fr_weights *weights);
 fr_status fr_copied_bind(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
                          fr_matrix *matrices);
 
-/* fr_copied_nvfp4 returns true if the tensor is NVFP4 of a quantized folder, which is copied to tiles.
- * fr_copied_bind_nvfp4 binds its matrices. */
-bool fr_copied_nvfp4(const fr_tensor *tensor);
-fr_status fr_copied_bind_nvfp4(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
-                               fr_matrix *matrices);
+/* fr_copied_fp4 returns true if the tensor is NVFP4 or MXFP4 of a quantized folder, which is copied to tiles.
+ * fr_copied_bind_fp4 binds its matrices. */
+bool fr_copied_fp4(const fr_tensor *tensor);
+fr_status fr_copied_bind_fp4(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
+                             fr_matrix *matrices);
 
 /* Gives the file's row of row `row` of FR_LAYOUT_HEADS, which has `rows` rows in all. row % head is the row's number in
  * its head, because all parts are whole heads. */

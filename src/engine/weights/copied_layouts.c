@@ -1,10 +1,10 @@
 /* Copies the matrices of a stack that the file does not store as rows, when the stack is placed. See bound.h.
  *
- * In: MXFP4 as gpt-oss is published, with codes and exponents in separate tensors; NVFP4 as quantized folders have it,
- * with codes and scales in separate tensors; float matrices stored as [inputs, outputs], as in transformers' gpt-oss,
- * in published mixtures of Qwen3-VL and in GPT-2; or queries, keys and values one head after the other, as in
- * GPT-NeoX. If an entry holds two matrices, gate and up, gpt-oss's rows alternate, Qwen3-VL's don't. Out: packed tiles
- * of GGUF's blocks; or rows of the same floats. */
+ * In: MXFP4 as gpt-oss is published, with codes and exponents in separate tensors; MXFP4 and NVFP4 as quantized
+ * folders have them, with codes and scales in separate tensors; float matrices stored as [inputs, outputs], as in
+ * transformers' gpt-oss, in published mixtures of Qwen3-VL and in GPT-2; or queries, keys and values one head after
+ * the other, as in GPT-NeoX. If an entry holds two matrices, gate and up, gpt-oss's rows alternate, Qwen3-VL's don't.
+ * Out: packed tiles of GGUF's blocks; or rows of the same floats. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,17 +19,23 @@
 enum { MX_BYTES = 1 + FR_MX_BLOCK / 2 }; /* bytes of GGUF's block: an exponent, then 4-bit codes */
 enum { NV_BLOCK = 64, NV_GROUP = 16 };   /* columns of GGUF's block of NVFP4; columns that share a scale */
 
+/* Returns the type of GGUF's blocks that hold a folder's FP4. */
+static fr_dtype fp4_type(const fr_storage *storage) {
+    return storage->exponents ? FR_MXFP4 : FR_NVFP4;
+}
+
 fr_dtype fr_copied_type(const fr_bound *bound) {
-    if (bound->layout == FR_LAYOUT_NVFP4) return FR_NVFP4;
+    if (bound->layout == FR_LAYOUT_FP4) return fp4_type(bound->tensor->storage);
     return bound->layout == FR_LAYOUT_MX ? FR_MXFP4 : bound->tensor->type;
 }
 
-bool fr_copied_nvfp4(const fr_tensor *t) {
-    return t->type == FR_STORED && t->storage->form == FR_STORAGE_NVFP4 && t->storage->cols % NV_BLOCK == 0;
+bool fr_copied_fp4(const fr_tensor *t) {
+    return t->type == FR_STORED && t->storage->form == FR_STORAGE_FP4 &&
+           t->storage->cols % (t->storage->exponents ? FR_MX_BLOCK : NV_BLOCK) == 0;
 }
 
 static bool is_packed(const fr_bound *bound) {
-    return bound->layout == FR_LAYOUT_MX || bound->layout == FR_LAYOUT_NVFP4;
+    return bound->layout == FR_LAYOUT_MX || bound->layout == FR_LAYOUT_FP4;
 }
 
 static size_t cols_of(const fr_bound *bound) {
@@ -54,7 +60,8 @@ void fr_copied_measure(const fr_tensor *t, fr_arena *measure) {
     if (t->type == FR_U8 && t->dims == 4)
         fr_arena_take(measure, 2 * t->shape[0],
                       fr_packed_bytes(FR_MXFP4, (t->shape[1] + 1) / 2, t->shape[2] * FR_MX_BLOCK));
-    if (fr_copied_nvfp4(t)) fr_arena_take(measure, 2, fr_packed_bytes(FR_NVFP4, (t->shape[0] + 1) / 2, t->shape[1]));
+    if (fr_copied_fp4(t))
+        fr_arena_take(measure, 2, fr_packed_bytes(fp4_type(t->storage), (t->shape[0] + 1) / 2, t->shape[1]));
     for (size_t i = 0; i < sizeof turned / sizeof *turned && t->type < FR_FLOAT_TYPES; i++)
         if (length > strlen(turned[i]) && strcmp(t->name + length - strlen(turned[i]), turned[i]) == 0)
             fr_arena_take(measure, 1, t->bytes);
@@ -96,13 +103,13 @@ static void block_of(const uint8_t *codes, uint8_t exponent, uint8_t *block) {
     }
 }
 
-fr_status fr_copied_bind_nvfp4(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
-                               fr_matrix *matrices) {
+fr_status fr_copied_bind_fp4(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
+                             fr_matrix *matrices) {
     const fr_storage *storage = bound->tensor->storage;
     const fr_tensor *of_matrix = storage->of_matrix;
-    bound->layout = FR_LAYOUT_NVFP4;
+    bound->layout = FR_LAYOUT_FP4;
     bound->parts = 1;
-    if (!bound->scales) {
+    if (!bound->scales && of_matrix) {
         float *scale = fr_arena_take(&weights->vectors, 1, sizeof *scale);
         FR_TRY(fr_arena_check(&weights->vectors, "scales"));
         FR_TRY(fr_bound_fill(weights, of_matrix, 0, of_matrix->bytes));
@@ -142,21 +149,17 @@ static fr_status mx_rows(const fr_weights *weights, const fr_bound *bound, size_
     return FR_OK;
 }
 
-/* Checks a row's scales, and writes the row as GGUF's blocks. A block has four scales, then 8 bytes for each 16
+/* Writes a row of NVFP4 as GGUF's blocks. A block has four scales, then 8 bytes for each 16
  * columns, of which byte i holds columns i and i + 8; a byte of the file holds two neighbours. GGUF's scales have no
  * sign. */
-static fr_status nvfp4_row(const fr_weights *weights, const fr_storage *s, size_t row, uint8_t *blocks) {
-    size_t bytes = s->cols / 2, groups = s->groups;
-    FR_TRY(fr_bound_fill(weights, s->codes.tensor, row * bytes, (row + 1) * bytes));
-    FR_TRY(fr_bound_fill(weights, s->scales, row * groups, (row + 1) * groups));
-    FR_TRY(fr_storage_check(s, row, row + 1, weights->files->path));
-    const uint8_t *codes = (const uint8_t *)s->codes.tensor->data + row * bytes;
-    const uint8_t *scales = (const uint8_t *)s->scales->data + row * groups;
-    for (size_t g = 0; g < groups; g++) {
+static fr_status nvfp4_row(const fr_weights *weights, const fr_storage *s, const uint8_t *codes, const uint8_t *scales,
+                           uint8_t *blocks) {
+    for (size_t g = 0; g < s->groups; g++) {
         uint8_t *block = blocks + g / 4 * (4 + NV_BLOCK / 2), *run = block + 4 + g % 4 * (NV_GROUP / 2);
         if (scales[g] > 0x80)
             return fr_fail(FR_INPUT, "%s: tensor %s has %g at index %zu, which is no scale", weights->files->path,
-                           s->scales->name, (double)fr_fp8_value(scales[g]), row * groups + g);
+                           s->scales->name, (double)fr_fp8_value(scales[g]),
+                           (size_t)(scales + g - (const uint8_t *)s->scales->data));
         block[g % 4] = scales[g] & 0x7f;
         for (size_t i = 0; i < NV_GROUP / 2; i++, codes += i % 2 == 0) {
             unsigned low = *codes >> i % 2 * 4 & 15, high = codes[NV_GROUP / 4] >> i % 2 * 4 & 15;
@@ -167,10 +170,21 @@ static fr_status nvfp4_row(const fr_weights *weights, const fr_storage *s, size_
     return FR_OK;
 }
 
-static fr_status nvfp4_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows) {
-    const fr_storage *storage = bound->tensor->storage;
-    size_t row_bytes = fr_dtype_row_bytes(FR_NVFP4, storage->cols);
-    for (size_t r = begin; r < end; r++, rows += row_bytes) FR_TRY(nvfp4_row(weights, storage, r, rows));
+/* Checks the scales of rows [begin, end), and writes the rows as GGUF's blocks of MXFP4 or NVFP4. */
+static fr_status fp4_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows) {
+    const fr_storage *s = bound->tensor->storage;
+    size_t row_bytes = fr_dtype_row_bytes(fp4_type(s), s->cols), bytes = s->cols / 2, groups = s->groups;
+    for (size_t r = begin; r < end; r++, rows += row_bytes) {
+        size_t at = s->first + r;
+        FR_TRY(fr_bound_fill(weights, s->codes.tensor, at * bytes, (at + 1) * bytes));
+        FR_TRY(fr_bound_fill(weights, s->scales, at * groups, (at + 1) * groups));
+        FR_TRY(fr_storage_check(s, r, r + 1, weights->files->path));
+        const uint8_t *codes = (const uint8_t *)s->codes.tensor->data + at * bytes;
+        const uint8_t *scales = (const uint8_t *)s->scales->data + at * groups;
+        if (!s->exponents) FR_TRY(nvfp4_row(weights, s, codes, scales, rows));
+        for (size_t g = 0; s->exponents && g < groups; g++)
+            block_of(codes + g * FR_MX_BLOCK / 2, scales[g], rows + g * MX_BYTES);
+    }
     return FR_OK;
 }
 
@@ -200,15 +214,16 @@ static fr_status head_rows(const fr_weights *weights, const fr_bound *bound, siz
 }
 
 fr_status fr_copied_rows(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows) {
-    if (bound->layout == FR_LAYOUT_NVFP4) return nvfp4_rows(weights, bound, begin, end, rows);
+    if (bound->layout == FR_LAYOUT_FP4) return fp4_rows(weights, bound, begin, end, rows);
     if (bound->layout == FR_LAYOUT_HEADS) return head_rows(weights, bound, begin, end, rows);
     return bound->layout == FR_LAYOUT_MX ? mx_rows(weights, bound, begin, end, rows)
                                          : turned_rows(weights, bound, begin, end, rows);
 }
 
-static void release_rows(const fr_weights *weights, const fr_tensor *tensor, size_t rows, size_t begin, size_t end) {
+static void release_rows(const fr_weights *weights, const fr_tensor *tensor, size_t row_bytes, size_t begin,
+                         size_t end) {
     const fr_map *map = &weights->files->files[tensor->file];
-    size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes), row_bytes = tensor->bytes / rows;
+    size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
     fr_map_release(map, at + begin * row_bytes, at + end * row_bytes);
 }
 
@@ -219,8 +234,9 @@ static void release(const fr_weights *weights, const fr_bound *bound, size_t mat
     if (!is_packed(bound) || matrix % bound->parts != bound->parts - 1 || begin == end) return;
     begin = (first + begin) * bound->parts;
     end = (first + end) * bound->parts;
-    release_rows(weights, bound->tensor, rows, begin, end);
-    if (bound->layout == FR_LAYOUT_NVFP4) release_rows(weights, bound->tensor->storage->scales, rows, begin, end);
+    release_rows(weights, bound->tensor, bound->tensor->bytes / rows, begin, end);
+    const fr_storage *s = bound->layout == FR_LAYOUT_FP4 ? bound->tensor->storage : NULL;
+    if (s) release_rows(weights, s->scales, s->groups, s->first + begin, s->first + end);
 }
 
 /* Copies one tile, or as many rows of floats. */

@@ -28,7 +28,7 @@ typedef enum fr_stack_layout {
     FR_LAYOUT_ROWS,    /* rows of weights, as in GGUF */
     FR_LAYOUT_MX,      /* rows of MXFP4, with codes and exponents in separate tensors, as in gpt-oss: OCP Microscaling
                         * Formats */
-    FR_LAYOUT_NVFP4,   /* rows of NVFP4, with codes and scales in separate tensors of a quantized folder */
+    FR_LAYOUT_FP4,     /* rows of NVFP4 or MXFP4, with codes and scales in separate tensors of a quantized folder */
     FR_LAYOUT_COLUMNS, /* floats; a matrix's rows are the file's columns */
     FR_LAYOUT_HALVES,  /* like FR_LAYOUT_COLUMNS, but all columns of one matrix come before those of the other */
     /* floats; rows of queries, keys and values, one key head after the other: its queries' heads, its key, its value */

@@ -189,8 +189,9 @@ END_TEST
 /* -------------------------------------------------------------------------------------------------------- matrices */
 
 static const char *const kinds[] = {
-    "awq",          "gptq-act", "ct-w4a16-asym",  "ct-int8",      "ct-fp8-channel", "ct-fp8-tensor",
-    "ct-fp8-block", "ct-nvfp4", "modelopt-nvfp4", "modelopt-fp8", "mlx-3bit",       "mlx-8bit"};
+    "awq",          "gptq-act",  "ct-w4a16-asym",  "ct-int8",      "ct-fp8-channel", "ct-fp8-tensor",
+    "ct-fp8-block", "ct-nvfp4",  "modelopt-nvfp4", "modelopt-fp8", "mlx-3bit",       "mlx-8bit",
+    "mlx-mxfp4",    "mlx-nvfp4", "mlx-mxfp8",      "ct-mxfp4",     "ct-mxfp8"};
 
 /* Checks a loaded matrix's rows, and its product with a row of activations, against the values that its storage
  * decodes to. Where activations are quantized (blocks of 32 columns, with a step of 1 / 127 of the largest), the
