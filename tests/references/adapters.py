@@ -34,6 +34,10 @@ CASES = {
         "per_layer_input_gate", "per_layer_projection", "per_layer_model_projection"], r=2, lora_alpha=4)),
     "qwen2-moe": ("qwen2-moe-odd", dict(target_modules=ATTENTION + [
         "shared_expert.gate_proj", "shared_expert.down_proj"], r=2, lora_alpha=4)),
+    "gpt-neox": ("gpt-neox-odd", dict(target_modules=["query_key_value", "dense_4h_to_h"], r=2, lora_alpha=4)),
+    "falcon": ("falcon-40b", dict(target_modules=["query_key_value", "dense_h_to_4h"], r=2, lora_alpha=4)),
+    "gpt2": ("gpt2-odd", dict(target_modules=["c_attn", "c_fc"], r=2, lora_alpha=4, fan_in_fan_out=True)),
+    "glm4": ("glm4-dense", dict(target_modules=["q_proj", "k_proj", "gate_up_proj"], r=2, lora_alpha=4)),
     "mla": ("deepseek-v3-odd", dict(target_modules=["q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "o_proj"], r=2,
                                     lora_alpha=4)),
     "deltanet": ("qwen35-odd", dict(target_modules=ATTENTION + FFN + [

@@ -25,7 +25,7 @@ static void find_parts(const fr_tensor_name *name, const fr_layer_spec *layer, v
     for (size_t p = 0; p < found->parts && name->slot != FR_SLOT_EXPERTS && name->slot != FR_SLOT_EXPERTS_PARTS; p++)
         found->part[p] = (fr_matrix *)field + p;
     for (size_t p = 0; p < found->parts; p++)
-        if (!found->part[p] || !found->part[p]->data) found->parts = 0;
+        if (!found->part[p] || !found->part[p]->features) found->parts = 0;
 }
 
 static void number(const fr_tensor_name *names, const fr_trunk_spec *spec, const fr_layer_spec *layer, void *base,
@@ -72,33 +72,15 @@ static void look_up(const fr_tensor_name *names, const fr_trunk_spec *spec, cons
     }
 }
 
-/* Gives the part of a name after the number of its layer; NULL if it has none. */
-static const char *behind_layer(const char *tensor, const char *word, size_t *layer) {
-    const char *number = strncmp(tensor, word, strlen(word)) == 0 ? tensor + strlen(word) : NULL;
-    if (!number || *number < '0' || *number > '9') return NULL;
-    char *end;
-    *layer = strtoul(number, &end, 10);
-    return *end == '.' ? end + 1 : NULL;
-}
-
-/* Gives a published name without the prefix that multimodal models put before it. */
-static const char *without_prefix(const char *tensor) {
-    static const char *const prefixes[] = {"model.language_model.", "language_model.model.", "language_model.",
-                                           "model."};
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (strncmp(tensor, prefixes[i], strlen(prefixes[i])) == 0) return tensor + strlen(prefixes[i]);
-    return tensor;
-}
-
 fr_adapted_found fr_adapted_find(const fr_trunk *trunk, const fr_tensor_naming *naming, bool gguf, const char *tensor,
                                  fr_adapted_matrices *found) {
-    const char *name = gguf ? tensor : without_prefix(tensor);
+    bool of_layer;
     size_t layer = 0;
     fr_adapted_found result = FR_ADAPTED_NOTHING;
-    const char *rest = behind_layer(name, gguf ? "blk." : "layers.", &layer);
-    if (!rest) look_up(fr_naming_model(naming), &trunk->spec, NULL, (void *)trunk, gguf, name, &result, found);
-    for (size_t t = 0; rest && layer < trunk->spec.layers && t < FR_LAYER_TABLES && naming->layer[t]; t++)
-        look_up(naming->layer[t], &trunk->spec, &trunk->spec.layer[layer], &trunk->layers[layer], gguf, rest, &result,
+    const char *name = fr_tensor_names_below(tensor, gguf, &of_layer, &layer);
+    if (!of_layer) look_up(fr_naming_model(naming), &trunk->spec, NULL, (void *)trunk, gguf, name, &result, found);
+    for (size_t t = 0; of_layer && layer < trunk->spec.layers && t < FR_LAYER_TABLES && naming->layer[t]; t++)
+        look_up(naming->layer[t], &trunk->spec, &trunk->spec.layer[layer], &trunk->layers[layer], gguf, name, &result,
                 found);
     return result;
 }

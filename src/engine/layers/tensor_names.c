@@ -29,13 +29,14 @@ const fr_tensor_name *fr_naming_model(const fr_tensor_naming *naming) {
 static const char nested[] = "model.language_model.", idefics[] = "model.text_model.";
 static const char older[] = "language_model.model.", older_top[] = "language_model.";
 
+/* The prefixes of names: after those of multimodal checkpoints, those of GPT-2, OPT, GPT-NeoX and Mamba-2. */
+static const char *const prefixes[] = {older,       nested,      idefics, "transformer.", "model.decoder.", "decoder.",
+                                       "gpt_neox.", "backbone.", NULL};
+
 /* The words before a layer's number; GPT-2's files have the second one. */
 static const char *const layer_words[] = {"layers.", "h.", NULL};
 
 const char *fr_tensor_names_prefix(const fr_weights *weights) {
-    /* after those of multimodal checkpoints, the prefixes of GPT-2, OPT, GPT-NeoX and Mamba-2 */
-    static const char *const prefixes[] = {
-        older, nested, idefics, "transformer.", "model.decoder.", "decoder.", "gpt_neox.", "backbone.", NULL};
     if (weights->files->gguf) return "";
     for (const char *const *prefix = prefixes; *prefix; prefix++)
         if (fr_weights_has_any(weights, *prefix)) return *prefix;
@@ -424,6 +425,24 @@ static const char *behind_layer(const char *name, const char *word, size_t *laye
     char *end;
     *layer = strtoul(name + length, &end, 10);
     return *end == '.' ? end + 1 : NULL;
+}
+
+const char *fr_tensor_names_below(const char *name, bool gguf, bool *of_layer, size_t *layer) {
+    const char *rest = gguf ? behind_layer(name, "blk.", layer) : NULL;
+    bool found = gguf;
+    for (const char *const *prefix = prefixes; *prefix && !found; prefix++) {
+        found = strncmp(name, *prefix, strlen(*prefix)) == 0;
+        if (found) name += strlen(*prefix);
+    }
+    for (size_t i = 0; i < 2 && !found; i++) {
+        const char *outer = i ? "model." : older_top;
+        found = strncmp(name, outer, strlen(outer)) == 0;
+        if (found) name += strlen(outer);
+    }
+    for (const char *const *word = layer_words; *word && !gguf && !rest; word++)
+        rest = behind_layer(name, *word, layer);
+    *of_layer = rest != NULL;
+    return rest ? rest : name;
 }
 
 bool fr_tensor_names_extra(const fr_tensor_naming *naming, const char *tensor) {

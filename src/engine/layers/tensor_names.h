@@ -227,6 +227,10 @@ typedef struct fr_binding {
  * longer one. */
 const char *fr_tensor_names_prefix(const fr_weights *weights);
 
+/* Gives the part of a tensor's name that the tables have: without a prefix that models of any family may have, and
+ * without the number of its layer. *of_layer: the name has such a number, which *layer then is. */
+const char *fr_tensor_names_below(const char *name, bool gguf, bool *of_layer, size_t *layer);
+
 /* Gives the prefix of tensors outside of the text model, which is also that of the head. */
 const char *fr_names_top(const fr_weights *weights);
 

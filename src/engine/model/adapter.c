@@ -11,6 +11,7 @@
 #include "base/file_place.h"
 #include "formats/map.h"
 #include "formats/safetensors.h"
+#include "src/engine/weights/bound.h"
 
 enum { NAME_MAX_BYTES = 512 };
 
@@ -88,22 +89,41 @@ static fr_status check_shapes(const source *s, pair *p) {
 
 /* ------------------------------------------------------------------------------------------------------- matrices */
 
-/* Gives the index of row (or column) `index` of the model's matrix in the adapter's tensor. */
-static size_t index_in(const fr_reorder *order, bool gguf, size_t index, const size_t *inverse) {
-    if (order->order == FR_ROWS_ALIKE) return index;
-    return gguf ? inverse[index] : fr_row_published(order, index);
+/* Says how the rows of b, or the columns of a, have to be moved. */
+typedef struct movement {
+    bool
+        by_heads; /* the file has queries, keys and values of a head together, the model has them one after the other */
+    fr_reorder order; /* the order of one of the two kinds of file differs from the other's */
+} movement;
+
+static movement find_movement(const source *s, const fr_adapted_matrices *m) {
+    const fr_model *model = s->adapter->model;
+    const fr_gguf *gguf = model->files.gguf;
+    movement move = {0};
+    if (!m->layer) return move;
+    move.by_heads = !s->gguf && m->name->layout == FR_LAYOUT_HEADS;
+    bool stays = m->name->rotary && gguf && model->family->gguf_neox && !model->family->gguf_neox(gguf);
+    if (s->gguf != (gguf != NULL) && !stays)
+        move.order = fr_tensor_name_reorder(model->family->names, m->name, &model->trunk.spec, m->layer);
+    return move;
 }
 
-/* Reorders the rows of b, or the columns of a, from the order of the adapter's kind of file to that of the model's. */
+/* Gives the index in the adapter's tensor of row (or column) `index` of the model's matrix. */
+static size_t index_in(const source *s, const movement *move, const fr_adapted_matrices *m, const pair *p, size_t index,
+                       const size_t *inverse) {
+    const fr_attention_spec *attention = &m->layer->attention;
+    if (move->by_heads) return fr_row_by_heads(index, p->features, attention->head_dim, attention->kv_heads);
+    return s->gguf ? inverse[index] : fr_row_published(&move->order, index);
+}
+
+/* Moves the rows of b, or the columns of a, from the order of the adapter's file to that of the model's. */
 static fr_status reorder(const source *s, const fr_adapted_matrices *m, const pair *p, float *a, float *b) {
-    const fr_model *model = s->adapter->model;
-    if (!m->layer || s->gguf == (model->files.gguf != NULL)) return FR_OK;
-    const fr_reorder order = fr_tensor_name_reorder(model->family->names, m->name, &model->trunk.spec, m->layer);
-    if (order.order == FR_ROWS_ALIKE) return FR_OK;
-    bool of_cols = order.order == FR_COLS_TILED;
+    const movement move = find_movement(s, m);
+    if (!move.by_heads && move.order.order == FR_ROWS_ALIKE) return FR_OK;
+    bool of_cols = move.order.order == FR_COLS_TILED;
     size_t count = of_cols ? p->cols : p->features, rows = of_cols ? p->rank : p->features;
     size_t width = of_cols ? p->cols : p->rank;
-    if (m->parts != 1 || p->stack != 1)
+    if ((m->parts != 1 && !move.by_heads) || p->stack != 1)
         return fr_fail(FR_UNBUILT, "%s: tensor %s is not built for a model in the other kind of file", s->path,
                        p->b->name);
     float *values = of_cols ? a : b, *copy = malloc(rows * width * sizeof *copy);
@@ -113,12 +133,12 @@ static fr_status reorder(const source *s, const fr_adapted_matrices *m, const pa
         free(inverse);
         return fr_fail_memory("adapter", rows * width * sizeof *copy);
     }
-    for (size_t i = 0; i < count; i++) inverse[fr_row_published(&order, i)] = i;
+    for (size_t i = 0; i < count && !move.by_heads; i++) inverse[fr_row_published(&move.order, i)] = i;
     memcpy(copy, values, rows * width * sizeof *copy);
     for (size_t r = 0; r < rows; r++) {
-        size_t from = of_cols ? r : index_in(&order, s->gguf, r, inverse);
+        size_t from = of_cols ? r : index_in(s, &move, m, p, r, inverse);
         for (size_t c = 0; c < width; c++)
-            values[r * width + c] = copy[from * width + (of_cols ? index_in(&order, s->gguf, c, inverse) : c)];
+            values[r * width + c] = copy[from * width + (of_cols ? index_in(s, &move, m, p, c, inverse) : c)];
     }
     free(copy);
     free(inverse);
@@ -146,6 +166,9 @@ static fr_status place(const source *s, const fr_adapted_matrices *m, const pair
     for (size_t i = 0; i < m->parts; i++) features += m->part[i]->features;
     if (p->stack != matrices || p->cols != m->part[0]->cols || p->features != features)
         return fail_shape(s, p, m, features);
+    if (!s->gguf && p->stack > 1 && m->name->layout != FR_LAYOUT_ROWS)
+        return fr_fail(FR_UNBUILT, "%s: tensor %s is not built: the model's experts are not stored as rows", s->path,
+                       p->a->name);
     const float *a, *b;
     FR_TRY(decode(s, p->a, &a));
     FR_TRY(decode(s, p->b, &b));

@@ -30,6 +30,10 @@ static const struct {
              {"gemma4", "gemma4-e-odd", NULL, false},
              {"qwen2-moe", "qwen2-moe-odd", "tests/data/dense/qwen2-moe-odd.gguf", false},
              {"experts", "qwen3-moe-odd", NULL, false},
+             {"gpt-neox", "gpt-neox-odd", "tests/data/dense/gpt-neox-odd.gguf", false},
+             {"falcon", "falcon-40b", "tests/data/dense/falcon-40b.gguf", false},
+             {"gpt2", "gpt2-odd", "tests/data/dense/gpt2-odd.gguf", false},
+             {"glm4", "glm4-dense", "tests/data/dense/glm4-dense.gguf", false},
              {"mla", "deepseek-v3-odd", NULL, false},
              {"deltanet", "qwen35-odd", NULL, false}};
 enum { CASES = sizeof cases / sizeof *cases, GREEDY = 48 };
