@@ -181,8 +181,8 @@ static fr_status add_row_end(fr_tower_export *export, fr_outputs *outputs) {
     for (size_t i = 0; i < sizeof tables / sizeof *tables && !table; i++)
         table = fr_tensors_find(&export->files->tensors, tables[i]);
     FR_TRY(find_token(export->files, token, &id));
-    if (!table || table->dims != 2 || table->storage || table->type >= FR_FLOAT_TYPES || id < 0 ||
-        (uint64_t)id >= table->shape[0])
+    if (!table || table->dims != 2 || table->shape[1] != export->vision->config.out || table->storage ||
+        table->type >= FR_FLOAT_TYPES || id < 0 || (uint64_t)id >= table->shape[0])
         return fr_fail(FR_INPUT, "%s: the embedding of %s, which ends rows of pictures, is not found",
                        export->files->path, token);
     fr_tensor row = *table;

@@ -13,9 +13,11 @@
 
 #include "formats/checkpoint.h"
 #include "forerun_lab.h"
+#include "tests/support/changed_folder.h"
 #include "tests/support/command.h"
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
+#include "tests/support/token_files.h"
 
 #define VISION "tests/data/vision/"
 #define BREAK  "v.token_embd.img_break"
@@ -265,6 +267,74 @@ START_TEST(failures_leave_nothing) {
 }
 END_TEST
 
+/* A setting that GGUF has no key for is refused by its name, and the line says how the text model is written alone. */
+START_TEST(settings_without_a_key) {
+    static const struct {
+        const char *folder, *key, *value;
+    } cases[] = {
+        {"gemma3-crops", "do_pan_and_scan", "true"},
+        {"smolvlm", "do_image_splitting", "false"},
+        {"smolvlm", "resample", "3"},
+        {"smolvlm", "size", "{\"width\": 48, \"height\": 24}"},
+        {"mistral3", "size", "{\"width\": 56, \"height\": 28}"},
+        {"mistral3", "resample", "2"},
+        {"mistral3", "rescale_factor", "0.5"},
+        {"gemma3", "resample", "3"},
+    };
+    make_folder();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char from[96], path[160];
+        fr_changed_folder changed;
+        snprintf(from, sizeof from, VISION "%s", cases[i].folder);
+        fr_changed_folder_make(&changed, from, "{}");
+        snprintf(path, sizeof path, "%s/preprocessor_config.json", from);
+        json_t *processor = fr_load_json(path);
+        json_object_set_new(processor, cases[i].key, json_loads(cases[i].value, JSON_DECODE_ANY, NULL));
+        char *text = json_dumps(processor, 0);
+        fr_changed_folder_write(&changed, "preprocessor_config.json", text);
+        const fr_lab_quantization how = {.type = "f16", .tower = true};
+        FILE *out = fopen(in_folder("a.gguf"), "wb");
+        ck_assert_msg(fr_lab_quantize(changed.path, &how, NULL, out) == FR_UNBUILT, "%s of %s", cases[i].key, from);
+        snprintf(path, sizeof path, "with this %s can't be written", cases[i].key);
+        ck_assert_msg(strstr(fr_last_error(), path) && strstr(fr_last_error(), "mmproj-type none"), "%s of %s: %s",
+                      cases[i].key, from, fr_last_error());
+        fclose(out);
+        free(text);
+        json_decref(processor);
+        fr_changed_folder_remove(&changed);
+    }
+    remove_file("a.gguf");
+    remove_folder();
+}
+END_TEST
+
+/* The row that ends a picture's rows is cut out of the text model's table, so the table must have the tower's width. */
+START_TEST(a_table_of_another_shape) {
+    fr_changed_folder changed;
+    char path[96];
+    size_t length;
+    make_folder();
+    fr_changed_folder_make(&changed, VISION "mistral3", "{}");
+    char *bytes = fr_load_text(VISION "mistral3/model.safetensors", &length);
+    char *name = memmem(bytes, length, "embed_tokens.weight", 19), *shape = name ? strstr(name, "[517,32]") : NULL;
+    ck_assert_msg(shape && shape - name < 64, "the table's shape is not found");
+    memcpy(shape, "[8272,2]", 8);
+    snprintf(path, sizeof path, "%s/model.safetensors", changed.path);
+    ck_assert_int_eq(remove(path), 0);
+    FILE *file = fopen(path, "wb"), *out = fopen(in_folder("a.gguf"), "wb");
+    ck_assert_uint_eq(fwrite(bytes, 1, length, file), length);
+    ck_assert_int_eq(fclose(file), 0);
+    const fr_lab_quantization how = {.type = "f16", .tower = true};
+    ck_assert_int_eq(fr_lab_quantize(changed.path, &how, NULL, out), FR_INPUT);
+    ck_assert_msg(strstr(fr_last_error(), "the embedding of [IMG_BREAK]") != NULL, "%s", fr_last_error());
+    fclose(out);
+    free(bytes);
+    remove_file("a.gguf");
+    fr_changed_folder_remove(&changed);
+    remove_folder();
+}
+END_TEST
+
 FR_SUITE("quantize_tower") {
     TCase *tests = tcase_create("quantize_tower");
     tcase_set_timeout(tests, 120);
@@ -274,5 +344,7 @@ FR_SUITE("quantize_tower") {
     tcase_add_test(tests, a_second_file);
     tcase_add_test(tests, a_packed_tower_answers_alike);
     tcase_add_test(tests, failures_leave_nothing);
+    tcase_add_test(tests, settings_without_a_key);
+    tcase_add_test(tests, a_table_of_another_shape);
     suite_add_tcase(suite, tests);
 }

@@ -4,7 +4,10 @@
 #include "src/engine/vision/tower.h"
 
 fr_status fr_tower_no_key(const char *what) {
-    return fr_fail(FR_UNBUILT, "a vision tower with this %s can't be written: GGUF has no key for it", what);
+    return fr_fail(FR_UNBUILT,
+                   "a vision tower with this %s can't be written: GGUF has no key for it (mmproj-type none leaves the "
+                   "tower out)",
+                   what);
 }
 
 static void put_three(fr_gguf_writer *writer, const char *key, const double *values) {
