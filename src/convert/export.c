@@ -253,8 +253,7 @@ static fr_status bind_target(fr_export *export, fr_checkpoint *files) {
 static fr_status open_target(fr_export *export, fr_checkpoint *files) {
     FR_TRY(bind_target(export, files));
     const fr_model *model = export->target;
-    if (model->encoder)
-        return fr_fail(FR_UNBUILT, "%s: writing a text encoder as GGUF is not built yet", model->files.path);
+    if (model->encoder) return FR_OK;
     export->files = &model->files;
     export->family = model->family;
     export->spec = &model->trunk.spec;
@@ -317,6 +316,7 @@ fr_status fr_export_open(fr_export *export, fr_checkpoint *files, const char *dr
         FR_TRY(open_written(export, files, drafter, options));
     else
         FR_TRY(fr_is_drafter(files) ? open_assistant(export, files) : open_target(export, files));
+    if (export->target && export->target->encoder) return fr_export_encoder_open(export, outputs);
     if (!drafter) export->names = export->family->names;
     const fr_attention_spec *attention = fr_spec_attention(export->spec);
     outputs->layers = export->spec->layers + export->mtp_layers;
@@ -326,6 +326,7 @@ fr_status fr_export_open(fr_export *export, fr_checkpoint *files, const char *dr
 }
 
 void fr_export_close(fr_export *export) {
+    fr_recipe_close(&export->recipe);
     fr_drafter_unload(export->written);
     fr_drafter_unload(export->mtp);
     fr_model_unload(export->target);
@@ -348,7 +349,7 @@ static void print_count(double count, char *text, size_t size) {
 /* Adds the number of parameters. For a mixture it is written as "8x342K": the number of experts, times the parameters
  * of a model with a single expert. */
 static void put_size(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
-    const fr_experts_spec *mixture = fr_spec_experts(export->spec);
+    const fr_experts_spec *mixture = export->spec ? fr_spec_experts(export->spec) : NULL;
     size_t experts = mixture ? mixture->count : 0;
     double total = 0;
     char count[32], label[64];
@@ -400,6 +401,10 @@ static void put_suppressed(const fr_model *target, fr_gguf_writer *writer) {
     for (size_t i = 0; i < target->suppressed_count; i++) fr_gguf_add_u32(writer, (uint32_t)target->suppressed[i]);
 }
 
+static fr_tokenizer_form form_of(const fr_family *family) {
+    return (fr_tokenizer_form){family->tokenizer, family->pre, family->counts_ids};
+}
+
 /* Adds the target's tokenizer, because a drafter's files have none. */
 static fr_status put_targets_tokenizer(const fr_export *export, fr_gguf_writer *writer) {
     const fr_model *target = export->target;
@@ -407,7 +412,8 @@ static fr_status put_targets_tokenizer(const fr_export *export, fr_gguf_writer *
     static const char section[] = "tokenizer.";
     if (!gguf) {
         put_suppressed(target, writer);
-        return fr_export_tokenizer(&target->files, target->family, export->spec->vocab, writer);
+        const fr_tokenizer_form form = form_of(target->family);
+        return fr_export_tokenizer(&target->files, &form, export->spec->vocab, writer);
     }
     fr_gguf_put_u32(writer, ".vocab_size", (uint32_t) export->spec->vocab);
     for (size_t i = 0; i < gguf->count; i++) {
@@ -421,6 +427,7 @@ static fr_status put_targets_tokenizer(const fr_export *export, fr_gguf_writer *
 fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
     const char *where = export->files->path;
     FR_TRY(put_general(export, outputs, writer));
+    if (export->target && export->target->encoder) return fr_export_encoder_metadata(export, writer);
     if (export->written) {
         bool eagle = export->written->method == &fr_draft_eagle3;
         FR_TRY((eagle ? fr_eagle3_put_keys : fr_block_put_keys)(export->written, writer));
@@ -432,5 +439,6 @@ fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs,
     } else {
         FR_TRY(fr_assistant_put_keys(&export->drafter, where, writer));
     }
-    return fr_export_tokenizer(export->files, export->family, export->spec->vocab, writer);
+    const fr_tokenizer_form form = form_of(export->family);
+    return fr_export_tokenizer(export->files, &form, export->spec->vocab, writer);
 }

@@ -10,6 +10,8 @@
 #include "src/engine/draft/assistant_gemma4.h"
 #include "src/engine/draft/block.h"
 #include "src/engine/draft/eagle.h"
+#include "src/engine/embed/recipe.h"
+#include "src/engine/encoder/encoder.h"
 #include "src/engine/model/model.h"
 
 typedef struct fr_export {
@@ -28,6 +30,7 @@ typedef struct fr_export {
     fr_checkpoint drafter_files;
     fr_weights drafter_weights;
     fr_assistant drafter;
+    fr_recipe recipe; /* of a text encoder, for which family, names and spec are NULL */
 } fr_export;
 
 /* Does all checks that running the model would do, then lists its tensors. Takes over the files. drafter: the folder
@@ -39,9 +42,19 @@ void fr_export_close(fr_export *export);
 /* Adds all keys except those about the types of tensors. */
 fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer);
 
-/* Adds the tokenizer.* keys for `vocab` ids, in the form that the family's files have in GGUF (export_tokenizer.c).
- * For a folder without tokenizer.json it adds only the key that says that there is none. */
-fr_status fr_export_tokenizer(const fr_checkpoint *files, const fr_family *family, size_t vocab,
+/* export_encoder.c: the same two of a text encoder, which is the target. */
+fr_status fr_export_encoder_open(fr_export *export, fr_outputs *outputs);
+fr_status fr_export_encoder_metadata(const fr_export *export, fr_gguf_writer *writer);
+
+/* The kind of tokenizer that an architecture's files have in GGUF. */
+typedef struct fr_tokenizer_form {
+    const char *model, *pre; /* tokenizer.ggml.model and .pre; pre NULL: not written */
+    bool counts_ids;         /* the number of ids is a key too */
+} fr_tokenizer_form;
+
+/* Adds the tokenizer.* keys for `vocab` ids, in this form (export_tokenizer.c). For a folder without tokenizer.json it
+ * adds only the key that says that there is none. */
+fr_status fr_export_tokenizer(const fr_checkpoint *files, const fr_tokenizer_form *form, size_t vocab,
                               fr_gguf_writer *writer);
 
 #endif

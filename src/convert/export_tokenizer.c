@@ -1,8 +1,8 @@
 /* Turns a published folder's tokenizer into GGUF metadata (formats/tokenizer_gguf.h has the keys).
  *
  * In: tokenizer.json and tokenizer_config.json, the configs' end-of-sequence ids, the chat template; the kind of
- * tokenizer that the family has in GGUF. Out: the keys that llama.cpp's converter writes. Up to three ids that end a
- * text are written, as eos, eot and eom. A tokenizer is refused if it differs from the kind by which readers of the
+ * tokenizer that the architecture has in GGUF. Out: the keys that llama.cpp's converter writes. Up to three ids that
+ * end a text are written, as eos, eot and eom. A tokenizer is refused if it differs from the kind by which readers of the
  * file would encode. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,20 +63,54 @@ static fr_status collect(const fr_tokenizer_source *source, token *tokens, size_
     return FR_OK;
 }
 
+/* Adds a token of WordPiece as llama.cpp has it: U+2581 before a token that begins a word, and no "##" before one
+ * inside a word. Control tokens stay. */
+static fr_status put_word(const fr_tokenizer_source *source, const token *word, fr_gguf_writer *writer) {
+    static const char begin[] = "\xe2\x96\x81";
+    size_t inside = strlen(FR_INSIDE_WORD), length = word->text.length;
+    if (word->type == CONTROL || word->type == UNUSED) {
+        fr_gguf_add_text(writer, word->text);
+        return FR_OK;
+    }
+    if (length >= inside && memcmp(word->text.bytes, FR_INSIDE_WORD, inside) == 0) {
+        fr_text rest = {word->text.bytes + inside, length - inside};
+        if (rest.length == 0 || (rest.length >= 3 && memcmp(rest.bytes, begin, 3) == 0))
+            return fr_fail(FR_UNBUILT, "%s: token \"%.*s\" has no form in GGUF", source->path, (int)length,
+                           word->text.bytes);
+        fr_gguf_add_text(writer, rest);
+        return FR_OK;
+    }
+    char *joined = malloc(length + sizeof begin);
+    if (!joined) return fr_fail_memory("a token", length);
+    memcpy(joined, begin, sizeof begin - 1);
+    memcpy(joined + sizeof begin - 1, word->text.bytes, length);
+    fr_gguf_add_text(writer, (fr_text){joined, length + sizeof begin - 1});
+    free(joined);
+    return FR_OK;
+}
+
 /* Adds the tokens. Merges have ranks, but llama.cpp also needs scores if the pieces are not bytes. */
-static void put_tokens(const fr_tokenizer_source *source, const token *tokens, size_t vocab, fr_gguf_writer *writer) {
+static fr_status put_tokens(const fr_tokenizer_source *source, const token *tokens, size_t vocab,
+                            fr_gguf_writer *writer) {
+    bool words = source->model == FR_MODEL_WORD_PIECE;
     fr_gguf_put_array(writer, "tokenizer.ggml.tokens", FR_GGUF_STRING, vocab);
     for (size_t id = 0; id < vocab; id++) {
         char unused[32];
-        int length = snprintf(unused, sizeof unused, source->byte_level ? "[PAD%zu]" : "<unused-%zu>", id);
-        fr_gguf_add_text(writer, tokens[id].text.bytes ? tokens[id].text : (fr_text){unused, (size_t)length});
+        int length = snprintf(unused, sizeof unused, source->byte_level || words ? "[PAD%zu]" : "<unused-%zu>", id);
+        const token padding = {{unused, (size_t)length}, UNUSED},
+                    *entry = tokens[id].text.bytes ? &tokens[id] : &padding;
+        if (words)
+            FR_TRY(put_word(source, entry, writer));
+        else
+            fr_gguf_add_text(writer, entry->text);
     }
-    if (!source->byte_level) {
+    if (!source->byte_level && !words) {
         fr_gguf_put_array(writer, "tokenizer.ggml.scores", FR_GGUF_F32, vocab);
         for (size_t id = 0; id < vocab; id++) fr_gguf_add_f32(writer, -1000);
     }
     fr_gguf_put_array(writer, "tokenizer.ggml.token_type", FR_GGUF_I32, vocab);
     for (size_t id = 0; id < vocab; id++) fr_gguf_add_u32(writer, tokens[id].text.bytes ? tokens[id].type : UNUSED);
+    return FR_OK;
 }
 
 static fr_status put_merges(const fr_tokenizer_source *source, fr_gguf_writer *writer) {
@@ -165,12 +199,20 @@ static bool adds(const int32_t *ids, size_t count, int64_t id) {
     return false;
 }
 
+/* Gives the id if the tokenizer adds it; else -1. */
+static int64_t around(const int32_t *ids, size_t count, int64_t id) {
+    return id >= 0 && adds(ids, count, id) ? id : -1;
+}
+
 /* Adds the special tokens. For tokenizers of GLM-4's kind, the end-of-text token is written for each one that is
  * missing (conversion/glm.py). */
 static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_source *source,
                               const fr_pre_tokenizer *kind, const token *tokens, size_t vocab, fr_gguf_writer *writer) {
     int64_t begin = named_token(source, tokens, vocab, "bos"), end = named_token(source, tokens, vocab, "eos");
     int64_t unknown = named_token(source, tokens, vocab, "unk"), padding = named_token(source, tokens, vocab, "pad");
+    /* Encoders name what they put around a text otherwise. */
+    if (begin < 0) begin = around(source->prefix, source->prefix_count, named_token(source, tokens, vocab, "cls"));
+    if (end < 0) end = around(source->suffix, source->suffix_count, named_token(source, tokens, vocab, "sep"));
     if (kind->end_for_all && begin < 0) begin = end;
     if (kind->end_for_all && unknown < 0) unknown = end;
     if (padding < 0) FR_TRY(configured_token(files, vocab, "pad_token_id", &padding));
@@ -201,31 +243,81 @@ static fr_status put_templates(const char *folder, const json_t *config, fr_gguf
     return status;
 }
 
+/* -------------------------------------------------------------------------------------------------------- WordPiece */
+
+static bool has_rule(const fr_text_rules *rules, fr_rule_kind kind) {
+    for (size_t i = 0; i < rules->count; i++)
+        if (rules->items[i].kind == kind) return true;
+    return false;
+}
+
+/* Finds the kind that cuts texts as the source does. Kinds of words leave three rules to keys of the file, so these are
+ * left out of the comparison, and must be the last ones in the order in which readers apply them. */
+static const fr_pre_tokenizer *find_kind(const fr_tokenizer_source *source, const fr_tokenizer_form *form) {
+    static const fr_rule_kind keyed[] = {FR_RULE_NFD, FR_RULE_DROP_NONSPACING, FR_RULE_LOWERCASE};
+    fr_tokenizer_source compared = *source;
+    fr_text_rules *rules = &compared.normalizer;
+    if (source->model != FR_MODEL_WORD_PIECE) return fr_tokenizer_gguf_suits(source, form->model, form->pre);
+    bool strips = has_rule(rules, FR_RULE_NFD);
+    if (strips != has_rule(rules, FR_RULE_DROP_NONSPACING)) return NULL;
+    for (size_t i = sizeof keyed / sizeof *keyed; i-- > 0;)
+        if (rules->count && rules->items[rules->count - 1].kind == keyed[i]) rules->count--;
+    if (!fr_text_is(source->inside_prefix, FR_INSIDE_WORD) || source->max_word_characters != 100) return NULL;
+    return fr_tokenizer_gguf_suits(&compared, form->model, form->pre);
+}
+
+/* Adds the settings of WordPiece: the ids around a text, and two flags, for lower case and for dropped accents. */
+static fr_status put_word_settings(const fr_checkpoint *files, const fr_tokenizer_source *source, const token *tokens,
+                                   size_t vocab, fr_gguf_writer *writer) {
+    int64_t padding = named_token(source, tokens, vocab, "pad"), unknown = -1;
+    for (size_t id = 0; id < vocab && unknown < 0; id++)
+        if (tokens[id].text.bytes && fr_text_same(tokens[id].text, source->unknown)) unknown = (int64_t)id;
+    if (source->prefix_count != 1 || source->suffix_count != 1 || unknown < 0)
+        return fr_fail(FR_UNBUILT,
+                       "%s: a tokenizer that does not put one id before and one after a text, or has no "
+                       "unknown token, has no form in GGUF",
+                       source->path);
+    if (padding < 0) FR_TRY(configured_token(files, vocab, "pad_token_id", &padding));
+    put_id(writer, "tokenizer.ggml.bos_token_id", source->prefix[0]);
+    put_id(writer, "tokenizer.ggml.eos_token_id", source->suffix[0]);
+    put_id(writer, "tokenizer.ggml.unknown_token_id", unknown);
+    put_id(writer, "tokenizer.ggml.seperator_token_id", source->suffix[0]);
+    put_id(writer, "tokenizer.ggml.padding_token_id", padding);
+    put_id(writer, "tokenizer.ggml.mask_token_id", named_token(source, tokens, vocab, "mask"));
+    fr_gguf_put_bool(writer, "tokenizer.ggml.add_bos_token", true);
+    fr_gguf_put_bool(writer, "tokenizer.ggml.add_eos_token", true);
+    fr_gguf_put_bool(writer, "tokenizer.ggml.add_sep_token", false);
+    fr_gguf_put_bool(writer, "tokenizer.ggml.normalizer.lowercase", has_rule(&source->normalizer, FR_RULE_LOWERCASE));
+    fr_gguf_put_bool(writer, "tokenizer.ggml.normalizer.strip_accents", has_rule(&source->normalizer, FR_RULE_NFD));
+    return FR_OK;
+}
+
 /* ------------------------------------------------------------------------------------------------------------ whole */
 
-static fr_status put_all(const fr_checkpoint *files, const fr_tokenizer_source *source, const fr_family *family,
+static fr_status put_all(const fr_checkpoint *files, const fr_tokenizer_source *source, const fr_tokenizer_form *form,
                          token *tokens, size_t vocab, fr_gguf_writer *writer) {
     if (!tokens) return fr_fail_memory("tokens", vocab * sizeof *tokens);
-    const fr_pre_tokenizer *kind = fr_tokenizer_gguf_suits(source, family->tokenizer, family->pre);
+    const fr_pre_tokenizer *kind = find_kind(source, form);
     if (!kind)
         return fr_fail(FR_UNBUILT, "%s: writing a tokenizer as GGUF that cuts texts otherwise than \"%s\" is not built",
-                       source->path, family->pre ? family->pre : family->tokenizer);
+                       source->path, form->pre ? form->pre : form->model);
     FR_TRY(collect(source, tokens, vocab));
-    fr_gguf_put_string(writer, "tokenizer.ggml.model", family->tokenizer);
-    if (family->pre) fr_gguf_put_string(writer, "tokenizer.ggml.pre", kind->names[0]);
-    put_tokens(source, tokens, vocab, writer);
+    fr_gguf_put_string(writer, "tokenizer.ggml.model", form->model);
+    if (form->pre) fr_gguf_put_string(writer, "tokenizer.ggml.pre", kind->names[0]);
+    FR_TRY(put_tokens(source, tokens, vocab, writer));
+    if (kind->pieces == FR_MODEL_WORD_PIECE) return put_word_settings(files, source, tokens, vocab, writer);
     FR_TRY(put_merges(source, writer));
     FR_TRY(put_specials(files, source, kind, tokens, vocab, writer));
     return put_templates(files->path, source->config, writer);
 }
 
-fr_status fr_export_tokenizer(const fr_checkpoint *files, const fr_family *family, size_t vocab,
+fr_status fr_export_tokenizer(const fr_checkpoint *files, const fr_tokenizer_form *form, size_t vocab,
                               fr_gguf_writer *writer) {
     char *path = fr_path_join(files->path, "tokenizer.json");
     if (!path) return fr_fail_memory("a path", strlen(files->path));
     bool there = fr_file_exists(path);
     free(path);
-    if (!there || family->counts_ids) fr_gguf_put_u32(writer, ".vocab_size", (uint32_t)vocab);
+    if (!there || form->counts_ids) fr_gguf_put_u32(writer, ".vocab_size", (uint32_t)vocab);
     if (!there) {
         fr_gguf_put_text(writer, "tokenizer.ggml.model", (fr_text){"none", 4});
         return FR_OK;
@@ -233,7 +325,7 @@ fr_status fr_export_tokenizer(const fr_checkpoint *files, const fr_family *famil
     fr_tokenizer_source source;
     FR_TRY(fr_tokenizer_json_open(&source, files->path));
     token *tokens = calloc(vocab, sizeof *tokens);
-    fr_status status = put_all(files, &source, family, tokens, vocab, writer);
+    fr_status status = put_all(files, &source, form, tokens, vocab, writer);
     free(tokens);
     fr_tokenizer_source_close(&source);
     return status;

@@ -4,6 +4,7 @@
  * so that files of a name are of a size.
  *
  *     vectors, norms, the router, kernels of short convolutions        F32
+ *     an encoder's positions, token types, dense layers                 F32
  *     token ids                         I32 (token_ordering), I64 (d2t)
  *     per_layer_model_proj, centroids   the source's own float type; small
  *     token_embd that is also the head, output, per_layer_token_embd    Q6_K for types below 8 bits
@@ -141,7 +142,7 @@ static bool is_matrix(const fr_output *output) {
     const char *name = output->name;
     return output->dims >= 2 && ends_with(name, "weight") && !ends_with(name, "_norm.weight") &&
            !strstr(name, "ffn_gate_inp") && !strstr(name, "ssm_conv1d") && !is(name, "conf_proj.weight") &&
-           !is(name, "position_embd.weight");
+           !is(name, "position_embd.weight") && !is(name, "token_types.weight") && strncmp(name, "dense_", 6) != 0;
 }
 
 static bool is_embedding(const char *name) {

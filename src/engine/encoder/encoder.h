@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/pool.h"
+#include "formats/gguf_write.h"
 #include "src/engine/weights/weights.h"
 
 typedef struct fr_encoder fr_encoder;
@@ -33,6 +34,13 @@ typedef struct fr_encoder_facts {
     size_t window;                         /* positions on either side that local layers see; 0: all layers see all */
 } fr_encoder_facts;
 fr_encoder_facts fr_encoder_fact(const fr_encoder *encoder);
+
+/* encoder_gguf.c: the first gives the architecture in llama.cpp's files; NULL: they have none for this kind. The second
+ * gives a tensor's name there and how its values are stored; false: such files lack it. The third adds the keys of the
+ * sizes; FR_UNBUILT if they can't say a setting. */
+const char *fr_encoder_gguf_architecture(const fr_encoder *encoder);
+bool fr_encoder_gguf_name(const fr_encoder *encoder, const char *published, char *name, size_t size, fr_values *values);
+fr_status fr_encoder_put_keys(const fr_encoder *encoder, const char *where, fr_gguf_writer *writer);
 
 /* A text that is run. */
 typedef struct fr_encoder_text {

@@ -149,13 +149,14 @@ static fr_status make_slopes(fr_encoder *e) {
 }
 
 /* Finds the spelling of the names, and what comes before them, by the table of words. */
-static fr_status choose_names(binder *b, const fr_encoder_kind *kind) {
+static fr_status choose_names(binder *b, const fr_encoder_kind *kind, fr_encoder *e) {
     static const char *const none[] = {"", NULL};
     const fr_encoder_names *list = b->weights->files->gguf ? kind->gguf_names : kind->names;
     for (const fr_encoder_names *n = list; n && n->words; n++)
         for (const char *const *prefix = n->prefixes ? n->prefixes : none; *prefix; prefix++) {
             snprintf(b->prefix, sizeof b->prefix, "%s", *prefix);
-            b->names = n;
+            b->names = e->names = n;
+            e->prefix = *prefix;
             char first[128];
             snprintf(first, sizeof first, "%s0.%s", n->layer, n->o);
             if (has(b, n->words, ".weight") && (b->spec->layers == 0 || has(b, first, ".weight"))) return FR_OK;
@@ -168,7 +169,7 @@ static fr_status choose_names(binder *b, const fr_encoder_kind *kind) {
 fr_status fr_encoder_bind(fr_encoder *e, fr_weights *weights) {
     const fr_encoder_spec *s = &e->spec;
     binder b = {.weights = weights, .spec = s};
-    FR_TRY(choose_names(&b, s->kind));
+    FR_TRY(choose_names(&b, s->kind, e));
     FR_TRY(bind_matrix(&b, b.names->words, s->vocab, s->hidden, FR_LOOKED_UP, &e->words));
     if (s->types) FR_TRY(bind_matrix(&b, b.names->types, s->types, s->hidden, FR_LOOKED_UP, &e->types));
     if (s->positions) FR_TRY(bind_matrix(&b, b.names->positions, s->positions, s->hidden, FR_LOOKED_UP, &e->positions));

@@ -10,7 +10,7 @@
 
 /* The names of tensors, without ".weight" and ".bias"; those of a layer follow the layer's prefix and number. NULL: the
  * kind has no such tensor. */
-typedef struct fr_encoder_names {
+struct fr_encoder_names {
     const char *const *prefixes; /* what may come before all names, NULL at the end */
     const char *words, *positions, *types, *embedding_norm, *final_norm, *relative;
     const char *layer; /* before the number of a layer; a point follows it */
@@ -21,12 +21,13 @@ typedef struct fr_encoder_names {
     bool up_first;       /* in that tensor up comes before the gate */
     /* The classifier's; they have no prefix but their own. */
     const char *head_dense, *head_norm, *head_label;
-} fr_encoder_names;
+};
 
 struct fr_encoder_kind {
     const char *name;               /* in words, for people */
     const char *const *model_types; /* model_type of config.json, NULL at the end */
-    const char *const *gguf;        /* general.architecture, NULL at the end */
+    /* general.architecture, NULL at the end; the first is written. A kind without read_gguf is read as another one. */
+    const char *const *gguf;
     fr_status (*read)(const json_t *config, const char *where, const fr_weights *weights, fr_encoder_spec *spec);
     fr_status (*read_gguf)(const fr_gguf *gguf, const fr_weights *weights, fr_encoder_spec *spec);
     /* Several spellings of the names; the first whose table of words is there is taken. The last has no words. */

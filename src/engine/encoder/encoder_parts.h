@@ -15,6 +15,7 @@
 #define FR_ENCODER_CHUNK 256
 
 typedef struct fr_encoder_kind fr_encoder_kind;
+typedef struct fr_encoder_names fr_encoder_names;
 
 typedef enum fr_encoder_activation {
     FR_ENCODER_GELU, /* by the error function */
@@ -86,6 +87,8 @@ typedef struct fr_encoder_layer {
 struct fr_encoder {
     const fr_kernels *kernels;
     fr_encoder_spec spec;
+    const fr_encoder_names *names; /* of its tensors in these files, and what comes before them */
+    const char *prefix;
     fr_encoder_layer *layers;
     fr_matrix words, positions, types; /* looked up by row */
     const float *relative;             /* [buckets, heads] what is added to scores by the bucket of the distance */

@@ -1,0 +1,100 @@
+/* Turns a text encoder's folder into GGUF tensors and keys, as llama.cpp's converter does (export.h).
+ *
+ * In: an opened folder, with the files of sentence-transformers. Out: the tensors with their names in GGUF, dense
+ * layers after the pooling among them, and the keys. Such files say less than a folder: not the prompts, not whether rows are
+ * scaled to length 1, and not a limit below the model's positions. */
+#include "base/error.h"
+#include "src/convert/export.h"
+
+/* Adds the dense layers of EmbeddingGemma's kind: without bias, activation or residual. */
+static fr_status add_steps(const fr_export *export, fr_outputs *outputs) {
+    size_t dense = 0;
+    const fr_recipe *recipe = &export->recipe;
+    for (size_t i = 0; i < recipe->step_count; i++) {
+        const fr_recipe_step *step = &recipe->steps[i];
+        if (step->kind == FR_STEP_NORMALIZE) continue;
+        bool plain = step->kind == FR_STEP_DENSE && !step->bias && !step->adds_input &&
+                     step->activation == FR_DENSE_IDENTITY && dense < 2;
+        if (!plain || strcmp(export->architecture, "gemma-embedding") != 0)
+            return fr_fail(FR_UNBUILT,
+                           "%s: its module %zu after the pooling has no form in GGUF files of "
+                           "architecture \"%s\"",
+                           export->files->path, i + 1, export->architecture);
+        char name[32];
+        snprintf(name, sizeof name, "dense_%zu.weight", 2 + dense++);
+        FR_TRY(fr_outputs_add_values(outputs, name, FR_F32, step->out, step->weight));
+        fr_output *output = fr_outputs_last(outputs);
+        output->dims = 2;
+        output->shape[1] = step->in;
+    }
+    return FR_OK;
+}
+
+fr_status fr_export_encoder_open(fr_export *export, fr_outputs *outputs) {
+    const fr_model *model = export->target;
+    export->files = &model->files;
+    export->weights = &model->weights;
+    export->architecture = fr_encoder_gguf_architecture(model->encoder);
+    if (!export->architecture)
+        return fr_fail(FR_UNBUILT, "%s: writing a text encoder of model_type \"%s\" as GGUF is not built yet",
+                       model->files.path, fr_checkpoint_architecture(&model->files));
+    fr_encoder_facts facts = fr_encoder_fact(model->encoder);
+    if (facts.labels)
+        return fr_fail(FR_UNBUILT, "%s: writing a classifier as GGUF is not built: llama.cpp's files lack its pooler",
+                       model->files.path);
+    outputs->layers = facts.layers;
+    outputs->gqa = 1;
+    FR_TRY(fr_recipe_read(model, &export->recipe));
+    for (size_t i = 0; i < model->files.tensors.count; i++) {
+        const fr_tensor *tensor = &model->files.tensors.items[i];
+        char name[64];
+        fr_values change;
+        /* Poolers, heads of the training and tables of positions are in many folders, and run no text. */
+        if (!fr_weights_bound(export->weights, tensor)) continue;
+        if (!fr_encoder_gguf_name(model->encoder, tensor->name, name, sizeof name, &change))
+            return fr_fail(FR_UNBUILT, "%s: tensor %s has no name in GGUF", model->files.path, tensor->name);
+        FR_TRY(fr_outputs_add(outputs, name, tensor));
+        fr_outputs_last(outputs)->change = change;
+        fr_outputs_last(outputs)->scales = fr_weights_scales(export->weights, tensor);
+    }
+    return add_steps(export, outputs);
+}
+
+/* Adds the way in which rows are pooled; without files of sentence-transformers it is the mean, as there. */
+static fr_status put_pooling(const fr_export *export, fr_gguf_writer *writer) {
+    static const fr_pooling numbers[FR_POOL_MODES] = {
+        [FR_POOL_CLS] = FR_POOLING_CLS, [FR_POOL_MEAN] = FR_POOLING_MEAN, [FR_POOL_LAST] = FR_POOLING_LAST};
+    const fr_recipe *recipe = &export->recipe;
+    fr_pooling pooling = recipe->mode_count ? numbers[recipe->modes[0]] : FR_POOLING_MEAN;
+    if (recipe->mode_count > 1 || pooling == FR_POOLING_NONE)
+        return fr_fail(FR_UNBUILT, "%s: its pooling has no form in GGUF: one of cls, mean and lasttoken has",
+                       export->files->path);
+    fr_gguf_put_u32(writer, ".pooling_type", (uint32_t)pooling);
+    return FR_OK;
+}
+
+fr_status fr_export_encoder_metadata(const fr_export *export, fr_gguf_writer *writer) {
+    static const struct {
+        const char *architecture, *model, *pre;
+    } tokenizers[] = {{"bert", "bert", NULL},
+                      {"nomic-bert", "bert", NULL},
+                      {"modern-bert", "gpt2", "modern-bert"},
+                      {"gemma-embedding", "llama", NULL}};
+    size_t dense = 0, vocab = fr_encoder_fact(export->target->encoder).vocab;
+    FR_TRY(fr_encoder_put_keys(export->target->encoder, export->files->path, writer));
+    FR_TRY(put_pooling(export, writer));
+    for (size_t i = 0; i < export->recipe.step_count; i++) {
+        const fr_recipe_step *step = &export->recipe.steps[i];
+        char key[32];
+        if (step->kind != FR_STEP_DENSE) continue;
+        snprintf(key, sizeof key, ".dense_%zu_feat_in", 2 + dense);
+        fr_gguf_put_u32(writer, key, (uint32_t)step->in);
+        snprintf(key, sizeof key, ".dense_%zu_feat_out", 2 + dense++);
+        fr_gguf_put_u32(writer, key, (uint32_t)step->out);
+    }
+    for (size_t i = 0; i < sizeof tokenizers / sizeof *tokenizers; i++)
+        if (strcmp(export->architecture, tokenizers[i].architecture) == 0)
+            return fr_export_tokenizer(
+                export->files, &(fr_tokenizer_form){tokenizers[i].model, tokenizers[i].pre, false}, vocab, writer);
+    return FR_OK;
+}

@@ -1,0 +1,148 @@
+/* Names a text encoder's tensors and settings as llama.cpp's files do: see encoder.h.
+ *
+ * In: an encoder of a folder. Out: the name of a tensor, and the keys. Both sides of a name are in the tables of its
+ * kind (encoder_kinds.c). A setting for which llama.cpp's architecture has no key is refused by name. */
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "src/engine/encoder/encoder_kinds.h"
+
+/* The members of fr_encoder_names that are tensors. */
+static const struct {
+    size_t at;
+    bool of_layer;
+} members[] = {
+#define OUTSIDE(member) \
+    { offsetof(fr_encoder_names, member), false }
+#define INSIDE(member) \
+    { offsetof(fr_encoder_names, member), true }
+    OUTSIDE(words),
+    OUTSIDE(positions),
+    OUTSIDE(types),
+    OUTSIDE(embedding_norm),
+    OUTSIDE(final_norm),
+    INSIDE(q),
+    INSIDE(k),
+    INSIDE(v),
+    INSIDE(qkv),
+    INSIDE(o),
+    INSIDE(q_norm),
+    INSIDE(k_norm),
+    INSIDE(norm1),
+    INSIDE(norm2),
+    INSIDE(post1),
+    INSIDE(post2),
+    INSIDE(gate),
+    INSIDE(up),
+    INSIDE(down),
+    INSIDE(gate_up)
+#undef OUTSIDE
+#undef INSIDE
+};
+
+static const char *member_of(const fr_encoder_names *names, size_t at) {
+    const char *name;
+    memcpy(&name, (const char *)names + at, sizeof name);
+    return name;
+}
+
+/* Gives the end of a tensor's name after `begin`: .weight or .bias, also for the names of old files; NULL: another. */
+static const char *end_of(const char *name, const char *begin) {
+    size_t length = strlen(begin);
+    static const char *const ends[][2] = {
+        {".weight", ".weight"}, {".bias", ".bias"}, {".gamma", ".weight"}, {".beta", ".bias"}};
+    if (strncmp(name, begin, length) != 0) return NULL;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (strcmp(name + length, ends[i][0]) == 0) return ends[i][1];
+    return NULL;
+}
+
+bool fr_encoder_gguf_name(const fr_encoder *e, const char *published, char *name, size_t size, fr_values *values) {
+    const fr_encoder_names *from = e->names, *to = e->spec.kind->gguf_names;
+    size_t prefix = strlen(e->prefix), layer = strlen(from->layer);
+    if (strncmp(published, e->prefix, prefix) != 0) return false;
+    const char *outside = published + prefix, *inside = NULL;
+    unsigned long index = 0;
+    if (strncmp(outside, from->layer, layer) == 0) {
+        char *end;
+        index = strtoul(outside + layer, &end, 10);
+        if (end != outside + layer && *end == '.') inside = end + 1;
+    }
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        const char *own = member_of(from, members[i].at), *theirs = member_of(to, members[i].at);
+        const char *at = members[i].of_layer ? inside : outside, *end = own && at ? end_of(at, own) : NULL;
+        if (!end || !theirs) continue;
+        if (members[i].of_layer)
+            snprintf(name, size, "%s%lu.%s%s", to->layer, index, theirs, end);
+        else
+            snprintf(name, size, "%s%s", theirs, end);
+        *values = strstr(name, "_norm.weight") ? e->spec.norm_values : FR_AS_THEY_ARE;
+        return true;
+    }
+    return false;
+}
+
+const char *fr_encoder_gguf_architecture(const fr_encoder *e) {
+    return e->spec.kind->gguf_names ? e->spec.kind->gguf[0] : NULL;
+}
+
+/* Gives the distance of the global layers, the first or the last of which is global; 0: they are otherwise. */
+static size_t period_of(const fr_encoder_spec *s, bool first) {
+    for (size_t every = 1; every <= s->layers + 1; every++) {
+        size_t i = 0;
+        while (i < s->layers && (s->local[i] == FR_ENCODER_LOCAL) == ((first ? i : i + 1) % every != 0)) i++;
+        if (i == s->layers) return every;
+    }
+    return 0;
+}
+
+/* Refuses settings that the architecture's files take for granted. */
+static fr_status check(const fr_encoder_spec *s, const char *where) {
+    bool rotates = s->rope_dims > 0, modern = s->pre_norm && !s->rms;
+    fr_encoder_activation usual = s->rms               ? FR_ENCODER_GELU_TANH
+                                  : rotates && !modern ? FR_ENCODER_SILU
+                                                       : FR_ENCODER_GELU;
+    bool known = s->activation == usual || (modern && s->activation == FR_ENCODER_SILU);
+    const char *what = NULL;
+    if (!known) what = "this activation";
+    if (s->position_first || s->pad >= 0) what = "positions that begin after the padding token's";
+    if (fabs((double)s->scale * sqrt((double)s->head_dim) - 1) > 1e-6) what = "another scale of the scores";
+    if (rotates && s->rope_dims != s->head_dim) what = "heads that are rotated in part";
+    for (size_t i = 0; i < FR_ENCODER_REACHES; i++)
+        if (rotates && s->rope_factor[i] != 1) what = "scaled positions";
+    if ((modern || s->rms) && !period_of(s, modern)) what = "layer_types without a period";
+    return what ? fr_fail(FR_UNBUILT, "%s: %s has no form in GGUF files of architecture \"%s\"", where, what,
+                          s->kind->gguf[0])
+                : FR_OK;
+}
+
+fr_status fr_encoder_put_keys(const fr_encoder *e, const char *where, fr_gguf_writer *writer) {
+    const fr_encoder_spec *s = &e->spec;
+    bool modern = s->pre_norm && !s->rms;
+    FR_TRY(check(s, where));
+    fr_gguf_put_u32(writer, ".block_count", (uint32_t)s->layers);
+    fr_gguf_put_u32(writer, ".context_length", (uint32_t)s->context);
+    fr_gguf_put_u32(writer, ".embedding_length", (uint32_t)s->hidden);
+    fr_gguf_put_u32(writer, ".feed_forward_length", (uint32_t)s->ffn);
+    fr_gguf_put_u32(writer, ".attention.head_count", (uint32_t)s->heads);
+    if (s->kv_heads != s->heads || s->rms) fr_gguf_put_u32(writer, ".attention.head_count_kv", (uint32_t)s->kv_heads);
+    if (s->head_dim * s->heads != s->hidden || s->rms) {
+        fr_gguf_put_u32(writer, ".attention.key_length", (uint32_t)s->head_dim);
+        fr_gguf_put_u32(writer, ".attention.value_length", (uint32_t)s->head_dim);
+    }
+    fr_gguf_put_f32(writer, s->rms ? ".attention.layer_norm_rms_epsilon" : ".attention.layer_norm_epsilon", s->eps);
+    fr_gguf_put_bool(writer, ".attention.causal", false);
+    if (s->rope_dims) fr_gguf_put_f32(writer, ".rope.freq_base", (float)s->theta[FR_ENCODER_GLOBAL]);
+    if (modern || s->rms) {
+        fr_gguf_put_f32(writer, ".rope.freq_base_swa", (float)s->theta[FR_ENCODER_LOCAL]);
+        fr_gguf_put_u32(writer, ".attention.sliding_window", (uint32_t)(2 * s->reach));
+        fr_gguf_put_u32(writer, ".attention.sliding_window_pattern", (uint32_t)period_of(s, modern));
+    }
+    if (modern) fr_gguf_put_string(writer, ".hidden_activation", s->activation == FR_ENCODER_SILU ? "silu" : "gelu");
+    /* llama.cpp's BERT has at least one token type, even if no row is added for it. */
+    if (!s->pre_norm) fr_gguf_put_u32(writer, "tokenizer.ggml.token_type_count", s->types ? (uint32_t)s->types : 1);
+    return FR_OK;
+}

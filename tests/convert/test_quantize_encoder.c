@@ -1,0 +1,163 @@
+/* Tests quantize on text encoders: the file that it writes of a folder must be that of llama.cpp's converter, and its
+ * rows those of the folder.
+ *
+ * tests/data/encoders/gguf has the converter's files in float32 of some folders (tests/references/encoders_gguf.py). */
+/* suite: hostile threads */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "formats/checkpoint.h"
+#include "forerun_lab.h"
+#include "tests/support/require.h"
+#include "tests/support/suite.h"
+
+#define ENCODERS "tests/data/encoders/"
+
+static const char *const converted[] = {"bert-mean", "modernbert", "nomic"};
+static const char *const written[] = {"bert-mean", "bert-cls", "distilbert", "nomic", "modernbert"};
+enum { WIDTH = 32 };
+
+static char file[64];
+
+static fr_status write_file(const char *name, const char *type) {
+    char path[128];
+    const fr_lab_quantization how = {.type = type};
+    snprintf(path, sizeof path, ENCODERS "%s", name);
+    snprintf(file, sizeof file, "/tmp/test_quantize_encoder_XXXXXX");
+    int descriptor = mkstemp(file);
+    FILE *out = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
+    ck_assert_ptr_nonnull(out);
+    fr_status status = fr_lab_quantize(path, &how, NULL, out);
+    ck_assert_int_eq(fclose(out), 0);
+    return status;
+}
+
+static fr_checkpoint open_file(const char *path) {
+    fr_checkpoint files;
+    require(fr_checkpoint_open(&files, path, true));
+    return files;
+}
+
+/* Says of a key of the converter's that the file need not have it: names, keys that repeat another one, and the
+ * pre-tokenizer's name, by which llama.cpp tells byte-level tokenizers alone. */
+static bool is_left_out(const char *key) {
+    static const char *const words[] = {"general.name",
+                                        "general.size_label",
+                                        "modern-bert.attention.layer_norm_rms_epsilon",
+                                        "modern-bert.classifier.pooling_type",
+                                        "modern-bert.rope.scaling.type",
+                                        "modern-bert.vocab_size",
+                                        "nomic-bert.attention.key_length",
+                                        "nomic-bert.attention.value_length",
+                                        "tokenizer.ggml.pre",
+                                        "tokenizer.ggml.seperator_token_id"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(key, words[i]) == 0) return true;
+    return false;
+}
+
+/* Compares a tensor with one of the file, or with several, whose rows follow each other. */
+static void compare_tensor(const fr_checkpoint *own, const fr_tensor *expected) {
+    static const char *const parts[] = {"attn_q", "attn_k", "attn_v"};
+    const char *fused = strstr(expected->name, "attn_qkv");
+    const fr_tensor *whole = fr_tensors_find(&own->tensors, expected->name);
+    size_t done = 0, count = whole ? 1 : 3;
+    ck_assert_msg(whole || fused, "%s is missing", expected->name);
+    for (size_t i = 0; i < count; i++) {
+        char name[96];
+        snprintf(name, sizeof name, "%.*s%s%s", whole ? 0 : (int)(fused - expected->name), expected->name,
+                 whole ? expected->name : parts[i], whole ? "" : fused + strlen("attn_qkv"));
+        const fr_tensor *part = fr_tensors_find(&own->tensors, name);
+        ck_assert_msg(part && part->type == expected->type && part->dims == expected->dims, "%s", name);
+        ck_assert_uint_le(done + part->bytes, expected->bytes);
+        ck_assert_msg(memcmp(part->data, (const char *)expected->data + done, (size_t)part->bytes) == 0,
+                      "the values of %s", name);
+        done += (size_t)part->bytes;
+    }
+    ck_assert_uint_eq(done, expected->bytes);
+}
+
+START_TEST(files_are_those_of_the_converter) {
+    char path[128];
+    require(write_file(converted[_i], "f32"));
+    snprintf(path, sizeof path, ENCODERS "gguf/%s.gguf", converted[_i]);
+    fr_checkpoint own = open_file(file), expected = open_file(path);
+    for (size_t i = 0; i < expected.tensors.count; i++) compare_tensor(&own, &expected.tensors.items[i]);
+    for (size_t i = 0; i < expected.gguf->count; i++) {
+        const fr_gguf_value *e = &expected.gguf->values[i];
+        char key[128];
+        snprintf(key, sizeof key, "%.*s", (int)e->key.length, e->key.bytes);
+        if (is_left_out(key)) continue;
+        const fr_gguf_value *o = fr_gguf_find(own.gguf, key);
+        ck_assert_msg(o != NULL, "%s is missing", key);
+        ck_assert_msg(o->type == e->type && o->element == e->element && o->bytes == e->bytes, "the type of %s", key);
+        ck_assert_msg(memcmp(o->data, e->data, e->bytes) == 0, "the value of %s", key);
+    }
+    fr_checkpoint_close(&own);
+    fr_checkpoint_close(&expected);
+    ck_assert_int_eq(unlink(file), 0);
+}
+END_TEST
+
+static void make_rows(const char *path, float *rows) {
+    static const char *const texts[] = {"a house by the sea", "Who wrote it?", "x"};
+    fr_model *model;
+    fr_embedder *embedder;
+    require(fr_model_open(path, NULL, &model));
+    require(fr_embedder_open(model, NULL, NULL, FR_POOLING_NONE, &embedder));
+    ck_assert_int_eq(fr_embedder_fact_of(embedder, FR_EMBEDDER_WIDTH), WIDTH);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        fr_embedder_text text;
+        require(fr_embedder_encode(embedder, NULL, texts[i], strlen(texts[i]), &text));
+        require(fr_embedder_rows(embedder, &text, 1, 0, 1, rows + i * WIDTH));
+        fr_embedder_text_free(&text);
+    }
+    fr_embedder_close(embedder);
+    fr_model_close(model);
+}
+
+/* In float32 no bit differs; of eight bits a number differs by at most a tenth of the row's length. */
+START_TEST(rows_are_those_of_the_folder) {
+    float expected[3 * WIDTH], got[3 * WIDTH];
+    char path[128];
+    snprintf(path, sizeof path, ENCODERS "%s", written[_i]);
+    make_rows(path, expected);
+    require(write_file(written[_i], "f32"));
+    make_rows(file, got);
+    ck_assert_msg(memcmp(got, expected, sizeof got) == 0, "%s", written[_i]);
+    ck_assert_int_eq(unlink(file), 0);
+    require(write_file(written[_i], "q8_0"));
+    make_rows(file, got);
+    for (size_t i = 0; i < 3 * WIDTH; i++) ck_assert_double_eq_tol((double)got[i], (double)expected[i], 0.1);
+    ck_assert_int_eq(unlink(file), 0);
+}
+END_TEST
+
+/* Folders of which llama.cpp's files can't say all, and the word of the error line that says why. */
+static const struct {
+    const char *name, *word;
+} refused[] = {{"cross-bert", "classifier"},
+               {"bert-modes", "module 1"},
+               {"gemma", "scale of the scores"},
+               {"mpnet", "not built"},
+               {"xlm-roberta", "not built"}};
+
+START_TEST(what_files_cannot_say_is_refused) {
+    fr_status status = write_file(refused[_i].name, "f32");
+    ck_assert_int_eq(status, FR_UNBUILT);
+    ck_assert_msg(strstr(fr_last_error(), refused[_i].word) != NULL, "%s", fr_last_error());
+    ck_assert_int_eq(unlink(file), 0);
+}
+END_TEST
+
+FR_SUITE("quantize encoder") {
+    TCase *cases = tcase_create("encoder");
+    tcase_add_loop_test(cases, files_are_those_of_the_converter, 0, sizeof converted / sizeof *converted);
+    tcase_add_loop_test(cases, rows_are_those_of_the_folder, 0, sizeof written / sizeof *written);
+    tcase_add_loop_test(cases, what_files_cannot_say_is_refused, 0, sizeof refused / sizeof *refused);
+    suite_add_tcase(suite, cases);
+}
