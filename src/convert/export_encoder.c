@@ -1,8 +1,8 @@
 /* Turns a text encoder's folder into GGUF tensors and keys, as llama.cpp's converter does (export.h).
  *
  * In: an opened folder, with the files of sentence-transformers. Out: the tensors with their names in GGUF, dense
- * layers after the pooling among them, and the keys. Such files say less than a folder: not the prompts, not whether rows are
- * scaled to length 1, and not a limit below the model's positions. */
+ * layers after the pooling among them, and the keys. Such files say less than a folder: not the prompts, not whether
+ * rows are scaled to length 1, and not a limit below the model's positions. */
 #include "base/error.h"
 #include "src/convert/export.h"
 

@@ -2,8 +2,8 @@
  *
  * In: tokenizer.json and tokenizer_config.json, the configs' end-of-sequence ids, the chat template; the kind of
  * tokenizer that the architecture has in GGUF. Out: the keys that llama.cpp's converter writes. Up to three ids that
- * end a text are written, as eos, eot and eom. A tokenizer is refused if it differs from the kind by which readers of the
- * file would encode. */
+ * end a text are written, as eos, eot and eom. A tokenizer is refused if it differs from the kind by which readers of
+ * the file would encode. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
