@@ -602,11 +602,11 @@ static fr_status add_matrix(reading *in, const module *m, const char *name, fr_s
 /* Makes the name that published files give to one expert's matrix, from the name of the stack in which MLX keeps
  * it. */
 static bool spell_expert(const char *stack, uint64_t expert, char *name, size_t size) {
-    static const char marker[] = ".switch_mlp.";
+    const char *marker = strstr(stack, ".switch_mlp.") ? ".switch_mlp." : ".experts.";
     static const char *const mixtral[][2] = {{"gate_proj", "w1"}, {"down_proj", "w2"}, {"up_proj", "w3"}};
     const char *at = strstr(stack, marker);
     if (!at) return false;
-    const char *matrix = at + sizeof marker - 1;
+    const char *matrix = at + strlen(marker);
     size_t before = (size_t)(at - stack);
     bool of_mixtral = before > 17 && strncmp(at - 17, ".block_sparse_moe", 17) == 0;
     for (size_t i = 0; i < 3 && of_mixtral; i++)
