@@ -115,6 +115,10 @@ typedef struct fr_lab_quantization {
     void (*note)(const char *line);
     const char *drafter; /* NULL, or the folder of an EAGLE-3 drafter for the model, which is then written instead */
     bool tower;          /* the folder's vision tower is written instead, as llama.cpp's mmproj file */
+    /* adapters (fr_adapter_open) that are merged into the matrices in float32, each with a scale of its own */
+    const char *const *adapters;
+    const double *adapter_scales;
+    size_t adapter_count;
 } fr_lab_quantization;
 
 /* Sets *found if a folder has a vision tower that `tower` writes. */

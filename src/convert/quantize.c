@@ -15,6 +15,7 @@
 #include "src/convert/export.h"
 #include "src/convert/export_tower.h"
 #include "src/convert/importances.h"
+#include "src/convert/merge.h"
 #include "src/convert/quantize_types.h"
 #include "src/engine/model/model.h"
 #include "src/engine/weights/bound.h"
@@ -96,9 +97,10 @@ typedef struct batch {
     const fr_output *output;
     size_t first; /* number of the batch's first row in the output */
     size_t rows, cols;
-    const float *importance; /* [matrices, cols] importances of the columns; NULL: all columns count equally */
-    uint8_t *target;         /* [rows], encoded */
-    /* [threads, 2, cols] a row of the output, and the same row before its columns are reordered */
+    const float *importance;   /* [matrices, cols] importances of the columns; NULL: all columns count equally */
+    uint8_t *target;           /* [rows], encoded */
+    const fr_merge_into *into; /* the products of adapters that are added */
+    /* [threads, 3, cols] a row of the output, the same row before its columns are reordered, and what adapters add */
     float *values;
     size_t *bad;      /* [threads] the first row with a value that can't be written; `rows`: there is none */
     float *bad_value; /* [threads] that value */
@@ -117,8 +119,9 @@ static size_t source_of(const fr_output *output, size_t row) {
 }
 
 /* Returns true if the values of a row are computed from the source's, or are in another order. */
-static bool changes_rows(const fr_output *output) {
-    return output->reorder.order == FR_COLS_TILED || output->change != FR_AS_THEY_ARE;
+static bool changes_rows(const batch *b) {
+    const fr_output *output = b->output;
+    return output->reorder.order == FR_COLS_TILED || output->change != FR_AS_THEY_ARE || b->into->any;
 }
 
 /* A row of the output in the form in which the source has it. */
@@ -157,8 +160,8 @@ static stored_row find_row(const batch *b, size_t row, float *spare) {
     return found;
 }
 
-/* Decodes a row into float32 values, in the output's order. */
-static void read_row(const batch *b, const stored_row *source, float *values) {
+/* Decodes row `row` of the source into float32 values, in the output's order, and adds what adapters change. */
+static void read_row(const batch *b, const stored_row *source, size_t row, float *values) {
     const fr_output *output = b->output;
     bool moves = output->reorder.order == FR_COLS_TILED;
     float *as_read = moves ? values + b->cols : values;
@@ -166,6 +169,7 @@ static void read_row(const batch *b, const stored_row *source, float *values) {
         fr_fp8_decode(source->bytes, source->scales, as_read, b->cols);
     else if (source->bytes != (const uint8_t *)as_read) /* otherwise the row was made there and is decoded already */
         fr_dtype_decode(source->type, source->bytes, as_read, b->cols);
+    if (b->into->any) fr_merge_row(b->into, row, as_read, values + 2 * b->cols);
     for (size_t c = 0; moves && c < b->cols; c++) values[c] = as_read[fr_row_published(&output->reorder, c)];
     for (size_t c = 0; output->change != FR_AS_THEY_ARE && c < b->cols; c++)
         values[c] = fr_value_of(output->change, values[c]);
@@ -181,20 +185,21 @@ static const float *importance_of(const batch *b, size_t row) {
 static void encode_rows(void *context, const fr_team *team) {
     const batch *b = context;
     size_t begin, end, target_row = fr_dtype_row_bytes(b->output->type, b->cols);
-    float *values = b->values + 2 * team->index * b->cols, limit = fr_encode_limit(b->output->type);
+    float *values = b->values + 3 * team->index * b->cols, limit = fr_encode_limit(b->output->type);
     fr_partition(b->rows, 1, team->index, team->count, &begin, &end);
     b->bad[team->index] = b->rows;
     for (size_t row = begin; row < end; row++) {
-        stored_row source = find_row(b, source_of(b->output, b->first + row), values + b->cols);
+        size_t from = source_of(b->output, b->first + row);
+        stored_row source = find_row(b, from, values + b->cols);
         uint8_t *target = b->target + row * target_row;
-        read_row(b, &source, values);
+        read_row(b, &source, from, values);
         size_t bad = find_bad(values, b->cols, limit);
         if (bad < b->cols) {
             b->bad[team->index] = row;
             b->bad_value[team->index] = values[bad];
             return;
         }
-        if (source.type == b->output->type && !changes_rows(b->output))
+        if (source.type == b->output->type && !changes_rows(b))
             memcpy(target, source.bytes, target_row);
         else
             fr_dtype_encode_weighted(b->output->type, values, importance_of(b, b->first + row), target, b->cols);
@@ -204,6 +209,7 @@ static void encode_rows(void *context, const fr_team *team) {
 typedef struct stream {
     const fr_checkpoint *files;
     const fr_importances *importances;
+    const fr_merge *merge;
     fr_gguf_writer *writer;
     fr_pool *pool;
     size_t threads;
@@ -304,12 +310,14 @@ static fr_status write_numbers(stream *s, const fr_output *output) {
     size_t batch_rows = BATCH_VALUES / cols;
     if (batch_rows < s->threads) batch_rows = s->threads;
     if (batch_rows > rows) batch_rows = rows;
+    const fr_merge_into into = fr_merge_find(s->merge, output);
     batch b = {
         .output = output,
+        .into = &into,
         .cols = cols,
         .importance = fr_importance_of(s->importances, output),
         .target = malloc(batch_rows * fr_dtype_row_bytes(output->type, cols)),
-        .values = malloc(2 * s->threads * cols * sizeof(float)),
+        .values = malloc(3 * s->threads * cols * sizeof(float)),
         .bad = calloc(s->threads, sizeof(size_t)),
         .bad_value = calloc(s->threads, sizeof(float)),
     };
@@ -404,6 +412,7 @@ typedef struct job {
     const fr_lab_quantization *how;
     fr_type_choice choice;
     fr_importances importances;
+    fr_merge merge;
     const fr_options *options;
     FILE *out;
 } job;
@@ -452,6 +461,7 @@ static fr_status write_file(const job *j, const contents *c) {
     fr_gguf_writer_open(&writer, j->out, architecture_of(c));
     stream s = {.files = c->files,
                 .importances = &j->importances,
+                .merge = &j->merge,
                 .writer = &writer,
                 .pool = pool,
                 .threads = plan.threads,
@@ -463,7 +473,7 @@ static fr_status write_file(const job *j, const contents *c) {
     return status;
 }
 
-static fr_status quantize(const job *j, fr_checkpoint *files) {
+static fr_status quantize(job *j, fr_checkpoint *files) {
     fr_outputs outputs = {0};
     fr_export export = {0};
     bool listed = files->gguf && !j->how->drafter;
@@ -478,12 +488,15 @@ static fr_status quantize(const job *j, fr_checkpoint *files) {
         if (listed && strcmp(files->gguf->architecture, "clip") == 0) fr_tower_export_types(j->choice.type, &outputs);
     }
     if (status == FR_OK) status = fr_importances_check(&j->importances, &outputs, j->how->note);
+    if (status == FR_OK) status = fr_merge_open(&j->merge, j->how, export.target, files);
+    if (status == FR_OK) status = fr_merge_check(&j->merge, &outputs);
     if (status == FR_OK) {
         take_notes(j->how, &outputs);
         status = write_file(j, &(contents){.files = listed ? files : export.files,
                                            .export = listed ? NULL : &export,
                                            .outputs = &outputs});
     }
+    fr_merge_close(&j->merge);
     fr_export_close(&export);
     fr_outputs_free(&outputs);
     return status;

@@ -4,7 +4,8 @@
     PYTHONPATH=FOLDER python3 tests/references/adapters.py [--llama.cpp FOLDER] [NAME...]
 
 It needs torch, transformers 5.15, peft 0.18 and accelerate 1.12. Each adapter has reference.json (the model's folder,
-the prompt's ids, 48 greedy ids) and reference.safetensors (the logits of the prompt). With llama.cpp's folder its
+the prompt's ids, 48 greedy ids) and reference.safetensors (the logits of the prompt); one also has merged.safetensors
+(16 rows of two matrices after merge_and_unload). With llama.cpp's folder its
 convert_lora_to_gguf.py also writes adapter.gguf. Adapters of single experts can't be run by peft beside transformers 5,
 which has them in one parameter: there b(a) is added to the model's own weights instead."""
 import argparse
@@ -78,6 +79,11 @@ def make(name, of, config):
     path = os.path.join(folder, "adapter_model.safetensors")
     save_file({key: value.to(torch.bfloat16).contiguous() for key, value in load_file(path).items()}, path)
     write_reference(folder, of, run(model, base, folder))
+    if name == "llama":
+        layer = model.merge_and_unload().model.layers[0]
+        save_file({"v_proj": layer.self_attn.v_proj.weight.data[:16].contiguous(),
+                   "down_proj": layer.mlp.down_proj.weight.data[:16].contiguous()},
+                  os.path.join(folder, "merged.safetensors"))
 
 
 def make_experts(name, of):

@@ -35,8 +35,7 @@ static int split(const char *item, size_t length, char mark, const char *option,
     return code;
 }
 
-/* Reads the items of all options. Gives the exit status. */
-static int read_items(fr_loaded_adapters *adapters, const fr_arguments *args) {
+int fr_adapters_read(fr_loaded_adapters *adapters, const fr_arguments *args) {
     for (size_t i = 0; i < args->adapter_count; i++) {
         bool scaled = args->adapters[i].scaled;
         const char *option = scaled ? "--lora-scaled" : "--lora", *list = args->adapters[i].text, *item;
@@ -57,13 +56,13 @@ static int read_items(fr_loaded_adapters *adapters, const fr_arguments *args) {
 
 int fr_adapters_check(const fr_arguments *args) {
     fr_loaded_adapters read = {0};
-    int code = read_items(&read, args);
+    int code = fr_adapters_read(&read, args);
     fr_adapters_close(&read);
     return code;
 }
 
 int fr_adapters_open(fr_loaded_adapters *adapters, const fr_model *model, const fr_arguments *args) {
-    int code = read_items(adapters, args);
+    int code = fr_adapters_read(adapters, args);
     for (size_t i = 0; !code && i < adapters->count; i++)
         code = fr_exit_status(fr_adapter_open(adapters->path[i], model, &adapters->opened[i]));
     return code;

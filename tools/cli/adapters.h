@@ -20,6 +20,9 @@ typedef struct fr_loaded_adapters {
 /* Checks the values of the options before a model is opened. Gives the exit status. */
 int fr_adapters_check(const fr_arguments *args);
 
+/* Reads the paths and scales of the command line, without opening a file. Gives the exit status. */
+int fr_adapters_read(fr_loaded_adapters *adapters, const fr_arguments *args);
+
 /* Opens the adapters of the command line. Gives the exit status. */
 int fr_adapters_open(fr_loaded_adapters *adapters, const fr_model *model, const fr_arguments *args);
 void fr_adapters_close(fr_loaded_adapters *adapters);

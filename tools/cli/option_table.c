@@ -58,13 +58,14 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                        .sets = FR_OPT_MMPROJ, .to = FR_SET_GIVEN,
                        .help = "the vision tower of a GGUF model: the file that llama.cpp's converter makes for it"},
     [FR_ARG_LORA] = {.names = "--lora", .value = "FILE[=SCALE]", .again = true,
-                     .verbs = TALK | LOGITS | VERIFY | PERPLEXITY,
+                     .verbs = TALK | LOGITS | VERIFY | PERPLEXITY | QUANTIZE,
                      .help = "an adapter (LoRA) that changes the model: a folder of peft's, or a GGUF file; repeatable",
                      .more = "SCALE multiplies the adapter's own scale (default 1). Several files may also be "
                              "separated by commas. The model's weights stay as they are; the adapter's products are "
-                             "added to those of the matrices that it names. A drafter drafts as before"},
+                             "added to those of the matrices that it names. A drafter drafts as before. quantize "
+                             "adds them to the weights that it writes"},
     [FR_ARG_LORA_SCALED] = {.names = "--lora-scaled", .value = "FILE:SCALE", .again = true,
-                            .verbs = TALK | LOGITS | VERIFY | PERPLEXITY,
+                            .verbs = TALK | LOGITS | VERIFY | PERPLEXITY | QUANTIZE,
                             .help = "the same, in llama.cpp's spelling"},
     [FR_ARG_LORA_IDLE] = {.names = "--lora-init-without-apply", .verbs = SERVE,
                           .help = "use no adapter until a request or POST /lora-adapters gives it a scale"},

@@ -25,6 +25,8 @@ static int write_file(const char *model, const fr_lab_quantization *how, const f
 }
 
 static int write_model(const fr_arguments *args, const fr_options *options, fr_progress *progress) {
+    fr_loaded_adapters adapters = {0};
+    int code = fr_adapters_read(&adapters, args);
     const fr_lab_quantization how = {
         .type = args->text[FR_ARG_TYPE],
         .overrides = args->tensor_types,
@@ -35,8 +37,13 @@ static int write_model(const fr_arguments *args, const fr_options *options, fr_p
         .pure = args->given[FR_ARG_PURE],
         .note = args->given[FR_ARG_QUIET] ? NULL : fr_note_line,
         .drafter = args->text[FR_ARG_DRAFTER],
+        .adapters = (const char *const *)adapters.path,
+        .adapter_scales = adapters.scale,
+        .adapter_count = adapters.count,
     };
-    return write_file(args->text[FR_ARG_MODEL], &how, options, progress, args->text[FR_ARG_OUT_FILE]);
+    if (!code) code = write_file(args->text[FR_ARG_MODEL], &how, options, progress, args->text[FR_ARG_OUT_FILE]);
+    fr_adapters_close(&adapters);
+    return code;
 }
 
 /* Gives the path of the tower's file, mmproj-FILE in FILE's folder; NULL if FILE is no regular file, which can have no

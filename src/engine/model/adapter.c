@@ -346,7 +346,6 @@ static fr_status read(fr_adapter *adapter) {
 fr_status fr_adapter_load(const char *path, const fr_model *model, fr_adapter **adapter) {
     *adapter = NULL;
     if (model->ranks) return fr_fail(FR_UNBUILT, "%s: adapters of a model that several ranks run are not built", path);
-    if (!model->weights.placed) return fr_fail(FR_USAGE, "%s: the adapter's model is not loaded", path);
     fr_adapter *a = calloc(1, sizeof *a);
     if (!a) return fr_fail_memory("adapter", sizeof *a);
     a->model = model;

@@ -1,0 +1,43 @@
+/* Merges adapters (LoRA) into the matrices of a model that is written as GGUF.
+ *
+ * In: the adapters of a folder or a GGUF file, opened on the model, and the list of tensors to be written. Out: rows to
+ * which scale * (b a) was added in float32, before they get their type. A matrix that an adapter changes and that is no
+ * tensor of its own in the file is refused. */
+#ifndef FR_SRC_CONVERT_MERGE_H
+#define FR_SRC_CONVERT_MERGE_H
+
+#include "forerun_lab.h"
+#include "src/convert/outputs.h"
+#include "src/engine/model/adapter.h"
+
+typedef struct fr_merge {
+    fr_model *own;       /* a model that was bound for the adapters; NULL: they use the caller's */
+    fr_adapter **opened; /* [count] */
+    const double *scales;
+    size_t count;
+} fr_merge;
+
+/* The products that are added to the matrices of an output. */
+typedef struct fr_merge_into {
+    const fr_merge *merge;
+    fr_adapted_matrices matrices;
+    bool any;         /* at least one adapter changes them */
+    size_t expert_of; /* rows of one expert's matrix in the output */
+} fr_merge_into;
+
+/* Opens the adapters on a model that was bound from the folder; NULL: on one that is bound from the files, a GGUF
+ * model's. */
+fr_status fr_merge_open(fr_merge *merge, const fr_lab_quantization *how, const fr_model *model,
+                        const fr_checkpoint *files);
+void fr_merge_close(fr_merge *merge);
+
+/* Checks that everything that the adapters change is in the list. */
+fr_status fr_merge_check(const fr_merge *merge, const fr_outputs *outputs);
+
+/* Finds what is added to an output. */
+fr_merge_into fr_merge_find(const fr_merge *merge, const fr_output *output);
+
+/* Adds to a row of the output, whose number and columns are those of the source. delta: room for as many values. */
+void fr_merge_row(const fr_merge_into *into, size_t row, float *values, float *delta);
+
+#endif
