@@ -34,6 +34,7 @@ const fr_option_bounds fr_options_bounds[FR_OPT_COUNT] = {
     [FR_OPT_MEMORY] = {"memory", FR_OPTION_WHOLE, .whole = {0, INT64_MAX, 0}},
     [FR_OPT_DRAFT_P_MIN] = {"draft-p-min", FR_OPTION_NUMBER, .number = {0, 1, FR_DRAFT_P_AUTO}},
     [FR_OPT_DRAFT_HEAD] = {"draft-head", .kind = FR_OPTION_TEXT},
+    [FR_OPT_DRAFT_TIMES] = {"draft-times", .kind = FR_OPTION_TEXT},
     [FR_OPT_DRAFT_MIN] = {"draft-min", FR_OPTION_WHOLE, .whole = {0, FR_STEP_MAX - 1, 0}},
     [FR_OPT_DRY_SEQUENCE_BREAKER] = {"dry-sequence-breaker", .kind = FR_OPTION_TEXT},
     [FR_OPT_SAMPLERS] = {"samplers", .kind = FR_OPTION_TEXT},

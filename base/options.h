@@ -75,6 +75,7 @@ struct fr_options {
     char isa[16];                    /* "" for the best instruction set of this machine */
     char spec_type[64];              /* "" for the type that the drafter's files imply */
     char draft_head[4096];           /* a word, a number or a path; "" for the whole head */
+    char draft_times[4096];          /* a folder; "" for none */
     char mmproj[4096];               /* "" for none */
     char chat_template[4096];        /* a path; "" for the model's own template */
     char tokenizer_pre[FR_PRE_SIZE]; /* "" for the name in the model's file */

@@ -422,7 +422,7 @@ fr_status fr_session_set_options(fr_session *session, const fr_options *options)
  *     fr_model_open        threads, memory and files; FR_OPT_MEMORY; progress, log
  *     fr_drafter_open      THREADS PIN NUMA MMAP MLOCK MEMORY DRAFT_HEAD; progress, log; it uses the model's kernels
  *     fr_tokenizer_open    CHAT_TEMPLATE TOKENIZER_PRE
- *     fr_engine_open       room; SPEC_TYPE, DRAFT_MAX
+ *     fr_engine_open       room; SPEC_TYPE, DRAFT_MAX, DRAFT_TIMES
  *     fr_engine_session    drafting, sampling, ends; PROMPT_REUSE; log
  *     fr_session_open      the options that the last two read
  *
@@ -515,6 +515,11 @@ typedef enum fr_option {
      * drafted. all or whole (default): every id; N: the first N; or the path of a list that `forerun trim-head` wrote.
      * A drafter with its own list keeps that. */
     FR_OPT_DRAFT_HEAD = 20,
+    /* Text, a folder in which an engine stores the times that FR_DRAFT_AUTO measured, for the next engine of the same
+     * model on the same machine, which then drafts from its first token. It is made if it does not exist, and read when
+     * the engine opens and written when it closes; a failure to do so is none of the call. off or empty (default):
+     * nothing is read or written. Not used with ranks. */
+    FR_OPT_DRAFT_TIMES = 56,
 
     /* -- Sampling: how a token is drawn from the target's logits, in the order of FR_OPT_SAMPLERS. Penalties count all
      * tokens of the timeline, including the prompt's. */
@@ -596,7 +601,7 @@ typedef enum fr_option {
      * these exclude have -INFINITY and are sorted by the model's own logits. Default 0: the model's own. */
     FR_OPT_LOGPROBS_DRAWN = 50,
 
-    FR_OPT_COUNT = 56
+    FR_OPT_COUNT = 57
 } fr_option;
 
 /* FR_OPT_DRAFT_MAX: each step drafts as many tokens as save time. That is decided by the measured times of forwards

@@ -54,6 +54,7 @@ static fr_status write_text(const fr_options *options, fr_option option, fr_text
     case FR_OPT_ISA: fr_text_append_string(text, options->isa); break;
     case FR_OPT_SPEC_TYPE: fr_text_append_string(text, options->spec_type); break;
     case FR_OPT_DRAFT_HEAD: fr_text_append_string(text, options->draft_head); break;
+    case FR_OPT_DRAFT_TIMES: fr_text_append_string(text, options->draft_times); break;
     case FR_OPT_MMPROJ: fr_text_append_string(text, options->mmproj); break;
     case FR_OPT_CHAT_TEMPLATE: fr_text_append_string(text, options->chat_template); break;
     case FR_OPT_TOKENIZER_PRE: fr_text_append_string(text, options->tokenizer_pre); break;

@@ -48,6 +48,11 @@ static fr_status set_path(fr_option option, const char *path, char *place, size_
     return FR_OK;
 }
 
+static fr_status set_draft_times(fr_options *options, const char *folder) {
+    if (strcmp(folder, "off") == 0) folder = "";
+    return set_path(FR_OPT_DRAFT_TIMES, folder, options->draft_times, sizeof options->draft_times);
+}
+
 static fr_status set_tokenizer_pre(fr_options *options, const char *word) {
     const char *name;
     for (size_t i = 0; (name = fr_pre_tokenizer_word(i)) && strcmp(name, word) != 0;) i++;
@@ -203,6 +208,7 @@ fr_status fr_options_set_text(fr_options *options, fr_option option, const char 
     if (option == FR_OPT_SPEC_TYPE) return set_spec_type(options, value);
     if (kv) return set_kv_type(options, option, value);
     if (option == FR_OPT_DRAFT_HEAD) return set_path(option, value, options->draft_head, sizeof options->draft_head);
+    if (option == FR_OPT_DRAFT_TIMES) return set_draft_times(options, value);
     if (option == FR_OPT_MMPROJ) return set_path(option, value, options->mmproj, sizeof options->mmproj);
     if (option == FR_OPT_CHAT_TEMPLATE)
         return set_path(option, value, options->chat_template, sizeof options->chat_template);

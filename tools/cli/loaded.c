@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/cli/cache_folder.h"
 #include "tools/cli/chat_settings.h"
 #include "tools/cli/conversation.h"
 #include "tools/cli/escapes.h"
@@ -54,9 +55,19 @@ static fr_status set_option(fr_options *options, const fr_arguments *args, fr_ar
     return row->again ? set_texts(options, args, arg) : fr_options_set_text(options, row->sets, args->text[arg]);
 }
 
+/* Stores measured times in the user's cache folder, unless --draft-times says otherwise. Other verbs than those that
+ * take the option store nothing. */
+static fr_status set_draft_times(fr_options *options, const fr_arguments *args) {
+    bool takes = fr_option_table[FR_ARG_DRAFT_TIMES].verbs & args->verb->bit;
+    char *folder = takes && !args->given[FR_ARG_DRAFT_TIMES] ? fr_cache_folder() : NULL;
+    fr_status status = folder ? fr_options_set_text(options, FR_OPT_DRAFT_TIMES, folder) : FR_OK;
+    free(folder);
+    return status;
+}
+
 static fr_status set_options(fr_options *options, const fr_arguments *args) {
-    fr_status status = FR_OK;
-    if (args->given[FR_ARG_PRESET])
+    fr_status status = set_draft_times(options, args);
+    if (status == FR_OK && args->given[FR_ARG_PRESET])
         status = fr_options_set(options, FR_OPT_DRAFT_MAX, preset_drafts(args->text[FR_ARG_PRESET]));
     if (status == FR_OK && args->given[FR_ARG_NUMA])
         status = fr_options_set(options, FR_OPT_NUMA, strcmp(args->text[FR_ARG_NUMA], "auto") == 0);

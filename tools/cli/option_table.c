@@ -480,6 +480,13 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                            .help = "ids that the drafter scores: whole (default), the first N, or the list that "
                                    "trim-head wrote",
                            .more = "Other ids are never drafted. The text is the same, and a draft takes less time"},
+    [FR_ARG_DRAFT_TIMES] = {.names = "--draft-times", .value = "FOLDER", .verbs = TALK, .sets = FR_OPT_DRAFT_TIMES,
+                            .to = FR_SET_GIVEN,
+                            .help = "the folder that stores how long forwards and drafts take (off: none; default: "
+                                    "~/.cache/forerun)",
+                            .more = "With these times --draft-max auto drafts from the first token of an answer. A "
+                                    "file of 540 bytes is stored for each model, number of threads and instruction "
+                                    "set, in $XDG_CACHE_HOME/forerun or ~/.cache/forerun. No token depends on it"},
     [FR_ARG_DRAFT_TOPK] = {.names = "--spec-draft-topk", .value = "K", .kind = FR_KIND_NUMBER,
                            .verbs = TALK | VERIFY, .low = 1, .high = 8, .unbuilt = "auto", .unbuilt_from = 2,
                            .help = "alternatives for each draft: 1 (default) is a chain; 2 to 8 and auto are not "

@@ -177,6 +177,7 @@ typedef enum fr_arg {
     FR_ARG_DRAFT_MIN,
     FR_ARG_DRAFT_P_MIN,
     FR_ARG_DRAFT_HEAD,
+    FR_ARG_DRAFT_TIMES,
     FR_ARG_DRAFT_TOPK,
     FR_ARG_DRAFT_ROWS,
     FR_ARG_PRESET,

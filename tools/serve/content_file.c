@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "forerun_lab.h"
+#include "tools/cli/cache_folder.h"
 #include "tools/cli/output.h"
 
 /* LIST: the most bytes of a stored list, which is a path and two short lines. */
@@ -120,17 +121,10 @@ static char *text_of(const char *format, ...) {
     return text;
 }
 
-/* Gives the user's cache folder; NULL if there is none. */
-static char *cache_folder(void) {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (cache && cache[0] == '/') return text_of("%s/forerun", cache);
-    return home && home[0] == '/' ? text_of("%s/.cache/forerun", home) : NULL;
-}
-
 /* Gives the file in the cache folder that stores a file's hash. It is named after a hash of the hashed file's path,
  * because the folder holds the hashes of files from all folders. */
 static sum_file sum_file_in_cache(const fr_content_run *run, const char *path) {
-    char *folder = cache_folder(), *whole = realpath(path, NULL), hash[FR_CONTENT_SIZE];
+    char *folder = fr_cache_folder(), *whole = realpath(path, NULL), hash[FR_CONTENT_SIZE];
     sum_file cache = {0};
     if (folder && whole && fr_content_bytes(run, whole, strlen(whole), hash))
         cache = (sum_file){text_of("%s/%s.sha256", folder, hash), text_of("%s", whole)};

@@ -75,6 +75,8 @@ class Options(TypedDict, total=False):
     """A round with fewer drafts than this uses none; default 0."""
     draft_p_min: float
     """Drafting stops at a draft that is less probable than this; default -1: where it would not pay."""
+    draft_times: PathText
+    """Folder for measured times, so that the next run drafts from its first token; default: none; read by Engine."""
     draft_head: str
     """Ids that a drafter scores: all, N for the first N, or the path of a list; read by Drafter."""
 

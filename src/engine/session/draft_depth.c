@@ -35,6 +35,10 @@
 #define REPAID        0.005 /* each round takes this share of a forward off the loss of looked-up drafts */
 #define FEARED        1.25  /* to bound a loss, a row that was never measured counts as this many others */
 
+#define TRUSTED 64   /* number of rounds after which times of an earlier run no longer count */
+#define ENOUGH  8.0  /* as many readings of a time replace that of an earlier run */
+#define DOUBT   0.95 /* what a run has not measured again is stored for the next one as this share */
+
 #define UNKNOWN (-1.0)
 
 /* A timeline's next draft, given that all drafts before it are asked for. */
@@ -166,23 +170,53 @@ static bool is_known(const fr_draft_depth_timing *timing, uint64_t since) {
     return timing->count && timing->when >= since;
 }
 
-/* Fills in T, the seconds of a forward by its number of rows, as measured since a round. Returns the largest number of
- * rows that was measured. */
+/* Gives the factor between this run's times and those of an earlier run, from the size of work that was measured most
+ * often; 1 if none was. Other programs may have slowed one of the two runs down, which changes all sizes alike. */
+static double compare_runs(const fr_draft_depth_timing *timings, const double *earlier, size_t count) {
+    size_t most = 0;
+    for (size_t i = 1; i <= count; i++)
+        if (earlier[i] > 0 && timings[i].count > (most ? timings[most].count : 0)) most = i;
+    return most ? timings[most].usual / earlier[most] : 1;
+}
+
+/* Returns true if times of an earlier run stand for those that this run has not measured. They may be wrong, and then
+ * they would keep it from trying. */
+static bool trusts_earlier(const fr_draft_depth *draft_depth) {
+    return draft_depth->round < TRUSTED;
+}
+
+/* Puts times of an earlier run, scaled to this run, in the place of UNKNOWN in seconds[1 .. count]. */
+static void fill_from_earlier(const fr_draft_depth_timing *timings, const double *earlier, double *seconds,
+                              size_t count) {
+    double factor = compare_runs(timings, earlier, count);
+    for (size_t i = 1; i <= count; i++)
+        if (seconds[i] == UNKNOWN && earlier[i] > 0) seconds[i] = factor * earlier[i];
+}
+
+/* Fills in T, the seconds of a forward by its number of rows, as measured since a round; in the first rounds as an
+ * earlier run measured it, if this one has not. Returns the largest number of rows that was measured. */
 static size_t verify_times(const fr_draft_depth *draft_depth, uint64_t since, double *seconds) {
     for (size_t rows = 1; rows <= FR_DRAFT_DEPTH_ROWS; rows++)
         seconds[rows] = is_known(&draft_depth->verify[rows], since) ? draft_depth->verify[rows].usual : UNKNOWN;
     seconds[0] = 0;
+    if (trusts_earlier(draft_depth))
+        fill_from_earlier(draft_depth->verify, draft_depth->earlier, seconds, FR_DRAFT_DEPTH_ROWS);
     return complete(seconds, FR_DRAFT_DEPTH_ROWS);
 }
 
 /* Fills in D, the seconds of drafting, by the number of drafts asked for, from 0. Beyond the largest number that was
- * measured, each draft costs as much as it does there on average; if `hoped`, it costs nothing. A block costs the same
- * for any number of drafts, which is measured as that of one draft. */
-static void draft_times(const fr_draft_depth_drafter *drafter, bool hoped, bool block, double *seconds) {
-    for (size_t k = 1; block && k < FR_STEP_MAX; k++) seconds[k] = drafter->draft[1].usual;
+ * measured, each draft costs as much as it does there on average; if `hoped`, it costs nothing. Numbers that only an
+ * earlier run measured have its time. A block costs the same for any number of drafts, which is measured as that of one
+ * draft. */
+static void draft_times(const fr_draft_depth *draft_depth, const fr_draft_depth_drafter *drafter, bool hoped,
+                        bool block, double *seconds) {
+    bool trusts = trusts_earlier(draft_depth), measured = drafter->draft[1].count > 0;
+    double one = measured || !trusts ? drafter->draft[1].usual : drafter->earlier[1];
+    for (size_t k = 1; block && k < FR_STEP_MAX; k++) seconds[k] = one;
     seconds[0] = 0;
     if (block) return;
     for (size_t k = 1; k < FR_STEP_MAX; k++) seconds[k] = drafter->draft[k].count ? drafter->draft[k].usual : UNKNOWN;
+    if (trusts) fill_from_earlier(drafter->draft, drafter->earlier, seconds, FR_STEP_MAX - 1);
     size_t last = complete(seconds, FR_STEP_MAX - 1);
     for (size_t k = last + 1; last && k < FR_STEP_MAX; k++)
         seconds[k] = hoped ? seconds[last] : seconds[last] * (double)k / (double)last;
@@ -323,7 +357,7 @@ static size_t open_outlook(outlook *o, const fr_draft_depth *draft_depth, const 
     size_t largest = verify_times(draft_depth, since, o->verify);
     for (size_t r = largest + 1; largest && !hoped && r <= FR_DRAFT_DEPTH_ROWS; r++)
         o->verify[r] = o->verify[largest] * (double)r / (double)largest;
-    draft_times(drafter, hoped, makes_blocks(parts, count), o->draft);
+    draft_times(draft_depth, drafter, hoped, makes_blocks(parts, count), o->draft);
     o->share = is_known(&drafter->share, since) ? drafter->share.usual : !hoped;
     o->tokens[0] = (double)count;
     o->seconds[0] = o->verify[o->base];
@@ -375,6 +409,40 @@ static void look(outlook *o, const question *q) {
         grow(&deep, q, depths[i]);
         if (rate_of(&deep, deep.best) > rate_of(o, o->best)) *o = deep;
     }
+}
+
+/* Fills in seconds[1 .. count] for a later run, 0 where nothing is known. A few readings count beside an earlier run's
+ * time, scaled to this one, by their number; a single one without an earlier time may be too long and does not count.
+ * A time that was not measured again is stored as a little less, but not less than that of one: so one that is too long
+ * does not stay for ever, even if no run is long enough to try it. Returns true if anything was measured. */
+static bool merge_times(const fr_draft_depth_timing *timings, const double *earlier, double *seconds, size_t count) {
+    double factor = compare_runs(timings, earlier, count);
+    bool measured = false;
+    seconds[0] = 0;
+    for (size_t i = 1; i <= count; i++) {
+        double before = factor * earlier[i], share = lesser(1, (double)timings[i].count / ENOUGH);
+        if (before <= 0) share = timings[i].count > 1;
+        if (timings[i].count == 0) before = lesser(before, greater(DOUBT * before, seconds[1]));
+        seconds[i] = share * timings[i].usual + (1 - share) * before;
+        measured |= timings[i].count > 1;
+    }
+    return measured;
+}
+
+void fr_draft_depth_inherit(const double *seconds, double *earlier, size_t count) {
+    double times[FR_DRAFT_DEPTH_ROWS + 1];
+    for (size_t i = 1; i <= count; i++) times[i] = seconds[i] > 0 ? seconds[i] : UNKNOWN;
+    complete(times, count);
+    for (size_t i = 1; i <= count; i++) earlier[i] = seconds[i] > 0 ? times[i] : 0;
+}
+
+bool fr_draft_depth_verify_times(const fr_draft_depth *draft_depth, double seconds[FR_DRAFT_DEPTH_ROWS + 1]) {
+    return merge_times(draft_depth->verify, draft_depth->earlier, seconds, FR_DRAFT_DEPTH_ROWS);
+}
+
+bool fr_draft_depth_draft_times(const fr_draft_depth *draft_depth, size_t drafter, double seconds[FR_STEP_MAX]) {
+    const fr_draft_depth_drafter *by = &draft_depth->by[drafter];
+    return merge_times(by->draft, by->earlier, seconds, FR_STEP_MAX - 1);
 }
 
 double fr_draft_depth_rate(const fr_draft_depth *draft_depth) {
@@ -592,11 +660,26 @@ static bool has_drafter(const fr_draft_depth_part *parts, size_t count, size_t d
     return has;
 }
 
-/* Returns true if a draft of this drafter was ever timed. */
+/* Returns true if a draft of this drafter was ever timed, in this run or in an earlier one. */
 static bool was_tried(const fr_draft_depth *draft_depth, size_t drafter) {
-    bool tried = false;
-    for (size_t k = 1; k < FR_STEP_MAX; k++) tried |= draft_depth->by[drafter].draft[k].count > 0;
+    const fr_draft_depth_drafter *by = &draft_depth->by[drafter];
+    bool tried = false, trusts = trusts_earlier(draft_depth);
+    for (size_t k = 1; k < FR_STEP_MAX; k++) tried |= by->draft[k].count > 0 || (trusts && by->earlier[k] > 0);
     return tried;
+}
+
+/* Returns true if an earlier run measured the times that a first choice needs: T of one row and of more, and D of the
+ * drafters that the parts may ask. */
+static bool knows_times(const fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t count) {
+    bool knows = false;
+    for (size_t rows = 2; rows <= FR_DRAFT_DEPTH_ROWS; rows++) knows |= draft_depth->earlier[rows] > 0;
+    knows &= draft_depth->earlier[1] > 0;
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].limit) knows &= was_tried(draft_depth, parts[i].drafter);
+        for (size_t d = 0; d < FR_DRAFTERS_MAX; d++)
+            if (parts[i].choices[d].limit) knows &= was_tried(draft_depth, d);
+    }
+    return knows;
 }
 
 /* Gives the index of another drafter than this one; FR_DRAFTERS_MAX: there is none. */
@@ -705,8 +788,9 @@ static void choose_counts(fr_draft_depth *draft_depth, fr_draft_depth_part *part
     for (size_t i = 0; i < count && second < FR_DRAFTERS_MAX; i++)
         most += parts[i].choices[second].limit > parts[i].limit ? parts[i].choices[second].limit - parts[i].limit : 0;
     if (room == 0 || most + most_found == 0 || count + taken >= FR_DRAFT_DEPTH_ROWS) return;
-    /* The first four rounds measure one draft and none, twice each; if there are two drafters, one draft of each. */
-    if (draft_depth->round < 4) {
+    /* The first four rounds measure one draft and none, twice each; if there are two drafters, one draft of each. They
+     * are left out if an earlier run measured that. */
+    if (draft_depth->round < 4 && !knows_times(draft_depth, parts, count)) {
         if (draft_depth->round == 2 && second < FR_DRAFTERS_MAX) turn_to(parts, count, second);
         if (draft_depth->round % 2 == 0) ask_of_first(parts, count, 1);
         return;
@@ -824,7 +908,7 @@ static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_par
     double times[FR_STEP_MAX], alone = 0;
     fr_draft_depth_drafter *drafter = asked_of(draft_depth, parts, timelines);
     if (!drafter) return;
-    draft_times(drafter, false, makes_blocks(parts, timelines), times);
+    draft_times(draft_depth, drafter, false, makes_blocks(parts, timelines), times);
     for (size_t i = 0; i < timelines; i++) {
         if (asked(&parts[i]) == 0) continue;
         drafting++;
@@ -872,6 +956,8 @@ static void learn_finds(fr_draft_depth *draft_depth, const fr_draft_depth_part *
     fr_draft_depth_lately(draft_depth, seconds);
     double won = tokens_of(parts, timelines) - draft_depth->rate * seconds[rows];
     draft_depth->finds_won = lesser(CREDIT, draft_depth->finds_won + won / (double)timelines);
+    /* A rate that rests on an earlier run's times may be wrong, and then so is a loss beyond DEBT. */
+    if (draft_depth->verify[timelines].count == 0) draft_depth->finds_won = greater(-DEBT, draft_depth->finds_won);
 }
 
 /* Learns from a try. The next try follows at once if this one brought more tokens than the best choice would have, or

@@ -49,6 +49,10 @@
  * choices, the one with the most tokens a second is taken, for all timelines of a round together. Another drafter is
  * tried at growing intervals of its own, and a drafter is never chosen before it was tried.
  *
+ * Times of an earlier run. Without them the first four rounds only measure, so a short answer has few drafts. In the
+ * first rounds, times that an earlier run stored (draft_times.h) stand for those that are not measured yet. They are
+ * scaled by the time that both runs know best, because a busy machine slows all sizes of work down alike.
+ *
  * What is not known. A new timeline gets the rate of the engine's others, and a depth never reached the rate of the
  * depth before it. T between two measured numbers of rows lies on a line; beyond the largest it is flat, so that
  * larger numbers are tried and measured, doubling. Known times may have changed: at growing intervals another number
@@ -95,6 +99,7 @@ typedef struct fr_draft_depth_drafter {
     /* cost of the drafts beside the longest chain, as a share of their cost alone */
     fr_draft_depth_timing share;
     fr_draft_depth_timing follow; /* seconds for each token that timelines had missed, beyond a few */
+    double earlier[FR_STEP_MAX];  /* like `draft`, as an earlier run measured it (draft_times.h); 0: unknown */
     fr_draft_rate usual;          /* rate of accepted first drafts of all timelines, over a long time */
     fr_calibration calibration;   /* counts of every timeline's drafts */
 } fr_draft_depth_drafter;
@@ -102,6 +107,7 @@ typedef struct fr_draft_depth_drafter {
 /* Facts about all timelines of an engine. */
 typedef struct fr_draft_depth {
     fr_draft_depth_timing verify[FR_DRAFT_DEPTH_ROWS + 1]; /* seconds by rows */
+    double earlier[FR_DRAFT_DEPTH_ROWS + 1]; /* seconds by rows, as an earlier run measured them; 0: unknown */
     fr_draft_depth_drafter by[FR_DRAFTERS_MAX];
     uint64_t round;
     uint64_t next_try; /* the first round in which another choice may be tried */
@@ -169,6 +175,15 @@ void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t drafte
  * judged. taken: rows that the round has already, besides one for each of these timelines. */
 void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
                            size_t taken);
+
+/* Fills in earlier[1 .. count] from the times that an earlier run stored, 0 where it knew none. Times that contradict
+ * each other are corrected as measured ones are. count: FR_DRAFT_DEPTH_ROWS for T, FR_STEP_MAX - 1 for D. */
+void fr_draft_depth_inherit(const double *seconds, double *earlier, size_t count);
+
+/* Give the times that a later run can begin with: T by rows and a drafter's D by drafts, 0 where they are not known.
+ * Return true if this run has measured some of them. */
+bool fr_draft_depth_verify_times(const fr_draft_depth *draft_depth, double seconds[FR_DRAFT_DEPTH_ROWS + 1]);
+bool fr_draft_depth_draft_times(const fr_draft_depth *draft_depth, size_t drafter, double seconds[FR_STEP_MAX]);
 
 /* Gives the tokens a second of the best choice, or the recent tokens a second if these are more. */
 double fr_draft_depth_rate(const fr_draft_depth *draft_depth);

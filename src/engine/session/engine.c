@@ -2,6 +2,7 @@
 #include "src/engine/session/engine.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -9,6 +10,7 @@
 #include "base/error.h"
 #include "base/sizes.h"
 #include "src/engine/session/batch.h"
+#include "src/engine/session/draft_times.h"
 #include "src/engine/vision/mmproj.h"
 
 /* The most rows whose logits are computed at a time. More at a time would not save time for each row, and logits take
@@ -186,6 +188,9 @@ fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, con
     fr_status status = prepare(e, model, drafter, options, sessions, false);
     if (status == FR_OK) {
         fr_draft_depth_reset(&e->draft_depth);
+        /* Ranks must decide alike, and each has a folder of its own. */
+        if (*options->draft_times && !model->ranks) e->draft_times = strdup(options->draft_times);
+        if (e->draft_times) fr_draft_times_load(e, e->draft_times);
         e->plan = model->plan;
         fr_cores_claim(&model->machine, &e->plan);
         status = fr_pool_open(&e->plan, &e->pool);
@@ -215,6 +220,8 @@ fr_status fr_engine_check_files(fr_engine *e) {
 
 void fr_engine_destroy(fr_engine *e) {
     if (!e) return;
+    if (e->draft_times && !is_foreign(e)) fr_draft_times_store(e, e->draft_times);
+    free(e->draft_times);
     if (!is_foreign(e)) fr_pool_close(e->pool); /* a process made by fork(2) does not have the threads */
     fr_cores_release(&e->plan);
     fr_arena_close(&e->arena);

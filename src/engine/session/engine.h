@@ -62,6 +62,7 @@ struct fr_engine {
     fr_kv_prefixes prefixes; /* if `shares`: tree of the texts that were run before */
     fr_kept_pictures pictures;
     fr_worker *drafting;  /* a session's worker that is drafting on the pool (async_draft.h); NULL: none */
+    char *draft_times;    /* malloc'd: the folder in which measured times are stored (draft_times.h); NULL: none */
     double files_checked; /* time when its files were checked last */
     /* bytes of the arena: for pages, and for the pages among them that checkpoints use */
     size_t kv_bytes, spare_bytes;
