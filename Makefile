@@ -11,6 +11,13 @@ ifeq ($(origin CC),default)
 endif
 HOST := $(shell uname -m)
 ARCH ?= $(HOST)
+SYSTEM ?= $(shell uname -s)
+ifneq ($(SYSTEM),Linux)
+  $(error forerun runs on Linux: $(SYSTEM) lacks sched_setaffinity, F_OFD_SETLK, memfd_create, fopencookie, accept4, \
+    MAP_ANONYMOUS pages by madvise, /proc and /sys (docs/install.md, "Other systems"))
+endif
+# futex, or condition: threads of a team sleep on condition variables, which need no Linux.
+SLEEP ?= futex
 # none, or mpi: then several processes can run a model together, on one machine or more.
 RANKS ?= none
 BUILD ?= $(if $(filter mpi,$(RANKS)),build/mpi,build)
@@ -27,9 +34,14 @@ RUN ?=
 ifeq ($(filter none mpi,$(RANKS)),)
   $(error RANKS: none or mpi, not $(RANKS))
 endif
+ifeq ($(filter futex condition,$(SLEEP)),)
+  $(error SLEEP: futex or condition, not $(SLEEP))
+endif
 
 WERROR ?= -Werror
-WARN := -Wall -Wextra $(WERROR) -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
+# Designated initializers leave members out on purpose, and gcc 10 would warn of them.
+WARN_10 := -Wno-missing-field-initializers
+WARN := -Wall -Wextra $(strip $(WARN_$(shell $(CC) -dumpversion 2>/dev/null)) $(WERROR)) -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
 INCLUDE := -Iinclude -I. -D_GNU_SOURCE
 # These come after the user's CFLAGS: the same answer everywhere needs every rounding to be the one in the source.
 NUMERIC := -ffp-contract=off -fno-fast-math -fno-unsafe-math-optimizations -fno-associative-math \
@@ -97,8 +109,8 @@ KERNEL_OBJECTS := $(KERNEL_SOURCES:%.c=$(BUILD)/%.o)
 ifeq ($(ARCH),x86_64)
   KERNEL_OBJECTS += $(patsubst %.c,$(BUILD)/%_fma.o,$(wildcard kernels/*_scalar.c))
 endif
-# All other files, except those of another machine, topology or kind of ranks.
-FOREIGN := $(filter-out $(MACHINE) $(TOPOLOGY) $(RANKS),x86 aarch64 hwloc plain none mpi)
+# All other files, except those of another machine, topology, kind of ranks or kind of sleep.
+FOREIGN := $(filter-out $(MACHINE) $(TOPOLOGY) $(RANKS) $(SLEEP),x86 aarch64 hwloc plain none mpi futex condition)
 ENGINE_SOURCES := $(filter-out $(ALL_LEVELS:%=kernels/\%_%.c) $(foreach s,$(FOREIGN),base/%_$(s).c kernels/%_$(s).c), \
   $(wildcard base/*.c formats/*.c quant/*.c kernels/*.c src/*/*.c src/*/*/*.c))
 OBJECTS := $(ENGINE_SOURCES:%.c=$(BUILD)/%.o) $(KERNEL_OBJECTS)

@@ -1,16 +1,12 @@
-/* Implements the counts of epoch.h with futexes. */
+/* Implements the counts of epoch.h. */
 #include "base/epoch.h"
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <sched.h>
-#include <stddef.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/cores.h"
 #include "base/pause.h"
+#include "base/sleep.h"
 
 #define SLEEPER 1u
 
@@ -33,10 +29,6 @@
 #define CROWDED_FIRST          20000000
 #define CROWDED_MAX            250000000
 
-static long futex(fr_epoch *at, int operation, uint32_t value) {
-    return syscall(SYS_futex, at, operation, value, NULL, NULL, 0);
-}
-
 void fr_waiter_open(fr_waiter *waiter, int cpu, bool oversubscribed) {
     *waiter = (fr_waiter){.cpu = cpu, .oversubscribed = oversubscribed, .usual = SPIN_NANOSECONDS};
 }
@@ -50,7 +42,7 @@ int64_t fr_epoch_nanoseconds(void) {
 uint32_t fr_epoch_advance(fr_epoch *epoch) {
     uint32_t next = (atomic_load_explicit(epoch, memory_order_relaxed) & ~SLEEPER) + FR_EPOCH_STEP;
     uint32_t old = atomic_exchange_explicit(epoch, next, memory_order_acq_rel);
-    if (old & SLEEPER) futex(epoch, FUTEX_WAKE_PRIVATE, INT_MAX);
+    if (old & SLEEPER) fr_sleep_wake(epoch);
     return next;
 }
 
@@ -125,7 +117,7 @@ static void sleep_until(fr_epoch *epoch, uint32_t wanted) {
     while (behind(value, wanted)) {
         if ((value & SLEEPER) || atomic_compare_exchange_strong_explicit(epoch, &value, value | SLEEPER,
                                                                          memory_order_acquire, memory_order_acquire)) {
-            futex(epoch, FUTEX_WAIT_PRIVATE, value | SLEEPER);
+            fr_sleep_while(epoch, value | SLEEPER);
             value = atomic_load_explicit(epoch, memory_order_acquire);
         }
     }

@@ -2,7 +2,7 @@
  *
  * In: a word with one writer. Out: the word advances; a thread that waits for an epoch goes on once it is reached, and
  * then sees everything that was written before. A waiting thread spins first, about as long as a wait usually takes,
- * then sleeps (futex).
+ * then sleeps (sleep.h).
  *
  * The low bit of a word says that a thread sleeps on it; the other bits count. Bit and count change in one atomic
  * operation, so no wake-up is lost and none is sent needlessly. Counts wrap around: no thread waits for an epoch far

@@ -19,7 +19,8 @@
 #   hosts-hour    the same, but for `make check-hosts` alone
 #   no-valgrind   runs other suites' code in a thousand combinations or for its speed, or asks for what valgrind lacks
 #   needs=        hwloc or openblas: exists only in a native build that has the library
-#   links=        command, bench or server-answer: looks inside these, so that their objects are linked into it
+#   links=        command, bench or server-answer: looks inside these, so that their objects are linked into it; or
+#                 condition: its threads sleep on condition variables
 #   wraps=        a function of the library, calls of which go to the suite's own __wrap_FUNCTION
 #
 # tests/source_rules refuses other words.
@@ -67,6 +68,7 @@ $(RANKS_ANSWERS): %: %.o $(BUILD)/base/ranks_mpi.o $(LIBRARY)
 linked_with = $(filter $(addprefix %/,$(call suites_with,links=$(1))),$(TEST_PROGRAMS) $(FUZZERS))
 $(call linked_with,bench): $(BENCH_PARTS)
 $(call linked_with,command): $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
+$(call linked_with,condition): $(BUILD)/base/sleep_condition.o
 # The objects of a server's answers, whose calls a suite replaces by its own.
 $(call linked_with,server-answer): $(filter-out %/forerun.o $(BUILD)/tools/serve/%,$(TOOL_OBJECTS)) $(BENCH_PARTS) \
   $(filter $(BUILD)/tools/serve/answer% %/answer_items.o %_answer.o \

@@ -141,6 +141,16 @@ static fr_call_verdict end_key(fr_reply_call *call) {
     return is_glm(call) ? go(call, BEFORE_VALUE) : begin_value(call);
 }
 
+/* True if the object has a member of this name. Jansson finds names without a zero at their end only since 2.14. */
+static bool has_member(const json_t *object, fr_text name) {
+    json_t *members = (json_t *)(uintptr_t)object; /* which its iterator takes, but does not change */
+    for (void *at = json_object_iter(members); at; at = json_object_iter_next(members, at)) {
+        const char *key = json_object_iter_key(at);
+        if (strlen(key) == name.length && memcmp(key, name.bytes, name.length) == 0) return true;
+    }
+    return false;
+}
+
 /* True if a tag within a value begins another parameter: one that the tool has or, if its parameters are unknown, one
  * on a new line. */
 static bool is_next_key(const fr_reply_call *call, fr_text key) {
@@ -149,7 +159,7 @@ static bool is_next_key(const fr_reply_call *call, fr_text key) {
     bool same = key.length == call->key.length && memcmp(key.bytes, call->key.bytes, key.length) == 0;
     bool line = call->reopen > 0 && call->raw.bytes[call->reopen - 1] == '\n';
     if (key.length == 0) return false;
-    return properties ? json_object_getn(properties, key.bytes, key.length) && (line || !same) : line;
+    return properties ? has_member(properties, key) && (line || !same) : line;
 }
 
 /* Decides at the end of a key's tag within a value whether the value ended before the tag or continues. */

@@ -79,7 +79,15 @@ static void put_probabilities(const fr_telling *t, json_t *answer, size_t ids) {
 static json_t *member_at(json_t *object, const char *path) {
     const char *name;
     size_t length;
-    while (object && (name = fr_next_word(&path, '/', &length))) object = json_object_getn(object, name, length);
+    while (object && (name = fr_next_word(&path, '/', &length))) {
+        json_t *found = NULL;
+        const char *key;
+        json_t *value;
+        json_object_foreach (object, key, value) {
+            if (strlen(key) == length && memcmp(key, name, length) == 0) found = value;
+        }
+        object = found;
+    }
     return object;
 }
 

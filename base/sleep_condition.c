@@ -1,0 +1,39 @@
+/* Implements sleep.h with condition variables, for systems without futexes.
+ *
+ * Words share a condition variable, which their addresses choose. A thread compares the word with the lock held, and
+ * the lock is taken to wake threads too. So a word can't change and its threads be woken between a thread's look at the
+ * word and its sleep. A thread whose condition variable is signalled for another word returns early. */
+#include <pthread.h>
+
+#include "base/sleep.h"
+
+enum { BEDS = 8 };
+
+typedef struct bed {
+    pthread_mutex_t lock;
+    pthread_cond_t woken;
+} bed;
+
+#define MADE \
+    { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER }
+
+static bed beds[BEDS] = {MADE, MADE, MADE, MADE, MADE, MADE, MADE, MADE};
+
+/* Divides by 64 first, because words that many threads read are on cache lines of their own. */
+static bed *bed_of(_Atomic uint32_t *word) {
+    return &beds[(uintptr_t)word / 64 % BEDS];
+}
+
+void fr_sleep_while(_Atomic uint32_t *word, uint32_t value) {
+    bed *own = bed_of(word);
+    pthread_mutex_lock(&own->lock);
+    if (atomic_load_explicit(word, memory_order_acquire) == value) pthread_cond_wait(&own->woken, &own->lock);
+    pthread_mutex_unlock(&own->lock);
+}
+
+void fr_sleep_wake(_Atomic uint32_t *word) {
+    bed *own = bed_of(word);
+    pthread_mutex_lock(&own->lock);
+    pthread_cond_broadcast(&own->woken);
+    pthread_mutex_unlock(&own->lock);
+}
