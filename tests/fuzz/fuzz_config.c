@@ -43,7 +43,11 @@ static const char *const models[] = {"tests/data/models/gemma4-e",           "te
                                      "tests/data/models/nemotron-h-odd",     "tests/data/models/granite-h-odd",
                                      "tests/data/models/granite-h-rope",     "tests/data/models/bamba-odd",
                                      "tests/data/models/falcon-h1-odd",      "tests/data/models/falcon-h1-norm",
-                                     "tests/data/models/falcon-40b",         "tests/data/vision/qwen2.5-vl",
+                                     "tests/data/models/falcon-40b",         "tests/data/models/apertus-odd",
+                                     "tests/data/models/exaone-moe-odd",     "tests/data/models/cohere2-moe-odd",
+                                     "tests/data/models/granite-swa-odd",    "tests/data/models/granite-moe-swa",
+                                     "tests/data/models/youtu-odd",          "tests/data/models/minicpm3-odd",
+                                     "tests/data/models/phimoe-odd",         "tests/data/vision/qwen2.5-vl",
                                      "tests/data/vision/qwen3-vl",           "tests/data/vision/qwen3-vl-moe"};
 enum { MODELS = sizeof models / sizeof *models };
 

@@ -1,5 +1,7 @@
 """Granite, dense: see dense.py."""
-from dense import Kind
+from dense import Kind, zeroed
+
+SLIDING, FULL = "sliding_attention", "full_attention"
 
 SHARED = dict(hidden_act="silu", max_position_embeddings=640, rms_norm_eps=2e-5, attention_dropout=0.0, use_cache=True,
               bos_token_id=1, eos_token_id=2, torch_dtype="bfloat16")
@@ -15,6 +17,22 @@ def of_granite(c):
     return features | {"rope_theta": {"rope_theta": 1e6}}
 
 
+def of_swa(c):
+    """Sinks of 0 are felt like any others; those of the model are of either sign."""
+    features = {name: change for name, change in of_granite(c).items() if name != "rope_theta"}
+    bases, count = c["layer_rope_theta"], c["num_hidden_layers"]
+    features |= {"sinks": zeroed("sinks"), "window, of one more": {"sliding_window": c["sliding_window"] + 1},
+                 "window": {"sliding_window": 4096}}
+    if c["layer_types"]: features["layer_types"] = {"layer_types": None}
+    if not bases: return features | {"rope_theta": {"rope_theta": 1e6}}
+    return features | {"bases": {"layer_rope_theta": None}, "still layers": {"layer_rope_theta": [
+        base or 700.0 for base in bases]}, "last base": {"layer_rope_theta": bases[:count - 1] + [50.0]}}
+
+
+def fill_swa(name, noise):
+    return 1.5 * noise if name.endswith("sinks") else fill(name, noise)
+
+
 def fill(name, noise):
     """With the multipliers that are told, scores and logits are of the usual size, the stream is not its embedding."""
     if name.endswith(("embed_tokens.weight", "lm_head.weight")): return 0.7 * noise * noise.shape[-1] ** -0.5
@@ -22,6 +40,7 @@ def fill(name, noise):
 
 
 GRANITE = Kind("GraniteConfig", "GraniteForCausalLM", of_granite, first=(1,), fill=fill)
+SWA = Kind("GraniteSWAConfig", "GraniteSWAForCausalLM", of_swa, first=(1,), fill=fill_swa)
 HYBRID = Kind("GraniteMoeHybridConfig", "GraniteMoeHybridForCausalLM", of_granite, first=(1,), fill=fill)
 GRANITE4 = SHARED | dict(architectures=["GraniteMoeHybridForCausalLM"], model_type="granitemoehybrid",
                          attention_bias=False, embedding_multiplier=3.0, attention_multiplier=0.1,
@@ -35,6 +54,18 @@ MODELS = {
         intermediate_size=44, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=3000.0,
         attention_bias=True, mlp_bias=True, tie_word_embeddings=True, embedding_multiplier=2.5,
         attention_multiplier=0.21, residual_multiplier=0.7, logits_scaling=0.45)),
+    "granite-swa-odd": dict(seed=7301, kind=SWA, config=SHARED | dict(
+        architectures=["GraniteSWAForCausalLM"], model_type="granite_swa", vocab_size=213, hidden_size=60,
+        intermediate_size=44, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2, rope_theta=3000.0,
+        attention_bias=True, mlp_bias=True, tie_word_embeddings=True, embedding_multiplier=2.5,
+        attention_multiplier=0.21, residual_multiplier=0.7, logits_scaling=0.45, sliding_window=7,
+        layer_types=[SLIDING, FULL, SLIDING, SLIDING, FULL], layer_rope_theta=[700.0, 0, 3000.0, 700, 90000.0])),
+    # Nothing says which layers slide, or that bases differ.
+    "granite-swa-plain": dict(seed=7333, kind=SWA, config=SHARED | dict(
+        architectures=["GraniteSWAForCausalLM"], model_type="granite_swa", vocab_size=207, hidden_size=64,
+        intermediate_size=36, num_hidden_layers=5, num_attention_heads=4, num_key_value_heads=4, rope_theta=900.0,
+        attention_bias=False, tie_word_embeddings=False, embedding_multiplier=2.5, attention_multiplier=0.21,
+        residual_multiplier=0.7, logits_scaling=0.45, sliding_window=6, layer_types=None, layer_rope_theta=None)),
     # The form of 4.0 micro: a hybrid without Mamba layers.
     "granite4-micro": dict(seed=5200, gguf=True, kind=HYBRID, config=GRANITE4 | dict(
         vocab_size=203, hidden_size=64, intermediate_size=52, shared_intermediate_size=52, num_hidden_layers=3,

@@ -1,11 +1,24 @@
-"""Dense decoders that are a small step from others: see dense.py. Arcee, Cohere 1, CWM, EXAONE 3.5, Gemma 1, Helium,
-HyperCLOVA X, Ministral, Nemotron, OLMo 1, StarCoder2 and VaultGemma. Every window is shorter than the prompts
+"""Dense decoders that are a small step from others: see dense.py. Apertus, Arcee, Cohere 1, CWM, EXAONE 3.5, Gemma 1,
+Helium, HyperCLOVA X, Ministral, Nemotron, OLMo 1, StarCoder2 and VaultGemma. Every window is shorter than the prompts
 that greedy text follows."""
 from dense import Kind, passed_by, zeroed
 from dense_of_gemma2 import GEMMA2, of_gemma2
 from dense_of_gemma3 import embeddings_unscaled, norms_less_one
-from dense_of_norms import (BIASES, FULL, LLAMA3, SLIDING, family, kind, mean_kept, mean_of_biased_kept, serial,
-                            turned_by_halves, windows)
+from dense_of_norms import (BIASES, FULL, LLAMA3, QK_NORMS, SLIDING, family, kind, mean_kept, mean_of_biased_kept,
+                            serial, turned_by_halves, windows)
+
+
+def told(number, value):
+    """A number of all layers' xIELU."""
+    def edit(model):
+        for layer in model.model.layers: getattr(layer.mlp.act_fn, number).fill_(value)
+    return edit
+
+
+def of_apertus(c):
+    return BIASES | QK_NORMS | {
+        "bias of o": zeroed("o_proj.bias"), "alpha_p": told("alpha_p", 0.2), "alpha_n": told("alpha_n", -1.05),
+        "beta": told("beta", 0.5), "eps": told("eps", -1e-6), "scaling": {"rope_scaling": None}}
 
 
 def of_cohere(c):
@@ -50,6 +63,17 @@ def of_arcee(c):
                      "square": {"hidden_act": "relu"}, "scaling": {"rope_scaling": None}}
 
 
+def of_youtu(c):
+    features = {"norm of queries": passed_by("q_a_layernorm"), "norm of the latent": passed_by("kv_a_layernorm"),
+                "rope_theta": {"rope_theta": 1e6}}
+    if c["model_type"] == "youtu": return features | {"neighbours turn": {"rope_interleave": False}, "mscale_all_dim":
+                                                      {"rope_scaling": c["rope_scaling"] | {"mscale_all_dim": 0.0}}}
+    of = lambda part: zeroed(f"{part}_proj.bias")
+    return features | {"scale_emb": {"scale_emb": 1.0}, "scale_depth": {"scale_depth": None}, "dim_model_base":
+                       {"dim_model_base": None}, "scaling": {"rope_scaling": None}, "bias of up": of("up"),
+                       "bias of gate": of("gate"), "bias of down": of("down")}
+
+
 def of_nemotron(c):
     return {"norms' 1": norms_less_one_but_biases, "biases of norms": zeroed("norm.bias"), "square":
             {"hidden_act": "relu"}, "part that turns": {"partial_rotary_factor": 1.0},
@@ -79,6 +103,13 @@ def of_olmo(c):
     return features | ({"clip_qkv": {"clip_qkv": None}} if c["clip_qkv"] else {})
 
 
+def fill_apertus(name, noise):
+    """The numbers of xIELU differ in each layer, and all of them are felt."""
+    if name.endswith(".beta"): return 0.6 + 0.2 * noise
+    if name.endswith(".eps"): return -0.4 - 0.2 * noise.abs()
+    return 0.5 * noise if ".alpha_" in name else None
+
+
 def fill_nemotron(name, noise):
     """Norms are less one."""
     return 0.3 * noise if "norm" in name and name.endswith("weight") else None
@@ -97,11 +128,13 @@ def fill_hyperclovax(name, noise):
     return 2.5 * noise * noise.shape[-1] ** -0.5 if name.endswith(("q_proj.weight", "k_proj.weight")) else None
 
 
+APERTUS = kind("Apertus", of_apertus, fill_apertus)
 GEMMA = Kind("GemmaConfig", "GemmaForCausalLM", of_gemma, fill=fill_gemma, first=(2,), ids=(280, 20))
 VAULT = Kind("VaultGemmaConfig", "VaultGemmaForCausalLM", of_vault_gemma, fill=fill_gemma, first=(2,))
 COHERE, CWM, MINISTRAL = kind("Cohere", of_cohere), kind("Cwm", of_layers_told), kind("Ministral", of_layers_told)
 HELIUM, HYPERCLOVAX = kind("Helium", of_helium), kind("HyperCLOVAX", of_hyperclovax, fill_hyperclovax)
 ARCEE, NEMOTRON = kind("Arcee", of_arcee), kind("Nemotron", of_nemotron, fill_nemotron)
+YOUTU, MINICPM3 = kind("Youtu", of_youtu), kind("MiniCPM3", of_youtu, fill_hyperclovax)
 OLMO = kind("Olmo", of_olmo)
 EXAONE_NAMES = [("model.embed_tokens.", "transformer.wte."), ("model.norm.", "transformer.ln_f.")] + [
     (f"model.layers.{i}.{here}.", f"transformer.h.{i}.{there}.") for i in range(3) for here, there in (
@@ -113,6 +146,10 @@ EXAONE = Kind("ExaoneConfig", "LlamaForCausalLM", of_exaone,
 STARCODER2 = kind("Starcoder2", of_starcoder2)
 
 MODELS = {
+    "apertus-odd": dict(seed=7322, gguf=True, kind=APERTUS, config=family(
+        "ApertusForCausalLM", "apertus", rms_norm_eps=1e-5, vocab_size=231, hidden_size=60, intermediate_size=68,
+        num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=500.0, rope_scaling=LLAMA3,
+        attention_bias=True, hidden_act="xielu", tie_word_embeddings=False)),
     "arcee-bias": dict(seed=6202, gguf=True, kind=ARCEE, config=family(
         "ArceeForCausalLM", "arcee", rms_norm_eps=1e-5, vocab_size=225, hidden_size=60, intermediate_size=72,
         num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=500.0, rope_scaling=LLAMA3,
@@ -167,6 +204,28 @@ MODELS = {
         "OlmoForCausalLM", "olmo", vocab_size=217, hidden_size=56, intermediate_size=68, num_hidden_layers=3,
         num_attention_heads=4, num_key_value_heads=4, rope_theta=10000.0, clip_qkv=None, attention_bias=False,
         tie_word_embeddings=True)),
+    "youtu-odd": dict(seed=7401, kind=YOUTU, config=family(
+        "YoutuForCausalLM", "youtu", rms_norm_eps=3e-6, vocab_size=227, hidden_size=60, intermediate_size=68,
+        num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=4, q_lora_rank=26, kv_lora_rank=22,
+        qk_rope_head_dim=10, qk_nope_head_dim=14, v_head_dim=18, rope_theta=900.0, rope_interleave=True,
+        rope_scaling=dict(rope_type="yarn", factor=8.0, original_max_position_embeddings=64, beta_fast=9, beta_slow=2,
+                          mscale=0.8, mscale_all_dim=0.8), attention_bias=False, tie_word_embeddings=True,
+        pad_token_id=None)),  # transformers would load its row as zeros
+    # Queries without a latent, heads that turn by halves, and no scaling.
+    "youtu-plain": dict(seed=7502, kind=kind("Youtu", lambda c: {
+        "halves turn": {"rope_interleave": True}, "rope_theta": {"rope_theta": 1e6},
+        "norm of the latent": passed_by("kv_a_layernorm")}), config=family(
+        "YoutuForCausalLM", "youtu", rms_norm_eps=1e-6, vocab_size=221, hidden_size=56, intermediate_size=52,
+        num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4, q_lora_rank=None, kv_lora_rank=24,
+        qk_rope_head_dim=8, qk_nope_head_dim=12, v_head_dim=16, rope_theta=700.0, rope_interleave=False,
+        attention_bias=False, tie_word_embeddings=False)),
+    "minicpm3-odd": dict(seed=7601, kind=MINICPM3, config=family(
+        "MiniCPM3ForCausalLM", "minicpm3", rms_norm_eps=1e-5, vocab_size=219, hidden_size=60, intermediate_size=44,
+        num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=4, q_lora_rank=26, kv_lora_rank=22,
+        qk_rope_head_dim=8, qk_nope_head_dim=14, v_head_dim=None, rope_theta=900.0, attention_bias=False,
+        mlp_bias=True, scale_emb=2.5, scale_depth=1.1, dim_model_base=132, tie_word_embeddings=True,
+        rope_scaling=dict(rope_type="longrope", long_factor=[1.2, 1.9, 3.0, 4.1], short_factor=[1.0, 1.3, 2.2, 3.1],
+                          original_max_position_embeddings=512))),
     "starcoder2-odd": dict(seed=6458, gguf=True, kind=STARCODER2, config=family(
         "Starcoder2ForCausalLM", "starcoder2", norm_epsilon=1e-5, vocab_size=219, hidden_size=60, intermediate_size=72,
         num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=700.0, sliding_window=None,

@@ -26,6 +26,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from dense import GREEDY_PROMPTS, LEAST_IDS, LEAST_MARGIN, LEAST_MOVE, compute, passed_by, run, zeroed
+from dense_of_norms import FULL, QK_NORMS, SLIDING, all_layers_turn, mean_kept, mean_of_biased_kept, serial, windows
 from make_reference import margins
 
 GREEDY, LENGTHS, FIRST = 48, (1, 7, 19, 101), 30
@@ -84,6 +85,18 @@ GRANITE = COMMON | dict(
     rope_theta=4000.0, attention_bias=False, num_local_experts=7, num_experts_per_tok=3, shared_intermediate_size=38,
     embedding_multiplier=2.5, attention_multiplier=0.4, residual_multiplier=0.6, logits_scaling=0.7)
 
+PHI = COMMON | dict(
+    architectures=["PhimoeForCausalLM"], model_type="phimoe", vocab_size=337, hidden_size=60, intermediate_size=26,
+    num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rms_norm_eps=3e-6, rope_theta=700.0,
+    num_local_experts=7, num_experts_per_tok=2, router_jitter_noise=0.3, attention_bias=True, lm_head_bias=True,
+    sliding_window=9, rope_scaling=dict(
+        type="longrope", long_factor=[1.2, 1.9, 3.0, 4.1, 5.5], short_factor=[1.0, 1.3, 2.2, 3.1, 4.7],
+        short_mscale=1.3, long_mscale=1.3, original_max_position_embeddings=40))
+
+SWASH = GRANITE | dict(
+    architectures=["GraniteMoeSWAForCausalLM"], model_type="granitemoe_swa", num_hidden_layers=4, sliding_window=7,
+    layer_types=[FULL, SLIDING, SLIDING, FULL], layer_rope_theta=[0, 4000.0, 4000.0, 60000])
+
 HUNYUAN = COMMON | dict(
     architectures=["HunYuanMoEV1ForCausalLM"], model_type="hunyuan_v1_moe", vocab_size=357, hidden_size=72,
     intermediate_size=26, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, head_dim=12,
@@ -112,6 +125,21 @@ SOLAR = COMMON | dict(
     moe_intermediate_size=26, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, head_dim=14,
     rms_norm_eps=3e-6, rope_theta=4000.0, attention_bias=False, n_routed_experts=8, num_experts_per_tok=3,
     n_shared_experts=1, n_group=1, topk_group=1, norm_topk_prob=True, routed_scaling_factor=1.3)
+EXAONE = COMMON | dict(
+    architectures=["ExaoneMoeForCausalLM"], model_type="exaone_moe", vocab_size=349, hidden_size=60,
+    intermediate_size=68, moe_intermediate_size=22, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
+    head_dim=14, rms_norm_eps=3e-6, rope_theta=4000.0, num_experts=7, num_experts_per_tok=3, num_shared_experts=2,
+    norm_topk_prob=True, routed_scaling_factor=1.6, first_k_dense_replace=1, sliding_window=7,
+    sliding_window_pattern="LLG", layer_types=[SLIDING, SLIDING, FULL, SLIDING, FULL],
+    mlp_layer_types=["dense"] + ["sparse"] * 4, n_group=1, topk_group=1)
+COHERE = COMMON | dict(
+    architectures=["Cohere2MoeForCausalLM"], model_type="cohere2_moe", vocab_size=351, hidden_size=60,
+    intermediate_size=26, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2, head_dim=14,
+    layer_norm_eps=3e-6, rope_theta=300.0, logit_scale=0.4, attention_bias=False, num_experts=7,
+    num_experts_per_tok=3, num_shared_experts=2, shared_expert_combination_strategy="average",
+    expert_selection_fn="sigmoid", norm_topk_prob=True, first_k_dense_replace=1, prefix_dense_intermediate_size=68,
+    prefix_dense_sliding_window_pattern=1, sliding_window=7, sliding_window_pattern=3,
+    layer_types=[FULL, SLIDING, SLIDING, FULL, SLIDING], tie_word_embeddings=True)
 
 # file: llama.cpp's converter makes a GGUF of it that is the same model.
 MODELS = {
@@ -141,6 +169,8 @@ MODELS = {
         tie_word_embeddings=True)),
     "minimax-m2-odd": dict(seed=4151, file=True, config=MINIMAX),
     "granite-moe-shared": dict(seed=4171, file=True, config=GRANITE),
+    "phimoe-odd": dict(seed=7703, config=PHI),
+    "granite-moe-swa": dict(seed=7344, config=SWASH),
     "hunyuan-moe-odd": dict(seed=4181, file=True, config=HUNYUAN),
     "lfm2-moe-odd": dict(seed=4401, file=True, config=LFM2),
     "lfm2-moe-plain": dict(seed=4516, config=LFM2 | dict(
@@ -153,6 +183,13 @@ MODELS = {
     "dots1-window": dict(seed=4803, config=DOTS | dict(
         num_hidden_layers=3, sliding_window=8, max_window_layers=1, n_group=1, topk_group=1, n_shared_experts=1,
         first_k_dense_replace=0, norm_topk_prob=False, attention_bias=True)),
+    "exaone-moe-odd": dict(seed=7201, file=True, config=EXAONE),
+    "cohere2-moe-odd": dict(seed=7219, file=True, config=COHERE),
+    # Softmax, RMSNorm, experts that are added whole, dense layers that slide, kinds by the intervals.
+    "cohere2-moe-plain": dict(seed=7221, config={k: v for k, v in COHERE.items() if k != "layer_types"} | dict(
+        expert_selection_fn="softmax", shared_expert_combination_strategy="sum", rms_norm_eps=1e-5, num_experts=5,
+        norm_topk_prob=False, num_experts_per_tok=2, first_k_dense_replace=2, prefix_dense_sliding_window_pattern=2,
+        num_shared_experts=1, attention_bias=True, num_key_value_heads=3, tie_word_embeddings=False)),
     "solar-open-odd": dict(seed=4903, config=SOLAR),
     "olmoe-odd": dict(seed=4165, file=True, config=OLMOE),
 }
@@ -355,6 +392,22 @@ def of_lfm2_moe(c):
     return features
 
 
+def of_phimoe(c):
+    return {"rope_theta": {"rope_theta": 1e6}, "nearness": {"router_jitter_noise": 0.01}, "window, of one more":
+            {"sliding_window": 10}, "scaling": {"rope_scaling": None},
+            "mscale": scaled(c, short_mscale=1, long_mscale=1), "bias of the head": zeroed("lm_head.bias"),
+            "biases of norms": zeroed("norm.bias"), "mean of norms": mean_of_biased_kept} | {
+        "bias of " + one: zeroed(one + "_proj.bias") for one in "qkvo"}
+
+
+def of_granitemoe_swa(c):
+    bases = c["layer_rope_theta"]
+    features = {name: change for name, change in of_granitemoeshared(c).items() if name != "rope_theta"}
+    return features | {"sinks": zeroed("sinks"), "window, of one more": {"sliding_window": 8},
+                       "layer_types": {"layer_types": None}, "bases": {"layer_rope_theta": None},
+                       "still layer": {"layer_rope_theta": bases[1:2] + bases[1:]}}
+
+
 def of_flex_olmo(c):
     """The norm behind the mixture takes off what normalizing its weights would change."""
     features = {name: change for name, change in of_olmoe(c).items() if name != "norm_topk_prob"}
@@ -371,6 +424,26 @@ def of_dots1(c):
                                          {"sliding_window": c["sliding_window"] + 1},
                                          "max_window_layers": {"max_window_layers": 0}}
     return features
+
+
+def of_exaone_moe(c):
+    return of_kimi_k2(c) | QK_NORMS | windows(c) | {
+        "full layers without positions": all_layers_turn, "layer_types": {"layer_types": c["layer_types"][::-1]}}
+
+
+def of_cohere2_moe(c):
+    features = {"rope_theta": {"rope_theta": 1e4}, "logit_scale": {"logit_scale": 1.0}, "experts' number":
+                {"num_experts_per_tok": 1}, "parallel block": serial, "neighbours turn": turning_by_halves,
+                "shared experts": silent("shared_experts"), "window, of one more": {"sliding_window": 8},
+                "full layers without positions": all_layers_turn}
+    other = {"average": "sum", "sum": "average"}[c["shared_expert_combination_strategy"]]
+    features["how shared experts are added"] = {"shared_expert_combination_strategy": other}
+    if c["expert_selection_fn"] == "softmax":
+        return features | {"sigmoid": {"expert_selection_fn": "sigmoid"}, "intervals": {"sliding_window_pattern": 4},
+                           "interval of dense layers": {"prefix_dense_sliding_window_pattern": 1}}
+    return features | {"norm_topk_prob": {"norm_topk_prob": False}, "softmax": {"expert_selection_fn": "softmax"},
+                       "mean of norms": mean_kept, "dense layers turn":
+                       {"prefix_dense_sliding_window_pattern": 2}}
 
 
 def of_solar_open(c):

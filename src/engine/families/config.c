@@ -44,6 +44,8 @@ const fr_config_row fr_head_keys[] = {BASE, EPS, HEADS, {0}};
 const fr_config_row fr_layer_norm_head_keys[] = {
     BASE, FR_REAL(trunk.eps, "layer_norm_eps", ".attention.layer_norm_epsilon", 0, 1, .required = true), HEADS, {0}};
 
+const fr_config_row fr_normless_head_keys[] = {BASE, HEADS, {0}};
+
 const fr_config_row fr_kind_keys[] = {
     FR_REAL(trunk.rope[FR_FULL].theta, "rope_theta", ".rope.freq_base", 1.001, 1e12),
     FR_REAL(trunk.rope[FR_SLIDING].theta, "rope_local_base_freq", ".rope.freq_base_swa", 1.001, 1e12),

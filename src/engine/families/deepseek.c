@@ -1,7 +1,10 @@
 /* DeepSeek-V3 (R1, V3.1), and GLM-4.7-Flash, which has the same layers: config.json of DeepseekV3ForCausalLM and
- * Glm4MoeLiteForCausalLM, GGUF "deepseek2" for both. Source: the published checkpoints and transformers 5.17, models
- * deepseek_v3 and glm4_moe_lite; for GGUF github.com/ggml-org/llama.cpp, conversion/deepseek.py. GGUF files have k_b
- * and v_b in separate tensors, with k_b's matrices transposed; older files have kv_b as it is published. */
+ * Glm4MoeLiteForCausalLM, GGUF "deepseek2" for both; dense decoders with the same attention, folders only: Youtu-LLM
+ * (YoutuForCausalLM) and MiniCPM3 (MiniCPM3ForCausalLM). Source: the published checkpoints and transformers 5.24,
+ * models deepseek_v3, glm4_moe_lite, youtu and minicpm3; for GGUF github.com/ggml-org/llama.cpp,
+ * conversion/deepseek.py. GGUF files have k_b and v_b in separate tensors, with k_b's matrices transposed; older files
+ * have kv_b as it is published. */
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -135,25 +138,6 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     {0}};
 static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
 
-/* Reads the list of each layer's kind, "dense" or "sparse", which newer files have. */
-static fr_status read_layer_types(const fr_source *source, fr_model_spec *s, bool *is_dense) {
-    const json_t *list = json_object_get(source->text, "mlp_layer_types");
-    size_t leading = 0;
-    if (!list || json_is_null(list)) return FR_OK;
-    if (json_array_size(list) != s->trunk.layers)
-        return fr_fail(FR_INPUT, "%s: mlp_layer_types is no list of %zu layers", source->where, s->trunk.layers);
-    for (size_t i = 0; i < s->trunk.layers; i++) {
-        const char *type = json_string_value(json_array_get(list, i));
-        bool dense = type && strcmp(type, "dense") == 0, sparse = type && strcmp(type, "sparse") == 0;
-        if (!dense && !sparse)
-            return fr_fail(FR_INPUT, "%s: mlp_layer_types has something other than dense and sparse", source->where);
-        is_dense[i] = dense && leading < i;
-        leading += dense && leading == i;
-    }
-    s->mixture.leading_dense = leading;
-    return FR_OK;
-}
-
 /* Finds the scoring of a GGUF file. V2 uses softmax without a correction, but older files have no key that says so. */
 static void find_scoring(const fr_source *source, fr_model_spec *s) {
     fr_experts_spec *e = &s->layer.experts;
@@ -163,10 +147,8 @@ static void find_scoring(const fr_source *source, fr_model_spec *s) {
 }
 
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    bool is_dense[FR_LAYERS_MAX] = {false};
-    FR_TRY(read_layer_types(source, s, is_dense));
     if (source->gguf) find_scoring(source, s);
-    return fr_mixture_layers(source, s, is_dense);
+    return fr_mixture_told_layers(source, s);
 }
 
 const fr_family fr_family_deepseek = {.architectures =
@@ -209,3 +191,71 @@ const fr_family fr_family_glm_flash = {.architectures = (const char *const[]){"G
                                        .scaling_in_rows = true,
                                        .shape = shape,
                                        .names = &names};
+
+/* ----------------------------------------------------------------------------------------------------------- dense */
+
+static const fr_tensor_naming dense_names = {.layer = {layer_names, fr_ffn_names}};
+
+static const fr_model_spec youtu = {
+    .trunk =
+        {.vocab = 128256, .hidden = 2048, .layers = 32, .context_limit = 131072, .eps = 1e-6F, .rope = {{.dims = 64}}},
+    .layer = {.mixer = FR_MIXER_MLA,
+              .attention = {.heads = 16, .latent = 512},
+              .mla = {.q_lora = 1536, .nope = 128, .value_dim = 128, .eps = LATENT_EPS},
+              .ffn = {.width = 6144, .activation = FR_SILU}}};
+
+static const fr_config_row own_of_youtu[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"), {0}};
+
+const fr_family fr_family_youtu = {.architectures = (const char *const[]){"YoutuForCausalLM", NULL},
+                                   .defaults = &youtu,
+                                   .rows = {own_of_youtu, fr_size_keys, fr_latent_keys},
+                                   .rope = fr_rope_of_latents,
+                                   .scaling_in_rows = true,
+                                   .names = &dense_names};
+
+static const fr_model_spec minicpm3 = {.trunk = {.vocab = 73448,
+                                                 .hidden = 2560,
+                                                 .layers = 62,
+                                                 .context_limit = 32768,
+                                                 .eps = 1e-5F,
+                                                 .embedding_scale = 12,
+                                                 .rope = {{.dims = 32}}},
+                                       .layer = {.mixer = FR_MIXER_MLA,
+                                                 .attention = {.heads = 40, .latent = 256},
+                                                 .mla = {.q_lora = 768, .nope = 64, .eps = LATENT_EPS},
+                                                 .ffn = {.width = 6400, .activation = FR_SILU}}};
+
+/* Reads what follows from other sizes: a value's width, the factor of parts and that of the logits. */
+static fr_status read_scales(const fr_source *source, fr_model_spec *s) {
+    double layers = (double)s->trunk.layers, hidden = (double)s->trunk.hidden, depth, base;
+    const json_t *told_depth = json_object_get(source->text, "scale_depth");
+    const json_t *told_base = json_object_get(source->text, "dim_model_base");
+    FR_TRY(
+        fr_json_real(source->text, "scale_depth", 1e-6, 1e6, told_depth ? sqrt(layers) : 1.4, source->where, &depth));
+    FR_TRY(fr_json_real(source->text, "dim_model_base", 1e-6, 1e9, told_base ? hidden : 256, source->where, &base));
+    s->trunk.residual_scale = (float)(depth / sqrt(layers));
+    s->trunk.logit_scale = (float)(base / hidden);
+    if (s->layer.mla.value_dim == 0) s->layer.mla.value_dim = s->trunk.hidden / s->layer.attention.heads;
+    return FR_OK;
+}
+
+static fr_status rope_of_minicpm3(const fr_source *source, fr_model_spec *s) {
+    FR_TRY(fr_rope_of_latents(source, s));
+    s->trunk.rope[0].neox = true;
+    return FR_OK;
+}
+
+static const fr_config_part scales = {.read = read_scales};
+static const fr_config_row own_of_minicpm3[] = {FR_ONLY("hidden_act", "silu"),
+                                                FR_WITHOUT("attention_bias"),
+                                                FR_FLAG(layer.ffn.biased, "mlp_bias", NULL),
+                                                FR_REAL(trunk.embedding_scale, "scale_emb", NULL, 1e-6, 1e6),
+                                                {0}};
+static const fr_config_row last_of_minicpm3[] = {FR_PART(scales), {0}};
+
+const fr_family fr_family_minicpm3 = {.architectures = (const char *const[]){"MiniCPM3ForCausalLM", NULL},
+                                      .defaults = &minicpm3,
+                                      .rows = {own_of_minicpm3, fr_size_keys, fr_latent_keys, last_of_minicpm3},
+                                      .rope = rope_of_minicpm3,
+                                      .scaling_in_rows = true,
+                                      .names = &dense_names};

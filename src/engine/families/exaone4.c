@@ -1,8 +1,10 @@
-/* EXAONE 4: config.json of Exaone4ForCausalLM, GGUF "exaone4". Source: transformers 5.17, model exaone4; for GGUF
+/* EXAONE 4: config.json of Exaone4ForCausalLM, GGUF "exaone4"; K-EXAONE, a mixture: ExaoneMoeForCausalLM and
+ * ExaoneMoEForCausalLM, "exaone-moe". Source: transformers 5.24, models exaone4 and exaone_moe; for GGUF
  * github.com/ggml-org/llama.cpp, conversion/exaone.py and src/models/exaone4.cpp, which has windows only in models of
- * 64 layers. Norms come only after attention and feed-forward. If some layers slide, the heads of full layers aren't
- * rotated. */
-#include "src/engine/families/family.h"
+ * 64 layers. Norms come only after attention and feed-forward, in the mixture only before them. If some layers slide,
+ * the heads of full layers aren't rotated. The MTP layer of the mixture isn't built. */
+#include "base/error.h"
+#include "src/engine/families/mixture.h"
 
 static const fr_model_spec defaults = {
     .trunk =
@@ -50,3 +52,44 @@ const fr_family fr_family_exaone4 = {
     .shape = fr_layers_still_if_full,
     .put_rope_factors = fr_rope_llama3_factors,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_behind_norm_names, fr_ffn_names}}};
+
+/* --------------------------------------------------------------------------------------------------------- mixture */
+
+static const fr_mixture_words words = {.count = "num_experts", .shared = "num_shared_experts"};
+
+static const fr_model_spec sparse = {
+    .trunk =
+        {.vocab = 102400, .hidden = 4096, .layers = 32, .context_limit = 2048, .eps = 1e-5F, .rope = {{.neox = true}}},
+    .layer = {.attention = {.heads = 32, .kv_heads = 32, .window = 4096, .qk_norm = true},
+              .ffn = {.width = 16384, .activation = FR_SILU},
+              .experts = {.count = 64,
+                          .top_k = 8,
+                          .width = 1024,
+                          .activation = FR_SILU,
+                          .scoring = FR_SCORING_SIGMOID,
+                          .score_bias = true,
+                          .norm_top_k = true,
+                          .routed_scaling = 2.5F}},
+    .mixture = {.words = &words, .shared = 1, .shared_by_count = true, .leading_dense = 1},
+    .kinds = {.every = 4}};
+
+static fr_status sparse_shape(const fr_source *source, fr_model_spec *s) {
+    FR_TRY(fr_mixture_told_layers(source, s));
+    return fr_layers_mark_still(source, s);
+}
+
+static const fr_config_row no_mtp[] = {FR_NONE(".nextn_predict_layers"), {0}};
+
+const fr_family fr_family_exaone_moe = {
+    .architectures = (const char *const[]){"ExaoneMoeForCausalLM", "ExaoneMoEForCausalLM", "exaone-moe", NULL},
+    .gguf = "exaone-moe",
+    .tokenizer = "gpt2",
+    .pre = "exaone-moe",
+    .counts_ids = true,
+    .defaults = &sparse,
+    .rows = {own, fr_size_keys, fr_head_keys, fr_mixture_rows, no_mtp},
+    .rope = fr_rope_whole_heads,
+    .shape = sparse_shape,
+    .put_rope_factors = fr_rope_llama3_factors,
+    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, fr_mixture_names},
+                                       .extras = (const char *const[]){"mtp.*", NULL}}};

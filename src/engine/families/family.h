@@ -145,8 +145,9 @@ typedef struct fr_config_row {
 
 /* Tables of rows that families share, in the converter's order of keys. fr_size_keys: sizes. fr_head_keys: heads and
  * one rotary form. fr_kind_keys: heads, the window, and a rotary form for each kind of layer. fr_layer_norm_head_keys:
- * as fr_head_keys, for families whose norms are LayerNorm. */
-extern const fr_config_row fr_size_keys[], fr_head_keys[], fr_kind_keys[], fr_layer_norm_head_keys[];
+ * as fr_head_keys, for families whose norms are LayerNorm. fr_normless_head_keys: as fr_head_keys, without eps. */
+extern const fr_config_row fr_size_keys[], fr_head_keys[], fr_kind_keys[], fr_layer_norm_head_keys[],
+    fr_normless_head_keys[];
 
 /* Writes the sections of rotary positions to GGUF; fr_rope_sections reads them. */
 extern const fr_config_part fr_sections_part;
@@ -223,8 +224,9 @@ fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec);
 /* Makes layers as fr_layers_by_kind does; if there is a window, the heads of full layers aren't rotated. */
 fr_status fr_layers_still_if_full(const fr_source *source, fr_model_spec *spec);
 
-/* Sets the kinds as fr_layers_by_kind does, in layers that have already been made. */
+/* Set the kinds as fr_layers_by_kind and fr_layers_still_if_full do, in layers that have already been made. */
 fr_status fr_layers_mark_kinds(const fr_source *source, fr_model_spec *spec);
+fr_status fr_layers_mark_still(const fr_source *source, fr_model_spec *spec);
 
 /* If any layer slides, writes the key that says which, unless exactly every `fallback`th layer is full. */
 void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t fallback, fr_gguf_writer *writer);

@@ -1,7 +1,9 @@
 /* Granite, dense: config.json of GraniteForCausalLM, GGUF "granite". Granite, mixtures: GraniteMoeForCausalLM and
- * GraniteMoeSharedForCausalLM; GGUF "granitemoe". Source: the published checkpoints and transformers 5.17, models
- * granite, granitemoe and granitemoeshared; for GGUF github.com/ggml-org/llama.cpp, conversion/granite.py and
- * src/models/granite.cpp. There are four multipliers. In mixtures, gate and up are one tensor, which GGUF divides. The
+ * GraniteMoeSharedForCausalLM; GGUF "granitemoe". Granite with sliding windows: GraniteSWAForCausalLM and
+ * GraniteMoeSWAForCausalLM, folders only. Source: the published checkpoints and transformers 5.24, models granite,
+ * granitemoe, granitemoeshared, granite_swa and granitemoe_swa; for GGUF github.com/ggml-org/llama.cpp,
+ * conversion/granite.py and src/models/granite.cpp. There are four multipliers. In mixtures, gate and up are one
+ * tensor, which GGUF divides. With windows, heads have sinks, and each layer may have another rotary base or none. The
  * hybrids of version 4 are in granite_hybrid.c. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
@@ -130,3 +132,93 @@ const fr_family fr_family_granite_moe = {
     .put_rope_factors = fr_rope_llama3_factors,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, sparse_names},
                                        .rotary_rows = FR_ROWS_TO_PAIRS}};
+
+/* -------------------------------------------------------------------------------------------------- sliding windows */
+
+static const fr_model_spec sliding = {
+    .trunk =
+        {.vocab = 100352, .hidden = 2560, .layers = 24, .context_limit = 8192, .eps = 1e-5F, .rope = {{.neox = true}}},
+    .layer = {.attention = {.heads = 20, .kv_heads = 4, .window = 128, .scale = 1, .sinks = true},
+              .ffn = {.width = 8192, .activation = FR_SILU}}};
+
+static const fr_model_spec sliding_sparse = {
+    .trunk =
+        {.vocab = 32000, .hidden = 4096, .layers = 32, .context_limit = 2048, .eps = 1e-6F, .rope = {{.neox = true}}},
+    .layer = {.attention = {.heads = 32, .window = 128, .scale = 1, .sinks = true},
+              .ffn = {.width = 11008, .activation = FR_SILU},
+              .experts = {.count = 8,
+                          .top_k = 2,
+                          .activation = FR_SILU,
+                          .scoring = FR_SCORING_SOFTMAX,
+                          .norm_top_k = true,
+                          .routed_scaling = 1}},
+    .mixture = {.shared_by_count = true, .normalizes = true, .as_wide = true}};
+
+static const fr_config_row windows[] = {
+    FR_SIZE(layer.attention.window, "sliding_window", NULL, 1, 1 << 24, .null_is_none = true), {0}};
+
+/* Gives each layer the rotary form of its base in layer_rope_theta; 0 stands for none. */
+static fr_status read_bases(const fr_source *source, fr_trunk_spec *trunk) {
+    const json_t *bases = json_object_get(source->text, "layer_rope_theta");
+    size_t forms = 0;
+    if (!bases || json_is_null(bases)) return FR_OK;
+    if (json_array_size(bases) != trunk->layers)
+        return fr_fail(FR_INPUT, "%s: layer_rope_theta is no array of num_hidden_layers = %zu numbers", source->where,
+                       trunk->layers);
+    for (size_t i = 0; i < trunk->layers; i++) {
+        const json_t *number = json_array_get(bases, i);
+        double base = json_number_value(number);
+        size_t form = 0;
+        if (!json_is_number(number) || !(base == 0 || (base >= 1.001 && base <= 1e12)))
+            return fr_fail(FR_INPUT, "%s: layer_rope_theta has for layer %zu neither 0 nor a base", source->where, i);
+        trunk->layer[i].attention.no_rope = base == 0;
+        if (base == 0) continue;
+        while (form < forms && trunk->rope[form].theta != base) form++;
+        if (form == FR_ROPES)
+            return fr_fail(FR_UNBUILT, "%s: layer_rope_theta of more than %d different bases is not built",
+                           source->where, FR_ROPES);
+        trunk->rope[form] = trunk->rope[0];
+        trunk->rope[form].theta = base;
+        trunk->layer[i].attention.rope = form;
+        if (form == forms) forms++;
+    }
+    trunk->ropes = forms ? forms : 1;
+    return FR_OK;
+}
+
+/* Makes the layers. By default every fourth one is full, beginning with the first. */
+static fr_status sliding_shape(const fr_source *source, fr_model_spec *s) {
+    const json_t *types = json_object_get(source->text, "layer_types");
+    FR_TRY(s->layer.experts.count ? fr_mixture_behind_leading(source, s) : fr_layers_alike(source, s));
+    FR_TRY(fr_layers_mark_kinds(source, s));
+    for (size_t i = 0; i < s->trunk.layers && (!types || json_is_null(types)); i++)
+        s->trunk.layer[i].attention.window = i % 4 ? s->layer.attention.window : 0;
+    return read_bases(source, &s->trunk);
+}
+
+static const fr_tensor_name sink_names[] = {
+    FR_VECTOR(fr_layer, attention.sinks, HEADS, "self_attn.sinks", "attn_sinks.weight", .needs = FR_IF_SINKS), {0}};
+
+static const fr_tensor_name swash_names[] = {
+    FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, SPARSE "router.weight", NULL),
+    FR_NAMED(fr_layer, experts.gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, SPARSE "experts.gate_up_proj", NULL),
+    FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, SPARSE "experts.down_proj", NULL),
+    {0},
+};
+
+const fr_family fr_family_granite_swa = {
+    .architectures = (const char *const[]){"GraniteSWAForCausalLM", NULL},
+    .defaults = &sliding,
+    .rows = {windows, own, fr_size_keys, fr_head_keys, dense},
+    .rope = fr_rope_whole_heads,
+    .shape = sliding_shape,
+    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, sink_names, fr_pre_norm_names, fr_ffn_names}}};
+
+const fr_family fr_family_granite_moe_swa = {
+    .architectures = (const char *const[]){"GraniteMoeSWAForCausalLM", NULL},
+    .defaults = &sliding_sparse,
+    .rows = {windows, own, fr_size_keys, fr_head_keys, mixtures},
+    .rope = fr_rope_whole_heads,
+    .shape = sliding_shape,
+    .names = &(const fr_tensor_naming){
+        .layer = {fr_attention_names, sink_names, fr_pre_norm_names, swash_names, sparse_names}}};

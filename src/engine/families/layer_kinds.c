@@ -69,7 +69,12 @@ fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec) {
 }
 
 fr_status fr_layers_still_if_full(const fr_source *source, fr_model_spec *spec) {
-    FR_TRY(fr_layers_by_kind(source, spec));
+    FR_TRY(fr_layers_alike(source, spec));
+    return fr_layers_mark_still(source, spec);
+}
+
+fr_status fr_layers_mark_still(const fr_source *source, fr_model_spec *spec) {
+    FR_TRY(fr_layers_mark_kinds(source, spec));
     for (size_t i = 0; i < spec->trunk.layers; i++) {
         fr_attention_spec *a = &spec->trunk.layer[i].attention;
         a->no_rope = spec->layer.attention.window && !a->window;

@@ -3,6 +3,8 @@
  * Names in GGUF: github.com/ggml-org/llama.cpp, gguf-py/gguf/tensor_mapping.py. */
 #include "src/engine/families/mixture.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "src/engine/families/config_keys.h"
 
@@ -15,6 +17,8 @@ const fr_tensor_name fr_mixture_names[] = {
     FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, "mlp.gate.weight", "ffn_gate_inp.weight",
               .needs = FR_IF_EXPERTS),
     FR_VECTOR(fr_layer, experts.router_bias, EXPERTS, "mlp.gate.e_score_correction_bias", "exp_probs_b.bias",
+              .needs = FR_IF_CORRECTED),
+    FR_VECTOR(fr_layer, experts.router_bias, EXPERTS, "mlp.e_score_correction_bias", "exp_probs_b.bias",
               .needs = FR_IF_CORRECTED),
     FR_NAMED(fr_layer, experts.gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, "mlp.experts.gate_up_proj", NULL,
              .needs = FR_IF_EXPERTS),
@@ -224,6 +228,23 @@ static fr_status read_steps(const fr_source *source, bool *is_dense) {
 
 fr_status fr_mixture_behind_leading(const fr_source *source, fr_model_spec *spec) {
     return fr_mixture_layers(source, spec, NULL);
+}
+
+fr_status fr_mixture_told_layers(const fr_source *source, fr_model_spec *spec) {
+    const json_t *kinds = json_object_get(source->text, "mlp_layer_types");
+    bool is_dense[FR_LAYERS_MAX];
+    if (source->gguf || !kinds || json_is_null(kinds)) return fr_mixture_behind_leading(source, spec);
+    if (json_array_size(kinds) != spec->trunk.layers)
+        return fr_fail(FR_INPUT, "%s: mlp_layer_types is no list of %zu layers", source->where, spec->trunk.layers);
+    for (size_t i = 0; i < spec->trunk.layers; i++) {
+        const char *word = json_string_value(json_array_get(kinds, i));
+        is_dense[i] = word && strcmp(word, "dense") == 0;
+        if (!is_dense[i] && (!word || strcmp(word, "sparse") != 0))
+            return fr_fail(FR_INPUT, "%s: mlp_layer_types has something other than dense and sparse for layer %zu",
+                           source->where, i);
+    }
+    spec->mixture.leading_dense = 0;
+    return fr_mixture_layers(source, spec, is_dense);
 }
 
 fr_status fr_mixture_sparse_layers(const fr_source *source, fr_model_spec *spec) {

@@ -1,4 +1,5 @@
 /* The activations of feed-forward networks: see parts.h. */
+#include "kernels/double_math.h"
 #include "src/engine/layers/parts.h"
 
 void fr_activate(const fr_kernels *k, fr_activation activation, float *gate, const float *up, size_t n) {
@@ -20,4 +21,19 @@ void fr_activate_ungated(const fr_kernels *k, fr_activation activation, float *x
     }
     for (size_t i = 0; i < n; i++) ones[i] = 1.0F;
     fr_activate(k, activation, x, ones, n);
+}
+
+static double softplus(float x) {
+    return fr_log_double(1 + fr_exp_double((double)x));
+}
+
+void fr_activate_xielu(const fr_kernels *k, const float *numbers, float *x, float *room, size_t n) {
+    float positive = (float)softplus(numbers[0]), beta = numbers[2], eps = numbers[3];
+    float negative = (float)((double)beta + softplus(numbers[1]));
+    for (size_t i = 0; i < n; i++) room[i] = x[i] < eps ? x[i] : eps;
+    k->exp(room, room, n);
+    for (size_t i = 0; i < n; i++) {
+        float bend = x[i] > 0.0F ? positive * x[i] * x[i] : (room[i] - 1.0F - x[i]) * negative;
+        x[i] = bend + beta * x[i];
+    }
 }

@@ -309,4 +309,5 @@ void fr_experts_join(const fr_activations *a, const fr_layer_spec *spec, const f
         k->add(out, routed, hidden);
     else
         memcpy(out, routed, hidden * sizeof *out);
+    if (spec->experts.halved && spec->ffn.width) k->scale(out, hidden, 0.5F);
 }

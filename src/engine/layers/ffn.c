@@ -60,6 +60,8 @@ void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec
         if (weights->up_bias) k->add(up, weights->up_bias + begin, end - begin);
         if (gated)
             fr_activate(k, spec->activation, gate, up, end - begin);
+        else if (spec->activation == FR_XIELU)
+            fr_activate_xielu(k, spec->xielu, gate, up, end - begin);
         else
             fr_activate_ungated(k, spec->activation, gate, up, end - begin);
     }

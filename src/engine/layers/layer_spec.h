@@ -109,9 +109,10 @@ typedef enum fr_activation {
     FR_SILU,
     FR_CLAMPED_SWIGLU, /* fr_clamped_swiglu_fn in kernels.h */
     /* the next ones only in a feed-forward without a gate */
-    FR_RELU2,   /* the square of max(x, 0): So et al. 2021, arXiv:2109.08668 */
-    FR_RELU,    /* max(x, 0) */
-    FR_GELU_ERF /* by the error function */
+    FR_RELU2,    /* the square of max(x, 0): So et al. 2021, arXiv:2109.08668 */
+    FR_RELU,     /* max(x, 0) */
+    FR_GELU_ERF, /* by the error function */
+    FR_XIELU     /* Huang and Schlag 2024, arXiv:2411.13010: with numbers that each layer has learned */
 } fr_activation;
 
 /* A feed-forward is down(activation(gate(x)) * up(x)): Shazeer 2020, arXiv:2002.05202. In families without a gate it is
@@ -120,6 +121,7 @@ typedef struct fr_ffn_spec {
     size_t width;
     fr_activation activation;
     bool biased;
+    float xielu[4]; /* for FR_XIELU: alpha of positive and of negative values before their softplus, beta, eps */
 } fr_ffn_spec;
 
 /* The function that turns a router's products into scores: softmax, exp(x) over the sum of all exp(x), or sigmoid, 1 /
@@ -138,19 +140,25 @@ typedef struct fr_experts_spec {
     size_t groups, top_groups; /* experts are divided into groups of neighbours, and a row chooses experts only in its
                                 * best groups; 0: no groups */
     bool groups_by_best;       /* a group is rated by its best expert; if false, by the sum of its two best */
-    bool norm_top_k;           /* a row's weights are divided by their sum */
-    float norm_added;          /* this is added to a sum of scores; 0: 1e-20 is */
-    float norm_min;            /* smallest divisor of weights; 0: none, but 1e-20 is added to a sum of scores */
-    float routed_scaling;      /* a row's weights are multiplied by this */
-    bool biased;               /* biases are added to the router's products, and to those of the experts' three
+    /* A row chooses two experts, one after the other. The weight of each is its softmax over the experts that are left
+     * and whose products are at most `nearness` below the best, relative to the larger one of its magnitude and the
+     * best. */
+    bool one_by_one;
+    float nearness;
+    bool norm_top_k;      /* a row's weights are divided by their sum */
+    float norm_added;     /* this is added to a sum of scores; 0: 1e-20 is */
+    float norm_min;       /* smallest divisor of weights; 0: none, but 1e-20 is added to a sum of scores */
+    float routed_scaling; /* a row's weights are multiplied by this */
+    bool biased;          /* biases are added to the router's products, and to those of the experts' three
                                 * matrices */
-    bool ungated;      /* an expert is down(activation(up(x))); its weights have `up` in the place of the gate */
-    size_t latent;     /* experts read a projection of the row to so many values, and another projection of
+    bool ungated;         /* an expert is down(activation(up(x))); its weights have `up` in the place of the gate */
+    size_t latent;        /* experts read a projection of the row to so many values, and another projection of
                                 * their sum is the output; 0: they read the row */
-    float limit;       /* for FR_CLAMPED_SWIGLU */
-    bool shared_gated; /* the feed-forward's output is multiplied by sigmoid(shared_gate . x) */
-    bool turned;       /* the files store the stacks of experts' matrices as columns */
-    bool parallel;     /* router, experts and feed-forward each have norms of their own, as in Gemma 4 */
+    float limit;          /* for FR_CLAMPED_SWIGLU */
+    bool shared_gated;    /* the feed-forward's output is multiplied by sigmoid(shared_gate . x) */
+    bool halved;          /* the output is the mean of the experts' and the feed-forward's, not their sum */
+    bool turned;          /* the files store the stacks of experts' matrices as columns */
+    bool parallel;        /* router, experts and feed-forward each have norms of their own, as in Gemma 4 */
 } fr_experts_spec;
 
 /* The places of a layer's norms. BEFORE: before attention and feed-forward, and for some families after them too.
@@ -214,7 +222,7 @@ static inline bool fr_layer_feeds(const fr_layer_spec *layer) {
     return layer->ffn.width || layer->experts.count;
 }
 
-enum { FR_ROPES = 2 };
+enum { FR_ROPES = 4 };
 
 typedef struct fr_trunk_spec {
     size_t vocab, hidden, layers, context_limit;

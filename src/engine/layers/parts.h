@@ -135,6 +135,10 @@ void fr_activate(const fr_kernels *kernels, fr_activation activation, float *gat
 /* Computes x = activation(x), n values, for a feed-forward without a gate. ones: room for n floats. */
 void fr_activate_ungated(const fr_kernels *kernels, fr_activation activation, float *x, float *ones, size_t n);
 
+/* Computes xIELU in place, with a layer's numbers as its spec has them: alpha_p x^2 + beta x for x > 0, otherwise
+ * alpha_n (exp(min(x, eps)) - 1 - x) + beta x. room: n floats. */
+void fr_activate_xielu(const fr_kernels *kernels, const float *numbers, float *x, float *room, size_t n);
+
 /* Computes gate = activation(gate(normed)) * up(normed), or activation(up(normed)) if there is no gate, for the
  * thread's own features. */
 void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_ffn_weights *weights);

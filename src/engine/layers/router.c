@@ -95,6 +95,28 @@ static void keep_best_groups(const routing *r) {
         if (r->groups[e / size] < 0.0f) r->choice[e] = -INFINITY;
 }
 
+/* Chooses two experts, one after the other, and gives their weights. */
+static void choose_one_by_one(const routing *r, int32_t *chosen, float *weight) {
+    size_t count = r->spec->count;
+    for (size_t i = 0; i < 2; i++) {
+        size_t best = i == 1 && chosen[0] == 0 ? 1 : 0, near = 0;
+        float sum = 0;
+        for (size_t e = best + 1; e < count; e++)
+            if (!(i == 1 && (size_t)chosen[0] == e) && r->scores[e] > r->scores[best]) best = e;
+        float most = r->scores[best];
+        for (size_t e = 0; e < count; e++) {
+            float size = fabsf(r->scores[e]), against = size > most ? size : most;
+            bool taken = i == 1 && (size_t)chosen[0] == e;
+            if (!taken && !((most - r->scores[e]) / against > r->spec->nearness))
+                r->choice[near++] = r->scores[e] - most;
+        }
+        r->kernels->exp(r->choice, r->choice, near);
+        for (size_t e = 0; e < near; e++) sum += r->choice[e];
+        chosen[i] = (int32_t)best;
+        weight[i] = 1 / sum;
+    }
+}
+
 void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, const fr_experts_weights *weights,
                        size_t row, size_t thread) {
     fr_experts_rows *m = a->experts;
@@ -110,6 +132,11 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
     if (weights->product_bias) a->kernels->add(r.scores, weights->product_bias, spec->count);
     for (size_t e = 0; e < spec->count; e++)
         if (!isfinite(r.scores[e])) scaling = NAN;
+    if (spec->one_by_one) {
+        choose_one_by_one(&r, chosen, weight);
+        for (size_t i = 0; i < spec->top_k; i++) weight[i] *= scaling;
+        return;
+    }
     /* Softmax keeps the order of its inputs. If a group counts by its best expert alone, or if there are no groups, the
      * router's products therefore choose the same experts as the scores, and the softmax is left out. */
     bool one_best = spec->groups < 2 || spec->groups_by_best;

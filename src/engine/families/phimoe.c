@@ -1,0 +1,88 @@
+/* Phi-3.5-MoE: config.json of PhimoeForCausalLM, published as PhiMoEForCausalLM; folders only. Source: transformers
+ * 5.24, model phimoe. Its layers are Mixtral's with LayerNorm and biases. A row chooses two experts one after the
+ * other, each with a softmax of its own over the experts whose scores are near the best (SparseMixer: Liu et al. 2024,
+ * arXiv:2409.12136). LongRoPE always has its short factors, and its magnitude is short_mscale, which must be equal to
+ * long_mscale. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "src/engine/families/mixture.h"
+#include "src/engine/families/rope_config.h"
+
+static const fr_model_spec defaults = {.trunk = {.vocab = 32064,
+                                                 .hidden = 4096,
+                                                 .layers = 32,
+                                                 .context_limit = 131072,
+                                                 .eps = 1e-5F,
+                                                 .layer_norm = true,
+                                                 .norm_bias = true,
+                                                 .rope = {{.neox = true, .theta = 1e6}}},
+                                       .layer = {.attention = {.heads = 32, .kv_heads = 8},
+                                                 .ffn = {.width = 6400, .activation = FR_SILU},
+                                                 .experts = {.count = 16,
+                                                             .top_k = 2,
+                                                             .activation = FR_SILU,
+                                                             .scoring = FR_SCORING_SOFTMAX,
+                                                             .one_by_one = true,
+                                                             .nearness = 0.01F,
+                                                             .routed_scaling = 1}},
+                                       .mixture = {.as_wide = true, .normalizes = true}};
+
+static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
+    FR_TRY(fr_mixture_read(source, s));
+    s->layer.experts.top_k = 2; /* the published code chooses two, whatever num_experts_per_tok says */
+    s->layer.experts.nearness *= 2;
+    return s->layer.experts.count > 1 ? FR_OK : fr_fail(FR_INPUT, "%s: two experts are chosen of one", source->where);
+}
+
+static const fr_config_part mixture = {.read = read_mixture};
+static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
+                                    FR_REAL(layer.experts.nearness, "router_jitter_noise", NULL, 0, 1e6),
+                                    FR_SIZE(layer.attention.window, "sliding_window", NULL, 1, 1 << 24),
+                                    FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
+                                    FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
+                                    FR_FLAG(trunk.head_bias, "lm_head_bias", NULL),
+                                    FR_REAL(trunk.eps, "rms_norm_eps", NULL, 0, 1),
+                                    {0}};
+static const fr_config_row last[] = {FR_PART(mixture), {0}};
+
+static fr_status read_rope(const fr_source *source, fr_model_spec *s) {
+    fr_rope_spec *rope = &s->trunk.rope[0];
+    const json_t *parameters;
+    const char *key;
+    double near, far;
+    FR_TRY(fr_rope_whole_heads(source, s));
+    if (rope->kind == FR_ROPE_DEFAULT) return FR_OK;
+    if (rope->kind != FR_ROPE_LONGROPE)
+        return fr_fail(FR_UNBUILT, "%s: a rope_type other than default and longrope is not built", source->where);
+    FR_TRY(fr_rope_parameters(source->text, source->where, &parameters, &key));
+    FR_TRY(fr_json_real(parameters, "short_mscale", 1e-6, 1e6, NAN, source->where, &near));
+    FR_TRY(fr_json_real(parameters, "long_mscale", 1e-6, 1e6, NAN, source->where, &far));
+    if (near != far)
+        return fr_fail(FR_UNBUILT, "%s: short_mscale %g is not built where long_mscale is %g", source->where, near,
+                       far);
+    rope->attention_factor = (float)near;
+    memcpy(rope->longrope[FR_ROPE_FAR], rope->longrope[FR_ROPE_NEAR], sizeof rope->longrope[FR_ROPE_FAR]);
+    return FR_OK;
+}
+
+static const fr_tensor_name model_names[] = {
+    FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", NULL, .top = true),
+    FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "embed_tokens.weight", NULL),
+    FR_VECTOR(fr_trunk, head_bias, VOCAB, "lm_head.bias", NULL, .top = true, .needs = FR_IF_HEAD_BIAS),
+    FR_TABLE(fr_trunk, embedding, VOCAB, HIDDEN, "embed_tokens.weight", NULL),
+    FR_VECTOR(fr_trunk, norm, HIDDEN, "norm.weight", NULL),
+    FR_VECTOR(fr_trunk, norm_bias, HIDDEN, "norm.bias", NULL),
+    {0},
+};
+
+const fr_family fr_family_phimoe = {
+    .architectures = (const char *const[]){"PhimoeForCausalLM", "PhiMoEForCausalLM", NULL},
+    .defaults = &defaults,
+    .rows = {own, fr_size_keys, fr_normless_head_keys, last},
+    .rope = read_rope,
+    .shape = fr_mixture_behind_leading,
+    .names = &(const fr_tensor_naming){
+        .model = model_names,
+        .layer = {fr_attention_names, fr_pre_norm_names, fr_block_sparse_names, fr_mixture_names}}};
