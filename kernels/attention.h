@@ -8,6 +8,7 @@
 
 #include "kernels/compiler.h"
 #include "kernels/kernels.h"
+#include "quant/turbo.h"
 
 #include <stdalign.h>
 
@@ -56,11 +57,11 @@ typedef struct fr_attn_steps {
 
     /* Decodes n values of the cache to float32; n is a multiple of the type's block. It is NULL for the types, FR_F32
      * among them, that `scores` and `add` read directly for any number of queries. */
-    void (*decode[FR_KV_TYPES])(float *y, const void *x, size_t n);
+    void (*decode[FR_TYPES_END])(float *y, const void *x, size_t n);
 
     /* Up to this many queries in all, `scores` and `add` read the type directly; with more, decoding it once for all
      * is faster. */
-    size_t undecoded[FR_KV_TYPES];
+    size_t undecoded[FR_TYPES_END];
 
     /* weights[first + i] = dot(q, k row i) * scale for i < FR_ATTN_SCORES. At least one of these positions is visible.
      * For one that is not, the row of the nearest visible one is read instead, because its own must not be read. */

@@ -2,6 +2,7 @@
  * sums in flight need four loads of K or V and three of q or e. */
 #include "kernels/attention.h"
 #include "kernels/simd_avx2.h"
+#include "kernels/turbo_x86.h"
 
 #include <math.h>
 
@@ -56,6 +57,24 @@ static void decode_q4_0(float *y, const void *x, size_t n) {
     }
 }
 
+static void decode_turbo4(float *y, const void *x, size_t n) {
+    const uint8_t *block = x;
+    for (size_t i = 0; i < n; i += 32, block += 18) {
+        __m256 d = scale_of(block);
+        store_codes(y + i, turbo4_half(block, 0), d);
+        store_codes(y + i + 16, turbo4_half(block, 1), d);
+    }
+}
+
+static void decode_turbo3(float *y, const void *x, size_t n) {
+    const uint8_t *block = x;
+    for (size_t i = 0; i < n; i += 32, block += 14) {
+        __m256 d = scale_of(block);
+        store_codes(y + i, turbo3_half(block, 0), d);
+        store_codes(y + i + 16, turbo3_half(block, 1), d);
+    }
+}
+
 /* Adds up the 16 partial sums of each of four positions, given registers that already hold p[i] + p[i + 8]. */
 FR_INLINE __m128 sum8_of_4(const __m256 *eight) {
     __m128 four[4];
@@ -99,6 +118,23 @@ FR_INLINE __m256 load_q4_0(const void *row, size_t d, size_t left) {
     __m128i codes = _mm_and_si128(d % 32 < 16 ? bytes : _mm_srli_epi16(bytes, 4), _mm_set1_epi8(15));
     (void)left;
     return values_of(_mm_sub_epi8(codes, _mm_set1_epi8(8)), scale_of(block));
+}
+
+/* Returns the lower or the higher eight of 16 codes, that of column d first. */
+FR_INLINE __m128i eight_of(__m128i codes, size_t d) {
+    return d % 16 ? _mm_srli_si128(codes, 8) : codes;
+}
+
+FR_INLINE __m256 load_turbo4(const void *row, size_t d, size_t left) {
+    const uint8_t *block = (const uint8_t *)row + d / 32 * 18;
+    (void)left;
+    return values_of(eight_of(turbo4_half(block, d % 32 / 16), d), scale_of(block));
+}
+
+FR_INLINE __m256 load_turbo3(const void *row, size_t d, size_t left) {
+    const uint8_t *block = (const uint8_t *)row + d / 32 * 14;
+    (void)left;
+    return values_of(eight_of(turbo3_half(block, d % 32 / 16), d), scale_of(block));
 }
 
 /* Computes eight of the 16 partial sums of four positions for `count` queries; count is a constant. They are the sums
@@ -197,11 +233,13 @@ FR_INLINE void transpose_rows(load_fn *load, float *tile, const void *const *row
 
 static void transpose(float *tile, size_t width, fr_dtype type, const void *const *rows, size_t head_dim) {
     (void)width;
-    switch (type) {
+    switch ((unsigned)type) {
     case FR_F16: transpose_rows(load_f16, tile, rows, head_dim); break;
     case FR_BF16: transpose_rows(load_bf16, tile, rows, head_dim); break;
     case FR_Q8_0: transpose_rows(load_q8_0, tile, rows, head_dim); break;
     case FR_Q4_0: transpose_rows(load_q4_0, tile, rows, head_dim); break;
+    case FR_TURBO4: transpose_rows(load_turbo4, tile, rows, head_dim); break;
+    case FR_TURBO3: transpose_rows(load_turbo3, tile, rows, head_dim); break;
     default: transpose_rows(load_f32, tile, rows, head_dim);
     }
 }
@@ -363,7 +401,10 @@ void fr_attn_avx2(const fr_attn *attn) {
     static const fr_attn_steps steps = {
         .together = TOGETHER,
         .strip = STRIP,
-        .decode = {[FR_Q8_0] = decode_q8_0, [FR_Q4_0] = decode_q4_0},
+        .decode = {[FR_Q8_0] = decode_q8_0,
+                   [FR_Q4_0] = decode_q4_0,
+                   [FR_TURBO4] = decode_turbo4,
+                   [FR_TURBO3] = decode_turbo3},
         .scores = scores,
         .columns_width = WIDTH,
         .columns_from = 8192,

@@ -3,6 +3,7 @@
  * many queries it is done once for all. */
 #include "kernels/attention.h"
 #include "kernels/simd_avx512.h"
+#include "kernels/turbo_x86.h"
 
 #include <math.h>
 #include <string.h>
@@ -57,6 +58,24 @@ static void decode_q4_0(float *y, const void *x, size_t n) {
         __m128i codes = _mm_loadu_si128((const void *)(block + 2)), high = _mm_srli_epi16(codes, 4);
         store_codes(y + i, _mm_sub_epi8(_mm_and_si128(codes, low), middle), d);
         store_codes(y + i + 16, _mm_sub_epi8(_mm_and_si128(high, low), middle), d);
+    }
+}
+
+static void decode_turbo4(float *y, const void *x, size_t n) {
+    const uint8_t *block = x;
+    for (size_t i = 0; i < n; i += 32, block += 18) {
+        __m512 d = scale_of(block);
+        store_codes(y + i, turbo4_half(block, 0), d);
+        store_codes(y + i + 16, turbo4_half(block, 1), d);
+    }
+}
+
+static void decode_turbo3(float *y, const void *x, size_t n) {
+    const uint8_t *block = x;
+    for (size_t i = 0; i < n; i += 32, block += 14) {
+        __m512 d = scale_of(block);
+        store_codes(y + i, turbo3_half(block, 0), d);
+        store_codes(y + i + 16, turbo3_half(block, 1), d);
     }
 }
 
@@ -182,6 +201,18 @@ FR_INLINE __m512 load_q4_0(const void *row, size_t d, __mmask16 mask) {
     return values_of(_mm_sub_epi8(codes, _mm_set1_epi8(8)), scale_of(block));
 }
 
+FR_INLINE __m512 load_turbo4(const void *row, size_t d, __mmask16 mask) {
+    const uint8_t *block = (const uint8_t *)row + d / 32 * 18;
+    (void)mask;
+    return values_of(turbo4_half(block, d % 32 / 16), scale_of(block));
+}
+
+FR_INLINE __m512 load_turbo3(const void *row, size_t d, __mmask16 mask) {
+    const uint8_t *block = (const uint8_t *)row + d / 32 * 14;
+    (void)mask;
+    return values_of(turbo3_half(block, d % 32 / 16), scale_of(block));
+}
+
 /* Exchanges the rows and columns of 16 registers of 16 values. */
 FR_INLINE void transpose_floats(__m512 r[16]) {
     __m512 t[16];
@@ -267,11 +298,13 @@ FR_INLINE void transpose_rows(load_fn *load, convert_fn *convert, float *tile, s
 }
 
 static void transpose(float *tile, size_t width, fr_dtype type, const void *const *rows, size_t head_dim) {
-    switch (type) {
+    switch ((unsigned)type) {
     case FR_F16: transpose_rows(load_f16, f16_of, tile, width, rows, head_dim); break;
     case FR_BF16: transpose_rows(load_bf16, bf16_of, tile, width, rows, head_dim); break;
     case FR_Q8_0: transpose_rows(load_q8_0, NULL, tile, width, rows, head_dim); break;
     case FR_Q4_0: transpose_rows(load_q4_0, NULL, tile, width, rows, head_dim); break;
+    case FR_TURBO4: transpose_rows(load_turbo4, NULL, tile, width, rows, head_dim); break;
+    case FR_TURBO3: transpose_rows(load_turbo3, NULL, tile, width, rows, head_dim); break;
     default: transpose_rows(load_f32, NULL, tile, width, rows, head_dim);
     }
 }
@@ -482,7 +515,12 @@ void fr_attn_avx512(const fr_attn *attn) {
     static const fr_attn_steps steps = {
         .together = TOGETHER,
         .strip = STRIP,
-        .decode = {[FR_F16] = decode_f16, [FR_BF16] = decode_bf16, [FR_Q8_0] = decode_q8_0, [FR_Q4_0] = decode_q4_0},
+        .decode = {[FR_F16] = decode_f16,
+                   [FR_BF16] = decode_bf16,
+                   [FR_Q8_0] = decode_q8_0,
+                   [FR_Q4_0] = decode_q4_0,
+                   [FR_TURBO4] = decode_turbo4,
+                   [FR_TURBO3] = decode_turbo3},
         .undecoded = {[FR_F16] = UNDECODED, [FR_BF16] = UNDECODED},
         .scores = scores,
         .columns_width = 32,

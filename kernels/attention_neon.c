@@ -61,6 +61,36 @@ static void decode_q4_0(float *y, const void *x, size_t n) {
     }
 }
 
+static void decode_turbo4(float *y, const void *x, size_t n) {
+    static const int8_t table[] = {FR_TURBO4_TABLE};
+    const uint8_t *block = x;
+    int8x16_t entries = vld1q_s8(table);
+    for (size_t i = 0; i < n; i += 32, block += 18) {
+        float d = scale_of(block);
+        uint8x16_t codes = vld1q_u8(block + 2), low = vandq_u8(codes, vdupq_n_u8(15)), high = vshrq_n_u8(codes, 4);
+        store_codes(y + i, vqtbl1q_s8(entries, low), d);
+        store_codes(y + i + 16, vqtbl1q_s8(entries, high), d);
+    }
+}
+
+static void decode_turbo3(float *y, const void *x, size_t n) {
+    static const int8_t table[] = {FR_TURBO3_TABLE, FR_TURBO3_TABLE};
+    static const uint8_t bit_of[] = {1, 2, 4, 8, 16, 32, 64, 128};
+    const uint8_t *block = x;
+    int8x16_t entries = vld1q_s8(table);
+    uint8x8_t bits = vld1_u8(bit_of);
+    for (size_t i = 0; i < n; i += 32, block += 14) {
+        float d = scale_of(block);
+        uint8x8_t codes = vld1_u8(block + 2), eight[4];
+        FR_UNROLLED_FOR (size_t g = 0; g < 4; g++) {
+            uint8x8_t low = vand_u8(vshl_u8(codes, vdup_n_s8((int8_t)(-2 * (int)g))), vdup_n_u8(3));
+            eight[g] = vorr_u8(low, vand_u8(vtst_u8(vdup_n_u8(block[10 + g]), bits), vdup_n_u8(4)));
+        }
+        store_codes(y + i, vqtbl1q_s8(entries, vcombine_u8(eight[0], eight[1])), d);
+        store_codes(y + i + 16, vqtbl1q_s8(entries, vcombine_u8(eight[2], eight[3])), d);
+    }
+}
+
 static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale,
                    fr_attn_ahead ahead) {
     fr_attn_ask(&ahead, SIZE_MAX);
@@ -148,7 +178,12 @@ void fr_attn_neon(const fr_attn *attn) {
     static const fr_attn_steps steps = {
         .together = 1,
         .strip = STRIP,
-        .decode = {[FR_F16] = decode_f16, [FR_BF16] = decode_bf16, [FR_Q8_0] = decode_q8_0, [FR_Q4_0] = decode_q4_0},
+        .decode = {[FR_F16] = decode_f16,
+                   [FR_BF16] = decode_bf16,
+                   [FR_Q8_0] = decode_q8_0,
+                   [FR_Q4_0] = decode_q4_0,
+                   [FR_TURBO4] = decode_turbo4,
+                   [FR_TURBO3] = decode_turbo3},
         .scores = scores,
         .weigh = weigh,
         .add = add,

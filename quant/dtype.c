@@ -3,13 +3,13 @@
  * In: little-endian bytes. Out: float32. Conversions of single values use integer arithmetic wherever they round or
  * meet a denormal, so they do not depend on the caller's floating-point environment. Decoding a block multiplies in
  * that environment. */
-#include "quant/decode.h"
+#include "quant/turbo.h"
 
 static const struct {
     const char *name;
     uint16_t block, bytes; /* values of a block; its bytes */
     fr_decode_fn *decode;  /* for block types */
-} types[FR_DTYPE_COUNT] = {
+} types[FR_TYPES_END] = {
     [FR_F32] = {"F32", 1, 4, NULL},
     [FR_F16] = {"F16", 1, 2, NULL},
     [FR_BF16] = {"BF16", 1, 2, NULL},
@@ -47,10 +47,13 @@ static const struct {
     [FR_U8] = {"U8", 1, 1, NULL},
     [FR_I8] = {"I8", 1, 1, NULL},
     [FR_U32] = {"U32", 1, 4, NULL},
+    [FR_DTYPE_COUNT] = {"unknown", 1, 0, NULL},
+    [FR_TURBO4] = {"TURBO4", 32, 18, fr_decode_turbo4},
+    [FR_TURBO3] = {"TURBO3", 32, 14, fr_decode_turbo3},
 };
 
 const char *fr_dtype_name(fr_dtype type) {
-    return type < FR_DTYPE_COUNT ? types[type].name : "unknown";
+    return types[(unsigned)type < FR_TYPES_END ? type : FR_DTYPE_COUNT].name;
 }
 
 fr_dtype fr_dtype_from_name(const char *name) {
@@ -60,11 +63,12 @@ fr_dtype fr_dtype_from_name(const char *name) {
 }
 
 size_t fr_dtype_block(fr_dtype type) {
-    return type < FR_DTYPE_COUNT ? types[type].block : 1;
+    return types[(unsigned)type < FR_TYPES_END ? type : FR_DTYPE_COUNT].block;
 }
 
 size_t fr_dtype_row_bytes(fr_dtype type, size_t cols) {
-    return type < FR_DTYPE_COUNT ? cols / types[type].block * types[type].bytes : 0;
+    if ((unsigned)type >= FR_TYPES_END) return 0;
+    return cols / types[type].block * types[type].bytes;
 }
 
 static float from_bits(uint32_t bits) {

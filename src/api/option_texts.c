@@ -11,7 +11,7 @@
 #include "src/engine/cache/kv.h"
 
 static const char *kv_word(int64_t type) {
-    const char *word = type < 0 ? NULL : fr_kv_type_word((size_t)type);
+    const char *word = type < 0 ? NULL : fr_kv_type_word(fr_kv_type_index((fr_dtype)type));
     return word ? word : "";
 }
 

@@ -42,10 +42,10 @@ static const int threads[] = {1, 2, 3, 5}, chunks[] = {1, 7, 64, 512},
                  few_depths[] = {0, 1, 3, 15, FR_DRAFT_AUTO};
 enum { SOME_THREADS = 3 };
 
-/* The types of cached keys and values, tested with greedy text. The last three need heads whose width is a multiple of
+/* The types of cached keys and values, tested with greedy text. The last five need heads whose width is a multiple of
  * 32. */
-static const char *const caches[][2] = {{"f32", "f32"},   {"f16", "f16"},   {"bf16", "f16"},
-                                        {"q8_0", "q8_0"}, {"q4_0", "q4_0"}, {"q8_0", "q4_0"}};
+static const char *const caches[][2] = {{"f32", "f32"},   {"f16", "f16"},   {"bf16", "f16"},      {"q8_0", "q8_0"},
+                                        {"q4_0", "q4_0"}, {"q8_0", "q4_0"}, {"turbo4", "turbo3"}, {"turbo3", "f16"}};
 enum { CACHES = sizeof caches / sizeof *caches };
 
 /* The ways of sampling, whose questions follow those of the caches; all use the first pair of cache types. */

@@ -134,7 +134,7 @@ START_TEST(other_shells_have_theirs) {
     ck_assert_int_eq(strncmp(zsh.out, "#compdef forerun\n", 17), 0);
     ck_assert_ptr_nonnull(strstr(zsh.out, "--output) _forerun_words text ids json ;;"));
     ck_assert_ptr_nonnull(strstr(fish.out, "_subcommand_from generate' -s m -l model -o hf -o hfr -l hf-repo -r -d"));
-    ck_assert_ptr_nonnull(strstr(fish.out, "-o ctk -l cache-type-k -x -a ' f32 f16 bf16 q8_0 q4_0'"));
+    ck_assert_ptr_nonnull(strstr(fish.out, "-o ctk -l cache-type-k -x -a ' f32 f16 bf16 q8_0 q4_0 turbo4 turbo3'"));
     fr_command_free(&zsh);
     fr_command_free(&fish);
     fr_command c = fr_command_run("completion", NULL);

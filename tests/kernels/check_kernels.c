@@ -13,6 +13,7 @@
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
 #include "quant/fp8.h"
+#include "quant/turbo.h"
 #include "tests/support/brief.h"
 
 #include <math.h>
@@ -647,6 +648,13 @@ static void check_topk(operation *op) {
 
 enum { QUERIES_MAX = 40, PAGE = 64, SLOTS_MAX = 4 * PAGE, POSITIONS_MAX = 100100 / PAGE * PAGE };
 
+/* The types of cached rows: those of FR_KV_TYPES, turbo4 and turbo3. */
+enum { ROW_TYPES = FR_KV_TYPES + 2 };
+
+static fr_dtype row_type(uint32_t index) {
+    return index < FR_KV_TYPES ? index : index == FR_KV_TYPES ? FR_TURBO4 : FR_TURBO3;
+}
+
 /* Fills rows of a block type. The scales are numbers of this mode; the codes may be any bytes. */
 static void fill_blocks(uint8_t *row, size_t bytes, fr_dtype type, fill_mode mode) {
     size_t block = fr_dtype_row_bytes(type, fr_dtype_block(type));
@@ -802,14 +810,14 @@ static void check_latent_attn(operation *op) {
     for (size_t d = 0; d < COUNT(dims); d++)
         for (uint32_t repeat = 0; repeat < 100; repeat++) {
             if (left_out()) continue;
-            uint32_t types = dims[d][0] % 32 || dims[d][1] % 32 ? FR_FLOAT_TYPES : FR_KV_TYPES;
+            uint32_t types = dims[d][0] % 32 || dims[d][1] % 32 ? FR_FLOAT_TYPES : ROW_TYPES;
             attn_case c = {.slots = PAGE * (1 + below(4)), .latent = repeat % 4 > 0};
             fr_attn *attn = &c.attn;
             size_t rows = 1 + below(4), share = 1 + below(QUERIES_MAX / 4);
             *attn = (fr_attn){.head_dim = dims[d][0], .value_dim = dims[d][1], .scale = 0.25f, .count = rows * share};
-            attn->k_type = repeat % types;
+            attn->k_type = row_type(repeat % types);
             attn->k_stride = random_stride(attn->k_type, attn->head_dim);
-            attn->v_type = c.latent ? attn->k_type : repeat / types % types;
+            attn->v_type = c.latent ? attn->k_type : row_type(repeat / types % types);
             attn->v_stride = c.latent ? attn->k_stride : random_stride(attn->v_type, attn->value_dim);
             if (below(3) == 0) attn->partial_stride = attn->value_dim + 2 + below(20);
             make_queries(queries, attn->count, below(70), share, (int64_t)(c.slots - rows));
@@ -824,12 +832,12 @@ static void check_attn(operation *op) {
         for (uint32_t repeat = 0; repeat < 200; repeat++) {
             if (left_out()) continue;
             size_t share = 1 + below(4), rows = repeat % 20 == 0 ? 10 : 1 + below(9);
-            uint32_t types = head_dims[d] % 32 ? FR_FLOAT_TYPES : FR_KV_TYPES;
+            uint32_t types = head_dims[d] % 32 ? FR_FLOAT_TYPES : ROW_TYPES;
             attn_case c = {.slots = PAGE * (1 + below(4))};
             fr_attn *attn = &c.attn;
             *attn = (fr_attn){.head_dim = head_dims[d], .value_dim = head_dims[d], .scale = 0.25f};
-            attn->k_type = repeat % types;
-            attn->v_type = repeat / types % types;
+            attn->k_type = row_type(repeat % types);
+            attn->v_type = row_type(repeat / types % types);
             attn->k_stride = random_stride(attn->k_type, attn->head_dim);
             attn->v_stride = random_stride(attn->v_type, attn->head_dim);
             attn->count = rows * share;

@@ -539,7 +539,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_KV_K] = {.names = "-ctk --cache-type-k", .verbs = RUN | INSPECT | BENCH, .parts = FR_PART_MODEL,
                      .value = "TYPE", KV_TYPES, .sets = FR_OPT_KV_K, .to = FR_SET_GIVEN,
                      .help = "type of cached keys: {} (default f16, or f32 for float weights)",
-                     .more = "q8_0 and q4_0 need heads whose width is a multiple of 32"},
+                     .more = "All but f32, f16 and bf16 need heads whose width is a multiple of 32. turbo4 and turbo3 "
+                             "(4.5 and 3.5 bits a number) store rotated heads, and no latents"},
     [FR_ARG_KV_V] = {.names = "-ctv --cache-type-v", .verbs = RUN | INSPECT | BENCH, .parts = FR_PART_MODEL,
                      .value = "TYPE", KV_TYPES, .sets = FR_OPT_KV_V, .to = FR_SET_GIVEN,
                      .help = "type of cached values",

@@ -6,29 +6,55 @@
 
 #include "base/error.h"
 #include "base/sizes.h"
+#include "kernels/turbo.h"
 
-static const char *const words[FR_KV_TYPES] = {"f32", "f16", "bf16", "q8_0", "q4_0"};
+static const struct {
+    const char *word;
+    fr_dtype type;
+} cached[FR_CACHED_TYPES] = {{"f32", FR_F32},   {"f16", FR_F16},       {"bf16", FR_BF16},    {"q8_0", FR_Q8_0},
+                             {"q4_0", FR_Q4_0}, {"turbo4", FR_TURBO4}, {"turbo3", FR_TURBO3}};
 
 const char *fr_kv_type_word(size_t index) {
-    return index < FR_KV_TYPES ? words[index] : NULL;
+    return index < FR_CACHED_TYPES ? cached[index].word : NULL;
+}
+
+fr_dtype fr_kv_type(size_t index) {
+    return index < FR_CACHED_TYPES ? cached[index].type : FR_DTYPE_COUNT;
+}
+
+size_t fr_kv_type_index(fr_dtype type) {
+    size_t index = 0;
+    while (index < FR_CACHED_TYPES && cached[index].type != type) index++;
+    return index;
 }
 
 fr_dtype fr_kv_type_from_word(const char *word) {
-    for (fr_dtype type = FR_F32; type < FR_KV_TYPES; type++)
-        if (strcasecmp(word, words[type]) == 0) return type;
-    return FR_DTYPE_COUNT;
+    size_t index = 0;
+    while (index < FR_CACHED_TYPES && strcasecmp(word, cached[index].word) != 0) index++;
+    return fr_kv_type(index);
+}
+
+void fr_kv_store(const fr_kernels *kernels, fr_dtype type, void *slot, float *head, size_t n) {
+    if (fr_turbo(type)) {
+        fr_turbo_rotate(kernels, head, n);
+        fr_turbo_store(type, slot, head, n);
+    } else
+        kernels->kv_store[type](slot, head, n);
 }
 
 static fr_status check_rows(const char *what, fr_dtype type, size_t width) {
     if (width % fr_dtype_block(type) == 0) return FR_OK;
     return fr_fail(FR_INPUT, "%s of type %s need heads that are multiples of %zu wide, this model has some of %zu",
-                   what, words[type], fr_dtype_block(type), width);
+                   what, fr_kv_type_word(fr_kv_type_index(type)), fr_dtype_block(type), width);
 }
 
 /* Latent values are read from the keys' rows, so only the keys' type is checked for them. */
 fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types) {
     for (size_t i = 0; i < count; i++) {
         size_t latent = shapes[i].latent;
+        if (latent && fr_turbo(types.k))
+            return fr_fail(FR_INPUT, "latents can't be cached as %s, only keys and values of heads can",
+                           fr_kv_type_word(fr_kv_type_index(types.k)));
         FR_TRY(check_rows("keys", types.k, shapes[i].head_dim));
         FR_TRY(latent ? check_rows("latent values", types.k, latent)
                       : check_rows("values", types.v, shapes[i].head_dim));

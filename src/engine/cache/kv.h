@@ -30,15 +30,25 @@
 #include "src/engine/cache/kv_pages.h"
 #include "src/engine/cache/recurrent.h"
 
-/* The types in which keys and values are stored, each one of FR_KV_TYPES. */
+/* The number of types in which keys and values can be cached: those of FR_KV_TYPES, turbo4 and turbo3. */
+enum { FR_CACHED_TYPES = FR_KV_TYPES + 2 };
+
+/* The types in which keys and values are stored. */
 typedef struct fr_kv_types {
     fr_dtype k, v;
 } fr_kv_types;
 
-/* fr_kv_type_word gives the word for type `index` in options, NULL past the last one. fr_kv_type_from_word gives the
- * type of a word, FR_DTYPE_COUNT if there is none. */
+/* fr_kv_type_word gives the word for type `index` in options, NULL past the last one, and fr_kv_type gives the type.
+ * fr_kv_type_index gives the index of a type. fr_kv_type_from_word gives the type of a word, FR_DTYPE_COUNT if there is
+ * none. */
 const char *fr_kv_type_word(size_t index);
+fr_dtype fr_kv_type(size_t index);
+size_t fr_kv_type_index(fr_dtype type);
 fr_dtype fr_kv_type_from_word(const char *word);
+
+/* Stores a head of n values, a key or a value, in one of these types. The head is overwritten if the type stores it
+ * rotated (kernels/turbo.h). */
+void fr_kv_store(const fr_kernels *kernels, fr_dtype type, void *slot, float *head, size_t n);
 
 /* The heads that one layer stores for each position. If ranks share a model, each of them may keep only some of a
  * layer's heads, or none. */

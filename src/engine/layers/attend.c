@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
+#include "kernels/turbo.h"
 #include "src/engine/weights/partition.h"
 
 #define BLOCK FR_KV_PAGE   /* positions */
@@ -83,6 +84,12 @@ static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
                            .sink = a->sinks ? a->sinks + head : NULL};
 }
 
+/* Rotates a query's finished sum of values back if the cache holds rotated values. */
+static void rotate_back(const fr_attend_rows *a, float *out) {
+    const fr_kv_layer *cache = cache_of(a, 0);
+    if (fr_turbo(cache->v.type)) fr_turbo_rotate_back(a->kernels, out, cache->value_dim);
+}
+
 /* ------------------------------------------------------------------------------------------------------ by queries */
 
 /* Returns how many queries the kernel gets at a time: as many as stay in an L2 cache beside a tile, 64 kB of them, but
@@ -104,6 +111,7 @@ static void partition_queries(const fr_team *team, const fr_attend_rows *a) {
         fr_attn attn = of_head(team, a, cache_of(a, row), kv_head);
         for (; attn.count < most && begin < together; begin++) queries[attn.count++] = query_of(a, begin);
         a->kernels->attn(&attn);
+        for (size_t j = 0; j < attn.count; j++) rotate_back(a, queries[j].out);
     }
 }
 
@@ -190,7 +198,10 @@ static void join_query(const split *s, size_t number) {
         m = higher;
     }
     if (o != whole.out) memcpy(whole.out, o, n * sizeof *o);
-    if (here.last == whole.last) k->div(whole.out, n, fr_attn_with_sink(k->exp, &whole, m, l));
+    if (here.last == whole.last) {
+        k->div(whole.out, n, fr_attn_with_sink(k->exp, &whole, m, l));
+        rotate_back(s->rows, whole.out);
+    }
     sums[0] = m, sums[1] = l;
 }
 

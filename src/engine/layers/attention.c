@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "kernels/double_math.h"
+#include "kernels/turbo.h"
 #include "src/engine/layers/parts.h"
 
 /* Computes the angles of one row in one rotary form. */
@@ -171,8 +172,8 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
         memcpy(stored, value, n * sizeof *value);
     shape_head(a, spec, key, of_head(spec, weights->k_bias, head), spec->qk_norm_wide ? NULL : weights->k_norm, row);
     const fr_kv_layer *cache = &a->batch.timelines[of->timeline]->layers[spec->kv];
-    k->kv_store[cache->k.type](fr_kv_slot(cache, &cache->k, head - cache->first, position), key, n);
-    k->kv_store[cache->v.type](fr_kv_slot(cache, &cache->v, head - cache->first, position), stored, n);
+    fr_kv_store(k, cache->k.type, fr_kv_slot(cache, &cache->k, head - cache->first, position), key, n);
+    fr_kv_store(k, cache->v.type, fr_kv_slot(cache, &cache->v, head - cache->first, position), stored, n);
 }
 
 /* Applies biases, norms and rotation to keys and values, and stores them. The work is partitioned by heads, so that a
@@ -201,6 +202,7 @@ static void shape_and_store(const fr_team *team, const fr_activations *a, const 
         float *query = a->q + row * a->q_width + head * query_step(spec);
         shape_head(a, spec, query, of_head(spec, weights->q_bias, head), norm, row);
         scale_query(a, spec, query, row);
+        if (fr_turbo(kept_of(a, spec)->k.type)) fr_turbo_rotate(a->kernels, query, spec->head_dim);
     }
     if (spec->owns_kv) store_heads(team, a, spec, weights);
 }

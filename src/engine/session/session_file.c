@@ -214,8 +214,8 @@ static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     size_t checkpoints = s->cache.checkpoints.count;
     if (has_other_rope(s)) frontier = checkpoints = 0;
     fr_session_head head = {.version = version_of(s),
-                            .k_type = s->engine->kv_types.k,
-                            .v_type = s->engine->kv_types.v,
+                            .k_type = (uint32_t)fr_kv_type_index(s->engine->kv_types.k),
+                            .v_type = (uint32_t)fr_kv_type_index(s->engine->kv_types.v),
                             .checkpoints = (uint32_t)checkpoints,
                             .model = model,
                             .length = s->length,
@@ -379,9 +379,10 @@ static fr_status check_head(const fr_session *s, const fr_saved *saved) {
                        "%s is a session of another model than %s, with other adapters, or of a forerun with other "
                        "numerics",
                        path, s->model->files.path);
-    if (head->k_type != s->engine->kv_types.k || head->v_type != s->engine->kv_types.v)
+    const fr_kv_types types = s->engine->kv_types;
+    if (head->k_type != fr_kv_type_index(types.k) || head->v_type != fr_kv_type_index(types.v))
         return fr_fail(FR_INPUT, "%s was saved with other types of cached keys or values than this session's %s and %s",
-                       path, fr_dtype_name(s->engine->kv_types.k), fr_dtype_name(s->engine->kv_types.v));
+                       path, fr_dtype_name(types.k), fr_dtype_name(types.v));
     if (head->length > s->context)
         return fr_fail_about(FR_OPT_CONTEXT, FR_INPUT, "%s holds %llu tokens, the context %zu", path,
                              (unsigned long long)head->length, s->context);

@@ -19,7 +19,7 @@
 #define FIXTURE "tests/data/models/gemma4-e" /* heads 16 wide */
 #define BLOCK   32
 
-static const char *const types[FR_KV_TYPES] = {"f32", "f16", "bf16", "q8_0", "q4_0"};
+static const char *const types[FR_CACHED_TYPES] = {"f32", "f16", "bf16", "q8_0", "q4_0", "turbo4", "turbo3"};
 
 /* Returns the function that stores a type with this machine's index-th instruction set; NULL past the last. */
 static fr_kv_store_fn *store_of(fr_dtype type, size_t index) {
@@ -155,12 +155,12 @@ static double kv_bytes(const fr_model *model, const char *k, const char *v) {
 }
 
 START_TEST(bytes_follow_the_types) {
-    static const double bits[FR_KV_TYPES] = {32, 16, 16, 8.5, 4.5};
+    static const double bits[FR_CACHED_TYPES] = {32, 16, 16, 8.5, 4.5, 4.5, 3.5};
     fr_model *model;
     require(fr_model_open(DEMO, NULL, &model));
     double whole = kv_bytes(model, "f32", "f32");
-    for (fr_dtype k = FR_F32; k < FR_KV_TYPES; k++)
-        for (fr_dtype v = FR_F32; v < FR_KV_TYPES; v++) {
+    for (size_t k = 0; k < FR_CACHED_TYPES; k++)
+        for (size_t v = 0; v < FR_CACHED_TYPES; v++) {
             double share = kv_bytes(model, types[k], types[v]) / whole, expected = (bits[k] + bits[v]) / 64;
             ck_assert_msg(fabs(share - expected) < 0.001, "%s, %s: %g of a float32 cache", types[k], types[v], share);
         }
@@ -190,7 +190,7 @@ END_TEST
 START_TEST(unknown_words_are_refused) {
     fr_options *options = fr_options_new();
     ck_assert_int_eq(fr_options_set_text(options, FR_OPT_KV_K, "q9_9"), FR_USAGE);
-    ck_assert_str_eq(fr_last_error(), "cache-type-k q9_9 is not known (f32 f16 bf16 q8_0 q4_0)");
+    ck_assert_str_eq(fr_last_error(), "cache-type-k q9_9 is not known (f32 f16 bf16 q8_0 q4_0 turbo4 turbo3)");
     ck_assert_int_eq(fr_options_set_text(options, FR_OPT_KV_V, ""), FR_USAGE);
     ck_assert_int_eq(fr_options_set(options, FR_OPT_KV_V, 1), FR_USAGE);
     fr_options_free(options);
@@ -254,11 +254,11 @@ static double distance(const row_sink *a, const row_sink *b) {
 
 /* The bounds allow rounding errors only; a wrong scale or mixed-up slots would exceed them by far. */
 START_TEST(logits_stay_near_a_float_cache) {
-    static const double bounds[FR_KV_TYPES] = {0, 1e-3, 1e-2, 2e-2, 0.3};
+    static const double bounds[FR_CACHED_TYPES] = {0, 1e-3, 1e-2, 2e-2, 0.3, 0.2, 0.3};
     fr_model *model;
     require(fr_model_open(DEMO, NULL, &model));
     row_sink exact = logits_with(model, "f32", "f32");
-    for (fr_dtype type = FR_F16; type < FR_KV_TYPES; type++)
+    for (size_t type = FR_F16; type < FR_CACHED_TYPES; type++)
         for (int part = 0; part < 3; part++) {
             row_sink got = logits_with(model, part == 1 ? "f32" : types[type], part == 2 ? "f32" : types[type]);
             double far = distance(&got, &exact);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernels/dispatch.h"
+#include "quant/turbo.h"
 #include "src/engine/layers/attend.h"
 #include "tests/support/brief.h"
 #include "tests/support/suite.h"
@@ -40,7 +41,7 @@ static void fill_rows(const batch *b, const fr_kv_layer *layer, const fr_kv_rows
         for (size_t p = 0; p < (size_t)b->last + b->rows; p++) {
             if (b->span && p + b->span <= (size_t)b->last) continue;
             fill(row, b->head_dim);
-            kernels->kv_store[b->type](fr_kv_slot(layer, rows, head, p), row, b->head_dim);
+            fr_kv_store(kernels, b->type, fr_kv_slot(layer, rows, head, p), row, b->head_dim);
         }
     free(row);
 }
@@ -196,11 +197,15 @@ static void check_batch(const batch *b) {
 
 START_TEST(any_team_gives_the_same_bits) {
     static const batch batches[] = {
-        {1, 64, 1, 1, 0, 0, FR_F32, 0},       {1, 64, 1, 1, 63, 0, FR_F16, 0},     {1, 64, 4, 1, 64, 0, FR_F16, 0},
-        {1, 256, 8, 1, 700, 0, FR_F16, 0},    {1, 80, 7, 3, 1000, 0, FR_BF16, 0},  {2, 64, 4, 1, 900, 0, FR_Q8_0, 0},
-        {3, 32, 9, 2, 333, 0, FR_Q4_0, 0},    {1, 64, 4, 5, 1500, 512, FR_F16, 0}, {1, 64, 8, 1, 1000, 100, FR_F16, 0},
-        {2, 64, 6, 4, 200, 3, FR_F32, 0},     {1, 512, 8, 2, 511, 512, FR_F16, 0}, {4, 64, 4, 1, 4000, 0, FR_F16, 0},
-        {2, 64, 6, 4, 1500, 600, FR_BF16, 0},
+        {1, 64, 1, 1, 0, 0, FR_F32, 0},         {1, 64, 1, 1, 63, 0, FR_F16, 0},
+        {1, 64, 4, 1, 64, 0, FR_F16, 0},        {1, 256, 8, 1, 700, 0, FR_F16, 0},
+        {1, 80, 7, 3, 1000, 0, FR_BF16, 0},     {2, 64, 4, 1, 900, 0, FR_Q8_0, 0},
+        {3, 32, 9, 2, 333, 0, FR_Q4_0, 0},      {1, 64, 4, 5, 1500, 512, FR_F16, 0},
+        {1, 64, 8, 1, 1000, 100, FR_F16, 0},    {2, 64, 6, 4, 200, 3, FR_F32, 0},
+        {1, 512, 8, 2, 511, 512, FR_F16, 0},    {4, 64, 4, 1, 4000, 0, FR_F16, 0},
+        {2, 64, 6, 4, 1500, 600, FR_BF16, 0},   {1, 64, 7, 1, 1000, 0, FR_TURBO4, 0},
+        {1, 128, 5, 1, 900, 600, FR_TURBO3, 0}, {3, 96, 9, 2, 333, 0, FR_TURBO4, 0},
+        {2, 256, 4, 4, 200, 0, FR_TURBO3, 0},
     };
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) check_batch(&batches[i]);
 }

@@ -1,0 +1,33 @@
+/* Rotates heads for the cache's types turbo4 and turbo3 (quant/turbo.h), and stores them.
+ *
+ * A head of n values is divided into parts as wide as the largest power of two that divides n, at most FR_TURBO_WIDEST.
+ * A part is rotated by fr_hadamard_fn with the signs of its columns: sign i is -1 if bit 31 of 1664525 s + 1013904223
+ * is set, s being the same expression of sign i - 1, and 1 before the first. A key and the queries that read it are
+ * rotated alike, so that their dot is that of the unrotated heads. A value's sum is rotated back once for each query.
+ *
+ * In: heads, and the table of kernels whose Hadamard transform is used. Out: heads, or a row of the cache. The result
+ * is the same for all tables. */
+#ifndef FR_KERNELS_TURBO_H
+#define FR_KERNELS_TURBO_H
+
+#include "kernels/kernels.h"
+#include "quant/turbo.h"
+
+enum { FR_TURBO_WIDEST = 512 };
+
+/* fr_turbo_rotate rotates a head of n values in place. fr_turbo_rotate_back undoes that, except for rounding. n is a
+ * multiple of FR_TURBO_BLOCK. */
+void fr_turbo_rotate(const fr_kernels *kernels, float *head, size_t n);
+void fr_turbo_rotate_back(const fr_kernels *kernels, float *head, size_t n);
+
+/* Stores a rotated head in blocks of one of the two types. A block x of 32 values, with all sums in 16 partial sums by
+ * i mod 16, from +0, and the tree of dot:
+ *
+ *     s = sum of x[i] * x[i];  r = UNIT / sqrt(s / 32);  the code's value c[i] is the table's nearest to x[i] * r, of
+ *     two that are equally near the larger in magnitude
+ *     d = f16(s / sum of x[i] * c[i]), which makes the stored block's dot with x what it was
+ *
+ * A block whose s is not finite is stored as d = NaN, and one whose s is below 2^-100 as d = 0; their codes are 0. */
+void fr_turbo_store(fr_dtype type, void *slot, const float *x, size_t n);
+
+#endif
