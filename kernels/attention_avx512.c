@@ -65,8 +65,9 @@ static void decode_turbo4(float *y, const void *x, size_t n) {
     const uint8_t *block = x;
     for (size_t i = 0; i < n; i += 32, block += 18) {
         __m512 d = scale_of(block);
-        store_codes(y + i, turbo4_half(block, 0), d);
-        store_codes(y + i + 16, turbo4_half(block, 1), d);
+        __m256i entries = turbo4_entries(block);
+        store_codes(y + i, _mm256_castsi256_si128(entries), d);
+        store_codes(y + i + 16, _mm256_extracti128_si256(entries, 1), d);
     }
 }
 
@@ -74,8 +75,9 @@ static void decode_turbo3(float *y, const void *x, size_t n) {
     const uint8_t *block = x;
     for (size_t i = 0; i < n; i += 32, block += 14) {
         __m512 d = scale_of(block);
-        store_codes(y + i, turbo3_half(block, 0), d);
-        store_codes(y + i + 16, turbo3_half(block, 1), d);
+        __m256i entries = turbo3_entries(block);
+        store_codes(y + i, _mm256_castsi256_si128(entries), d);
+        store_codes(y + i + 16, _mm256_extracti128_si256(entries, 1), d);
     }
 }
 
