@@ -28,7 +28,7 @@ static void take_rows(const fr_deltanet *run, const fr_deltanet_steps *steps, fl
     fr_deltanet_step step = {.key_dim = run->key_dim, .m = m};
     step.ahead = state + steps->together * STRIP * run->key_dim;
     float *first = run->keeps ? state : run->scratch;
-    steps->begin(first, state, run->rows[0].key, run->rows[0].decay, run->key_dim, m);
+    steps->begin(first, state, &run->rows[0], run->key_dim, m);
     for (size_t r = 0; r < run->count; r++) {
         const fr_deltanet_row *row = &run->rows[r], *next = r + 1 < run->count ? row + 1 : NULL;
         step.key = row->key;
@@ -38,8 +38,7 @@ static void take_rows(const fr_deltanet *run, const fr_deltanet_steps *steps, fl
         step.from = r < run->keeps ? state : run->scratch;
         step.next = !next ? NULL : r + 1 < run->keeps ? state : run->scratch;
         step.kept = r + 1 == run->keeps ? state : next ? NULL : run->scratch;
-        step.next_key = next ? next->key : NULL;
-        step.next_decay = next ? next->decay : 0;
+        step.next_row = next;
         step.out = out_of(c, row);
         steps->advance(&step);
         if (row->query && !c->whole) memcpy(row->out + c->first, c->out, c->count * sizeof *c->out);

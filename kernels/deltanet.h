@@ -22,8 +22,7 @@ typedef struct fr_deltanet_step {
     const float *from; /* s * decay */
     float *kept;       /* gets s after this row; NULL: s is not needed, and `next` is given */
     float *next;       /* gets s * decay for the next row; NULL: this is the last row */
-    const float *next_key;
-    float next_decay;
+    const fr_deltanet_row *next_row;
     float *m;           /* m of this row; the step replaces it by m of the next row */
     float *out;         /* o */
     const float *ahead; /* the strips that the last row prefetches: the next ones of the state, or memory after its
@@ -34,7 +33,7 @@ typedef struct fr_deltanet_steps {
     size_t together; /* number of strips that a step takes, at most FR_DELTANET_TOGETHER */
 
     /* Begins the first row: to = from * decay, and m. to may be from. */
-    void (*begin)(float *to, const float *from, const float *key, float decay, size_t key_dim, float *m);
+    void (*begin)(float *to, const float *from, const fr_deltanet_row *row, size_t key_dim, float *m);
 
     /* Finishes a row and begins the next. from may be kept or next; kept and next differ. */
     void (*advance)(const fr_deltanet_step *step);

@@ -1,4 +1,4 @@
-/* Computes the gates of gated DeltaNet and Mamba-2 in double arithmetic: see deltanet_gates.h. */
+/* Computes the gates of gated DeltaNet, Kimi Delta Attention and Mamba-2 in double arithmetic: see deltanet_gates.h. */
 #include "kernels/deltanet_gates.h"
 
 #include "kernels/double_math.h"
@@ -23,6 +23,14 @@ static double softplus(double x) {
 void fr_deltanet_decay(float *decay, const float *a, const float *bias, const float *slope, size_t heads) {
     for (size_t h = 0; h < heads; h++)
         decay[h] = (float)exponential(slope[h] * softplus((double)a[h] + (double)bias[h]));
+}
+
+void fr_kda_decays(float *decay, const float *bias, float slope, float lower_bound, size_t key_dim) {
+    for (size_t k = 0; k < key_dim; k++) {
+        double x = (double)decay[k] + (double)bias[k];
+        double log_decay = lower_bound < 0 ? lower_bound / (1 + exponential(slope * x)) : slope * softplus(x);
+        decay[k] = (float)exponential(log_decay);
+    }
 }
 
 void fr_deltanet_slope(float *slope, const float *a_log, size_t heads) {

@@ -1,5 +1,6 @@
 /* Computes the two gates of a gated DeltaNet head: how much of the state stays, and how much of a row's correction is
- * written; and those of a head of Mamba-2: how much of the state stays, and the time step.
+ * written; those of Kimi Delta Attention, where each value of a key has a decay of its own; and those of a head of
+ * Mamba-2: how much of the state stays, and the time step.
  *
  * In: one projected value per row and head, and the layer's two constants per head. Out: float32, rounded to nearest
  * except in rare near ties; the same bits on every machine (no libm, no fused operation). The file is compiled once
@@ -15,6 +16,10 @@ void fr_deltanet_decay(float *decay, const float *a, const float *bias, const fl
 
 /* slope[h] = -exp(a_log[h]). Checkpoints other than GGUF store A_log instead of the slope. slope may be a_log. */
 void fr_deltanet_slope(float *slope, const float *a_log, size_t heads);
+
+/* Kimi Delta Attention, one head: decay[k] = exp(slope * softplus(decay[k] + bias[k])), or, with a lower bound below 0,
+ * exp(lower_bound / (1 + exp(slope * (decay[k] + bias[k])))). */
+void fr_kda_decays(float *decay, const float *bias, float slope, float lower_bound, size_t key_dim);
 
 /* beta[h] = 1 / (1 + exp(-b[h])); beta may be b. */
 void fr_deltanet_beta(float *beta, const float *b, size_t heads);

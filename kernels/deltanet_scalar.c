@@ -11,7 +11,7 @@ static void advance(float *strip, size_t key_dim, const fr_deltanet_row *row, si
     memcpy(delta, row->value + first, columns * sizeof *delta);
     for (size_t k = 0; k < key_dim; k++)
         for (size_t c = 0; c < STRIP; c++) {
-            strip[k * STRIP + c] *= row->decay;
+            strip[k * STRIP + c] *= row->decays ? row->decays[k] : row->decay;
             m[c] = fmaf(strip[k * STRIP + c], row->key[k], m[c]);
         }
     for (size_t c = 0; c < STRIP; c++) delta[c] = (delta[c] - m[c]) * row->beta;

@@ -15,12 +15,14 @@ FR_INLINE size_t place(size_t key_dim, size_t k, size_t i) {
     return (i / A_STRIP * key_dim + k) * STRIP + i % A_STRIP * LANES;
 }
 
-FR_INLINE void begin(float *to, const float *from, const float *key, float decay, size_t key_dim, float *m,
-                     size_t strips) {
-    vector sum[REGISTERS_MAX], factor = spread(decay);
+/* by_key is a constant: whether row->decays is given. */
+FR_INLINE void begin_rows(float *to, const float *from, const fr_deltanet_row *row, size_t key_dim, float *m,
+                          size_t strips, bool by_key) {
+    vector sum[REGISTERS_MAX], factor = spread(row->decay);
     FR_UNROLLED_FOR (size_t i = 0; i < strips * A_STRIP; i++) sum[i] = spread(0);
     for (size_t k = 0; k < key_dim; k++) {
-        vector key_k = spread(key[k]);
+        vector key_k = spread(row->key[k]);
+        if (by_key) factor = spread(row->decays[k]);
         FR_UNROLLED_FOR (size_t i = 0; i < strips * A_STRIP; i++) {
             vector s = product(load(from + place(key_dim, k, i)), factor);
             sum[i] = multiply_add(s, key_k, sum[i]);
@@ -30,12 +32,22 @@ FR_INLINE void begin(float *to, const float *from, const float *key, float decay
     FR_UNROLLED_FOR (size_t i = 0; i < strips * A_STRIP; i++) store(m + i * LANES, sum[i]);
 }
 
-/* keeps and goes_on are constants: whether step->kept and step->next are given. */
-FR_INLINE void walk(const fr_deltanet_step *step, size_t strips, bool keeps, bool goes_on) {
-    const float *from = step->from, *key = step->key, *query = step->query, *next_key = goes_on ? step->next_key : key;
+FR_INLINE void begin(float *to, const float *from, const fr_deltanet_row *row, size_t key_dim, float *m,
+                     size_t strips) {
+    if (row->decays)
+        begin_rows(to, from, row, key_dim, m, strips, true);
+    else
+        begin_rows(to, from, row, key_dim, m, strips, false);
+}
+
+/* keeps, goes_on and by_key are constants: whether step->kept, step->next and the next row's decays are given. */
+FR_INLINE void walk(const fr_deltanet_step *step, size_t strips, bool keeps, bool goes_on, bool by_key) {
+    const float *from = step->from, *key = step->key, *query = step->query;
+    const float *next_key = goes_on ? step->next_row->key : key;
     float *kept = step->kept, *next = step->next;
     size_t key_dim = step->key_dim;
-    vector delta[REGISTERS_MAX], o[REGISTERS_MAX], m[REGISTERS_MAX], decay = spread(step->next_decay);
+    vector delta[REGISTERS_MAX], o[REGISTERS_MAX], m[REGISTERS_MAX],
+        decay = spread(goes_on ? step->next_row->decay : 0);
     FR_UNROLLED_FOR (size_t i = 0; i < strips * A_STRIP; i++) {
         vector missing = difference(load(step->value + i * LANES), load(step->m + i * LANES));
         delta[i] = product(missing, spread(step->beta));
@@ -43,6 +55,7 @@ FR_INLINE void walk(const fr_deltanet_step *step, size_t strips, bool keeps, boo
     }
     for (size_t k = 0; k < key_dim; k++) {
         vector key_k = spread(key[k]), query_k = spread(query[k]), next_k = spread(next_key[k]);
+        if (by_key) decay = spread(step->next_row->decays[k]);
         FR_UNROLLED_FOR (size_t i = 0; i < strips * A_STRIP; i++) {
             size_t at = place(key_dim, k, i);
             vector s = multiply_add(key_k, delta[i], load(from + at));
@@ -63,19 +76,23 @@ FR_INLINE void walk(const fr_deltanet_step *step, size_t strips, bool keeps, boo
 
 FR_INLINE void advance(const fr_deltanet_step *step, size_t strips) {
     if (!step->next)
-        walk(step, strips, true, false);
+        walk(step, strips, true, false, false);
+    else if (step->next_row->decays && step->kept)
+        walk(step, strips, true, true, true);
+    else if (step->next_row->decays)
+        walk(step, strips, false, true, true);
     else if (step->kept)
-        walk(step, strips, true, true);
+        walk(step, strips, true, true, false);
     else
-        walk(step, strips, false, true);
+        walk(step, strips, false, true, false);
 }
 
-static void begin_pair(float *to, const float *from, const float *key, float decay, size_t key_dim, float *m) {
-    begin(to, from, key, decay, key_dim, m, 2);
+static void begin_pair(float *to, const float *from, const fr_deltanet_row *row, size_t key_dim, float *m) {
+    begin(to, from, row, key_dim, m, 2);
 }
 
-static void begin_one(float *to, const float *from, const float *key, float decay, size_t key_dim, float *m) {
-    begin(to, from, key, decay, key_dim, m, 1);
+static void begin_one(float *to, const float *from, const fr_deltanet_row *row, size_t key_dim, float *m) {
+    begin(to, from, row, key_dim, m, 1);
 }
 
 static void advance_pair(const fr_deltanet_step *step) {

@@ -274,12 +274,13 @@ static inline size_t fr_attn_scratch(size_t head_dim, size_t count) {
  *     s[k] = fma(key[k], delta, s[k]);  o = fma(s[k], query[k], o)          ascending k, from o = +0;  out = o
  * The state is left as it is after the first `keeps` rows. Later rows are computed from there, but what they change is
  * dropped: so rejecting drafts costs nothing. A row without a query is only replayed into the state and has no output.
- * out may be value. */
+ * If a row has decays, decays[k] stands in the place of decay (Kimi Delta Attention). out may be value. */
 typedef struct fr_deltanet_row {
     const float *key, *query; /* [key_dim]; query NULL: no output */
     const float *value;       /* [value_dim] */
     float *out;               /* [value_dim] */
     float decay, beta;
+    const float *decays; /* [key_dim] one for each value of the key; NULL: `decay` is that of all */
 } fr_deltanet_row;
 
 typedef struct fr_deltanet {

@@ -61,7 +61,12 @@ static void set_changes(const fr_export *export, const fr_tensor_name_found *fou
     const fr_layer_spec *layer = found->of_layer ? fr_spec_layer(export->spec, found->layer) : NULL;
     output->reorder = fr_tensor_name_reorder(export->names, name, export->spec, layer);
     output->change = fr_name_values(export->files, export->names, name);
+    if (name->slot == FR_SLOT_IN_ROWS) output->shape[0] = fr_dim_size(name->rows, export->spec, layer);
     if (name->slot == FR_SLOT_IN_ROWS) fr_tensor_name_in_rows(name, layer, output->shape, &output->dims);
+    if (name->slot == FR_SLOT_CONV_WHOLE && export->files->channels_last) {
+        output->shape[2] = output->shape[1];
+        output->shape[1] = 1;
+    }
     if (name->slot != FR_SLOT_CONV) return;
     output->dims = 2;
     if (!export->files->channels_last) output->shape[1] = output->shape[2];

@@ -52,6 +52,7 @@ static void set_shape(const walk *w, const fr_tensor_name *name, fr_output *outp
     output->dims++;
     if (name->slot == FR_SLOT_IN_ROWS) fr_tensor_name_in_rows(name, w->layer, shape, &output->dims);
     if (name->slot == FR_SLOT_VECTOR || name->slot == FR_SLOT_IN_ROWS || vectors) return;
+    if (name->slot == FR_SLOT_CONV_WHOLE) shape[output->dims++] = 1;
     shape[output->dims++] = fr_dim_size(name->cols, &w->model->spec, w->layer);
 }
 

@@ -939,7 +939,7 @@ static void fill_head(float *head, size_t key_dim, size_t value_dim, fill_mode m
 
 typedef struct deltanet_case {
     size_t key_dim, value_dim, count, keeps;
-    const float *head, *keys, *queries, *values, *factors;
+    const float *head, *keys, *queries, *values, *factors, *decays; /* decays: of each row's keys, or NULL */
     float *scratch, skip;
     bool down, asked[ROWS_MAX]; /* down: rows descend in memory; asked: the row has a query */
 } deltanet_case;
@@ -958,7 +958,8 @@ static void run_deltanet(const operation *op, any_fn *function, const deltanet_c
                                     .value = (in_place ? out : c->values) + at * c->value_dim,
                                     .out = out + at * c->value_dim,
                                     .decay = c->factors[2 * r],
-                                    .beta = c->factors[2 * r + 1]};
+                                    .beta = c->factors[2 * r + 1],
+                                    .decays = c->decays ? c->decays + r * c->key_dim : NULL};
     }
     for (size_t i = 0; c->scratch && i < fr_deltanet_scratch(c->key_dim); i++) c->scratch[i] = NAN;
     const fr_deltanet run = {head, c->key_dim, c->value_dim, rows, c->count, c->keeps, c->scratch};
@@ -976,6 +977,7 @@ static void check_deltanet_case(operation *op, deltanet_case *c) {
     float *queries = place_floats(2, c->count * c->key_dim, at_end), *values = place_floats(3, outputs, at_end);
     float *head = place_floats(4, size, at_end), *expected_head = place_floats(5, size, true);
     float *out = place_floats(6, outputs, at_end), *expected = place_floats(7, outputs, true), factors[2 * ROWS_MAX];
+    float *decays = place_floats(9, c->count * c->key_dim, at_end);
     snprintf(shape, sizeof shape, "key_dim %zu, value_dim %zu, %zu rows, %zu kept, %s%s", c->key_dim, c->value_dim,
              c->count, c->keeps, mode_names[mode], in_place ? ", in place" : "");
     fill_head(start, c->key_dim, c->value_dim, mode);
@@ -983,6 +985,8 @@ static void check_deltanet_case(operation *op, deltanet_case *c) {
     fill_floats(queries, c->count * c->key_dim, mode);
     fill_floats(values, outputs, mode);
     fill_factors(factors, 2 * c->count, mode);
+    fill_factors(decays, c->count * c->key_dim, mode);
+    c->decays = below(2) && op->offset == offsetof(fr_kernels, deltanet) ? decays : NULL;
     c->head = start, c->keys = keys, c->queries = queries, c->values = values, c->factors = factors;
     c->scratch = c->keeps < c->count ? place_floats(8, fr_deltanet_scratch(c->key_dim), at_end) : NULL;
     c->skip = below(2) ? 1.0F : 0.3F;

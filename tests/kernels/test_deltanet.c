@@ -44,6 +44,8 @@ typedef struct head_case {
     size_t key_dim, value_dim, rows;
     float query[ROWS][DIM_MAX], key[ROWS][DIM_MAX], value[ROWS][DIM_MAX], out[ROWS][DIM_MAX];
     float a[ROWS], b[ROWS], a_log, bias;
+    bool by_key; /* Kimi Delta Attention: `decays` are what `fades` and the bias, of each value of a key, become */
+    float lower_bound, fades[ROWS][DIM_MAX], decays[ROWS][DIM_MAX], biases[DIM_MAX];
 } head_case;
 
 /* Does what a layer does: norms, made of rmsnorm and scale, then the gates, then the state in runs of `step` rows. The
@@ -62,7 +64,12 @@ static void run_head(head_case *c, size_t step) {
         kernels->scale(c->key[r], n, (float)(1 / sqrt((double)n)));
         fr_deltanet_decay(&decay, &c->a[r], &c->bias, &slope, 1);
         fr_deltanet_beta(&beta, &c->b[r], 1);
-        rows[r] = (fr_deltanet_row){c->key[r], c->query[r], c->value[r], c->out[r], decay, beta};
+        rows[r] = (fr_deltanet_row){c->key[r], c->query[r], c->value[r], c->out[r], decay, beta, NULL};
+        if (!c->by_key) continue;
+        memcpy(c->decays[r], c->fades[r], n * sizeof *c->decays[r]);
+        fr_kda_decays(c->decays[r], c->biases, slope, c->lower_bound, n);
+        rows[r].decay = NAN;
+        rows[r].decays = c->decays[r];
     }
     fr_deltanet run = {.state = state, .key_dim = n, .value_dim = c->value_dim, .scratch = scratch};
     for (size_t r = 0; r < c->rows; r += run.keeps) {
@@ -87,6 +94,9 @@ static void define_head(const head_case *c, double (*exact)[DIM_MAX]) {
         for (size_t v = 0; v < c->value_dim; v++) {
             double seen = 0, out = 0;
             for (size_t k = 0; k < c->key_dim; k++) {
+                double fade = (double)c->fades[r][k] + (double)c->biases[k], rate = exp(c->a_log);
+                double bounded = exp(c->lower_bound / (1 + exp(-rate * fade)));
+                if (c->by_key) decay = c->lower_bound < 0 ? bounded : exp(-rate * log1p(exp(fade)));
                 state[v][k] *= decay;
                 seen += state[v][k] * c->key[r][k] / sqrt(keys);
             }
@@ -102,8 +112,13 @@ static void define_head(const head_case *c, double (*exact)[DIM_MAX]) {
 static const struct head_shape {
     size_t key_dim, value_dim, rows, step;
     float a_log, bias; /* the state fades slowly, or at once */
-} head_shapes[] = {{128, 128, ROWS, 64, -4, -3}, {128, 128, ROWS, 2, -1, 1}, {96, 128, ROWS, 7, 2.7f, 2},
-                   {37, 21, ROWS, 1, -2, 0},     {1, 1, 100, 3, -3, 0},      {3, 16, 100, 5, -6, -8}};
+    bool by_key;
+    float lower_bound;
+} head_shapes[] = {{128, 128, ROWS, 64, -4, -3, false, 0}, {128, 128, ROWS, 2, -1, 1, false, 0},
+                   {96, 128, ROWS, 7, 2.7f, 2, false, 0},  {37, 21, ROWS, 1, -2, 0, false, 0},
+                   {1, 1, 100, 3, -3, 0, false, 0},        {3, 16, 100, 5, -6, -8, false, 0},
+                   {128, 128, ROWS, 64, -3, -3, true, 0},  {37, 21, ROWS, 2, -1, 1, true, 0},
+                   {64, 64, ROWS, 7, 1, -3, true, -5},     {5, 33, 100, 3, -2, 0, true, -0.5f}};
 
 /* Each error is divided by the largest result of any row. Only rounding errors, which the state carries on, are
  * allowed. */
@@ -115,7 +130,11 @@ START_TEST(a_head_over_many_rows) {
     double scale = 0, worst = 0;
     c.key_dim = shape->key_dim, c.value_dim = shape->value_dim, c.rows = shape->rows;
     c.a_log = shape->a_log, c.bias = shape->bias;
+    c.by_key = shape->by_key, c.lower_bound = shape->lower_bound;
     fill(c.query[0], ROWS * DIM_MAX, &random);
+    fill(c.fades[0], ROWS * DIM_MAX, &random);
+    fill(c.biases, DIM_MAX, &random);
+    for (size_t k = 0; k < DIM_MAX; k++) c.biases[k] += shape->bias;
     fill(c.key[0], ROWS * DIM_MAX, &random);
     fill(c.value[0], ROWS * DIM_MAX, &random);
     fill(c.a, ROWS, &random);
@@ -180,7 +199,7 @@ START_TEST(a_head_of_mamba_over_many_rows) {
     for (size_t r = 0; r < shape->rows; r++) {
         float decay, step = c.b[r];
         fr_mamba_gates(&decay, &step, &shape->bias, &slope, 0.001f, INFINITY, 1);
-        rows[r] = (fr_deltanet_row){c.key[r], c.query[r], c.value[r], c.out[r], decay, step};
+        rows[r] = (fr_deltanet_row){c.key[r], c.query[r], c.value[r], c.out[r], decay, step, NULL};
     }
     fr_deltanet run = {.state = state, .key_dim = shape->key_dim, .value_dim = shape->value_dim, .scratch = scratch};
     memset(state, 0, sizeof state);

@@ -9,7 +9,7 @@
 /* ----------------------------------------------------------------------------------------------------------- layout */
 
 static size_t slot_size(const fr_recurrent_shape *shape) {
-    return shape->channels + 2 * shape->heads;
+    return shape->channels + shape->gates;
 }
 
 /* Places a layer after the earlier ones in a page. *page: the floats of the page so far, to which the layer's are

@@ -27,6 +27,7 @@ typedef struct fr_recurrent_shape {
     size_t heads, key_dim, value_dim; /* a head's state has the layout of the deltanet kernel (fr_deltanet) */
     size_t before, behind;            /* the number of first heads and of last heads that other ranks keep */
     size_t channels, conv_kernel;     /* values of an input that are convolved; positions that a convolution spans */
+    size_t gates;                     /* further values that the ring keeps of a position: its decays and betas */
 } fr_recurrent_shape;
 
 typedef struct fr_recurrent_layer {
@@ -34,7 +35,7 @@ typedef struct fr_recurrent_layer {
     size_t state_at; /* floats from a page's beginning: [kept heads, a head's state] */
     /* floats from a page's beginning: [conv_kernel - 1, channels], inputs before the position, the oldest first */
     size_t history_at;
-    float *ring; /* [slots, channels + 2 * heads] for each position its input, its decays and its betas */
+    float *ring; /* [slots, channels + gates] for each position its input, its decays and its betas */
 } fr_recurrent_layer;
 
 /* A position at which a forward leaves a copy of the states, and the page for it. */
@@ -105,7 +106,7 @@ void fr_recurrent_fork(fr_recurrent *fork, const fr_recurrent *recurrent);
 
 static inline float *fr_recurrent_slot(const fr_recurrent *recurrent, const fr_recurrent_layer *layer,
                                        size_t position) {
-    return layer->ring + position % recurrent->slots * (layer->shape.channels + 2 * layer->shape.heads);
+    return layer->ring + position % recurrent->slots * (layer->shape.channels + layer->shape.gates);
 }
 
 #endif

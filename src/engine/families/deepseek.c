@@ -12,26 +12,8 @@
 #include "src/engine/families/latent_config.h"
 #include "src/engine/families/mixture.h"
 
-static const fr_tensor_name layer_names[] = {
-    FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
-    FR_MATRIX(fr_layer, mla.q_a, Q_LORA, HIDDEN, "self_attn.q_a_proj.weight", "attn_q_a.weight", .needs = FR_IF_Q_LORA),
-    FR_VECTOR(fr_layer, mla.q_a_norm, Q_LORA, "self_attn.q_a_layernorm.weight", "attn_q_a_norm.weight",
-              .needs = FR_IF_Q_LORA),
-    FR_MATRIX(fr_layer, attention.q, HEAD_QUERIES, Q_INPUT, "self_attn.q_b_proj.weight", "attn_q_b.weight",
-              .needs = FR_IF_Q_LORA),
-    FR_MATRIX(fr_layer, attention.q, HEAD_QUERIES, Q_INPUT, "self_attn.q_proj.weight", "attn_q.weight"),
-    FR_MATRIX(fr_layer, mla.kv_a, HEAD, HIDDEN, "self_attn.kv_a_proj_with_mqa.weight", "attn_kv_a_mqa.weight"),
-    FR_VECTOR(fr_layer, mla.kv_a_norm, LATENT, "self_attn.kv_a_layernorm.weight", "attn_kv_a_norm.weight"),
-    FR_NAMED(fr_layer, mla.heads.k_b, FR_SLOT_HEADS, LATENT, NOPE, NULL, "attn_k_b.weight"),
-    FR_NAMED(fr_layer, mla.heads, FR_SLOT_KV_B, KV_B, LATENT, "self_attn.kv_b_proj.weight", "attn_kv_b.weight"),
-    FR_NAMED(fr_layer, mla.heads.v_b, FR_SLOT_HEADS, VALUE, LATENT, NULL, "attn_v_b.weight"),
-    FR_MATRIX(fr_layer, attention.o, HIDDEN, VALUES, "self_attn.o_proj.weight", "attn_output.weight"),
-    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight"),
-    {0},
-};
-
 static const fr_tensor_naming names = {
-    .layer = {layer_names, fr_mixture_names},
+    .layer = {fr_latent_names, fr_mixture_names},
     .mtp = fr_mtp_names,
     .extras = (const char *const[]){"*rotary_emb.inv_freq", NULL}}; /* rotary frequencies, in early checkpoints */
 
@@ -194,7 +176,7 @@ const fr_family fr_family_glm_flash = {.architectures = (const char *const[]){"G
 
 /* ----------------------------------------------------------------------------------------------------------- dense */
 
-static const fr_tensor_naming dense_names = {.layer = {layer_names, fr_ffn_names}};
+static const fr_tensor_naming dense_names = {.layer = {fr_latent_names, fr_ffn_names}};
 
 static const fr_model_spec youtu = {
     .trunk =

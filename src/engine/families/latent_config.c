@@ -8,6 +8,31 @@
 
 enum { WIDTH_MAX = 4096, LATENT_MAX = 1 << 16 };
 
+/* The norms before the two parts of a layer are those of every mixer. */
+const fr_tensor_name fr_latent_names[] = {
+    FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
+    FR_MATRIX(fr_layer, mla.q_a, Q_LORA, HIDDEN, "self_attn.q_a_proj.weight", "attn_q_a.weight", .needs = FR_IF_Q_LORA,
+              .also = FR_ALSO_MLA),
+    FR_VECTOR(fr_layer, mla.q_a_norm, Q_LORA, "self_attn.q_a_layernorm.weight", "attn_q_a_norm.weight",
+              .needs = FR_IF_Q_LORA, .also = FR_ALSO_MLA),
+    FR_MATRIX(fr_layer, attention.q, HEAD_QUERIES, Q_INPUT, "self_attn.q_b_proj.weight", "attn_q_b.weight",
+              .needs = FR_IF_Q_LORA, .also = FR_ALSO_MLA),
+    FR_MATRIX(fr_layer, attention.q, HEAD_QUERIES, Q_INPUT, "self_attn.q_proj.weight", "attn_q.weight",
+              .also = FR_ALSO_MLA),
+    FR_MATRIX(fr_layer, mla.kv_a, HEAD, HIDDEN, "self_attn.kv_a_proj_with_mqa.weight", "attn_kv_a_mqa.weight",
+              .also = FR_ALSO_MLA),
+    FR_VECTOR(fr_layer, mla.kv_a_norm, LATENT, "self_attn.kv_a_layernorm.weight", "attn_kv_a_norm.weight",
+              .also = FR_ALSO_MLA),
+    FR_NAMED(fr_layer, mla.heads.k_b, FR_SLOT_HEADS, LATENT, NOPE, NULL, "attn_k_b.weight", .also = FR_ALSO_MLA),
+    FR_NAMED(fr_layer, mla.heads, FR_SLOT_KV_B, KV_B, LATENT, "self_attn.kv_b_proj.weight", "attn_kv_b.weight",
+             .also = FR_ALSO_MLA),
+    FR_NAMED(fr_layer, mla.heads.v_b, FR_SLOT_HEADS, VALUE, LATENT, NULL, "attn_v_b.weight", .also = FR_ALSO_MLA),
+    FR_MATRIX(fr_layer, attention.o, HIDDEN, VALUES, "self_attn.o_proj.weight", "attn_output.weight",
+              .also = FR_ALSO_MLA),
+    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight"),
+    {0},
+};
+
 /* ------------------------------------------------------------------------------------------------------------ sizes */
 
 /* Reads q_lora_rank; null means that queries are projected directly from the row. */
@@ -63,10 +88,11 @@ static fr_status read_latents(const fr_source *source, fr_model_spec *s) {
 }
 
 static fr_status put_lengths(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
-    const fr_layer_spec *layer = &s->layer[0];
+    const fr_layer_spec *layer = s->layer;
     size_t rotary = s->rope[0].dims;
     (void)mtp_layers;
     (void)where;
+    while (layer->mixer != FR_MIXER_MLA && layer < s->layer + s->layers - 1) layer++;
     fr_gguf_put_u32(w, ".attention.key_length", (uint32_t)layer->attention.head_dim);
     fr_gguf_put_u32(w, ".attention.value_length", (uint32_t)layer->attention.latent);
     if (layer->mla.q_lora) fr_gguf_put_u32(w, ".attention.q_lora_rank", (uint32_t)layer->mla.q_lora);

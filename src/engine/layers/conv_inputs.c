@@ -8,7 +8,7 @@
 #include "src/engine/layers/parts.h"
 
 void fr_conv_layout(fr_activations *a, fr_recurrent_shape shape, fr_arena *arena, size_t max_rows) {
-    fr_conv_rows c = {.width = shape.channels + 2 * shape.heads};
+    fr_conv_rows c = {.width = shape.channels + shape.gates};
     fr_conv_rows *place = fr_arena_take(arena, 1, sizeof *place);
     c.input = fr_arena_take(arena, max_rows * c.width, sizeof *c.input);
     c.spans = fr_arena_take(arena, max_rows, sizeof *c.spans);

@@ -1,4 +1,5 @@
-/* Gated DeltaNet: a short convolution, and a state that each position partly rewrites and then reads. See parts.h.
+/* Gated DeltaNet and Kimi Delta Attention: a short convolution, and a state that each position partly rewrites and then
+ * reads. See parts.h.
  *
  * In: the stream. Out: out, which is added to the stream. The work is done in phases with barriers between them; in
  * each, a thread computes the rows, the weight's features or the heads that it owns:
@@ -8,10 +9,11 @@
  *     rows      separate inputs and z, if one projection gives both, key head by key head
  *     heads     mixed = silu(convolution of this and earlier inputs); queries and keys of length 1; decay, beta
  *     heads     run the positions after the base again, then the rows (recurrent.h): seen = outputs of the states;
- *               norm(seen) * silu(z)
+ *               norm(seen) * silu(z), or norm(seen) * sigmoid(z)
  *     features  out = o(seen); the rows' inputs are kept in the ring
  *
- * Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464; quant/NUMERICS.md has the operations in their order. */
+ * Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464; Kimi Team 2025, arXiv:2510.26692, where z and the decays may be
+ * products of two matrices; quant/NUMERICS.md has the operations in their order. */
 #include <math.h>
 #include <string.h>
 
@@ -24,11 +26,18 @@ static size_t channels(const fr_deltanet_spec *spec) {
     return 2 * spec->key_heads * spec->key_dim + spec->value_heads * spec->value_dim;
 }
 
+/* Counts the decays of a position: one for each value head, or one for each value of its keys. Its betas follow
+ * them. */
+static size_t decays_of(const fr_deltanet_spec *spec) {
+    return spec->value_heads * (spec->by_key ? spec->key_dim : 1);
+}
+
 fr_recurrent_shape fr_deltanet_shape(const fr_deltanet_spec *spec) {
     return (fr_recurrent_shape){.heads = spec->value_heads,
                                 .key_dim = spec->key_dim,
                                 .value_dim = spec->value_dim,
                                 .channels = channels(spec),
+                                .gates = decays_of(spec) + spec->value_heads,
                                 .conv_kernel = spec->conv_kernel};
 }
 
@@ -60,6 +69,8 @@ void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_aren
     d.seen = fr_arena_take(arena, max_rows * d.width, sizeof *d.seen);
     if (spec->fused) d.fused = fr_arena_take(arena, max_rows * (d.channels + d.width), sizeof *d.fused);
     d.gates = fr_arena_take(arena, max_rows * 2 * spec->value_heads, sizeof *d.gates);
+    if (spec->by_key) d.low_a = fr_arena_take(arena, max_rows * spec->value_dim, sizeof *d.low_a);
+    if (spec->by_key) d.low_z = fr_arena_take(arena, max_rows * spec->value_dim, sizeof *d.low_z);
     take_threads(&d, spec, arena, max_rows, threads);
     a->deltanet = place;
     if (place) *place = d;
@@ -74,11 +85,13 @@ static float *gates_of(const fr_activations *a, size_t row) {
 }
 
 /* Convolves channels [from, from + n) of the inputs. */
-static void convolve(const fr_activations *a, const fr_deltanet_weights *weights, const float *const *inputs,
-                     size_t conv_kernel, size_t from, size_t n, float *out) {
-    const float *at[FR_CONV_KERNEL_MAX];
-    for (size_t t = 0; t < conv_kernel; t++) at[t] = inputs[t] ? inputs[t] + from : NULL;
-    a->kernels->short_conv(out, at, weights->conv + from, a->deltanet->channels, conv_kernel, NULL, n);
+static void convolve(const fr_activations *a, const fr_deltanet_spec *spec, const fr_deltanet_weights *weights,
+                     const float *const *inputs, size_t from, size_t n, float *out) {
+    const float *at[FR_CONV_KERNEL_MAX], *taps = spec->by_key ? NULL : weights->conv + from;
+    size_t stride = spec->by_key ? a->deltanet->width : a->deltanet->channels;
+    if (!taps) taps = weights->conv_parts[from / stride] + from % stride;
+    for (size_t t = 0; t < spec->conv_kernel; t++) at[t] = inputs[t] ? inputs[t] + from : NULL;
+    a->kernels->short_conv(out, at, taps, stride, spec->conv_kernel, NULL, n);
 }
 
 /* Scales a head's key to length 1, and a query to length 1 / sqrt(dimension). */
@@ -98,7 +111,7 @@ static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, cons
     size_t from = head < keys ? head * n : keys * spec->key_dim + (head - keys) * n;
     float *mixed = a->deltanet->mixed + row * a->deltanet->channels + from;
     fr_conv_collect(a, ring, &ring->layers[spec->state], (size_t)of->position, (int32_t)row, inputs);
-    convolve(a, weights, inputs, spec->conv_kernel, from, n, mixed);
+    convolve(a, spec, weights, inputs, from, n, mixed);
     if (head < keys) make_unit(a, spec, mixed, head < spec->key_heads);
 }
 
@@ -117,10 +130,16 @@ static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_
     size_t rows = a->batch.count, heads = spec->value_heads, begin, end;
     fr_part_rows(team, rows, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        float *decay = gates_of(a, r), *beta = decay + heads;
+        float *decay = gates_of(a, r), *beta = decay + decays_of(spec);
         if (weights->in_ba.data) part_gates(spec, a->deltanet->gates + r * 2 * heads, beta, decay);
-        fr_deltanet_decay(decay, decay, weights->dt_bias, weights->decay, heads);
+        if (!spec->by_key) fr_deltanet_decay(decay, decay, weights->dt_bias, weights->decay, heads);
         fr_deltanet_beta(beta, beta, heads);
+    }
+    fr_part_heads(team, spec->by_key ? heads : 0, rows, &begin, &end);
+    for (size_t item = begin; item < end; item++) {
+        size_t head = item / rows, at = head * spec->key_dim;
+        fr_kda_decays(gates_of(a, item % rows) + at, weights->dt_bias + at, weights->decay[head], spec->lower_bound,
+                      spec->key_dim);
     }
     fr_part_heads(team, 2 * spec->key_heads + heads, rows, &begin, &end);
     for (size_t item = begin; item < end; item++) mix_head(a, spec, weights, item % rows, item / rows);
@@ -141,6 +160,15 @@ typedef struct head_run {
     size_t count;
 } head_run;
 
+/* Gives a row the decays and the beta of its head. gates: those of the row's position */
+static void set_gates(const fr_deltanet_spec *spec, const float *gates, size_t head, fr_deltanet_row *row) {
+    if (spec->by_key)
+        row->decays = gates + head * spec->key_dim;
+    else
+        row->decay = gates[head];
+    row->beta = gates[decays_of(spec) + head];
+}
+
 /* Computes the key and value of a position in the ring again. */
 static void rerun_position(const fr_activations *a, head_run *run, size_t position, size_t index) {
     const fr_deltanet_spec *spec = run->spec;
@@ -148,13 +176,11 @@ static void rerun_position(const fr_activations *a, head_run *run, size_t positi
     float *key = run->rerun + index * a->deltanet->rerun_width, *value = key + spec->key_dim;
     size_t keys = spec->key_heads * spec->key_dim;
     fr_conv_collect(a, run->recurrent, run->states, position, -1, inputs);
-    convolve(a, run->weights, inputs, spec->conv_kernel, keys + run->key_head * spec->key_dim, spec->key_dim, key);
+    convolve(a, spec, run->weights, inputs, keys + run->key_head * spec->key_dim, spec->key_dim, key);
     make_unit(a, spec, key, false);
-    convolve(a, run->weights, inputs, spec->conv_kernel, 2 * keys + run->head * spec->value_dim, spec->value_dim,
-             value);
-    slot += a->deltanet->channels;
-    run->rows[index] = (fr_deltanet_row){
-        .key = key, .value = value, .decay = slot[run->head], .beta = slot[spec->value_heads + run->head]};
+    convolve(a, spec, run->weights, inputs, 2 * keys + run->head * spec->value_dim, spec->value_dim, value);
+    run->rows[index] = (fr_deltanet_row){.key = key, .value = value};
+    set_gates(spec, slot + a->deltanet->channels, run->head, &run->rows[index]);
 }
 
 /* Fills in the kernel's row for a row of the batch. If several timelines read a row, only its own timeline writes an
@@ -162,15 +188,15 @@ static void rerun_position(const fr_activations *a, head_run *run, size_t positi
 static fr_deltanet_row row_of(const fr_activations *a, const head_run *run, size_t row) {
     const fr_deltanet_spec *spec = run->spec;
     const fr_deltanet_rows *d = a->deltanet;
-    const float *mixed = d->mixed + row * d->channels, *gates = gates_of(a, row);
+    const float *mixed = d->mixed + row * d->channels;
     size_t keys = spec->key_heads * spec->key_dim;
     bool speaks = a->batch.timelines[a->batch.rows[row].timeline] == run->span->kv;
-    return (fr_deltanet_row){.key = mixed + keys + run->key_head * spec->key_dim,
-                             .query = speaks ? mixed + run->key_head * spec->key_dim : NULL,
-                             .value = mixed + 2 * keys + run->head * spec->value_dim,
-                             .out = speaks ? d->seen + row * d->width + run->head * spec->value_dim : NULL,
-                             .decay = gates[run->head],
-                             .beta = gates[spec->value_heads + run->head]};
+    fr_deltanet_row filled = {.key = mixed + keys + run->key_head * spec->key_dim,
+                              .query = speaks ? mixed + run->key_head * spec->key_dim : NULL,
+                              .value = mixed + 2 * keys + run->head * spec->value_dim,
+                              .out = speaks ? d->seen + row * d->width + run->head * spec->value_dim : NULL};
+    set_gates(spec, gates_of(a, row), run->head, &filled);
+    return filled;
 }
 
 /* Runs a head over its rows. If copies of the state must be left at certain positions, it stops at each of them. */
@@ -203,7 +229,10 @@ static void gate_outputs(const fr_activations *a, const head_run *run) {
         float *out = run->rows[i].out;
         if (!out) continue;
         a->kernels->rmsnorm(out, out, run->weights->value_norm, n, a->trunk->spec.eps);
-        a->kernels->silu_mul(out, d->z + (out - d->seen), out, n);
+        if (run->spec->by_key)
+            a->kernels->sigmoid_mul(out, out, d->z + (out - d->seen), n);
+        else
+            a->kernels->silu_mul(out, d->z + (out - d->seen), out, n);
     }
 }
 
@@ -262,6 +291,40 @@ static void project_fused(const fr_team *team, const fr_activations *a, const fr
         part_row(spec, d->fused + r * stride, a->conv->input + r * a->conv->width, d->z + r * d->width);
 }
 
+/* Projects for Kimi Delta Attention. Each rank computes all decays, because rings keep them, and the gates of its own
+ * heads. If decays and gates are products of two matrices, the small rows between these are complete on each rank. */
+static void project_by_key(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
+                           const fr_deltanet_weights *weights) {
+    const fr_workspace *w = &a->workspace;
+    const fr_deltanet_rows *d = a->deltanet;
+    size_t hidden = a->trunk->spec.hidden, rows = a->batch.count, stride = a->conv->width, low = spec->value_dim;
+    size_t first, last;
+    fr_matrix_rows decays = {gates_of(a, 0), stride, a->normed, hidden, rows},
+                   z = {d->z, d->width, a->normed, hidden, rows};
+    fr_shared_rows shared[3];
+    for (size_t i = 0; i < 3; i++) {
+        float *at = a->conv->input + i * d->width;
+        fr_matrix_apply(team, w, &weights->in_parts[i], &(fr_matrix_rows){at, stride, a->normed, hidden, rows});
+        shared[i] = (fr_shared_rows){at, stride, rows, fr_split_features(d->width)};
+    }
+    fr_matrix_apply_whole(team, w, &weights->in_b,
+                          &(fr_matrix_rows){gates_of(a, 0) + decays_of(spec), stride, a->normed, hidden, rows});
+    if (weights->low_a.data) {
+        fr_matrix_apply_whole(team, w, &weights->low_a, &(fr_matrix_rows){d->low_a, low, a->normed, hidden, rows});
+        fr_matrix_apply_whole(team, w, &weights->low_z, &(fr_matrix_rows){d->low_z, low, a->normed, hidden, rows});
+        fr_publish_own_input(team, w, d->low_a, low, low, rows);
+        decays.x = d->low_a, decays.x_stride = low;
+    }
+    fr_matrix_apply_whole(team, w, &weights->in_a, &decays);
+    if (weights->low_z.data) {
+        fr_publish_own_input(team, w, d->low_z, low, low, rows);
+        z.x = d->low_z, z.x_stride = low;
+    }
+    fr_part_rank(team, fr_deltanet_split(spec, spec->value_dim), &first, &last);
+    fr_matrix_apply_share(team, w, &weights->in_z, first * spec->value_dim, last * spec->value_dim, &z);
+    fr_publish_rows(team, shared, 3);
+}
+
 static void project(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
                     const fr_deltanet_weights *weights) {
     const fr_workspace *w = &a->workspace;
@@ -296,13 +359,17 @@ void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec
     const fr_activations whole = *a;
     fr_input_norm(team, a, layer, a->trunk->spec.hidden);
     fr_team_sync(team);
-    project(team, a, spec, weights);
     /* The convolution's inputs are completed on each rank: value heads may need keys of any key head, and rings keep
      * all inputs. A rank keeps states only of its own heads. */
-    fr_publish_rows(
-        team,
-        &(fr_shared_rows){a->conv->input, a->conv->width, a->batch.count, fr_split_features(weights->in_qkv.features)},
-        weights->in_qkv.data != NULL);
+    if (spec->by_key) {
+        project_by_key(team, a, spec, weights);
+    } else {
+        project(team, a, spec, weights);
+        fr_publish_rows(team,
+                        &(fr_shared_rows){a->conv->input, a->conv->width, a->batch.count,
+                                          fr_split_features(weights->in_qkv.features)},
+                        weights->in_qkv.data != NULL);
+    }
     mix(team, a, spec, weights);
     fr_conv_save(team, a, spec->state);
     fr_team_sync(team);

@@ -39,19 +39,25 @@ _Static_assert(offsetof(fr_attention_weights, k_bias) == offsetof(fr_attention_w
 typedef struct fr_mla_weights {
     fr_matrix q_a, kv_a;               /* [q_lora, hidden], [latent + rotary, hidden] */
     const float *q_a_norm, *kv_a_norm; /* [q_lora], [latent] */
+    fr_matrix gate;                    /* [heads, hidden] */
     fr_latent_heads heads;
 } fr_mla_weights;
 
 typedef struct fr_deltanet_weights {
-    fr_matrix in_qkv, in_z;       /* [queries, keys, values of all heads; hidden], [value_heads * value_dim, hidden] */
-    fr_matrix in_b, in_a;         /* [value_heads, hidden] */
-    fr_matrix in_qkvz;            /* both in one tensor: one key head after the other, each with its query, key, values
+    fr_matrix in_qkv, in_z; /* [queries, keys, values of all heads; hidden], [value_heads * value_dim, hidden] */
+    fr_matrix in_b, in_a;   /* [value_heads, hidden] */
+    fr_matrix in_qkvz;      /* both in one tensor: one key head after the other, each with its query, key, values
                                    * and z */
-    fr_matrix in_ba;              /* both in one tensor: one key head after the other, each with b and then a of its
+    fr_matrix in_ba;        /* both in one tensor: one key head after the other, each with b and then a of its
                                    * value heads */
+    /* Kimi Delta Attention: queries, keys, values; and the small rows, if there are any, from which in_a and in_z make
+     * decays and gates: [value_heads * value_dim, hidden] and [value_dim, hidden] each. in_a is then [value_heads *
+     * key_dim, hidden or value_dim]. */
+    fr_matrix in_parts[3], low_a, low_z;
     fr_matrix out;                /* [hidden, value_heads * value_dim] */
     const float *conv;            /* [conv_kernel, channels of in_qkv], the oldest position first */
-    const float *dt_bias, *decay; /* [value_heads]; decay: -exp(A_log) */
+    const float *conv_parts[3];   /* [conv_kernel, value_heads * value_dim] each, instead, for Kimi Delta Attention */
+    const float *dt_bias, *decay; /* [value_heads], or dt_bias of each value of a key; decay: -exp(A_log) */
     const float *value_norm;      /* [value_dim] */
 } fr_deltanet_weights;
 

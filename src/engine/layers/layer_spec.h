@@ -72,17 +72,23 @@ typedef struct fr_mla_spec {
     size_t nope;
     size_t value_dim; /* number of values of a head's output */
     float eps;        /* eps of both latents' norms */
+    bool gated;       /* a head's output is multiplied by sigmoid(its row of a matrix . x) */
 } fr_mla_spec;
 
-/* Gated DeltaNet: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464 (deltanet.c). */
+/* Gated DeltaNet: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464; and Kimi Delta Attention, whose states fade by
+ * another factor for each value of a key: Kimi Team 2025, arXiv:2510.26692 (deltanet.c). */
 typedef struct fr_deltanet_spec {
     size_t key_heads, value_heads; /* value_heads is a multiple of key_heads */
     size_t key_dim, value_dim;     /* of a head */
     size_t conv_kernel;            /* positions that the short convolution reads, including the row's own */
-    bool fused;   /* one projection gives queries, keys, values and z, key head by key head; if false, there are two
+    bool fused;  /* one projection gives queries, keys, values and z, key head by key head; if false, there are two
                    * projections */
-    bool tiled;   /* value head j reads key head j % key_heads, as in GGUF; if false, j / (value_heads / key_heads) */
-    size_t state; /* the layer's index among the trunk's recurrent layers */
+    bool tiled;  /* value head j reads key head j % key_heads, as in GGUF; if false, j / (value_heads / key_heads) */
+    bool by_key; /* Kimi Delta Attention: a decay for each value of a key, and gates by sigmoid, not silu; queries, keys
+                   * and values are three projections, with a convolution each; there are as many key heads as value
+                   * heads, of the same size */
+    float lower_bound; /* by_key: decays are exp(this * sigmoid(...)); 0: they are exp(slope * softplus(...)) */
+    size_t state;      /* the layer's index among the trunk's recurrent layers */
 } fr_deltanet_spec;
 
 /* Mamba-2: Dao and Gu 2024, arXiv:2405.21060 (mamba.c). */

@@ -37,6 +37,7 @@ fr_recurrent_shape fr_mamba_shape(const fr_mamba_spec *spec) {
                                 .key_dim = spec->state_dim,
                                 .value_dim = spec->head_dim,
                                 .channels = channels_of(spec),
+                                .gates = 2 * spec->heads,
                                 .conv_kernel = spec->conv_kernel};
 }
 

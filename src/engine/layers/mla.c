@@ -70,8 +70,9 @@ static void project(const fr_team *team, const fr_activations *a, const fr_layer
                           &(fr_matrix_rows){a->k, a->kv_width, a->normed, hidden, rows});
 }
 
-/* Rotates the rotary part of a head or of a latent row, in place. */
+/* Rotates the rotary part of a head or of a latent row, in place, unless the layer's heads aren't rotated. */
 static void rotate(const fr_activations *a, const fr_attention_spec *spec, float *part, size_t row) {
+    if (spec->no_rope) return;
     const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
     size_t at = row * (rope->dims / 2);
     fr_rope_fn *apply_rope = rope->neox ? a->kernels->rope_neox : a->kernels->rope_pairs;

@@ -97,6 +97,7 @@ static void share_rows(fr_trunk *trunk, fr_weights *weights) {
         const fr_layer_spec *spec = &trunk->spec.layer[i];
         const fr_deltanet_spec *deltanet = &spec->deltanet;
         if (spec->mixer == FR_MIXER_DELTANET) {
+            share_each(weights, layer->deltanet.in_parts, deltanet->by_key ? 3 : 0);
             const fr_matrix *z = &layer->deltanet.in_z;
             if (z->data) fr_weights_share(weights, z, fr_deltanet_split(deltanet, deltanet->value_dim));
             share_states(weights, &trunk->recurrent_shapes[deltanet->state], fr_deltanet_split(deltanet, 1));
@@ -113,7 +114,7 @@ static void share_rows(fr_trunk *trunk, fr_weights *weights) {
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
 enum {
-    MATRICES_MAX = 32, /* most matrices of a layer, where an array counts as one */
+    MATRICES_MAX = 40, /* most matrices of a layer, where an array counts as one */
     GATHERS = 4        /* number of exchanges in a layer that is split by rows */
 };
 
@@ -135,7 +136,8 @@ static size_t matrices_of(const fr_trunk *trunk, size_t index, matrices *all) {
         {&l->mamba.in_z, 1},        {&l->mamba.in_xbc, 1},       {&l->mamba.in_dt, 1},      {&l->mamba.out, 1},
         {l->short_conv.in, 3},      {&l->short_conv.out, 1},     {l->ffn.gate_up, 2},       {&l->ffn.down, 1},
         {&l->experts.latent_in, 1}, {&l->experts.latent_out, 1}, {&l->ple.gate, 1},         {&l->ple.out, 1},
-        {&l->experts.router, 1},    {l->experts.gate, experts},  {l->experts.up, experts},  {l->experts.down, experts}};
+        {&l->experts.router, 1},    {l->experts.gate, experts},  {l->experts.up, experts},  {l->experts.down, experts},
+        {l->deltanet.in_parts, 3},  {&l->deltanet.low_a, 1},     {&l->deltanet.low_z, 1},   {&l->mla.gate, 1}};
     _Static_assert(sizeof list / sizeof *list <= MATRICES_MAX, "room for all");
     memcpy(all, list, sizeof list);
     return sizeof list / sizeof *list;

@@ -156,6 +156,7 @@ bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trun
     if (name->also & FR_ALSO_MAMBA_NORM && !layer->mamba.norm_groups) return false;
     if (name->also & FR_ALSO_MAMBA_BIAS && !layer->mamba.bias) return false;
     if (name->also & FR_ALSO_CONV_BIAS && !layer->mamba.conv_bias) return false;
+    if (name->also & FR_ALSO_MLA && layer->mixer != FR_MIXER_MLA) return false;
     if (name->also & FR_ALSO_LATENT && !layer->experts.latent) return false;
     if (needs & FR_IF_DELTANET && layer->mixer != FR_MIXER_DELTANET) return false;
     if (needs & FR_IF_SHORT_CONV && layer->mixer != FR_MIXER_SHORT_CONV) return false;
@@ -359,7 +360,8 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     case FR_SLOT_THIRDS: return fr_bind_parts(w, prefix, spelling, 3, rows, cols, field);
     case FR_SLOT_VECTOR: return fr_bind_values(w, prefix, spelling, rows, values, field);
     case FR_SLOT_ROW: return fr_bind_row(w, prefix, spelling, cols, field);
-    case FR_SLOT_CONV: return bind_conv(b, name, rows, cols, field);
+    case FR_SLOT_CONV:
+    case FR_SLOT_CONV_WHOLE: return bind_conv(b, name, rows, cols, field);
     case FR_SLOT_HEADS: return fr_latent_bind_heads(w, prefix, spelling, b->layer->attention.heads, rows, cols, field);
     case FR_SLOT_KV_B: return fr_latent_bind_whole(w, prefix, spelling, b->layer, field);
     case FR_SLOT_QKV: return bind_qkv(b, name, rows, cols, field);

@@ -62,6 +62,7 @@ typedef enum fr_slot {
     FR_SLOT_VECTOR,     /* const float *, [rows] */
     FR_SLOT_ROW,        /* a vector that is a matrix of one row, [1, cols] */
     FR_SLOT_CONV,       /* const float *, [cols, rows]: a convolution over positions, [rows, cols] in the file */
+    FR_SLOT_CONV_WHOLE, /* like FR_SLOT_CONV, but GGUF keeps the dimension of the input channels, which has size 1 */
     FR_SLOT_EXPERTS,    /* fr_matrix *: a matrix [rows, cols] for each expert, all in one tensor or each in its own */
     FR_SLOT_HEADS,      /* fr_matrix *: a matrix [rows, cols] for each head, all in one tensor */
     FR_SLOT_KV_B,       /* fr_latent_heads, filled from one tensor [rows, cols] */
@@ -120,6 +121,7 @@ enum {
     FR_ALSO_MAMBA_BIAS = 4, /* Mamba-2 whose projections have biases */
     FR_ALSO_CONV_BIAS = 8,  /* Mamba-2 whose convolution has biases */
     FR_ALSO_LATENT = 16,    /* mixtures whose experts read a latent */
+    FR_ALSO_MLA = 32,       /* layers that mix positions by latent attention */
 };
 
 /* The order of a tensor's rows in GGUF, compared with published files (by llama.cpp's converter).

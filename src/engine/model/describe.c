@@ -67,6 +67,9 @@ static void describe_recurrent(const fr_layer_spec *layer, FILE *out) {
         fprintf(out,
                 "\nMamba-2        %zu heads of %zu in %zu group%s, states of %zu, a convolution over %zu positions",
                 m->heads, m->head_dim, m->groups, m->groups > 1 ? "s" : "", m->state_dim, m->conv_kernel);
+    else if (d->by_key)
+        fprintf(out, "\nKDA            %zu heads of %zu, a convolution over %zu positions", d->value_heads,
+                d->value_dim, d->conv_kernel);
     else
         fprintf(out, "\nDeltaNet       %zu key heads of %zu, %zu value heads of %zu, a convolution over %zu positions",
                 d->key_heads, d->key_dim, d->value_heads, d->value_dim, d->conv_kernel);
@@ -83,7 +86,8 @@ static void describe_kinds(const fr_trunk_spec *s, const fr_layer_spec *recurren
         recur += fr_mixer_recurs(s->layer[i].mixer);
         only_feed += s->layer[i].mixer == FR_MIXER_NONE;
     }
-    fprintf(out, ": %zu %s", recur, words[recurrent->mixer]);
+    bool kda = recurrent->mixer == FR_MIXER_DELTANET && recurrent->deltanet.by_key;
+    fprintf(out, ": %zu %s", recur, kda ? "Kimi Delta Attention" : words[recurrent->mixer]);
     if (recurrent->mixer != FR_MIXER_BOTH) fprintf(out, ", %zu of full attention", attend);
     if (only_feed) fprintf(out, ", %zu only of a feed-forward", only_feed);
 }

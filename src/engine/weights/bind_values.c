@@ -98,10 +98,13 @@ fr_status fr_bind_values_in_rows(fr_weights *weights, const char *prefix, const 
     float *copy;
     snprintf(full, sizeof full, "%s%s", prefix, name);
     const fr_tensor *tensor = fr_tensors_find(&weights->files->tensors, full);
-    if (!tensor || !weights->files->gguf || tensor->dims != 2 || tensor->shape[0] > n ||
-        tensor->shape[0] * tensor->shape[1] != n)
-        return fr_bind_values(weights, prefix, name, n, values, vector);
-    FR_TRY(fr_bind_array(weights, prefix, name, tensor->shape, 2, vector));
+    uint64_t count = 1;
+    for (uint32_t d = 0; tensor && d < tensor->dims && count <= n; d++)
+        count = tensor->shape[d] <= n ? count * tensor->shape[d] : 0;
+    /* Kimi Linear's folders have four dimensions, all but one of size 1. */
+    uint32_t least = weights->files->gguf ? 2 : 4;
+    if (!tensor || tensor->dims < least || count != n) return fr_bind_values(weights, prefix, name, n, values, vector);
+    FR_TRY(fr_bind_array(weights, prefix, name, tensor->shape, tensor->dims, vector));
     copy = (float *)*vector; /* the arena's own copy */
     for (size_t i = 0; i < n; i++) copy[i] = fr_value_of(values, copy[i]);
     return check_finite(weights, tensor, copy, n);
@@ -206,7 +209,14 @@ fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name
     uint32_t dims = weights->files->gguf ? 2 : 3;           /* published as a convolution with one channel per group */
     bool last = dims == 2 || weights->files->channels_last; /* there the dimension of size 1, if any, comes last */
     const uint64_t shape[] = {channels, last ? conv_kernel : 1, last ? 1 : conv_kernel};
-    FR_TRY(fr_bound_find(weights, prefix, name, shape, dims, FR_STREAMED, &bound));
+    const uint64_t whole[] = {1, channels, 1,
+                              conv_kernel}; /* of a few families' GGUF files, the first may be left out */
+    char full[FR_TENSOR_NAME];
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    const fr_tensor *stored = fr_tensors_find(&weights->files->tensors, full);
+    size_t before = dims == 2 && stored && stored->dims > 2 && stored->dims <= 4 ? 4 - stored->dims : 4;
+    FR_TRY(fr_bound_find(weights, prefix, name, before < 4 ? whole + before : shape,
+                         before < 4 ? 4 - (uint32_t)before : dims, FR_STREAMED, &bound));
     FR_TRY(take_floats(weights, bound->tensor, channels * conv_kernel, &out));
     const fr_tensor *tensor = bound->tensor;
     const uint8_t *bytes = tensor->data;
