@@ -299,6 +299,14 @@ const char *fr_drafter_note(const fr_drafter *drafter, size_t index);
 fr_status fr_adapter_open(const char *path, const fr_model *model, fr_adapter **adapter);
 void fr_adapter_close(fr_adapter *adapter);
 
+/* Opens a control vector as llama.cpp has it: a GGUF file of architecture controlvector with tensors direction.N, each
+ * a row that is added to the rows after layer N, counted from 0. Layers before `first` and after `last` (0: the model's
+ * last one) get nothing; first may be 0. It is an adapter like any other: fr_session_set_adapters uses it, alone or
+ * beside others, with a scale that multiplies the rows, and fr_adapter_close closes it. It changes no matrix.
+ * FR_INPUT for tensors of other names, types or sizes, and for values that are not finite. */
+fr_status fr_control_vector_open(const char *path, const fr_model *model, size_t first, size_t last,
+                                 fr_adapter **adapter);
+
 /* Return the adapter's largest rank, and the number of matrices that it changes. */
 size_t fr_adapter_rank(const fr_adapter *adapter);
 size_t fr_adapter_matrices(const fr_adapter *adapter);

@@ -21,6 +21,18 @@ fr_status fr_adapter_open(const char *path, const fr_model *model, fr_adapter **
     return status;
 }
 
+fr_status fr_control_vector_open(const char *path, const fr_model *model, size_t first, size_t last,
+                                 fr_adapter **adapter) {
+    if (adapter) *adapter = NULL;
+    if (!path || !model || !adapter)
+        return fr_fail_null("fr_control_vector_open", "a path, a model and a place for the control vector");
+    if (last && first > last) return fr_fail(FR_USAGE, "%s: layers from %zu to %zu are none", path, first, last);
+    uint64_t environment = fr_fpenv_enter();
+    fr_status status = fr_control_vector_load(path, model, first, last, adapter);
+    fr_fpenv_leave(environment);
+    return status;
+}
+
 void fr_adapter_close(fr_adapter *adapter) {
     fr_adapter_unload(adapter);
 }

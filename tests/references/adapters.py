@@ -11,6 +11,7 @@ which has them in one parameter: there b(a) is added to the model's own weights 
 import argparse
 import json
 import os
+import struct
 import subprocess
 import sys
 
@@ -117,6 +118,34 @@ def write_reference(folder, of, reference):
         json.dump({"model": of, **reference}, file)
 
 
+def make_vector(name, of):
+    """A control vector, and the logits of the model with hooks that add it: all of it by 1, layers 2 to 4 by -0.5."""
+    folder = os.path.join(ROOT, "adapters", name)
+    os.makedirs(folder, exist_ok=True)
+    model = AutoModelForCausalLM.from_pretrained(os.path.join(ROOT, "models", of), dtype=torch.float32).eval()
+    layers, hidden = model.model.layers, model.config.hidden_size
+    generator = torch.Generator().manual_seed(5)
+    directions = {n: values((hidden,), generator, 3) for n in range(1, len(layers))}
+    text = lambda value: struct.pack("<Q", len(value)) + value.encode()
+    infos = b"".join(text(f"direction.{n}") + struct.pack("<IQIQ", 1, hidden, 0, i * -(-hidden * 4 // 32) * 32)
+                     for i, n in enumerate(directions))
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(directions), 2) + b"".join(
+        text(key) + struct.pack("<I", 8) + text(value)
+        for key, value in [("general.architecture", "controlvector"), ("controlvector.model_hint", "llama")]) + infos
+    data = b"".join(row.numpy().tobytes() + bytes(-hidden * 4 % 32) for row in directions.values())
+    with open(os.path.join(folder, "vector.gguf"), "wb") as file:
+        file.write(head + bytes(-len(head) % 32) + data)
+    logits, add = {}, lambda row: lambda module, inputs, output: output + row
+    for key, scale, chosen in [("all", 1, range(1, len(layers))), ("part", -0.5, range(2, 5))]:
+        hooks = [layers[n].register_forward_hook(add(scale * directions[n])) for n in chosen]
+        ids = torch.tensor([[(7 + 13 * i) % model.config.vocab_size for i in range(PROMPT)]])
+        with torch.no_grad():
+            logits[key] = model(ids).logits[0].float().contiguous()
+        for hook in hooks:
+            hook.remove()
+    save_file(logits, os.path.join(folder, "reference.safetensors"))
+
+
 def convert(tree, name, of):
     folder = os.path.join(ROOT, "adapters", name)
     subprocess.run([sys.executable, os.path.join(tree, "convert_lora_to_gguf.py"), "--base",
@@ -136,6 +165,8 @@ def main():
         make(name, of, config)
         if args.tree and name in ("mistral-nemo", "qwen3"):
             convert(args.tree, name, of)
+    if not args.names or "llama-vector" in args.names:
+        make_vector("llama-vector", "llama")
     for name, of in EXPERTS.items():
         if not args.names or name in args.names:
             make_experts(name, of)

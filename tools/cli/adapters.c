@@ -36,19 +36,24 @@ static int split(const char *item, size_t length, char mark, const char *option,
 }
 
 int fr_adapters_read(fr_loaded_adapters *adapters, const fr_arguments *args) {
+    static const char *const names[][2] = {{"--lora", "--lora-scaled"},
+                                           {"--control-vector", "--control-vector-scaled"}};
     for (size_t i = 0; i < args->adapter_count; i++) {
-        bool scaled = args->adapters[i].scaled;
-        const char *option = scaled ? "--lora-scaled" : "--lora", *list = args->adapters[i].text, *item;
-        size_t length;
+        fr_arg arg = args->adapters[i].option;
+        bool scaled = arg == FR_ARG_LORA_SCALED || arg == FR_ARG_VECTOR_SCALED;
+        bool vector = arg == FR_ARG_VECTOR || arg == FR_ARG_VECTOR_SCALED;
+        const char *option = names[vector][scaled], *list = args->adapters[i].text, *item;
+        size_t length, *count = vector ? &adapters->vectors : &adapters->count;
+        size_t most = vector ? FR_ADAPTERS_MAX : FR_LOADED_ADAPTERS_MAX;
         while ((item = fr_next_word(&list, ',', &length))) {
-            if (adapters->count == FR_LOADED_ADAPTERS_MAX)
-                return fr_wrong_usage("%s: at most %d adapters can be given", option, FR_LOADED_ADAPTERS_MAX);
-            size_t at = adapters->count;
-            int code =
-                split(item, length, scaled ? ':' : '=', option, scaled, &adapters->path[at], &adapters->scale[at]);
+            size_t at = *count;
+            if (at == most) return fr_wrong_usage("%s: at most %zu files can be given", option, most);
+            double *scale = vector ? &adapters->vector_scale[at] : &adapters->scale[at];
+            char **path = vector ? &adapters->vector_path[at] : &adapters->path[at];
+            int code = split(item, length, scaled ? ':' : '=', option, scaled, path, scale);
             if (code) return code;
-            if (args->given[FR_ARG_LORA_IDLE]) adapters->scale[at] = 0;
-            adapters->count++;
+            if (!vector && args->given[FR_ARG_LORA_IDLE]) *scale = 0;
+            ++*count;
         }
     }
     return 0;
@@ -63,8 +68,12 @@ int fr_adapters_check(const fr_arguments *args) {
 
 int fr_adapters_open(fr_loaded_adapters *adapters, const fr_model *model, const fr_arguments *args) {
     int code = fr_adapters_read(adapters, args);
+    const size_t *range = args->vector_range;
     for (size_t i = 0; !code && i < adapters->count; i++)
         code = fr_exit_status(fr_adapter_open(adapters->path[i], model, &adapters->opened[i]));
+    for (size_t i = 0; !code && i < adapters->vectors; i++)
+        code = fr_exit_status(
+            fr_control_vector_open(adapters->vector_path[i], model, range[0], range[1], &adapters->vector[i]));
     return code;
 }
 
@@ -73,12 +82,21 @@ void fr_adapters_close(fr_loaded_adapters *adapters) {
         fr_adapter_close(adapters->opened[i]);
         free(adapters->path[i]);
     }
+    for (size_t i = 0; i < adapters->vectors; i++) {
+        fr_adapter_close(adapters->vector[i]);
+        free(adapters->vector_path[i]);
+    }
     *adapters = (fr_loaded_adapters){0};
 }
 
 fr_status fr_adapters_use(const fr_loaded_adapters *adapters, const double *scales, fr_session *session) {
-    const fr_adapter *used[FR_LOADED_ADAPTERS_MAX];
-    for (size_t i = 0; i < adapters->count; i++) used[i] = adapters->opened[i];
-    if (adapters->count == 0) return FR_OK;
-    return fr_session_set_adapters(session, used, scales ? scales : adapters->scale, adapters->count);
+    const fr_adapter *used[FR_LOADED_ADAPTERS_MAX + FR_ADAPTERS_MAX];
+    double by[FR_LOADED_ADAPTERS_MAX + FR_ADAPTERS_MAX];
+    size_t count = adapters->count, all = count + adapters->vectors;
+    if (all == 0) return FR_OK;
+    for (size_t i = 0; i < all; i++) {
+        used[i] = i < count ? adapters->opened[i] : adapters->vector[i - count];
+        by[i] = i >= count ? adapters->vector_scale[i - count] : scales ? scales[i] : adapters->scale[i];
+    }
+    return fr_session_set_adapters(session, used, by, all);
 }

@@ -1,7 +1,8 @@
-/* Opens the adapters (LoRA) that a command line names, and makes sessions use them.
+/* Opens the adapters (LoRA) and control vectors that a command line names, and makes sessions use them.
  *
  * In: --lora FILE[=SCALE] and --lora-scaled FILE:SCALE, each perhaps several times or with several files separated by
- * commas; --lora-init-without-apply. Out: the opened adapters with their scales, in the order of the command line. */
+ * commas; --lora-init-without-apply; --control-vector FILE and --control-vector-scaled FILE:SCALE in the same way. Out:
+ * what was opened with its scales, in the order of the command line. */
 #ifndef FR_TOOLS_CLI_ADAPTERS_H
 #define FR_TOOLS_CLI_ADAPTERS_H
 
@@ -15,6 +16,10 @@ typedef struct fr_loaded_adapters {
     fr_adapter *opened[FR_LOADED_ADAPTERS_MAX];
     char *path[FR_LOADED_ADAPTERS_MAX];
     double scale[FR_LOADED_ADAPTERS_MAX]; /* 0: opened, but not used until a request to serve asks for it */
+    size_t vectors;                       /* control vectors, which every session uses */
+    fr_adapter *vector[FR_ADAPTERS_MAX];
+    char *vector_path[FR_ADAPTERS_MAX];
+    double vector_scale[FR_ADAPTERS_MAX];
 } fr_loaded_adapters;
 
 /* Checks the values of the options before a model is opened. Gives the exit status. */
@@ -27,7 +32,8 @@ int fr_adapters_read(fr_loaded_adapters *adapters, const fr_arguments *args);
 int fr_adapters_open(fr_loaded_adapters *adapters, const fr_model *model, const fr_arguments *args);
 void fr_adapters_close(fr_loaded_adapters *adapters);
 
-/* Makes a session use the adapters with these scales; NULL: with those of the command line. */
+/* Makes a session use the adapters with these scales (NULL: with those of the command line), and the control
+ * vectors. */
 fr_status fr_adapters_use(const fr_loaded_adapters *adapters, const double *scales, fr_session *session);
 
 #endif

@@ -109,7 +109,6 @@ static const fr_foreign_option table[] = {
      VALUE, 0, "not built: the model's own file says how its positions are rotated"},
     {"--override-kv", VALUE, 0, "not built: --tokenizer-pre and --chat-template-file replace what is most often wrong"},
     {"--check-tensors", FLAG, 0, "forerun inspect checks a model's tensors"},
-    {"--control-vector --control-vector-scaled --control-vector-layer-range", VALUE, 0, "not built"},
     {"-mu --model-url", VALUE, 0, "forerun downloads nothing: curl -LO URL, then -m FILE"},
     {"-mmu --mmproj-url", VALUE, 0, "forerun downloads nothing: curl -LO URL, then --mmproj FILE"},
     {"-dr --docker-repo", VALUE, 0, "forerun downloads nothing: -m FILE, or -m ORG/NAME of a model in a cache"},

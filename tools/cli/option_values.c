@@ -178,11 +178,11 @@ static int take_text(fr_arguments *args, fr_arg arg, const char *name, const cha
             return fr_wrong_usage("%s can be given %d times", name, FR_TENSOR_TYPES_MAX);
         args->tensor_types[args->tensor_type_count++] = text;
     }
-    if (arg == FR_ARG_LORA || arg == FR_ARG_LORA_SCALED) {
+    if (arg == FR_ARG_LORA || arg == FR_ARG_LORA_SCALED || arg == FR_ARG_VECTOR || arg == FR_ARG_VECTOR_SCALED) {
         if (args->adapter_count == FR_ADAPTER_OPTIONS_MAX)
             return fr_wrong_usage("%s can be given %d times", name, FR_ADAPTER_OPTIONS_MAX);
         args->adapters[args->adapter_count].text = text;
-        args->adapters[args->adapter_count++].scaled = arg == FR_ARG_LORA_SCALED;
+        args->adapters[args->adapter_count++].option = arg;
     }
     if (arg == FR_ARG_IMAGE) {
         if (args->image_count == FR_IMAGES_MAX) return fr_wrong_usage("%s can be given %d times", name, FR_IMAGES_MAX);

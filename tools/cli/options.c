@@ -165,6 +165,22 @@ static int place_bare(fr_arguments *args) {
     return 0;
 }
 
+/* Reads the two layers of --control-vector-layer-range: as one value with a comma, or as two words. */
+static int take_range(fr_arguments *args, const char *name, const char *value, int count, char **words, int *at) {
+    char *end;
+    args->text[FR_ARG_VECTOR_RANGE] = value;
+    for (size_t i = 0; i < 2; i++) {
+        bool number = value && *value >= '0' && *value <= '9' && strlen(value) < 16;
+        args->vector_range[i] = number ? strtoul(value, &end, 10) : 0;
+        if (!number || (*end && !(i == 0 && *end == ',')))
+            return fr_wrong_usage("%s needs two layers, such as 4 20 or 4,20", name);
+        if (i == 0) value = *end ? end + 1 : *at < count ? words[(*at)++] : NULL;
+    }
+    if (args->vector_range[1] > 0 && args->vector_range[0] <= args->vector_range[1]) return 0;
+    return fr_wrong_usage("%s %zu %zu: the first layer is not before the last", name, args->vector_range[0],
+                          args->vector_range[1]);
+}
+
 /* Reads the option at words[*at]: "--name value", "--name=value" or a flag; and moves *at behind it. */
 static int take_option(fr_arguments *args, int count, char **words, int *at) {
     const char *word = words[(*at)++];
@@ -189,7 +205,9 @@ static int take_option(fr_arguments *args, int count, char **words, int *at) {
         return fr_wrong_usage("%s: what is this word for? %s names the model", args->text[arg], name);
     if (once && args->given[arg]) return fr_wrong_usage("%s is given twice", name);
     args->given[arg] = true;
-    return fr_option_take(args, arg, name, equals ? equals + 1 : words[(*at)++]);
+    const char *value = equals ? equals + 1 : words[(*at)++];
+    if (arg == FR_ARG_VECTOR_RANGE) return take_range(args, name, value, count, words, at);
+    return fr_option_take(args, arg, name, value);
 }
 
 int fr_option_take_word(fr_arguments *args, char *word) {

@@ -60,6 +60,9 @@ typedef enum fr_arg {
     FR_ARG_LORA,
     FR_ARG_LORA_SCALED,
     FR_ARG_LORA_IDLE,
+    FR_ARG_VECTOR,
+    FR_ARG_VECTOR_SCALED,
+    FR_ARG_VECTOR_RANGE,
     FR_ARG_TOKENIZER_PRE,
     FR_ARG_PROMPT,
     FR_ARG_FILE,
@@ -257,8 +260,9 @@ struct fr_arguments {
     size_t breaker_count;
     struct {
         const char *text;
-        bool scaled;                    /* the value is one of --lora-scaled */
-    } adapters[FR_ADAPTER_OPTIONS_MAX]; /* every --lora and --lora-scaled */
+        fr_arg option;
+    } adapters[FR_ADAPTER_OPTIONS_MAX]; /* every --lora, --lora-scaled, --control-vector, --control-vector-scaled */
+    size_t vector_range[2];             /* --control-vector-layer-range; 0, 0: it is not given */
     size_t adapter_count;
     const char *images[FR_IMAGES_MAX]; /* every --image */
     size_t image_count;

@@ -34,17 +34,21 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
     return hash;
 }
 
-/* Adds the adapters that the command line applies to a hash. */
+static uint64_t hash_adapter(uint64_t hash, const fr_adapter *adapter, double by) {
+    char scale[40];
+    uint8_t digest[32];
+    if (by == 0) return hash;
+    fr_lab_adapter_digest(adapter, digest);
+    for (size_t b = 0; b < sizeof digest; b++) hash = (hash ^ digest[b]) * 0x100000001b3u;
+    snprintf(scale, sizeof scale, "%a", by);
+    return hash_text(hash, scale);
+}
+
+/* Adds the adapters and control vectors that the command line applies to a hash. */
 static uint64_t hash_adapters(uint64_t hash, const fr_loaded_adapters *adapters) {
-    for (size_t i = 0; i < adapters->count; i++) {
-        char scale[40];
-        uint8_t digest[32];
-        if (adapters->scale[i] == 0) continue;
-        fr_lab_adapter_digest(adapters->opened[i], digest);
-        for (size_t b = 0; b < sizeof digest; b++) hash = (hash ^ digest[b]) * 0x100000001b3u;
-        snprintf(scale, sizeof scale, "%a", adapters->scale[i]);
-        hash = hash_text(hash, scale);
-    }
+    for (size_t i = 0; i < adapters->count; i++) hash = hash_adapter(hash, adapters->opened[i], adapters->scale[i]);
+    for (size_t i = 0; i < adapters->vectors; i++)
+        hash = hash_adapter(hash, adapters->vector[i], adapters->vector_scale[i]);
     return hash;
 }
 

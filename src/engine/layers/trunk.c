@@ -9,6 +9,7 @@
 #include "base/sizes.h"
 #include "src/engine/layers/parts.h"
 #include "src/engine/layers/stages.h"
+#include "src/engine/weights/low_rank.h"
 
 enum { PIECE_UNIT = 8 }; /* rows that share one reading of the weights */
 
@@ -304,6 +305,20 @@ static void add_deepstack(const fr_team *team, const fr_activations *a, size_t l
             a->kernels->add(a->x + r * hidden, a->batch.rows[r].embedding + (1 + layer) * hidden, hidden);
 }
 
+/* Adds the directions of control vectors to the output of a layer, for the thread's own rows. */
+static void add_directions(const fr_team *team, const fr_activations *a, size_t layer) {
+    size_t begin, end, hidden = a->trunk->spec.hidden;
+    fr_part_rows(team, a->batch.count, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        const fr_adapter_set *set = a->workspace.adapters[r];
+        for (size_t i = 0; set && i < set->count; i++) {
+            if (!set->uses[i].directions) continue;
+            const float *direction = set->uses[i].directions + layer * hidden, scale = (float)set->uses[i].scale;
+            for (size_t c = 0; c < hidden; c++) a->x[r * hidden + c] += scale * direction[c];
+        }
+    }
+}
+
 static void run_layers(const fr_team *team, fr_activations *a, size_t first, size_t last) {
     const fr_trunk *trunk = a->trunk;
     for (size_t i = first; i < last && (i < trunk->owners || a->batch.count); i++) {
@@ -311,6 +326,7 @@ static void run_layers(const fr_team *team, fr_activations *a, size_t first, siz
         if (team->index == 0 && !trunk->drafts) fr_ranks_enter_place(team->ranks, i);
         fr_layer_run(team, a, &trunk->spec.layer[i], &trunk->layers[i], i);
         if (i < trunk->spec.deepstack) add_deepstack(team, a, i);
+        if (a->workspace.adapters) add_directions(team, a, i);
     }
     if (team->index == 0) fr_ranks_enter_place(team->ranks, FR_RANKS_ELSEWHERE);
 }

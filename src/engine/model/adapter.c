@@ -343,25 +343,34 @@ static fr_status read(fr_adapter *adapter) {
     return status;
 }
 
-fr_status fr_adapter_load(const char *path, const fr_model *model, fr_adapter **adapter) {
+fr_status fr_adapter_new(const char *path, const fr_model *model, fr_adapter **adapter) {
     *adapter = NULL;
     if (model->ranks) return fr_fail(FR_UNBUILT, "%s: adapters of a model that several ranks run are not built", path);
+    if (model->encoder) return fr_fail(FR_UNBUILT, "%s: adapters of a text encoder are not built", path);
     fr_adapter *a = calloc(1, sizeof *a);
     if (!a) return fr_fail_memory("adapter", sizeof *a);
     a->model = model;
     a->hash = fr_sha256_begin();
     a->path = strdup(path);
     a->products = calloc(model->trunk.adaptable + 1, sizeof *a->products);
-    fr_status status = a->path && a->products
-                           ? read(a)
-                           : fr_fail_memory("adapter", (model->trunk.adaptable + 1) * sizeof *a->products);
-    if (status != FR_OK) {
-        fr_adapter_unload(a);
-        return status;
+    if (a->path && a->products) {
+        *adapter = a;
+        return FR_OK;
     }
-    fr_sha256_end(&a->hash, a->digest);
-    *adapter = a;
-    return FR_OK;
+    fr_adapter_unload(a);
+    return fr_fail_memory("adapter", (model->trunk.adaptable + 1) * sizeof *a->products);
+}
+
+fr_status fr_adapter_load(const char *path, const fr_model *model, fr_adapter **adapter) {
+    FR_TRY(fr_adapter_new(path, model, adapter));
+    fr_status status = read(*adapter);
+    if (status == FR_OK) {
+        fr_sha256_end(&(*adapter)->hash, (*adapter)->digest);
+        return FR_OK;
+    }
+    fr_adapter_unload(*adapter);
+    *adapter = NULL;
+    return status;
 }
 
 void fr_adapter_unload(fr_adapter *adapter) {
@@ -369,6 +378,7 @@ void fr_adapter_unload(fr_adapter *adapter) {
     for (size_t i = 0; i < adapter->value_count; i++) free(adapter->values[i]);
     free(adapter->values);
     free(adapter->products);
+    free(adapter->directions);
     free(adapter->path);
     free(adapter);
 }
@@ -389,6 +399,7 @@ fr_status fr_adapter_join(const fr_model *model, const fr_adapter *const *adapte
         if (scales[i] == 0) continue;
         if (set->count == FR_ADAPTERS_MAX) return fr_fail(FR_USAGE, "more than %d adapters", FR_ADAPTERS_MAX);
         set->uses[set->count].products = adapters[i]->products;
+        set->uses[set->count].directions = adapters[i]->directions;
         set->uses[set->count++].scale = scales[i];
         fr_sha256_add(&hash, adapters[i]->digest, sizeof adapters[i]->digest);
         fr_sha256_add(&hash, &scales[i], sizeof scales[i]);

@@ -16,6 +16,7 @@ struct fr_adapter {
     char *path;
     const fr_model *model;
     fr_low_rank *products; /* [1 + adaptable] indexed by fr_matrix.adapted */
+    float *directions;     /* [layers, hidden] what it adds after layers; NULL: it is no control vector */
     size_t matrices;       /* number of matrices that it changes */
     size_t rank;           /* largest rank */
     float **values;        /* the arrays that products point into */
@@ -25,6 +26,14 @@ struct fr_adapter {
 };
 
 fr_status fr_adapter_load(const char *path, const fr_model *model, fr_adapter **adapter);
+
+/* Opens a control vector as an adapter without products (control_vector.c). first, last: the layers after which it is
+ * added, counted from 0; after layer 0 none is. last 0: up to the model's last layer. */
+fr_status fr_control_vector_load(const char *path, const fr_model *model, size_t first, size_t last,
+                                 fr_adapter **adapter);
+
+/* Makes an adapter that changes nothing yet, for a model on which adapters are built. */
+fr_status fr_adapter_new(const char *path, const fr_model *model, fr_adapter **adapter);
 
 /* Frees an adapter; NULL does nothing. */
 void fr_adapter_unload(fr_adapter *adapter);
