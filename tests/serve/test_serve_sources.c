@@ -99,6 +99,8 @@ START_TEST(wrong_settings_are_refused) {
                  {"metrics = 3\n", ", line 1: --metrics takes on or off, not 3", 2},
                  {"[server]\n", ", line 1: [server]: sections are not supported", 2},
                  {"config = other\n", ", line 1: a file can't name another file of options", 2},
+                 {"help\n", ", line 1: --help belongs on the command line", 2},
+                 {"model = x\nversion = on\n", ", line 2: --version belongs on the command line", 2},
                  {"= 3\n", ", line 1: \"\" is not an option's long name", 2},
                  {"-p = 3\n", ", line 1: \"-p\" is not an option's long name", 2},
                  {"top k = 3\n", ", line 1: \"top k\" is not an option's long name", 2},

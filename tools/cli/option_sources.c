@@ -90,6 +90,8 @@ static int take_line(fr_arguments *args, char *line) {
         return fr_wrong_usage("\"%s\" is not an option's long name", name);
     snprintf(option, sizeof option, "--%s", name);
     if (strcmp(option, "--config") == 0) return fr_wrong_usage("a file can't name another file of options");
+    if (strcmp(option, "--help") == 0 || strcmp(option, "--version") == 0)
+        return fr_wrong_usage("%s belongs on the command line", option);
     return take_setting(args, option, value);
 }
 
