@@ -1,6 +1,6 @@
 """Dense decoders that are a small step from others: see dense.py. Apertus, Arcee, Cohere 1, CWM, EXAONE 3.5, Gemma 1,
-Helium, HyperCLOVA X, Ministral, Nemotron, OLMo 1, StarCoder2 and VaultGemma. Every window is shorter than the prompts
-that greedy text follows."""
+Helium, HyperCLOVA X, Jais 2, Ministral, Nemotron, OLMo 1, StarCoder2 and VaultGemma. Every window is shorter than the
+prompts that greedy text follows."""
 from dense import Kind, passed_by, zeroed
 from dense_of_gemma2 import GEMMA2, of_gemma2
 from dense_of_gemma3 import embeddings_unscaled, norms_less_one
@@ -85,6 +85,13 @@ def norms_less_one_but_biases(model):
         if "norm" in name and name.endswith("weight"): tensor.sub_(1)
 
 
+def of_jais2(c):
+    of = lambda part: zeroed(f"{part}_proj.bias")
+    return BIASES | {"bias of up": of("up"), "bias of down": of("down"), "bias of o": of("o"), "square":
+                     {"hidden_act": "relu"}, "biases of norms": zeroed("norm.bias"),
+                     "mean of norms": mean_of_biased_kept, "rope_theta": {"rope_theta": 1e4}}
+
+
 def of_starcoder2(c):
     of = lambda part: zeroed(f"{part}.bias")
     features = BIASES | {"bias of o": of("o_proj"), "bias of up": of("c_fc"), "bias of down": of("c_proj"),
@@ -135,6 +142,7 @@ COHERE, CWM, MINISTRAL = kind("Cohere", of_cohere), kind("Cwm", of_layers_told),
 HELIUM, HYPERCLOVAX = kind("Helium", of_helium), kind("HyperCLOVAX", of_hyperclovax, fill_hyperclovax)
 ARCEE, NEMOTRON = kind("Arcee", of_arcee), kind("Nemotron", of_nemotron, fill_nemotron)
 YOUTU, MINICPM3 = kind("Youtu", of_youtu), kind("MiniCPM3", of_youtu, fill_hyperclovax)
+JAIS2 = kind("Jais2", of_jais2)
 OLMO = kind("Olmo", of_olmo)
 EXAONE_NAMES = [("model.embed_tokens.", "transformer.wte."), ("model.norm.", "transformer.ln_f.")] + [
     (f"model.layers.{i}.{here}.", f"transformer.h.{i}.{there}.") for i in range(3) for here, there in (
@@ -178,6 +186,10 @@ MODELS = {
         intermediate_size=44, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=3000.0,
         attention_bias=True, tie_word_embeddings=True, embedding_multiplier=2.5, attention_multiplier=0.21,
         residual_multiplier=0.7, logits_scaling=2.2)),
+    "jais2-odd": dict(seed=7893, gguf=True, kind=JAIS2, config=family(
+        "Jais2ForCausalLM", "jais2", layer_norm_eps=3e-5, vocab_size=223, hidden_size=60, intermediate_size=72,
+        num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=500.0, attention_bias=True,
+        mlp_bias=True, hidden_act="relu2", tie_word_embeddings=False)),
     "ministral-odd": dict(seed=6107, kind=MINISTRAL, config=family(
         "MinistralForCausalLM", "ministral", rms_norm_eps=1e-5, vocab_size=239, hidden_size=60, intermediate_size=52,
         num_hidden_layers=4, num_attention_heads=6, num_key_value_heads=3, head_dim=12, rope_theta=400.0,

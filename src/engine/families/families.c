@@ -43,13 +43,26 @@ const char *fr_family_word(const fr_family *family) {
     return family->gguf ? family->gguf : family->architectures[0];
 }
 
+/* Gives how much of a family's name is in the list: its part before a dash, if another name is the same up to there,
+ * otherwise all of it. */
+static size_t listed_length(size_t index) {
+    const char *word = fr_family_word(families[index]), *dash = strchr(word, '-');
+    size_t length = dash ? (size_t)(dash - word) : strlen(word);
+    for (size_t i = 0; dash && i < COUNT; i++) {
+        const char *other = fr_family_word(families[i]);
+        if (strncmp(word, other, length + 1) == 0 && strcmp(word, other) != 0) return length;
+    }
+    return strlen(word);
+}
+
 /* Returns true if another family's name in the list stands for this one: the same name, or its beginning. */
 static bool is_listed(size_t index) {
     const char *word = fr_family_word(families[index]);
+    size_t length = listed_length(index);
     for (size_t i = 0; i < COUNT; i++) {
-        const char *other = fr_family_word(families[i]);
-        bool begins = strncmp(word, other, strlen(other)) == 0;
-        if (i != index && begins && (i < index || strlen(other) < strlen(word))) return true;
+        size_t other = listed_length(i);
+        bool begins = strncmp(word, fr_family_word(families[i]), other) == 0;
+        if (i != index && begins && (i < index || other < length)) return true;
     }
     return false;
 }
@@ -59,7 +72,8 @@ static void list_built(char *line, size_t size) {
     size_t length = 0;
     for (size_t i = 0; i < COUNT; i++) {
         if (!families[i]->gguf || is_listed(i)) continue;
-        int more = snprintf(line + length, size - length, "%s%s", length ? ", " : "", families[i]->gguf);
+        int more = snprintf(line + length, size - length, "%s%.*s", length ? ", " : "", (int)listed_length(i),
+                            families[i]->gguf);
         if (more < 0 || (size_t)more >= size - length) return;
         length += (size_t)more;
     }

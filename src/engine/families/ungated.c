@@ -1,8 +1,8 @@
-/* Dense decoders whose feed-forward has no gate: Arcee (AFM 4.5B; config.json of ArceeForCausalLM, GGUF "arcee"),
- * Nemotron and Minitron (NemotronForCausalLM, "nemotron") and StarCoder2 (Starcoder2ForCausalLM, "starcoder2").
- * Source: transformers 5.24, models arcee, nemotron and starcoder2; for GGUF github.com/ggml-org/llama.cpp,
- * conversion/llama.py, nemotron.py and starcoder.py. Otherwise Arcee is like Llama. Nemotron and StarCoder2 have
- * LayerNorm with biases. Nemotron's folders store the norms' weights minus 1. */
+/* Dense decoders whose feed-forward has no gate: Arcee (AFM 4.5B; config.json of ArceeForCausalLM, GGUF "arcee"), Jais
+ * 2 (Jais2ForCausalLM, "jais2"), Nemotron and Minitron (NemotronForCausalLM, "nemotron") and StarCoder2
+ * (Starcoder2ForCausalLM, "starcoder2"). Source: transformers 5.24, models arcee, jais2, nemotron and starcoder2; for
+ * GGUF github.com/ggml-org/llama.cpp, conversion/llama.py, jais.py, nemotron.py and starcoder.py. Otherwise Arcee is
+ * like Llama. The others have LayerNorm with biases. Nemotron's folders store the norms' weights minus 1. */
 #include "src/engine/families/family.h"
 
 /* Names of the tensors of a feed-forward without a gate: `up` takes the place of gate's matrix. */
@@ -41,6 +41,31 @@ const fr_family fr_family_arcee = {
     .put_rope_factors = fr_rope_llama3_factors,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, up_down_names},
                                        .rotary_rows = FR_ROWS_TO_PAIRS}};
+
+/* ---------------------------------------------------------------------------------------------------------- Jais 2 */
+
+static const fr_model_spec jais2 = {.trunk = {.vocab = 150272,
+                                              .hidden = 3328,
+                                              .layers = 32,
+                                              .context_limit = 8192,
+                                              .eps = 1e-5F,
+                                              .layer_norm = true,
+                                              .norm_bias = true,
+                                              .rope = {{.neox = true}}},
+                                    .layer = {.attention = {.heads = 26, .qkv_bias = true, .o_bias = true},
+                                              .ffn = {.width = 26624, .activation = FR_RELU2, .biased = true}}};
+
+const fr_family fr_family_jais2 = {
+    .architectures = (const char *const[]){"Jais2ForCausalLM", "jais2", NULL},
+    .gguf = "jais2",
+    .tokenizer = "gpt2",
+    .pre = "jais-2",
+    .counts_ids = true,
+    .finds_biases = true,
+    .defaults = &jais2,
+    .rows = {arcee_own, fr_size_keys, fr_layer_norm_head_keys},
+    .rope = fr_rope_whole_heads,
+    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, up_down_names}}};
 
 /* -------------------------------------------------------------------------------------------------------- Nemotron */
 
