@@ -1,5 +1,5 @@
 /* Computes exp, tanh and the activations that use them. The contracts are fr_exp_fn, fr_tanh_fn, fr_gelu_mul_fn,
- * fr_silu_mul_fn, fr_clamped_swiglu_fn, fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
+ * fr_gelu_erf_fn, fr_silu_mul_fn, fr_clamped_swiglu_fn, fr_sigmoid_mul_fn and fr_softcap_fn in kernels.h. */
 #include "kernels/simd_avx512.h"
 
 FR_INLINE __m512 exponential(__m512 a, __m512 b, __m512 factor) {
@@ -24,6 +24,24 @@ FR_INLINE __m512 gelu_mul(__m512 a, __m512 b, __m512 factor) {
     __m512 half = _mm512_mul_ps(_mm512_set1_ps(0.5f), a);
     __m512 gelu = _mm512_mul_ps(half, _mm512_add_ps(_mm512_set1_ps(1.0f), tanh16(inner)));
     return _mm512_mul_ps(gelu, b);
+}
+
+/* Computes x times the normal distribution at x. max returns its second argument for zeros and NaN, so -0 stays. */
+FR_INLINE __m512 gelu_erf(__m512 a, __m512 b, __m512 factor) {
+    (void)b, (void)factor;
+    __m512 one = _mm512_set1_ps(1.0f), zero = _mm512_setzero_ps(), w = _mm512_max_ps(a, _mm512_sub_ps(zero, a));
+    __m512 t = _mm512_div_ps(one, _mm512_fmadd_ps(_mm512_set1_ps(FR_TAIL_STEP), w, one));
+    __m512 sum = _mm512_set1_ps(FR_TAIL_T7);
+    sum = _mm512_fmadd_ps(sum, t, _mm512_set1_ps(FR_TAIL_T6));
+    sum = _mm512_fmadd_ps(sum, t, _mm512_set1_ps(FR_TAIL_T5));
+    sum = _mm512_fmadd_ps(sum, t, _mm512_set1_ps(FR_TAIL_T4));
+    sum = _mm512_fmadd_ps(sum, t, _mm512_set1_ps(FR_TAIL_T3));
+    sum = _mm512_fmadd_ps(sum, t, _mm512_set1_ps(FR_TAIL_T2));
+    sum = _mm512_fmadd_ps(sum, t, _mm512_set1_ps(FR_TAIL_T1));
+    sum = _mm512_fmadd_ps(sum, t, _mm512_set1_ps(FR_TAIL_T0));
+    __m512 power = exp16(_mm512_mul_ps(_mm512_set1_ps(-0.5f), _mm512_mul_ps(w, w)));
+    __m512 tail = _mm512_mul_ps(_mm512_mul_ps(power, t), sum);
+    return _mm512_fnmadd_ps(w, tail, _mm512_max_ps(zero, a));
 }
 
 FR_INLINE __m512 silu_mul(__m512 a, __m512 b, __m512 factor) {
@@ -58,6 +76,10 @@ void fr_softcap_avx512(float *x, size_t n, float cap) {
 
 void fr_gelu_mul_avx512(float *y, const float *gate, const float *up, size_t n) {
     map(gelu_mul, y, gate, up, n, 0);
+}
+
+void fr_gelu_erf_avx512(float *y, const float *x, size_t n) {
+    map(gelu_erf, y, x, NULL, n, 0);
 }
 
 void fr_silu_mul_avx512(float *y, const float *gate, const float *up, size_t n) {
