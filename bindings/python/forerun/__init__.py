@@ -7,8 +7,9 @@
             print(piece.text, end="", flush=True)
 
 docs/python.md is the guide. Ids are int, counts and lengths are in tokens, sizes in bytes, times in seconds. Models,
-drafters, tokenizers and grammars may be shared by threads and sessions, as docs/python.md says; a session, and an
-engine with its sessions, is used by one thread at a time. The interpreter's lock is released while the library runs.
+drafters, adapters, tokenizers and grammars may be shared by threads and sessions, as docs/python.md says; a session,
+and an engine with its sessions, is used by one thread at a time. The interpreter's lock is released while the
+library runs.
 """
 
 from ._chat import Call, Part, Reply
@@ -27,7 +28,7 @@ from ._library import (
     UsageError,
     version,
 )
-from ._model import Drafter, Estimate, Found, Model, Picture, estimate, find, models
+from ._model import Adapter, Drafter, Estimate, Found, Model, Picture, estimate, find, models
 from ._options import Options
 from ._quantize import quantize
 from ._session import Depth, Generation, LogProbs, Piece, Scored, Session, Statistics, Step
@@ -37,6 +38,7 @@ __version__ = version
 
 __all__ = [
     "Aborted",
+    "Adapter",
     "Call",
     "Decoder",
     "Depth",

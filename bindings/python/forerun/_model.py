@@ -1,4 +1,4 @@
-"""Models, drafters, pictures, and the stores that models are found in."""
+"""Models, drafters, adapters, pictures, and the stores that models are found in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from ._library import Caught, Handle, check, ffi, lib, lines_of, path_argument
+from ._library import Caught, Handle, UsageError, check, ffi, lib, lines_of, path_argument
 from ._options import options_of, stop_loading_at
 from ._tokenizer import Tokenizer
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ._options import Options
 
-__all__ = ["Drafter", "Estimate", "Found", "Model", "Picture", "estimate", "find", "models"]
+__all__ = ["Adapter", "Drafter", "Estimate", "Found", "Model", "Picture", "estimate", "find", "models"]
 
 PathText = Union[str, "os.PathLike[str]"]
 _POOLINGS = ("none", "mean", "cls", "last", "rank")
@@ -204,6 +204,59 @@ class Drafter:
         self._handle.drop()
 
     def __enter__(self) -> Drafter:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+
+class Adapter:
+    """Changes of a model that sessions can turn on (Session.set_adapters). Threads and sessions may share it."""
+
+    def __init__(self, model: Model, path: PathText) -> None:
+        """Opens a LoRA for a model, and checks that the two fit.
+
+        path: a folder as peft writes it, or a GGUF file as llama.cpp's converter writes it.
+        """
+        place = ffi.new("fr_adapter **")
+        check(lib.fr_adapter_open(path_argument(path), model._c, place))
+        self._handle = Handle(place[0], lib.fr_adapter_close, model._handle)
+
+    @classmethod
+    def control_vector(cls, model: Model, path: PathText, first: int = 0, last: int = 0) -> Adapter:
+        """Opens a control vector, a GGUF file as llama.cpp has it, for layers `first` to `last` (0: the last one)."""
+        if first < 0 or last < 0:
+            raise UsageError("layers are counted from 0")
+        place = ffi.new("fr_adapter **")
+        check(lib.fr_control_vector_open(path_argument(path), model._c, first, last, place))
+        adapter = cls.__new__(cls)
+        adapter._handle = Handle(place[0], lib.fr_adapter_close, model._handle)
+        return adapter
+
+    @property
+    def _c(self) -> Any:
+        return self._handle.pointer
+
+    @property
+    def rank(self) -> int:
+        """The largest rank of its matrices."""
+        return int(lib.fr_adapter_rank(self._c))
+
+    @property
+    def matrices(self) -> int:
+        """How many matrices of the model it changes."""
+        return int(lib.fr_adapter_matrices(self._c))
+
+    def close(self) -> None:
+        """Frees the adapter, once nothing uses it any more."""
+        self._handle.drop()
+
+    def __enter__(self) -> Adapter:
         return self
 
     def __exit__(

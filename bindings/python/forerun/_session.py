@@ -29,7 +29,7 @@ from ._library import (
     view_floats,
     view_ids,
 )
-from ._model import Drafter, Model, PathText, Picture
+from ._model import Adapter, Drafter, Model, PathText, Picture
 from ._options import options_of
 from ._tokenizer import Decoder, Message, Prompt, Tool
 
@@ -208,6 +208,7 @@ class Session:
         self._gives_logprobs = gives_logprobs
         self._stops: Any = None  # the stops as an array of C, with their texts
         self._grammar: Optional[Handle] = None
+        self._adapters: list[Handle] = []
         self._methods: dict[str, Any] = {}  # the functions of draft_with
         self._waits = True  # a step may have several forwards to run, those of a prompt
         # A callback's exception ends a call of several forwards, and so does Ctrl-C, which is raised in a callback.
@@ -378,6 +379,21 @@ class Session:
             self._grammar = None if grammar is None else self._handle.hold(grammar._handle)
             if old is not None:
                 self._handle.release(old)
+
+    def set_adapters(self, adapters: Sequence[tuple[Adapter, float]]) -> None:
+        """Makes the target use these adapters, each with a scale that multiplies its own; an empty list: none.
+
+        If they or the scales are others than before, the timeline is emptied. A fork inherits them.
+        """
+        with self._alone:
+            pointers = ffi.new("fr_adapter *[]", [adapter._c for adapter, _ in adapters])
+            scales = ffi.new("double[]", [scale for _, scale in adapters])
+            self._waits = True
+            check(lib.fr_session_set_adapters(self._c, pointers, scales, len(adapters)))
+            old = self._adapters
+            self._adapters = [self._handle.hold(adapter._handle) for adapter, _ in adapters]
+            for handle in old:
+                self._handle.release(handle)
 
     def begin_grammar(self, position: int) -> None:
         """Sets the position on the timeline at which the grammar's text begins, for a session that was loaded."""
@@ -763,6 +779,7 @@ class Session:
             gives = options.get("logprobs", -1) >= 0 if options else self._gives_logprobs
             made = self._made(place[0], self.model, self._alone, self._opened_with, gives)
         made._stops = self._stops
+        made._adapters = [made._handle.hold(handle) for handle in self._adapters]
         return made
 
     def save(self, path: PathText) -> None:

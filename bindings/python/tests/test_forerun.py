@@ -268,6 +268,37 @@ class TestSession(Base):
                     self.assertLess(largest_difference(found, numbers[f"{pooling}.{text}"]), 1e-4)
 
 
+class TestAdapters(Base):
+    """Compares with the logits that peft, or a hook in transformers, gives."""
+
+    def test_an_adapter_and_none(self) -> None:
+        folder = os.path.join(DATA, "adapters", "llama")
+        with open(os.path.join(folder, "reference.json"), encoding="utf-8") as file:
+            ids = json.load(file)["ids"]
+        expected = tensors(os.path.join(folder, "reference.safetensors"))["logits"]
+        with forerun.Model(LLAMA) as model, forerun.Session(model) as session:
+            plain = list(flat(session.logits(ids)))
+            adapter = forerun.Adapter(model, folder)
+            self.assertGreater(adapter.rank, 0)
+            self.assertGreater(adapter.matrices, 0)
+            session.set_adapters([(adapter, 1.0)])
+            adapter.close()  # the session still uses it
+            self.assertLess(largest_difference(flat(session.logits(ids)), expected), 5e-5)
+            session.set_adapters([])
+            self.assertEqual(list(flat(session.logits(ids))), plain)
+
+    def test_a_control_vector(self) -> None:
+        folder = os.path.join(DATA, "adapters", "llama-vector")
+        expected = tensors(os.path.join(folder, "reference.safetensors"))
+        with forerun.Model(LLAMA) as model, forerun.Session(model) as session:
+            ids = [(7 + 13 * i) % model.vocab for i in range(len(expected["part"]) // model.vocab)]
+            vector = forerun.Adapter.control_vector(model, os.path.join(folder, "vector.gguf"), 2, 4)
+            session.set_adapters([(vector, -0.5)])
+            self.assertLess(largest_difference(flat(session.logits(ids)), expected["part"]), 5e-5)
+            with self.assertRaises(forerun.UsageError):
+                session.set_adapters([(vector, 1.0), (vector, 1.0)])
+
+
 class TestPythonInRounds(Base):
     def test_a_draft_method_changes_nothing(self) -> None:
         told: list[tuple[int, int]] = []
