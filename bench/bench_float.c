@@ -74,7 +74,7 @@ static void write_models(void) {
     fclose(done);
 }
 
-/* ----------------------------------------------------------------------------------------- T(K), and the draft step */
+/* ----------------------------------------------------------------------------------------- the time of a draft step */
 
 /* Gives the seconds of one chained draft step. */
 static double time_draft_step(fr_session *s) {
@@ -154,7 +154,8 @@ static void bench_demo(fr_bench_replay *measured) {
 }
 
 /* Measures the gain of speculation with scripted drafts, which are accepted at the demo's rates. Prints it beside the
- * limit that follows from t[K] = T(K) / T(1) and the time of a draft step. */
+ * limit that follows from t[K] = T(K) / T(1), the time of a pass over K rows in times of one over a single row, and from
+ * the time of a draft step. */
 static void bench_speculation(const fr_bench_engine *e, const fr_bench_replay *measured, const double *t, double one,
                               double draft_step) {
     int32_t script[CONTEXT + BIG_IDS], text[BIG_IDS];

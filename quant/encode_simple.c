@@ -46,7 +46,8 @@ static float extreme_of(const float *x) {
     return extreme;
 }
 
-/* Improves a line: rounds it, takes the best line for its codes, and repeats this while the error falls. */
+/* Improves a line, which is a scale and an offset: rounds both to float16, gives each value its nearest code, fits a
+ * new line to these codes, and repeats this while the error falls, at most STEPS times. */
 FR_INLINE line descend(const float *x, const float *weights, line l, mass m, bool ray, snap_fn *snap) {
     line best = {0, ray ? 0 : half_of(mean_of(m))};
     float error = fit_codes(x, weights, COLS, best, snap).error;

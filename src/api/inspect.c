@@ -330,7 +330,7 @@ static fr_status refuse_context(const fr_lab_inspection *how, const fr_checkpoin
     return fr_fail(FR_USAGE, "%s is no model: how much a context takes is its model's to say", files->path);
 }
 
-/* Collects the facts that a drafter's own method has about it. */
+/* Begins a drafter's description: stores the drafter in the field of its kind, which decides what is printed. */
 static fr_inspected describe_drafter(const fr_drafter *drafter, const fr_lab_inspection *how) {
     fr_inspected what = {.kind = "drafter", .files = &drafter->files, .weights = &drafter->weights, .how = how};
     if (drafter->method == &fr_draft_assistant)

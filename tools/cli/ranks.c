@@ -28,7 +28,7 @@
 #include "tools/cli/verbs.h"
 
 enum { SILENT_SECONDS = 30, LINE = 400 };
-/* milliseconds in which all failing processes of this machine should have called first_to_say */
+/* milliseconds that a failing process lives on, so that others of this machine find first_to_say's name taken */
 enum { LOOK_MS = 300 };
 
 /* Seconds that rank 0 has to notice a failure while it computes a long prompt. This must be short, because the program

@@ -43,7 +43,8 @@ fr_status fr_reply_view_open(fr_reply_view *view, const fr_tokenizer *tokenizer,
                              const fr_marked_text *prompt, fr_stream *text);
 void fr_reply_view_close(fr_reply_view *view);
 
-/* Sets a callback that gets all parts. Call it before the first id. The callback gets each call as a whole. */
+/* Sets a callback that gets all parts; it must be set before the first id. A tool's call reaches the callback only once
+ * it is complete, or incomplete if the reply was cut off. */
 void fr_reply_view_tell(fr_reply_view *view, fr_reply_fn *told, void *context);
 
 /* The first adds the next id of the reply. accepted: the id was an accepted draft. *stopped: a stop string was found,

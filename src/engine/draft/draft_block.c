@@ -196,8 +196,8 @@ static int32_t id_before(const block *b) {
     return p->proposed ? p->ids[p->proposed - 1] : p->view->ids[p->view->length - 1];
 }
 
-/* Gives DFlash2's scores of a row's best ids. Each is the head's score plus how well the id follows the id before: the
- * sum over ranks of before[id before] * selected * after[id]. */
+/* Gives DFlash2's scores of a row's best ids. Each is the head's score plus how well the id follows the id before it:
+ * the sum, over i below config.rank, of before[id before][i] * selected[i] * after[id][i]. */
 static fr_scores select_best(const workspace *w, const block *b, size_t row) {
     const fr_block_net *net = w->net;
     const fr_kernels *k = w->rows.activations->kernels;

@@ -3,12 +3,12 @@
  * In: a checkpoint of EAGLE-3 or EAGLE-1, a folder in any of the published spellings or llama.cpp's GGUF, and the
  * target that it drafts for. Out: fr_eagle, checked against the target: layers, width, vocabulary, architecture.
  *
- * EAGLE-3 (Li et al. 2025, arXiv:2503.01840; llama.cpp src/models/eagle3.cpp): for position p it reads the inputs t_p
- * of some of the target's layers. A pair's g is fc(t_p), with t_p normed first in EAGLE-3.1; in a chain it is the row
- * x of the pair before. Then
+ * EAGLE-3 (Li et al. 2025, arXiv:2503.01840; llama.cpp src/models/eagle3.cpp): it reads t_p, the inputs of some of the
+ * target's layers at position p, and works by pairs (pairs.h). Pair p begins with g = fc(t_p), for which EAGLE-3.1
+ * norms t_p first; in a chain, g is the x that the pair before has left. One layer then computes
  *     x = g + attention([embedding_norm(embedding of token p + 1) ; hidden_norm(g)]); x += feed-forward(x)
- * (a layer of Llama's or of Qwen3's, which norms the heads of queries and keys, and may slide)
- * leaves x, and head(norm(x)) scores a vocabulary of its own.
+ * and head(norm(x)) scores a vocabulary of the drafter's own. The layer is one of Llama's, or one of Qwen3's, which
+ * norms the heads of queries and keys; its attention may slide.
  *
  * EAGLE-1 (Li et al. 2024, arXiv:2401.15077; SafeAILab/EAGLE cnets1): for position p it reads h_p, the hidden row
  * after the final norm. It runs x = fc([embedding of token p + 1 ; h_p]) + bias through a layer without input norm,

@@ -39,7 +39,6 @@ _Static_assert(offsetof(fr_attention_weights, k_bias) == offsetof(fr_attention_w
 typedef struct fr_mla_weights {
     fr_matrix q_a, kv_a;               /* [q_lora, hidden], [latent + rotary, hidden] */
     const float *q_a_norm, *kv_a_norm; /* [q_lora], [latent] */
-    fr_matrix gate;                    /* [heads, hidden] */
     fr_latent_heads heads;
 } fr_mla_weights;
 

@@ -72,7 +72,6 @@ typedef struct fr_mla_spec {
     size_t nope;
     size_t value_dim; /* number of values of a head's output */
     float eps;        /* eps of both latents' norms */
-    bool gated;       /* a head's output is multiplied by sigmoid(its row of a matrix . x) */
 } fr_mla_spec;
 
 /* Gated DeltaNet: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464; and Kimi Delta Attention, whose states fade by

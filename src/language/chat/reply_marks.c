@@ -1,4 +1,4 @@
-/* Searches for a few short words at once: the bytes that are held back are compared with each word (reply_marks.h). */
+/* Finds marks in a reply (reply_marks.h). Marks are few and short, so held bytes are compared with each of them. */
 #include "src/language/chat/reply_marks.h"
 
 #include <string.h>

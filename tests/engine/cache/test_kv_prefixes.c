@@ -1,12 +1,12 @@
 /* Tests shared prefixes: whatever timelines share, lose and find again, a search finds everything that is stored and
  * nothing else.
  *
- * The index is compared with a simple model of it that has no tree, no hash and no order: a list of texts, each with
- * the pages that were stored with it. The model learns from the pools which pages the index gave up: those that have
- * fewer holders than it counts. After every call three things must hold. Each page has as many holders as the model
- * counts. A text that was given up was unused, and had been unused for longer than all that remain. A search in the
- * index finds the same as a search through the list. Every row holds a digest of all ids up to it, so that a page of
- * another text is noticed. The pools are so small that pages are given up all the time. */
+ * The tree of shared prefixes is compared with a simple list of texts, each with the pages that were stored with it.
+ * After every call the list drops the pages that the tree gave up: those with fewer holders, by their pool's count,
+ * than timelines and the list's texts would make. Then three things must hold. Each page has exactly the holders that
+ * these make. A text that was given up was unused, and had been unused for longer than any unused text that remains.
+ * A search in the tree finds the same as a search through the list. Every row holds a digest of all ids up to it, so
+ * that a page of another text is noticed. The pools are so small that pages are given up all the time. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
