@@ -183,7 +183,12 @@ $(BUILD)/flags: force
 .PHONY: force
 force:
 
-$(LIBRARY): $(OBJECTS)
+# Holds the list of the library's objects, which SLEEP and TOPOLOGY change.
+$(BUILD)/objects: force
+	@mkdir -p $(@D)
+	@echo '$(OBJECTS)' | cmp -s - $@ || echo '$(OBJECTS)' > $@
+
+$(LIBRARY): $(OBJECTS) $(BUILD)/objects
 	$(call SAY,AR,$@)
 	@rm -f $@
 	$(QUIET)$(AR) rcs $@ $(OBJECTS)
@@ -220,7 +225,7 @@ $(BUILD)/forerun.map: Makefile include/forerun.h
 	@echo 'FORERUN_$(SERIES) { global: fr_*; local: *; };' > $@
 
 # No name may be undefined, except a sanitizer's, which the program provides.
-$(SHARED): $(OBJECTS) $(BUILD)/forerun.map
+$(SHARED): $(OBJECTS) $(BUILD)/objects $(BUILD)/forerun.map
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) -shared -Wl,-soname,libforerun.so.$(SERIES) -Wl,--version-script=$(BUILD)/forerun.map \
 	  $(if $(SANITIZE),,-Wl,-z,defs) $(OBJECTS) $(LIBS) -o $@

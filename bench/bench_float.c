@@ -153,9 +153,9 @@ static void bench_demo(fr_bench_replay *measured) {
     fr_bench_engine_close(&e);
 }
 
-/* Measures the gain of speculation with scripted drafts, which are accepted at the demo's rates. Prints it beside the
- * limit that follows from t[K] = T(K) / T(1), the time of a pass over K rows in times of one over a single row, and from
- * the time of a draft step. */
+/* Measures the gain of speculation with scripted drafts, which are accepted at the demo's rates. Prints it beside
+ * the limit that follows from t[K] = T(K) / T(1), the time of a pass over K rows in times of one over a single row,
+ * and from the time of a draft step. */
 static void bench_speculation(const fr_bench_engine *e, const fr_bench_replay *measured, const double *t, double one,
                               double draft_step) {
     int32_t script[CONTEXT + BIG_IDS], text[BIG_IDS];

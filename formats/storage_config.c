@@ -158,7 +158,8 @@ static fr_status read_method(fr_storage_config *config, const char *method) {
 
 /* ---------------------------------------------------------------------------------------------- finding the method */
 
-/* Finds the description of the quantized weights. Writers put it in different places, and the first place that has one decides. */
+/* Finds the description of the quantized weights. Writers put it in different places, and the first place that has
+ * one decides. */
 static fr_status find_object(const fr_checkpoint *files, fr_storage_config *config) {
     static const char *const keys[] = {"quantization_config", "compression_config", "quantization"};
     json_t *found = NULL, *text;

@@ -2,8 +2,8 @@
  * values.
  *
  * Four registers hold the 16 partial sums of scalar.h's dot: lane i of register c is p[4 c + i]. If a length is no
- * multiple of a step, the remainder is copied to a buffer of a whole step, which is filled up with zeros. The sums' lanes
- * that have no value there stay as they are, and outputs beyond the length are not written. */
+ * multiple of a step, the remainder is copied to a buffer of a whole step, which is filled up with zeros. The sums'
+ * lanes that have no value there stay as they are, and outputs beyond the length are not written. */
 #ifndef FR_KERNELS_SIMD_NEON_H
 #define FR_KERNELS_SIMD_NEON_H
 

@@ -36,7 +36,7 @@ fr_status fr_export_encoder_open(fr_export *export, fr_outputs *outputs) {
     export->weights = &model->weights;
     export->architecture = fr_encoder_gguf_architecture(model->encoder);
     if (!export->architecture)
-        return fr_fail(FR_UNBUILT, "%s: writing a text encoder of model_type \"%s\" as GGUF is not built yet",
+        return fr_fail(FR_UNBUILT, "%s: writing a text encoder of architecture %s as GGUF is not built yet",
                        model->files.path, fr_checkpoint_architecture(&model->files));
     fr_encoder_facts facts = fr_encoder_fact(model->encoder);
     if (facts.labels)

@@ -105,7 +105,7 @@ static const struct {
              {"rerank " BERT "-p a -f README.md", 1, "classifier"},
              {"rerank " CROSS "-p a", 2, "-f FILE"},
              {"generate " BERT "-p a", 1, "text encoder"},
-             {"quantize " BERT "--type q8_0 -o /tmp/none.gguf", 2, "text encoder"}};
+             {"quantize -m tests/data/encoders/mpnet --type q8_0 -o /tmp/none.gguf", 2, "text encoder"}};
 
 START_TEST(wrong_lines_are_refused_with_the_reason) {
     fr_command c = fr_command_run(wrong[_i].line, NULL);

@@ -48,6 +48,7 @@ static const char *const models[] = {"tests/data/models/gemma4-e",           "te
                                      "tests/data/models/granite-swa-odd",    "tests/data/models/granite-moe-swa",
                                      "tests/data/models/youtu-odd",          "tests/data/models/minicpm3-odd",
                                      "tests/data/models/phimoe-odd",         "tests/data/models/jais2-odd",
+                                     "tests/data/models/kimi-linear-odd",    "tests/data/models/kimi-linear-groups",
                                      "tests/data/vision/qwen2.5-vl",         "tests/data/vision/qwen3-vl",
                                      "tests/data/vision/qwen3-vl-moe"};
 enum { MODELS = sizeof models / sizeof *models };

@@ -59,9 +59,20 @@ int fr_adapters_read(fr_loaded_adapters *adapters, const fr_arguments *args) {
     return 0;
 }
 
+size_t fr_adapters_count_used(const fr_loaded_adapters *adapters, const double *scales) {
+    size_t used = 0;
+    for (size_t i = 0; i < adapters->count; i++) used += scales[i] != 0;
+    for (size_t i = 0; i < adapters->vectors; i++) used += adapters->vector_scale[i] != 0;
+    return used;
+}
+
 int fr_adapters_check(const fr_arguments *args) {
     fr_loaded_adapters read = {0};
     int code = fr_adapters_read(&read, args);
+    size_t used = fr_adapters_count_used(&read, read.scale);
+    if (!code && used > FR_ADAPTERS_MAX)
+        code = fr_wrong_usage("%zu adapters and control vectors have a scale, and a text can have %d", used,
+                              FR_ADAPTERS_MAX);
     fr_adapters_close(&read);
     return code;
 }

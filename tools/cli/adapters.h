@@ -22,6 +22,9 @@ typedef struct fr_loaded_adapters {
     double vector_scale[FR_ADAPTERS_MAX];
 } fr_loaded_adapters;
 
+/* Returns how many of the adapters, with these scales, and of the control vectors have a scale that is not 0. */
+size_t fr_adapters_count_used(const fr_loaded_adapters *adapters, const double *scales);
+
 /* Checks the values of the options before a model is opened. Gives the exit status. */
 int fr_adapters_check(const fr_arguments *args);
 

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,8 @@ static fr_status set_option(fr_options *options, const fr_arguments *args, fr_ar
 static fr_status set_draft_times(fr_options *options, const fr_arguments *args) {
     bool takes = fr_option_table[FR_ARG_DRAFT_TIMES].verbs & args->verb->bit;
     char *folder = takes && !args->given[FR_ARG_DRAFT_TIMES] ? fr_cache_folder() : NULL;
-    fr_status status = folder ? fr_options_set_text(options, FR_OPT_DRAFT_TIMES, folder) : FR_OK;
+    bool fits = folder && strlen(folder) < PATH_MAX / 2; /* the default is never a reason to fail */
+    fr_status status = fits ? fr_options_set_text(options, FR_OPT_DRAFT_TIMES, folder) : FR_OK;
     free(folder);
     return status;
 }

@@ -496,8 +496,9 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                             .help = "the folder that stores how long forwards and drafts take (off: none; default: "
                                     "~/.cache/forerun)",
                             .more = "With these times --draft-max auto drafts from the first token of an answer. A "
-                                    "file of 540 bytes is stored for each model, number of threads and instruction "
-                                    "set, in $XDG_CACHE_HOME/forerun or ~/.cache/forerun. No token depends on it"},
+                                    "file of 544 bytes is stored for each model and drafter, number of threads, "
+                                    "instruction set and processor, in $XDG_CACHE_HOME/forerun or "
+                                    "~/.cache/forerun. No token depends on it"},
     [FR_ARG_DRAFT_TOPK] = {.names = "--spec-draft-topk", .value = "K", .kind = FR_KIND_NUMBER,
                            .verbs = TALK | VERIFY, .low = 1, .high = 8, .unbuilt = "auto", .unbuilt_from = 2,
                            .help = "alternatives for each draft: 1 (default) is a chain; 2 to 8 and auto are not "
@@ -555,8 +556,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
     [FR_ARG_KV_V] = {.names = "-ctv --cache-type-v", .verbs = RUN | INSPECT | BENCH, .parts = FR_PART_MODEL,
                      .value = "TYPE", KV_TYPES, .sets = FR_OPT_KV_V, .to = FR_SET_GIVEN,
                      .help = "type of cached values",
-                     .more = "Latents (DeepSeek, GLM-4.7-Flash) are keys and values in one and have the keys' type, "
-                             "so another type is refused"},
+                     .more = "Latents (DeepSeek, GLM-4.7-Flash, Kimi) are keys and values in one and have the keys' "
+                             "type, so another type is refused"},
     [FR_ARG_CTX_CHECKPOINTS] = {.names = "--ctx-checkpoints --swa-checkpoints -ctxcp", .value = "N",
                                 .kind = FR_KIND_NUMBER, .verbs = TALK,
                                 .sets = FR_OPT_CTX_CHECKPOINTS, .to = FR_SET_GIVEN,

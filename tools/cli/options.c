@@ -172,13 +172,13 @@ static int take_range(fr_arguments *args, const char *name, const char *value, i
     for (size_t i = 0; i < 2; i++) {
         bool number = value && *value >= '0' && *value <= '9' && strlen(value) < 16;
         args->vector_range[i] = number ? strtoul(value, &end, 10) : 0;
-        if (!number || (*end && !(i == 0 && *end == ',')))
+        if (!number || (*end && !(i == 0 && (*end == ',' || *end == ' '))))
             return fr_wrong_usage("%s needs two layers, such as 4 20 or 4,20", name);
         if (i == 0) value = *end ? end + 1 : *at < count ? words[(*at)++] : NULL;
     }
     if (args->vector_range[1] > 0 && args->vector_range[0] <= args->vector_range[1]) return 0;
-    return fr_wrong_usage("%s %zu %zu: the first layer is not before the last", name, args->vector_range[0],
-                          args->vector_range[1]);
+    return fr_wrong_usage("%s %zu %zu: the first layer is after the last, or the last is 0", name,
+                          args->vector_range[0], args->vector_range[1]);
 }
 
 /* Reads the option at words[*at]: "--name value", "--name=value" or a flag; and moves *at behind it. */

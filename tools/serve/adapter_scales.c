@@ -26,9 +26,11 @@ static bool refuse(char error[ERROR], const char *format, size_t index, size_t n
 }
 
 /* Reads a list of scales. Adapters that it does not name get 0, and of an adapter that it names twice the last scale
- * counts. Returns false with an error that begins after the name of the list. */
-static bool read_list(const json_t *list, size_t adapters, double scales[FR_LOADED_ADAPTERS_MAX], char error[ERROR]) {
-    size_t used = 0;
+ * counts. The control vectors of the command line are used beside them. Returns false with an error that begins after
+ * the name of the list. */
+static bool read_list(const json_t *list, const fr_loaded_adapters *loaded, double scales[FR_LOADED_ADAPTERS_MAX],
+                      char error[ERROR]) {
+    size_t adapters = loaded->count;
     memset(scales, 0, FR_LOADED_ADAPTERS_MAX * sizeof *scales);
     if (!json_is_array(list)) return refuse(error, "must be an array of {\"id\", \"scale\"}", 0, 0);
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -42,15 +44,15 @@ static bool read_list(const json_t *list, size_t adapters, double scales[FR_LOAD
             return refuse(error, "[%zu]: \"scale\" must be a number from -1e9 to 1e9", i, 0);
         scales[json_integer_value(id)] = value;
     }
-    for (size_t i = 0; i < adapters; i++) used += scales[i] != 0;
+    size_t used = fr_adapters_count_used(loaded, scales);
     return used <= FR_ADAPTERS_MAX ||
-           refuse(error, "uses %zu adapters, of which at most %zu change a text", used, FR_ADAPTERS_MAX);
+           refuse(error, "uses %zu adapters and control vectors, and a text can have %zu", used, FR_ADAPTERS_MAX);
 }
 
 bool fr_adapter_scales_take(fr_job *job, const char *key, const json_t *value) {
     char error[ERROR];
     double scales[FR_LOADED_ADAPTERS_MAX];
-    if (!read_list(value, job->setting->loaded->adapters.count, scales, error))
+    if (!read_list(value, &job->setting->loaded->adapters, scales, error))
         return fr_job_refuse(job, FR_USAGE, "%s%s%s", key, *error == '[' ? "" : " ", error);
     if (json_array_size(value)) memcpy(job->adapter_scales, scales, sizeof scales);
     return true;
@@ -78,7 +80,7 @@ void fr_adapter_scales_set(fr_http_exchange *exchange, const fr_model_instance *
     json_t *body = fr_json_load(bytes, length, &parsed);
     if (!body) {
         fr_http_exchange_refuse(exchange, 400, "the body is no JSON: %.120s", parsed.text);
-    } else if (!read_list(body, adapters->count, scales, error)) {
+    } else if (!read_list(body, adapters, scales, error)) {
         fr_http_exchange_refuse(exchange, 400, "the body%s%s", *error == '[' ? "" : " ", error);
     } else {
         pthread_mutex_lock(&lock);

@@ -214,13 +214,21 @@ static bool may_begin(const fr_generation_request *request) {
     return true;
 }
 
+/* Returns true if any prompt of a request has pictures. */
+static bool sees_pictures(const fr_generation_request *request) {
+    for (size_t i = 0; i < request->count; i++)
+        if (request->choices[i].job.picture_count) return true;
+    return false;
+}
+
 /* Removes requests whose clients left while they waited, and begins choices in free slots. texts_alone: requests with
  * pictures are passed over, because the vision tower is running a picture. */
 static void fill(fr_scheduler *scheduler, bool texts_alone) {
     for (fr_generation_request *request = scheduler->line, *next; request; request = next) {
         fr_slot *slot;
         next = request->next;
-        if (texts_alone && request->choices[0].job.picture_count) continue;
+        bool sees = sees_pictures(request);
+        if (texts_alone && sees) continue;
         if (is_unwanted(request)) {
             if (request->begun > request->done) continue;
             discount(scheduler, request);
@@ -228,7 +236,6 @@ static void fill(fr_scheduler *scheduler, bool texts_alone) {
             continue;
         }
         size_t begun = request->begun;
-        bool sees = request->choices[0].job.picture_count > 0;
         while (request->begun < request->count && may_begin(request) &&
                (slot = find_free_slot(scheduler, request, &request->choices[request->begun])))
             begin(scheduler, request, slot);

@@ -337,8 +337,9 @@ static fr_status gguf_kind(fr_block_config *c, const fr_weights *weights) {
     if (c->kind != FR_BLOCK_DSPARK) return FR_OK;
     c->rank = w1->dims == 2 && w1->shape[1] <= 1 << 16 ? w1->shape[1] : 0;
     const fr_tensor *confidence = fr_tensors_find(&weights->files->tensors, "conf_proj.weight");
+    const fr_tensor *bias = fr_tensors_find(&weights->files->tensors, "conf_proj.bias");
     size_t width = confidence ? confidence->shape[confidence->dims - 1] : 0;
-    c->confidence = confidence != NULL;
+    c->confidence = confidence || bias; /* if only one is there, the other is missed by its name */
     c->confidence_sees_draft = width != c->spec.trunk.hidden;
     return FR_OK;
 }

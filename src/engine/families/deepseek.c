@@ -217,7 +217,11 @@ static fr_status read_scales(const fr_source *source, fr_model_spec *s) {
     FR_TRY(fr_json_real(source->text, "dim_model_base", 1e-6, 1e9, told_base ? hidden : 256, source->where, &base));
     s->trunk.residual_scale = (float)(depth / sqrt(layers));
     s->trunk.logit_scale = (float)(base / hidden);
-    if (s->layer.mla.value_dim == 0) s->layer.mla.value_dim = s->trunk.hidden / s->layer.attention.heads;
+    if (s->layer.mla.value_dim > 0) return FR_OK;
+    if (s->trunk.hidden % s->layer.attention.heads)
+        return fr_fail(FR_INPUT, "%s: without v_head_dim, hidden_size %zu must be a multiple of %zu heads",
+                       source->where, s->trunk.hidden, s->layer.attention.heads);
+    s->layer.mla.value_dim = s->trunk.hidden / s->layer.attention.heads;
     return FR_OK;
 }
 

@@ -111,6 +111,7 @@ static fr_status rope_from_json(const fr_source *source, fr_model_spec *s) {
     double partial = 1;
     bool pairs;
     FR_TRY(fr_json_bool(source->text, "rope_interleave", true, source->where, &pairs));
+    pairs &= !json_is_null(json_object_get(source->text, "rope_interleave")); /* transformers takes null as false */
     FR_TRY(fr_rope_from_json(rope, source->text, s->trunk.context_limit, source->where, &partial));
     if (partial != 1)
         return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built (1 is)", source->where, partial);

@@ -19,17 +19,13 @@ fr_status fr_latent_bind_heads(fr_weights *weights, const char *prefix, const ch
     return fr_bind_heads(weights, prefix, name, heads, features, cols, *matrices);
 }
 
-/* Checks that k_b's and v_b's parts of each head are whole tiles, if the tensor is packed. */
-static fr_status check_tiles(const fr_weights *weights, const char *prefix, const char *name, const fr_mla_spec *mla) {
-    char full[FR_TENSOR_NAME];
-    const fr_tensor *tensor;
-    snprintf(full, sizeof full, "%s%s", prefix, name);
-    FR_TRY(fr_checkpoint_tensor(weights->files, full, &tensor));
-    if (!fr_packs(tensor->type) || (mla->nope % FR_TILE_FEATURES == 0 && mla->value_dim % FR_TILE_FEATURES == 0))
-        return FR_OK;
+/* Checks that k_b's and v_b's parts of each head are whole tiles, if the matrices were bound as tiles. */
+static fr_status check_tiles(const fr_weights *weights, const char *prefix, const char *name, const fr_mla_spec *mla,
+                             const fr_matrix *bound) {
+    if (!bound->packed || (mla->nope % FR_TILE_FEATURES == 0 && mla->value_dim % FR_TILE_FEATURES == 0)) return FR_OK;
     return fr_fail(
-        FR_UNBUILT, "%s: tensor %s of type %s with heads of %zu and %zu rows is not built: multiples of %d are",
-        weights->files->path, full, fr_dtype_name(tensor->type), mla->nope, mla->value_dim, FR_TILE_FEATURES);
+        FR_UNBUILT, "%s: tensor %s%s of type %s with heads of %zu and %zu rows is not built: multiples of %d are",
+        weights->files->path, prefix, name, fr_dtype_name(bound->type), mla->nope, mla->value_dim, FR_TILE_FEATURES);
 }
 
 /* Makes each head's k_b refer to the head's matrix [latent, nope] in the transposed copy. */
@@ -46,9 +42,9 @@ fr_status fr_latent_bind_whole(fr_weights *weights, const char *prefix, const ch
                                fr_latent_heads *heads) {
     size_t count = layer->attention.heads, latent = layer->attention.latent, nope = layer->mla.nope;
     size_t each = nope + layer->mla.value_dim;
-    FR_TRY(check_tiles(weights, prefix, name, &layer->mla));
     FR_TRY(take_matrices(count, &heads->kv_b));
     FR_TRY(fr_bind_parts(weights, prefix, name, count, each, latent, heads->kv_b));
+    FR_TRY(check_tiles(weights, prefix, name, &layer->mla, heads->kv_b));
     FR_TRY(take_matrices(count, &heads->k_b));
     FR_TRY(take_matrices(count, &heads->v_b));
     heads->copy = calloc(count * latent * nope, sizeof *heads->copy);

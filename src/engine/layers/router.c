@@ -9,6 +9,7 @@
  * chooses only in its best groups, rated by the sum of a group's two best scores or by its best one (DeepSeek-V2,
  * arXiv:2405.04434). If a product of a row is not finite, the row's weights are NaN, and so is its result. */
 #include <math.h>
+#include <string.h>
 
 #include "src/engine/layers/parts.h"
 
@@ -137,15 +138,17 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
         for (size_t i = 0; i < spec->top_k; i++) weight[i] *= scaling;
         return;
     }
-    /* Softmax keeps the order of its inputs. If a group counts by its best expert alone, or if there are no groups, the
-     * router's products therefore choose the same experts as the scores, and the softmax is left out. */
-    bool one_best = spec->groups < 2 || spec->groups_by_best;
-    bool products = spec->scoring == FR_SCORING_SOFTMAX && !weights->router_bias && one_best;
+    /* Sigmoid and softmax keep the order of their inputs. If a group counts by its best expert alone, or if there are
+     * no groups, the router's products therefore choose the same experts as the scores. The products do it, because
+     * great ones have one sigmoid in float32, and the softmax is left out. */
+    bool ordered = !weights->router_bias && (spec->groups < 2 || spec->groups_by_best);
+    bool products = spec->scoring == FR_SCORING_SOFTMAX && ordered;
+    if (ordered) memcpy(r.choice, r.scores, spec->count * sizeof *r.choice);
     if (spec->scoring == FR_SCORING_SIGMOID)
         score_sigmoid(&r);
     else if (!products)
         score_softmax(&r);
-    for (size_t e = 0; e < spec->count; e++)
+    for (size_t e = 0; e < spec->count && !ordered; e++)
         r.choice[e] = weights->router_bias ? r.scores[e] + weights->router_bias[e] : r.scores[e];
     if (spec->groups > 1) keep_best_groups(&r);
     a->kernels->topk(r.choice, spec->count, spec->top_k, chosen, r.scratch);

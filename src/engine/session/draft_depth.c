@@ -422,7 +422,7 @@ static bool merge_times(const fr_draft_depth_timing *timings, const double *earl
     for (size_t i = 1; i <= count; i++) {
         double before = factor * earlier[i], share = lesser(1, (double)timings[i].count / ENOUGH);
         if (before <= 0) share = timings[i].count > 1;
-        if (timings[i].count == 0) before = lesser(before, greater(DOUBT * before, seconds[1]));
+        if (i > 1 && timings[i].count == 0) before = lesser(before, greater(DOUBT * before, seconds[1]));
         seconds[i] = share * timings[i].usual + (1 - share) * before;
         measured |= timings[i].count > 1;
     }

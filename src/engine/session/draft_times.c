@@ -1,6 +1,7 @@
 /* Stores measured times in files: see draft_times.h. */
 #include "src/engine/session/draft_times.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
@@ -111,7 +112,8 @@ static int open_temporary(const char *folder, const char *path, char *name) {
         *slash = 0;
         mkdir(above, 0700);
     }
-    return mkdir(folder, 0700) == 0 ? fr_temporary_open(path, name, PATH_MAX, 0600) : -1;
+    bool there = mkdir(folder, 0700) == 0 || errno == EEXIST; /* another process may have made it just now */
+    return there ? fr_temporary_open(path, name, PATH_MAX, 0600) : -1;
 }
 
 /* The file is not synced: after a crash of the system it may be damaged, and then it is ignored. */

@@ -125,14 +125,24 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
     return FR_OK;
 }
 
+/* Gives the bytes of a part that belong to a quantized module. If experts are stacked in its tensors, each has an equal
+ * share of each tensor. */
+static void slice_of_part(const fr_storage *storage, const fr_tensor *part, size_t *begin, size_t *end) {
+    size_t stacked = storage->codes.tensor->dims == 3 ? (size_t)storage->codes.tensor->shape[0] : 1;
+    size_t bytes = (size_t)part->bytes / stacked;
+    *begin = storage->first / storage->rows * bytes;
+    *end = *begin + bytes;
+}
+
 /* Reads a thread's share of the parts of a quantized module. Each part is divided evenly, because in some storages the
  * codes of one row are spread over the whole part. */
 static fr_status place_stored(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
     const fr_tensor *parts[FR_STORAGE_PARTS];
-    size_t count = fr_storage_parts(bound->tensor->storage, parts), begin, end;
+    size_t count = fr_storage_parts(bound->tensor->storage, parts), begin, end, first, past;
     for (size_t i = 0; i < count; i++) {
-        fr_partition(parts[i]->bytes, 1, team->index, team->count, &begin, &end);
-        FR_TRY(fr_bound_fill(weights, parts[i], begin, end));
+        slice_of_part(bound->tensor->storage, parts[i], &first, &past);
+        fr_partition(past - first, 1, team->index, team->count, &begin, &end);
+        FR_TRY(fr_bound_fill(weights, parts[i], first + begin, first + end));
     }
     return FR_OK;
 }
@@ -291,7 +301,12 @@ static void release_packed(const fr_weights *weights, const fr_bound *bound) {
     const fr_tensor *parts[FR_STORAGE_PARTS];
     bool grouped = has_grouped_tiles(bound);
     size_t count = grouped ? fr_storage_parts(bound->tensor->storage, parts) : 0;
-    for (size_t i = 0; i < count; i++) release_tensor(weights, parts[i]);
+    for (size_t i = 0; i < count; i++) {
+        const fr_map *map = &weights->files->files[parts[i]->file];
+        size_t at = (size_t)((const uint8_t *)parts[i]->data - map->bytes), first, past;
+        slice_of_part(bound->tensor->storage, parts[i], &first, &past);
+        fr_map_release(map, at + first, at + past);
+    }
     if (!grouped && bound->order) release_tensor(weights, bound->tensor);
 }
 

@@ -17,6 +17,7 @@
 #define LLAMA  "tests/data/models/llama"
 #define VECTOR "tests/data/adapters/llama-vector/vector.gguf"
 #define LORA   "tests/data/adapters/llama"
+#define FOUR   LORA "," LORA "," LORA "," LORA
 
 enum { PROMPT = 12, LONG = 90, TEXT = 24 };
 
@@ -115,21 +116,26 @@ START_TEST(the_command_takes_them) {
     static const char *const same[][2] = {{"--control-vector " VECTOR, "--control-vector-scaled " VECTOR ":1"},
                                           {"--control-vector " VECTOR " --control-vector-layer-range 2 4",
                                            "--control-vector-layer-range=2,4 --control-vector " VECTOR},
+                                          {"--control-vector " VECTOR " --control-vector-layer-range 1 1",
+                                           "'--control-vector-layer-range=1 1' --control-vector " VECTOR},
                                           {"--control-vector-scaled " VECTOR ":0", ""}};
-    char *said[3];
-    for (size_t i = 0; i < 3; i++) {
+    enum { SAME = sizeof same / sizeof *same };
+    char *said[SAME];
+    for (size_t i = 0; i < SAME; i++) {
         char *other = say(same[i][1]);
         said[i] = say(same[i][0]);
         ck_assert_str_eq(said[i], other);
         free(other);
     }
-    for (size_t i = 0; i < 3; i++) ck_assert_str_ne(said[i], said[(i + 1) % 3]);
-    for (size_t i = 0; i < 3; i++) free(said[i]);
+    for (size_t i = 0; i < SAME; i++) ck_assert_str_ne(said[i], said[(i + 1) % SAME]);
+    for (size_t i = 0; i < SAME; i++) free(said[i]);
     static const char *const wrong[] = {"--control-vector-layer-range 4", "--control-vector-layer-range 4 2",
                                         "--control-vector-layer-range a b", "--control-vector-scaled " VECTOR,
-                                        "--control-vector " LORA};
+                                        "--control-vector " LORA,
+                                        /* more than a text can have */
+                                        "--control-vector " VECTOR " --lora " FOUR "," FOUR "," FOUR "," FOUR};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        char line[256];
+        char line[2048];
         snprintf(line, sizeof line, "generate -m " LLAMA " --ids 5 -n 1 %s", wrong[i]);
         fr_command c = fr_command_run(line, NULL);
         ck_assert_msg(c.status != 0 && c.err_length > 0, "%s", wrong[i]);
