@@ -77,6 +77,11 @@ def make(name, of, config):
             parameter.data = values(parameter.shape, generator, 0.5 if "lora_B" in key else 1)
     model.save_pretrained(folder, save_embedding_layers=False)
     os.remove(os.path.join(folder, "README.md"))
+    with open(os.path.join(folder, "adapter_config.json")) as file:
+        said = json.load(file)
+    said["base_model_name_or_path"] = f"tests/data/models/{of}"  # peft writes where this machine has it
+    with open(os.path.join(folder, "adapter_config.json"), "w") as file:
+        json.dump(said, file, indent=2)
     path = os.path.join(folder, "adapter_model.safetensors")
     save_file({key: value.to(torch.bfloat16).contiguous() for key, value in load_file(path).items()}, path)
     write_reference(folder, of, run(model, base, folder))
