@@ -489,9 +489,7 @@ static fr_status read_mlx(module *m) {
     FR_TRY(set_size(m, codes->shape[last - 1], groups * group));
     FR_TRY(set_bits(m, found));
     s->grouping.offset = FR_OFFSET_BIAS;
-    s->grouping.group = (uint32_t)group;
-    s->groups = s->row_step = (size_t)groups;
-    s->group_step = 1;
+    set_columns_of_scale(s, (uint32_t)group);
     s->biases = biases;
     s->codes = (fr_code_lines){codes, 4, 4 * words, FR_PACKED_STREAM, (uint8_t)found};
     return FR_OK;

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from ._grammar import Grammar
-from ._library import Alone, Error, Handle, UsageError, check, failure, ffi, lib
+from ._library import Alone, Closing, Error, Handle, UsageError, check, failure, ffi, lib
 from ._model import Drafter, Model
 from ._options import options_of
 from ._session import Generation, Piece, PromptLike, Session, Writer
@@ -33,7 +32,7 @@ class Round(NamedTuple):
     """The session's failure; the other sessions of the round are not affected."""
 
 
-class Engine:
+class Engine(Closing):
     """Threads and caches that sessions share: one forward computes the rows of all of them.
 
     The text of a session never depends on its neighbours. Prompts that begin alike are run once.
@@ -58,17 +57,6 @@ class Engine:
         """Frees the engine, once its sessions are closed."""
         with self._alone:
             self._handle.drop()
-
-    def __enter__(self) -> Engine:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        value: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()
 
     def session(self, **options: Unpack[Options]) -> Session:
         """Opens a session of the engine. options: those about drafting, sampling and ends are read."""

@@ -9,7 +9,8 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Callable, Optional, Union
+from types import TracebackType
+from typing import Any, Callable, Optional, TypeVar, Union
 
 from ._abi import ffi as ffi
 
@@ -178,6 +179,28 @@ class Caught:
 
 
 # ------------------------------------------------------------------------------------------------------------- objects
+
+
+_Closed = TypeVar("_Closed", bound="Closing")
+
+
+class Closing:
+    """Closes an object of the package at the end of a `with` statement."""
+
+    def close(self) -> None:
+        """Frees what the object owns."""
+        raise NotImplementedError
+
+    def __enter__(self: _Closed) -> _Closed:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()
 
 
 class Handle:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from ._library import Caught, Handle, UsageError, check, ffi, lib, lines_of, path_argument
+from ._library import Caught, Closing, Handle, UsageError, check, ffi, lib, lines_of, path_argument
 from ._options import options_of, stop_loading_at
 from ._tokenizer import Tokenizer
 
@@ -23,7 +22,7 @@ PathText = Union[str, "os.PathLike[str]"]
 _POOLINGS = ("none", "mean", "cls", "last", "rank")
 
 
-class Model:
+class Model(Closing):
     """A target: weights, configuration and tokenizer. Any number of threads and sessions may share it."""
 
     def __init__(self, path: PathText, **options: Unpack[Options]) -> None:
@@ -75,17 +74,6 @@ class Model:
         if self._tokenizer is not None:
             self._tokenizer.close()
         self._handle.drop()
-
-    def __enter__(self) -> Model:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        value: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -171,7 +159,7 @@ class Model:
         return f"<forerun.Model {self.path!r}>"
 
 
-class Drafter:
+class Drafter(Closing):
     """A small model, or layers, that propose ids for a target to verify. Threads and sessions may share it."""
 
     def __init__(self, model: Model, path: Optional[PathText] = None, **options: Unpack[Options]) -> None:
@@ -203,19 +191,8 @@ class Drafter:
         """Frees the drafter, once nothing uses it any more."""
         self._handle.drop()
 
-    def __enter__(self) -> Drafter:
-        return self
 
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        value: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()
-
-
-class Adapter:
+class Adapter(Closing):
     """Changes of a model that sessions can turn on (Session.set_adapters). Threads and sessions may share it."""
 
     def __init__(self, model: Model, path: PathText) -> None:
@@ -255,17 +232,6 @@ class Adapter:
     def close(self) -> None:
         """Frees the adapter, once nothing uses it any more."""
         self._handle.drop()
-
-    def __enter__(self) -> Adapter:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        value: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()
 
 
 class Picture:

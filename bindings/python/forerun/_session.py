@@ -6,7 +6,6 @@ import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
 
 from ._chat import Part, Reply, chat_stream
@@ -15,6 +14,7 @@ from ._grammar import Grammar, Schema
 from ._library import (
     Alone,
     Caught,
+    Closing,
     Handle,
     Ids,
     InputError,
@@ -169,7 +169,7 @@ _FIGURES = {
 }
 
 
-class Session:
+class Session(Closing):
     """One text. A session, and an engine with all its sessions, is used by one thread at a time."""
 
     def __init__(self, model: Model, drafter: Optional[Drafter] = None, **options: Unpack[Options]) -> None:
@@ -223,17 +223,6 @@ class Session:
         """Frees the session, once no array of it is used any more."""
         with self._alone:
             self._handle.drop()
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        value: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()
 
     # ---------------------------------------------------------------------------------------------------- the timeline
 

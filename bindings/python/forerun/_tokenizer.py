@@ -6,10 +6,22 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from ._library import Handle, Ids, UsageError, check, failure, ffi, ids_argument, lib, lines_of, path_argument, take_ids
+from ._library import (
+    Closing,
+    Handle,
+    Ids,
+    UsageError,
+    check,
+    failure,
+    ffi,
+    ids_argument,
+    lib,
+    lines_of,
+    path_argument,
+    take_ids,
+)
 from ._options import options_of
 
 if TYPE_CHECKING:
@@ -102,7 +114,7 @@ class Decoder:
         return self.finish_bytes().decode("utf-8", "replace")
 
 
-class Tokenizer:
+class Tokenizer(Closing):
     """Converts texts to ids and back. Any number of threads may share it."""
 
     def __init__(self, path: Union[str, os.PathLike[str]], **options: Unpack[Options]) -> None:
@@ -130,17 +142,6 @@ class Tokenizer:
     def close(self) -> None:
         """Frees the tokenizer, once nothing uses it any more."""
         self._handle.drop()
-
-    def __enter__(self) -> Tokenizer:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[type[BaseException]],
-        value: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()
 
     def __len__(self) -> int:
         """Returns one more than the largest id."""

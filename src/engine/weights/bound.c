@@ -92,6 +92,12 @@ fr_status fr_bound_fill(const fr_weights *weights, const fr_tensor *tensor, size
     return end > begin ? fr_map_fill(map, at + begin, at + end) : FR_OK;
 }
 
+void fr_bound_release(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end) {
+    const fr_map *map = &weights->files->files[tensor->file];
+    size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
+    fr_map_release(map, at + begin, at + end);
+}
+
 size_t fr_bound_matrices(const fr_bound *bound) {
     if (bound->packed) return bound->matrices;
     return bound->tensor->dims == 3 ? (size_t)bound->tensor->shape[0] : 1;

@@ -125,7 +125,9 @@ void fr_transposed_own(const fr_weights *weights, const fr_transposed *transpose
 /* Requests huge pages for the copies, only for this rank's own rows. */
 void fr_weights_separate(const fr_weights *weights);
 
-/* Reads bytes [begin, end) of a tensor into memory, if the file isn't mapped. */
+/* fr_bound_fill reads bytes [begin, end) of a tensor into memory, if the file isn't mapped. fr_bound_release gives back
+ * their memory. */
 fr_status fr_bound_fill(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end);
+void fr_bound_release(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end);
 
 #endif

@@ -220,13 +220,6 @@ fr_status fr_copied_rows(const fr_weights *weights, const fr_bound *bound, size_
                                          : turned_rows(weights, bound, begin, end, rows);
 }
 
-static void release_rows(const fr_weights *weights, const fr_tensor *tensor, size_t row_bytes, size_t begin,
-                         size_t end) {
-    const fr_map *map = &weights->files->files[tensor->file];
-    size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
-    fr_map_release(map, at + begin * row_bytes, at + end * row_bytes);
-}
-
 /* Gives the pages of an entry back to the system after its last part has been copied. Each thread gives back only
  * pages of rows that it has read itself, because other threads may still read the rest. */
 static void release(const fr_weights *weights, const fr_bound *bound, size_t matrix, size_t begin, size_t end) {
@@ -234,9 +227,10 @@ static void release(const fr_weights *weights, const fr_bound *bound, size_t mat
     if (!is_packed(bound) || matrix % bound->parts != bound->parts - 1 || begin == end) return;
     begin = (first + begin) * bound->parts;
     end = (first + end) * bound->parts;
-    release_rows(weights, bound->tensor, bound->tensor->bytes / rows, begin, end);
+    size_t row_bytes = bound->tensor->bytes / rows;
+    fr_bound_release(weights, bound->tensor, begin * row_bytes, end * row_bytes);
     const fr_storage *s = bound->layout == FR_LAYOUT_FP4 ? bound->tensor->storage : NULL;
-    if (s) release_rows(weights, s->scales, s->groups, s->first + begin, s->first + end);
+    if (s) fr_bound_release(weights, s->scales, (s->first + begin) * s->groups, (s->first + end) * s->groups);
 }
 
 /* Copies one tile, or as many rows of floats. */

@@ -59,12 +59,6 @@ static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound,
     return FR_OK;
 }
 
-static void release_tensor(const fr_weights *weights, const fr_tensor *tensor) {
-    const fr_map *map = &weights->files->files[tensor->file];
-    size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
-    fr_map_release(map, at, at + tensor->bytes);
-}
-
 /* Packs rows in another order than the tensor's, and collects one tile at a time. The file's pages are given back only
  * when all tensors are done, because any tile may need any page. */
 static fr_status pack_sorted(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end,
@@ -98,9 +92,7 @@ fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t
     for (size_t o = begin; o < end; o += FR_TILE_FEATURES, tiles += tile_bytes)
         fr_pack_tile(tensor->type, tiles, rows + o * row_bytes, row_bytes,
                      end - o < FR_TILE_FEATURES ? end - o : FR_TILE_FEATURES, cols);
-    const fr_map *map = &weights->files->files[tensor->file];
-    size_t at = (size_t)(rows - map->bytes);
-    fr_map_release(map, at + begin * row_bytes, at + end * row_bytes);
+    fr_bound_release(weights, tensor, begin * row_bytes, end * row_bytes);
     return FR_OK;
 }
 
@@ -121,7 +113,7 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
     }
     bool mapped = weights->files->files[tensor->file].fd < 0;
     /* give back the pages around this rank's rows, which the system has read too */
-    if (fr_bound_has_rank_share(bound) && mapped) release_tensor(weights, tensor);
+    if (fr_bound_has_rank_share(bound) && mapped) fr_bound_release(weights, tensor, 0, tensor->bytes);
     return FR_OK;
 }
 
@@ -281,7 +273,7 @@ static void transpose(void *context, const fr_team *team) {
 
 void fr_weights_release(const fr_weights *weights, const fr_tensor *tensor) {
     const fr_bound *bound = fr_bound_of(weights, tensor);
-    if (bound && bound->packed) release_tensor(weights, tensor);
+    if (bound && bound->packed) fr_bound_release(weights, tensor, 0, tensor->bytes);
 }
 
 /* Turns off read-ahead around experts that don't stay in memory: when an expert is chosen, all of it is requested
@@ -302,12 +294,11 @@ static void release_packed(const fr_weights *weights, const fr_bound *bound) {
     bool grouped = has_grouped_tiles(bound);
     size_t count = grouped ? fr_storage_parts(bound->tensor->storage, parts) : 0;
     for (size_t i = 0; i < count; i++) {
-        const fr_map *map = &weights->files->files[parts[i]->file];
-        size_t at = (size_t)((const uint8_t *)parts[i]->data - map->bytes), first, past;
+        size_t first, past;
         slice_of_part(bound->tensor->storage, parts[i], &first, &past);
-        fr_map_release(map, at + first, at + past);
+        fr_bound_release(weights, parts[i], first, past);
     }
-    if (!grouped && bound->order) release_tensor(weights, bound->tensor);
+    if (!grouped && bound->order) fr_bound_release(weights, bound->tensor, 0, bound->tensor->bytes);
 }
 
 /* Sets the end of a run of tensors: after STORED_GROUP bytes of quantized modules, or after the last tensor. */

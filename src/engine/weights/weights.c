@@ -109,9 +109,8 @@ bool fr_weights_has_any(const fr_weights *weights, const char *prefix) {
 /* Gives back the memory of bytes that were compared. A mapped file's pages are read again at the next access, but
  * bytes that were read into memory and are in use must stay. */
 static void release_compared(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end, bool used) {
-    const fr_map *map = &weights->files->files[tensor->file];
-    size_t at = (size_t)((const uint8_t *)tensor->data - map->bytes);
-    if (map->fd < 0 || !used) fr_map_release(map, at + begin, at + end);
+    bool mapped = weights->files->files[tensor->file].fd < 0;
+    if (mapped || !used) fr_bound_release(weights, tensor, begin, end);
 }
 
 fr_status fr_weights_same(const fr_weights *weights, const fr_tensor *copy, const fr_tensor *tensor, bool *same) {
