@@ -1,13 +1,18 @@
 /* Lists the block types that have a packed form and integer kernels, with the sizes of their tiles. There is no other
  * such list.
  *
- * In: a macro EACH. Out: its expansion for each type, EACH(type, word, bits, runs, head, ...): for example FR_Q4_0,
- * q4_0; the bits of a code; the number of runs of 32 columns in a tile's block; the bytes of the block before its
- * first run, which hold d and other scales (packed.h has their layout); and any further arguments. FR_TWIN_TYPES lists
- * the types whose tiles have the same form and meaning as those of another type: they use its kernels, and `word` is
- * that type's word. FR_TILE_TYPES lists all other types, as five groups: plain types of blocks of 32 columns, K types,
- * types whose codes of 4 or of 3 bits are looked up in a table, and types with at most 16 values. Kernels that take
- * long to compile have a file for each group. */
+ * In: a macro EACH. Out: EACH(type, word, bits, runs, head, ...) for each type of a list. The arguments are
+ *
+ *     type   the enumerator, for example FR_Q4_0
+ *     word   the part of a kernel's name, for example q4_0
+ *     bits   the bits of a code
+ *     runs   the number of runs of 32 columns in a tile's block
+ *     head   the bytes of the block before its first run, which hold d and other scales (packed.h has their layout)
+ *     ...    any further arguments of the list
+ *
+ * FR_TWIN_TYPES lists the types whose tiles have the same form and meaning as those of another type. They use that
+ * type's kernels and its word. FR_TILE_TYPES lists all other types. It joins the five lists above it, because kernels
+ * that take long to compile have a file for each of them. */
 #ifndef FR_QUANT_BLOCK_TYPES_H
 #define FR_QUANT_BLOCK_TYPES_H
 
@@ -61,8 +66,8 @@
 
 #define FR_BLOCK_TYPES(EACH, ...) FR_TILE_TYPES(EACH, __VA_ARGS__) FR_TWIN_TYPES(EACH, __VA_ARGS__)
 
-/* Defines the same numbers as constants named after the word: FR_BITS_q4_0 and so on. A run of a tile is 64 bytes for
- * each bit of a code. */
+/* Defines the sizes of each type's tiles as constants named after the type's word: FR_BITS_q4_0 and so on. A run of a
+ * tile takes 64 bytes for each bit of a code. */
 #define FR_TILE_SIZES(type, word, bits, runs, head, ...)                                                        \
     FR_BITS_##word = bits, FR_RUNS_##word = runs, FR_HEAD_BYTES_##word = head, FR_RUN_BYTES_##word = 64 * bits, \
     FR_TILE_BYTES_##word = head + runs * 64 * bits,

@@ -5,17 +5,18 @@
 
 enum { RUN = 32 };
 
-/* These values are denser towards 0, as weights are. */
+/* IQ4_NL and IQ4_XS have these values, which lie closer together near 0, as weights do. */
 static const int8_t nonlinear[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
 /* The 4-bit float E2M1 of the OCP Microscaling Formats specification 1.0, doubled so that all values are integers. */
 static const int8_t doubled_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/* Coordinates of the grids' points (decode_grid.c); the code's highest bit negates. The scales of these types are
- * multiples of 1/2, beginning at 1/2. */
+/* The three tables of IQ2 and IQ3 have the magnitudes of a grid's coordinates (decode_grid.c), and then the same
+ * values negated: the highest bit of a code is the sign. They are in units of fr_code_unit. */
 static const int8_t iq2[16] = {8, 25, 43, 0, -8, -25, -43};
 static const int8_t iq3_xxs[16] = {2, 6, 10, 14, 18, 22, 26, 31, -2, -6, -10, -14, -18, -22, -26, -31};
-/* In eighths: -1, 0, 1 plus a delta of 1/8, or of -1/8 if the code's bit 2 is set. */
+/* IQ1's values in eighths: the coordinate -1, 0 or 1 plus the delta, which is -1/8 if bit 2 of the code is set and 1/8
+ * otherwise. */
 static const int8_t iq1[16] = {-7, 1, 9, 0, -9, -1, 7};
 static const int8_t iq3_s[16] = {1, 3, 5, 7, 9, 11, 13, 15, -1, -3, -5, -7, -9, -11, -13, -15};
 
@@ -62,8 +63,8 @@ void fr_decode_iq4_nl(const uint8_t *block, float *y) {
     decode_codes(block + 2, RUN / 2, nonlinear, load_scale(block), y);
 }
 
-/* Layout: d; 8 scales of 6 bits, to which -32 is added: 2 bytes with their high two bits, then 4 bytes with their low
- * four; then 16 bytes of codes for each run of 32 columns. */
+/* Layout: d; 2 bytes with the high two bits of 8 scales; 4 bytes with their low four bits; 16 bytes of codes for each
+ * run of 32 columns. A scale of 6 bits stands for its number minus 32. */
 void fr_decode_iq4_xs(const uint8_t *block, float *y) {
     float d = load_scale(block);
     unsigned high = load_u16(block + 2);
@@ -73,7 +74,7 @@ void fr_decode_iq4_xs(const uint8_t *block, float *y) {
     }
 }
 
-/* Returns 2^(e - 127), halved because the table is doubled; a denormal if e < 2. */
+/* Returns 2^(e - 127) / 2; the halving makes up for the doubled table. The result is a denormal if e < 2. */
 static float half_of_e8m0(uint8_t e) {
     uint32_t bits = e < 2 ? 0x00200000u << e : (uint32_t)(e - 1) << 23;
     float value;
@@ -86,8 +87,8 @@ void fr_decode_mxfp4(const uint8_t *block, float *y) {
     decode_codes(block + 1, RUN / 2, doubled_e2m1, half_of_e8m0(block[0]), y);
 }
 
-/* Returns the unsigned float E4M3 (bias 7, bit 7 ignored), halved. 0x7F, its NaN, is read as 0, but 0xFF as a
- * number. */
+/* Returns half the value of an unsigned E4M3 float (bias 7, bit 7 ignored). The byte 0x7F, the format's NaN, gives 0.
+ * The byte 0xFF gives the number that its low 7 bits would be if they were no NaN. */
 static float half_of_ue4m3(uint8_t bits) {
     unsigned exponent = bits >> 3 & 15, fraction = bits & 7;
     if (bits == 0x7F) return 0.0f;

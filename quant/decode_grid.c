@@ -17,8 +17,8 @@ static float half_byte(const uint8_t *bytes, size_t i) {
     return (float)(bytes[i / 2] >> i % 2 * 4 & 15);
 }
 
-/* Returns the signs of octet `i` of the 4 in a word, which stores 7 bits for each. The eighth is set so that the
- * number of minus signs is even. */
+/* Returns the signs of octet `i` of 4. The word stores 7 signs of each octet. The eighth sign makes the number of
+ * minus signs even. */
 static unsigned even_signs(uint32_t word, size_t i) {
     unsigned seven = word >> 7 * i & 127;
     return seven | (unsigned)__builtin_parity(seven) << 7;
@@ -102,8 +102,8 @@ void fr_decode_iq3_s(const uint8_t *block, float *y) {
     }
 }
 
-/* Layout: d; 32 bytes with the low 8 bits of point indices; for each run a word: 4 x 3 high bits of indices, 3 bits of
- * scale, the sign of the run's delta. */
+/* Layout: d; 32 bytes with the low 8 bits of point indices; then a word of 16 bits for each run. The word has the
+ * three high bits of 4 indices, 3 bits of scale, and the sign of the run's delta. */
 void fr_decode_iq1_s(const uint8_t *block, float *y) {
     float d = load_scale(block);
     for (size_t octet = 0; octet < OCTETS; octet++, y += 8) {
@@ -113,8 +113,9 @@ void fr_decode_iq1_s(const uint8_t *block, float *y) {
     }
 }
 
-/* Layout: 32 bytes with the low 8 bits of point indices; for each octet their 3 high bits and the sign of its delta; 4
- * words of 16 bits, each with 3 bits of scale for 4 x 16 columns and, on top, 4 bits of d, the lowest first. */
+/* Layout: 32 bytes with the low 8 bits of point indices; 16 bytes with the 3 high bits of each octet's index and the
+ * sign of its delta; 4 words of 16 bits. The low 12 bits of a word are four scales of 3 bits, each for 16 columns. Its
+ * high 4 bits are a quarter of d, and the first word has d's lowest bits. */
 void fr_decode_iq1_m(const uint8_t *block, float *y) {
     const uint8_t *words = block + 48;
     unsigned d_bits = 0;

@@ -7,8 +7,9 @@
 
 enum { COLS = 256, RUN = 32, RUNS = COLS / RUN, HALF = RUN / 2 };
 
-/* Layout: 16 bytes, each with the scale (low 4 bits) and minimum (high 4 bits) of 16 columns; 64 bytes of 2-bit codes,
- * 32 for each 128 columns: bits 2j and 2j + 1 of byte i are column 32j + i of these; d, dmin. */
+/* Layout: 16 bytes, each with the scale (low 4 bits) and minimum (high 4 bits) of 16 columns; 64 bytes of 2-bit codes;
+ * d, dmin. Each half of the block, 128 columns, has 32 bytes of codes: bits 2j and 2j + 1 of byte i belong to its
+ * column 32j + i. */
 void fr_decode_q2_k(const uint8_t *block, float *y) {
     const uint8_t *scales = block, *codes = block + 16;
     float d = load_scale(block + 80), dmin = load_scale(block + 82);
@@ -20,8 +21,8 @@ void fr_decode_q2_k(const uint8_t *block, float *y) {
     }
 }
 
-/* Returns scale h of 16, minus 32. Its low four bits are in byte h % 8 of 12 (in the low half for h < 8), its high two
- * in byte 8 + h % 4. */
+/* Returns scale h of 16, minus 32. Its low four bits are half of byte h % 8: the low half for h < 8, the high half
+ * otherwise. Its high two bits are in byte 8 + h % 4. */
 static int q3_k_scale(const uint8_t *scales, size_t h) {
     unsigned low = scales[h % 8] >> h / 8 * 4 & 15, high = scales[8 + h % 4] >> h / 4 * 2 & 3;
     return (int)(low | high << 4) - 32;
@@ -42,9 +43,9 @@ void fr_decode_q3_k(const uint8_t *block, float *y) {
     }
 }
 
-/* Reads the scale and minimum of a run from 12 bytes. For runs 0 to 3 they are the low 6 bits of bytes 0..3 and 4..7.
- * For runs 4 to 7 their low 4 bits are the two halves of bytes 8..11, and their high 2 bits are the highest bits of
- * bytes 0..3 and 4..7. */
+/* Reads the scale and minimum of a run from 12 bytes. For runs 0 to 3 the low 6 bits of bytes 0..3 are the scales, and
+ * those of bytes 4..7 the minima. For runs 4 to 7 bytes 8..11 have the low 4 bits: a scale's in the low half, a
+ * minimum's in the high half. Their high 2 bits are the two highest bits of bytes 0..3 (scales) and 4..7 (minima). */
 static void scale_and_minimum(const uint8_t *bytes, size_t run, unsigned *scale, unsigned *minimum) {
     if (run < 4) {
         *scale = bytes[run] & 63;
@@ -85,10 +86,10 @@ void fr_decode_q5_k(const uint8_t *block, float *y) {
     }
 }
 
-/* A block has 256 columns. A half of it is 128 columns, which are four runs of 32. The layout: for each half 64 bytes
- * with the low 4 bits of its values (the low halves of the bytes belong to runs 0 and 1, the high halves to runs 2 and
- * 3); then for each half 32 bytes with the high two bits (bits 2j and 2j + 1 belong to run j); then 16 signed scales,
- * one per 16 columns; then d. A value's code is its six bits minus 32. */
+/* Layout: 64 bytes for each half of the block with the low 4 bits of its 128 values; 32 bytes for each half with their
+ * high 2 bits; 16 signed scales, one for 16 columns; d. A half is four runs of 32 columns. The low halves of its 64
+ * bytes belong to runs 0 and 1, the high halves to runs 2 and 3. Bits 2j and 2j + 1 of its 32 bytes belong to run j. A
+ * value's code is its six bits minus 32. */
 void fr_decode_q6_k(const uint8_t *block, float *y) {
     const int8_t *scales = (const int8_t *)block + 192;
     float d = load_scale(block + 208);

@@ -3,9 +3,9 @@
  * In: a block's bytes. Out: their values. */
 #include "quant/decode.h"
 
-/* Decodes `count` bytes of `digits` base-3 digits each: digit j of byte i is column count * j + i. A byte is its
- * digits read as a base-3 fraction, times 256 and rounded up, so the next digit is the integer part of three times the
- * fraction. */
+/* Decodes `count` bytes of `digits` base-3 digits each: digit j of byte i is column count * j + i. The digits of a
+ * byte are those of a fraction in base 3; the byte is that fraction times 256, rounded up. So three times the fraction
+ * has the next digit as its integer part. */
 static float *decode_digits(const uint8_t *bytes, size_t count, size_t digits, float d, float *y) {
     uint8_t power = 1;
     for (size_t j = 0; j < digits; j++, power = (uint8_t)(power * 3))

@@ -1,8 +1,8 @@
 /* Holds the table of number types, and converts single values and rows.
  *
- * In: little-endian bytes. Out: float32. Conversions of single values use integer arithmetic wherever they round or
- * meet a denormal, so they do not depend on the caller's floating-point environment. Decoding a block multiplies in
- * that environment. */
+ * In: little-endian bytes. Out: float32. A conversion of a single value uses integer arithmetic where it rounds or
+ * meets a denormal, so it does not depend on the caller's floating-point environment. Decoding a block multiplies
+ * floats, in the caller's environment. */
 #include "quant/turbo.h"
 
 static const struct {
@@ -94,14 +94,14 @@ uint16_t fr_bf16_from_f32(float value) {
     memcpy(&bits, &value, sizeof bits);
     bool nan = (bits & 0x7FFFFFFF) > 0x7F800000;
     if (nan)
-        return (uint16_t)(bits >> 16 | 0x40); /* sets the quiet bit, because the lower half that is cut off may
-                                               * hold the whole fraction */
+        return (uint16_t)(bits >> 16 | 0x40); /* A NaN may have all bits of its fraction in the half that is cut off,
+                                               * so this sets the quiet bit. */
     return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-/* Moving the fields to where a float16 has them leaves 13 bits to round off. Below 2^-14 more bits are rounded off,
- * the more the smaller the value is, and the leading 1 is stored as part of the fraction, because a float16 denormal
- * does not imply it. */
+/* Moves the fields to where a float16 has them, which leaves 13 bits to round off. Values below 2^-14 become
+ * denormals: the smaller the value, the more bits are rounded off. A denormal has no implied leading 1, so the leading
+ * 1 is stored with the fraction. */
 uint16_t fr_f16_from_f32(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);

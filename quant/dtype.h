@@ -1,9 +1,9 @@
 /* Types of a tensor's numbers: name, size, and how a row of them becomes float32.
  *
- * In: raw little-endian bytes of a type. Out: float32 values. They are exact for the float types; for the block types
- * they are bit for bit the values that the gguf Python package computes (Q1_0 and Q2_0: llama.cpp's; PQ2_0 and PTQ1_0:
- * PrismML's llama.cpp's). A block type
- * stores 32 to 256 neighbouring values of a row together with their scales; a row is a whole number of blocks. */
+ * In: raw little-endian bytes of a type. Out: float32 values. Those of the float types are exact. Those of the block
+ * types have the same bits as in the gguf Python package; for Q1_0 and Q2_0 as in llama.cpp, for PQ2_0 and PTQ1_0 as
+ * in PrismML's llama.cpp. A block type stores 32 to 256 neighbouring values of a row together with their scales; a row
+ * is a whole number of blocks. */
 #ifndef FR_QUANT_DTYPE_H
 #define FR_QUANT_DTYPE_H
 
@@ -77,11 +77,12 @@ size_t fr_dtype_row_bytes(fr_dtype type, size_t cols);
 /* Decodes cols values of a weight type (below FR_KERNEL_TYPES). source needs no alignment. */
 void fr_dtype_decode(fr_dtype type, const void *source, float *target, size_t cols);
 
-/* Returns the table of 16 values in which the packed codes of IQ4_NL, IQ4_XS, MXFP4, NVFP4 and IQ1 to IQ3 are looked
- * up, in units of fr_code_unit; NULL for other types. */
+/* Returns the table of 16 values, in units of fr_code_unit, that a packed code indexes: for IQ4_NL, IQ4_XS, MXFP4,
+ * NVFP4 and IQ1 to IQ3. Returns NULL for other types. */
 const int8_t *fr_code_values(fr_dtype type);
 
-/* Returns the unit of the table's values, a power of two that makes them integers; 1 if the type needs none. */
+/* Returns the unit in which the table's values are integers, a power of two. It is 1 for types whose values are
+ * integers already. */
 float fr_code_unit(fr_dtype type);
 
 /* Exact conversions of one value; NaN stays NaN. */

@@ -1,36 +1,38 @@
 /* Encodes float32 values as a block type: searches for the codes and scales with the smallest squared error.
  *
  * In: rows of float32. Out: blocks as GGUF stores them (quant/dtype.h), which fr_dtype_decode reads back. The search
- * is the same for every type: it begins at several values of the scale (and minimum) and then alternates between
- * choosing the nearest codes for the scale and the least-squares scale for the codes. The error it compares is that of
- * the decoded values, with scales rounded to the bits that they are stored in. The result depends only on the block's
- * values and their importance: it uses only + - * /, square roots and comparisons, in one order.
+ * begins at several values of the scale (and minimum). From each it alternates between the nearest codes for the scale
+ * and the least-squares scale for the codes. The error that it compares is that of the decoded values, with scales
+ * rounded to the bits that they are stored in. The result depends only on the block's values and their importance,
+ * because it uses only + - * /, square roots and comparisons, in one order.
  *
  * Squared error as a share of llama-quantize's, on weights of models, normal and heavy-tailed noise: Q8_0 0.86 to
  * 0.92, Q4_0 0.88 to 0.93, Q5_0 0.88 to 0.94, Q4_1 0.76 to 0.79, Q5_1 0.75 to 0.79, IQ4_NL 0.92 to 0.93, IQ4_XS 0.92
  * to 0.93, Q2_K 0.69 to 0.78, Q3_K 0.90 to 0.92, Q4_K 0.94 to 0.95, Q5_K 0.87 to 0.89, Q6_K 0.89 to 0.91; with an
  * importance matrix 0.75 (Q5_K) to 0.97 (Q3_K). Float32 encoded per second by one core of a Zen 5: Q8_0 230 MB, Q4_0
- * and Q5_0 170, Q6_K 90, Q4_1 and Q5_1 57, IQ4_NL 39, Q4_K and Q5_K 34; Q3_K takes 1.25 of Q6_K's time, Q2_K 1.4 and
- * IQ4_XS 1.8 of Q4_K's. */
+ * and Q5_0 170, Q6_K 90, Q4_1 and Q5_1 57, IQ4_NL 39, Q4_K and Q5_K 34. Q3_K takes 1.25 times as long as Q6_K; Q2_K
+ * takes 1.4 times and IQ4_XS 1.8 times as long as Q4_K. */
 #ifndef FR_QUANT_ENCODE_H
 #define FR_QUANT_ENCODE_H
 
 #include "quant/dtype.h"
 
-/* fr_written_word returns the word of a type that can be written, in the order of the help text, and NULL past the
- * last. fr_written_from_word returns the type of a word in upper or lower case, FR_DTYPE_COUNT for any other word. */
+/* fr_written_word returns the word of the type at `index` in the help text's list of types that can be written, or
+ * NULL past the end. fr_written_from_word returns the type of a word in upper or lower case, or FR_DTYPE_COUNT for an
+ * unknown word. */
 const char *fr_written_word(size_t index);
 fr_dtype fr_written_from_word(const char *word);
 
-/* Encodes cols values, a whole number of blocks, as a type that can be written. target needs no alignment. A value
- * that is not finite or above fr_encode_limit makes the contents of its block meaningless, but does no other harm. The
- * caller has set the default floating-point environment. */
+/* Encodes cols values, a whole number of blocks, as a type that can be written. target needs no alignment. The caller
+ * has set the default floating-point environment. Values must be finite and at most fr_encode_limit in magnitude; any
+ * other value makes its block's contents meaningless, but does no other harm. */
 void fr_dtype_encode(fr_dtype type, const float *source, void *target, size_t cols);
 
-/* The same with an importance for each column: importance[i], at least 0, is the mean square of the activations that
- * column i is multiplied with (an importance matrix, formats/imatrix.h); NULL: all alike. As in llama-quantize, an
- * error is weighted with importance * sqrt(s + x^2), where s is about the mean square of the block; for Q6_K, with the
- * importance alone. Q8_0 and MXFP4 ignore importances, and so does a block whose importances are all 0. */
+/* Encodes with an importance for each column. importance[i] is the mean square of the activations that column i is
+ * multiplied with (an importance matrix, formats/imatrix.h), at least 0. NULL weights all columns alike. As in
+ * llama-quantize, an error is weighted with importance * sqrt(s + x^2), where s is about the mean square of the block;
+ * for Q6_K, with the importance alone. Q8_0 and MXFP4 ignore importances, and so does a block whose importances are
+ * all 0. */
 void fr_dtype_encode_weighted(fr_dtype type, const float *source, const float *importance, void *target, size_t cols);
 
 /* Returns the largest magnitude that is safe to encode as the type. */

@@ -1,9 +1,9 @@
-/* Fits a line to numbers: x ~ scale * code + offset, with few possible codes.
+/* Fits a line to a block's values: x ~ scale * code + offset, with few possible codes.
  *
- * In: n values (a multiple of 4); the weight of each value's error, or NULL if all are equal; a rule that snaps a real
- * number to the nearest code. Out: sums over the codes, from which the least-squares line follows, and the squared
- * error. Four lanes are summed at a time in one fixed order. Everything is inlined, so that the rule, n and whether
- * there are weights are constants. */
+ * In: n values x (a multiple of 4); the weight of each value's error, or NULL if all are equal; a function that
+ * returns the code nearest to a real number. Out: sums over the codes, from which the least-squares scale and offset
+ * follow, and the squared error. Sums are taken in four SIMD lanes, in one fixed order. Everything is inlined, so that
+ * the function, n and the presence of weights are constants. */
 #ifndef FR_QUANT_ENCODE_FIT_H
 #define FR_QUANT_ENCODE_FIT_H
 
@@ -16,7 +16,7 @@
 typedef float lanes __attribute__((vector_size(16)));
 typedef int32_t lane_bits __attribute__((vector_size(16)));
 
-/* x ~ scale * code + offset */
+/* A line x ~ scale * code + offset. */
 typedef struct line {
     float scale, offset;
 } line;
@@ -26,12 +26,12 @@ typedef struct fit {
     float codes, squares, cross; /* sums of code, code^2, code * x; weighted like the error */
 } fit;
 
-/* Sums over values: of the weights (1 each if there are none), and of weight * value. */
+/* The weights' sum (n if there are none), and the sum of weight * value. */
 typedef struct mass {
     float weight, total;
 } mass;
 
-/* Returns for each lane the value of the nearest code; a NaN snaps to some code. */
+/* Returns for each lane the nearest code; a NaN gives an arbitrary code. */
 typedef lanes snap_fn(lanes t);
 
 FR_INLINE lanes splat(float value) {
@@ -108,7 +108,8 @@ FR_INLINE float error_of_zeros(const float *x, const float *weights, size_t n) {
     return sum_of(sum);
 }
 
-/* A least-squares line for given codes, and by how much it reduces the sum of squares. */
+/* A least-squares line for given codes. worth: how much it reduces the squared error compared with encoding all values
+ * as 0. */
 typedef struct answer {
     line l;
     float worth;
@@ -128,14 +129,15 @@ FR_INLINE answer line_of(fit f, mass m) {
     return (answer){{scale, (m.total - scale * f.codes) / m.weight}, m.total * m.total / m.weight + scale * together};
 }
 
-/* Returns the best line if its scale is positive and its offset is not, else the best line through the origin. */
+/* Returns the best line with a positive scale and an offset of 0 or less. If the least-squares line is not such a
+ * line, it is the best line through the origin. */
 FR_INLINE answer falling_line_of(fit f, mass m) {
     answer a = line_of(f, m);
     return a.l.scale > 0 && a.l.offset <= 0 ? a : ray_of(f);
 }
 
-/* Returns the nearest of the 16 values of IQ4_NL and IQ4_XS: starts with the first, and adds the step to the next
- * value for every midpoint between neighbours that t is above. */
+/* Returns the nearest of the 16 values of IQ4_NL and IQ4_XS. It starts with the first value. For each midpoint between
+ * neighbours that lies below t, it adds the difference of the two. */
 FR_INLINE lanes snap_iq4_nl(lanes t) {
     static const float values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
     lanes value = splat(values[0]);
@@ -146,7 +148,8 @@ FR_INLINE lanes snap_iq4_nl(lanes t) {
     return value;
 }
 
-/* Replaces values by their codes, which number the values in ascending order. The values are stored plus `zero`. */
+/* Replaces each value of IQ4_NL by its code, its index in ascending order. codes[i] holds the value plus `zero`, which
+ * makes it unsigned. */
 static inline void number_iq4_nl(uint8_t *codes, size_t n, int zero) {
     const int8_t *values = fr_code_values(FR_IQ4_NL);
     for (size_t i = 0; i < n; i++) {
@@ -156,7 +159,7 @@ static inline void number_iq4_nl(uint8_t *codes, size_t n, int zero) {
     }
 }
 
-/* Rounds to the nearest float16. Beyond its range that is an infinity, whose error is never the smallest in a
+/* Rounds to the nearest float16. A value beyond its range becomes an infinity, whose error is never the smallest in a
  * search. */
 static inline float half_of(float value) {
     return fr_f32_from_f16(fr_f16_from_f32(value));
@@ -168,8 +171,8 @@ static inline void store_half(uint8_t *bytes, float value) {
     bytes[1] = (uint8_t)(bits >> 8);
 }
 
-/* Packs the low two bits of 256 codes into 64 bytes, 32 for each 128 columns: bits 2j and 2j + 1 of byte i are column
- * 32j + i of these. */
+/* Packs the low two bits of 256 codes into 64 bytes, 32 for each 128 columns: bits 2j and 2j + 1 of byte i are those
+ * of column 32j + i of the 128. */
 static inline void pack_2_bits(uint8_t *bytes, const uint8_t *codes) {
     for (size_t i = 0; i < 64; i++) {
         const uint8_t *own = codes + i / 32 * 128 + i % 32;

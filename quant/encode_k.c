@@ -10,7 +10,8 @@
 
 enum { COLS = 256, RUN = 32, RUNS = COLS / RUN, HALF = 16, HALVES = COLS / HALF };
 
-/* ROUNDS: the rounds over a block, at most. STEPS: the improvements of a run's line from one starting point. */
+/* ROUNDS is the largest number of rounds over a block. STEPS is how often the line of a run is improved from one
+ * starting point. */
 #define ROUNDS 6
 #define STEPS  3
 
@@ -26,7 +27,8 @@ FR_INLINE lanes snap_q5_k(lanes t) {
     return snap_integer(t, 0, 31);
 }
 
-/* A block to encode, and its type: runs of `run` values, codes from 0 to top, scales and minima from 0 to limit. */
+/* A block to encode, and the limits of its type: a run has `run` values; codes are 0 to top; scales and minima are 0
+ * to limit. */
 typedef struct task {
     const float *x, *weights;
     size_t run;
@@ -50,8 +52,8 @@ typedef struct run_fit {
     mass m;
 } run_fit;
 
-/* Fits a run's line, starting from scales that map the values' range to slightly more or less than the codes'
- * range. */
+/* Fits a run's line. The starting scales map the range of the run's values to slightly more or fewer codes than the
+ * type has. */
 FR_INLINE run_fit fit_run(const task *t, size_t run, snap_fn *snap) {
     const float *x = t->x + run * t->run, *weights = weights_at(t, run);
     float low = 0, high = x[0];
@@ -69,7 +71,7 @@ FR_INLINE run_fit fit_run(const task *t, size_t run, snap_fn *snap) {
     return (run_fit){best.l.scale, -best.l.offset, m};
 }
 
-/* Rounds n / d to an integer that a scale or minimum can store. */
+/* Divides a scale or minimum by d or dmin, and rounds to an integer that can be stored, at most limit. */
 static int small_integer(float n, float d, int limit) {
     float t = d > 0 ? n / d + 0.5F : 0;
     return t < (float)limit ? (int)t : limit;
@@ -80,7 +82,8 @@ typedef struct choice {
     int scale, minimum;
 } choice;
 
-/* Chooses the best pair of integers among the neighbours of the run's own line. */
+/* Chooses a run's integer scale and minimum: the pair with the smallest error, among those at most 1 away from the
+ * run's own line. */
 FR_INLINE choice choose(const task *t, size_t run, const run_fit *own, float d, float dmin, snap_fn *snap) {
     int scale = small_integer(own->scale, d, t->limit), minimum = small_integer(own->minimum, dmin, t->limit);
     choice best = {0};
@@ -97,8 +100,8 @@ FR_INLINE choice choose(const task *t, size_t run, const run_fit *own, float d, 
     return best;
 }
 
-/* Sums over the block for the normal equations, whose solution is the least-squares d and dmin of value = d * (scale *
- * code) - dmin * minimum. */
+/* Holds the block's sums for the normal equations. Their solution is the least-squares d and dmin of value = d *
+ * (scale * code) - dmin * minimum. */
 typedef struct normal {
     double dd, dm, mm, xd, xm;
 } normal;
@@ -122,7 +125,7 @@ static void solve(const normal *n, float *d, float *dmin) {
     }
 }
 
-/* Runs rounds, starting with d and dmin; replaces *best whenever the error is smaller. */
+/* Runs rounds, starting with d and dmin. A round whose error is smaller than that of *best replaces *best. */
 FR_INLINE void improve(const task *t, const run_fit *runs, float d, float dmin, snap_fn *snap, plan *best) {
     float last = 0;
     for (int round = 0; round < ROUNDS; round++) {
@@ -158,7 +161,7 @@ FR_INLINE plan search(const task *t, snap_fn *snap) {
     return best;
 }
 
-/* Sets codes[i] for each column; returns the plan that they belong to. */
+/* Sets codes[i] for each column; returns the plan that these codes belong to. */
 FR_INLINE plan encode_columns(const task *t, snap_fn *snap, uint8_t *codes) {
     plan p = search(t, snap);
     for (size_t i = 0; i < COLS; i += 4) {
@@ -196,7 +199,7 @@ static void store_header(const plan *p, uint8_t *block) {
     }
 }
 
-/* Packs 32 bytes for each pair of runs, the first run in their low halves. */
+/* Packs two runs at a time into 32 bytes: the first run into the low halves, the second into the high halves. */
 static void pack_low_bits(uint8_t *bytes, const uint8_t *codes) {
     for (size_t i = 0; i < COLS / 2; i++) {
         const uint8_t *pair = codes + i / RUN * 2 * RUN + i % RUN;

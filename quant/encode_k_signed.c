@@ -19,8 +19,8 @@ FR_INLINE lanes snap_q6_k(lanes t) {
     return snap_integer(t, -32, 31);
 }
 
-/* A block to encode, and its type. A run has `run` values. Its starting scales map its largest value to a code's value
- * from `first` to `last` in steps of `step`. Stored scales are from -limit to limit - 1. */
+/* A block to encode, and the limits of its type. A run has `run` values. The search for its scale starts from scales
+ * that map its largest value to `first`, `first` + `step`, ... `last`. Stored scales are from -limit to limit - 1. */
 typedef struct task {
     const float *x, *weights;
     size_t run;
@@ -63,8 +63,8 @@ static int small_integer(float n, float d, int limit) {
     return t > (float)(limit - 1) ? limit - 1 : t > (float)-limit ? (int)t : -limit;
 }
 
-/* Runs rounds, starting with d; replaces *best whenever the error is smaller. own: the best scale of each run on its
- * own. */
+/* Runs rounds, starting with d. A round whose error is smaller than that of *best replaces *best. own: the best scale
+ * of each run if its scale were not rounded. */
 FR_INLINE void improve(const task *t, const float *own, float d, snap_fn *snap, plan *best) {
     float last = 0;
     for (int round = 0; round < ROUNDS; round++) {
@@ -105,7 +105,8 @@ FR_INLINE plan search(const task *t, snap_fn *snap) {
     return best;
 }
 
-/* Sets codes[i] for each column, stored plus `zero`; returns the plan that they belong to. */
+/* Sets codes[i] for each column, plus `zero`, which makes them unsigned; returns the plan that these codes belong
+ * to. */
 FR_INLINE plan encode_columns(const task *t, float zero, snap_fn *snap, uint8_t *codes) {
     plan p = search(t, snap);
     for (size_t i = 0; i < COLS; i += 4) {

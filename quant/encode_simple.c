@@ -10,7 +10,8 @@
 
 enum { COLS = 32, HALF = COLS / 2 };
 
-/* The improvements of a line from one starting point, at most. Most lines no longer change after two. */
+/* The number of times that a line is improved from one starting point, at most. Most lines no longer change after
+ * two. */
 #define STEPS 3
 
 FR_INLINE lanes snap_q8_0(lanes t) {
@@ -46,8 +47,8 @@ static float extreme_of(const float *x) {
     return extreme;
 }
 
-/* Improves a line, which is a scale and an offset: rounds both to float16, gives each value its nearest code, fits a
- * new line to these codes, and repeats this while the error falls, at most STEPS times. */
+/* Improves a line, a scale and an offset. A step rounds both to float16, gives each value its nearest code, and fits a
+ * new line to these codes. It is repeated while the error falls, at most STEPS times. */
 FR_INLINE line descend(const float *x, const float *weights, line l, mass m, bool ray, snap_fn *snap) {
     line best = {0, ray ? 0 : half_of(mean_of(m))};
     float error = fit_codes(x, weights, COLS, best, snap).error;
@@ -62,9 +63,8 @@ FR_INLINE line descend(const float *x, const float *weights, line l, mass m, boo
     return best;
 }
 
-/* Searches for a scale without an offset. The starting scales map the value of the largest magnitude to each step
- * between `first` and `last`, and to its negative. The descent begins with the scale whose codes reduce the error
- * most. */
+/* Searches for a scale without an offset. Each starting scale maps the value of the largest magnitude to a number
+ * between `first` and `last`, or to its negative. The starting scale that reduces the error most is then improved. */
 FR_INLINE line search_ray(const float *x, const float *weights, float first, float last, float step, snap_fn *snap) {
     float extreme = extreme_of(x);
     answer best = {0};
@@ -77,9 +77,9 @@ FR_INLINE line search_ray(const float *x, const float *weights, float first, flo
     return descend(x, weights, best.l, (mass){0}, true, snap);
 }
 
-/* Searches for a scale and an offset; codes go from 0 to top. The starting scales spread the values' range over a few
- * codes more or fewer than that, placed at the lower end of the codes, in their middle or at their upper end. The
- * descent begins with the line whose codes reduce the error most. */
+/* Searches for a scale and an offset; codes go from 0 to top. A starting scale spreads the values' range over up to 2
+ * codes more or fewer than the type has. The range is placed at the lower end of the codes, in their middle or at
+ * their upper end. The starting line that reduces the error most is then improved. */
 FR_INLINE line search_line(const float *x, const float *weights, float top, snap_fn *snap) {
     float low = x[0], high = x[0];
     mass m = mass_of(x, weights, COLS);
@@ -119,7 +119,7 @@ static void pack_5_bits(uint8_t *bytes, const uint8_t *codes) {
     pack_low_bits(bytes + 4, codes);
 }
 
-/* Ignores the weights: with eight bits every value is precise enough. */
+/* With eight bits every value is precise enough, so the weights are not used. */
 void fr_encode_q8_0(const float *x, const float *weights, uint8_t *block) {
     (void)weights;
     line l = search_ray(x, NULL, 126, 128, 0.25F, snap_q8_0);
@@ -223,8 +223,8 @@ static int exponent_of(float value) {
     return (int)(bits >> 23 & 255) - 127;
 }
 
-/* Encodes with the two powers of two that suit the largest value, one that may clip it and the next larger one, and
- * keeps the one with the smaller error over all values. */
+/* Chooses between two powers of two as the scale: one with which the largest value may be clipped, and the next larger
+ * one. The one with the smaller error over all values is kept. */
 void fr_encode_mxfp4(const float *x, const float *weights, uint8_t *block) {
     (void)weights;
     uint8_t codes[2][COLS];

@@ -1,8 +1,9 @@
 /* Encodes blocks whose values are -1, 0 or 1 times one scale, or only -1 and 1: see encode.h.
  *
- * With the codes sign(x) for the columns of the k largest magnitudes and 0 for the others, the least-squares scale is
- * the mean of these magnitudes, and the error is smallest where the square of their sum over k is largest. So all k are
- * tried, in descending order of magnitude. A block that holds such values already comes back exactly. */
+ * Suppose the columns of the k largest magnitudes get the code sign(x), and all others 0. Then the least-squares scale
+ * is the mean of these k magnitudes. The error is smallest for the k with the largest square of their sum, divided by
+ * k. So all k are tried, in descending order of magnitude. A block that holds such values already comes back
+ * exactly. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static int descending(const void *a, const void *b) {
     return (first < second) - (first > second);
 }
 
-/* Finds the scale, rounded to a float16, and the codes 0, 1 and 2 for -1, 0 and 1. */
+/* Chooses the codes, 0, 1 and 2 for -1, 0 and 1. Returns the scale as a float16. */
 static uint16_t choose_codes(const float *x, const float *weights, size_t n, uint8_t *codes) {
     magnitude sorted[MOST];
     double sum = 0, count = 0, best = -1, scale = 0;
@@ -45,8 +46,8 @@ static void put_scale(uint8_t *bytes, uint16_t bits) {
     bytes[1] = (uint8_t)(bits >> 8);
 }
 
-/* Writes `count` bytes of `digits` base-3 digits each, of which digit j of byte i is column count * j + i: the fraction
- * that they are, times 256 and rounded up, where missing digits are 0. */
+/* Writes `count` bytes of `digits` base-3 digits each: digit j of byte i is column count * j + i. A byte is the
+ * fraction that its digits are in base 3, times 256 and rounded up. Missing digits are 0. */
 static uint8_t *put_digits(uint8_t *bytes, const uint8_t *codes, size_t count, size_t digits) {
     for (size_t i = 0; i < count; i++) {
         unsigned value = 0;
@@ -99,7 +100,7 @@ void fr_encode_pq2_0(const float *x, const float *weights, uint8_t *block) {
     encode_pairs(x, weights, 128, block);
 }
 
-/* The least-squares scale of signs is the mean magnitude. */
+/* Uses the mean magnitude, which is the least-squares scale if all codes are signs. */
 void fr_encode_q1_0(const float *x, const float *weights, uint8_t *block) {
     double sum = 0, count = 0;
     memset(block, 0, 18);

@@ -2,9 +2,9 @@
  *
  * In: codes and scales as published (DeepSeek-V3, Qwen3.5 and later). Out: float32, w = value of the code * scale,
  * rounded once. E4M3 has a sign, 4 bits of exponent (bias 7) and 3 of fraction; codes with exponent 0 are denormal,
- * there are no infinities, and 0x7f and 0xff are NaN. Scales are not negative and at most FR_FP8_SCALE_MAX. So weights
- * are finite, and so is a scale that a kernel multiplies by up to 2^120, because it reads codes as values that are too
- * small by this factor. */
+ * there are no infinities, and 0x7f and 0xff are NaN. Scales are not negative and at most FR_FP8_SCALE_MAX, so weights
+ * are finite. A kernel may read codes as values that are up to 2^120 times too small, and multiply the scale by that
+ * factor: the scale then is finite too. */
 #ifndef FR_QUANT_FP8_H
 #define FR_QUANT_FP8_H
 

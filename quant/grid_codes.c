@@ -22,7 +22,7 @@ static unsigned even_signs(unsigned seven) {
     return seven | (unsigned)__builtin_parity(seven) << 7;
 }
 
-/* Returns the index of a point by binary search, since grids are sorted. */
+/* Returns the index of a point by binary search. Grids are sorted, and their sizes are powers of two. */
 static unsigned index_of(const uint16_t *grid, size_t count, unsigned point) {
     size_t low = 0;
     for (size_t step = count / 2; step > 0; step /= 2)
@@ -124,7 +124,7 @@ static void put_signed(fr_dtype type, uint8_t *block, const uint8_t *codes, cons
     if (type == FR_IQ3_S) put_nibbles(block + 106, scales, RUNS);
 }
 
-/* Reads IQ1's codes. In IQ1_M 8 columns share a delta, in IQ1_S 32. */
+/* Reads IQ1's codes and scales. In IQ1_M 8 columns share a delta, in IQ1_S 32. */
 static void take_deltas(fr_dtype type, const uint8_t *block, uint8_t *codes, uint8_t *scales) {
     for (size_t octet = 0; octet < OCTETS; octet++, codes += 8) {
         size_t run = octet / 4, i = octet % 4;

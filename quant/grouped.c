@@ -1,7 +1,7 @@
 /* Packs and unpacks tiles of grouped codes: see grouped.h.
  *
- * Four neighbouring columns of a row are a 32-bit word of four codes. A run is eight such words; in a tile it is one
- * word for each bit of a code, in lines 64 bytes apart. */
+ * A word of 32 bits holds the codes of four neighbouring columns of a row, one a byte, so a run of 32 columns is eight
+ * words. In a tile a row's run is one word for each bit of a code, in lines that are 64 bytes apart. */
 #include "quant/grouped.h"
 
 #include "quant/packed.h"
@@ -20,7 +20,7 @@ static size_t runs_of(size_t cols) {
     return cols / FR_GROUPED_RUN + (cols % FR_GROUPED_RUN > 0);
 }
 
-/* Returns the number of runs in a block; 0 if blocks can't cover groups of this length. */
+/* Returns the number of runs in a block; 0 if a group of this length is not a whole number of blocks. */
 static size_t block_runs(const fr_grouping *form, size_t cols) {
     const size_t longest = FR_GROUPED_LONGEST * FR_GROUPED_RUN;
     if (form->group >= cols) return cols < longest ? runs_of(cols) : FR_GROUPED_LONGEST;
@@ -104,8 +104,8 @@ static uint32_t collect_bits(const uint32_t *words, unsigned bit) {
     return line;
 }
 
-/* Collects bits `bit` and `bit` + 1 of every code of half a run. Those of word j's codes become bits 2j and 2j + 1 of
- * the bytes of the result. */
+/* Collects bits `bit` and `bit` + 1 of every code in half a run. The pairs of word j become bits 2j and 2j + 1 of the
+ * bytes of the result. */
 static uint32_t collect_pairs(const uint32_t *words, unsigned bit) {
     uint32_t line = 0;
     for (unsigned j = 0; j < WORDS / 2; j++) line |= (words[j] >> bit & TWOS) << 2 * j;

@@ -5,9 +5,10 @@
  * stands for, and packed tiles. Each value is one or two rounded float32 operations on the stored scales, which are
  * exact as float32; the quantizers' own packages compute the same.
  *
- * A tile is 16 neighbouring rows of a matrix side by side, as in quant/packed.h, whose lines of codes it has: "codes"
- * for 4 bits, "fifths" and codes for 5, codes and "pairs" for 6, pairs for 2, "thirds" and pairs for 3, 8 lines of
- * bytes for 8. It is a sequence of blocks. A block covers a group of columns, or equal parts of a long one:
+ * A tile is 16 neighbouring rows of a matrix side by side. Its lines of codes are those of quant/packed.h: "codes" for
+ * 4 bits, "fifths" and codes for 5, codes and "pairs" for 6, pairs for 2, "thirds" and pairs for 3, 8 lines of bytes
+ * for 8. A tile is a sequence of blocks. A block covers a group of columns; a group of more than 1024 columns is split
+ * into blocks of 1024:
  *
  *     scales     16 of the file's floats: 2 bytes each (F16, BF16), or 4 (F32)
  *     zeros      with FR_OFFSET_ZERO; codes of up to 4 bits: 8 bytes, row i in the low half of byte i, row 8 + i in its
@@ -65,7 +66,7 @@ enum {
     FR_GROUPED_BITS_MAX = 8
 };
 
-/* The sizes of a matrix's tiles, which follow from its grouping and its columns. */
+/* The sizes of a matrix's tiles. They follow from the grouping of its codes and the number of its columns. */
 typedef struct fr_grouped_tiles {
     fr_grouping form;
     size_t block_runs, runs, blocks; /* runs of a block; runs and blocks of a row */
@@ -73,10 +74,10 @@ typedef struct fr_grouped_tiles {
     size_t tile_bytes;
 } fr_grouped_tiles;
 
-/* Gives the sizes of tiles for rows of `cols` columns. Returns false if tiles can't hold such rows: `form` is not one
- * of those above; a group is not a whole number of runs of 32 columns (a group that covers the whole row may have any
- * length); a group is longer than 1024 columns and not a multiple of 1024; or a tile would take more than SIZE_MAX / 2
- * bytes. */
+/* Gives the sizes of tiles for rows of `cols` columns. Returns false if tiles can't hold such rows. That is so if
+ * `form` is not one of those above, or if a tile would take more than SIZE_MAX / 2 bytes. A group must also be a whole
+ * number of runs of 32 columns, unless it covers the whole row. If it is longer than 1024 columns, it must be a
+ * multiple of 1024. */
 bool fr_grouped_layout(fr_grouped_tiles *tiles, const fr_grouping *form, size_t cols);
 
 /* Returns the bytes of the tiles of `rows` rows; 0 if they would be more than SIZE_MAX / 2. */

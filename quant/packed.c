@@ -1,9 +1,9 @@
 /* Converts between GGUF's blocks and packed tiles: see packed.h.
  *
  * In: blocks of one output feature. Out: the same bits at their places in a tile, or back. In between, a block is held
- * as a `lane`, its feature's part of the tile: the 32-bit words that the tile's lines have for the feature, and its
- * scales. Each type has one description of its tile (block_types.h, and `scalings`), and one function that moves a
- * block between the file's form and the lane, in both directions. */
+ * as a `lane`, which is its feature's part of the tile: its scales, and its 32-bit word of each of the tile's lines.
+ * The tables `shapes` (from block_types.h) and `scalings` describe each type's tile. One function for each type moves
+ * a block between the file's form and the lane, in both directions. */
 #include "quant/packed.h"
 
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 enum { RUN = 32, RUNS = 8, HALVES = 2 * FR_TILE_FEATURES, SCALE_ROWS = 8, LINE = 64 };
 
-/* Says how the values of a block are scaled. d is the factor of all its scales, m that of its minima. */
+/* Names the ways in which a type stores the scales of a block. d is the factor of all scales, m that of all minima. */
 typedef enum scaling {
     PLAIN,      /* d alone */
     WITH_MIN,   /* d and m */
@@ -78,8 +78,8 @@ typedef struct lane {
 
 /* ------------------------------------------------------------------------------------------ a block in its file's form
  *
- * Each form is written once: TAKE moves bits from the file to the lane, PUT from the lane to the file. What they move
- * to starts as zeros. */
+ * Each form is written once. TAKE copies bits from the file to the lane, PUT from the lane to the file. The
+ * destination must be zeros before, because bits are or-ed into it. */
 
 typedef enum way { TAKE, PUT } way;
 
@@ -120,8 +120,8 @@ FR_INLINE void move32(way direction, uint8_t *file, uint32_t *word) {
         join32(file, *word);
 }
 
-/* Moves the codes of a run whose 16 bytes are the same in the tile: columns 0..15 in low halves, 16..31 in high
- * halves. */
+/* Moves the codes of a run whose 16 bytes are alike in the file and the tile: columns 0..15 in the low halves, 16..31
+ * in the high halves. */
 FR_INLINE void move_codes(way direction, uint8_t *file, uint32_t *words) {
     for (size_t j = 0; j < 4; j++) move32(direction, file + 4 * j, words + j);
 }
@@ -141,8 +141,8 @@ FR_INLINE void move_halves(way direction, uint8_t *file, size_t half, uint32_t *
     }
 }
 
-/* Moves `width` bits, from bit `shift` on, of each byte of `count` words of the file. The bits of word g are bits
- * width * g and up of the bytes of the lane's word. */
+/* Moves `width` bits, from bit `shift` on, of each byte of `count` words of the file. Those of the file's word g are
+ * bits width * g and up in the bytes of the lane's word. */
 FR_INLINE void move_bits(way direction, uint8_t *file, unsigned shift, unsigned width, size_t count, uint32_t *word) {
     uint32_t mask = width == 1 ? ONES : PAIRS;
     for (unsigned g = 0; g < count; g++)
@@ -152,7 +152,7 @@ FR_INLINE void move_bits(way direction, uint8_t *file, unsigned shift, unsigned 
             join32(file + 4 * g, (*word >> width * g & mask) << shift);
 }
 
-/* Moves fifth bits: bit 4g + i of the file's word is bit g of byte i of the lane's. */
+/* Moves fifth bits: bit 4g + i of the file's word is bit g of byte i of the lane's word. */
 FR_INLINE void move_fifths(way direction, uint8_t *file, uint32_t *word) {
     uint32_t bits = direction == TAKE ? load32(file) : 0;
     for (unsigned g = 0; g < 8; g++)
@@ -164,7 +164,7 @@ FR_INLINE void move_fifths(way direction, uint8_t *file, uint32_t *word) {
 }
 
 /* Transposes 2-bit codes: bits 2i and 2i + 1 of byte j of the file's word are bits 2j and 2j + 1 of byte i of the
- * lane's. */
+ * lane's word. */
 FR_INLINE void move_turned(way direction, uint8_t *file, uint32_t *word) {
     uint32_t from = direction == TAKE ? load32(file) : *word, to = 0;
     for (unsigned i = 0; i < 4; i++)
@@ -185,9 +185,9 @@ FR_INLINE void few_bits(way direction, fr_dtype type, uint8_t *file, lane *block
     }
 }
 
-/* Moves two halves of an NVFP4 block of 64 columns. Bit 7 of a scale is ignored; 0x7f means 0, but 0xff means 480, the
- * next number of the format, and is 0x7f in the tile. 8 bytes have the codes of 16 columns, the first 8 in their low
- * halves. */
+/* Moves half of an NVFP4 block of 64 columns: two scales and 32 codes. Bit 7 of a scale is ignored, with two
+ * exceptions: 0x7f means 0, and 0xff means 480, the next number of the format, which is 0x7f in the tile. 8 bytes hold
+ * the codes of 16 columns, the first 8 in their low halves. */
 FR_INLINE void nvfp4_block(way direction, uint8_t *file, size_t part, lane *block) {
     for (size_t h = 0; h < 2; h++) {
         uint8_t *scale = file + 2 * part + h, *codes = file + 4 + 16 * part + 8 * h;
@@ -237,8 +237,8 @@ FR_INLINE void small_block(way direction, fr_dtype type, uint8_t *file, lane *bl
     move_codes(direction, file, words);
 }
 
-/* Moves scales and minima of Q4_K and Q5_K. The first four of each have 6 bits of a byte; the low 4 bits of the last
- * four share bytes, and their high 2 bits are above those of the first four. */
+/* Moves the 8 scales and 8 minima of Q4_K and Q5_K. The first four of each are the low 6 bits of bytes of their own.
+ * The last four share bytes for their low 4 bits. Their high 2 bits are the highest bits of the first four's bytes. */
 FR_INLINE void k_scales(way direction, uint8_t *file, lane *block) {
     for (size_t s = 0; s < 4; s++) {
         move(direction, file + s, 0, block->scales + s, 0, 6);
@@ -250,8 +250,8 @@ FR_INLINE void k_scales(way direction, uint8_t *file, lane *block) {
     }
 }
 
-/* Moves Q4_K or Q5_K. The low and high halves of 32 bytes are two neighbouring runs; in the bytes of fifth bits, bit s
- * of byte i belongs to column i of run s. */
+/* Moves Q4_K or Q5_K. Of every 32 bytes of codes, the low halves are one run and the high halves the next. In the
+ * bytes of fifth bits, bit s of byte i belongs to column i of run s. */
 FR_INLINE void k_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
     bool fifths = type == FR_Q5_K;
     uint8_t *codes = file + (fifths ? 48 : 16);
@@ -265,7 +265,7 @@ FR_INLINE void k_block(way direction, fr_dtype type, uint8_t *file, lane *block)
     }
 }
 
-/* Moves the 2-bit codes of a run. A byte has those of four runs, so 32 bytes hold four runs. */
+/* Moves the 2-bit codes of a run. A byte holds a code of each of four runs, so 32 bytes hold four runs. */
 FR_INLINE void move_pairs(way direction, uint8_t *file, unsigned run, uint32_t *words) {
     for (size_t h = 0; h < 2; h++) move_bits(direction, file + run / 4 * RUN + h * 16, run % 4 * 2, 2, 4, words + h);
 }
@@ -302,8 +302,8 @@ FR_INLINE void q2_block(way direction, uint8_t *file, lane *block) {
     move16(direction, file + 82, &block->m);
 }
 
-/* Moves Q3_K. Bit s of byte i of the first 32 bytes belongs to column i of run s; decode_k.c has the layout of
- * scales. */
+/* Moves Q3_K. The first 32 bytes hold the third bits: bit s of byte i belongs to column i of run s. decode_k.c has the
+ * layout of scales. */
 FR_INLINE void q3_block(way direction, uint8_t *file, lane *block) {
     uint8_t *scales = file + 96;
     for (unsigned run = 0; run < RUNS; run++) {
@@ -322,7 +322,7 @@ FR_INLINE void pairs_of_codes(way direction, uint8_t *codes, uint32_t *words) {
     for (size_t h = 0; h < 2; h++) move_bits(direction, codes + h * 16, 0, 2, 4, words + h);
 }
 
-/* Moves an IQ1, IQ2 or IQ3 block by way of one byte per column. */
+/* Moves an IQ1, IQ2 or IQ3 block. On the way it has one byte per column. */
 FR_INLINE void grid_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
     uint8_t codes[RUNS * RUN] = {0};
     if (direction == TAKE) fr_grid_take(type, file, &block->d, codes, block->scales);
@@ -339,8 +339,8 @@ FR_INLINE void grid_block(way direction, fr_dtype type, uint8_t *file, lane *blo
     if (direction == PUT) fr_grid_put(type, file, block->d, codes, block->scales);
 }
 
-/* Moves the base-3 digits of a byte, which is their fraction times 256, rounded up (decode_ternary.c). Bytes with only
- * four digits have 0 as their fifth. */
+/* Moves the base-3 digits of a byte; decode_ternary.c says how a byte holds them. A byte with only four digits has 0
+ * as its fifth. */
 FR_INLINE void move_digits(way direction, uint8_t *byte, unsigned digits, uint8_t *codes, size_t apart) {
     static const uint8_t powers[] = {1, 3, 9, 27, 81};
     unsigned sum = 0;
@@ -362,7 +362,7 @@ FR_INLINE void all_digits(way direction, uint8_t *file, uint8_t *codes, size_t t
     for (size_t i = 0; i < last; i++) move_digits(direction, file + i, 4, codes + i, last);
 }
 
-/* Moves a TQ1_0 or PTQ1_0 block by way of one byte per column. */
+/* Moves a TQ1_0 (twice = 2) or PTQ1_0 (twice = 1) block. On the way it has one byte per column. */
 FR_INLINE void digits_block(way direction, uint8_t *file, lane *block, size_t twice) {
     uint8_t codes[RUNS * RUN] = {0};
     if (direction == TAKE) all_digits(direction, file, codes, twice);
@@ -376,7 +376,8 @@ FR_INLINE void tq2_block(way direction, uint8_t *file, lane *block) {
     move16(direction, file + 64, &block->d);
 }
 
-/* Moves a block of any type. part: if one block of the file becomes several of the tile, says which of them it is. */
+/* Moves a block of any type. part: the number of the tile's block, from 0, if one block of the file becomes several of
+ * the tile. */
 FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, size_t part, lane *block) {
     switch (type) {
     case FR_Q1_0:
@@ -405,9 +406,9 @@ FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, size_t pa
 
 /* ---------------------------------------------------------------------------------------------- a block in its tile
  *
- * The functions below move between a lane and its tile, as those above do between a lane and the file. */
+ * The functions below copy bits between a lane and its tile, as those above do between a lane and the file. */
 
-/* Moves the two 6-bit numbers of run s. */
+/* Moves the two 6-bit numbers of row s of scales: scale and minimum of a run, or the scales of its two halves. */
 FR_INLINE void six_bits(way direction, uint8_t *own, unsigned s, uint8_t *first, uint8_t *second) {
     uint8_t *low = own + s * FR_TILE_FEATURES, *high = own + (SCALE_ROWS + s / 2) * FR_TILE_FEATURES;
     move(direction, low, 0, first, 0, 4);
@@ -416,7 +417,7 @@ FR_INLINE void six_bits(way direction, uint8_t *own, unsigned s, uint8_t *first,
     move(direction, high, s % 2 * 4 + 2, second, 4, 2);
 }
 
-/* Moves the rows of scales that follow d and m; returns the address after them. */
+/* Moves the scales that follow d and m in the tile; returns the address after their rows. */
 FR_INLINE uint8_t *tile_scales(way direction, scaling kind, uint8_t *rows, size_t feature, lane *block) {
     uint8_t *own = rows + feature;
     switch (kind) {
@@ -485,7 +486,7 @@ FR_INLINE void tile_block(way direction, fr_dtype type, uint8_t *tile, size_t fe
 
 /* ------------------------------------------------------------------------------------------------------ whole tiles */
 
-/* Clears a lane, its words only as far as the type has runs and lines. One call for all words would become a string
+/* Clears a lane, its words only as far as the type uses them. gcc would turn one call for all words into a string
  * instruction, which takes longer than these few stores. */
 FR_INLINE void clear(fr_dtype type, lane *block) {
     memset(block, 0, offsetof(lane, words));
@@ -498,7 +499,7 @@ FR_INLINE void prefetch(uintptr_t address, size_t bytes) {
     for (size_t at = 0; at < bytes; at += LINE) __builtin_prefetch((const void *)(address + at));
 }
 
-/* Returns the number of a tile's blocks that one of the file's blocks becomes. */
+/* Returns how many blocks of a tile one block of the file becomes. */
 FR_INLINE size_t parts_of(fr_dtype type) {
     return fr_dtype_block(type) / fr_tile_block(type);
 }

@@ -5,11 +5,11 @@
  * In: rows of a block type as GGUF stores them. Out: tiles. A tile is 16 neighbouring rows of a matrix ("features"),
  * their blocks in ascending order of columns; a matrix of `features` rows is its tiles one after the other. If
  * features is not a multiple of 16, the last tile's missing rows are zero bytes. One output is one SIMD lane of 32
- * bits: a 64-byte line of values is a zmm, two ymm or four NEON registers of features 0..15, and lane o holds four
+ * bits. A line of 64 bytes is a zmm, two ymm or four NEON registers of features 0..15. Lane o of a line holds four
  * values of feature o whose columns are neighbours ("group" g of a run of 32: columns 4g to 4g + 3).
  *
- * d, m, dmin are the file's 16-bit floats, one for each feature. Lines hold 16 features x 4 bytes; byte (o, i) is byte
- * 4 * o + i of a line.
+ * d, m, dmin are the file's 16-bit floats, one for each feature. Byte (o, i) is byte 4 * o + i of a line. The layouts
+ * of codes in lines are:
  *
  *     "codes" (256 bytes, 32 columns x 4 bits): 4 lines; byte (o, i) of line j has column 4j + i in its low half and
  *         column 16 + 4j + i in its high half
@@ -44,7 +44,7 @@
  *     IQ3_S     the same
  *               scales (64 bytes): 4 rows: byte o of row t is scale 2t | scale 2t + 1 << 4
  *     IQ2_XXS   d[16], scales as in IQ3, then for each run: thirds (1: minus), pairs (a coordinate)
- *     IQ2_XS    d[16], scales (128 bytes): 8 such rows for 16 scales; then for each run: the same
+ *     IQ2_XS    d[16], scales (128 bytes): 8 rows as in IQ3, for 16 scales; then as IQ2_XXS
  *     IQ2_S     the same
  *     IQ1_S     as IQ2_XXS; thirds are 1 if the delta is negative
  *     IQ1_M     as IQ2_XS; thirds as in IQ1_S
@@ -85,7 +85,7 @@ void fr_unpack_row(fr_dtype type, uint8_t *row, const uint8_t *tile, size_t feat
 
 /* A block of one output feature, unpacked from a tile. Parts that its type does not have are zero. */
 typedef struct fr_block_parts {
-    uint16_t d, m;      /* float16 bits; m: dmin of the K types; MXFP4: d is its exponent byte */
+    uint16_t d, m;      /* d, m: float16 bits. For K types m is dmin; for MXFP4 d is the exponent byte. */
     uint8_t scales[16]; /* 16 for Q2_K, Q3_K, IQ2_XS, IQ2_S, IQ1_M, Q6_K (signed); 2 for NVFP4; 8 for others */
     uint8_t mins[16];   /* Q2_K: 16; others: 8 */
     uint8_t codes[256]; /* unsigned, as the tile stores them: neither offset nor table is applied */

@@ -1,16 +1,18 @@
 /* The types turbo4 and turbo3, in which only the cache holds keys and values: codes of rotated heads.
  *
- * A head is rotated (kernels/turbo.h), after which its values are about normally distributed whatever they were
- * before. So one table of values, Lloyd and Max's for the normal distribution, suits every head. This is the quantizer
- * for the mean square error of TurboQuant (Zandieh, Daliri, Hadian and Mirrokni 2025, arXiv:2504.19874), with a
- * Hadamard transform in place of a random rotation.
+ * A head is rotated (kernels/turbo.h). This makes its values about normally distributed, whatever they were before. So
+ * one table of values, Lloyd and Max's for the normal distribution, suits every head. This is the quantizer for the
+ * mean square error of TurboQuant (Zandieh, Daliri, Hadian and Mirrokni 2025, arXiv:2504.19874), with a Hadamard
+ * transform in place of a random rotation.
  *
- * A block is 32 values of the rotated head: a scale d, a float16, then the codes. Value i is d times the entry of the
- * table (an integer, so that kernels look it up as a byte) that its code gives; the code's highest bit is the sign.
+ * A block is 32 values of the rotated head: a scale d, a float16, then the codes. A code is an index into a table of
+ * integers, which kernels look up as bytes; its highest bit is the sign. Value i is d times the entry of the table for
+ * code i.
  *
  *     turbo4   18 bytes: d; byte i has the code of value i in its low half, and that of value i + 16 in its high half
- *     turbo3   14 bytes: d; byte i of 8 has the low two bits of the codes of values i, i + 8, i + 16 and i + 24, the
- *              first in its lowest bits; bit i of 32 is the highest bit of the code of value i
+ *     turbo3   14 bytes: d; 8 bytes, of which byte i has the low two bits of the codes of values i, i + 8, i + 16 and
+ *              i + 24, the first in its lowest bits; 4 bytes, of whose 32 bits bit i is the highest bit of the code of
+ *              value i
  *
  * In: blocks. Out: values of the rotated head. */
 #ifndef FR_QUANT_TURBO_H
@@ -18,17 +20,18 @@
 
 #include "quant/decode.h"
 
-/* No file has these types, so they are not among the types of dtype.h, but follow FR_DTYPE_COUNT, which stands for no
- * type. Functions of dtype.h that take a type take these too; fr_dtype_from_name gives neither. */
+/* No file has these types, so they are not among the types of dtype.h. Their numbers follow FR_DTYPE_COUNT, which
+ * stands for no type. Functions of dtype.h that take a type take these too, but fr_dtype_from_name never returns
+ * them. */
 #define FR_TURBO4 ((fr_dtype)(FR_DTYPE_COUNT + 1))
 #define FR_TURBO3 ((fr_dtype)(FR_DTYPE_COUNT + 2))
 
 enum { FR_TYPES_END = FR_DTYPE_COUNT + 3, FR_TURBO_BLOCK = 32 };
 
-/* The tables by code, in units in which rounding to integers costs least: the standard deviation is FR_TURBO4_UNIT or
- * FR_TURBO3_UNIT of them. The mean square error of a normal distribution is 0.00951 with 16 codes and 0.03455 with 8;
- * with exact tables it is 0.00950 and 0.03455, and the paper's bound, sqrt(3) pi / 2 / 4^bits, is 0.01063 and
- * 0.04251. */
+/* The tables by code. Their unit was chosen so that rounding to integers costs least: the normal distribution's
+ * standard deviation is FR_TURBO4_UNIT or FR_TURBO3_UNIT units. The mean square error of a normal distribution is
+ * 0.00951 with 16 codes and 0.03455 with 8. With exact tables it is 0.00950 and 0.03455. The paper's bound, sqrt(3) pi
+ * / 2 / 4^bits, is 0.01063 and 0.04251. */
 #define FR_TURBO4_UNIT  38.143F
 #define FR_TURBO3_UNIT  40.906F
 #define FR_TURBO4_TABLE 5, 15, 25, 36, 48, 62, 79, 104, -5, -15, -25, -36, -48, -62, -79, -104
