@@ -15,9 +15,9 @@ typedef struct fr_arena {
     bool overflow; /* a size exceeded size_t, or a piece did not fit the block; `used` is then SIZE_MAX */
 } fr_arena;
 
-/* Gives count * item bytes (overflow-checked), aligned to 64 bytes. Returns NULL while measuring, and, with `overflow`
- * set, if the bytes do not fit. A measuring arena that overflows measures SIZE_MAX, which fr_arena_open refuses, so
- * the caller need not look at the flag. */
+/* Gives count * item bytes, aligned to 64 bytes. A measuring arena only counts them and returns NULL. If the bytes do
+ * not fit, or their number overflows, the call sets `overflow` and returns NULL. The caller of a measuring arena need
+ * not check the flag: after an overflow it measures SIZE_MAX, which fr_arena_open refuses. */
 void *fr_arena_take(fr_arena *arena, size_t count, size_t item);
 
 /* Returns FR_MEMORY if any piece was refused. Code that lays out an arena ends with this call, so that a refusal

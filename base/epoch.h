@@ -1,8 +1,8 @@
 /* Counts epochs, which one thread advances and other threads wait for.
  *
- * In: a word with one writer. Out: the word advances; a thread that waits for an epoch goes on once it is reached, and
- * then sees everything that was written before. A waiting thread spins first, about as long as a wait usually takes,
- * then sleeps (sleep.h).
+ * In: a word with one writer, which counts the epochs. Out: a thread that waits for an epoch goes on once the word has
+ * reached it. The thread then sees everything that was written before. A waiting thread spins first, about as long as
+ * a wait usually takes, then sleeps (sleep.h).
  *
  * The low bit of a word says that a thread sleeps on it; the other bits count. Bit and count change in one atomic
  * operation, so no wake-up is lost and none is sent needlessly. Counts wrap around: no thread waits for an epoch far
@@ -23,9 +23,10 @@ typedef struct fr_waiter {
     int cpu;               /* the CPU that it is pinned to; -1: not pinned */
     bool oversubscribed;   /* true: more threads than CPUs, so it yields at once instead of spinning */
     int64_t crowded_until; /* time until which it sleeps instead of yielding, because a yield took long */
-    int64_t crowded_for;   /* how many nanoseconds the last long yield put crowded_until ahead; 0: the last yield was
-                            * short */
-    int64_t usual;         /* average nanoseconds of a wait, without waits that are over at once */
+    int64_t crowded_for;   /* length of that time in nanoseconds, doubled after each long yield up to a limit; 0: the
+                            * last yield was short */
+    int64_t usual;         /* average nanoseconds of a wait, without waits that are over at once and those far longer
+                            * than any spin */
 } fr_waiter;
 
 void fr_waiter_open(fr_waiter *waiter, int cpu, bool oversubscribed);

@@ -31,13 +31,14 @@ static uint64_t left_of(const char *folder, const char *limit_name, const char *
     return limit > taken ? limit - taken : 1;
 }
 
-/* Reads the control group of version 2. Its file of the limit has the word "max" if there is no limit. */
+/* Gives the memory that a group of version 2 has left. The file of its limit has the word "max" if there is no
+ * limit. */
 static uint64_t left_v2(const char *folder) {
     return left_of(folder, "memory.max", "anon");
 }
 
-/* Reads the control group of version 1. If there is no limit, its file has a number near 2^63, which needs no care:
- * no machine has that much. */
+/* Gives the memory that a group of version 1 has left. If there is no limit, the file has a number near 2^63, which
+ * needs no care: no machine has that much. */
 static uint64_t left_v1(const char *folder) {
     return left_of(folder, "memory.limit_in_bytes", "total_rss");
 }

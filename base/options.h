@@ -26,14 +26,14 @@ typedef enum fr_filter {
     FR_FILTER_NAMED = FR_FILTER_MIROSTAT
 } fr_filter;
 
-/* The names by which an order lists a sampler. */
+/* Names a sampler in a text that gives the samplers' order: by a word or by a letter. */
 typedef struct fr_sampler_name {
     const char *word, *letter;
 } fr_sampler_name;
 
 extern const fr_sampler_name fr_sampler_names[FR_FILTER_NAMED];
 
-/* Holds the settings of samplers that are numbers, as the options have them (samplers.def). */
+/* Holds the samplers' settings that are numbers (samplers.def). */
 typedef struct fr_sampler_settings {
 #define FR_SAMPLER_NUMBER(id, key, low, high, usual, name, ...) double key;
 #define FR_SAMPLER_WHOLE(id, key, low, high, usual, name, ...)  int64_t key;
@@ -95,7 +95,8 @@ typedef struct fr_option_bounds {
     const char *name;
     fr_option_kind kind;
     struct {
-        int64_t low, high, fallback; /* fallback: the default, also for options whose words are kept as numbers */
+        int64_t low, high, fallback; /* fallback: the default; options whose words are stored as numbers have one
+                                      * too */
     } whole;
     struct {
         double low, high, fallback;

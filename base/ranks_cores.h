@@ -1,9 +1,9 @@
 /* Divides the cores of a machine among its ranks if several of them may use the same ones.
  *
- * In: a machine, or this one as the process may use it; the rank's number among these ranks. Out: its part of the
- * cores: as many whole cores as each other rank has, give or take one; a shared core if there are more ranks than
- * cores. Without this, the scheduler may leave ranks that wait for each other on one core, and each rank would start
- * as many threads as there are cores. */
+ * In: a machine, and the rank's number among the ranks that may use the same cores. Out: its part of the cores: as
+ * many whole cores as each other rank has, give or take one; a shared core if there are more ranks than cores. Without
+ * this, the scheduler may leave ranks that wait for each other on one core, and each rank would start as many threads
+ * as there are cores. */
 #ifndef FR_BASE_RANKS_CORES_H
 #define FR_BASE_RANKS_CORES_H
 
@@ -12,8 +12,8 @@
 /* Sets taken[i] for each place (processing unit) of the machine that the rank gets; taken: [machine->count]. Pure. */
 void fr_ranks_cores(const fr_machine *machine, size_t index, size_t ranks, bool *taken);
 
-/* Restricts the process to its part of the cores, so that its threads are planned there. If that fails it may use all
- * cores, as before. */
+/* Restricts the process to its part of this machine's cores, so that its threads are planned there. If that fails, the
+ * process may still use all of them. */
 void fr_ranks_take_cores(size_t index, size_t ranks);
 
 /* Give keys for comparing processes. The first key is equal for processes on one machine, which is identified by its

@@ -52,8 +52,8 @@ fr_status fr_watch_check(const fr_watch *watch);
  * ranks. */
 void fr_watch_fail(fr_watch *watch, fr_status status);
 
-/* Makes it the job's failure, unless the job has one, that rank `rank` has gone or is silent. Rank 0 sends it to all
- * ranks. */
+/* Makes it the job's failure that `rank` has gone or is silent, unless the job has failed already. Rank 0 sends the
+ * failure to all ranks. */
 void fr_watch_miss(fr_watch *watch, int rank, fr_status status);
 
 /* Calls end(line) from the watching thread if, this many seconds after the job's failure, the process hasn't begun to
@@ -65,9 +65,9 @@ void fr_watch_end_late(fr_watch *watch, double seconds, fr_watch_end_fn *end);
 bool fr_watch_says(const fr_watch *watch);
 
 /* Handles, in a signal handler, a signal that ends this process. After a rank has failed, the program that started the
- * job sends such a signal to those that are left, so this waits a moment for a failure to become known. Returns true
- * if the process should end by the signal; if `pass` is true the other ranks are told. Returns false if the process
- * should end by the job's failure. */
+ * job sends such a signal to those that are left. So this function waits a moment for a failure to become known.
+ * Returns true if the process should end by the signal; if `pass` is true the other ranks are told. Returns false if
+ * the process should end by the job's failure. */
 bool fr_watch_struck(fr_watch *watch, int signal_number, bool pass);
 
 /* Tells the other ranks that the process is about to end with this exit status and last line, and waits for them for

@@ -1,8 +1,8 @@
 /* Implements sleep.h with condition variables, for systems without futexes.
  *
  * Words share a condition variable, which their addresses choose. A thread compares the word with the lock held, and
- * the lock is taken to wake threads too. So a word can't change and its threads be woken between a thread's look at the
- * word and its sleep. A thread whose condition variable is signalled for another word returns early. */
+ * the lock is taken to wake threads too. So no wake-up can come between a thread's look at the word and its sleep. A
+ * thread whose condition variable is signalled for another word returns early. */
 #include <pthread.h>
 
 #include "base/sleep.h"

@@ -15,7 +15,7 @@
 
 #define FR_TEAM_SIZE_KINDS 32 /* kinds that are remembered at a time */
 
-/* Times are in nanoseconds. */
+/* Describes a kind of job. Times are in nanoseconds. */
 typedef struct fr_team_size_kind {
     uint64_t kind;
     double usual;   /* average time of its jobs with `settled` threads */
@@ -23,7 +23,8 @@ typedef struct fr_team_size_kind {
     uint64_t used;  /* number of the last job of this kind */
 } fr_team_size_kind;
 
-/* Delays the trials of one direction: the next one begins at `until` or later. */
+/* Delays the trials of one direction, with fewer threads or with more. The next such trial begins at `until` or later;
+ * the one after it is put off by at least `period`. */
 typedef struct fr_team_size_patience {
     int64_t until, period;
 } fr_team_size_patience;

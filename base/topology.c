@@ -59,7 +59,8 @@ static int compare_turns(const void *left, const void *right) {
     return turn ? turn : a->node - b->node;
 }
 
-/* Fills one candidate for each place, in the order in which they get threads; returns the number of whole cores. */
+/* Fills one candidate for each place, in the order in which the places get threads; returns the number of whole
+ * cores. */
 static size_t order_places(const fr_machine *machine, bool numa, candidate *list) {
     size_t cores = 0;
     for (size_t i = 0; i < machine->count; i++) {

@@ -40,18 +40,19 @@ fr_status fr_machine_read(fr_machine *machine);
  * or none that can be read. root: "" for this system, or a folder that holds a made-up /proc and /sys. */
 int fr_cpu_quota(const char *root);
 
-/* Returns true if threads are pinned by default: only where memory is placed on one of several nodes. Elsewhere a
- * pinned thread would wait for its core while other cores are idle. */
+/* Returns true if threads are pinned by default: only if memory is placed by NUMA node (`numa`) and the machine has
+ * several nodes. Elsewhere a pinned thread would wait for its core while other cores are idle. */
 bool fr_pinning_pays(const fr_machine *machine, bool numa);
 
 /* Plans the threads. threads 0: one per core (not per sibling) that affinity and quota allow. pin false: cpu is -1.
  * numa false: nodes are ignored. Threads are placed on nodes in proportion to the nodes' cores, first on whole cores,
- * then on siblings; when every unit has one, it starts again. At most FR_THREADS_MAX. */
+ * then on siblings; when every unit has a thread, it starts again. At most FR_THREADS_MAX. */
 void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa, fr_plan *plan);
 
-/* Gives the items [*begin, *end) of `count` that part `index` of `parts` owns: contiguous, in order, in whole units of
- * `unit` items (the last may be short), sizes differing by at most one unit. Pure. So it decides which thread reads a
- * weight row and touches it first, and thereby on which node the row is. */
+/* Gives the items [*begin, *end) of `count` that part `index` of `parts` owns. Parts are contiguous and in order. Each
+ * consists of whole units of `unit` items (only the last unit may be short), and sizes differ by at most one unit.
+ * Pure. Weights are divided by this function, so it decides which thread reads a row and touches it first, and thereby
+ * the row's node. */
 void fr_partition(size_t count, size_t unit, size_t index, size_t parts, size_t *begin, size_t *end);
 
 #endif

@@ -111,7 +111,8 @@ void fr_unicode_form(const char *text, size_t length, bool compose, bool compati
 
 /* ------------------------------------------------------------------------------------------------------------ bytes */
 
-/* Table 3-7 of the Unicode Standard. Bytes after the second are 80 to BF. */
+/* Lists the ranges of lead bytes and second bytes in UTF-8 (table 3-7 of the Unicode Standard). Bytes after the second
+ * are 80 to BF. */
 static const struct {
     unsigned char first, last, low, high; /* range of the lead byte; range of the second byte */
     size_t whole;
@@ -177,8 +178,8 @@ bool fr_is_numeric(int32_t codepoint) {
 }
 
 /* Returns true if the character's category, in the older Unicode version that the tokenizers use, is from first to
- * last. not_yet: flag of characters whose category is in the range only in our tables; was: flag of those for which
- * that is true only in the older version. */
+ * last. not_yet: flag of characters whose category is in the range only in our tables; was: flag of characters whose
+ * category is in the range only in the older version. */
 static bool has_old_category(int32_t codepoint, utf8proc_category_t first, utf8proc_category_t last, unsigned not_yet,
                              unsigned was) {
     utf8proc_category_t category = utf8proc_category(codepoint);

@@ -86,8 +86,8 @@ extern "C" {
 #define FR_VERSION_PATCH 0
 
 /* The version of the numerics. It is raised whenever a logit or an id of some model may differ from that of the
- * version before, so hashes of answers can be compared between machines and versions while it stays the same
- * (quant/NUMERICS.md). */
+ * previous version. As long as it stays the same, hashes of answers can be compared between machines and between
+ * versions of the library (quant/NUMERICS.md). */
 #define FR_NUMERICS_VERSION 4
 
 /* The version of this header as a text, such as "0.2.0". */
@@ -95,8 +95,8 @@ extern "C" {
 #define FR_VERSION_OF(major, minor, patch) FR_VERSION_TEXT(major) "." FR_VERSION_TEXT(minor) "." FR_VERSION_TEXT(patch)
 #define FR_VERSION                         FR_VERSION_OF(FR_VERSION_MAJOR, FR_VERSION_MINOR, FR_VERSION_PATCH)
 
-/* Returns the version of the linked library as a text. A program that finds the library without its soname (by dlopen,
- * or as an archive of its own) checks that it equals FR_VERSION up to the last point. */
+/* Returns the version of the linked library as a text. A program that finds the library without its soname (with
+ * dlopen, or as a static archive) checks that the text equals FR_VERSION up to the last point. */
 const char *fr_version(void);
 
 /* ================================================================================= PART ONE: from a model to a chat */
@@ -114,7 +114,7 @@ typedef struct fr_engine fr_engine;             /* resources that sessions share
                                                  * of all */
 typedef struct fr_reply_parser fr_reply_parser; /* a chat's reply: content, reasoning, calls of tools */
 typedef struct fr_picture fr_picture;           /* a picture, prepared for one model */
-typedef struct fr_embedder fr_embedder;         /* makes rows of numbers and scores of texts */
+typedef struct fr_embedder fr_embedder;         /* makes embeddings of texts and scores of pairs of texts */
 typedef struct fr_token_tree fr_token_tree;     /* a tokenizer's tokens as a tree, in which grammars search */
 typedef struct fr_grammar fr_grammar;           /* a language that a text has to follow */
 
@@ -135,9 +135,10 @@ typedef enum fr_status {
 /* Returns "input", "usage" and so on. The text is static. */
 const char *fr_status_name(fr_status status);
 
-/* Returns the line of the calling thread's last failure, "" before any. The line names the file, tensor or number at
- * fault; a second line after a line feed may say what to do instead. It stays valid until the same thread's next
- * failing call. A status that a callback returned is passed on without a line. */
+/* Returns the error line of the calling thread's last failure, or "" if it had none. The line names the file, tensor
+ * or number at fault; a second line after a line feed may say what to do instead. It stays valid until the same
+ * thread's next failing call. If a call only passes on the status that a callback returned, there is no line for
+ * it. */
 const char *fr_last_error(void);
 
 /* Frees memory that a function of this file allocated for its caller. */
@@ -212,9 +213,9 @@ fr_status fr_tokenizer_open(const char *path, const fr_options *options, fr_toke
 void fr_tokenizer_close(fr_tokenizer *tokenizer);
 
 /* Converts bytes to ids; any bytes are accepted. add_special: adds the ids that the tokenizer's post-processor adds,
- * such as <bos>. parse_special: control tokens written in the text become their ids. Without it no text gives a
- * control token's id, except <unk> for a character that the vocabulary has no other way to write. *ids: free it with
- * fr_free.
+ * such as <bos>. parse_special: control tokens written in the text become their ids. Without it such writing stays
+ * text, and the only control token in the result can be <unk>, for a character that the vocabulary has no other way to
+ * write. *ids: free it with fr_free.
  *
  * Control tokens mark structure, not text: tokens marked special in tokenizer.json or CONTROL in GGUF, and other added
  * tokens that the chat template writes, such as <think>. In a prompt for a base model they have their meaning; in a
@@ -287,23 +288,25 @@ const char *fr_drafter_note(const fr_drafter *drafter, size_t index);
 
 /* ---------------------------------------------------------------------------------------------------------- adapter */
 
-/* Opens an adapter (LoRA) for a model: for some of its matrices W, two narrow ones, so that a product W x becomes
- * W x + scale * B(A x). The model's own weights stay as they are. path: a folder as peft writes it, with
- * adapter_config.json and adapter_model.safetensors; or a GGUF file as llama.cpp's convert_lora_to_gguf.py writes it.
- * Each kind fits a model of either kind of file. An adapter takes (rows + columns) * rank * 4 bytes for each matrix.
+/* Opens an adapter (LoRA) for a model. For each matrix W that it changes, it has two narrow matrices A and B: the
+ * product W x becomes W x + scale * B(A x). The model's own weights stay as they are. path: a folder as peft writes
+ * it, with adapter_config.json and adapter_model.safetensors; or a GGUF file as llama.cpp's convert_lora_to_gguf.py
+ * writes it. Either kind of adapter fits a model of either kind of file. An adapter takes (rows + columns) * rank * 4
+ * bytes for each matrix.
  *
  * FR_INPUT if a tensor fits no matrix of the model, has another shape or rank than it should have, or a value that is
- * not finite. FR_UNBUILT for what is more than LoRA (DoRA, biases, modules that were saved whole, changed embeddings)
+ * not finite. FR_UNBUILT for what goes beyond LoRA (DoRA, biases, modules that were saved whole, changed embeddings)
  * and for a model that several ranks run. The line names the tensor or the member of the configuration. The model must
  * outlive the adapter, and the adapter the sessions that use it. */
 fr_status fr_adapter_open(const char *path, const fr_model *model, fr_adapter **adapter);
 void fr_adapter_close(fr_adapter *adapter);
 
-/* Opens a control vector as llama.cpp has it: a GGUF file of architecture controlvector with tensors direction.N, each
- * a row that is added to the rows after layer N, counted from 0. Layers before `first` and after `last` (0: the model's
- * last one) get nothing; first may be 0. It is an adapter like any other: fr_session_set_adapters uses it, alone or
- * beside others, with a scale that multiplies the rows, and fr_adapter_close closes it. It changes no matrix.
- * FR_INPUT for tensors of other names, types or sizes, and for values that are not finite. */
+/* Opens a control vector as llama.cpp has it: a GGUF file of architecture controlvector with tensors direction.N. Each
+ * tensor is a row that is added to the rows after layer N, counted from 0. Only layers `first` to `last` get theirs;
+ * `first` may be 0, and `last` 0 means the model's last layer. A control vector is an adapter like any other, but it
+ * changes no matrix. fr_session_set_adapters uses it, alone or beside others, with a scale that multiplies its rows.
+ * fr_adapter_close closes it. FR_INPUT for tensors of other names, types or sizes, and for values that are not
+ * finite. */
 fr_status fr_control_vector_open(const char *path, const fr_model *model, size_t first, size_t last,
                                  fr_adapter **adapter);
 
@@ -311,13 +314,15 @@ fr_status fr_control_vector_open(const char *path, const fr_model *model, size_t
 size_t fr_adapter_rank(const fr_adapter *adapter);
 size_t fr_adapter_matrices(const fr_adapter *adapter);
 
-/* Makes a session's target use these adapters from now on, each with a scale that multiplies the adapter's own; count
- * 0: none. The order counts only for the last bits of a logit. Adapters with scale 0 are left out. If the adapters or
- * scales are others than before, the timeline is emptied as by fr_session_reset, because its caches belong to those.
- * Sessions of one engine may use different adapters: their rows still lie in one forward, they share prefixes only with
- * sessions that use the same ones, and a saved session can only be restored with the same ones. Drafters draft as
- * before; the adapted target verifies their drafts. A fork inherits the adapters. FR_USAGE if an adapter is of another
- * model or given twice, if there are more than FR_ADAPTERS_MAX, or if a scale is not finite. */
+/* Makes a session's target use these adapters from now on; count 0: none. Each has a scale, which multiplies the
+ * adapter's own scale; an adapter with scale 0 is left out. The order counts only for the last bits of a logit. If the
+ * adapters or scales change, the timeline is emptied as by fr_session_reset, because its caches were computed with the
+ * old ones. A fork inherits the adapters. FR_USAGE if an adapter is of another model or given twice, if there are more
+ * than FR_ADAPTERS_MAX, or if a scale is not finite.
+ *
+ * Sessions of one engine may use different adapters, and their rows still lie in one forward. They share prefixes only
+ * with sessions that use the same adapters. A saved session can only be restored with the same adapters. Drafters do
+ * not use them: the adapted target verifies the drafts. */
 fr_status fr_session_set_adapters(fr_session *session, const fr_adapter *const *adapters, const double *scales,
                                   size_t count);
 #define FR_ADAPTERS_MAX 16
@@ -377,8 +382,8 @@ size_t fr_session_ids(const fr_session *session, const int32_t **ids);
 
 /* The callback decides before each forward whether to abort; in a long prompt that is every FR_OPT_CHUNK tokens. If it
  * returns true the call returns FR_ABORTED. The session stays usable: its timeline and the ids already given are kept,
- * and the next prompt or step runs the rest (truncate the timeline to drop it). NULL removes the callback. It may call
- * fr_session_waiting, but nothing else of the session. */
+ * and the next prompt or step runs the rest (truncate the timeline to drop it). NULL removes the callback. The
+ * callback may call fr_session_waiting, but no other function of the session. */
 typedef bool fr_abort_fn(void *context);
 void fr_session_set_abort(fr_session *session, fr_abort_fn *abort, void *context);
 
@@ -403,7 +408,7 @@ fr_status fr_session_set_stops(fr_session *session, const char *const *strings, 
 int fr_session_stopped(const fr_session *session, size_t *before);
 
 /* Finds the first complete stop in text[from .. length) and returns where it begins, with its index in *which. If
- * there is none, *which is -1 and the result is where a stop may have begun that is not yet complete, or `length`. If
+ * there is none, *which is -1, and the result is the place where an incomplete stop may have begun, or `length`. If
  * several stops begin at the same place, the first of the list is taken. */
 size_t fr_stop_find(const char *const *strings, size_t count, const char *text, size_t length, size_t from, int *which);
 
@@ -519,14 +524,14 @@ typedef enum fr_option {
      * temperature and filters); under rejection the best draft's probability counts. ngram has no probabilities, so it
      * ignores this. Default FR_DRAFT_P_AUTO. */
     FR_OPT_DRAFT_P_MIN = 19,
-    /* Text, read by fr_drafter_open: which ids a drafter scores if its head has all of them. Other ids are never
-     * drafted. all or whole (default): every id; N: the first N; or the path of a list that `forerun trim-head` wrote.
-     * A drafter with its own list keeps that. */
+    /* Text, read by fr_drafter_open: the ids that a drafter's head scores. Other ids are never drafted. all or whole
+     * (default): every id; N: the first N; or the path of a list that `forerun trim-head` wrote. A drafter whose files
+     * have a list of their own keeps that list. */
     FR_OPT_DRAFT_HEAD = 20,
-    /* Text, a folder in which an engine stores the times that FR_DRAFT_AUTO measured, for the next engine of the same
-     * model on the same machine, which then drafts from its first token. It is made if it does not exist, and read when
-     * the engine opens and written when it closes; a failure to do so is none of the call. off or empty (default):
-     * nothing is read or written. Not used with ranks. */
+    /* Text, a folder in which an engine stores the times that FR_DRAFT_AUTO measured. The next engine of the same
+     * model on the same machine can then draft from its first token. The folder is made if it does not exist. The
+     * times are read when the engine opens and written when it closes. If either fails, the call does not fail. off or
+     * empty (default): nothing is read or written. Not used with ranks. */
     FR_OPT_DRAFT_TIMES = 56,
 
     /* -- Sampling: how a token is drawn from the target's logits, in the order of FR_OPT_SAMPLERS. Penalties count all
@@ -927,7 +932,7 @@ typedef struct fr_reply_rule {
     const char *tool;             /* the only tool that may be called; NULL: any */
     bool several;                 /* a reply may have several calls, if the model can write several */
     fr_grammar_kind kind;         /* kind of the content's grammar */
-    const char *text;             /* the content's grammar, read unless the reply must call */
+    const char *text;             /* the content's grammar; not read if the reply must call a tool */
     size_t length;                /* length of `text` in bytes */
 } fr_reply_rule;
 
@@ -994,10 +999,10 @@ fr_status fr_session_put_scored(fr_session *session, const int32_t *ids, size_t 
                                 void *context);
 
 /* Runs a text and gives hidden rows, which drafters are trained on, some at a time and in order. layers: up to
- * FR_ROWS_LAYERS_MAX numbers from 0 to FR_FACT_LAYERS. The rows are [layer_count, hidden] float32 side by side, the
- * inputs of these layers; FR_FACT_LAYERS stands for the last layer's output before the final norm. width: layer_count
- * * hidden. They have the same bits as the rows that a drafter reads while the text is generated. layers NULL: rows
- * after the final norm, as the head reads them, [hidden]. Resets the timeline first. The sink can end the call, as in
+ * FR_ROWS_LAYERS_MAX numbers from 0 to FR_FACT_LAYERS. Each row has layer_count * hidden float32 (width): the inputs
+ * of these layers, side by side. The number FR_FACT_LAYERS stands for the last layer's output before the final norm.
+ * The values have the same bits as those that a drafter reads while the text is generated. layers NULL: rows after the
+ * final norm, as the head reads them, [hidden]. Resets the timeline first. The sink can end the call, as in
  * fr_session_logits. FR_USAGE if layers are given and the session drafts with weights. */
 #define FR_ROWS_LAYERS_MAX 8
 typedef fr_status fr_rows_fn(void *context, const float *values, size_t rows, size_t width);
@@ -1021,44 +1026,46 @@ fr_status fr_session_embed(fr_session *session, const int32_t *ids, size_t count
 
 /* ------------------------------------------------------------------------------------------------------- embeddings */
 
-/* Makes a row of numbers (an embedding) of each text, or a score of each pair of a query and a document, as the
- * model's makers do it: the pooling, dense layers, norm, prompts and limit of sentence-transformers' files in its
- * folder. It runs text encoders (BERT and its kin), whose texts lie side by side in one forward, and models that
- * generate text. No bit of a row depends on the texts beside it. */
+/* Embedders make an embedding (a row of numbers) of each text, or a score of each pair of a query and a document. They
+ * do it as the model's makers do: with the pooling, dense layers, norm, prompts and limit that sentence-transformers'
+ * files in the model's folder give. The model may be a text encoder (BERT and its kin) or one that generates text. An
+ * encoder's texts lie side by side in one forward. No bit of an embedding depends on the texts beside it. */
 
-/* pooling: FR_POOLING_NONE: the makers' own. engine: that of a model that generates text, which must have room for one
- * more session; NULL: the embedder has threads of its own. It closes before model and engine. FR_INPUT if the makers
- * don't say how rows are pooled and the model is no encoder. */
+/* Opens an embedder. pooling: FR_POOLING_NONE means the makers' own. engine: an engine of a model that generates text,
+ * with room for one more session; NULL: the embedder has threads of its own. Close the embedder before the model and
+ * the engine. FR_INPUT if the makers don't say how rows are pooled and the model is no encoder. */
 fr_status fr_embedder_open(const fr_model *model, fr_engine *engine, const fr_options *options, fr_pooling pooling,
                            fr_embedder **embedder);
 void fr_embedder_close(fr_embedder *embedder);
 
 typedef enum fr_embedder_fact {
-    FR_EMBEDDER_WIDTH,      /* numbers of a row */
-    FR_EMBEDDER_LIMIT,      /* the most tokens of a text or a pair; of longer ones the end is cut off */
+    FR_EMBEDDER_WIDTH,      /* length of an embedding */
+    FR_EMBEDDER_LIMIT,      /* the most tokens of a text or a pair; longer ones lose their end */
     FR_EMBEDDER_SCORES,     /* 1 if it gives scores of pairs */
-    FR_EMBEDDER_NORMALIZES, /* 1 if the makers scale rows to length 1 */
+    FR_EMBEDDER_NORMALIZES, /* 1 if the makers scale embeddings to length 1 */
     FR_EMBEDDER_FACT_COUNT
 } fr_embedder_fact;
 int64_t fr_embedder_fact_of(const fr_embedder *embedder, fr_embedder_fact fact);
 
-/* Gives the text that the makers put before a text for a purpose, such as "query"; name NULL: the one that they use by
- * default. NULL: there is none. The second gives the names in the order of the file; NULL after the last. */
+/* Return the text that the makers put before texts of one purpose, such as "query", and the names of these purposes.
+ * name NULL: the text that is used by default. fr_embedder_prompt returns NULL if there is no such text. The names are
+ * in the order of the file, with NULL after the last. */
 const char *fr_embedder_prompt(const fr_embedder *embedder, const char *name);
 const char *fr_embedder_prompt_name(const fr_embedder *embedder, size_t index);
 
-/* A text or a pair as it is run. */
+/* A text or a pair, converted to ids. */
 typedef struct fr_embedder_text {
     int32_t *ids;
     uint8_t *types; /* [count] token types */
     size_t count;
-    size_t whole;  /* tokens that it has before it is cut to the limit */
-    size_t prompt; /* tokens of the prompt that come first, with those that the tokenizer puts before them */
+    size_t whole;  /* number of tokens before it was cut to the limit */
+    size_t prompt; /* number of leading tokens that are the prompt's or that the tokenizer puts before it */
 } fr_embedder_text;
 
-/* Converts a text, with the prompt before it (NULL: none), to ids; or a query and a document; or ids, which are taken
- * as they are. Control tokens in the texts count, as in sentence-transformers. instruction: what a model that generates
- * text is asked to judge a pair by; NULL: its makers' own words. Free the result with fr_embedder_text_free. */
+/* Convert to ids: a text with the prompt before it (NULL: none); a pair of a query and a document; ids, which are only
+ * copied. Control tokens written in the texts count, as in sentence-transformers. instruction: the question by which a
+ * model that generates text judges the pair; NULL: its makers' own words. Free the result with
+ * fr_embedder_text_free. */
 fr_status fr_embedder_encode(const fr_embedder *embedder, const char *prompt, const char *text, size_t length,
                              fr_embedder_text *encoded);
 fr_status fr_embedder_encode_pair(const fr_embedder *embedder, const char *instruction, const char *query,
@@ -1068,14 +1075,14 @@ fr_status fr_embedder_encode_ids(const fr_embedder *embedder, const int32_t *ids
                                  fr_embedder_text *encoded);
 void fr_embedder_text_free(fr_embedder_text *encoded);
 
-/* Makes the rows of texts, [count, FR_EMBEDDER_WIDTH], as the makers have them. dimensions: the first numbers of a row
- * that are kept, 0 for all: the rows are then [count, dimensions]. normalize: 1 scales rows to length 1, 0 does not,
- * -1: as the makers do. Texts may be of any number; each must have at least one token. */
+/* Makes an embedding of each text, [count, FR_EMBEDDER_WIDTH], as the makers do. dimensions: keeps only this many
+ * first numbers, so that the result is [count, dimensions]; 0 keeps all. normalize: 1 scales embeddings to length 1, 0
+ * does not, -1 does as the makers do. There may be any number of texts; each must have at least one token. */
 fr_status fr_embedder_rows(fr_embedder *embedder, const fr_embedder_text *texts, size_t count, size_t dimensions,
                            int normalize, float *rows);
 
-/* Gives the score of each pair, [count]. raw: without the makers' last function, which is mostly a sigmoid. FR_INPUT if
- * the model gives no scores. */
+/* Gives the score of each pair, [count]. raw: leaves out the last function of the makers' scoring, which is mostly a
+ * sigmoid. FR_INPUT if the model gives no scores. */
 fr_status fr_embedder_scores(fr_embedder *embedder, const fr_embedder_text *pairs, size_t count, bool raw,
                              float *scores);
 
@@ -1103,7 +1110,7 @@ fr_status fr_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *
 
 /* Runs ids (at least 2; the target runs all but the last), then drafts `steps` ids in a chain and gives the drafter's
  * logits of each, [steps, vocab] float32, -infinity for ids that it did not score. If all of the engine's pages for
- * drafts are in use, it gives none. Resets the timeline first. */
+ * drafts are in use, the sink gets nothing. Resets the timeline first. */
 fr_status fr_session_draft_logits(fr_session *session, const int32_t *ids, size_t count, size_t steps,
                                   fr_logits_fn *sink, void *context);
 
@@ -1150,8 +1157,8 @@ typedef struct fr_proposer {
     void *context;
 } fr_proposer;
 
-/* Makes it the session's draft method. The method used before, which may also be the program's own, now makes the
- * suggestions. The struct is copied. Its functions are called in the thread that calls the step, or after
+/* Makes `method` the session's draft method. The method used before, which may also be the program's own, now makes
+ * the suggestions. The struct is copied. Its functions are called in the thread that calls the step, or after
  * fr_draft_submit in the session's own thread, and must not call into the session. An id outside the vocabulary, too
  * many drafts or an impossible distribution make the round fail with FR_USAGE and change nothing. Forks do not have
  * the method. If this call fails, the context still belongs to the caller. */
@@ -1168,7 +1175,7 @@ fr_status fr_session_save(const fr_session *session, const char *path);
  * mirostat's state continues. Nothing is run; the next prompt or step runs the last token again. Threads, instruction
  * set, chunk, context and drafter may differ from those of the session that was saved. FR_INPUT for a damaged file, or
  * one of another model, of other cache types or with more tokens than the context holds; FR_MEMORY if the engine has
- * no pages for it. Neither changes anything. */
+ * no pages for it. A failure changes nothing. */
 fr_status fr_session_restore(fr_session *session, const char *path);
 
 /* Save to memory (*bytes: free it with fr_free) and restore from it. The bytes are the same as in the file. */
@@ -1282,10 +1289,10 @@ typedef enum fr_estimate {
 } fr_estimate;
 
 /* Estimates the memory that a model, its drafter if any, and an engine for this number of sessions would take, without
- * loading them. drafter: a path, "" for the MTP layers in the model's own checkpoint, NULL for none. One session
- * without FR_OPT_KV_MEMORY means a session that fr_session_open opens; an engine for one session takes a few bytes
- * more for each position, with which it finds earlier prompts. bytes: room for FR_ESTIMATE_COUNT numbers. Files that
- * can't be opened fail as in fr_model_open; an estimate that exceeds memory or FR_OPT_MEMORY is no failure. */
+ * loading them. drafter: a path, "" for the MTP layers in the model's own checkpoint, NULL for none. sessions: 1
+ * without FR_OPT_KV_MEMORY means a session that fr_session_open opens. (An engine for one session takes a few bytes
+ * more for each position, to find earlier prompts.) bytes: room for FR_ESTIMATE_COUNT numbers. Files that can't be
+ * opened fail as in fr_model_open; an estimate that exceeds memory or FR_OPT_MEMORY is no failure. */
 fr_status fr_model_estimate(const char *path, const char *drafter, const fr_options *options, size_t sessions,
                             uint64_t *bytes);
 
@@ -1358,10 +1365,10 @@ size_t fr_rank(void);
 size_t fr_rank_count(void);
 
 /* Leaves the job, before the process ends with exit status `code`. line: this process's last error line, "" for none;
- * rank 0 gets it and fails with it. If the other ranks do not end too, the whole job is ended and the call does not
- * return. say, which may be NULL, is called with a line: on rank 0, if another rank failed after rank 0 was done; on
- * rank 1, about the end of rank 0. Returns the exit status to use, which is not 0 if `code` is not 0 or another rank
- * failed. */
+ * it is sent to rank 0, which fails with it. If the other ranks do not end too, the whole job is ended and the call
+ * does not return. say, which may be NULL, is called with a line: on rank 0, if another rank failed after rank 0 was
+ * done; on rank 1, about the end of rank 0. Returns the exit status to use, which is not 0 if `code` is not 0 or
+ * another rank failed. */
 int fr_ranks_part(int code, const char *line, void (*say)(const char *line));
 
 #pragma GCC visibility pop

@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* An option's range: low to high if fr_options_set sets it, least to most if fr_options_set_number does. The other
- * pair is 0. Both pairs are 0 for an option that takes a text. */
+/* An option's range: low to high if fr_options_set sets it, least to most if fr_options_set_number does. The pair that
+ * is not used is 0; for an option that takes a text both are. */
 typedef struct fr_lab_range {
     int64_t low, high;
     double least, most;
@@ -152,8 +152,8 @@ void fr_lab_adapter_digest(const fr_adapter *adapter, uint8_t digest[32]);
  * drafter decides. */
 bool fr_lab_takes_drafter(const char *spec_type);
 
-/* Returns the path at which the file that a path names is or will be: follows links at the path's end, even to a file
- * that does not exist yet. Free it with fr_free. NULL with errno set on failure. */
+/* Gives the path with the symbolic links at its end followed, even to a file that does not exist yet. Free it with
+ * fr_free. NULL with errno set on failure. */
 char *fr_lab_file_place(const char *path);
 
 /* Returns FR_LOST if a mapped file of the model or its drafter (NULL: none) was cut or written to since it was opened.
@@ -187,10 +187,11 @@ struct json_t *fr_lab_json_load(const char *text, size_t length, size_t flags, s
 fr_status fr_lab_session_set_aside(fr_session *session);
 fr_status fr_lab_session_take_up(fr_session *session);
 
-/* Opens a budget for a reply's reasoning, whose fr_lab_reply_budget_mask is an fr_mask_fn: after `most` tokens of
- * reasoning, once their last character is complete, it allows only what ends the reasoning. It is a function of the
- * ids alone. options_json, prompt: as for fr_reply_parser_begin. count: number of the prompt's ids. *budget is NULL if
- * the model's template marks no reasoning; FR_UNBUILT if the marks are not tokens. The tokenizer must outlive it. */
+/* Opens a budget for a reply's reasoning, whose fr_lab_reply_budget_mask is an fr_mask_fn. After `most` tokens of
+ * reasoning, and any more that complete the last character, the mask allows only what ends the reasoning. The mask
+ * depends on the ids alone. options_json, prompt: as for fr_reply_parser_begin. count: number of the prompt's ids.
+ * *budget is NULL if the model's template marks no reasoning; FR_UNBUILT if the marks are not tokens. The tokenizer
+ * must outlive the budget. */
 typedef struct fr_lab_reply_budget fr_lab_reply_budget;
 fr_status fr_lab_reply_budget_open(const fr_tokenizer *tokenizer, const char *options_json,
                                    const fr_marked_text *prompt, size_t count, size_t most,
