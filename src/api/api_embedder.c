@@ -1,4 +1,5 @@
-/* The public calls of embedders: arguments checked, floating-point environment set, then inward. */
+/* Defines the public functions of embedders. Each checks its arguments, sets the floating-point environment, and calls
+ * the engine. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -15,7 +15,8 @@
 #include "base/temporary_file.h"
 #include "forerun_lab.h"
 
-/* The log of the options of this thread's call: notes of the conversion come without a context. */
+/* The log that the options of this thread's call name. It is a thread's variable because the conversion calls log_note
+ * without a context. */
 static _Thread_local const fr_log *note_log;
 
 static void log_note(const char *line) {
@@ -44,7 +45,8 @@ static fr_status write_named(const char *path, const fr_lab_quantization *how, c
     return error ? can_not_write(place, error) : FR_OK;
 }
 
-/* Logs that the file of a folder that sees has no tower, which the command writes beside it. */
+/* Warns if a folder has a vision tower, because fr_quantize writes none. (The command writes the tower as a second
+ * file.) */
 static void note_tower(const char *path, const fr_quantization *how) {
     bool found = false;
     if (!note_log || how->drafter || fr_lab_find_tower(path, &found) != FR_OK || !found) return;

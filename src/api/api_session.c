@@ -23,7 +23,7 @@ static fr_status check(const fr_session *session, const char *call) {
     return session ? fr_engine_check_process(session->engine) : fr_fail_null(call, "a session");
 }
 
-/* Checks in addition that no other ranks repeat this session's calls, because this call is not sent to them. */
+/* Checks in addition that no other rank has to repeat this call, because this call is not sent to other ranks. */
 static fr_status check_alone(const fr_session *session, const char *call) {
     FR_TRY(check(session, call));
     return fr_rank_leader_refuse(session->engine, call);

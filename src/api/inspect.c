@@ -1,8 +1,8 @@
 /* Describes a model, drafter or vision tower in words, after checking that it can be used by opening it.
  *
- * In: a folder or a GGUF file; for a drafter perhaps its target's. Out: a description on a stream, or the reason in
- * fr_last_error() if it can't be used. Nothing is computed: the files are opened as for generation, which checks
- * them. */
+ * In: a folder or a GGUF file; for a drafter, perhaps also the target's folder or file. Out: a description on a
+ * stream, or the reason in fr_last_error() if it can't be used. Nothing is computed: the files are opened as for
+ * generation, which checks them. */
 #include "src/api/inspect.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
-/* Facts about a model, a drafter or a vision tower that was opened: inspect.c prints them as words, and inspect_json.c
- * as a JSON object.
+/* Describes a model, a drafter or a vision tower that was opened. inspect.c prints the facts as words, and
+ * inspect_json.c as a JSON object.
  *
  * In: a model, a drafter or a vision tower, bound. Out: counts of its tensors. */
 #ifndef FR_SRC_API_INSPECT_H

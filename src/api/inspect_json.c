@@ -169,7 +169,7 @@ static void put_picture(json_t *list, const char *path, const size_t size[2], si
     json_array_append_new(list, picture);
 }
 
-/* Lists the tokens that pictures of usual sizes become, then those of the files that were given. */
+/* Lists how many tokens pictures of usual sizes become, and then how many each given picture file becomes. */
 static fr_status put_pictures(object *o, const fr_inspected *what) {
     json_t *list = json_array();
     fr_status status = FR_OK;

@@ -251,7 +251,8 @@ static fr_status step(follower *f) {
     return status;
 }
 
-/* Puts a prompt. If it fails on rank 0 too, for example because the prompt is too long, the job continues. */
+/* Gives the session the prompt that rank 0's session was given. If both ranks refuse it, for example because it is too
+ * long, the job continues. */
 static fr_status put(const follower *f, fr_session *session) {
     const int32_t *ids = (const int32_t *)f->bytes;
     size_t count = f->what.size / sizeof *ids;

@@ -26,7 +26,7 @@ void fr_rank_leader_put(const fr_session *session, fr_status status, const int32
 void fr_rank_leader_put_scored(const fr_session *session, fr_status status, const int32_t *ids, size_t count);
 
 /* Send that a session was given pictures, a mask or a grammar, other sampling options, stop strings or a trace, or
- * that it was swapped out or in. A call with a status is sent only if the status is FR_OK. */
+ * that it was swapped out or in. A function that takes a status sends only if it is FR_OK. */
 void fr_rank_leader_show(const fr_session *session, fr_status *status);
 void fr_rank_leader_decide(fr_session *session, fr_status status);
 void fr_rank_leader_draw(const fr_session *session, fr_status status, const fr_options *options);
@@ -35,21 +35,21 @@ void fr_rank_leader_trace(const fr_session *session);
 void fr_rank_leader_set_aside(const fr_session *session, fr_status status);
 void fr_rank_leader_take_up(const fr_session *session, fr_status status);
 
-/* Send that a text will be pooled or scored; fr_rank_leader_ran follows when it was run. No abort callback is called
- * meanwhile. */
+/* Send that a text will be pooled or scored. fr_rank_leader_ran is called once the text was run; no abort callback is
+ * called before that. */
 void fr_rank_leader_embed(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling);
 void fr_rank_leader_score(fr_session *session, const int32_t *ids, size_t count);
 void fr_rank_leader_ran(fr_session *session);
 
-/* Send that a round will be run, after asking the abort callbacks of its sessions; fr_rank_leader_stepped follows when
- * it was run. */
+/* fr_rank_leader_step asks the abort callbacks of a round's sessions, and then sends that the round will be run.
+ * fr_rank_leader_stepped is called once the round was run. */
 void fr_rank_leader_step(const fr_engine *engine, const fr_round *rounds, size_t count);
 void fr_rank_leader_stepped(const fr_engine *engine, const fr_round *rounds, size_t count);
 
 /* Sends that the engine will be closed. */
 void fr_rank_leader_end(fr_engine *engine);
 
-/* Gives FR_UNBUILT if the engine leads, for calls that are never sent. */
+/* Refuses a call that is never sent to the other ranks: FR_UNBUILT if the engine leads them. */
 fr_status fr_rank_leader_refuse(const fr_engine *engine, const char *call);
 
 #endif

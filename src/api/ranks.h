@@ -8,7 +8,8 @@
 /* Gives the job's ranks; NULL if this process runs alone. */
 fr_ranks *fr_job(void);
 
-/* The first says how ranks split the next model; the second records how the last one was split. */
+/* fr_job_plan says how ranks will split the next model. fr_job_note_split records how the last one was split: by
+ * layers or not. */
 fr_rank_plan fr_job_plan(void);
 void fr_job_note_split(bool layers);
 

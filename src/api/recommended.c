@@ -9,7 +9,7 @@
 #include "src/engine/model/model.h"
 #include "src/engine/model/sampling_keys.h"
 
-/* Sets an option. A value that the option refuses is no recommendation. */
+/* Sets an option. Returns false if the option does not accept the value, which then counts as no recommendation. */
 static bool set_number(fr_options *options, fr_option option, double value) {
     fr_option_kind kind;
     if (isnan(value) || fr_option_range(option, &kind, NULL, NULL) != FR_OK) return false;

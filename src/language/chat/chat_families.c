@@ -72,7 +72,7 @@ static const char llama3[] = SAID(
         "{%- endfor -%}\n"
         "{%- if add_generation_prompt -%}{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{%- endif -%}\n";
 
-/* Drops the thoughts of turns before the last question, and keeps those of answers after it. */
+/* Qwen's turns. The template drops the thoughts of answers before the last question, and keeps those after it. */
 static const char qwen[] = SAID(
     NO_PICTURE, "") "{%- set asked = namespace(last=-1) -%}\n"
                     "{%- for message in messages -%}\n"

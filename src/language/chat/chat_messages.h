@@ -23,7 +23,8 @@
 
 /* Choices that the caller of fr_chat_render makes in its options. */
 typedef struct fr_chat_rules {
-    bool late_systems; /* a system message after other turns is always moved (fr_chat_turns_arrange) */
+    bool late_systems; /* a system message after other turns is moved even if the template would refuse it
+                        * (fr_chat_turns_arrange) */
     /* turns and contents that the template can't show are moved; false: the template gets all turns as they are */
     bool rearrange;
     bool strict_roles; /* a role that is neither usual nor known to the template is refused with FR_INPUT */

@@ -130,8 +130,8 @@ static bool is_role(const char *role, const char *const *roles) {
     return *roles != NULL;
 }
 
-/* Appends the text in small letters, because templates may print roles in capitals, and with `role` in place of the
- * test role. The prompts of two roles can then be compared. */
+/* Appends the text with `role` in place of the test role, so that the prompts of two roles can be compared. Letters
+ * become small, because templates may print roles in capitals. */
 static fr_status plain_text(const fr_marked_text *text, const char *role, fr_text_buffer *plain) {
     size_t word = strlen(ROLE);
     for (size_t at = 0; at < text->length;) {
@@ -143,7 +143,8 @@ static fr_status plain_text(const fr_marked_text *text, const char *role, fr_tex
     return fr_text_check(plain, "a chat template's answer");
 }
 
-/* Makes a conversation that contains a message of the role. place: 0 to 2, to the place of that message. */
+/* Makes a conversation that contains a message of the role. place: the index of that message, 0 to 2; at 2 it is the
+ * result of a call. */
 static json_t *conversation_with(const char *role, int place) {
     if (place == 0) return json_pack("[o, o]", said(role, "Hello"), user());
     if (place == 1) return json_pack("[o, o]", user(), said(role, "Hello"));
@@ -275,7 +276,8 @@ fr_sent_arguments fr_chat_probe_arguments(fr_chat_probe *probe) {
     return (fr_sent_arguments)answer(probe, "arguments", "", find_arguments);
 }
 
-/* True if the prompt shows a call beside an empty or a null content, by its name or its arguments. */
+/* True if the prompt shows a call, by its name or its arguments. empty: the content beside the call is an empty text;
+ * otherwise null. */
 static bool shows_call(fr_chat_probe *probe, bool empty) {
     bool shown = false;
     for (int mapping = 1; mapping >= 0 && !shown; mapping--) {
@@ -390,7 +392,8 @@ bool fr_chat_probe_alternates(fr_chat_probe *probe, const char *role) {
     return answer(probe, "alternates", role, find_alternates);
 }
 
-/* True if the prompt shows two calls. together: both are in one message; otherwise each has its own. */
+/* True if the prompt shows two calls. together: both are in one message; otherwise each has its own. empty: the
+ * contents beside the calls are empty texts; otherwise null. */
 static bool takes_calls(fr_chat_probe *probe, bool mapping, bool together, bool empty) {
     json_t *silent = empty ? json_string("") : json_null();
     json_t *first = call_saying(FIRST, mapping, json_incref(silent)), *second = call_saying(SECOND, mapping, silent);

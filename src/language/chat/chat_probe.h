@@ -46,7 +46,7 @@ bool fr_chat_probe_only_parts(fr_chat_probe *probe, const char *role);
 
 fr_sent_arguments fr_chat_probe_arguments(fr_chat_probe *probe);
 
-/* False if the template shows calls only beside a content that is null. */
+/* False if the template shows calls beside a content that is null, but not beside one that is an empty text. */
 bool fr_chat_probe_text_beside_calls(fr_chat_probe *probe);
 
 /* True if the prompt shows calls of past turns. */

@@ -39,8 +39,8 @@ enum {
     FR_NOTE_ORPHANS = 1 << 6,
 };
 
-/* Arranges the turns. late_systems: a system message that follows other turns is moved even if the template would
- * refuse it with an exception of its own. *notes: the bits of the changes made are added to it. */
+/* Arranges the turns. late_systems: a system message after other turns is moved if the template refuses or drops it;
+ * without this flag only if the template drops it. *notes: the bits of the changes made are added to it. */
 fr_status fr_chat_turns_arrange(json_t *messages, bool late_systems, fr_chat_probe *probe, unsigned *notes);
 
 #endif

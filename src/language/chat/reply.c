@@ -99,8 +99,8 @@ static void tell_apart(fr_reply_reader *r, fr_reply_part part, const fr_text_buf
     tell(r, part, text && text->bytes ? text->bytes : "", text ? text->length : 0);
 }
 
-/* True if line breaks must be held back because they belong to the next mark if that mark opens or closes something.
- * Without tools no call can follow, so content keeps its line breaks. */
+/* True if line breaks must be held back, because they belong to the next mark if it opens or closes something. Without
+ * tools no call can follow, so content keeps its line breaks. */
 static bool holds_lines(const fr_reply_reader *r, fr_reply_part part) {
     if (part == FR_REPLY_REASONING || r->fresh || json_array_size(r->tools) > 0) return true;
     return !r->said && r->format.marks[FR_MARK_THINK] != NULL;
@@ -312,8 +312,8 @@ static size_t read_call(fr_reply_reader *r, const char *text, size_t length) {
 
 static void on_mark(fr_reply_reader *r, fr_mark mark, const char *text, size_t length);
 
-/* Reads a mark within a call. In a string or value it counts as text. If it shows that there is no call, it is read
- * again, because it may begin a call. */
+/* Reads a mark within a call. In a string or value it counts as text. If the mark shows that there is no call, it is
+ * read again, because it may begin another call. */
 static void on_mark_in_call(fr_reply_reader *r, fr_mark mark, const char *text, size_t length) {
     take_raw(r, mark, text, length);
     fr_call_verdict verdict = r->call.reader->mark(&r->call, mark);
@@ -381,9 +381,9 @@ static bool is_of_word(char byte) {
     return byte == '_' || byte == '-' || (byte & 0x80) != 0 || isalnum((unsigned char)byte);
 }
 
-/* True if the byte may begin a call without its mark: models sometimes leave marks out, and some forms have none. With
- * tools any line may begin such a call, and any word if the form has no mark. White space before a reply's first call
- * belongs to the call. */
+/* True if the byte may begin a call without its mark: models sometimes leave marks out, and some forms have none. If
+ * there are tools, such a call may begin at each line, or at each word if the form has no mark. White space before a
+ * reply's first call belongs to the call. */
 static bool begins_bare_call(const fr_reply_reader *r, char byte) {
     const fr_call_form *form = r->format.form;
     bool line = r->fresh || r->newlines > 0 || !r->said;
@@ -395,8 +395,8 @@ static bool begins_bare_call(const fr_reply_reader *r, char byte) {
 
 /* ---------------------------------------------------------------------------------------------------------- harmony */
 
-/* Gives the bytes of a header as text, as reasoning if it began within reasoning, else as content. This happens if
- * they are no header after all, or if the reply's end cuts the header off. */
+/* Gives a header's bytes back as text: as reasoning if the header began within reasoning, else as content. This
+ * happens if the bytes are no header after all, or if the reply ends within the header. */
 static void leave_header(fr_reply_reader *r) {
     r->state = r->thinking ? REASONING : CONTENT;
     say(r, r->thinking ? FR_REPLY_REASONING : FR_REPLY_CONTENT, r->header.bytes ? r->header.bytes : "",
@@ -410,8 +410,8 @@ static void take_header(fr_reply_reader *r, const char *text, size_t length) {
     if (r->header.length > FR_HEADER_MAX) leave_header(r);
 }
 
-/* Opens a message after its header. A call keeps the header's bytes, because they become text if it turns out to be no
- * call. */
+/* Opens a message after its header. For a call, the header's bytes are kept, because they become text if there turns
+ * out to be no call. */
 static void open_message(fr_reply_reader *r) {
     const char *function, *mark = r->format.marks[FR_MARK_BODY], *header = r->header.bytes ? r->header.bytes : "";
     size_t length;

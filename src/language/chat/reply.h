@@ -1,4 +1,5 @@
-/* Takes a reply apart as it is generated. The public fr_reply_parser (forerun.h) is this and a decoder.
+/* Takes a reply apart as it is generated. The public fr_reply_parser (forerun.h) is this reader with a decoder before
+ * it.
  *
  * In: the format of the reply (reply_format.h); its pieces. Out: its parts, each through a callback, the same however
  * the reply was cut into pieces; and the message that they make. Line breaks at the edges of reasoning and between

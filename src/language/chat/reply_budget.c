@@ -20,7 +20,7 @@ struct fr_lab_reply_budget {
     const fr_tokenizer *tokenizer;
     bool opened;       /* the prompt itself has opened the reasoning */
     int32_t begin;     /* the token that begins reasoning; -1: the model has none */
-    const char *title; /* the text that must follow `begin`, or reasoning has not begun */
+    const char *title; /* the text that must follow `begin`; without it reasoning has not begun */
     int32_t body, end; /* body: the token that must follow the title, -1: none; end: the token that ends reasoning */
     size_t prompt, most;
 };

@@ -33,12 +33,13 @@ typedef struct fr_reply_call {
     fr_text_buffer id;   /* the call's id; empty unless the model gave one */
     fr_text_buffer arguments;
     bool named;
-    const struct fr_call_reader *reader; /* one reader may hand the rest of a call to another */
+    const struct fr_call_reader *reader; /* the reader of the call's form; it may hand the rest of a call to another
+                                          * reader */
     bool alone;                          /* the reply has no content before it */
 
     /* The members below are for the readers alone. */
     int state;
-    int section; /* the section that another call may follow in, the value for that call to start with; 0: none */
+    int section; /* the kind of section that is still open, in which another call may follow; 0: none */
     bool bare;   /* it began without its opening mark */
     bool first;  /* no argument was read yet */
     bool comma;  /* a comma was read that is not written yet */
@@ -62,7 +63,7 @@ typedef struct fr_reply_call {
     fr_json_writer writer;
 } fr_reply_call;
 
-/* A reader of one form. Its first byte or mark begins a call, or comes after a call whose section continues. A call
+/* Reads the calls of one form. Its first byte or mark begins a call, or continues a section after a call. A call
  * without its opening mark must name one of the tools, and must be the whole reply or end with its closing mark. */
 typedef struct fr_call_reader {
     fr_call_verdict (*byte)(fr_reply_call *call, char byte);
@@ -80,7 +81,8 @@ extern const fr_call_reader fr_read_json_call, fr_read_llama_call, fr_read_secti
  * brackets or braces. */
 bool fr_call_set_name(fr_reply_call *call, const char *name, size_t length);
 
-/* True if the function may be called: without its opening mark a call must name one of the tools. */
+/* True if the function may be called. A call without its opening mark, or not quite in its form (`near`), must name
+ * one of the tools; any other call may have any name. */
 bool fr_call_is_offered(const fr_reply_call *call);
 
 /* True if some tool's name begins with these bytes, or equals them. */

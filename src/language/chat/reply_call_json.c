@@ -1,5 +1,6 @@
-/* Reads calls that are JSON objects, alone or in lists, between marks, after one, or without any as a whole reply:
- * those of Hermes and its like, those of Llama 3, and the lists of Mistral, Granite, Phi-4 and Command.
+/* Reads calls that are JSON objects: those of Hermes and its like, those of Llama 3, and the lists of Mistral,
+ * Granite, Phi-4 and Command. An object or a list stands between two marks or after one. Without a mark it must be the
+ * whole reply.
  *
  * An object's members may come in any order: arguments that come before the name are kept until the name is known. */
 #include <string.h>
@@ -28,8 +29,8 @@ enum {
     QUOTED, /* after a quote, which may or may not have ended the value */
 };
 enum { FIELD_OTHER, FIELD_NAME, FIELD_ARGUMENTS, FIELD_ID, FIELD_NUMBER, FIELD_CALLS, FIELD_FUNCTION };
-/* Kinds of sections: objects in a list, or one after the other without marks between them; both also as the only
- * member of an object. */
+/* Kinds of sections. IN_LIST: objects in a list. IN_ROW: objects one after the other, without marks between them.
+ * IN_WRAPPED_LIST and IN_WRAPPER: such a list, or one object, is the only member of another object. */
 enum { IN_LIST = 1, IN_ROW, IN_WRAPPED_LIST, IN_WRAPPER };
 
 /* ------------------------------------------------------------------------------------------------------- the object */
@@ -162,7 +163,8 @@ static fr_call_verdict unwrap(fr_reply_call *call, char byte) {
     return lead_byte(call, byte);
 }
 
-/* Begins the member "function": an object that has the call's own members, as in a request, or the name. */
+/* Begins the member "function". Its value is the function's name, or an object that has the members of the call, as in
+ * a request. */
 static void begin_function(fr_reply_call *call, char byte) {
     bool string = byte == '"' || byte == '\'';
     call->near = true;
@@ -209,7 +211,7 @@ static bool has_end(const fr_reply_call *call) {
     return call->format->marks[FR_MARK_CALL_END] != NULL;
 }
 
-/* True for a call that is complete without its closing mark: Llama's, even though the form has one. */
+/* True for a call of Llama's without its opening mark. It needs no closing mark either, even if the form has one. */
 static bool stands_bare(const fr_reply_call *call) {
     return call->bare && call->reader == &fr_read_llama_call;
 }
@@ -287,7 +289,7 @@ static fr_call_verdict language_byte(fr_reply_call *call, char byte) {
     return letter || fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;
 }
 
-/* Reads the text between an object and its mark. Another object may follow it. */
+/* Reads the text between an object and its closing mark. Another object may follow the first. */
 static fr_call_verdict after_byte(fr_reply_call *call, char byte) {
     bool separates = !call->bare && !call->comma && (byte == ',' || byte == ';');
     if (fr_json_is_space(byte)) return FR_CALL_ON;

@@ -84,7 +84,7 @@ static fr_call_verdict fence_byte(fr_reply_call *call, char byte) {
     return FR_CALL_ON;
 }
 
-/* Reads the text between the object and the mark, which may be the end of a fence that was opened. */
+/* Reads the text between the object and the closing mark: white space, and the end of the fence if one was opened. */
 static fr_call_verdict after_byte(fr_reply_call *call, char byte) {
     if (fr_json_is_space(byte)) return FR_CALL_ON;
     if (!call->literal) return FR_CALL_FAULT;
@@ -113,7 +113,7 @@ static fr_call_verdict section_byte(fr_reply_call *call, char byte) {
     }
 }
 
-/* Ends the name of a call whose mark comes before any arguments. */
+/* Ends the name of a call whose closing mark comes before any arguments. */
 static bool end_name(fr_reply_call *call) {
     const fr_text_buffer *name = &call->value;
     bool kimi = call->format->marks[FR_MARK_VALUE] != NULL;

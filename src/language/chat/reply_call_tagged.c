@@ -143,7 +143,7 @@ static fr_call_verdict end_key(fr_reply_call *call) {
 
 /* True if the object has a member of this name. Jansson finds names without a zero at their end only since 2.14. */
 static bool has_member(const json_t *object, fr_text name) {
-    json_t *members = (json_t *)(uintptr_t)object; /* which its iterator takes, but does not change */
+    json_t *members = (json_t *)(uintptr_t)object; /* jansson's iterator takes no const object */
     for (void *at = json_object_iter(members); at; at = json_object_iter_next(members, at)) {
         const char *key = json_object_iter_key(at);
         if (strlen(key) == name.length && memcmp(key, name.bytes, name.length) == 0) return true;
@@ -240,7 +240,7 @@ static fr_call_verdict value_mark(fr_reply_call *call, fr_mark mark) {
     return go(call, state);
 }
 
-/* Continues the value, as this mark can't follow the tag that seemed to end it. */
+/* Continues the value, because this mark can't follow the tag that seemed to end it. */
 static fr_call_verdict reopen_before_mark(fr_reply_call *call, fr_mark mark) {
     reopen_value(call, strlen(call->format->marks[mark]));
     return value_mark(call, mark);
@@ -301,7 +301,8 @@ static fr_call_verdict tagged_finish(fr_reply_call *call) {
     return end_function(call, FR_MARK_CALL_END);
 }
 
-/* At a cut, gives the value that was collected because its type was not known. */
+/* Gives the value that was collected because its type was not known. It is called when the reply was cut off within a
+ * call. */
 static void tagged_cut(fr_reply_call *call) {
     bool collected = call->state >= VALUE && call->types != FR_VALUE_STRING;
     if (collected) fr_text_append(&call->arguments, call->value.bytes ? call->value.bytes : "", call->value.length);

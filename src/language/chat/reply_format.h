@@ -17,7 +17,7 @@ typedef enum fr_mark {
     FR_MARK_CALLS_END,
     FR_MARK_CALL,
     FR_MARK_CALL_END,
-    FR_MARK_NAME, /* comes before a call's name, or between the text before the name and the name */
+    FR_MARK_NAME, /* comes before a call's name, perhaps after other text of the call */
     FR_MARK_NAME_END,
     FR_MARK_KEY,
     FR_MARK_KEY_END,

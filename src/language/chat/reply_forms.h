@@ -22,7 +22,7 @@ typedef struct fr_call_form {
     const char *marks[FR_MARK_COUNT];
     const struct fr_call_reader *reader;
     const char *bare; /* bytes with which a call without its opening mark may begin; NULL: none */
-    bool names;       /* such a call may also begin with the name of a tool */
+    bool names;       /* a call without its opening mark may also begin with the name of a tool */
     bool lists;       /* JSON objects may be in a list */
     bool own_token;   /* if a template shows no form, this one is used if the vocabulary has its opening mark */
 

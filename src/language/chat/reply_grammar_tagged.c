@@ -1,10 +1,10 @@
 /* Makes grammars of arguments that stand one by one (reply_grammar.h): between tags, as reply_call_tagged.c reads
  * them, or in Python's form, as reply_call_python.c does.
  *
- * Each value stands alone here, so constraints on the whole object, other than its members, can't be enforced. If the
- * schema of a tool's parameters is a choice of schemas, each choice is a way to fill the object, with properties of
- * its own: exactly so for a strict tool, where choices of oneOf must be told apart by what they require. Other keywords
- * about the object are refused for a strict tool, and ignored for any other. */
+ * Each value stands alone here, so of the constraints on the whole object only those on its members can be enforced.
+ * If the schema of a tool's parameters is a choice of schemas, each choice is a "way" to fill the object, with
+ * properties of its own. For a strict tool the ways are exact, and choices of oneOf must be told apart by what they
+ * require. Other keywords about the object are refused for a strict tool, and ignored for any other. */
 #include <stdio.h>
 #include <string.h>
 
@@ -126,8 +126,8 @@ static json_t *both_of(making *m, json_t *one, json_t *other) {
     return fr_schema_pack(m->rules, "{s:[O,O]}", "allOf", one, other);
 }
 
-/* For each member that a way does not name, adds the way's schema for further members. named: the members that the way
- * names; others: that schema. */
+/* Adds `others`, the schema that a way has for further members, to each member that the way does not name. named: the
+ * members that the way names. */
 static void hold_others(making *m, json_t *members, const json_t *named, json_t *others) {
     const char *key;
     json_t *value, *all = others ? fr_schema_copy(m->rules, members) : NULL;

@@ -10,7 +10,7 @@
 /* A member of an object in the output. It reaches from the brace or comma before it to the comma or brace after it,
  * without these two. */
 typedef struct member {
-    size_t begin, end, key, key_length; /* the key with its quotes */
+    size_t begin, end, key, key_length; /* offsets; the key is counted with its quotes */
     json_t *decoded;                    /* the key's text; NULL: the key has no escapes */
     const char *name;
     size_t length;

@@ -1,9 +1,9 @@
 /* Finds the types that a tool's parameters may have by its JSON schema.
  *
  * In: tools in the OpenAI form, {"type": "function", "function": {"name", "parameters"}} or the inner object alone.
- * Out: types: those of type, const, enum and nullable, also through $ref (a JSON pointer into the parameters), allOf,
- * anyOf and oneOf. A schema that refers to itself is read only once, and limits bound the depth and the number of
- * schemas. A reference to another document says nothing. */
+ * Out: the types that the keywords type, const, enum and nullable allow, also through $ref (a JSON pointer into the
+ * parameters), allOf, anyOf and oneOf. A schema that refers to itself is read only once, and limits bound the depth
+ * and the number of schemas. A reference to another document says nothing. */
 #ifndef FR_SRC_LANGUAGE_CHAT_REPLY_SCHEMA_H
 #define FR_SRC_LANGUAGE_CHAT_REPLY_SCHEMA_H
 

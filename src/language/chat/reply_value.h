@@ -25,7 +25,7 @@ typedef struct fr_json_writer {
     uint8_t escaped; /* bytes of an unfinished escape */
     bool none;       /* inside Python's word for null, None */
     bool comma;
-    uint8_t gap; /* white space after the comma */
+    uint8_t gap; /* number of bytes of white space after the comma, kept in `blanks` */
     char blanks[32];
 } fr_json_writer;
 

@@ -15,8 +15,8 @@
 #define UNKNOWN     UINT32_MAX
 #define LAST_ROUND  0xFFFEu
 
-/* Costs of work, in units of about 10 ns on a slow core. The tables have room for more than the work that
- * FR_AUTOMATON_MAX allows: that fills at most half of the states and places, and three quarters of the frames. */
+/* Costs of work, in units of about 10 ns on a slow core. FR_AUTOMATON_MAX units of work fill at most half of the
+ * tables of states and places, and three quarters of that of frames. */
 enum { STATE_COST = 256, LOOK_COST = 6, PLACES_A_UNIT = 8 };
 
 /* Counts the repetitions in a rule: `count` so far, bounded by limits[limit - 1] of the nodes. limit 0: the rule

@@ -1,8 +1,8 @@
 /* Runs rules byte by byte: tells which texts they allow, and which bytes may come next in a text.
  *
- * In: rules. Out: states and the steps between them. A state is a set of places in the rules, each with its counter
- * and the calls to which it returns. Equal states share a number, and so do equal lists of calls, so that a step that
- * was taken before is only looked up. A state's number is valid until the automaton is swept.
+ * In: rules. Out: states and the steps between them. A state is a set of places in the rules. Each place has a counter
+ * and a stack frame, which says to which calls its rule returns. Equal states share a number, and so do equal frames;
+ * so a step that was taken before is only looked up. A state's number is valid until fr_automaton_sweep.
  *
  * A rule that begins with itself is refused, and so are rules that allow nothing. Thompson 1968,
  * doi:10.1145/363347.363387; Lang 1974, doi:10.1007/3-540-06841-4_65, for sets of places with shared stacks. */
@@ -37,25 +37,26 @@ bool fr_automaton_goes_on(const fr_automaton *automaton, uint32_t state);
 /* Gives the only byte that can come next; -1: there are several, or the text may end here. */
 int fr_automaton_only_byte(const fr_automaton *automaton, uint32_t state);
 
-/* Gives one part of a state, which is made of the places that return to the same frame. *local: a state of only these
- * places, in which their rule returns to the end of the text; many states share it. After the last part it is
- * FR_STATE_DEAD. *after: the state in which the text continues once the rule has ended; FR_STATE_DEAD: the text ends
- * with the rule. */
+/* Gives part `index` of a state: its places that return to the same frame. *local: a state of only these places, in
+ * which their rule returns to the end of the text; many states share it. *after: the state in which the text continues
+ * once the rule has ended; FR_STATE_DEAD: the text ends with the rule. For an index after the last part, *local is
+ * FR_STATE_DEAD. */
 fr_status fr_automaton_part(fr_automaton *automaton, uint32_t state, size_t index, uint32_t *local, uint32_t *after);
 
-/* Gives a state that allows the same next tokens but has plain counts: one plain count replaces all counts from which
- * no token can reach a bound. Many states share one plain state. */
+/* Gives a plain state, which allows the same next tokens as this one. A plain state has one count in place of all
+ * counts from which no token can reach a bound, so many states share it. */
 fr_status fr_automaton_plain(fr_automaton *automaton, uint32_t state, uint32_t *plain);
 
-/* Limit and count the work. A step costs the same whether or not it was taken before, so a grammar fails at the same
- * point whatever earlier requests did. fr_automaton_limit sets the limit and resets the count, fr_automaton_spent
- * gives the count, and fr_automaton_spend adds to it and gives FR_INPUT once the limit is exceeded. */
+/* Limit and count the work. A step costs the same whether or not it was taken before, so earlier requests don't change
+ * where a grammar fails. fr_automaton_limit sets the limit and resets the count, fr_automaton_spent gives the count,
+ * and fr_automaton_spend adds to it and gives FR_INPUT once the limit is exceeded. */
 void fr_automaton_limit(fr_automaton *automaton, size_t most);
 size_t fr_automaton_spent(const fr_automaton *automaton);
 fr_status fr_automaton_spend(fr_automaton *automaton, size_t units);
 
-/* Begins a round. Within a round, the cost of a step is counted only once; outside of rounds (FR_NO_ROUND) it is
- * counted each time. fr_automaton_set_round sets the round and gives the one that was set before. */
+/* fr_automaton_begin_round begins a round: a series of steps, such as those of one mask, in which the cost of each
+ * step is counted only once. Outside of rounds (FR_NO_ROUND) it is counted each time. fr_automaton_set_round sets the
+ * round and gives the one that was set before. */
 #define FR_NO_ROUND 0x10000u
 void fr_automaton_begin_round(fr_automaton *automaton);
 uint32_t fr_automaton_set_round(fr_automaton *automaton, uint32_t round);

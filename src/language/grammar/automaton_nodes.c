@@ -160,10 +160,12 @@ static uint32_t make_token(making *m, const fr_expression_node *e, uint32_t next
 
 /* ------------------------------------------------------------------------------------------------------ small rules */
 
-/* A rule is copied to the places that refer to it, unless it is large or repeats without end. States share the part of
- * a mask that lies within a rule, so a rule for a string should stay a rule, while a rule for its characters need not.
- * A reference at the end of another rule is always a call, which needs no place to return to and so costs nothing; if
- * each rule ends by calling the next, as the states of a language do, few states result. */
+/* A small rule is copied to the places that refer to it. A rule that is large or repeats without end is called
+ * instead. States share the part of a mask that lies within a called rule: this pays for a rule for a whole string,
+ * but not for one for a character. A reference at the end of a rule is always a call, because it needs no frame and so
+ * costs nothing. (The states of a language become such rules, each of which ends by calling the next.)
+ *
+ * The enumerators are values of `sizes`. A small rule has SIZE_BASE plus its size. */
 enum { NOT_SEEN, BEING_SEEN, LARGE, SIZE_BASE };
 #define COPIED_MAX 256 /* ranges and rules of a body, with each repetition counted as often as it repeats */
 #define WIDE_RANGE 8   /* a range of characters of several bytes counts as this many of one byte */

@@ -15,8 +15,8 @@
  * unit of work. */
 #define UNIT_WORDS     16
 
-/* For the places of one rule: the tokens that they allow within the rule, and the nodes of the tree at which the rule
- * may end. */
+/* Holds what the places of one rule allow: the tokens that end within the rule, and the nodes of the tree at which the
+ * rule may end (returns). */
 typedef struct local_mask {
     uint64_t *bits; /* NULL: not made yet */
     uint32_t *returns;
@@ -114,8 +114,8 @@ static const fr_slice_origin *origin_at(const fr_grammar *g, uint32_t node) {
     return NULL;
 }
 
-/* Handles a node whose text leads to a state other than the dead one: allows the tokens that end at the node. m: if
- * not NULL, and the text may end here, the node is added there. */
+/* Handles a node whose text is allowed: allows the tokens that end at the node. m: NULL, or gets the node if the text
+ * may also end there. */
 static fr_status arrive(fr_grammar *g, uint32_t node, uint32_t state, uint64_t *bits, local_mask *m) {
     const fr_token_node *at = &g->tree->nodes[node];
     for (int32_t id = at->id; id >= 0; id = at->itself ? -1 : g->tree->same[id])
@@ -124,7 +124,7 @@ static fr_status arrive(fr_grammar *g, uint32_t node, uint32_t state, uint64_t *
 }
 
 /* Allows all tokens below the node `from` that the text's state there permits. Tokens of the slice `known` are allowed
- * already and left out. m: if not NULL, collects the nodes at which the text may end. */
+ * already and left out. m: NULL, or collects the nodes at which the text may end. */
 static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known, uint64_t *bits, local_mask *m) {
     const fr_token_node *nodes = g->tree->nodes;
     const uint32_t end = nodes[from].end;
@@ -257,7 +257,7 @@ static bool is_apart(const fr_grammar *g, int32_t id) {
     return false;
 }
 
-/* Allows each token that is kept apart if it may come as itself. */
+/* Allows the tokens that are kept apart where they may come as themselves, and forbids them elsewhere. */
 static fr_status set_apart(fr_grammar *g, uint32_t state, uint64_t *bits) {
     for (size_t i = 0; i < g->apart_count; i++) {
         uint32_t next;

@@ -1,9 +1,9 @@
 /* Tells which tokens may come next in a text that follows a grammar.
  *
  * In: a grammar and a tree of tokens. Out: states of texts, and for each state a mask: one bit for each token that may
- * come next. Masks are kept, both for a state and for a part of a state that other states share (the inside of a
- * string, wherever that string is). In a shared part only the tokens that reach beyond it are walked anew, so most
- * steps only look a mask up (Dong et al. 2024, arXiv:2411.15100).
+ * come next. Masks are kept for states, and for parts of states that other states share (the inside of a string,
+ * wherever that string is). With a shared part's mask, only the tokens that reach beyond the part are tested again. So
+ * most steps only look a mask up (Dong et al. 2024, arXiv:2411.15100).
  *
  * Only one thread may use a grammar at a time. A state is valid until fr_grammar_make_room forgets the states, which
  * fr_grammar_sweeps counts. */

@@ -45,9 +45,9 @@ fr_expression fr_written_string_of_length(fr_written_parts *parts, uint32_t leas
 /* Allows quoted strings of plain characters, except for the given names. */
 fr_expression fr_written_other_string(fr_written_parts *parts, const char *const *names, size_t count);
 
-/* The bounds of a number. The functions allow the integers or the real numbers between them. A bound of real numbers
- * is kept only for fractions of at most six digits. They give false if no number between the bounds can be written in
- * this form. */
+/* The bounds of a number. The functions allow the integers or the real numbers between them. If there is a bound, real
+ * numbers have at most six digits after the point. The functions give false if no number between the bounds can be
+ * written in this form. */
 typedef struct fr_written_bounds {
     bool has_least, has_most;
     bool above_least, below_most; /* the bound is a whole number that is itself excluded */

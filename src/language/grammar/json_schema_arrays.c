@@ -1,6 +1,7 @@
 /* Makes expressions of a schema's arrays (json_schema_reader.h). Arrays whose items must all differ are built only if
- * the possible values of the items are known: a few values may come in any order, more only in the order of the
- * schema. No automaton can compare strings of any kind with each other, so these are refused. */
+ * the possible values of the items are known. If these are few, they may come in any order, otherwise only in the
+ * order of the schema. Other such arrays are refused, because no automaton can compare arbitrary strings with each
+ * other. */
 #include <stdlib.h>
 #include <string.h>
 

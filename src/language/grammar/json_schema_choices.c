@@ -172,7 +172,7 @@ static void deny(const denial *d, const json_t *schema, const fr_schema_path *pa
         if (*d->status == FR_OK) deny_word(d, schema, key, value, &(fr_schema_path){path, key, 0}, depth);
 }
 
-/* Lists schemas such that a value that matches one of them does not match this schema. For `true` the list is
+/* Lists schemas that exclude this schema: no value that matches one of them matches it. For `true` the list is
  * empty. */
 static fr_status other_than(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **list) {
     fr_status status = FR_OK;

@@ -48,9 +48,9 @@ static uint64_t power_of_ten(uint32_t exponent) {
     return power;
 }
 
-/* Makes the automaton that accepts multiples of a step. It has a state for the beginning and one after a minus. Before
- * the point, and after each number of digits behind it, it has a state for each remainder of the digits so far.
- * Further states stand directly after the point. */
+/* Makes the automaton that accepts multiples of a step. It has a state for the beginning and one after a minus. For
+ * each number of digits after the point, 0 included, it has a state for each remainder of the digits so far. Further
+ * states stand directly after the point. */
 static fr_status make_decimals(fr_language *l, uint32_t units, uint32_t places) {
     for (uint32_t state = 0; state < 2; state++) {
         FR_TRY(fr_language_add_state(l, false));

@@ -329,7 +329,8 @@ static fr_status read_members(const shape *s, members *all) {
 
 /* ---------------------------------------------------------------------------------------------------------- objects */
 
-/* Finds how many numbers of members need rules of their own, and drops bounds that always hold. */
+/* Finds how many different numbers of members must be told apart, each by a rule of its own, and drops bounds that
+ * always hold. */
 static fr_status count_rules(shape *s, bool others, uint32_t *counts) {
     size_t properties = json_object_size(s->properties), required = 0;
     const fr_schema_path least = {s->path, "minProperties", 0}, most = {s->path, "maxProperties", 0};
@@ -381,8 +382,8 @@ static fr_status read(shape *s, fr_expression *expression) {
         *expression = fr_written_any_object(s->r->parts);
         return FR_OK;
     }
-    /* a schema that says nothing about further members gets them only if it has no patterns, and no properties or too
-     * few for its least number of members */
+    /* a schema without additionalProperties allows further members only if it has no patterns, and if it has no
+     * properties or fewer than its least number of members */
     bool wanted = s->others ? !json_is_false(s->others) : !s->pattern_count && (!properties || s->least > properties);
     return read_closed(s, wanted && (!s->r->parts->mark || properties == 0), expression);
 }

@@ -76,9 +76,10 @@ fr_status fr_schema_read_object(fr_schema_reader *r, const json_t *schema, const
 /* Gives the regular expression of a schema's format; NULL: it has no format, or an unknown one. */
 const char *fr_schema_format(const json_t *schema);
 
-/* The first makes the language of a schema's strings, which may be empty; NULL: all strings. The others make the
- * language of a regular expression (path: its place, for error lines); of the texts in a list; of all texts of an
- * alphabet that are not in a language; and of the texts that are in two languages. */
+/* Make languages (language.h). fr_schema_language: of a schema's strings, which may be empty; NULL: all strings.
+ * fr_schema_pattern: of a regular expression; path: its place, for error lines. fr_schema_texts: of the texts in a
+ * list. fr_schema_except: of all texts of an alphabet that are not in `one`. fr_schema_both: of the texts that are in
+ * both languages. */
 fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                              fr_language **language);
 fr_status fr_schema_pattern(fr_grammar_rules *rules, const char *pattern, size_t length, bool whole,
@@ -89,7 +90,8 @@ fr_status fr_schema_except(fr_grammar_rules *rules, const fr_language *one, cons
 
 fr_status fr_schema_both(fr_grammar_rules *rules, const fr_language *one, const fr_language *other, fr_language **both);
 
-/* Narrows *all (NULL: all texts) to the texts that are also in `by`. Frees both, and *all after a failure too. */
+/* Narrows *all (NULL: all texts) to the texts that are also in `by`. Takes over both languages; after a failure *all
+ * is NULL. */
 fr_status fr_schema_narrow(fr_grammar_rules *rules, fr_language **all, fr_language *by);
 
 /* Gives the values that a schema lists and that match all its keywords; NULL: it lists none. */

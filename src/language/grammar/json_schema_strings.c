@@ -269,8 +269,7 @@ fr_status fr_schema_read_string(fr_schema_reader *r, const json_t *schema, const
     return FR_OK;
 }
 
-/* ----------------------------------------------------------------------------------------- plain text, without
- * quotes */
+/* ---------------------------------------------------------------------------------------- plain text without quotes */
 
 bool fr_json_schema_limits_text(const json_t *schema) {
     static const char *const words[] = {"pattern", "minLength", "maxLength", NULL};

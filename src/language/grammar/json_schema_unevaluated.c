@@ -1,5 +1,6 @@
-/* Handles members and items that no keyword of a schema covers (json_schema_reader.h). If all keywords about an object
- * or array are in one schema, these are the members and items that no other keyword of that schema covers. */
+/* Handles unevaluatedProperties and unevaluatedItems, which are about the members and items that no other keyword
+ * covers (json_schema_reader.h). These members and items are known only if all keywords about the object or array are
+ * in one schema. */
 #include "src/language/grammar/json_schema_reader.h"
 
 #define DEPTH_MAX 32 /* limit on nested schemas that are about the same value */
@@ -13,8 +14,8 @@ static const struct {
 static const char *const LISTS[] = {"allOf", "anyOf", NULL};
 static const char *const NAMED[] = {"dependentSchemas", "dependencies", NULL};
 
-/* Returns true if a schema that constrains this value must not hold, or need not hold, because then it is unknown
- * which members are covered. Also true if references never end. */
+/* Returns true if it is unknown which members are covered, because some schema about this value must not hold, or need
+ * not hold. Also true if references never end. */
 static bool denies(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, size_t depth) {
     static const char *const denying[] = {"not", "if", "oneOf", NULL};
     const char *key;

@@ -13,7 +13,7 @@
 #define FR_ALL_PATTERNS FR_OWN "all patterns"
 #define FR_NO_PATTERNS  FR_OWN "no patterns"
 
-/* A place in the schema: a JSON pointer, from its end to its root. */
+/* A place in the schema: one step of a JSON pointer, linked to the steps before it. */
 typedef struct fr_schema_path {
     const struct fr_schema_path *above; /* NULL: the root */
     const char *key;                    /* NULL: the item `index` */

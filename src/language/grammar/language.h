@@ -50,8 +50,8 @@ bool fr_language_is_empty(const fr_language *language);
 bool fr_language_has(const fr_language *language, fr_text utf8);
 
 /* Write a non-empty language as rules, one for each state. The second writes only the texts of least to most
- * characters, for which it counts characters; *some: there are such texts. It gives FR_UNBUILT if no state leads to
- * itself, because it then does not know which states can reach such a length. */
+ * characters, for which it counts characters; *some: there are such texts. FR_UNBUILT if `least` characters are not
+ * reached by a path with a state that leads to itself, because it is then unknown which lengths are possible. */
 fr_expression fr_language_expression(const fr_language *language, fr_write_characters *write, fr_grammar_rules *rules);
 fr_status fr_language_expression_of_length(const fr_language *language, uint32_t least, uint32_t most,
                                            fr_write_characters *write, fr_grammar_rules *rules,

@@ -70,7 +70,8 @@ typedef struct making {
     size_t member_count, member_capacity, duty_count, duty_capacity, waiting_capacity;
     look looks[LOOKS_MAX];
     uint32_t look_count, behind_count, search;
-    uint32_t most_counted; /* the most counted repetitions of a set; in {2,5}, those after the second are counted */
+    uint32_t most_counted; /* limit on the optional repetitions of an expression, such as the 3 of {2,5}; with more,
+                            * the upper bound is dropped */
     bool inner;            /* the automaton is that of a look-around */
     fr_status status;
 } making;

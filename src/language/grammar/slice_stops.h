@@ -1,9 +1,9 @@
 /* Finds the nodes at which tokens leave the characters of a class. If a text may continue with any characters of the
  * class, only the tokens that leave it must be walked over.
  *
- * In: a tree of tokens, a node of it, a class of token_slices.h. Out: for the tokens below that node, the nodes whose
- * bytes leave the class, with the number of the class's characters before it; and the nodes that have exactly as many
- * characters of the class as a slice, and further nodes below them. */
+ * In: a tree of tokens, a node of it, a class of token_slices.h. Out: two lists of nodes below that node. One has the
+ * stops: the nodes at which a token leaves the class, each with the number of the class's characters before it. The
+ * other has the nodes at which a token is exactly as long as a slice, if there are nodes below them. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_SLICE_STOPS_H
 #define FR_SRC_LANGUAGE_GRAMMAR_SLICE_STOPS_H
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATES_MAX 128 /* limit on the states that a run is in at once; without an end, on all its states */
+#define STATES_MAX 128 /* limit on the different states that a run goes through */
 
 /* Characters whose encodings have the same length, given by a range for each byte. */
 typedef struct bytes {

@@ -1,12 +1,15 @@
 /* Groups the tokens of plain characters in advance: if a text may continue with any characters of a class, all tokens
  * of such characters are allowed without a walk over them.
  *
- * In: a tree of tokens. Out: slices: for each class and some lengths, the tokens of at most so many characters of the
- * class, one bit for each id, and the nodes at which other tokens leave the class (slice_stops.h). They are made
- * twice: for all tokens, and for those that begin with a blank, by the characters after the blank. For each node there
- * is also the class and length that cover all tokens of its subtree. Each class contains the one before it: small
- * letters; letters, digits, - and _; all characters that a JSON string has unescaped. Slices as in llguidance (Moskal
- * et al. 2025, github.com/guidance-ai/llguidance, docs/optimizations.md). */
+ * In: a tree of tokens. Out: slices. For each class and some lengths, a slice has one bit for each id: it is set if
+ * the token has at most so many characters, all of the class. Beside the slices there are the nodes at which other
+ * tokens leave the class (slice_stops.h). All this is made twice: for all tokens, and for the tokens that begin with a
+ * blank, by the characters after the blank. Each node also has the class and the length that cover all tokens of its
+ * subtree.
+ *
+ * Each class contains the one before it: small letters; letters, digits, - and _; all characters that a JSON string
+ * has unescaped. Slices as in llguidance (Moskal et al. 2025, github.com/guidance-ai/llguidance,
+ * docs/optimizations.md). */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_TOKEN_SLICES_H
 #define FR_SRC_LANGUAGE_GRAMMAR_TOKEN_SLICES_H
 

@@ -22,7 +22,7 @@ typedef struct fr_token_node {
     int32_t id;     /* the token that ends here, -1: none; fr_token_tree.same gives others with the same bytes */
     uint16_t depth; /* number of bytes on the way to it; 1: its byte begins tokens */
     uint8_t byte;
-    bool itself; /* the node is part of the sign of a token, which has that token as its only one */
+    bool itself; /* the node is part of a token's sign, and leads to that token alone */
 } fr_token_node;
 
 struct fr_token_tree {
