@@ -11,8 +11,8 @@ typedef struct fr_jinja_bump_block fr_jinja_bump_block;
 
 typedef struct fr_jinja_bump {
     fr_jinja_bump_block *blocks;
-    char *at, *end;      /* size of all blocks together, and its limit */
-    size_t taken, limit; /* bytes of all blocks together */
+    char *at, *end;      /* the bytes of the newest block that are not taken yet */
+    size_t taken, limit; /* bytes of all pieces together, and their limit */
     fr_status refused;   /* FR_INPUT: the limit was reached; FR_MEMORY: the system had no memory */
 } fr_jinja_bump;
 

@@ -1,5 +1,5 @@
-/* Filters of lists and other iterables. Filters that are generators in Python give iterators here, which make each
- * item when it is needed. */
+/* Implements the filters of lists and other iterables. Filters that are generators in Python give iterators here,
+ * which make each item when it is needed. */
 #include "src/language/jinja/template_filters.h"
 #include "src/language/jinja/template_strings.h"
 

@@ -1,4 +1,4 @@
-/* Filters that make texts. */
+/* Implements the filters that make texts. */
 #include <stdio.h>
 
 #include "src/language/jinja/template_filters.h"

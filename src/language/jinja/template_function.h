@@ -1,5 +1,5 @@
-/* Functions that templates call by name: filters, tests, methods and functions of the environment, each a row of a
- * table.
+/* Describes the functions that templates call by name: filters, tests, methods and functions of the environment. Each
+ * is a row of a table.
  *
  * Arguments are bound to a row's parameters in one place, by position and by name, as Python does. The row's body gets
  * the values in the order of its parameters, FR_KIND_MISSING for each one that was not given. */

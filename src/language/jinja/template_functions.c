@@ -1,4 +1,4 @@
-/* Functions of the environment. */
+/* Implements the functions of the environment. */
 #include <time.h>
 
 #include "src/language/jinja/template_filters.h"

@@ -1,4 +1,4 @@
-/* Jinja's lexer (template_lex.h). */
+/* Implements Jinja's lexer (template_lex.h). */
 #include "src/language/jinja/template_lex.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Methods of lists, dicts and objects of the environment. Methods that would change a list or dict are in the table
- * but undefined, because the sandbox of transformers forbids them. */
+/* Implements the methods of lists, dicts and objects of the environment. Methods that would change a list or dict have
+ * a row without a function, because the sandbox of transformers forbids them. */
 #include "src/language/jinja/template_filters.h"
 #include "src/language/jinja/template_methods.h"
 #include "src/language/jinja/template_render.h"

@@ -1,4 +1,4 @@
-/* Methods of str. */
+/* Implements the methods of str. */
 #include "src/language/jinja/template_filters.h"
 #include "src/language/jinja/template_format.h"
 #include "src/language/jinja/template_methods.h"

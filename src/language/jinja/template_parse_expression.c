@@ -103,7 +103,6 @@ static bool at_tuple_end(const fr_jinja_parser *p, const char *end) {
            (end && is_word(p, end));
 }
 
-/* Parses items such as a, b, c. With a comma they are a tuple; without one, the only item is the result. */
 fr_jinja_node *fr_jinja_parse_tuple(fr_jinja_parser *p, fr_jinja_node *parse(fr_jinja_parser *), bool in_parentheses,
                                     const char *end) {
     uint32_t line = p->token.line;
@@ -256,7 +255,6 @@ static void take_function_name(fr_jinja_parser *p, fr_jinja_node *node, const fr
     if (is(p, FR_LEX_DOT)) fr_jinja_parser_refuse(p, node->line, "a filter or test whose name has a dot");
 }
 
-/* Parses filters such as |a|b(c). In a filter block there is no bar before the first one, and no subject (NULL). */
 fr_jinja_node *fr_jinja_parse_filters(fr_jinja_parser *p, fr_jinja_node *subject, bool inside) {
     while (ok(p) && (inside || skip(p, FR_LEX_PIPE))) {
         fr_jinja_node *node = fr_jinja_parser_node(p, FR_NODE_FILTER, p->token.line);

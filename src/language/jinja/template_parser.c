@@ -29,7 +29,6 @@ fr_jinja_node *fr_jinja_parser_node(fr_jinja_parser *p, fr_jinja_node_kind kind,
     return node;
 }
 
-/* Puts a child below a node. Nesting is limited, so that functions which walk a tree may recurse. */
 fr_jinja_node *fr_jinja_parser_below(fr_jinja_parser *p, fr_jinja_node *node, fr_jinja_node *child) {
     if (!child || child->nesting < node->nesting) return child;
     node->nesting = child->nesting + 1;
@@ -129,7 +128,6 @@ static fr_jinja_name *intern(fr_jinja_parser *p, const fr_jinja_token *token) {
     return name;
 }
 
-/* Gives the name that is the current token, and goes to the next token. Fails if the current token is not a name. */
 fr_jinja_name *fr_jinja_parser_name(fr_jinja_parser *p) {
     if (!is(p, FR_LEX_NAME)) fr_jinja_parser_unexpected(p, "a name");
     fr_jinja_name *name = intern(p, &p->token);

@@ -102,7 +102,8 @@ fr_jinja_node *fr_jinja_parse_primary(fr_jinja_parser *p);
 fr_jinja_node *fr_jinja_parse_tuple(fr_jinja_parser *p, fr_jinja_node *parse(fr_jinja_parser *), bool in_parentheses,
                                     const char *end);
 
-/* Parses filters such as |a|b(c). In a filter block there is no bar before the first one, and no subject (NULL). */
+/* Parses filters such as |a|b(c). inside: the filters are those of a filter block, so there is no bar before the first
+ * one, and no subject (NULL). */
 fr_jinja_node *fr_jinja_parse_filters(fr_jinja_parser *p, fr_jinja_node *subject, bool inside);
 
 #endif

@@ -73,7 +73,7 @@ void *fr_jinja_render_take(fr_jinja_render *render, size_t count, size_t item);
 size_t fr_jinja_text_begin(const fr_jinja_render *render);
 const fr_jinja_string *fr_jinja_text_end(fr_jinja_render *render, size_t begin);
 
-/* Drops the last text. */
+/* Drops the text that begins at `begin`. */
 void fr_jinja_text_drop(fr_jinja_render *render, size_t begin);
 
 void fr_jinja_put(fr_jinja_render *render, const char *bytes, size_t length, bool foreign);

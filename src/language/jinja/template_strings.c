@@ -94,8 +94,8 @@ const fr_jinja_string *fr_jinja_string_in_case(fr_jinja_render *render, const fr
     return end_like(render, string, begin);
 }
 
-/* Writes the first character in title case and the others in lower case. For the others, behind_letter is true, which
- * gives a sigma at the end of a word its final form. */
+/* Writes the first character in title case and the others in lower case. behind_letter: a letter came before, so a
+ * sigma may be the last letter of its word, which has a form of its own. */
 const fr_jinja_string *fr_jinja_string_capitalize(fr_jinja_render *render, const fr_jinja_string *string) {
     size_t begin = fr_jinja_text_begin(render);
     bool behind_letter = false;

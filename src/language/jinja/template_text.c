@@ -206,7 +206,7 @@ bool fr_jinja_read_real(const char *bytes, size_t length, double *real) {
     return read;
 }
 
-/* Finds the smallest number of digits that read back as the same number, and the exponent: the number is 0.d1d2d3... *
+/* Finds the fewest digits that read back as the same number, and the exponent: the number is 0.d1d2d3... *
  * 10^point. */
 static void shortest_digits(double real, char digits[24], int *point) {
     char text[40];

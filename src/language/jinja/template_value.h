@@ -1,4 +1,5 @@
-/* Values that templates compute with: Python's values, as far as Jinja shows them, marked as trusted or foreign.
+/* Defines the values that templates compute with: Python's values, as far as Jinja shows them, each marked as trusted
+ * or foreign.
  *
  * A value is 16 bytes and passed by value. The memory that it points to belongs to a render, or to a template for
  * constants, and is never changed, except in namespaces, loops, cyclers, joiners and iterators, which have a state.

@@ -1,5 +1,5 @@
-/* Integers beyond 64 bits, which conversations and tools may contain. They are printed, compared and negated as Python
- * does it; other arithmetic on them fails, except with floats. */
+/* Handles integers beyond 64 bits, which conversations and tools may contain. They are printed, compared and negated
+ * as Python does it; other arithmetic on them fails, except with floats. */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_WIDE_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_WIDE_H
 

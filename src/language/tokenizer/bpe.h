@@ -48,7 +48,7 @@ fr_status fr_bpe_open(fr_bpe *bpe, const fr_vocabulary *vocabulary, const fr_tok
 void fr_bpe_close(fr_bpe *bpe);
 
 /* Encodes a piece, and appends to ids. length <= FR_TEXT_MAX. foreign: control tokens count as absent from the
- * vocabulary, so that no text gives one, except for the unknown token, which replaces characters without a token. */
+ * vocabulary, so no text gives one. The exception is the unknown token, which replaces characters without a token. */
 fr_status fr_bpe_encode(const fr_bpe *bpe, const char *text, size_t length, bool foreign, fr_bpe_work *work,
                         fr_id_list *ids);
 void fr_bpe_work_free(fr_bpe_work *work);

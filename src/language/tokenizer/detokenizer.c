@@ -92,7 +92,7 @@ static void strip(fr_decoder *decoder, const char **text, size_t *length) {
     }
 }
 
-/* Gives the number of bytes at the end of a text that a Strip would remove if the text ended here. */
+/* Gives the number of bytes at the end of a text that a Strip rule would remove if the text ended here. */
 static size_t strippable(const fr_printed_tokens *printed, const char *text, size_t length) {
     size_t size = printed->strip ? strlen(printed->strip) : 0, held = 0;
     for (size_t i = 0; i < printed->strip_stop && held + size <= length; i++, held += size)
@@ -100,7 +100,8 @@ static size_t strippable(const fr_printed_tokens *printed, const char *text, siz
     return held;
 }
 
-/* Hands out all bytes but the last `hold`, and but those before them that a Strip may still remove. */
+/* Hands out all bytes except the last `hold`. Bytes before these that a Strip rule may still remove are held back
+ * too. */
 static void hand_out(fr_decoder *decoder, size_t hold, const char **text, size_t *length) {
     decoder->done = decoder->length - hold;
     decoder->done -= strippable(&decoder->tokenizer->printed, decoder->bytes, decoder->done);

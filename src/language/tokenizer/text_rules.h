@@ -26,8 +26,8 @@ typedef struct fr_ready_rules {
 fr_status fr_rules_open(fr_ready_rules *rules, const fr_text_rules *json, const char *where);
 void fr_rules_close(fr_ready_rules *rules);
 
-/* Appends the text as one rule rewrites it. *first: if the text begins a whole text, the length of its first
- * character, otherwise 0. After the call it is the length of the output that stands for that character. */
+/* Appends the text as one rule rewrites it. *first: the length of the input's first character if the text begins the
+ * tokenizer's input; otherwise 0. After the call it is the length of the output that stands for that character. */
 fr_status fr_rule_rewrite(const fr_ready_rule *rule, fr_text text, size_t *first, uint64_t *allowance,
                           fr_text_buffer *out);
 
@@ -37,13 +37,13 @@ typedef struct fr_rewrite_work {
 } fr_rewrite_work;
 
 /* Applies the rules, each to the output of the one before. Afterwards *text belongs to `work`, unless no rule has
- * changed it. begins: the text begins a whole text, so rules that put something before a text apply. first: as
- * above. */
+ * changed it. begins: the text begins the tokenizer's input, so rules that put something before the input apply.
+ * first: as in fr_rule_rewrite. */
 fr_status fr_rules_rewrite(const fr_ready_rules *rules, bool begins, fr_text *text, size_t *first,
                            fr_rewrite_work *work, uint64_t *allowance);
 void fr_rewrite_work_free(fr_rewrite_work *work);
 
-/* For each rule, the piece that it has rewritten. The buffers begin zeroed, and are freed at the end. */
+/* Holds, for each rule, the piece that it has rewritten. The buffers begin zeroed, and are freed at the end. */
 typedef struct fr_split_work {
     fr_text_buffer pieces[FR_TEXT_RULES_MAX];
 } fr_split_work;
@@ -51,8 +51,8 @@ typedef struct fr_split_work {
 /* Receives each piece in order; none is empty. */
 typedef fr_status fr_piece_fn(void *context, const char *piece, size_t length);
 
-/* Splits a text into pieces. Each rule splits or rewrites every piece that the rule before it has made. first: as
- * above. */
+/* Splits a text into pieces. Each rule splits or rewrites every piece that the rule before it has made. first: as in
+ * fr_rule_rewrite. */
 fr_status fr_rules_split(const fr_ready_rules *rules, fr_text text, size_t first, fr_split_work *work,
                          uint64_t *allowance, fr_piece_fn *piece, void *context);
 void fr_split_work_free(fr_split_work *work);

@@ -1,11 +1,12 @@
 /* Runs the unigram language model, which splits a piece into the tokens whose scores have the largest sum.
  *
- * In: bytes. Out: ids. A path consists of steps. Every token that begins at a character is a step over its bytes. If
- * the character has no token of its own, the unknown token is a step over it, whose score is 10 below that of the
- * worst token. The best of all paths through the piece is found by Viterbi's algorithm; of equal paths it is the one
- * whose last step was found first. Neighbouring unknown characters are encoded together: as the token of their text if
- * there is one, else as the tokens <0xNN> of their bytes, else as the unknown token. The time is O(n times the longest
- * token). Sums are of doubles, from left to right, as in Hugging Face's tokenizers. Kudo 2018, arXiv:1804.10959. */
+ * In: bytes. Out: ids. A path consists of steps. Every token that begins at a character is a step over the token's
+ * bytes. If the character has no token of its own, the unknown token is a step over it, whose score is 10 below that
+ * of the worst token. The best of all paths through the piece is found by Viterbi's algorithm; of equal paths it is
+ * the one whose last step was found first. Neighbouring unknown characters are encoded together: as the token of their
+ * text if there is one, else as the tokens <0xNN> of their bytes, else as the unknown token. The time is O(n times the
+ * longest token). Sums are of doubles, from left to right, as in Hugging Face's tokenizers. Kudo 2018,
+ * arXiv:1804.10959. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_UNIGRAM_H
 #define FR_SRC_LANGUAGE_TOKENIZER_UNIGRAM_H
 
