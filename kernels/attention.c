@@ -1,18 +1,18 @@
 /* Walks through the cache for SIMD flash attention: see attention.h.
  *
  * Blocks of 64 positions are the outer loop, so that K and V are read from memory once for all queries. Within a
- * block, three steps follow each other. First, a tile of K stays in the L1 cache while every query computes its scores
- * with it: either eight positions, taken four at a time, or, with enough queries, 16 or 32 positions, transposed. Then
- * each query's scores become weights. Last, a strip of V's columns stays in L1 while every query adds up the 64
- * positions in registers. A type that the instruction set cannot multiply directly, or not fast enough for so many
- * queries, is first decoded, once for all queries, into a tile of the same small size. Neighbouring queries that see
- * the same positions of a block take a step together, so that one load of K or V serves several sums. Meanwhile memory
- * is prefetched: V during the scores, the next block's K while V is added up. */
+ * block, three steps follow each other. First every query computes its scores with a tile of K that stays in the L1
+ * cache: 8 positions, four at a time, or with enough queries 16 or 32 transposed positions. Then each query's scores
+ * become weights. Last, every query adds up the 64 positions of V in registers, one strip of columns after the other;
+ * a strip stays in L1. A type that the instruction set cannot multiply directly, or not fast enough for so many
+ * queries, is first decoded into a tile, once for all queries. Neighbouring queries that see the same positions of a
+ * block take a step together, so that one load of K or V serves several sums. Meanwhile memory is prefetched: V during
+ * the scores, the next block's K while V is added up. */
 #include "kernels/attention.h"
 
 #include "kernels/compiler.h"
 
-/* Up to so many queries, keys that will be transposed are streamed first. */
+/* With at most this many queries, keys that will be transposed are streamed first (stream_keys). */
 enum { STREAMED = 16 };
 
 /* Holds the arguments that all steps of the walk over one block share. */
@@ -22,7 +22,7 @@ typedef struct walk {
     float *tile;
     fr_attn_state *states; /* [attn->count] */
     const uint8_t *k, *v;  /* keys and values of the block, from its first position on */
-    const uint8_t *next_k; /* keys of the next block; NULL: no query sees any of its positions */
+    const uint8_t *next_k; /* keys of the next block; NULL if no query sees any of its positions */
     bool asked;            /* k was prefetched during the block before */
     uint64_t seen;         /* bit i: at least one query sees position i of the block */
 } walk;
@@ -94,10 +94,10 @@ static fr_attn_ahead part_of(const uint8_t *from, size_t bytes, size_t begin, si
     return (fr_attn_ahead){from + at, from + bytes * end / parts};
 }
 
-/* Reads one value of each line of the K that is visible, in order, which makes the processor's prefetchers stream it.
- * From memory, this and the scores after it are 2.5 times as fast as scores that miss the caches (Zen 5); prefetch
- * hints do not start such a stream. With many queries, computing takes longer than the prefetched lines need to
- * arrive, so this is not needed. */
+/* Reads one value of each cache line of the visible keys, in order, which makes the processor's prefetchers stream
+ * them. From memory, this and the scores after it are 2.5 times as fast as scores that miss the caches (Zen 5);
+ * prefetch hints do not start such a stream. With many queries this is not needed, because computing takes longer than
+ * prefetched lines need to arrive. */
 static void stream_keys(const walk *w) {
     const fr_attn *attn = w->attn;
     size_t row_bytes = fr_dtype_row_bytes(attn->k_type, attn->head_dim);
@@ -123,18 +123,18 @@ static void score_tile(const walk *w, size_t j, fr_attn_rows k, int32_t first) {
     }
 }
 
-/* Returns the number of positions whose keys are transposed at a time, or 0 if scores are faster without that: each
- * transposed value must serve enough queries, the more of them the wider a key is, because a sum over a wide key hides
- * the shuffles after it. A tile of wider keys than 256 values leaves the L1 cache. (Measured on Zen 4, heads of 64 to
- * 512 values.) */
+/* Returns the number of positions whose keys are transposed at a time, or 0 if scores are faster without that.
+ * Transposing pays only if each transposed value serves enough queries. A wider key needs more of them, because its
+ * longer sums hide the shuffles that follow in the usual way. A tile of keys of more than 256 values does not fit the
+ * L1 cache. (Measured on Zen 4, heads of 64 to 512 values.) */
 static size_t columns_of(const walk *w) {
     size_t n = w->attn->head_dim, width = w->steps->columns_width, room = fr_attn_tile(n);
     if (!w->steps->transpose || n > 256 || w->attn->count * w->steps->columns_from < n * n) return 0;
     return n * width <= room ? width : width / 2;
 }
 
-/* Gives the rows of positions first..first + width - 1; for one that no query sees, a row that is seen, because its
- * own must not be read. At least one of them is seen. */
+/* Gives the rows of positions first..first + width - 1. The row of a position that no query sees must not be read: a
+ * row that is seen stands in its place. At least one of the positions is seen. */
 static void seen_rows(const walk *w, int32_t first, size_t width, const void **rows) {
     int32_t seen = first;
     while ((w->seen >> seen & 1) == 0) seen++;
@@ -175,7 +175,7 @@ static void score_block(const walk *w) {
     }
 }
 
-/* Adds the block to all outputs; meanwhile the next block's K is prefetched. */
+/* Adds the block's weighted values to all outputs; meanwhile the next block's K is prefetched. */
 static void add_block(const walk *w) {
     const fr_attn *attn = w->attn;
     size_t n = attn->value_dim, bytes = FR_ATTN_BLOCK * attn->k_stride, asked = 0, end;
@@ -192,7 +192,7 @@ static void add_block(const walk *w) {
     }
 }
 
-/* Stores the block's partial result, m and l after o, and moves `out` on to where the next block's result goes. */
+/* Stores the block's partial result, m and l after o, and advances `out` to the place of the next block's result. */
 static void store_partial(const walk *w) {
     const fr_attn *attn = w->attn;
     for (size_t j = 0; j < attn->count; j++) {

@@ -1,8 +1,8 @@
-/* Declares SIMD flash attention of one KV head: the walk that all instruction sets share (attention.c), and the steps
- * that each of them implements.
+/* Declares SIMD flash attention of one KV head: the walk through the cache that all instruction sets share
+ * (attention.c), and the steps that each of them implements.
  *
- * In: fr_attn. Out: the queries' outputs, as kernels.h defines them. The scratch holds a tile, then a state for each
- * query. */
+ * In: fr_attn. Out: the queries' outputs, as kernels.h defines them. The scratch memory holds a tile of decoded or
+ * transposed rows, then a state for each query. */
 #ifndef FR_KERNELS_ATTENTION_H
 #define FR_KERNELS_ATTENTION_H
 
@@ -14,19 +14,19 @@
 
 enum {
     FR_ATTN_BLOCK = 64,  /* positions */
-    FR_ATTN_SCORES = 4,  /* positions for which a step computes a query's scores */
+    FR_ATTN_SCORES = 4,  /* positions whose scores one call of `scores` computes for a query */
     FR_ATTN_WEIGHED = 4, /* queries whose scores become weights together */
     FR_ATTN_TILE = 8,    /* positions of K that are decoded at a time */
     FR_ATTN_STRIP = 64   /* columns of V in one step, at most */
 };
 
-/* A query's state, which is kept from block to block: the greatest score m, the sum l of the weights, and the weighted
- * sum of V, o in the formulas, which is `out` here. */
+/* A query's state, which is kept from block to block of positions: the greatest score m, the sum l of the weights, and
+ * the weighted sum of V. kernels.h calls that sum o; here it is in `out`. */
 typedef struct fr_attn_state {
     alignas(64) const float *q;
     float *out;
     float m, l;
-    float a, b;        /* factors that join this block: o = fma(o, a, o_b * b), or o = o_b if it is the first */
+    float a, b;        /* factors that join this block: o = fma(o, a, o_b * b); for the first block o = o_b */
     int32_t from, to;  /* positions of this block that the query sees, from <= i < to */
     bool first;        /* no block before this one had a position that the query sees */
     uint32_t together; /* set for the first query of a group: the number of queries that take a step
@@ -43,47 +43,47 @@ typedef struct fr_attn_rows {
     size_t stride;
 } fr_attn_rows;
 
-/* The cache lines that a step prefetches while it computes, because a later step needs them. Each step asks for a few
- * lines only: a core can wait for a limited number at once, and when it has asked for that many, its own loads wait
- * too. */
+/* The cache lines that a step prefetches for a later step while it computes. A step prefetches only a few lines: a
+ * core can wait for a limited number at once, and beyond that its own loads wait too. */
 typedef struct fr_attn_ahead {
     const uint8_t *at, *end; /* the next line to prefetch, and the end of the lines */
 } fr_attn_ahead;
 
-/* The steps that an instruction set implements. `count` is 1 to `together`: queries that see the same positions of the
- * block. */
+/* The steps that an instruction set implements. A step takes `count` queries, at most `together`, that all see the
+ * same positions of the block. */
 typedef struct fr_attn_steps {
     size_t together, strip; /* strip: a multiple of 32, at most FR_ATTN_STRIP */
 
-    /* Decodes n values of the cache to float32; n is a multiple of the type's block. It is NULL for the types, FR_F32
-     * among them, that `scores` and `add` read directly for any number of queries. */
+    /* Decodes n values of the cache to float32; n is a multiple of the type's block. NULL: `scores` and `add` read the
+     * type directly for any number of queries, as they do FR_F32. */
     void (*decode[FR_TYPES_END])(float *y, const void *x, size_t n);
 
-    /* Up to this many queries in all, `scores` and `add` read the type directly; with more, decoding it once for all
-     * is faster. */
+    /* With at most this many queries in all, `scores` and `add` read the type directly. With more, decoding each row
+     * once for all queries is faster. */
     size_t undecoded[FR_TYPES_END];
 
     /* weights[first + i] = dot(q, k row i) * scale for i < FR_ATTN_SCORES. At least one of these positions is visible.
-     * For one that is not, the row of the nearest visible one is read instead, because its own must not be read. */
+     * The row of a position that is not visible must not be read: the row of the nearest visible position is read
+     * instead. */
     void (*scores)(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale,
                    fr_attn_ahead ahead);
 
-    /* These two compute scores in another way, for as many queries at a time as there are: K is transposed once for
-     * all, tile[d * width + i] = value d of rows[i], so that positions lie side by side. `width` is columns_width, or
-     * half of it where that does not fit the tile. A tile is aligned to 64 bytes. `scores_of_columns` computes
-     * weights[first + i] for i < width; what it makes of rows that a query does not see is never read. This way is
-     * faster if there are at least head_dim^2 / columns_from queries. */
+    /* These two functions compute scores in another way, for any number of queries. `transpose` transposes rows of K
+     * once for all queries, so that positions lie side by side: tile[d * width + i] = value d of rows[i]. A tile is
+     * aligned to 64 bytes. `width` is columns_width, or half of it if a tile of that width is too large.
+     * `scores_of_columns` then computes weights[first + i] for i < width; the weights of positions that a query does
+     * not see are never read. This way is faster if there are at least head_dim^2 / columns_from queries. */
     size_t columns_width, columns_from;
     void (*transpose)(float *tile, size_t width, fr_dtype type, const void *const *rows, size_t head_dim);
     void (*scores_of_columns)(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
                               size_t head_dim, float scale, fr_attn_ahead ahead);
 
-    /* Turns a block's scores into e, joins the block's m and l to those of the query, and sets a and b, for `count`
-     * queries, at most FR_ATTN_WEIGHED, each of which sees a position of the block. */
+    /* Turns a block's scores into e, merges the block's m and l into those of the query, and sets a and b. It does so
+     * for `count` queries, at most FR_ATTN_WEIGHED. Each of them sees at least one position of the block. */
     void (*weigh)(fr_attn_state *states, size_t count);
 
-    /* Computes o_b of columns [d, d + width) and joins it to o. Row i of v is position i of the block and begins at
-     * column d. */
+    /* Computes o_b of columns [d, d + width) and joins it to o. Row i of v is position i of the block, from column d
+     * on. */
     void (*add)(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width, fr_attn_ahead ahead);
 
     fr_softcap_fn *softcap; /* applied to a block's scores if there is a cap */

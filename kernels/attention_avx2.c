@@ -1,5 +1,5 @@
-/* Implements the steps of flash attention (attention.h) on registers of 8 floats. Up to three queries go together: 12
- * sums in flight need four loads of K or V and three of q or e. */
+/* Implements the steps of flash attention (attention.h) on registers of 8 floats. Up to three queries go together.
+ * Their 12 sums in flight then need four loads of K or V and three of q or e. */
 #include "kernels/attention.h"
 #include "kernels/simd_avx2.h"
 #include "kernels/turbo_x86.h"
@@ -102,7 +102,7 @@ FR_INLINE __m256 load_bf16(const void *row, size_t d, size_t left) {
     return bf16_of(load_halves((const uint16_t *)row + d, left));
 }
 
-/* Returns 8 codes of Q8_0 or Q4_0, the lower ones of the register, as the values that they stand for. */
+/* Returns the lower 8 codes of the register, of Q8_0 or Q4_0, as the values that they stand for. */
 FR_INLINE __m256 values_of(__m128i codes, __m256 d) {
     return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)), d);
 }
@@ -122,7 +122,7 @@ FR_INLINE __m256 load_q4_0(const void *row, size_t d, size_t left) {
     return values_of(_mm_sub_epi8(codes, _mm_set1_epi8(8)), scale_of(block));
 }
 
-/* Returns the lower or the higher eight of 16 codes, that of column d first. */
+/* Returns 8 of 16 codes: those from column d on, which is the first or the ninth of them. */
 FR_INLINE __m128i eight_of(__m128i codes, size_t d) {
     return d % 16 ? _mm_srli_si128(codes, 8) : codes;
 }
@@ -139,8 +139,8 @@ FR_INLINE __m256 load_turbo3(const void *row, size_t d, size_t left) {
     return values_of(eight_of(turbo3_half(block, d % 32 / 16), d), scale_of(block));
 }
 
-/* Computes eight of the 16 partial sums of four positions for `count` queries; count is a constant. They are the sums
- * over columns d to d + 7, d + 16 to d + 23, and so on. Twelve registers of sums and their operands just fit the 16
+/* Computes eight of the 16 partial sums of four positions for `count` queries, a constant. They are the sums over
+ * columns d to d + 7, d + 16 to d + 23, and so on. Twelve registers of sums and their operands just fit the 16
  * registers. */
 FR_INLINE void half_sums(load_fn *load, const fr_attn_state *states, size_t count, const void *const *rows, size_t d,
                          size_t head_dim, __m256 p[TOGETHER][FR_ATTN_SCORES], fr_attn_ahead *ahead) {
@@ -246,7 +246,7 @@ static void transpose(float *tile, size_t width, fr_dtype type, const void *cons
     }
 }
 
-/* Computes the partial sums p[i] of dot for `count` queries, a constant, and WIDTH positions. */
+/* Computes the partial sums p[i] of dot for `count` queries, a constant, with WIDTH positions. */
 FR_INLINE void partial_sums(__m256 *p, const float *const *q, size_t count, const float *tile, size_t i,
                             size_t head_dim) {
     const float *keys = tile + i * WIDTH;
@@ -266,8 +266,9 @@ FR_INLINE void add_sums(__m256 *a, const __m256 *b, size_t count) {
     FR_UNROLLED_FOR (size_t s = 0; s < count; s++) a[s] = _mm256_add_ps(a[s], b[s]);
 }
 
-/* Computes the scores of `count` queries, a constant, with WIDTH positions, each of which has a lane. Two sets of sums
- * and their operands fit the registers, so the eighths of dot's tree are joined in memory. */
+/* Computes the scores of `count` queries, a constant, with WIDTH positions, each in a lane. Registers hold only two
+ * sets of partial sums and their operands. So p[i] + p[i + 8] is stored for each i, and the rest of dot's tree is
+ * added up in memory. */
 FR_INLINE void score_columns(fr_attn_state *states, size_t count, const float *tile, int32_t first, size_t head_dim,
                              float scale, fr_attn_ahead *ahead, size_t lines) {
     __m256 eighths[8][2 * TOGETHER];
@@ -321,7 +322,8 @@ FR_INLINE __m256 seen_lanes(const fr_attn_state *state, int32_t i) {
     return _mm256_andnot_ps(lane_mask(state->from - i), lane_mask(state->to - i));
 }
 
-/* A NaN score is ignored in the maximum, but its e is NaN, so the result is too. */
+/* Turns a query's scores into weights. A NaN score is ignored in the maximum, but its e is NaN, so the result is
+ * too. */
 FR_INLINE void weigh_one(fr_attn_state *state) {
     __m256 highest = _mm256_set1_ps(-INFINITY), p[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
     for (int32_t i = 0; i < FR_ATTN_BLOCK; i += 8) {
@@ -371,7 +373,7 @@ FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count,
     }
 }
 
-/* Does the same for a number of queries that is no constant; `width` is one. */
+/* Calls `columns` with count as a constant. */
 FR_INLINE void columns_by_count(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c,
                                 size_t d, size_t width, size_t lanes, fr_attn_ahead *ahead) {
     switch (count) {

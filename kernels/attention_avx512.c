@@ -1,6 +1,6 @@
-/* Implements the steps of flash attention (attention.h) on registers of 16 floats. Up to six queries go together: 24
- * sums in flight need four loads of K or V and six of q or e. Converting float16 takes as long as multiplying, so with
- * many queries it is done once for all. */
+/* Implements the steps of flash attention (attention.h) on registers of 16 floats. Up to six queries go together.
+ * Their 24 sums in flight then need four loads of K or V and six of q or e. Converting float16 takes as long as
+ * multiplying, so with many queries it is done once for all. */
 #include "kernels/attention.h"
 #include "kernels/simd_avx512.h"
 #include "kernels/turbo_x86.h"
@@ -12,7 +12,7 @@ enum {
     TOGETHER = 6,
     COLUMNS = 4,
     STRIP = 16 * COLUMNS,
-    UNDECODED = 8, /* up to this many queries, each one converts float16 again */
+    UNDECODED = 8, /* with at most this many queries, each converts float16 for itself */
     LINES = 2,     /* prefetched with each register of K and each position of V */
     SUMS = 8       /* registers in which scores are added up at a time */
 };
@@ -81,7 +81,7 @@ static void decode_turbo3(float *y, const void *x, size_t n) {
     }
 }
 
-/* Loads values of a row of the cache from index d on, only those of the mask. */
+/* Loads the mask's lanes of a row of the cache, from index d on. */
 typedef __m512 load_fn(const void *row, size_t d, __mmask16 mask);
 
 FR_INLINE __m512 load_f32(const void *row, size_t d, __mmask16 mask) {
@@ -110,7 +110,7 @@ static void decode_bf16(float *y, const void *x, size_t n) {
     decode(load_bf16, y, x, n);
 }
 
-/* Multiplies one register of columns of K by that of `count` queries; count is a constant. */
+/* Multiplies one register of columns of K by the same columns of `count` queries, a constant. */
 FR_INLINE void score_step(load_fn *load, __m512 p[][FR_ATTN_SCORES], const fr_attn_state *states, size_t count,
                           const void *const *rows, size_t d, __mmask16 mask) {
     __m512 values[FR_ATTN_SCORES];
@@ -139,7 +139,8 @@ FR_INLINE __m512 sum16_of_16(__m512 p[][FR_ATTN_SCORES]) {
     return _mm512_add_ps(_mm512_shuffle_ps(two[0], two[1], 0x88), _mm512_shuffle_ps(two[0], two[1], 0xdd));
 }
 
-/* Full registers are loaded without a mask, because a masked load is one operation more. */
+/* Computes the scores of `count` queries at four positions. Full registers are loaded without a mask, because a masked
+ * load is one operation more. */
 FR_INLINE void score(load_fn *load, fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim,
                      float scale, fr_attn_ahead ahead) {
     __m512 p[TOGETHER][FR_ATTN_SCORES];
@@ -238,8 +239,8 @@ FR_INLINE void transpose_floats(__m512 r[16]) {
     }
 }
 
-/* Exchanges rows and columns of 16 registers of 32 halves. Afterwards register 2 i has column i of all 16 rows and then
- * column i + 8, and register 2 i + 1 has columns i + 16 and i + 24. */
+/* Exchanges rows and columns of 16 registers of 32 halves. Afterwards register 2 i has columns i and i + 8 of all 16
+ * rows, and register 2 i + 1 has columns i + 16 and i + 24. */
 FR_INLINE void transpose_halves(__m512i r[16]) {
     __m512i t[16];
     __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
@@ -275,7 +276,8 @@ FR_INLINE void transpose_columns(load_fn *load, float *tile, size_t width, const
 
 typedef __m512 convert_fn(__m256i halves);
 
-/* Transposes 32 columns of 16 rows of halves before they are converted, because a register holds twice as many. */
+/* Transposes 32 columns of 16 rows of halves. They are transposed before they are converted, because a register holds
+ * twice as many halves as floats. */
 FR_INLINE void transpose_32_columns(convert_fn *convert, float *tile, size_t width, const void *const *rows, size_t d) {
     __m512i r[16];
     FR_UNROLLED_FOR (size_t i = 0; i < 16; i++) r[i] = _mm512_loadu_si512((const uint16_t *)rows[i] + d);
@@ -287,7 +289,7 @@ FR_INLINE void transpose_32_columns(convert_fn *convert, float *tile, size_t wid
     }
 }
 
-/* convert is NULL for types that are not halves. */
+/* Transposes `width` rows. convert is NULL for types that are not halves. */
 FR_INLINE void transpose_rows(load_fn *load, convert_fn *convert, float *tile, size_t width, const void *const *rows,
                               size_t head_dim) {
     for (size_t i = 0; i < width; i += 16) {
@@ -311,7 +313,7 @@ static void transpose(float *tile, size_t width, fr_dtype type, const void *cons
     }
 }
 
-/* Computes the partial sums p[i] of dot for `count` queries and `width` positions, both constants. */
+/* Computes the partial sums p[i] of dot for `count` queries with `width` positions; both numbers are constants. */
 FR_INLINE void partial_sums(__m512 *p, const float *const *q, size_t count, const float *tile, size_t width, size_t i,
                             size_t head_dim) {
     size_t registers = width / 16;
@@ -330,8 +332,9 @@ FR_INLINE void add_sums(__m512 *a, const __m512 *b, size_t count) {
     FR_UNROLLED_FOR (size_t s = 0; s < count; s++) a[s] = _mm512_add_ps(a[s], b[s]);
 }
 
-/* Computes scores of `count` queries with `width` positions, both constants, of which each has a lane. The tree of dot
- * is added up in its quarters, because three sets of sums are as many as there are registers for. */
+/* Computes the scores of `count` queries with `width` positions, each in a lane; both numbers are constants. Registers
+ * hold at most three sets of partial sums. So p[i] + p[i + 8] + p[i + 4] + p[i + 12], added as dot's tree has it, is
+ * stored for i < 4, and the rest of the tree is added up in memory. */
 FR_INLINE void score_columns(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
                              size_t head_dim, float scale, fr_attn_ahead *ahead, size_t lines) {
     size_t registers = width / 16, sums = count * registers;
@@ -358,7 +361,7 @@ FR_INLINE void score_columns(fr_attn_state *states, size_t count, const float *t
                          _mm512_mul_ps(quarters[0][s], _mm512_set1_ps(scale)));
 }
 
-/* Takes `width` positions, a constant, for SUMS / (width / 16) queries at a time. */
+/* Computes the scores of all queries with `width` positions, a constant, for SUMS / (width / 16) queries at a time. */
 FR_INLINE void score_tile(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
                           size_t head_dim, float scale, fr_attn_ahead ahead) {
     size_t most = SUMS * 16 / width;
@@ -394,8 +397,8 @@ FR_INLINE __m128 max16_of_4(const __m512 *x) {
     return _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
 }
 
-/* Merges a block's m_b and l_b of four queries, in their lanes, into m and l, and sets the factors a and b for o_b. Of
- * the four only `count` exist. */
+/* Merges the m_b and l_b of four queries, each in its lane, into m and l, and sets the factors a and b for o_b. Only
+ * the first `count` queries exist. */
 FR_INLINE void merge(fr_attn_state *states, size_t count, __m128 m_b, __m128 l_b) {
     __m128 m = _mm_setzero_ps(), l = m, a = m, b = m;
     __mmask8 first = 0;
@@ -422,8 +425,8 @@ FR_INLINE uint64_t seen_by(const fr_attn_state *state) {
     return (UINT64_MAX >> (FR_ATTN_BLOCK - state->to)) & (UINT64_MAX << state->from);
 }
 
-/* A NaN score is ignored in the maximum, but its e is NaN, so the result is too. Several queries go together because
- * each of these steps waits for the one before it. */
+/* Turns the scores of up to four queries into weights. Several queries go together because each operation waits for
+ * the one before it. A NaN score is ignored in the maximum, but its e is NaN, so the result is too. */
 FR_INLINE void weigh_together(fr_attn_state *states, size_t count) {
     __m512 highest[FR_ATTN_WEIGHED], p[FR_ATTN_WEIGHED], m_b[FR_ATTN_WEIGHED];
     float maxima[FR_ATTN_WEIGHED];
@@ -481,7 +484,7 @@ FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count,
     }
 }
 
-/* Does the same for a number of queries that is no constant; `width` is one. */
+/* Calls `columns` with count as a constant; `width` is one. */
 FR_INLINE void columns_by_count(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c,
                                 size_t d, size_t width, __mmask16 mask, fr_attn_ahead *ahead) {
     switch (count) {

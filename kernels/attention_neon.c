@@ -1,5 +1,5 @@
-/* Implements the steps of flash attention (attention.h) on registers of 4 floats, one query at a time, with 16
- * registers in flight: the partial sums of four positions, or sums of columns. */
+/* Implements the steps of flash attention (attention.h) on registers of 4 floats, one query at a time. Its 16
+ * registers of sums are the partial sums of four positions, or sums of columns. */
 #include "kernels/attention.h"
 #include "kernels/simd_neon.h"
 
@@ -123,8 +123,8 @@ FR_INLINE uint32x4_t seen_lanes(const fr_attn_state *state, size_t i) {
     return vbicq_u32(lanes_below(i, (size_t)state->to), lanes_below(i, (size_t)state->from));
 }
 
-/* A NaN score is ignored in the maximum, but its e is NaN, so the result is too. A sum of e is never -0, so adding 0
- * for a position that is not visible does not change it. */
+/* Turns a query's scores into weights. A NaN score is ignored in the maximum, but its e is NaN, so the result is too.
+ * A sum of e is never -0, so adding 0 for a position that is not visible does not change it. */
 FR_INLINE void weigh_one(fr_attn_state *state) {
     float32x4_t highest = vdupq_n_f32(-INFINITY), p[4] = {{0}};
     for (size_t i = 0; i < FR_ATTN_BLOCK; i += 4) {
@@ -145,8 +145,8 @@ static void weigh(fr_attn_state *states, size_t count) {
     for (size_t j = 0; j < count; j++) weigh_one(&states[j]);
 }
 
-/* Computes `width` registers of columns of o_b from column d on, and joins them to o; width is a constant. `left`
- * columns of the output remain. */
+/* Computes `width` registers of columns of o_b from column d on, and joins them to o. `width` is a constant; `left` is
+ * the number of columns of the output from d on. */
 FR_INLINE void columns(const fr_attn_state *state, const char *v, size_t stride, size_t d, size_t width, size_t left) {
     float32x4_t sum[COLUMNS] = {{0}};
     float *o = state->out + d;

@@ -1,13 +1,13 @@
 /* Holds what the kernels for packed weights in registers of 8 features share: unpacking, scales, the walk over a
  * matrix.
  *
- * In: packed tiles (quant/packed.h), quantized rows. Out: y, as fr_matmul_block_fn has it. The file of an instruction
- * set gives each format a `dot` function, which adds a run of 32 columns to the chains; everything else is here.
+ * In: packed tiles (quant/packed.h), quantized rows. Out: y, as fr_matmul_block_fn has it. Each instruction set's file
+ * gives every format a `dot` function, which adds a run of 32 columns to the chains; everything else is here.
  *
  * A line of a tile is two registers: features 0..7 and 8..15, 4 columns each. Both are multiplied with the same
- * broadcast of activations, and up to 4 rows share the same unpacked weights: that takes 8 registers of integer sums,
- * 4 of codes, and two or three to work with. With more rows, each chunk of 256 columns is unpacked again for the next
- * rows while it is in the L1 cache. Between two chunks, the chains are kept in memory.
+ * broadcast of activations, and up to 4 rows share the same unpacked weights. That takes 8 registers of integer sums,
+ * 4 of codes, and two or three to work with. More rows are multiplied 4 at a time: they unpack a chunk of 256 columns
+ * again, which is then in the L1 cache. Between two chunks, the chains are kept in memory.
  *
  * AHEAD was measured on one core of Zen 5, which reads 41 GB/s: one row reads 38 to 42 GB/s with 8192 bytes, slightly
  * less with 16384, and 35 to 39 with 4096. Prefetching once per run instead of once per chunk gains 5 to 15
@@ -25,15 +25,15 @@ enum {
     CHUNK = 8,       /* runs in a chunk, at most: one block of several runs, or 8 blocks of 32 columns */
     HALF = 8,        /* features in a register */
     LINE = 64,       /* bytes of 4 columns of a tile */
-    STEPS = 4,       /* steps in which a run is unpacked */
+    STEPS = 4,       /* steps that together unpack a run */
     ROWS = 8,        /* rows that are multiplied in one walk over the weights */
     SHARING = 4,     /* rows that share unpacked weights */
     AHEAD = 8192,    /* distance in bytes from the weights in use to those that are prefetched */
     GROUP = 1 << 17, /* bytes of weights that stay in the L2 cache for the next rows */
 };
 
-/* Keeps a sum in a register at this point. Without it, compilers rearrange the additions of a whole run into a tree,
- * and then have to keep most of the products in memory. */
+/* Makes the compiler keep a sum in a register at this point. Without this, compilers rearrange the additions of a
+ * whole run into a tree, and then have to keep most of the products in memory. */
 FR_INLINE __m256i settled(__m256i sum) {
     __asm__("" : "+x"(sum));
     return sum;
@@ -64,8 +64,8 @@ FR_INLINE __m256 load_halves(const uint8_t *halves) {
 
 /* -------------------------------------------------------------------------------------------- codes of 16 features
  *
- * A step of a run unpacks two groups of 4 columns, one byte a column, unsigned: groups step and step + 4 for codes that
- * share bytes, or 2 step and 2 step + 1. */
+ * A run has 8 groups of 4 columns. A step unpacks two of them, one byte a column, unsigned. Codes that share bytes are
+ * those of groups `step` and `step` + 4; otherwise a step unpacks groups 2 step and 2 step + 1. */
 
 /* Returns the first group of a step; the step's second group is `apart` groups after it. */
 FR_INLINE size_t group_of(size_t step, size_t apart) {
@@ -74,7 +74,7 @@ FR_INLINE size_t group_of(size_t step, size_t apart) {
 
 typedef void unpack_fn(pair *first, pair *second, const uint8_t *codes, size_t step);
 
-/* Takes the bits from bit `from` on out of each byte and moves them to bit `to`. */
+/* Extracts from each byte the bits of `mask` from bit `from` on, and moves them to bit `to`. */
 FR_INLINE __m256i move_bits(__m256i bytes, size_t from, size_t to, int mask) {
     if (from > to) bytes = _mm256_srli_epi16(bytes, (int)(from - to));
     if (from < to) bytes = _mm256_slli_epi16(bytes, (int)(to - from));
@@ -139,7 +139,7 @@ FR_INLINE __m256i third_of(__m256i halves, size_t bit) {
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), halves);
 }
 
-/* Gets the third bits by table look-ups, because shifts would wait for each other on processors with one shift
+/* Gets the third bits by table look-ups. Shifts would have to wait for each other on processors with one shift
  * unit. */
 FR_INLINE void unpack_3_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     pair thirds = load_line(codes, 0);
@@ -162,12 +162,12 @@ FR_INLINE void unpack_8_bits(pair *first, pair *second, const uint8_t *codes, si
 typedef struct head {
     float d[FR_TILE_FEATURES], m[FR_TILE_FEATURES]; /* m: -dmin */
     __m256i values;                                 /* table in which codes are looked up */
-    /* One row for each run, or for each half of a run. */
+    /* One row for each run; if the halves of a run have scales of their own, one row for each half. */
     uint8_t scale[2 * CHUNK][FR_TILE_FEATURES], minimum[2 * CHUNK][FR_TILE_FEATURES];
 } head;
 
-/* Describes a run: where its codes are, and the factors by which its integer sum (d) and the row's sum of activations
- * (m) are multiplied. For NVFP4, d and m are the factors of the run's two halves. */
+/* Describes a run: where its codes are, and its factors for each feature. d multiplies the integer sum, and m the sum
+ * of the row's activations. For NVFP4, d and m are the factors of the run's two halves. */
 typedef struct run {
     const uint8_t *codes, *scales, *minima; /* scales, minima: two rows if the halves of a run have their own */
     float_pair d, m;
@@ -201,7 +201,8 @@ FR_INLINE void scales_exponent(run *w, const head *h, const uint8_t *block, size
     w->d.half[half] = _mm256_castsi256_ps(_mm256_blendv_epi8(small, normal, _mm256_cmpgt_epi32(e, one)));
 }
 
-/* Loads the scales of half a run: E4M3 without a sign, moved to where a float16 has its exponent and fraction. */
+/* Loads the scales of half a run. They are E4M3 without a sign, whose exponent and fraction are moved to where a
+ * float16 has them. */
 FR_INLINE __m256 load_e4m3(const uint8_t *bytes) {
     __m128i wide = _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)bytes));
     return _mm256_mul_ps(_mm256_cvtph_ps(_mm_slli_epi16(wide, 7)), _mm256_set1_ps(fr_code_unit(FR_NVFP4)));
@@ -230,8 +231,8 @@ FR_INLINE void store_rows(uint8_t (*rows)[FR_TILE_FEATURES], __m256i bytes) {
     _mm256_storeu_si256((__m256i *)(void *)rows, bytes);
 }
 
-/* Unpacks the two 6-bit numbers of runs 2p (lower half of a register) and 2p + 1 (upper half). Both runs share one row
- * of high bits: run 2p has the low 4 bits of each byte. */
+/* Unpacks the two 6-bit numbers of two runs: run 2p into the lower half of a register, run 2p + 1 into the upper half.
+ * Both runs share one row of high bits, in which run 2p has the low 4 bits of each byte. */
 FR_INLINE void six_bits(__m256i *first, __m256i *second, const uint8_t *rows, size_t p) {
     const uint8_t *low_rows = rows + 32 * p, *high_rows = rows + CHUNK * FR_TILE_FEATURES + 16 * p;
     __m256i nibble = _mm256_set1_epi8(15), two = _mm256_set1_epi8(0x30);
@@ -254,7 +255,7 @@ FR_INLINE void head_k(head *h, const uint8_t *block) {
     }
 }
 
-/* Unpacks the scales of half runs as signed bytes. */
+/* Unpacks the scales of Q3_K, one for each half of a run, as signed bytes. */
 FR_INLINE void head_q3(head *h, const uint8_t *block) {
     head_d(h, block);
     FR_UNROLLED_FOR (size_t p = 0; p < CHUNK / 2; p++) {
@@ -322,12 +323,12 @@ FR_INLINE void head_units(head *h, const uint8_t *block, fr_dtype type) {
     _mm256_storeu_ps(h->d + HALF, _mm256_mul_ps(load_halves(block + 16), unit));
 }
 
-/* The unit of IQ1's and IQ2's scales is 1/8. */
+/* Multiplies d by the unit of IQ1's and IQ2's scales, 1/8. */
 FR_INLINE void head_eighths(head *h, const uint8_t *block) {
     head_units(h, block, FR_IQ2_S);
 }
 
-/* Unpacks the factors of half runs, 2 scale + 1, as bytes. */
+/* Unpacks the factors of the halves of runs as bytes. A factor is 2 scale + 1. */
 FR_INLINE void head_eighths_halves(head *h, const uint8_t *block) {
     __m256i one = _mm256_set1_epi8(1);
     head_eighths(h, block);
@@ -345,7 +346,7 @@ FR_INLINE void head_iq3_xxs(head *h, const uint8_t *block) {
     head_units(h, block, FR_IQ3_XXS);
 }
 
-/* The factor of a run is 2 scale + 1. */
+/* Sets d for a run whose factor is 2 scale + 1. */
 FR_INLINE void scales_iq(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
     const uint8_t *row = block + (2 + index / 2) * FR_TILE_FEATURES + HALF * half;
     __m256i scale = _mm256_and_si256(_mm256_srli_epi32(load_bytes(row), (int)(index % 2 * 4)), _mm256_set1_epi32(15));
@@ -355,7 +356,7 @@ FR_INLINE void scales_iq(run *w, const head *h, const uint8_t *block, size_t ind
 
 /* ----------------------------------------------------------------------------------------------------- the product */
 
-/* Rows that share unpacked weights: their quantized blocks of the current run, and their chains. */
+/* The rows that share unpacked weights: each row's quantized block of the current run, and its chains. */
 typedef struct chains {
     const fr_qblock *x;
     size_t stride;
@@ -397,7 +398,7 @@ FR_INLINE void join(chains *c, size_t row, const run *w, float_pair isum) {
     }
 }
 
-/* Joins the integer sums of one half of an NVFP4 run. Each half has a scale of its own. */
+/* Joins the integer sums of one half of an NVFP4 run, with that half's own scale. */
 FR_INLINE void join_half(chains *c, size_t row, const run *w, size_t columns, float_pair isum) {
     run of_half = *w;
     if (columns) of_half.d = w->m;
@@ -415,14 +416,14 @@ FR_INLINE void join_with_minimum(chains *c, size_t row, const run *w, float_pair
         c->acc[row].half[half] = _mm256_fmadd_ps(w->m.half[half], dsum, c->acc[row].half[half]);
 }
 
-/* Interleaves 8 signed bytes of each of two rows as 16-bit numbers. */
+/* Interleaves 8 signed bytes of one row with 8 of another, and widens them to 16-bit numbers. */
 FR_INLINE __m256i scale_pairs(const uint8_t *first, const uint8_t *second) {
     __m128i low = _mm_loadl_epi64((const __m128i *)(const void *)first);
     __m128i high = _mm_loadl_epi64((const __m128i *)(const void *)second);
     return _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(low, high));
 }
 
-/* Returns the sums of activations of both halves of a run, side by side as 16-bit numbers. */
+/* Returns the sums of activations of both halves of a run as two 16-bit numbers, side by side in every lane. */
 FR_INLINE __m256i sums_of_halves(const fr_qblock *x) {
     uint32_t first = (uint16_t)x->half, second = (uint32_t)(x->sum - x->half);
     return _mm256_set1_epi32((int32_t)(first | second << 16));
@@ -444,21 +445,22 @@ FR_INLINE void join_with_minima(chains *c, size_t row, const run *w, float_pair 
 /* Adds a run to the chains of `rows` rows; rows is a constant. */
 typedef void dot_fn(chains *c, const run *w, size_t rows);
 
-/* A type: the runs of a block, the bytes of a block's head, and the bytes of a run. */
+/* Describes a type to the walk: the runs of a block, the bytes of a block's head, the bytes of a run, and the
+ * functions for them. */
 typedef struct format {
     size_t runs, head_bytes, run_bytes;
     head_fn *head;
     scales_fn *scales;
     dot_fn *dot;
-    fr_dtype table; /* the type whose table holds the values, to which `offset` is added; 0: codes are values
-                     * themselves */
+    fr_dtype table; /* the type whose table the codes index, and `offset` is added to the table's values; 0: there is
+                     * no table */
     int offset;
 } format;
 
 /* Initializes the sizes of a format with the constants of its type. */
 #define FR_SIZES(word) FR_RUNS_##word, FR_HEAD_BYTES_##word, FR_RUN_BYTES_##word
 
-/* Adds `count` runs, up to 256 columns, for rows that share unpacked weights; rows is a constant. */
+/* Adds `count` runs, up to 256 columns, to the chains of rows that share unpacked weights. `rows` is a constant. */
 FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t *block, const fr_qblock *x,
                          size_t x_stride, size_t count, size_t rows, fr_prefetch_hint how) {
     size_t stride = f.run_bytes + (f.runs == 1 ? f.head_bytes : 0);
@@ -492,7 +494,7 @@ FR_INLINE void add_rows(format f, float_pair *acc, head *h, const uint8_t *block
     }
 }
 
-/* Returns the runs that are added together: those of a block, or of several blocks that are one run each. */
+/* Returns the number of runs in a chunk: one block of several runs, or several blocks of one run each. */
 FR_INLINE size_t runs_of_chunk(format f) {
     return f.runs == 1 ? CHUNK : f.runs;
 }
@@ -518,14 +520,15 @@ FR_INLINE void compute_tile(format f, const fr_matmul_block *job, __m256i values
     }
 }
 
-/* Loads the table in which codes are looked up, into both halves of a register. */
+/* Loads the table that codes index into both halves of a register. */
 FR_INLINE __m256i values_of(format f) {
     if (f.table == 0) return _mm256_setzero_si256();
     __m128i values = _mm_loadu_si128((const __m128i *)(const void *)fr_code_values(f.table));
     return _mm256_broadcastsi128_si256(_mm_add_epi8(values, _mm_set1_epi8((char)f.offset)));
 }
 
-/* Computes a group of tiles for all rows, then the next group. Only the first rows prefetch the weights. */
+/* Computes the outputs group by group: each group of tiles for all rows. Only the first rows prefetch the weights; the
+ * group then stays in the L2 cache. */
 FR_INLINE void matmul(format f, fr_matmul_block job) {
     __m256i values = values_of(f);
     fr_prefetch_hint how = fr_prefetch_hint_here();

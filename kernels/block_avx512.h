@@ -2,38 +2,43 @@
  * and without VNNI share. The contract is fr_matmul_block_fn in kernels.h.
  *
  * A lane is an output, so a row's integer sums, its scale and its chain all stay in that lane. The zero point is not
- * subtracted from each code but once from the sum: sums begin with a correction, -offset times the sum of the
- * activations. The codes of a run of 32 columns are unpacked once, into 8 registers per tile, for all rows of a part.
+ * subtracted from each code. Instead each sum begins with a correction, which is -offset times the sum of the
+ * activations. The codes of a run of 32 columns are unpacked once, into 8 registers per tile, for all rows that are
+ * multiplied together.
  *
- * A call walks, from the outside in: parts of the rows; chunks of columns; tiles of 16 outputs or pairs of tiles;
- * blocks; runs; rows. The activations of a chunk are first packed into a panel, those of one run side by side, with
- * the corrections of their sums. Between two chunks, chains are kept in y.
+ * A call has these loops, the outermost first: parts of the rows, of up to 64 rows each; chunks of columns; tiles of
+ * 16 outputs, or pairs of tiles; blocks; runs; rows. The activations of a chunk are first copied into a panel. There
+ * the rows' activations of one run lie side by side, with the corrections in place of their sums. Between two chunks,
+ * chains are kept in y.
  *
- * Weights are prefetched AHEAD bytes before use; for a pair, half as far ahead in each tile, because more pushes the
- * activations out of the L1 cache. With FR_PREFETCH_PAGES the beginning of a page is prefetched PAGES_AHEAD bytes
- * before use: that is enough of a start for the processor's prefetchers (Zen 4: 1 and 3 KB do as well, 4 KB worse).
- * One or two rows on Intel, prefetched into L2, use FEW_AHEAD bytes in each tile. (Time of a step over the time of
- * reading, one row, with 2, 3, 4 and 6 KB: Q4_0 1.05, 0.99, 1.04, 1.09; Q4_K 1.05, 1.01, 1.07, 1.15.)
+ * Weights are prefetched AHEAD bytes before use. For a pair of tiles the distance is half of that in each tile,
+ * because more pushes the activations out of the L1 cache. With FR_PREFETCH_PAGES the beginning of a page is
+ * prefetched PAGES_AHEAD bytes before use, early enough for the processor's prefetchers (Zen 4: 1 and 3 KB do as well,
+ * 4 KB worse). One or two rows on Intel are prefetched into L2, FEW_AHEAD bytes before use in each tile. (Time of a
+ * step over the time of reading, one row, with 2, 3, 4 and 6 KB: Q4_0 1.05, 0.99, 1.04, 1.09; Q4_K 1.05, 1.01, 1.07,
+ * 1.15.)
  *
  * Memory is fastest when it is read in order. So the two tiles of a pair are not neighbours but half of the outputs
- * apart, and each half is read from its start to its end; and a chunk is as long as the panel's size allows. (Two
- * cores of Zen 5, 1, 2 or 4 rows: neighbours reach 83 to 90% of a single tile's speed, halves 95 to 103%; chunks short
- * enough to fit the L1 cache with their activations reach 86% with 4 rows of 6144 columns.)
+ * apart, and each half of the matrix is read from its start to its end. For the same reason a chunk is as long as the
+ * panel's size allows. (Two cores of Zen 5, 1, 2 or 4 rows: neighbours reach 83 to 90% of a single tile's speed,
+ * halves 95 to 103%; chunks short enough to fit the L1 cache with their activations reach 86% with 4 rows of 6144
+ * columns.)
  *
  * Up to 8 rows are multiplied with a register of codes just after it was unpacked. One or two rows wait for memory in
- * any case and take one tile at a time, with two exceptions that take a pair: rows for which the processor's own
- * prefetchers do most of the work, since these look further ahead in two streams (Zen 4, 2 rows of Q8_0: 5 to 25%),
- * and two rows with hints for L2 (Q4_0 1.05 and 1.00 times the time of reading, Q4_K 1.11 and 1.00). 3 to 8 rows take
- * a pair: each broadcast of activations is a load that serves two registers of codes, while a single tile may be
- * limited by loads, and twice as many chains of products hide each other's latency (4 rows from the caches of Zen 4:
- * 1.03 to 1.09 times a single tile's speed). Only Q6_K takes single tiles, because unpacking and scaling two of its
- * tiles needs too many registers.
+ * any case, so they usually take one tile at a time. There are two exceptions, which take a pair of tiles. The first
+ * is a number of rows for which the processor's own prefetchers do most of the work, since they look further ahead in
+ * two streams (Zen 4, 2 rows of Q8_0: 5 to 25% faster). The second is two rows with hints for L2 (time of a step over
+ * the time of reading, one tile and a pair: Q4_0 1.05 and 1.00, Q4_K 1.11 and 1.00). 3 to 8 rows take a pair. Each
+ * broadcast of activations is a load; in a pair it serves two registers of codes, while loads may limit a single tile.
+ * A pair also has twice as many chains of products, which hide each other's latency (4 rows from the caches of Zen 4:
+ * 1.03 to 1.09 times a single tile's speed). Types whose halves of a run have integer scales, Q6_K for example, take
+ * single tiles: unpacking and scaling two of their tiles needs too many registers.
  *
  * With more than 8 rows, the products are the limit. A part then has up to 64 rows, which are multiplied one after the
- * other with the unpacked run of a pair of tiles. Loading and storing each row's chains every time costs nothing,
- * because the load and store ports are idle; keeping fewer rows in registers would mean unpacking and reading the
- * codes again for every 8 rows (Q6_K: 59% of the peak of dot products this way, 52% that way). Activations come from
- * the L2 cache. */
+ * other with the unpacked run of a pair of tiles. Each row's chains are loaded and stored every time, which costs
+ * nothing because the load and store ports are idle. Keeping the chains of 8 rows in registers would mean reading and
+ * unpacking the codes again for every 8 rows (Q6_K: 52% of the peak of dot products that way, 59% this way).
+ * Activations come from the L2 cache. */
 #ifndef FR_KERNELS_BLOCK_AVX512_H
 #define FR_KERNELS_BLOCK_AVX512_H
 
@@ -47,7 +52,7 @@
 
 enum {
     RUN = 32,
-    GROUPS = RUN / 4, /* registers that hold a run of codes of a tile */
+    GROUPS = RUN / 4, /* registers that hold the codes of a run of one tile */
     FEWEST = 2,       /* rows that usually take one tile at a time */
     FEW = 8,          /* rows that are multiplied together, at most */
     MANY = 64,
@@ -59,7 +64,7 @@ enum {
     SKEW = 320
 };
 
-/* Holds the values of a block that all of its runs use. */
+/* Holds the values of a block that all of its runs use, one in each lane. */
 typedef struct block {
     __m512 d, m;
     __m512i values; /* table in which codes are looked up, with the offset added */
@@ -80,16 +85,16 @@ typedef void open_fn(block *b, const uint8_t *bytes);
 typedef void scale_fn(run *r, const block *b, const uint8_t *bytes, size_t index);
 typedef __m512i code_fn(const block *b, const uint8_t *bytes, size_t index, size_t g);
 
-/* Says how the sums of a run join a chain. HALVES: the halves of a run have integer scales of their own, with
- * HALVES_MIN also minima. APART: the halves have float scales, and each joins the chain by itself. ZEROS: each feature
- * has an offset of its own; the format's is 1. */
+/* Says how the sums of a run join a chain. HALVES: the halves of a run have integer scales of their own. HALVES_MIN:
+ * they also have minima of their own. APART: the halves have float scales, and each half joins the chain by itself.
+ * ZEROS: each feature has an offset of its own, so the format's `offset` is 1. */
 typedef enum joining { PLAIN, PLUS_MIN, MINUS_MIN, HALVES, HALVES_MIN, APART, ZEROS } joining;
 
 typedef struct format {
     fr_dtype type;
-    size_t bytes, runs; /* bytes and runs of a block of one tile. For grouped codes, bytes of a run, and 0 because the
-                         * number of runs differs between matrices */
-    unsigned bits;      /* bits of a value; if codes are looked up, of the table's values */
+    size_t bytes, runs; /* bytes and runs of a block of one tile. For grouped codes: the bytes of a run, and 0, because
+                         * the number of runs depends on the matrix */
+    unsigned bits;      /* bits of a code; if codes are looked up, bits of the table's values */
     int offset;
     joining joining;
     open_fn *open;   /* unpacks the scales of a block */
@@ -101,12 +106,12 @@ typedef struct format {
 #define FR_SIZES(word) FR_TILE_BYTES_##word, FR_RUNS_##word
 
 /* Multiplies unsigned codes with the activations q and adds the products to `sum`, lane by lane. codes: `groups`
- * registers, each with four codes of `bits` bits for every lane. shared: the same activations are also multiplied with
- * another tile's codes, so it pays to keep them in a register. */
+ * registers, each with four codes of `bits` bits for every lane. shared: another tile's codes are multiplied with the
+ * same activations, so it pays to keep the activations in a register. */
 typedef __m512i dot_fn(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits, bool shared);
 
-/* Says how an instruction set multiplies, and how many groups of 4 columns it adds up at a time, by the bits of a
- * code. */
+/* Says how an instruction set multiplies. groups[bits] is the number of groups of 4 columns that one call of `dot`
+ * adds up, for codes of that many bits. */
 typedef struct products {
     dot_fn *dot;
     uint8_t groups[9]; /* entry 7: codes up to 86 */
@@ -150,8 +155,8 @@ FR_INLINE __m512i spread(const int8_t *q) {
     return _mm512_set1_epi32(four);
 }
 
-/* Shifts bits up within their bytes, or down if `up` is negative. The caller masks off the bits that come in from
- * neighbouring bytes. */
+/* Shifts bits to higher places within their bytes, or to lower ones if `up` is negative. The caller masks off the bits
+ * that come in from neighbouring bytes. */
 FR_INLINE __m512i moved(__m512i bits, int up) {
     return up >= 0 ? _mm512_slli_epi16(bits, (unsigned)up) : _mm512_srli_epi16(bits, (unsigned)-up);
 }
@@ -193,7 +198,7 @@ FR_INLINE void open_d_m(block *b, const uint8_t *bytes) {
     b->m = halves(bytes + 32);
 }
 
-/* Sets d = 2^(e - 128), as the scalar kernel does, because the table's values are doubled. */
+/* Sets d = 2^(e - 128). The scalar kernel does the same, because the table's values are doubled. */
 FR_INLINE void open_exponent(block *b, const uint8_t *bytes) {
     __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)bytes));
     __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
@@ -212,7 +217,7 @@ FR_INLINE void scale_d_m(run *r, const block *b, const uint8_t *bytes, size_t in
     r->m = b->m;
 }
 
-/* Reads E4M3 without a sign, moved to where a float16 has its exponent and fraction. */
+/* Reads E4M3 without a sign. Its exponent and fraction are moved to where a float16 has them. */
 FR_INLINE __m512 floats_of_e4m3(const uint8_t *bytes) {
     __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)bytes));
     return _mm512_mul_ps(_mm512_cvtph_ps(_mm256_slli_epi16(wide, 7)), _mm512_set1_ps(fr_code_unit(FR_NVFP4)));
@@ -277,18 +282,19 @@ FR_INLINE __m512i code_nvfp4(const block *b, const uint8_t *bytes, size_t index,
 
 /* -------------------------------------------------------------------------------------------- blocks of 256 columns */
 
-/* Joins low nibbles with two high bits each, which `up` rotates to bits 4 and 5. A lane has the scales of four
- * neighbouring features. */
+/* Joins low nibbles with two high bits each. `up` is the rotation of each lane that brings these to bits 4 and 5. A
+ * lane has the scales of four neighbouring features. */
 FR_INLINE __m512i joined(__m512i nibbles, __m512i high, __m512i up) {
     return or_bits(nibbles, _mm512_rolv_epi32(high, up), 48);
 }
 
-/* Makes a register with one number for each row of 16 bytes. */
+/* Makes a register of four rows of 16 bytes, in which every lane of a row has the same number. */
 FR_INLINE __m512i by_row(int a, int b, int c, int d) {
     return _mm512_set_epi32(d, d, d, d, c, c, c, c, b, b, b, b, a, a, a, a);
 }
 
-/* Unpacks the two 6-bit numbers of all 8 runs, as scales and minima. A register holds four rows of 16 features. */
+/* Unpacks the two 6-bit numbers of each of the 8 runs, as scales and minima. A register holds four rows of 16
+ * features. */
 FR_INLINE void open_six_bits(block *b, const uint8_t *rows) {
     __m512i high = line(rows + 128);
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
@@ -321,8 +327,9 @@ FR_INLINE void open_iq4_xs(block *b, const uint8_t *bytes) {
     }
 }
 
-/* Prefetches all scales of a block at once. Reading them along with the codes would be a second stream in the same
- * pages, and the processor's prefetchers follow two such streams badly. (Zen 4, one row alone: 2 to 3% faster.) */
+/* Prefetches all scales of a block at once. If they were read along with the codes, they would be a second stream in
+ * the same pages, and the processor's prefetchers follow two such streams badly. (Zen 4, one row alone: 2 to 3%
+ * faster.) */
 FR_INLINE void open_q6_k(block *b, const uint8_t *bytes) {
     b->d = halves(bytes);
     fr_prefetch(FR_PREFETCH_L1, bytes + 64, 256);
@@ -349,7 +356,7 @@ FR_INLINE void scale_q3_k(run *r, const block *b, const uint8_t *bytes, size_t i
     r->high = _mm512_sub_ps(floats_of_u8(b->mins + FR_TILE_FEATURES * index), zero);
 }
 
-/* Unpacks a row of bytes: scales are in the low 4 bits, minima in the high 4 bits. */
+/* Unpacks a row of bytes whose low 4 bits are scales and whose high 4 bits are minima. */
 FR_INLINE void scale_and_minimum(__m512 *scale, __m512 *minimum, const uint8_t *row) {
     __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)row));
     *scale = _mm512_cvtepi32_ps(_mm512_and_si512(bytes, _mm512_set1_epi32(15)));
@@ -399,7 +406,7 @@ FR_INLINE __m512i code_q3_k(const block *b, const uint8_t *bytes, size_t index, 
     return threes(bytes + FR_HEAD_BYTES_q3_k + FR_RUN_BYTES_q3_k * index, g);
 }
 
-/* The unit of IQ1's and IQ2's scales is 1/8. */
+/* Multiplies d by the unit of IQ1's and IQ2's scales, 1/8. */
 FR_INLINE void open_eighths(block *b, const uint8_t *bytes) {
     b->d = _mm512_mul_ps(halves(bytes), _mm512_set1_ps(fr_code_unit(FR_IQ2_S)));
 }
@@ -427,7 +434,8 @@ FR_INLINE void scale_iq_halves(run *r, const block *b, const uint8_t *bytes, siz
     r->high = odd_scales(row, 1);
 }
 
-/* Returns the codes of IQ2_XXS, and of IQ1_S, which is laid out alike; code_iq2_xs serves IQ2_XS and IQ1_M. */
+/* Returns the codes of IQ2_XXS and of IQ1_S, which have the same layout. For IQ2_XS and IQ1_M code_iq2_xs does
+ * this. */
 FR_INLINE __m512i code_iq2_xxs(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     return _mm512_shuffle_epi8(b->values, threes(bytes + FR_HEAD_BYTES_iq2_xxs + FR_RUN_BYTES_iq2_xxs * index, g));
 }
@@ -500,14 +508,15 @@ FR_INLINE void open_zeros(block *b, const uint8_t *bytes) {
     }
 }
 
-/* Raises codes of up to 6 bits by 2^bits - 1 - zero, so that every feature has the same offset, 2^bits - 1. */
+/* Opens a block of codes of up to 6 bits for code functions that add 2^bits - 1 - zero to each code. All features then
+ * have the same offset, 2^bits - 1. */
 FR_INLINE void open_raised(block *b, const uint8_t *bytes) {
     open_zeros(b, bytes);
     __m512i raise = _mm512_sub_epi32(_mm512_set1_epi32((1 << b->tiles->form.bits) - 1), b->zeros);
     b->zeros = _mm512_mullo_epi32(raise, _mm512_set1_epi32(0x01010101));
 }
 
-/* Returns codes of a run; `bytes` is after the block's head. */
+/* Returns group g of run `index`; `bytes` points after the block's head. */
 FR_INLINE __m512i code_2_bits(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     (void)b;
     return twos(bytes + 2 * 64 * index, g);
@@ -545,7 +554,8 @@ FR_INLINE __m512i code_8_bits(const block *b, const uint8_t *bytes, size_t index
 FR_GROUPED_CODES(FR_RAISED_CODES)
 #undef FR_RAISED_CODES
 
-/* Three formats for each width: codes with zeros, raised codes, and codes with biases. */
+/* Defines three formats for codes of `width` bits: with zeros, with zeros and raised codes (see open_raised), and with
+ * biases. */
 #define FR_GROUPED_FORMATS(width, ...)                                    \
     static const format grouped_##width = {.bytes = 64 * width,           \
                                            .bits = width,                 \
@@ -574,20 +584,20 @@ FR_INLINE bool halved(const format *f) {
     return f->joining == HALVES || f->joining == HALVES_MIN || f->joining == APART;
 }
 
-/* Returns the largest number of rows for which the processor's prefetchers should fetch most lines, on a processor
- * whose hints go to L2. So few rows use up a line of codes in so few instructions that the core looks far enough ahead
- * by itself, and hints for every line would only occupy buffers that it needs. (Zen 4, share of the memory's bandwidth
- * that a whole step reaches. One row, without hints and with hints for pages: Q8_0 97 and 99% at 30 GB/s, 81 and 93%
- * at 46 GB/s; Q4_0 89 and 93%. With all hints and with hints for pages: 4 rows of Q8_0 85 and 89%, but one row of Q4_K
- * at 46 GB/s 80 and 73%.) */
+/* Returns the largest number of rows that leave most lines to the processor's own prefetchers, on a processor whose
+ * hints go to L2. So few rows need few instructions for a line of codes, so the core looks far enough ahead by itself,
+ * and hints for every line would only occupy buffers that it needs. (Zen 4, share of the memory's bandwidth that a
+ * whole step reaches. One row, without hints and with hints for pages: Q8_0 97 and 99% at 30 GB/s, 81 and 93% at 46
+ * GB/s; Q4_0 89 and 93%. With all hints and with hints for pages: 4 rows of Q8_0 85 and 89%, but one row of Q4_K at 46
+ * GB/s 80 and 73%.) */
 FR_INLINE size_t rows_paged(const format *f) {
     return f->runs > 1 ? 0 : f->code == code_q8_0 || f->code == code_8_bits ? 4 : 1;
 }
 
 /* ---------------------------------------------------------------------------------------- a run of one or two tiles */
 
-/* Says where a run lies in each tile. The unpacked run is not part of this struct but pointed to, because clang keeps
- * the whole of a struct in memory if it is initialized only in part. */
+/* Says where a run lies in each tile. The unpacked run is behind a pointer, because clang keeps a whole struct in
+ * memory if it is initialized only in part. */
 typedef struct tiles_run {
     const block *blocks;
     const uint8_t *bytes[PAIR];
@@ -597,12 +607,12 @@ typedef struct tiles_run {
 
 typedef __m512i sums[FEW][PAIR];
 
-/* Adds groups from..to - 1 of rows x to their sums. Codes are unpacked just before their first use: unpacking them all
- * at once would keep the products waiting for the execution ports.
+/* Multiplies groups from..to - 1 of the rows x and adds the products to the sums. Codes are unpacked just before their
+ * first use: unpacking them all at once would keep the products waiting for the execution ports.
  *
- * The tiles of a pair share a register of activations, except where the core itself has to look far ahead: how far it
- * sees is counted in instructions, and loading from memory takes fewer. (Zen 4, Q8_0, 1 to 4 rows: whole steps 1 to 3%
- * faster without that register; Q4_0, Q4_K: no difference.) */
+ * The tiles of a pair usually share a register of activations. They do not where the core itself has to look far
+ * ahead: its view is limited in instructions, and a multiplication that loads its activations from memory takes fewer.
+ * (Zen 4, Q8_0, 1 to 4 rows: whole steps 1 to 3% faster without that register; Q4_0, Q4_K: no difference.) */
 FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, const fr_qblock *x, sums sum, size_t rows,
                           size_t tiles, size_t from, size_t to, bool unpack) {
     size_t step = by->groups[f->bits] < to - from ? by->groups[f->bits] : to - from;
@@ -620,19 +630,19 @@ FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, con
 }
 
 /* Returns the value that a sum begins with. With HALVES_MIN it is 0: codes have no offset, and the panel holds the
- * sums for the minima instead. With ZEROS the panel holds minus the sum of activations, which fits 16 bits; the 16
- * bits above it are multiplied with 0. */
+ * sums for the minima. With ZEROS the panel holds minus the sum of activations, which fits 16 bits, and each lane's
+ * zero multiplies it. vpmaddwd multiplies the 16 bits above the sum too, with 0. */
 FR_INLINE __m512i correction(const format *f, const block *b, int32_t from_panel) {
     if (f->joining == ZEROS) return _mm512_madd_epi16(b->zeros, _mm512_set1_epi32(from_panel));
     return f->joining == HALVES_MIN ? _mm512_setzero_si512() : _mm512_set1_epi32(from_panel);
 }
 
-/* Computes the integer sums of a run for up to FEW rows, and returns them as floats. x is in the panel, so its sums
- * are corrections.
+/* Computes the integer sums of a run for up to FEW rows, and returns them as floats. x is in the panel, so it holds
+ * corrections in place of sums.
  *
  * The scaled sums of Q6_K are below 2 * 128 * 16 * 32 * 127 < 2^24, so floats hold them exactly too. Two conversions,
- * a product and an fma take no more ports than two vpmulld here, and half as many on processors where vpmulld is two
- * operations. */
+ * a product and an fma take no more ports than two vpmulld here. Where vpmulld is two operations, they take half as
+ * many. */
 FR_INLINE void sum_run(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 isum[][PAIR],
                        size_t rows, size_t tiles, bool unpack) {
     size_t end = halved(f) ? GROUPS / 2 : GROUPS;
@@ -655,8 +665,8 @@ FR_INLINE void sum_run(const format *f, const products *by, tiles_run *p, const 
         }
 }
 
-/* Returns the sum of both halves' activations times their minima. It is an integer below 2^24, which floats hold
- * exactly. */
+/* Returns the minima's part of a run: each half's minimum times its sum of activations, added up. The result is an
+ * integer below 2^24, which floats hold exactly. */
 FR_INLINE __m512 minima(const run *r, const fr_qblock *x) {
     __m512 first = _mm512_cvtepi32_ps(_mm512_set1_epi32(x->half));
     __m512 second = _mm512_cvtepi32_ps(_mm512_set1_epi32(x->sum));
@@ -714,7 +724,7 @@ typedef struct product {
     const fr_grouped_tiles *tiles; /* of grouped codes */
 } product;
 
-/* Returns the runs of a block of a tile; the last one of a row of grouped codes may have fewer. */
+/* Returns the runs of a block of a tile. With grouped codes a row's last block may have fewer. */
 FR_INLINE size_t block_runs(const format *f, const product *job) {
     return grouped(f) ? job->tiles->block_runs : f->runs;
 }
@@ -723,8 +733,8 @@ FR_INLINE size_t block_bytes(const format *f, const product *job) {
     return grouped(f) ? job->tiles->block_bytes : f->bytes;
 }
 
-/* Returns the bytes before the runs of a block of grouped codes. For other types it is 0, because their code functions
- * skip those bytes themselves. */
+/* Returns the bytes before the runs of a block of grouped codes. For other types it is 0: their code functions skip
+ * those bytes themselves. */
 FR_INLINE size_t head_bytes(const format *f, const product *job) {
     return grouped(f) ? job->tiles->head_bytes : 0;
 }
@@ -733,14 +743,15 @@ FR_INLINE size_t bytes_of_tile(const format *f, const product *job) {
     return grouped(f) ? job->tiles->tile_bytes : job->blocks * f->bytes;
 }
 
-/* The columns and rows that are multiplied at a time, with all tiles. */
+/* The columns and rows that are multiplied with all tiles before the next columns. */
 typedef struct chunk {
     size_t from, to; /* blocks */
     size_t row, rows;
     fr_prefetch_hint how;
-    bool few_to_l2; /* so few rows that hints for L2 are faster, while more rows would need hints for L1 */
+    bool few_to_l2; /* set if there are so few rows that hints for L2 are faster on a processor where hints for L1 are
+                     * usual */
     __m512i values;
-    fr_qblock panel[PANEL]; /* for each run, the blocks of all rows side by side */
+    fr_qblock panel[PANEL]; /* for each run, the quantized blocks of all rows side by side */
 } chunk;
 
 FR_INLINE void choose_hint(const format *f, chunk *c) {
@@ -750,13 +761,13 @@ FR_INLINE void choose_hint(const format *f, chunk *c) {
     c->how = c->few_to_l2 ? FR_PREFETCH_L2 : paged ? FR_PREFETCH_PAGES : here;
 }
 
-/* The part of one tile, or of a pair of tiles, that a chunk covers. */
+/* Says where a chunk's columns of one tile, or of a pair of tiles, are. */
 typedef struct place {
     const uint8_t *bytes, *end; /* bytes of its blocks; for a pair, those of the first tile */
-    const uint8_t *next;        /* weights that are read after this part */
+    const uint8_t *next;        /* weights that are read after these, for prefetching */
     size_t apart;               /* bytes from a tile to its partner */
-    size_t partner;             /* equal to `apart`, or 0 if the tile has no partner: the tile is then computed twice,
-                                 * and the second result is dropped */
+    size_t partner;             /* equal to `apart`; 0 if the tile has no partner, which is then computed twice without
+                                 * storing the second result */
     float *y[PAIR];
     size_t y_stride;
     __mmask16 stored[PAIR];
@@ -764,8 +775,8 @@ typedef struct place {
     size_t ahead; /* bytes */
 } place;
 
-/* Returns how many steps of `tiles` tiles compute all outputs. The two tiles of a pair are as many tiles apart as
- * there are steps, so that going from one pair to the next reads both halves of the matrix in memory order. */
+/* Returns how many steps compute all outputs, with `tiles` tiles in a step. The tiles of a pair are that many tiles
+ * apart, so that a walk from pair to pair reads both halves of the matrix in memory order. */
 FR_INLINE size_t steps(const product *job, size_t tiles) {
     return (job->features + tiles * FR_TILE_FEATURES - 1) / (tiles * FR_TILE_FEATURES);
 }
@@ -791,9 +802,9 @@ FR_INLINE place place_of(const format *f, const product *job, const chunk *c, si
     return at;
 }
 
-/* Prefetches one run's bytes of each tile, `ahead` bytes before their use. For L2, the second tile is prefetched SKEW
- * bytes further ahead, because two streams at the same offset within their pages slow each other down there (4 rows of
- * a pair: 82% of the bandwidth without it, 93% with it). */
+/* Prefetches one run's bytes of each tile, `ahead` bytes before their use. In L2, two streams at the same offset
+ * within their pages slow each other down. So with hints for L2 the second tile is prefetched SKEW bytes further ahead
+ * (4 rows of a pair: 82% of the bandwidth without this, 93% with it). */
 FR_INLINE void prefetch(const place *at, const uint8_t *bytes, size_t step, size_t tiles) {
     const uint8_t *ahead = bytes + at->ahead;
     if (ahead >= at->end) ahead = at->next + (ahead - at->end);
@@ -826,7 +837,7 @@ FR_INLINE size_t run_step(const format *f) {
     return grouped(f) ? f->bytes : f->bytes / f->runs;
 }
 
-/* Computes up to FEW rows of a chunk with tile `tile`, or with it and its partner. */
+/* Computes up to FEW rows of a chunk with tile `tile`, or with that tile and its partner. */
 FR_INLINE void compute_few(const format *f, const products *by, const product *job, const chunk *c, size_t tile,
                            size_t rows, size_t tiles) {
     place at = place_of(f, job, c, tile, tiles);
@@ -849,8 +860,8 @@ FR_INLINE void compute_few(const format *f, const products *by, const product *j
 }
 
 /* Computes up to MANY rows of a chunk with tile `tile` and its partner, one row at a time. Types of 4 bits with a
- * minimum take two rows at a time: the work of a row is so long that the core would see too little of the next one.
- * With 5 bits the registers do not suffice for that. */
+ * minimum take two rows at a time: one row is so many instructions that the core would not see far into the next.
+ * Types of 5 bits have too few registers for that. */
 FR_INLINE void compute_many(const format *f, const products *by, const product *job, const chunk *c, size_t tile) {
     place at = place_of(f, job, c, tile, PAIR);
     bool minimum = f->joining == PLUS_MIN || f->joining == MINUS_MIN;
@@ -881,9 +892,9 @@ FR_INLINE void compute_many(const format *f, const products *by, const product *
 
 /* ----------------------------------------------------------------------------------------------------- a whole call */
 
-/* Packs a row's block: the sums of its activations are replaced by the corrections of the integer sums. If the halves
- * of a run are summed apart, `half` gets the correction of the first and `sum` that of the second. If they have
- * minima, the sums of each half are kept instead. */
+/* Copies a row's block into the panel, with the corrections of the integer sums in place of the sums of activations.
+ * If the halves of a run are summed apart, `half` gets the first half's correction and `sum` the second half's. If the
+ * halves have minima, the two members keep the sums of each half instead. */
 FR_INLINE void pack_block(const format *f, fr_qblock *to, const fr_qblock *x) {
     __m128i tail = _mm_loadu_si128((const __m128i *)&x->d);
     if (halved(f)) tail = _mm_mask_sub_epi32(tail, 4, tail, _mm_shuffle_epi32(tail, 0xff));
@@ -892,8 +903,8 @@ FR_INLINE void pack_block(const format *f, fr_qblock *to, const fr_qblock *x) {
     _mm_storeu_si128((__m128i *)&to->d, tail);
 }
 
-/* Packs a few rows at a time, because 64 rows whose stride is a power of two would compete for the same sets of the L1
- * cache. */
+/* Fills the panel a few rows at a time, because 64 rows whose stride is a power of two would compete for the same sets
+ * of the L1 cache. */
 FR_INLINE void pack_panel(const format *f, const product *job, chunk *c) {
     size_t from = c->from * block_runs(f, job), runs = c->to * block_runs(f, job) - from;
     if (grouped(f) && c->to == job->blocks) runs = job->tiles->runs - from;
@@ -905,13 +916,14 @@ FR_INLINE void pack_panel(const format *f, const product *job, chunk *c) {
     }
 }
 
-/* Computes all tiles of a chunk; rows is c->rows as a constant. */
+/* Computes all tiles of a chunk; `rows` is c->rows as a constant. */
 FR_INLINE void compute_tiles(const format *f, const products *by, const product *job, const chunk *c, size_t rows,
                              size_t tiles) {
     for (size_t tile = 0; tile < steps(job, tiles); tile++) compute_few(f, by, job, c, tile, rows, tiles);
 }
 
-/* Computes one row or two. The conditions begin with constants, so that the compiler can drop unused calls. */
+/* Computes one row or two. Each condition begins with a constant, so that the compiler can drop calls that never
+ * happen. */
 FR_INLINE void compute_fewest(const format *f, const products *by, const product *job, const chunk *c, size_t rows) {
     bool paged = rows <= rows_paged(f) && c->how == FR_PREFETCH_PAGES;
     bool two_streams = rows == FEWEST && !halved(f) && c->few_to_l2;
@@ -941,7 +953,7 @@ FR_INLINE void compute_chunk(const format *f, const products *by, const product 
     }
 }
 
-/* Computes a part of the rows, its columns in chunks of equal length. */
+/* Computes one part of the rows; its columns are divided into chunks of equal length. */
 FR_INLINE void compute_part(const format *f, const products *by, const product *job, chunk *c, bool many) {
     size_t most = PANEL / (c->rows > FEW ? MANY : c->rows) / block_runs(f, job);
     size_t chunks = (job->blocks + most - 1) / most, length = (job->blocks + chunks - 1) / chunks;
@@ -952,8 +964,8 @@ FR_INLINE void compute_part(const format *f, const products *by, const product *
     }
 }
 
-/* Computes a whole call. many: it has more than FEW rows, and so has each part; a constant, so that the compiler drops
- * the other cases. */
+/* Computes a whole call. many: the call has more than FEW rows, and so has each part. It is a constant, so that the
+ * compiler drops the cases for few rows. */
 FR_INLINE void multiply(const format *f, const products *by, const product *job, bool many) {
     chunk c;
     const int8_t *values = grouped(f) ? NULL : fr_code_values(f->type);
@@ -977,7 +989,8 @@ FR_INLINE void matmul_block(const format *f, const products *by, const fr_matmul
     multiply(f, by, &job, false);
 }
 
-/* many: another format for the same codes, which takes less time with more than FEW rows; NULL: there is none. */
+/* Computes a call with grouped codes. many: another format for the same codes, which is faster with more than FEW
+ * rows; NULL: there is none. */
 FR_INLINE void matmul_grouped(const format *f, const format *many, const products *by, const fr_matmul_grouped *of) {
     fr_grouped_tiles tiles = *of->tiles;
     product job = {of->y, of->y_stride, of->x, of->x_stride, of->rows, of->w, tiles.blocks, of->features, &tiles};

@@ -4,17 +4,17 @@
  * In: packed tiles (quant/packed.h) and quantized rows. Out: products, as fr_matmul_block_fn has them. A register
  * holds 4 features x 4 columns of codes, a quarter of a tile's line; a lane of sums is one output feature. The codes
  * of 8 features x 32 columns are unpacked into 16 registers, and every row is multiplied with these while its chains
- * are in the L1 cache. So rows need no registers of their own: one loop serves 5 to 16 rows, and for the 1 to 4 rows
- * of a verify step it is unrolled.
+ * are in the L1 cache. So the number of rows is not limited by registers: one loop serves 5 to 16 rows, and for the 1
+ * to 4 rows of a verify step it is unrolled.
  *
- * Work is done in chunks of 8 runs of 32 columns, so that all of it fits the L1 cache (22 KB), however long the rows
- * are. For each chunk, up to 16 rows are laid out for the dot product once per group of tiles (`panel`), and a tile's
- * scales are converted to floats once for these rows (`scales`). Later rows find the group's weights in L2.
+ * Work is done in chunks of 8 runs of 32 columns, which need 22 KB however long the rows are, so a chunk fits the L1
+ * cache. For each chunk and group of tiles, up to 16 rows are laid out once for the dot product (`panel`), and a
+ * tile's scales are converted to floats once for these rows (`scales`). Later rows find the group's weights in L2.
  *
- * No machine of this architecture was available for timing. The forms were chosen by counting all instructions under
- * an emulator: the _neon, _dotprod and _i8mm files say how many 16 features x 32 columns take (gcc 12, -O2). Keeping
- * the chains of 8 rows in registers would double the code; it would take as many instructions on i8mm, about a tenth
- * less on dotprod, and more on neon, where the registers do not suffice. */
+ * No machine of this architecture was available for timing. The code was chosen by counting all instructions under an
+ * emulator: the _neon, _dotprod and _i8mm files say how many 16 features x 32 columns take (gcc 12, -O2). Keeping the
+ * chains of 8 rows in registers would double the code. It would take as many instructions on i8mm, about a tenth less
+ * on dotprod, and more on neon, where the registers do not suffice. */
 #ifndef FR_KERNELS_BLOCK_NEON_H
 #define FR_KERNELS_BLOCK_NEON_H
 
@@ -32,16 +32,16 @@ enum {
     GROUP = 4                    /* tiles whose outputs are computed together */
 };
 
-/* A type: constants that choose the instructions when a kernel is compiled. */
+/* Describes a type. These are constants that choose the instructions when a kernel is compiled. */
 typedef struct format {
     fr_dtype type;
-    int bits;                      /* of a code */
+    int bits;                      /* bits of a code */
     int offset;                    /* value = code - offset, if there is no table */
     bool table;                    /* values are those of the type's table */
-    bool mins, halves;             /* mins: there are minima; halves: each half of a run has its own scale (and
+    bool mins, halves;             /* mins: runs have minima; halves: each half of a run has its own scale (and
                                     * minimum) */
     bool apart;                    /* the halves of a run join the chain one by one, with the factors d and m */
-    int most;                      /* the largest magnitude that is multiplied: of a code, or of a value of the
+    int most;                      /* the largest magnitude that is multiplied: that of a code, or of a value of the
                                     * table */
     size_t columns, block, header; /* columns of a block; bytes of a tile's block; bytes of the block before its first
                                     * run */
@@ -82,10 +82,10 @@ typedef struct scales {
 } scales;
 
 /* The rows of a chunk, by run and row. q has the activations of each half of a run, 4 columns in a lane. If rows are
- * taken in pairs, rows 2p and 2p + 1 share four registers, each of which has 8 columns of the first row and the same 8
- * of the second. An integer sum begins with its correction for the zero point: -offset times the sum of q over the
- * run, or over each half. If the halves have minima, codes have no offset, and `correction` holds the sums of q
- * themselves. */
+ * taken in pairs, rows 2p and 2p + 1 share four registers. Each register then has 8 columns of the first row and the
+ * same 8 columns of the second. An integer sum begins with its correction for the zero point: -offset times the sum of
+ * q over the run, or over each half. If the halves have minima, codes have no offset, and `correction` holds the sums
+ * of q themselves. */
 typedef struct panel {
     int32_t q[RUNS][ROWS][2][4], correction[RUNS][2][ROWS];
     float d[RUNS][ROWS], dsum[RUNS][ROWS];
@@ -97,8 +97,8 @@ typedef struct chunk {
 } chunk;
 
 /* The codes of a run, or their values from a table, by quarter of the tile's features and group of 4 columns. If rows
- * are taken in pairs, two groups are rearranged: first come 8 columns of a quarter's features 0 and 1, then those of
- * its features 2 and 3. */
+ * are taken in pairs, the registers of two groups are rearranged: the first has 8 columns of features 0 and 1 of the
+ * quarter, the second 8 columns of features 2 and 3. */
 typedef uint8x16_t run_values[PARTS][RUN / 4];
 
 /* The integer sums of one row, or of two rows that are taken as a pair. */
@@ -106,13 +106,15 @@ typedef int32x4_t row_sums[2][PARTS];
 
 /* Says how an instruction set multiplies. */
 typedef struct level {
-    bool pairs;     /* two rows or more are taken in pairs */
+    bool pairs;     /* the instruction set can multiply codes up to 255; if not, 8-bit codes become signed values
+                     * without an offset */
     bool all_bytes; /* can multiply codes up to 255; if not, 8-bit codes become signed values without an offset */
 } level;
 
-/* Adds values * q over half `half` of a run to the sums of one row or a pair of rows. The file of each instruction set
- * defines it. A pair's first sums are those of a quarter's features 0 and 1, its second those of features 2 and 3; in
- * each, lanes alternate between the two rows. half and pair are constants. */
+/* Multiplies half `half` of a run with q and adds the products to the sums of one row or of a pair of rows. The file
+ * of each instruction set defines this function. For a pair, the first sums are those of features 0 and 1 of a
+ * quarter, the second those of features 2 and 3, and lanes alternate between the two rows. `half` and `pair` are
+ * constants. */
 FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half, const int32_t (*q)[4], bool pair);
 
 /* ----------------------------------------------------------------------------------------------------------- scales */
@@ -137,7 +139,7 @@ FR_INLINE void load_exponents(float *d, const uint8_t *w) {
     }
 }
 
-/* Loads E4M3 without a sign, moved to where a float16 has its exponent and fraction. */
+/* Loads E4M3 without a sign. Its exponent and fraction are moved to where a float16 has them. */
 FR_INLINE void load_e4m3(float *d, const uint8_t *w) {
     FR_UNROLLED_FOR (size_t i = 0; i < FEATURES; i += 8) {
         uint16x8_t bits = vshll_n_u8(vld1_u8(w + i), 7);
@@ -170,7 +172,8 @@ FR_INLINE void scale_bytes(float *scaled, const float *factor, int8x16_t bytes) 
         vst1q_f32(scaled + 4 * i, vmulq_f32(vld1q_f32(factor + 4 * i), vcvtq_f32_s32(values[i])));
 }
 
-/* Inserts into `low`, at the bits of the mask, bits of `high` shifted left (right if `left` is negative). */
+/* Inserts bits of `high` into `low` at the bits of the mask. Before that, `high` is shifted left, or right if `left`
+ * is negative. */
 FR_INLINE uint8x16_t joined(uint8x16_t low, uint8x16_t high, int left, uint8_t mask) {
     return vbslq_u8(vdupq_n_u8(mask), vshlq_u8(high, vdupq_n_s8((int8_t)left)), low);
 }
@@ -260,7 +263,7 @@ FR_INLINE void load_q6_scales(scales *s, const uint8_t *w) {
     for (size_t run = 1; run < RUNS; run++) memcpy(s->d[run], s->d[0], sizeof s->d[0]);
 }
 
-/* Loads one scale for all runs. */
+/* Loads d, which is the scale of all runs. */
 FR_INLINE void load_one_d(scales *s, const uint8_t *w) {
     load_d(s->d[0], w);
     for (size_t run = 1; run < RUNS; run++) memcpy(s->d[run], s->d[0], sizeof s->d[0]);
@@ -326,7 +329,7 @@ FR_INLINE void load_scales(format f, scales *s, const uint8_t *w, size_t runs) {
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
 
-/* Interleaves the registers of two rows into those of a pair. */
+/* Interleaves the registers of two rows, so that each register has columns of both. */
 FR_INLINE void mix(int32_t (*q)[4]) {
     int64x2_t a[2], b[2];
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
@@ -357,7 +360,8 @@ FR_INLINE void pack_panel(format f, panel *p, const fr_qblock *x, size_t x_strid
 
 /* ------------------------------------------------------------------------------------------------------------ a run */
 
-/* Unpacks group `group` of 4 columns of a quarter; w is the quarter's place in the run's first line. */
+/* Unpacks group `group` of 4 columns for a quarter of the features. w points at the quarter in the run's first
+ * line. */
 FR_INLINE uint8x16_t unpack(format f, const uint8_t *w, size_t group, int8x16_t table) {
     if (f.bits == 8) {
         uint8x16_t codes = vld1q_u8(w + group * LINE);
@@ -396,7 +400,7 @@ FR_INLINE void start_sums(format f, row_sums sums, const int32_t *correction, bo
     FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) sums[0][i] = sums[1][i] = from;
 }
 
-/* Separates a pair's sums by row. */
+/* Rearranges the sums of a pair of rows, so that each row has its own registers. */
 FR_INLINE void part_sums(row_sums sums) {
     FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
         int32x4_t low = sums[0][i], high = sums[1][i];
@@ -405,8 +409,8 @@ FR_INLINE void part_sums(row_sums sums) {
     }
 }
 
-/* Computes the sums of run `run` for row r, or for rows r and r + 1; `feature` is the index in the tile of the first
- * feature. */
+/* Computes the sums of run `run` for row r, or for rows r and r + 1. `feature` is the first feature's index in the
+ * tile. */
 FR_INLINE void sum_run(format f, row_sums sums, run_values values, const chunk *c, size_t run, size_t r, size_t feature,
                        bool pair) {
     const panel *p = &c->panel;
@@ -481,10 +485,10 @@ FR_INLINE void add_run(format f, float (*chains)[FEATURES], run_values values, c
     if (pair) join_minima(chains[r + 1] + feature, m, c, run, r + 1, feature);
 }
 
-/* -------------------------------------------------------------------------------------------------------- all of it */
+/* ----------------------------------------------------------------------------------------------------- a whole call */
 
-/* Continues the chains of 4 * PARTS features, from `feature` of a tile on, and of all rows, through a chunk whose
- * first block is at w. */
+/* Continues the chains of all rows through a chunk whose first block is at w, for 4 * PARTS features of a tile from
+ * `feature` on. */
 FR_INLINE void walk(format f, float (*chains)[FEATURES], const chunk *c, const uint8_t *w, size_t feature, size_t runs,
                     size_t rows, bool few, bool pairs) {
     size_t together = pairs ? 2 : 1;
@@ -509,7 +513,7 @@ FR_INLINE void walk(format f, float (*chains)[FEATURES], const chunk *c, const u
 }
 
 /* Computes `rows` rows from `row` on with a group of tiles from tile `first` on. `few` says that `rows` is a constant.
- * A row that only completes a pair is not stored. */
+ * With an odd number of rows the last pair has one row too many, whose result is not stored. */
 FR_INLINE void compute(format f, const fr_matmul_block *job, chunk *c, size_t first, size_t row, size_t rows, bool few,
                        bool pairs) {
     size_t left = (job->features + FEATURES - 1) / FEATURES - first, tiles = left < GROUP ? left : GROUP;
@@ -535,7 +539,8 @@ FR_INLINE void compute(format f, const fr_matmul_block *job, chunk *c, size_t fi
     }
 }
 
-/* Splits the rows evenly over as few parts of up to ROWS as possible. */
+/* Multiplies all rows with one group of tiles after the other. The rows are split evenly over as few passes of up to
+ * ROWS rows as possible. */
 FR_INLINE void matmul(level l, format f, fr_matmul_block job) {
     chunk c = {0};
     if (f.bits == 8 && !l.all_bytes) f.offset = 0;

@@ -1,9 +1,10 @@
 /* Lists the instruction sets with their words and their order, and finds those that this processor and operating
  * system can run.
  *
- * In: CPUID and XGETBV, or the auxiliary vector. Out: levels, as bits. cpu_x86.c and cpu_aarch64.c each detect the
- * levels of one architecture, and the Makefile compiles one of the two. isa.def lists the levels of all architectures
- * everywhere, so that the word of another architecture is known, and the error says that this machine lacks it. */
+ * In: CPUID and XGETBV, or the auxiliary vector. Out: instruction sets ("levels") as bits. cpu_x86.c and cpu_aarch64.c
+ * each detect the levels of one architecture, and the Makefile compiles one of the two. isa.def lists the levels of
+ * all architectures. So the word of another architecture's level is known too, and the error can say that this machine
+ * lacks it. */
 #ifndef FR_KERNELS_CPU_H
 #define FR_KERNELS_CPU_H
 
@@ -20,17 +21,17 @@ typedef enum fr_isa_level {
     FR_ISA_SCALAR_FMA = FR_ISA_WORDS
 } fr_isa_level;
 
-/* fr_isa_word returns the word of level `index`, NULL past the end. fr_isa_from_word returns the level of a word, and
- * FR_ISA_WORDS if there is none. */
+/* fr_isa_word returns the word of level `index`, or NULL past the last. fr_isa_from_word returns the level of a word,
+ * or FR_ISA_WORDS for an unknown word. */
 const char *fr_isa_word(size_t index);
 fr_isa_level fr_isa_from_word(const char *word);
 
-/* Returns the levels that this machine can run, 1 << level each; scalar always. A level is included only if all levels
- * that it builds on are. */
+/* Returns the levels that this machine can run, as the sum of 1 << level. Scalar is always among them. Another level
+ * is among them only if all levels that it builds on are too. */
 unsigned fr_cpu_levels(void);
 
-/* Returns the levels that may be used if the user asks for `level`, 1 << level each: that level and those below it on
- * its architecture. */
+/* Returns the levels that may be used if the user asks for `level`, as the sum of 1 << level: that level and those
+ * below it on its architecture. */
 unsigned fr_isa_allows(fr_isa_level level);
 
 #endif

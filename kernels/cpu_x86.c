@@ -1,5 +1,5 @@
-/* Finds the levels that an x86-64 processor can run, from CPUID, and whose registers its operating system saves on a
- * context switch, from XCR0. */
+/* Finds the levels that an x86-64 processor can run, from CPUID. A level is included only if the operating system
+ * saves its registers on a context switch, which XCR0 says. */
 #include "kernels/cpu.h"
 
 #include <cpuid.h>
@@ -9,7 +9,7 @@ typedef struct cpuid_leaf {
     unsigned eax, ebx, ecx, edx;
 } cpuid_leaf;
 
-/* Returns a leaf of CPUID, all zero if the processor does not have it. */
+/* Returns a leaf of CPUID, all zero if the processor does not have this leaf. */
 static cpuid_leaf cpuid(unsigned leaf, unsigned subleaf) {
     cpuid_leaf r = {0, 0, 0, 0};
     __get_cpuid_count(leaf, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx);

@@ -1,12 +1,12 @@
-/* Takes the strips of a gated DeltaNet head through the rows, some strips at a time: see deltanet.h. */
+/* Takes the strips of a gated DeltaNet head through the rows, steps->together strips at a time: see deltanet.h. */
 #include "kernels/deltanet.h"
 
 #include <string.h>
 
 enum { STRIP = FR_DELTANET_STRIP };
 
-/* The columns of a row that a step takes. whole: the step uses them in the row's own arrays. Otherwise fewer columns
- * are left than a step takes, and it uses these buffers. */
+/* The columns of a row that a step takes. Usually the step uses them in the row's own arrays (whole). If fewer columns
+ * are left than a step takes, it uses these buffers. */
 typedef struct columns {
     size_t first, count;
     bool whole;
@@ -18,7 +18,7 @@ static const float *value_of(columns *c, const fr_deltanet_row *row) {
     return memcpy(c->value, row->value + c->first, c->count * sizeof *c->value);
 }
 
-/* Returns where o goes. Rows without a query still produce an output; it goes to scratch. */
+/* Returns where the step writes o. A row without a query still has an o, which goes to a buffer. */
 static float *out_of(columns *c, const fr_deltanet_row *row) {
     return c->whole && row->query ? row->out + c->first : c->out;
 }

@@ -3,13 +3,14 @@
 
 #include "kernels/double_math.h"
 
-/* Beyond these limits, exp is only 0 or infinity in float32, and its reciprocal 0. */
+/* The limits of exp's argument: outside them exp is 0 or infinity in float32, and the reciprocal of that infinity is
+ * 0. */
 static const double LEAST = -110, MOST = 110;
 
-/* torch's limit: from here on log(1 + exp(x)) equals x to ten digits. */
+/* Softplus returns x itself above this limit, which is torch's: there log(1 + exp(x)) equals x to ten digits. */
 static const double LINEAR_FROM = 20;
 
-/* Returns exp(x). A NaN is returned as it is, because the reduction could not convert it to an integer. */
+/* Returns exp(x). A NaN is returned as it is, because it could not be reduced to an integer n. */
 static double exponential(double x) {
     if (!(x >= LEAST)) return x < LEAST ? 0 : x;
     return fr_exp_double_brief(x > MOST ? MOST : x);

@@ -1,6 +1,6 @@
-/* Computes the two gates of a gated DeltaNet head: how much of the state stays, and how much of a row's correction is
- * written; those of Kimi Delta Attention, where each value of a key has a decay of its own; and those of a head of
- * Mamba-2: how much of the state stays, and the time step.
+/* Computes the gates of recurrent heads. A head of gated DeltaNet has two: how much of the state stays, and how much
+ * of a row's correction is written. In Kimi Delta Attention each value of a key has a decay of its own. A head of
+ * Mamba-2 has a decay and a time step.
  *
  * In: one projected value per row and head, and the layer's two constants per head. Out: float32, rounded to nearest
  * except in rare near ties; the same bits on every machine (no libm, no fused operation). The file is compiled once
@@ -17,15 +17,15 @@ void fr_deltanet_decay(float *decay, const float *a, const float *bias, const fl
 /* slope[h] = -exp(a_log[h]). Checkpoints other than GGUF store A_log instead of the slope. slope may be a_log. */
 void fr_deltanet_slope(float *slope, const float *a_log, size_t heads);
 
-/* Kimi Delta Attention, one head: decay[k] = exp(slope * softplus(decay[k] + bias[k])), or, with a lower bound below 0,
- * exp(lower_bound / (1 + exp(slope * (decay[k] + bias[k])))). */
+/* Computes the decays of one head of Kimi Delta Attention: decay[k] = exp(slope * softplus(decay[k] + bias[k])). With
+ * a lower bound below 0 it is exp(lower_bound / (1 + exp(slope * (decay[k] + bias[k])))). */
 void fr_kda_decays(float *decay, const float *bias, float slope, float lower_bound, size_t key_dim);
 
 /* beta[h] = 1 / (1 + exp(-b[h])); beta may be b. */
 void fr_deltanet_beta(float *beta, const float *b, size_t heads);
 
-/* Mamba-2: step[h] = softplus(step[h] + bias[h]), but at least `least` and at most `most`; decay[h] = exp(slope[h] *
- * step[h]), of the rounded step. */
+/* Computes the gates of Mamba-2: step[h] = softplus(step[h] + bias[h]), but at least `least` and at most `most`. Then
+ * decay[h] = exp(slope[h] * step[h]), with the rounded step. */
 void fr_mamba_gates(float *decay, float *step, const float *bias, const float *slope, float least, float most,
                     size_t heads);
 

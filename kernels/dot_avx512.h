@@ -2,11 +2,11 @@
  * has the walk; each file matmul_block_GROUP_avx512.c has the kernels of a group of types, so that none compiles for
  * long.
  *
- * vpmaddubsw adds two products into 16 bits and saturates, so only as many groups are summed in 16 bits as cannot
- * overflow: 8 groups of codes up to 4 bits (8 * 2 * 15 * 127 = 30480), 4 of 5 bits (31496), 2 of 6 bits (32004), 1 of
- * values up to 86. An 8-bit code is split into two of 4 bits; the sums of the high ones count 16 times. Not more than
- * 4 groups of those are summed at once, so that the registers made by splitting can be kept for all rows (Zen 4,
- * weights in L2: 2 rows 1.33, 8 rows 1.56 times as fast as with 8 groups). */
+ * vpmaddubsw adds two products into 16 bits and saturates. So only as many groups of columns are summed in 16 bits as
+ * cannot overflow: 8 groups of codes up to 4 bits (8 * 2 * 15 * 127 = 30480), 4 of 5 bits (31496), 2 of 6 bits
+ * (32004), 1 of values up to 86. An 8-bit code is split into two of 4 bits, and the sums of the high ones count 16
+ * times. At most 4 groups of these are summed at once, so that the registers of split codes can be kept for all rows
+ * (Zen 4, weights in L2: 2 rows 1.33, 8 rows 1.56 times as fast as with 8 groups). */
 #ifndef FR_KERNELS_DOT_AVX512_H
 #define FR_KERNELS_DOT_AVX512_H
 

@@ -32,8 +32,8 @@ static const products vnni = {dot, {[2] = 1, [3] = 1, [4] = 1, [5] = 1, [6] = 1,
         matmul_block(&name, &vnni, job);                             \
     }
 
-/* Defines the kernel of a format of grouped codes, grouped_4 or biased_4 for example. many: the address of a format for
- * many rows, or NULL. */
+/* Defines the kernel of a format of grouped codes, grouped_4 or biased_4 for example. many: the address of a format
+ * for more than FEW rows, or NULL. */
 #define FR_MATMUL_GROUPED(name, many)                                  \
     void fr_matmul_##name##_avx512vnni(const fr_matmul_grouped *job) { \
         matmul_grouped(&name, many, &vnni, job);                       \

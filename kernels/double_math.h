@@ -14,7 +14,8 @@
 #define FR_DOUBLE_LN2_HIGH 0x1.62e42fee00000p-1
 #define FR_DOUBLE_LN2_LOW  0x1.a39ef35793c76p-33
 
-/* x = 2^n m with m in [sqrt(1/2), sqrt(2)); log m = 2 atanh(s), s = (m - 1) / (m + 1), |s| < 0.172. x > 0, normal. */
+/* Returns log x for a normal x > 0. x is split as 2^n m with m in [sqrt(1/2), sqrt(2)). Then log m = 2 atanh(s), with
+ * s = (m - 1) / (m + 1) and |s| < 0.172. */
 static inline double fr_log_double(double x) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -31,7 +32,7 @@ static inline double fr_log_double(double x) {
     return (double)n * FR_DOUBLE_LN2_HIGH + ((double)n * FR_DOUBLE_LN2_LOW + 2 * (s + s * sum));
 }
 
-/* Splits x = n ln 2 + r, |x| < 700; returns 2^n. */
+/* Splits x = n ln 2 + r with an integer n, for |x| < 700. Sets *r and returns 2^n. */
 static inline double fr_reduce_double(double x, double *r) {
     double n = x * (1 / (FR_DOUBLE_LN2_HIGH + FR_DOUBLE_LN2_LOW)) + FR_DOUBLE_SHIFT - FR_DOUBLE_SHIFT, power;
     *r = (x - n * FR_DOUBLE_LN2_HIGH) - n * FR_DOUBLE_LN2_LOW;
@@ -47,8 +48,8 @@ static inline double fr_exp_double(double x) {
     return sum * power;
 }
 
-/* The same to about 1e-12, without a division per term: fast enough for a value per head, and precise enough to be
- * rounded to float32. */
+/* Returns e^x with a relative error of about 1e-12. It needs no division per term, so it is fast enough for a value
+ * per head, and it is precise enough to be rounded to float32. */
 static inline double fr_exp_double_brief(double x) {
     static const double inverse_factorials[] = {1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720,
                                                 1.0 / 120,     1.0 / 24,     1.0 / 6,     0.5,        1};

@@ -2,16 +2,17 @@
  * fr_matmul_grouped_fn in kernels.h.
  *
  * In: tiles (quant/grouped.h), quantized rows. Out: y. block_avx2.h has the registers, the unpacking of codes and the
- * joining of sums to chains. The file of an instruction set gives each number of bits a function that multiplies a run
- * of 32 columns; the floats and zeros of a block are unpacked once, for all of its runs. As there, up to 4 rows share
- * unpacked codes, in chunks of 8 runs, and more rows find a chunk in the L1 cache. */
+ * joining of sums to chains. For each number of bits, the file of an instruction set defines a function that
+ * multiplies a run of 32 columns. The floats and zeros of a block are unpacked once, for all of its runs. As in
+ * block_avx2.h, up to 4 rows share unpacked codes, in chunks of 8 runs, and further rows find a chunk in the L1
+ * cache. */
 #ifndef FR_KERNELS_GROUPED_AVX2_H
 #define FR_KERNELS_GROUPED_AVX2_H
 
 #include "kernels/block_avx2.h"
 #include "quant/grouped.h"
 
-/* A run with the negated zeros of its features, by which a row's sum of activations is multiplied. Each is a 16-bit
+/* A run with the negated zeros of its features. A row's sum of activations is multiplied by them. Each is a 16-bit
  * number with 16 zero bits above it. */
 typedef struct grouped_run {
     run of;
@@ -21,8 +22,8 @@ typedef struct grouped_run {
 /* Adds a run to the chains of `rows` rows; rows is a constant. */
 typedef void grouped_dot_fn(chains *c, const grouped_run *w, size_t rows);
 
-/* Describes the kernel for one number of bits, with biases or without. centre: the number that is subtracted from each
- * code before it is multiplied. */
+/* Describes the kernel for one number of bits, with biases or without. centre: a number that `dot` subtracts from each
+ * code before it multiplies. */
 typedef struct grouped_format {
     unsigned bits;
     bool biased;
@@ -56,7 +57,7 @@ FR_INLINE void open_block(grouped_format f, grouped_run *w, const fr_grouping *f
     }
 }
 
-/* Returns the zeros' share of a row's integer sums: each negated zero, times the sum of activations. */
+/* Returns the zeros' part of a row's integer sums: each negated zero times the sum of activations. */
 FR_INLINE pair zeros_part(const grouped_run *w, const fr_qblock *x) {
     __m256i sum = _mm256_set1_epi32(x->sum);
     return (pair){{_mm256_madd_epi16(sum, w->zeros.half[0]), _mm256_madd_epi16(sum, w->zeros.half[1])}};
@@ -69,7 +70,8 @@ FR_INLINE void join_grouped(grouped_format f, chains *c, size_t row, const group
         join(c, row, &w->of, floats(isum));
 }
 
-/* Adds runs first .. first + count - 1 of a tile at w for rows that share unpacked codes; rows is a constant. */
+/* Adds runs first .. first + count - 1 of a tile at w to the chains of rows that share unpacked codes. `rows` is a
+ * constant. */
 FR_INLINE void add_grouped_runs(grouped_format f, const fr_grouped_tiles *tiles, float_pair *acc, const uint8_t *w,
                                 const fr_qblock *x, size_t x_stride, size_t first, size_t count, size_t rows,
                                 fr_prefetch_hint how) {
@@ -126,7 +128,8 @@ FR_INLINE void compute_grouped_tile(grouped_format f, const fr_matmul_grouped *j
     }
 }
 
-/* Computes a group of tiles for all rows, then the next group. Only the first rows prefetch the weights. */
+/* Computes the outputs group by group: each group of tiles for all rows. Only the first rows prefetch the weights; the
+ * group then stays in the L2 cache. */
 FR_INLINE void matmul_grouped(grouped_format f, fr_matmul_grouped job) {
     fr_grouped_tiles tiles = *job.tiles;
     fr_prefetch_hint how = fr_prefetch_hint_here();

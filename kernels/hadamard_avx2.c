@@ -1,8 +1,8 @@
-/* Computes Walsh-Hadamard transforms of blocks of a row. The contract is fr_hadamard_fn in kernels.h.
+/* Computes Walsh-Hadamard transforms of blocks of a row. The contract is fr_hadamard_fn in kernels.h, which has the
+ * stages h = 1, 2, 4, ...
  *
- * While the two values of a pair are less than 8 apart, a stage is computed within a register: each value is added to
- * its partner or subtracted from it. Later stages are computed two at a time, so that each load and store serves two
- * stages. */
+ * A stage whose pairs are less than 8 values apart is computed within a register: each value is added to its partner
+ * or subtracted from it. Later stages are computed two at a time, so that each load and store serves two stages. */
 #include "kernels/simd_avx2.h"
 
 #include <math.h>

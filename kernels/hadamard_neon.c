@@ -1,4 +1,5 @@
-/* Computes Walsh-Hadamard transforms of blocks of a row. The contract is fr_hadamard_fn in kernels.h.
+/* Computes Walsh-Hadamard transforms of blocks of a row. The contract is fr_hadamard_fn in kernels.h, which has the
+ * stages h = 1, 2, 4, ...
  *
  * The first two stages are computed within a register: each value is added to its partner or subtracted from it. Later
  * stages are computed two at a time, so that each load and store serves two stages. */

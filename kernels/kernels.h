@@ -6,8 +6,8 @@
  * given (a prefetch hint may point outside). Float arrays are aligned as floats are; weights may begin at any byte.
  * Values are finite; if an input is NaN, the output is NaN too (its payload is free). Arrays don't overlap unless
  * stated. rows, features, count and the n of elementwise operations may be 0; other lengths are at least 1. Operations
- * with many operands take them as a struct. The faster kernels first copy that struct to a local one, because a
- * compiler must assume that storing results could change the caller's struct, and would load its members again.
+ * with many operands take them as a struct. The faster kernels first copy that struct to a local one. Otherwise a
+ * compiler must assume that storing results changes the caller's struct, and load its members again.
  *
  * A "row" is a row of activations (one token), a "feature" is an output feature: one row of the weight matrix. */
 #ifndef FR_KERNELS_KERNELS_H
@@ -36,9 +36,10 @@ typedef struct fr_matmul {
 
 typedef void fr_matmul_fn(const fr_matmul *job);
 
-/* The same product with FP8 weights in scaled blocks (quant/fp8.h). Weight i of w_o is the value of its code, the byte
- * at o * w_stride + i of w, times scales[(first + o) / 128 * scale_stride + i / 128]: one rounded product. `first` is
- * the index of output 0 in its matrix, modulo a block if the scales begin at that block. No code is NaN, and fp8.h
+/* The same product with FP8 weights in scaled blocks (quant/fp8.h). Weight i of w_o is one rounded product: the value
+ * of its code, which is the byte at o * w_stride + i of w, times scales[(first + o) / 128 * scale_stride + i / 128].
+ * The outputs may begin anywhere in their matrix. `first` is the index of output 0 in the matrix if scales begins with
+ * the matrix's first block, or its index within its block if scales begins with that block. No code is NaN, and fp8.h
  * says which scales are valid. Denormal codes, products and scales keep their value: none is flushed to 0. */
 typedef struct fr_matmul_fp8 {
     float *y;
@@ -53,8 +54,8 @@ typedef struct fr_matmul_fp8 {
 
 typedef void fr_matmul_fp8_fn(const fr_matmul_fp8 *job);
 
-/* y[j] = dot(w_{ids[j]}, x) for j < count, with the dot above. It multiplies scattered weight rows, which the centroid
- * head needs. ids may repeat. */
+/* y[j] = dot(w_{ids[j]}, x) for j < count, with the dot above. The centroid head needs it to multiply scattered weight
+ * rows. ids may repeat. */
 typedef struct fr_gather {
     float *y;
     const float *x;
@@ -66,7 +67,7 @@ typedef struct fr_gather {
 
 typedef void fr_gather_fn(const fr_gather *job);
 
-/* 32 columns of a row of activations, quantized. Block-quantized weights are multiplied with these. */
+/* Holds 32 columns of a row of activations, quantized. Block-quantized weights are multiplied with these. */
 typedef struct fr_qblock {
     int8_t q[32];
     float d;           /* value of column i is about d * q[i] */
@@ -109,9 +110,10 @@ typedef struct fr_matmul_block {
 
 typedef void fr_matmul_block_fn(const fr_matmul_block *job);
 
-/* The same product with tiles of grouped codes (quant/grouped.h), whose form is that of the kernel's slot. cols is that
- * of the tiles' layout, of any length: a row x_r is ceil(cols / 32) blocks, in the last of which columns past the end
- * are 0. Each output is one chain over the runs of 32 columns in ascending order, beginning with acc = +0:
+/* The same product with tiles of grouped codes (quant/grouped.h), whose form is that of the kernel's place in the
+ * table. cols is that of the tiles' layout and may be any number. A row x_r is ceil(cols / 32) blocks; in the last
+ * one, columns past the end are 0. Each output is one chain over the runs of 32 columns in ascending order, beginning
+ * with acc = +0:
  *     with a centre or a zero   isum = sum of (code - zero) * q, exact; acc = fma(scale * xd, (float)isum, acc)
  *     with a bias               isum = sum of code * q; the same; then acc = fma(bias, dsum, acc) */
 typedef struct fr_matmul_grouped {
@@ -166,10 +168,11 @@ typedef void fr_sigmoid_mul_fn(float *y, const float *x, const float *gate, size
 /* The largest conv_kernel of the short convolution below; models with a larger one are refused. */
 #define FR_CONV_KERNEL_MAX 16
 
-/* A short causal convolution of n channels, then silu: y[c] = acc / (1 + exp(-acc)), acc = fma(w[t * w_stride + c],
- * rows[t][c], acc) for t from 0 to conv_kernel - 1, from bias[c], or from +0 where bias is NULL. The last of the rows
- * is the current one, rows[t] is the input conv_kernel - 1 - t rows before it; NULL stands for a row before the text
- * begins, and its tap is skipped. w_stride is in floats, conv_kernel is at least 1. y may be one of the rows. */
+/* Computes a short causal convolution of n channels, then silu: y[c] = acc / (1 + exp(-acc)). acc begins with bias[c],
+ * or with +0 if bias is NULL, and then acc = fma(w[t * w_stride + c], rows[t][c], acc) for t from 0 to conv_kernel -
+ * 1. The last of the rows is the current one; rows[t] is the input conv_kernel - 1 - t rows before it. A row before
+ * the beginning of the text is NULL, and its tap is skipped. w_stride is in floats, conv_kernel is at least 1. y may
+ * be one of the rows. */
 typedef void fr_short_conv_fn(float *y, const float *const *rows, const float *w, size_t w_stride, size_t conv_kernel,
                               const float *bias, size_t n);
 
@@ -188,10 +191,10 @@ typedef void fr_div_fn(float *y, size_t n, float divisor);
 /* y[i] = y[i] * x[i]. */
 typedef void fr_mul_fn(float *y, const float *x, size_t n);
 
-/* Multiplies each block of `block` values, a power of two that divides n, by the Walsh-Hadamard matrix over the root of
- * its size: v[i] = x[i] * signs[i] (1 or -1; NULL: ones); for h = 1, 2, 4 .. block / 2, with a = v[i] and b = v[i + h],
- * pairs i and i + h of each 2 h values become a + b and a - b; y[i] = v[i] * (float)(1 / sqrt(block)), the root and
- * quotient in double. y may be x. */
+/* Multiplies each block of `block` values, a power of two that divides n, by the Walsh-Hadamard matrix over the root
+ * of its size. First v[i] = x[i] * signs[i] (1 or -1; NULL: ones). Then, for h = 1, 2, 4 .. block / 2, the pairs a =
+ * v[i] and b = v[i + h] in each 2 h values become a + b and a - b. Last y[i] = v[i] * (float)(1 / sqrt(block)), with
+ * the root and quotient in double. y may be x. */
 typedef void fr_hadamard_fn(float *y, const float *x, const float *signs, size_t block, size_t n);
 
 /* y[i] = fma(x[i], factor, y[i]): an expert's weighted output joins the sum. */
@@ -209,37 +212,43 @@ typedef void fr_topk_fn(const float *x, size_t n, size_t k, int32_t *ids, int32_
 /* The number of types that keys and values may be cached in: F32 F16 BF16 Q8_0 Q4_0, the first values of fr_dtype. */
 #define FR_KV_TYPES (FR_Q4_0 + 1)
 
-/* Stores a row of keys or values in the cache: slot[i] = x[i], converted to the kernel's type in GGUF's layout;
+/* Stores a row of keys or values in the cache: slot[i] = x[i], converted to the type of this kernel in GGUF's layout.
  * quant/NUMERICS.md has the formulas of Q8_0 and Q4_0. n is a multiple of the type's block; the slot may begin at any
  * byte. */
 typedef void fr_kv_store_fn(void *slot, const float *x, size_t n);
 
-/* Flash attention of one KV head for `count` queries (rows times the query heads that share the KV head). Dao 2022,
- * arXiv:2205.14135.
+/* Computes flash attention of one KV head for `count` queries (rows times the query heads that share the KV head). Dao
+ * 2022, arXiv:2205.14135.
  *
  * Position p is in page p / 64. Its key begins at byte k_at + p % 64 * k_stride of k_pages[p / 64], its value at byte
  * v_at + p % 64 * v_stride of v_pages[p / 64]. A key has head_dim values of k_type, a value has value_dim <= head_dim
- * values of v_type, any two of FR_KV_TYPES, read as the float32 that fr_dtype_decode gives; each length is a multiple
- * of its type's block. A value may be the beginning of its key (latent attention). A query sees positions first..last
- * (0 <= first <= last, both inclusive). Other positions are not read, and neither is the pointer of a page of which no
- * query sees a position.
+ * values of v_type. The types are any two of FR_KV_TYPES, read as the float32 that fr_dtype_decode gives; each length
+ * is a multiple of its type's block. A value may be the beginning of its key (latent attention). A query sees
+ * positions first..last (0 <= first <= last, both inclusive). Other positions are not read. A page of which no query
+ * sees a position need not exist: its pointer is not read.
  *
- * Positions are taken in blocks of 64 counted from position 0. Per query, each block is first computed alone: s =
- * dot(q, k_p) * scale of its visible positions, then fr_softcap_fn if there is a cap; m_b = the largest s; e = exp(s -
- * m_b); l_b = the sum of e, in 16 partial sums by p mod 16 and the tree of dot; o_b[d] = one ascending fma(e, v_p[d],
- * o_b[d]) chain from 0. The first block is copied to (m, l, o). Later ones join in ascending order: M = max(m, m_b), a
- * = exp(m - M), b = exp(m_b - M), l = fma(l, a, l_b * b), o = fma(o, a, o_b * b), m = M. At the end l = l + exp(sink -
- * m) if the query has a sink, and out = o / l.
+ * Positions are taken in blocks of 64 counted from position 0. For each query, every block is first computed alone,
+ * over the positions that the query sees:
  *
- * If `partial_stride` is not 0, the blocks are not joined; the caller joins them, and the sink. Then o_b, m_b and l_b
- * of a query's i-th block, counted from the block that contains `first`, are the value_dim + 2 floats at out + i *
- * partial_stride (the sign of a zero m_b is free). */
+ *     s = dot(q, k_p) * scale, then fr_softcap_fn if there is a cap
+ *     m_b = the largest s;  e = exp(s - m_b);  l_b = the sum of e, in 16 partial sums by p mod 16 and the tree of dot
+ *     o_b[d] = one ascending chain fma(e, v_p[d], o_b[d]) from 0
+ *
+ * The first block is copied to (m, l, o). Later ones join in ascending order:
+ *
+ *     M = max(m, m_b);  a = exp(m - M);  b = exp(m_b - M);  l = fma(l, a, l_b * b);  o = fma(o, a, o_b * b);  m = M
+ *
+ * At the end l = l + exp(sink - m) if the query has a sink, and out = o / l.
+ *
+ * If `partial_stride` is not 0, the caller joins the blocks and the sink. Then o_b, m_b and l_b of a query's i-th
+ * block, counted from the block that contains `first`, are the value_dim + 2 floats at out + i * partial_stride (the
+ * sign of a zero m_b is free). */
 typedef struct fr_attn_query {
     const float *q;      /* [head_dim] */
     float *out;          /* [value_dim] */
     int64_t first, last; /* visible positions */
-    const float *sink;   /* the score of an extra position that has no value: Xiao et al. 2023, arXiv:2309.17453; NULL:
-                          * none */
+    const float *sink;   /* the score of an extra position that has no value (Xiao et al. 2023, arXiv:2309.17453);
+                          * NULL: there is none */
 } fr_attn_query;
 
 typedef struct fr_attn {
@@ -256,8 +265,8 @@ typedef struct fr_attn {
 
 typedef void fr_attn_fn(const fr_attn *attn);
 
-/* The floats of scratch that an implementation may use: a tile of decoded rows, rounded up to whole cache lines, and
- * then FR_ATTN_STATE floats for each query. */
+/* The floats of scratch memory that an implementation may use: a tile of decoded or transposed rows, rounded up to
+ * whole cache lines, and then FR_ATTN_STATE floats for each query. */
 #define FR_ATTN_STATE 80
 static inline size_t fr_attn_tile(size_t head_dim) {
     return (8 * head_dim + 64 * 64 + 15) / 16 * 16;
@@ -266,25 +275,25 @@ static inline size_t fr_attn_scratch(size_t head_dim, size_t count) {
     return fr_attn_tile(head_dim) + count * FR_ATTN_STATE;
 }
 
-/* One value head of a gated DeltaNet layer over rows in their order. Yang, Kautz and Hatamizadeh 2024,
+/* Computes one value head of a gated DeltaNet layer over rows in their order. Yang, Kautz and Hatamizadeh 2024,
  * arXiv:2412.06464. The state is strips of 16 value columns, [strips][key_dim][16]; strip s has columns 16 s to 16 s +
  * 15. Columns past value_dim are 0 and stay 0. Per column, row after row:
  *     s[k] = s[k] * decay;  m = fma(s[k], key[k], m)                        ascending k, from m = +0
  *     delta = (value - m) * beta
  *     s[k] = fma(key[k], delta, s[k]);  o = fma(s[k], query[k], o)          ascending k, from o = +0;  out = o
- * The state is left as it is after the first `keeps` rows. Later rows are computed from there, but what they change is
- * dropped: so rejecting drafts costs nothing. A row without a query is only replayed into the state and has no output.
- * If a row has decays, decays[k] stands in the place of decay (Kimi Delta Attention). out may be value. */
+ * The state is stored as it is after the first `keeps` rows. Later rows are computed in scratch memory, so rejecting
+ * drafts costs nothing. A row without a query is only replayed into the state and has no output. If a row has decays,
+ * decays[k] takes the place of decay (Kimi Delta Attention). out may be value. */
 typedef struct fr_deltanet_row {
     const float *key, *query; /* [key_dim]; query NULL: no output */
     const float *value;       /* [value_dim] */
     float *out;               /* [value_dim] */
     float decay, beta;
-    const float *decays; /* [key_dim] one for each value of the key; NULL: `decay` is that of all */
+    const float *decays; /* [key_dim], one for each value of the key; NULL: all have `decay` */
 } fr_deltanet_row;
 
 typedef struct fr_deltanet {
-    float *state; /* fr_deltanet_state(key_dim, value_dim) floats; like scratch, fastest if aligned to 64 bytes */
+    float *state; /* fr_deltanet_state(key_dim, value_dim) floats; fastest if aligned to 64 bytes, as scratch is too */
     size_t key_dim, value_dim;
     const fr_deltanet_row *rows;
     size_t count, keeps; /* keeps <= count */
@@ -303,9 +312,9 @@ static inline size_t fr_deltanet_scratch(size_t key_dim) {
     return FR_DELTANET_TOGETHER * key_dim * FR_DELTANET_STRIP;
 }
 
-/* One head of a Mamba-2 layer over rows in their order. Dao and Gu 2024, arXiv:2405.21060. State, rows, `keeps` and
- * scratch are those of fr_deltanet_fn: key and query are the papers' B and C, value is x, beta is the time step. Per
- * column, row after row:
+/* Computes one head of a Mamba-2 layer over rows in their order. Dao and Gu 2024, arXiv:2405.21060. State, rows,
+ * `keeps` and scratch are those of fr_deltanet_fn: key and query are the papers' B and C, value is x, beta is the time
+ * step. Per column, row after row:
  *     u = value * beta
  *     s[k] = fma(key[k], u, s[k] * decay);  o = fma(s[k], query[k], o)      ascending k, from o = +0
  *     out = fma(value, skip, o)
@@ -315,8 +324,8 @@ typedef void fr_mamba_fn(const fr_deltanet *run, float skip);
 /* y[i] = exp(x[i]); y may be x. exp(0) = 1, exp(-inf) = 0, overflow gives inf. */
 typedef void fr_exp_fn(float *y, const float *x, size_t n);
 
-/* Returns l of a query's joined blocks, with its sink added. Attention uses it, and so does code that joins partial
- * results. */
+/* Returns the l of a query's joined blocks plus the part of its sink. Attention uses it, and so does code that joins
+ * partial results. */
 static inline float fr_attn_with_sink(fr_exp_fn *exp, const fr_attn_query *query, float m, float l) {
     if (!query->sink) return l;
     float rest = *query->sink - m;
@@ -334,8 +343,8 @@ typedef struct fr_kernels {
     fr_matmul_fp8_fn *matmul_fp8;
     fr_quantize_fn *quantize;
     fr_matmul_block_fn *matmul_block[FR_KERNEL_TYPES]; /* indexed by type; only block types have a kernel */
-    /* indexed by the bits of a code; the first is for codes with a centre or zeros, the second for codes with
-     * biases */
+    /* These two are indexed by the bits of a code: the first for codes with a centre or zeros, the second for codes
+     * with biases. */
     fr_matmul_grouped_fn *matmul_grouped[FR_GROUPED_BITS_MAX + 1], *matmul_biased[FR_GROUPED_BITS_MAX + 1];
     fr_rmsnorm_fn *rmsnorm;
     fr_layernorm_fn *layernorm;

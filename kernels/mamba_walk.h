@@ -1,9 +1,9 @@
-/* Mamba-2's state over rows (fr_mamba_fn), written once for registers of any width.
+/* Computes Mamba-2's state over rows (fr_mamba_fn), written once for registers of any width.
  *
- * In: the including file has defined what deltanet_walk.h needs, whose names this file uses too, and MAMBA_ROWS. Out:
- * run_mamba, the whole kernel. No row has to see the whole state before it may change it, as a row of DeltaNet does:
- * so an element is loaded once, taken through MAMBA_ROWS rows in a register and stored once, and each of these rows has
- * a chain of its own for each column. */
+ * In: the including file defines MAMBA_ROWS and what deltanet_walk.h needs, whose names this file uses too. Out:
+ * run_mamba, the whole kernel. A row of DeltaNet must see the whole state before it changes any of it; a row of
+ * Mamba-2 need not. So an element is loaded once, taken through MAMBA_ROWS rows in a register and stored once, and
+ * each of these rows has a chain of its own for each column. */
 #ifndef FR_KERNELS_MAMBA_WALK_H
 #define FR_KERNELS_MAMBA_WALK_H
 
@@ -11,7 +11,8 @@
 
 #include "kernels/deltanet_walk.h"
 
-/* The strips that are walked together, where they are stored, and the columns of the head that they have. */
+/* The strips that are walked together: the columns of the head that they have, and the memory to prefetch after
+ * them. */
 typedef struct mamba_part {
     const fr_deltanet *run;
     float skip;
@@ -19,8 +20,9 @@ typedef struct mamba_part {
     const float *ahead;    /* the state's next strips, or memory after its end */
 } mamba_part;
 
-/* Takes `rows` rows through `strips` strips. to: gets the state after these rows, and may be from; NULL: it is not
- * needed. rows, strips, keeps (to is given) and asks (at least one row has a query) are constants. */
+/* Takes `rows` rows through `strips` strips. `to` gets the state after these rows and may be `from`; NULL: the state
+ * is not needed. rows, strips and the flags are constants; keeps says that `to` is given, asks that at least one row
+ * has a query. */
 FR_INLINE void mamba_walk(const mamba_part *part, const fr_deltanet_row *row, const float *from, float *to, size_t rows,
                           size_t strips, bool keeps, bool asks) {
     enum { COLUMNS = FR_DELTANET_COLUMNS_MAX };
@@ -74,8 +76,8 @@ FR_INLINE void mamba_rows(const mamba_part *part, const fr_deltanet_row *row, co
         mamba_walk(part, row, from, to, rows, strips, true, false);
 }
 
-/* Takes the strips through all rows: first through those that are kept, then through the others, which go on in
- * scratch. */
+/* Takes the strips through all rows. The rows that are kept come first and change the state; the others continue in
+ * scratch memory. */
 FR_INLINE void mamba_strips(const mamba_part *part, float *state, size_t strips) {
     const fr_deltanet *run = part->run;
     const float *from = state;

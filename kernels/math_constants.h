@@ -7,12 +7,12 @@
 #define FR_EXP_MAX 89.0f
 #define FR_EXP_MIN -105.0f
 
-/* The clamp of |x| in tanh, which is 1 in float32 from 9.02 on. */
+/* |x| is clamped to this in tanh, whose float32 value is 1 from 9.02 on. */
 #define FR_TANH_MAX 10.0f
 
 #define FR_LOG2E 0x1.715476p+0f
 
-/* The factor of the clamped swiglu's gate before its sigmoid. */
+/* The factor of the gate of clamped swiglu, before its sigmoid (fr_clamped_swiglu_fn). */
 #define FR_SWIGLU_ALPHA 1.702f
 
 /* Adding this to t, |t| < 2^22, leaves rint(t) in the low bits of the sum. */
@@ -23,7 +23,7 @@
 #define FR_LN2_HIGH 0x1.62e43p-1f
 #define FR_LN2_LOW  -0x1.05c61p-29f
 
-/* e^r - 1 = r + r^2 (C2 + C3 r + ... + C7 r^5), |r| <= ln(2) / 2, relative error 2^-30.8. */
+/* Coefficients of e^r - 1 = r + r^2 (C2 + C3 r + ... + C7 r^5) for |r| <= ln(2) / 2, with relative error 2^-30.8. */
 #define FR_EXPM1_C2 0x1.0p-1f
 #define FR_EXPM1_C3 0x1.555554p-3f
 #define FR_EXPM1_C4 0x1.5554eap-5f
@@ -31,8 +31,8 @@
 #define FR_EXPM1_C6 0x1.6d4c1p-10f
 #define FR_EXPM1_C7 0x1.9c5054p-13f
 
-/* The probability that a standard normal variable is below -w, w >= 0: exp(-w^2 / 2) t (T0 + T1 t + ... + T7 t^7), t =
- * 1 / (1 + STEP w), relative error 2^-22.5. */
+/* Coefficients of the probability that a standard normal variable is below -w, for w >= 0: exp(-w^2 / 2) t (T0 + T1 t
+ * + ... + T7 t^7) with t = 1 / (1 + STEP w), with relative error 2^-22.5. */
 #define FR_TAIL_STEP 0x1.333334p-2f
 #define FR_TAIL_T0   0x1.ea0342p-4f
 #define FR_TAIL_T1   0x1.ee6fdap-4f

@@ -2,13 +2,14 @@
  * contract is fr_matmul_block_fn in kernels.h; the walk is in block_avx2.h.
  *
  * vpmaddubsw multiplies unsigned bytes with signed ones and adds two products into 16 bits, saturating. Activations
- * are in -127..127. So a sum of two products never saturates if weights are at most 129, and n such sums may be added
- * in 16 bits if weights are at most 129 / n: 8 sums of codes up to 15 (30480), 4 of codes up to 31 (31496), 2 of codes
- * up to 63 (32004). 8-bit weights are multiplied as |w|, and the activation takes their sign. */
+ * are in -127..127. So a sum of two products never saturates if weights are at most 129. n such sums fit 16 bits if
+ * weights are at most 129 / n: 8 sums of codes up to 15 (30480), 4 of codes up to 31 (31496), 2 of codes up to 63
+ * (32004). For a signed 8-bit weight w, |w| is multiplied with the activation, which takes the sign of w. */
 #include "kernels/block_avx2.h"
 #include "quant/block_types.h"
 
-/* Offsets that make all values of a table positive and keep value 0 below 128. MXFP4's table is also NVFP4's. */
+/* Added to the values of a table, an offset makes all of them positive; the value 0 stays below 128. NVFP4 has MXFP4's
+ * table. */
 enum { MXFP4_OFFSET = 12, IQ1_OFFSET = 9, IQ2_OFFSET = 43, IQ3_XXS_OFFSET = 31, IQ3_S_OFFSET = 15 };
 
 /* isum += the 16-bit sums, each multiplied by the 16-bit number in `factor`. */
@@ -27,9 +28,9 @@ FR_INLINE void add_products(pair *sums, pair code, const fr_qblock *x, size_t gr
         sums->half[half] = settled(_mm256_add_epi16(sums->half[half], _mm256_maddubs_epi16(code.half[half], q)));
 }
 
-/* Multiplies stored codes of at most 15, each of which means (code - offset). The products of a run are added in 16
- * bits. The offset's part is -offset times the sum of q, which fits into the low 16 bits of its lane; the factor for
- * the high 16 bits is 0. */
+/* Multiplies stored codes of at most 15, each of which stands for code - offset. The products of a run are added in 16
+ * bits. Then the offset's part, -offset times the sum of q, is added. That sum fits the low 16 bits of its lane, so
+ * the factor for the high 16 bits is 0. */
 FR_INLINE void dot_small(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, int offset,
                          join_fn *joins) {
     __m256i one = _mm256_set1_epi16(1);
@@ -71,8 +72,8 @@ FR_INLINE void dot_q2_0(chains *c, const run *w, size_t rows) {
     dot_small(c, w, rows, unpack_2_bits, 1, 1, join);
 }
 
-/* Multiplies codes of at most 63, one step at a time. A step's sums are multiplied with its columns' scale, or with 1.
- * isum already has the part for the codes' offset. */
+/* Multiplies codes of at most 63, one step at a time. A step's sums are multiplied with the scale of its columns, or
+ * with 1. The caller has put the part for the codes' offset into isum. */
 FR_INLINE void dot_steps(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, pair *isum,
                          const pair *scale, join_fn *joins) {
     pair first, second;
@@ -90,7 +91,7 @@ FR_INLINE void dot_steps(chains *c, const run *w, size_t rows, unpack_fn *unpack
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) joins(c, r, w, floats(isum[r]));
 }
 
-/* Multiplies codes of at most 31 that stand for code - offset. */
+/* Multiplies codes of at most 31, each of which stands for code - offset. */
 FR_INLINE void dot_unsigned(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, int offset,
                             join_fn *joins) {
     __m256i one = _mm256_set1_epi16(1);
@@ -114,7 +115,8 @@ FR_INLINE void dot_mxfp4(chains *c, const run *w, size_t rows) {
     dot_unsigned(c, w, rows, unpack_4_bits, 4, MXFP4_OFFSET, join);
 }
 
-/* Multiplies the halves of a run one after the other: first the low 4 bits of a line's bytes, then the high ones. */
+/* Multiplies the halves of a run one after the other: the low 4 bits of the bytes of a line belong to the first half,
+ * the high 4 bits to the second. */
 FR_INLINE void dot_nvfp4(chains *c, const run *w, size_t rows) {
     __m256i one = _mm256_set1_epi16(1), offset = _mm256_set1_epi32(-MXFP4_OFFSET & 0xffff);
     pair sums[SHARING], value[2];
@@ -167,8 +169,8 @@ FR_INLINE void load_scales(pair scale[2], const run *w, bool is_signed) {
     }
 }
 
-/* Starts the sums with the part for the codes' offset: -offset times the scales times the halves' sums of
- * activations. */
+/* Starts the sums with the part for the codes' offset: for each half of the run, -offset times its scale times its sum
+ * of activations. */
 FR_INLINE void start_halves(pair *isum, const chains *c, const pair scale[2], size_t rows, int offset) {
     pair of_sums;
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
@@ -190,7 +192,7 @@ FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
 }
 
 /* Multiplies codes of at most 31 if each half of a run has its own scale: the products of a half are added in 16 bits.
- * isum already has the part for the codes' offset. */
+ * The caller has put the part for the codes' offset into isum. */
 FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpack, pair *isum, const pair scale[2],
                           join_fn *joins) {
     pair sums[SHARING], first, second;
@@ -229,9 +231,9 @@ FR_INLINE void dot_iq1_m(chains *c, const run *w, size_t rows) {
     dot_halves(c, w, rows, unpack_3_bits, isum, scale, join);
 }
 
-/* Multiplies IQ2's values + 43. They are at most 86, so sums of pairs must be widened before they are added. They are
- * widened by a multiplication with the scale of their half of the run, or with 1. isum already has the part for the
- * offset. */
+/* Multiplies IQ2's values + 43. They are at most 86, so sums of two products must be widened to 32 bits before they
+ * are added. The widening multiplies them with the scale of their half of the run, or with 1. The caller has put the
+ * part for the offset into isum. */
 FR_INLINE void dot_iq2(chains *c, const run *w, size_t rows, const pair *scale, pair *isum) {
     pair value[2];
     FR_UNROLLED_FOR (size_t step = 0; step < STEPS; step++) {

@@ -2,14 +2,14 @@
  * into 32 bits, exactly. The contract is fr_matmul_block_fn in kernels.h; the walk is in block_avx2.h.
  *
  * Codes are multiplied unsigned, as they are stored, and sums begin with the zero-point correction. If a type has a
- * table, its values + 128 are multiplied. */
+ * table, 128 is added to the table's values. */
 #include "kernels/block_avx2.h"
 #include "quant/block_types.h"
 
 enum { TABLE_OFFSET = 128 };
 
-/* Returns the zero-point correction: sums of activations, below 2^15 in magnitude, times -offset. The 16 bits above
- * each sum are multiplied with 0. */
+/* Returns the zero-point correction: -offset times each sum of activations. The sums fit 16 bits; vpmaddwd multiplies
+ * the 16 bits above each sum too, with 0. */
 FR_INLINE pair correction_of(__m256i sum, int offset) {
     __m256i correction = _mm256_madd_epi16(sum, _mm256_set1_epi32(-offset & 0xffff));
     return (pair){{correction, correction}};
@@ -123,7 +123,8 @@ FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpac
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) joins(c, r, w, scaled[r]);
 }
 
-/* Multiplies the halves of a run one after the other: first the low 4 bits of a line's bytes, then the high ones. */
+/* Multiplies the halves of a run one after the other: the low 4 bits of the bytes of a line belong to the first half,
+ * the high 4 bits to the second. */
 FR_INLINE void dot_nvfp4(chains *c, const run *w, size_t rows) {
     pair isum[SHARING], value[2];
     FR_UNROLLED_FOR (size_t columns = 0; columns < 2; columns++) {

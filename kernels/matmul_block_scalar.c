@@ -23,7 +23,7 @@ static float exponent_scale(uint16_t e) {
     return e < 2 ? float_of(0x00200000u << e) : float_of((uint32_t)(e - 1) << 23);
 }
 
-/* Returns the scale of IQ1 to IQ3 as an integer; its unit is fr_code_unit's. */
+/* Returns the scale of IQ1 to IQ3 as an integer, in units of fr_code_unit. */
 static int odd(uint8_t scale) {
     return 2 * scale + 1;
 }

@@ -1,10 +1,10 @@
 /* Multiplies float weights by rows, with the 16 partial sums in two registers. The contracts are fr_matmul_fn and
  * fr_gather_fn in kernels.h.
  *
- * A tile is 4 outputs x 1 row, or 2 outputs x 2 or 3 rows: at least 8 sums in flight, as the latency of a multiply-add
- * requires, and at most 12 + 2 + 1 of the 16 registers. If the weights fit no cache, each tile prefetches the weights
- * of the next one, in memory order. A group of outputs is computed for one tile of rows after the other: the rows stay
- * in the L1 cache, and the group's weights in L2. */
+ * A tile is 4 outputs x 1 row, or 2 outputs x 2 or 3 rows. So at least 8 sums are in flight, as the latency of a
+ * multiply-add requires, and at most 12 + 2 + 1 of the 16 registers are in use. If the weights fit no cache, each tile
+ * prefetches the weights of the next one, in memory order. A group of outputs is computed for one tile of rows after
+ * the other: the rows stay in the L1 cache, and the group's weights in L2. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx2.h"
 
@@ -39,7 +39,7 @@ typedef struct weights {
 
 static const weights f32 = {load_f32, 4}, f16 = {load_f16, 2}, bf16 = {load_bf16, 2};
 
-/* A tile from `row` and `feature` on: its weight rows, and those of the next tile to prefetch. Outputs past the end
+/* A tile from `row` and `feature` on: its weight rows, and the next tile's, which are prefetched. Outputs past the end
  * repeat the last weight row and are not stored. */
 typedef struct tile {
     size_t row, feature;
@@ -56,7 +56,7 @@ typedef struct operands {
 /* Each half of 16 columns has its own register. */
 typedef __m256 sums[ROWS][FEATURES][2];
 
-/* Multiplies 16 columns from i on, of which only the first `count` are added. */
+/* Multiplies 16 columns from i on. Only the first `count` of them are added. */
 FR_INLINE void step(load_fn *load, sums p, const char *const *w, operands of, size_t i, size_t count) {
     FR_UNROLLED_FOR (size_t h = 0; h < 2; h++) {
         __m256 mask = lane_mask((int)count - 8 * (int)h), wide[FEATURES];
@@ -71,7 +71,7 @@ FR_INLINE void step(load_fn *load, sums p, const char *const *w, operands of, si
     }
 }
 
-/* Multiplies the last columns, from i on, after copying them to a buffer from which 16 can be read. */
+/* Multiplies the last `count` columns, from i on. They are first copied to a buffer from which 16 can be read. */
 FR_INLINE void last_step(weights type, sums p, const tile *t, operands of, size_t i, size_t count) {
     float values[ROWS][16] = {0};
     char copies[FEATURES][64] = {0};
@@ -81,8 +81,9 @@ FR_INLINE void last_step(weights type, sums p, const tile *t, operands of, size_
     step(type.load, p, w, (operands){values[0], 16, of.rows, of.features}, 0, count);
 }
 
-/* Multiplies all columns of a tile, in `features` parts. During the first part the next tile's first weight row is
- * prefetched, during the second its second, and so on, which is memory order. */
+/* Multiplies all columns of a tile. The columns are divided into as many parts as there are features. During the first
+ * part the next tile's first weight row is prefetched, during the second its second row, and so on, which is memory
+ * order. */
 FR_INLINE void walk(weights type, sums p, const tile *t, operands of, size_t cols) {
     size_t i = 0, part = (cols / of.features + 15) / 16 * 16;
     for (size_t o = 0; o < of.features; o++) {
@@ -110,7 +111,7 @@ FR_INLINE void compute_tile(weights type, const fr_matmul *job, const tile *t, s
         }
 }
 
-/* Computes a group's outputs, or those up to the last, for one tile of rows. */
+/* Computes the outputs of a group for one tile of rows. */
 FR_INLINE void compute_group(weights type, const fr_matmul *job, tile t, size_t rows, size_t features) {
     size_t end = t.feature + GROUP;
     for (; t.feature < end && t.feature < job->features; t.feature += features) {
@@ -123,8 +124,8 @@ FR_INLINE void compute_group(weights type, const fr_matmul *job, tile t, size_t 
     }
 }
 
-/* Splits the rows evenly over as few tiles as possible, so that no single row is left over if there are two or more.
- * The first tile of rows prefetches; the others find a group's weights in the L2 cache. */
+/* Computes all outputs. The rows are split evenly over as few tiles as possible, so that no tile has a single row if
+ * there are two or more. The first tile of rows prefetches; the others find a group's weights in the L2 cache. */
 FR_INLINE void matmul(weights type, fr_matmul job) {
     bool streamed = job.features * job.w_stride >= STREAMED;
     for (size_t group = 0; group < job.features; group += GROUP) {

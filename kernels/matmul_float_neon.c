@@ -1,9 +1,9 @@
 /* Multiplies float weights by rows, with the 16 partial sums in 4 registers. The contracts are fr_matmul_fn and
  * fr_gather_fn in kernels.h.
  *
- * A tile is 2 outputs x up to 3 rows. A step of 4 columns is 6 multiply-adds on 5 loads and 2 conversions; 24
- * registers hold sums, 2 hold weights, the others rows. Both weight rows of a tile are read once from memory, by the
- * first tile of rows; later tiles find them in the L1 cache. */
+ * A tile is 2 outputs x up to 3 rows. A step of 4 columns is 6 multiply-adds on 5 loads and 2 conversions. 24
+ * registers hold sums, 2 hold weights, and the others hold rows. The first tile of rows reads both weight rows from
+ * memory; later tiles find them in the L1 cache. */
 #include "kernels/simd_neon.h"
 
 enum { FEATURES = 2, ROWS = 3, GATHERED = 4 };
@@ -31,7 +31,7 @@ FR_INLINE dots_job tile_of(const fr_matmul *job, size_t row, size_t feature, con
                       .cols = job->cols};
 }
 
-/* Splits the rows evenly over as few tiles as possible. */
+/* Computes all outputs, FEATURES at a time. The rows are split evenly over as few tiles as possible. */
 FR_INLINE void matmul(load_fn *load, size_t width, fr_matmul job) {
     for (size_t o = 0; o < job.features; o += FEATURES) {
         size_t kept = job.features - o < FEATURES ? job.features - o : FEATURES;
@@ -49,7 +49,8 @@ FR_INLINE void matmul(load_fn *load, size_t width, fr_matmul job) {
     }
 }
 
-/* Outputs past the end repeat the last weight row and are not stored. */
+/* Multiplies one row with scattered weight rows. Outputs past the end repeat the last weight row and are not
+ * stored. */
 FR_INLINE void gather(load_fn *load, size_t width, fr_gather job) {
     for (size_t j = 0; j < job.count; j += GATHERED) {
         size_t kept = job.count - j < GATHERED ? job.count - j : GATHERED;

@@ -1,15 +1,15 @@
 /* Multiplies FP8 weights in scaled blocks by rows, with the 16 partial sums in two registers. The contract is
  * fr_matmul_fp8_fn in kernels.h.
  *
- * Moving a code's fields makes the upper half of a float32 that is 2^-120 times the code's value; its product with
- * 2^120 times the scale is the weight, rounded once. A denormal code becomes a denormal factor, which costs no
+ * Moving a code's fields makes the upper half of a float32 that is 2^-120 times the code's value. Its product with
+ * 2^120 times the scale is the weight, rounded once. A denormal code becomes a denormal factor. This costs no
  * precision, but time on a processor that is slow with denormals; one or two of the 10,000 weights of a block are
  * denormal. (Going by way of float16 would avoid denormals, but one row takes 13.0 us instead of 9.4 on Zen 3, 64
  * outputs of 2048 columns in L2.)
  *
  * Up to 6 rows use weights directly as they are decoded, in tiles of 2 outputs x 1 row, or 1 x 2 to 4 rows. They take
  * columns in chunks that fit the L1 cache; sums are kept in memory between chunks. More rows use a panel of decoded
- * weights: GROUP outputs by CHUNK columns in the L1 cache, with which BATCH rows are multiplied, three at a time,
+ * weights: GROUP outputs by CHUNK columns, in the L1 cache. BATCH rows are multiplied with a panel, three at a time,
  * while the next panel's codes are prefetched. The order of additions is the same in every case. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx2.h"
@@ -18,8 +18,9 @@
 enum {
     FEATURES = 2,
     ROWS = 4,
-    DIRECT = 6,         /* rows, at most, that use weights directly as they are decoded */
-    TOGETHER = 16,      /* outputs that these rows compute, one after the other, from a chunk of columns */
+    DIRECT = 6,         /* largest number of rows that use weights directly as they are decoded */
+    TOGETHER = 16,      /* outputs that are computed with a chunk of columns, one after the other, before the next
+                         * chunk */
     GROUP = 8,          /* outputs in a panel */
     CHUNK = 512,        /* columns in a panel */
     BATCH = 48,         /* rows that are multiplied with a panel before the next one */
@@ -29,7 +30,7 @@ enum {
 /* Each half of 16 columns has its own register. */
 typedef __m256 sums[ROWS][FEATURES][2];
 
-/* Returns the output to compute as o: outputs past the end repeat the last one and are not stored. */
+/* Returns o, or the last output's index for an o past the end: such outputs repeat the last one and are not stored. */
 FR_INLINE size_t output(const fr_matmul_fp8 *job, size_t o) {
     return o < job->features ? o : job->features - 1;
 }
@@ -42,14 +43,14 @@ FR_INLINE const float *scale_row(const fr_matmul_fp8 *job, size_t o) {
     return job->scales + (job->first + output(job, o)) / FR_FP8_BLOCK * job->scale_stride;
 }
 
-/* Returns a block's scale times 2^120, because codes whose fields are moved are 2^-120 times their value. */
+/* Returns a block's scale times 2^120. Codes are read as 2^-120 times their value (halves_of). */
 FR_INLINE __m256 wide_scale(float scale) {
     return _mm256_set1_ps(scale * 0x1p120f);
 }
 
 /* Returns the upper halves of 16 floats that are 2^-120 times the values of 16 codes. In each 128-bit lane, words 0 to
- * 3 are of columns 0 to 7, words 4 to 7 of columns 8 to 15. The upper half of a product shifts right by 4, on a port
- * that is less busy than that of shifts. The shift copies a code's sign into four bits too many, which are masked
+ * 3 belong to columns 0 to 7, words 4 to 7 to columns 8 to 15. The upper half of a product shifts right by 4, on a
+ * port that is less busy than that of shifts. This copies a code's sign into four bits too many, which are masked
  * off. */
 FR_INLINE __m256i halves_of(const uint8_t *codes) {
     const __m256i places = _mm256_setr_epi8(-1, 0, -1, 1, -1, 2, -1, 3, -1, 8, -1, 9, -1, 10, -1, 11, /* a lane */
@@ -59,7 +60,7 @@ FR_INLINE __m256i halves_of(const uint8_t *codes) {
     return _mm256_and_si256(words, _mm256_set1_epi16((short)0x87f0));
 }
 
-/* Returns 8 of these codes as weights; h selects the first or the second 8. */
+/* Returns 8 of the codes of halves_of as weights; h selects the first or the second 8. */
 FR_INLINE __m256 decode(__m256i halves, size_t h, __m256 scale) {
     __m256i zero = _mm256_setzero_si256();
     __m256i bits = h ? _mm256_unpackhi_epi16(zero, halves) : _mm256_unpacklo_epi16(zero, halves);
@@ -70,9 +71,9 @@ FR_INLINE __m256 kept(__m256 old, __m256 sum, size_t h, size_t count) {
     return count == 16 ? sum : _mm256_blendv_ps(old, sum, lane_mask((int)count - 8 * (int)h));
 }
 
-/* Multiplies 16 columns of decoded weights, of which the first `count` are used; the x of row r begins at x + r *
- * x_stride. Each row does both halves before the next row, because with one loop per half compilers keep a pointer for
- * each half and run out of registers. */
+/* Multiplies 16 columns of decoded weights, of which the first `count` are used. Row r begins at x + r * x_stride.
+ * Each row does both halves before the next row: with one loop per half, compilers keep a pointer for each half and
+ * run out of registers. */
 FR_INLINE void step(sums p, __m256 (*w)[2], const float *x, size_t x_stride, size_t rows, size_t features,
                     size_t count) {
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
@@ -103,8 +104,8 @@ FR_INLINE void direct_step(sums p, const uint8_t *const *codes, const __m256 *sc
     step(p, w, x, x_stride, rows, features, count);
 }
 
-/* Describes columns from..to - 1 of a tile. `waiting` holds the sums over earlier columns, and gets those over these
- * columns too unless they are the last. While a block of columns is computed, as many bytes of the next tile are
+/* Describes columns from..to - 1 of a tile. `waiting` holds the sums over earlier columns. It gets the sums over these
+ * columns too, unless they are the last. While a block of columns is computed, as many bytes of the next tile are
  * prefetched. */
 typedef struct tile {
     size_t row, feature, from, to;
@@ -164,8 +165,8 @@ FR_INLINE void direct_tile(const fr_matmul_fp8 *job, const tile *t, size_t rows,
         }
 }
 
-/* Computes all rows, split evenly over as few tiles as possible; the part of a weight row that they use stays in the
- * L1 cache. */
+/* Computes all rows, split evenly over as few tiles as possible. A chunk of each weight row stays in the L1 cache
+ * meanwhile. */
 FR_INLINE void direct_rows(const fr_matmul_fp8 *job, tile *t, float (*waiting)[16]) {
     size_t tiles = (job->rows + ROWS - 1) / ROWS;
     fr_prefetch_hint how = t->how;
@@ -183,7 +184,7 @@ FR_INLINE void direct_rows(const fr_matmul_fp8 *job, tile *t, float (*waiting)[1
     t->how = how;
 }
 
-/* Returns how many columns a chunk has, so that the rows' part of a chunk fits the L1 cache. A single row takes all
+/* Returns the number of columns in a chunk, so that a chunk of the rows fits the L1 cache. A single row takes all
  * columns in one chunk, which reads the weights in memory order. */
 static size_t chunk_length(const fr_matmul_fp8 *job) {
     size_t chunk = job->rows > ROWS ? 512 : 1024;
@@ -215,7 +216,7 @@ typedef struct panel {
     float sums[BATCH][GROUP][16]; /* partial sums of a batch's rows, kept between chunks */
 } panel;
 
-/* Decodes `count` columns from `from` on into the panel, and fills up to 16 with zeros. */
+/* Decodes `count` columns from `from` on into the panel. The last step of 16 columns is filled up with zeros. */
 FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t from, size_t count) {
     for (size_t o = 0; o < GROUP && group + o < job->features; o++) {
         const uint8_t *codes = weight_row(job, group + o) + from;
@@ -229,8 +230,8 @@ FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t fr
     }
 }
 
-/* Multiplies 16 columns of two decoded outputs, one half after the other, because 12 registers of sums leave few for
- * weights. */
+/* Multiplies 16 columns of two decoded outputs. It takes one half of the columns after the other, because 12 registers
+ * of sums leave few for weights. */
 FR_INLINE void panel_step(sums p, const float *w, const float *x, size_t x_stride, size_t rows, size_t count) {
     FR_UNROLLED_FOR (size_t h = 0; h < 2; h++) {
         __m256 first = _mm256_loadu_ps(w + 8 * h), second = _mm256_loadu_ps(w + CHUNK + 8 * h);
@@ -242,9 +243,9 @@ FR_INLINE void panel_step(sums p, const float *w, const float *x, size_t x_strid
     }
 }
 
-/* The codes from which the next panel is made: outputs from `group` on, columns from `from` on. They are prefetched
- * during the present panel: one output's codes per pass of rows, and one line at regular distances, because many lines
- * at once would keep the rows waiting. */
+/* Says which codes the next panel will be made of: outputs from `group` on, columns from `from` on. They are
+ * prefetched while the present panel is used. Each call of `pass` prefetches one output's codes, line by line at
+ * regular distances, because many lines at once would keep the rows waiting. */
 typedef struct coming {
     fr_prefetch_hint how;
     size_t group, from, output;
@@ -254,7 +255,7 @@ FR_INLINE void prefetch_line(const fr_matmul_fp8 *job, const coming *next, size_
     fr_prefetch(next->how, weight_row(job, next->group + next->output) + next->from + at, 64);
 }
 
-/* Multiplies rows from `row` of a batch on with outputs o and o + 1 of the group, over a chunk. */
+/* Multiplies rows of a batch from `row` on with outputs o and o + 1 of the group, over a chunk of columns. */
 FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const coming *next, const float *x, size_t row, size_t o,
                     size_t from, size_t count, size_t rows) {
     sums p;

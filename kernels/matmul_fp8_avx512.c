@@ -1,14 +1,14 @@
 /* Multiplies FP8 weights in scaled blocks by rows, with the 16 partial sums in one register. The contract is
  * fr_matmul_fp8_fn in kernels.h.
  *
- * Moving a code's fields makes a float16 that is 2^-8 times the code's value, denormals included. That is converted to
- * float32; its product with 256 times the scale is the weight, rounded once. (Moving the fields into a float32
- * directly, 2^-120 times the value, takes two instructions fewer, but denormal codes would become denormal factors,
- * for which some processors take a hundred cycles.)
+ * Moving a code's fields makes a float16 that is 2^-8 times the code's value, denormals included. It is converted to
+ * float32, and its product with 256 times the scale is the weight, rounded once. (Moving the fields into a float32
+ * directly, 2^-120 times the value, takes two instructions fewer. But then denormal codes would become denormal
+ * factors, for which some processors take a hundred cycles.)
  *
  * Up to 24 rows use weights directly as they are decoded, in tiles of up to 6 rows by 4 outputs or 8 by 3. More rows
- * use a panel of decoded weights: GROUP outputs by CHUNK columns in the L1 cache, with which BATCH rows are
- * multiplied, six at a time. Their sums are kept in memory between chunks, and the next panel's codes are prefetched.
+ * use a panel of decoded weights: GROUP outputs by CHUNK columns, in the L1 cache. BATCH rows are multiplied with a
+ * panel, six at a time, while the next panel's codes are prefetched. The rows' sums are kept in memory between chunks.
  * The order of additions is the same in every case. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx512.h"
@@ -18,8 +18,8 @@
 
 enum {
     FEATURES = 4,
-    FEW = 24,           /* rows, at most, that use weights directly as they are decoded */
-    DIRECT = 8,         /* rows of those in a tile, at most */
+    FEW = 24,           /* largest number of rows that use weights directly as they are decoded */
+    DIRECT = 8,         /* largest number of such rows in a tile */
     ROWS = 6,           /* rows that are multiplied with a panel together */
     GROUP = 8,          /* outputs in a panel */
     CHUNK = 512,        /* columns in a panel */
@@ -29,7 +29,7 @@ enum {
 
 typedef __m512 sums[DIRECT][FEATURES];
 
-/* Returns the output to compute as o: outputs past the end repeat the last one and are not stored. */
+/* Returns o, or the last output's index for an o past the end: such outputs repeat the last one and are not stored. */
 FR_INLINE size_t output(const fr_matmul_fp8 *job, size_t o) {
     return o < job->features ? o : job->features - 1;
 }
@@ -43,15 +43,15 @@ FR_INLINE __m512 block_scale(const fr_matmul_fp8 *job, size_t o, size_t block) {
     return _mm512_set1_ps(row[block] * 256.0f);
 }
 
-/* Returns the weights of the mask's lanes; the other lanes are 0. Extending a code's sign sets bit 15 and also bit 14,
- * so bit 14 is cleared. */
+/* Decodes the codes in the mask's lanes to weights; the other lanes are 0. Extending a code's sign sets bit 15 and
+ * also bit 14, so bit 14 is cleared. */
 FR_INLINE __m512 decode(const uint8_t *codes, __m512 scale, __mmask16 mask) {
     __m256i wide = _mm256_cvtepi8_epi16(_mm_maskz_loadu_epi8(mask, codes));
     __m256i halves = _mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16((short)0xbfff));
     return _mm512_mul_ps(_mm512_cvtph_ps(halves), scale);
 }
 
-/* Multiplies up to 16 columns; the x of row r begins at x + r * x_stride. */
+/* Multiplies up to 16 columns; row r begins at x + r * x_stride. */
 FR_INLINE void step(sums p, const __m512 *w, const float *x, size_t x_stride, size_t rows, size_t features,
                     __mmask16 mask) {
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
@@ -104,7 +104,7 @@ FR_INLINE void direct_tile(const fr_matmul_fp8 *job, fr_prefetch_hint how, size_
                            sum16_of_4(p[r][0], p[r][1], p[r][2], p[r][3]));
 }
 
-/* Computes all rows, split evenly over as few tiles as possible: those after the first find the weights in the L1
+/* Computes all rows, split evenly over as few tiles as possible. Tiles after the first find the weights in the L1
  * cache. */
 static void direct(const fr_matmul_fp8 *job) {
     size_t tiles = (job->rows + DIRECT - 1) / DIRECT, most = (job->rows + tiles - 1) / tiles;
@@ -141,7 +141,7 @@ typedef struct panel {
     float sums[BATCH][GROUP][16]; /* partial sums of a batch's rows, kept between chunks */
 } panel;
 
-/* Decodes `count` columns from `from` on into the panel, and fills up to 16 with zeros. */
+/* Decodes `count` columns from `from` on into the panel. The last step of 16 columns is filled up with zeros. */
 FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t from, size_t count) {
     for (size_t o = 0; o < GROUP && group + o < job->features; o++) {
         const uint8_t *codes = weight_row(job, group + o) + from;
@@ -152,9 +152,9 @@ FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t fr
     }
 }
 
-/* The codes from which the next panel is made: outputs from `group` on, columns from `from` on. They are prefetched
- * during the present panel: two outputs' codes per pass of rows, and one line of each at regular distances, because
- * many lines at once would keep the rows waiting. */
+/* Says which codes the next panel will be made of: outputs from `group` on, columns from `from` on. They are
+ * prefetched while the present panel is used. Each call of `pass` prefetches two outputs' codes, one line of each at
+ * regular distances, because many lines at once would keep the rows waiting. */
 typedef struct coming {
     fr_prefetch_hint how;
     size_t group, from, output;
@@ -165,7 +165,7 @@ FR_INLINE void prefetch_line(const fr_matmul_fp8 *job, const coming *next, size_
         fr_prefetch(next->how, weight_row(job, next->group + next->output + o) + next->from + at, 64);
 }
 
-/* Multiplies rows from `row` of a batch on with outputs from `o` of the group on, over a chunk. */
+/* Multiplies rows of a batch from `row` on with FEATURES outputs of the group from `o` on, over a chunk of columns. */
 FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const coming *next, const float *x, size_t row, size_t o,
                     size_t from, size_t count, size_t rows) {
     sums p;

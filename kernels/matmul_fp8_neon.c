@@ -1,13 +1,13 @@
 /* Multiplies FP8 weights in scaled blocks by rows, with the 16 partial sums in 4 registers. The contract is
  * fr_matmul_fp8_fn in kernels.h.
  *
- * Moving a code's fields makes a float16 that is 2^-8 times the code's value, denormals included. That is converted to
- * float32; its product with 256 times the scale is the weight, rounded once.
+ * Moving a code's fields makes a float16 that is 2^-8 times the code's value, denormals included. It is converted to
+ * float32, and its product with 256 times the scale is the weight, rounded once.
  *
- * Up to 4 rows use weights directly as they are decoded, in tiles of 2 outputs x up to 3 rows, or 1 x 4: at most 24
- * registers of sums. More rows use a panel of decoded weights: GROUP outputs by CHUNK columns in the L1 cache, with
- * which BATCH rows are multiplied, three at a time; their sums are kept in memory between chunks. The order of
- * additions is the same in every case. */
+ * Up to 4 rows use weights directly as they are decoded, in tiles of 2 outputs x up to 3 rows, or 1 x 4, which take at
+ * most 24 registers of sums. More rows use a panel of decoded weights: GROUP outputs by CHUNK columns, in the L1
+ * cache. BATCH rows are multiplied with a panel, three at a time; their sums are kept in memory between chunks. The
+ * order of additions is the same in every case. */
 #include "kernels/simd_neon.h"
 #include "quant/fp8.h"
 
@@ -22,7 +22,7 @@ enum {
 /* Each quarter of 16 columns has its own register. */
 typedef float32x4_t sums[ROWS][FEATURES][4];
 
-/* Returns the output to compute as o: outputs past the end repeat the last one and are not stored. */
+/* Returns o, or the last output's index for an o past the end: such outputs repeat the last one and are not stored. */
 FR_INLINE size_t output(const fr_matmul_fp8 *job, size_t o) {
     return o < job->features ? o : job->features - 1;
 }
@@ -51,7 +51,7 @@ FR_INLINE void decode(const uint8_t *codes, float32x4_t scale, float32x4_t *w) {
     w[3] = vmulq_f32(vcvt_f32_f16(vget_high_f16(high)), scale);
 }
 
-/* Multiplies 16 columns, of which the first `count` are used; the x of row r begins at x + r * x_stride. */
+/* Multiplies 16 columns, of which the first `count` are used; row r begins at x + r * x_stride. */
 FR_INLINE void step(sums p, float32x4_t (*w)[4], const float *x, size_t x_stride, size_t rows, size_t features,
                     size_t count) {
     FR_UNROLLED_FOR (size_t c = 0; c < 4; c++) {
@@ -111,7 +111,7 @@ typedef struct panel {
     float sums[BATCH][GROUP][16]; /* partial sums of a batch's rows, kept between chunks */
 } panel;
 
-/* Decodes `count` columns from `from` on into the panel, and fills up to 16 with zeros. */
+/* Decodes `count` columns from `from` on into the panel. The last step of 16 columns is filled up with zeros. */
 FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t from, size_t count) {
     for (size_t o = 0; o < GROUP && group + o < job->features; o++) {
         const uint8_t *codes = weight_row(job, group + o) + from;
@@ -125,7 +125,7 @@ FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t fr
     }
 }
 
-/* Multiplies rows from `row` of a batch on with outputs from `o` of the group on, over a chunk. */
+/* Multiplies rows of a batch from `row` on with FEATURES outputs of the group from `o` on, over a chunk of columns. */
 FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const float *x, size_t row, size_t o, size_t from,
                     size_t count, size_t rows) {
     sums p;

@@ -1,8 +1,8 @@
 /* Multiplies tiles of grouped codes by quantized rows, with vpmaddubsw. The contract is fr_matmul_grouped_fn in
  * kernels.h; grouped_avx2.h has the walk, matmul_block_avx2.c says how many products fit into 16 bits.
  *
- * Codes of 8 bits are multiplied as signed numbers, 128 less than they are; what that takes away is added to the part
- * for the zeros. */
+ * From codes of 8 bits 128 is subtracted, so that they are multiplied as signed numbers. The zeros are 128 smaller
+ * too, which gives the same result. */
 #include "kernels/grouped_avx2.h"
 
 /* Adds 16-bit sums of pairs of columns to 32-bit sums. */
@@ -19,7 +19,7 @@ FR_INLINE void add_products(pair *sums, pair code, const fr_qblock *x, size_t gr
         sums->half[half] = settled(_mm256_add_epi16(sums->half[half], _mm256_maddubs_epi16(code.half[half], q)));
 }
 
-/* Adds the products of one group with codes of 8 bits. */
+/* Multiplies the signed codes of one group and adds the products. */
 FR_INLINE void add_signed(pair *isum, pair code, const fr_qblock *x, size_t group) {
     __m256i q = broadcast_group(x, group), sign = _mm256_set1_epi8(-128);
     pair sums;

@@ -1,8 +1,9 @@
-/* Tiles of grouped codes with a centre or zeros times quantized rows by vpdpbusd. Contract
+/* Multiplies tiles of grouped codes with a centre or zeros by quantized rows, with vpdpbusd. The contract is
  * fr_matmul_grouped_fn in kernels.h.
  *
- * With many rows, codes of up to 6 bits are raised while they are unpacked, once for all rows of a part. All features
- * then have one offset, and a row's sums begin with a broadcast value instead of a product with the features' zeros. */
+ * With many rows, 2^bits - 1 - zero is added to codes of up to 6 bits while they are unpacked, once for all rows. All
+ * features then have one offset, so a row's sums begin with a broadcast value instead of a product with the features'
+ * zeros. */
 #include "kernels/dot_avx512vnni.h"
 
 #define FR_KERNEL_OF(bits, ...) FR_MATMUL_GROUPED(grouped_##bits, bits < 8 ? &raised_##bits : NULL)

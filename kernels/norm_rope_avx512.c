@@ -31,7 +31,8 @@ void fr_rmsnorm_avx512(float *y, const float *x, const float *weight, size_t n, 
         map(scale, y, x, NULL, n, r);
 }
 
-/* Lanes past the end are 0; adding 0 does not change a partial sum, because it began with +0. */
+/* Returns the sum of n values in dot's order. Lanes past the end are 0; adding 0 does not change a partial sum,
+ * because each began with +0. */
 static float sum_of_values(const float *x, size_t n) {
     __m512 p = _mm512_setzero_ps();
     for (size_t i = 0; i < n; i += 16) p = _mm512_add_ps(p, load_lanes(x + i, lanes(n - i)));
@@ -72,8 +73,8 @@ void fr_rope_neox_avx512(float *x, const float *cosine, const float *sine, size_
     }
 }
 
-/* 16 pairs are in two registers: the even lanes are gathered into a, the odd ones into b, and put back after the
- * rotation. */
+/* Rotates 16 pairs at a time, which are in two registers. Their even lanes are gathered into a, the odd ones into b.
+ * After the rotation they are interleaved again. */
 void fr_rope_pairs_avx512(float *x, const float *cosine, const float *sine, size_t n) {
     __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));

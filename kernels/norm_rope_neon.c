@@ -28,7 +28,8 @@ void fr_rmsnorm_neon(float *y, const float *x, const float *weight, size_t n, fl
         map(scale, y, x, NULL, n, r);
 }
 
-/* Lanes past the end are 0; adding 0 does not change a partial sum, because it began with +0. */
+/* Returns the sum of n values in dot's order. Lanes past the end are 0; adding 0 does not change a partial sum,
+ * because each began with +0. */
 static float sum_of_values(const float *x, size_t n) {
     float32x4_t p[4] = {{0}};
     for (size_t i = 0; i < n; i += 4) p[i / 4 % 4] = vaddq_f32(p[i / 4 % 4], load_lanes(x + i, n - i));
@@ -68,8 +69,8 @@ void fr_rope_neox_neon(float *x, const float *cosine, const float *sine, size_t 
     }
 }
 
-/* Four pairs are in two registers: the even lanes are gathered into a, the odd ones into b, and put back after the
- * rotation. */
+/* Rotates four pairs at a time, which are in two registers. Their even lanes are gathered into a, the odd ones into b.
+ * After the rotation they are interleaved again. */
 void fr_rope_pairs_neon(float *x, const float *cosine, const float *sine, size_t n) {
     for (size_t i = 0; i < n / 2; i += 4) {
         size_t count = n / 2 - i, low = 2 * count, high = count > 2 ? 2 * count - 4 : 0;

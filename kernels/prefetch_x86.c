@@ -24,7 +24,7 @@ static processor this_processor(void) {
     return p;
 }
 
-/* Returns the answer of `ask`, which is called only once. Before that *known is 0; then it is 1 + the answer. */
+/* Returns the answer of `ask`, which is kept in *known: 0 before `ask` was called, then 1 + the answer. */
 static int answer(atomic_int *known, int (*ask)(const processor *)) {
     int here = atomic_load_explicit(known, memory_order_relaxed);
     if (here == 0) {

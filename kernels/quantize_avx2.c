@@ -6,7 +6,7 @@
 
 enum { BLOCK = 32, REGISTERS = BLOCK / 8 };
 
-/* Returns the largest magnitude, compared by bit pattern. */
+/* Returns the largest magnitude of a block, compared by bit pattern. */
 FR_INLINE float largest(const __m256 *x) {
     __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
     __m256i most = _mm256_setzero_si256();
@@ -23,7 +23,8 @@ FR_INLINE int32_t sum_of(__m256i values) {
     return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 1)));
 }
 
-/* |x r| is at most 127 and half a unit in the last place, so rounding to integers never leaves -127..127. */
+/* Quantizes a block. |x r| is at most 127 and half a unit in the last place, so rounding to integers never leaves
+ * -127..127. */
 FR_INLINE void quantize_block(fr_qblock *block, const __m256 *x) {
     float m = largest(x);
     if (!(m < INFINITY)) {

@@ -6,7 +6,8 @@
 
 #include "kernels/double_math.h"
 
-/* pi / 2 in pieces of 26, 26 and 53 bits: n times each of the first two is exact for n < 2^27. */
+/* pi / 2 as a sum of three pieces of 26, 26 and 53 bits. A product of the first or second piece with an integer n <
+ * 2^27 is exact. */
 static const double HALF_PI_1 = 0x1.921fb50000000p+0, HALF_PI_2 = 0x1.110b460000000p-26,
                     HALF_PI_3 = 0x1.1a62633145c07p-54;
 static const double TWO_OVER_PI = 0x1.45f306dc9c883p-1;
@@ -77,7 +78,7 @@ double fr_rope_yarn_magnitude(double factor, double weight) {
     return factor > 1 ? 0.1 * weight * fr_log_double(factor) + 1 : 1;
 }
 
-/* Taylor series of sine for |r| <= pi / 4: the first term left out is below 2e-14. */
+/* Returns the sine of r for |r| <= pi / 4 by its Taylor series. The first term left out is below 2e-14. */
 static inline double sine_reduced(double r) {
     double square = r * r, sum = 1.0 / 6227020800;
     sum = sum * square - 1.0 / 39916800;

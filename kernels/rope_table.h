@@ -20,24 +20,24 @@ typedef enum fr_rope_kind {
 } fr_rope_kind;
 
 /* Gives head_dim / 2 frequencies: inverse[i] = (1 / theta^(2i / head_dim)) / factor for pairs that are rotated, 0 for
- * the others. theta, the exponent, the power, its reciprocal and the quotient are each rounded to float32; theta must
- * be positive and normal there. Only FR_ROPE_PROPORTIONAL reads partial_rotary_factor; only it and FR_ROPE_LINEAR
- * divide by the factor. */
+ * the others. theta, the exponent, the power, its reciprocal and the quotient are each rounded to float32; as a
+ * float32, theta must be positive and normal. Only FR_ROPE_PROPORTIONAL reads partial_rotary_factor. Only
+ * FR_ROPE_PROPORTIONAL and FR_ROPE_LINEAR divide by the factor. */
 void fr_rope_frequencies(fr_rope_kind kind, double theta, size_t head_dim, double partial_rotary_factor, double factor,
                          float *inverse);
 
-/* Llama 3's scaling of n frequencies, in place (transformers 5.17, modeling_rope_utils). A pair whose wavelength is
- * above trained / low becomes slower by the factor; one whose wavelength is below trained / high stays as it is; in
- * between, the change is gradual. In float32, each step rounded:
+/* Applies Llama 3's scaling to n frequencies, in place (transformers 5.17, modeling_rope_utils). A pair whose
+ * wavelength is above trained / low becomes slower by the factor. A pair whose wavelength is below trained / high
+ * stays as it is. In between, the change is gradual. In float32, each step rounded:
  *
  *     wave = 2 pi / inverse;  smooth = (trained / wave - low) / (high - low)
  *     between: ((1 - smooth) * inverse) / factor + smooth * inverse */
 void fr_rope_scale(float *inverse, size_t n, double factor, double low, double high, double trained);
 
-/* YaRN's scaling of n frequencies of a base, in place (Peng et al. 2023, arXiv:2309.00071; transformers 5.17). Pairs
- * that make more than `fast` rotations within the trained positions stay as they are; those that make fewer than
- * `slow` become slower by the factor; in between, a linear ramp over the pair's index i. Each step is rounded to
- * float32:
+/* Applies YaRN's scaling to n frequencies of base theta, in place (Peng et al. 2023, arXiv:2309.00071; transformers
+ * 5.17). Pairs that make more than `fast` rotations within the trained positions stay as they are. Pairs that make
+ * fewer than `slow` become slower by the factor. In between, there is a linear ramp over the pair's index i. Each step
+ * is rounded to float32:
  *
  *     low = pair(fast), at least 0;  high = pair(slow), at most 2n - 1;  if equal, high + 0.001
  *     truncates: before that, low is rounded down and high up
@@ -47,7 +47,7 @@ void fr_rope_scale(float *inverse, size_t n, double factor, double low, double h
 void fr_rope_yarn(float *inverse, size_t n, double theta, double factor, double fast, double slow, double trained,
                   bool truncates);
 
-/* LongRoPE's n frequencies of a base: 1 / (divisor[i] * theta^(i / n)). The power is computed as in
+/* Gives LongRoPE's n frequencies of base theta: 1 / (divisor[i] * theta^(i / n)). The power is computed as in
  * fr_rope_frequencies; the product and its reciprocal are each rounded to float32 (Ding et al. 2024, arXiv:2402.13753;
  * transformers 5.17). */
 void fr_rope_divided(double theta, const float *divisor, size_t n, float *inverse);
@@ -59,8 +59,8 @@ double fr_rope_longrope_magnitude(double factor, double trained);
 /* Returns the factor by which YaRN sharpens attention: 0.1 weight log(factor) + 1, or 1 if the factor is at most 1. */
 double fr_rope_yarn_magnitude(double factor, double weight);
 
-/* Computes cosine[i] and sine[i] of the float32 product position * inverse[i], i < n, correctly rounded except for rare
- * last bits. The product's magnitude must be at most 2^27. Frequency 0 gives exactly 1 and 0. */
+/* Computes cosine[i] and sine[i] of the float32 product position * inverse[i] for i < n, correctly rounded except for
+ * rare last bits. The product's magnitude must be at most 2^27. Frequency 0 gives exactly 1 and 0. */
 void fr_rope_angles(const float *inverse, size_t n, int64_t position, float *cosine, float *sine);
 
 #endif

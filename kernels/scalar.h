@@ -49,8 +49,8 @@ static inline float load_bf16(const void *row, size_t i) {
     return float_of((uint32_t)half << 16);
 }
 
-/* Moves the float16 fields to where a float32 has them, which leaves the exponent 112 too small. The product that
- * corrects it is exact, denormals included. */
+/* Returns float16 value i of a row. Moving the fields to where a float32 has them leaves the exponent 112 too small.
+ * The product that corrects this is exact, denormals included. */
 static inline float load_f16(const void *row, size_t i) {
     uint16_t half;
     memcpy(&half, (const char *)row + i * sizeof half, sizeof half);
@@ -67,7 +67,8 @@ static inline float sum16(float *p) {
     return p[0];
 }
 
-/* Takes 16 columns at a time, so that a compiler can vectorize the loop where fmaf is an instruction. */
+/* Returns the dot product that kernels.h defines. It takes 16 columns at a time, so that a compiler can vectorize the
+ * loop where fmaf is an instruction. */
 FR_INLINE float dot(load_fn *load, const void *w, const float *x, size_t n) {
     float p[16] = {0};
     size_t i = 0;
@@ -88,7 +89,7 @@ static inline float expm1_reduced(float r) {
     return fmaf(r * r, c, r);
 }
 
-/* Returns r of x = n ln 2 + r, n an integer. *shifted is n added to the bits of FR_ROUND_SHIFT. */
+/* Returns r of x = n ln 2 + r with an integer n. *shifted gets the bits of FR_ROUND_SHIFT plus n. */
 static inline float reduce(float x, uint32_t *shifted) {
     float t = fmaf(x, FR_LOG2E, FR_ROUND_SHIFT);
     float n = t - FR_ROUND_SHIFT;
@@ -96,13 +97,13 @@ static inline float reduce(float x, uint32_t *shifted) {
     return fmaf(n, -FR_LN2_LOW, fmaf(n, -FR_LN2_HIGH, x));
 }
 
-/* 2^(n - 128) for 2 <= n < 256. */
+/* Returns 2^(n - 128) for 2 <= n < 256. */
 static inline float power_of_two(uint32_t n) {
     return float_of((n - 1) << 23);
 }
 
-/* Multiplies by 2^n as two powers, one after the other. The first product is exact, so the result is rounded once,
- * denormals included. The comparisons are written so that a NaN passes through. */
+/* Returns e^x. y is multiplied by 2^n as two powers, one after the other. The first product is exact, so the result is
+ * rounded once, denormals included. The comparisons are written so that a NaN passes through. */
 static inline float scalar_exp(float x) {
     x = x > FR_EXP_MAX ? FR_EXP_MAX : x;
     x = x < FR_EXP_MIN ? FR_EXP_MIN : x;
@@ -113,7 +114,8 @@ static inline float scalar_exp(float x) {
     return y * power_of_two(n / 2) * power_of_two(n - n / 2);
 }
 
-/* e = e^(2 |x|) - 1 keeps its relative accuracy near 0; tanh = e / (e + 2) with the sign of x. */
+/* Returns e / (e + 2) with the sign of x, for e = e^(2 |x|) - 1. Computing e directly keeps its relative accuracy near
+ * 0. */
 static inline float scalar_tanh(float x) {
     float a = fabsf(x);
     a = a > FR_TANH_MAX ? FR_TANH_MAX : a;

@@ -20,7 +20,7 @@ FR_INLINE __m512 load_lanes(const float *x, __mmask16 mask) {
     return _mm512_maskz_loadu_ps(mask, x);
 }
 
-/* y[i] = f(a[i], b[i], factor); b may be NULL (zeros). y may be a or b. */
+/* The function f of y[i] = f(a[i], b[i], factor). b may be NULL, which stands for zeros. y may be a or b. */
 typedef __m512 map_fn(__m512 a, __m512 b, __m512 factor);
 
 FR_INLINE void map_step(map_fn *f, float *y, const float *a, const float *b, float factor, __mmask16 mask) {
@@ -66,7 +66,7 @@ FR_INLINE __m512 expm1_reduced(__m512 r) {
     return _mm512_fmadd_ps(_mm512_mul_ps(r, r), c, r);
 }
 
-/* Returns r of x = n ln 2 + r, n an integer. */
+/* Returns r of x = n ln 2 + r with an integer n. */
 FR_INLINE __m512 reduce(__m512 x, __m512 *n) {
     __m512 shift = _mm512_set1_ps(FR_ROUND_SHIFT);
     *n = _mm512_sub_ps(_mm512_fmadd_ps(x, _mm512_set1_ps(FR_LOG2E), shift), shift);
@@ -74,8 +74,8 @@ FR_INLINE __m512 reduce(__m512 x, __m512 *n) {
     return _mm512_fmadd_ps(*n, _mm512_set1_ps(-FR_LN2_LOW), r);
 }
 
-/* scalef multiplies by 2^n with one rounding, so it gives the same bits as the two products of scalar_exp. min and max
- * have the constant as their first argument, because they return the second if either is NaN. */
+/* scalef multiplies by 2^n with one rounding, so it gives the same bits as the two products of scalar_exp. A NaN
+ * passes through: min and max return their second argument if either is NaN, so x is the second. */
 FR_INLINE __m512 exp16(__m512 x) {
     __m512 n;
     x = _mm512_max_ps(_mm512_set1_ps(FR_EXP_MIN), _mm512_min_ps(_mm512_set1_ps(FR_EXP_MAX), x));

@@ -15,7 +15,7 @@ static void fill_signs(void) {
     }
 }
 
-/* Gives the width of the parts of a head of n values. */
+/* Returns the width of the parts of a head of n values, each of which is rotated by itself. */
 static size_t part_of(size_t n) {
     size_t part = n & -n;
     return part < FR_TURBO_WIDEST ? part : FR_TURBO_WIDEST;
@@ -50,8 +50,8 @@ static float sum_of_products(const float *x, const float *y) {
     return p[0];
 }
 
-/* Finds the code of each value of a block, whose values are x[i] * r in units of the table. The first half of the table
- * has `count` magnitudes, ascending. */
+/* Finds the code of each value of a block: the index in the table of the nearest value to x[i] * r. The first `count`
+ * values of the table are positive and ascending, and the others are their negatives. */
 static void find_codes(const float *x, float r, const int8_t *table, int count, int32_t *codes) {
     for (size_t i = 0; i < FR_TURBO_BLOCK; i++) codes[i] = x[i] < 0 ? count : 0;
     for (int k = 1; k < count; k++) {

@@ -9,7 +9,7 @@
 
 #include <immintrin.h>
 
-/* Return the entries of a block. */
+/* Returns the entries of a block. */
 FR_INLINE __m256i turbo4_entries(const uint8_t *block) {
     const __m256i table = _mm256_broadcastsi128_si256(_mm_setr_epi8(FR_TURBO4_TABLE));
     __m128i bytes = _mm_loadu_si128((const void *)(block + 2));
