@@ -554,8 +554,8 @@ START_TEST(a_text_without_its_terminal_is_kept) {
              "%s/session",
              json ? 20 : 4000, lost[_i].form, folder, folder);
     person p = sit_down_at_a_shell(line, lost[_i].script);
-    await(&p, "context 4096");
-    if (!json) await(&p, ","); /* the text has begun */
+    await(&p, "text as it is"); /* the last note before the text */
+    if (!json) await(&p, ",");  /* the text has begun, so signals are watched */
     close(p.end);
     close(p.terminal);
     for (ssize_t got; (got = read(p.out, said + length, sizeof said - 1 - length)) > 0;) length += (size_t)got;
