@@ -10,7 +10,7 @@
 #include "forerun.h"
 
 typedef struct fr_arena {
-    uint8_t *base; /* NULL: measuring */
+    uint8_t *base; /* NULL in a measuring arena, which only adds up sizes */
     size_t used, size;
     bool overflow; /* a size exceeded size_t, or a piece did not fit the block; `used` is then SIZE_MAX */
 } fr_arena;

@@ -136,8 +136,8 @@ fr_status fr_options_set_number(fr_options *options, fr_option option, double va
     if (!options) return fr_fail_null("fr_options_set_number", "options");
     FR_TRY(check_kind(option, FR_OPTION_NUMBER));
     const fr_option_bounds *bounds = &fr_options_bounds[option];
-    bool automatic = option == FR_OPT_DRAFT_P_MIN && value == FR_DRAFT_P_AUTO; /* a value outside the option's range
-                                                                                * that is allowed */
+    bool automatic = option == FR_OPT_DRAFT_P_MIN && value == FR_DRAFT_P_AUTO; /* allowed, although the value is
+                                                                                * outside the option's range */
     if (!automatic && !(value >= bounds->number.low && value <= bounds->number.high))
         return fr_fail(FR_USAGE, "%s must be %g to %g, not %g", bounds->name, bounds->number.low, bounds->number.high,
                        value);

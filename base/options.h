@@ -47,7 +47,7 @@ typedef struct fr_sampler_settings {
 typedef struct fr_breakers {
     char texts[FR_BREAKERS_MAX][FR_BREAKER_SIZE_MAX + 1];
     size_t count;
-    bool given; /* false: the default ones are used */
+    bool given; /* false: the default breakers are used */
 } fr_breakers;
 
 #define FR_PRE_SIZE 64 /* bytes of a pre-tokenizer's name, including its NUL */
@@ -76,12 +76,12 @@ struct fr_options {
     char spec_type[64];              /* "" for the type that the drafter's files imply */
     char draft_head[4096];           /* a word, a number or a path; "" for the whole head */
     char draft_times[4096];          /* a folder; "" for none */
-    char mmproj[4096];               /* "" for none */
+    char mmproj[4096];               /* path of a vision tower; "" for none */
     char chat_template[4096];        /* a path; "" for the model's own template */
     char tokenizer_pre[FR_PRE_SIZE]; /* "" for the name in the model's file */
     const void *bytes;               /* the model file in memory; NULL: it is read from its path */
     size_t byte_count;
-    int activation_stats;   /* selects the matrix products whose inputs the model adds up
+    int activation_stats;   /* the kind of statistics that are collected of the matrices' inputs
                              * (src/engine/weights/weights.h) */
     struct fr_ranks *ranks; /* the ranks that share the model's weights (base/ranks.h), or NULL */
     fr_rank_plan rank_plan; /* how the ranks divide the weights */

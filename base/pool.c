@@ -41,9 +41,10 @@
 #define WATCH_NANOSECONDS 10000000
 
 typedef struct member {
-    _Alignas(CACHE_LINE) fr_epoch epoch;  /* barriers within runs */
-    _Alignas(CACHE_LINE) fr_epoch called; /* runs that it was called to; the thread that calls it advances this */
-    _Alignas(CACHE_LINE) fr_epoch done;   /* runs that it has finished */
+    _Alignas(CACHE_LINE) fr_epoch epoch;  /* counts the barriers that the thread has reached in its runs */
+    _Alignas(CACHE_LINE) fr_epoch called; /* counts the runs to which the thread was called; the thread that calls it
+                                           * advances this */
+    _Alignas(CACHE_LINE) fr_epoch done;   /* counts the runs that the thread has finished */
     int64_t in_line;                      /* nanoseconds that it and the threads it called waited for a core; -1:
                                            * unknown */
     _Alignas(CACHE_LINE) fr_team team;    /* on a cache line of its own, which no other thread polls */
@@ -55,14 +56,14 @@ struct fr_pool {
     fr_team_fn *fn; /* thread 0 writes this and the members down to `taking` before it calls any thread to a run */
     void *context;
     bool stop;
-    bool watched;  /* threads measure how long they wait for a core */
+    bool watched;  /* the threads measure in this run how long they wait for a core */
     size_t taking; /* number of threads that take part */
     size_t count;
-    size_t started; /* threads that run, including the caller: `count` once the pool is open */
+    size_t started; /* number of threads that were started, and the caller; it equals `count` once the pool is open */
     bool one_node;
     fr_team_size team_size;
     int64_t watch_at;          /* time after which the next run is watched */
-    fr_pool_choose_fn *choose; /* NULL: team_size decides */
+    fr_pool_choose_fn *choose; /* for tests: chooses the number of threads; NULL: team_size does */
     void *choose_context;
     member members[];
 };

@@ -19,8 +19,8 @@ typedef struct fr_ranks fr_ranks;
 /* Describes rows whose columns were computed by the ranks: rank r has bytes [bounds[r], bounds[r + 1]) of each row. */
 typedef struct fr_ranks_rows {
     uint8_t *at;
-    size_t stride, rows;  /* bytes from one row to the next */
-    const size_t *bounds; /* [ranks + 1] */
+    size_t stride, rows;  /* stride: bytes from one row to the next */
+    const size_t *bounds; /* [ranks + 1] where each rank's columns begin in a row, in bytes */
 } fr_ranks_rows;
 
 /* Describes rows of one rank, `size` bytes each. */
@@ -32,7 +32,7 @@ typedef struct fr_ranks_block {
 /* Counts what this rank has sent so far, and how long it waited for other ranks. */
 typedef struct fr_ranks_traffic {
     uint64_t messages, bytes; /* sent by this rank */
-    double seconds;           /* spent in calls that wait */
+    double seconds;           /* time spent in calls that wait for other ranks */
 } fr_ranks_traffic;
 
 /* Numbers the parts of a forward whose traffic is counted apart: each layer has its own number. FR_RANKS_ELSEWHERE

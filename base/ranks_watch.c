@@ -28,21 +28,21 @@
 #include "base/thread_stack.h"
 
 enum {
-    ALIVE = 1, /* kinds of records */
+    ALIVE = 1, /* a sign of life; this and the next ones are kinds of records */
     LEAVING,
     STRUCK,
     FAILED,
-    MISSES, /* leaves because another rank has gone or is silent; the line names that rank */
-    SAID,   /* leaves because rank 0 has gone or is silent, which rank 1 prints */
+    MISSES, /* the sender leaves because another rank has gone or is silent; the line names that rank */
+    SAID,   /* the sender leaves because rank 0 has gone or is silent, which rank 1 prints */
     ALL_LEAVE,
     LINE = 400,
     NAME = FR_WATCH_HOST + 24,
-    CONNECT_MS = 3000, /* for one address */
-    MEET_MS = 20000,   /* for all ranks */
-    HELLO_MS = 500,    /* for the first message of one rank */
+    CONNECT_MS = 3000, /* to connect to one address */
+    MEET_MS = 20000,   /* until all ranks have connected */
+    HELLO_MS = 500,    /* until the first message of one rank */
     LINGER_MS = 1000,
     LOOK_MS = 50,     /* between checks of things that no connection reports: silence, failures, the parent process */
-    STRUCK_LOOKS = 15 /* waits of 10 ms for the failure that caused a signal, which may become known later */
+    STRUCK_LOOKS = 15 /* number of waits of 10 ms for the failure that caused a signal, which may become known later */
 };
 
 #define BEAT_MAX 2.0 /* longest time in seconds between two signs of life; at most a fifth of the timeout */
@@ -203,8 +203,8 @@ static void take_record(fr_watch *w, int rank, record *in) {
 /* Handles the end of a connection. */
 static void lose(fr_watch *w, int rank) {
     peer *p = &w->peers[rank];
-    shutdown(p->fd, SHUT_RDWR); /* not closed, because another thread may be sending to it and the number must not be
-                                 * reused */
+    shutdown(p->fd, SHUT_RDWR); /* not closed, because another thread may be sending to it, and the descriptor's number
+                                 * must not be reused */
     p->fd = -1;
     if (!p->leaving && !p->struck) fr_watch_miss(w, rank, fr_fail(FR_MACHINE, "%s has gone", p->name));
     if (w->index) settle(w, w->all_leave);

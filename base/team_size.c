@@ -10,7 +10,7 @@
 #include "base/team_size.h"
 
 #define MILLISECOND  INT64_C(1000000)
-#define WATCH        (100 * MILLISECOND) /* job time after which the share of waiting is trusted: 30 time slices */
+#define WATCH        (100 * MILLISECOND) /* waiting is judged only after jobs of this long: 30 time slices */
 #define TRIAL        (100 * MILLISECOND) /* least job time of a trial */
 #define TRIAL_JOBS   3                   /* least number of jobs of a trial */
 #define TRIAL_CLEAR  (TRIAL / 4)         /* a trial that has lost or gained this much time ends early */
@@ -19,11 +19,11 @@
 #define PERIOD_MAX   (2000 * MILLISECOND)
 #define COST_SHARE   0.04 /* share of the possible gain that trials may cost */
 #define COST_MAX     (6000.0 * MILLISECOND)
-#define FAR_SLOWER   1.15 /* if a trial is this much slower, the next one parks no more threads than it did */
+#define FAR_SLOWER   1.15 /* a failed trial that was less slow than this lets the next one park more threads */
 #define PAUSE        (1000 * MILLISECOND) /* after this long without a job, the load of other programs is unknown */
 
-#define CROWDED 0.1  /* more threads are parked if threads wait for a core for at least this share of the time */
-#define FREE    0.05 /* one more thread is kept, if it does no harm, while the share is below this */
+#define CROWDED 0.1  /* threads are parked if they wait for a core for this share of the time */
+#define FREE    0.05 /* parked threads may come back if the others wait for less than this */
 #define FASTER  0.97
 #define AS_FAST 1.02
 

@@ -42,7 +42,7 @@ typedef struct fr_team_size {
     int64_t began;           /* time when the trial began */
     int64_t ended;           /* time when the last job ended */
     fr_team_size_patience fewer, more;
-    double share;  /* share of waiting before the trial; a trial can gain no more than that */
+    double share;  /* share of the time that threads waited before the trial; the trial can gain no more */
     size_t stride; /* factor on the number of threads parked at once; it grows after trials that parked too few */
 } fr_team_size;
 

@@ -13,20 +13,20 @@
 
 /* Describes one processing unit that may be used; units of one core need not be adjacent. */
 typedef struct fr_cpu_place {
-    int cpu;  /* the system's number */
+    int cpu;  /* the system's number of the unit */
     int core; /* units of one core have equal numbers */
     int node; /* NUMA node, numbered from 0 without gaps */
 } fr_cpu_place;
 
 typedef struct fr_machine {
     fr_cpu_place places[FR_THREADS_MAX];
-    size_t count; /* >= 1 */
-    int nodes;    /* >= 1 */
+    size_t count; /* number of units, at least 1 */
+    int nodes;    /* number of NUMA nodes, at least 1 */
     int quota;    /* CPUs that the cgroup's quota allows, rounded up, at least 1; 0 when there is none */
 } fr_machine;
 
 typedef struct fr_plan {
-    size_t threads;           /* >= 1 */
+    size_t threads;           /* number of threads, at least 1 */
     int cpu[FR_THREADS_MAX];  /* thread t is pinned to this CPU; -1: not pinned */
     int node[FR_THREADS_MAX]; /* node of thread t; nodes ascend with the thread's number */
     int nodes;                /* number of nodes; some may have no thread */

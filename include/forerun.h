@@ -1121,7 +1121,7 @@ bool fr_session_adapts(const fr_session *session);
 /* Shows the timeline to a draft method of the program's own, and takes its drafts. */
 typedef struct fr_drafting {
     const int32_t *ids; /* the timeline */
-    size_t length;      /* of the timeline */
+    size_t length;      /* length of the timeline */
     size_t count;       /* the most drafts that can be used, 1 to FR_STEP_MAX - 1 */
     double least;       /* FR_OPT_DRAFT_P_MIN; 0 if that is FR_DRAFT_P_AUTO */
     /* Drafts of the session's drafter or n-grams, which the method may pass on or change; none if the session has
@@ -1204,8 +1204,8 @@ typedef enum fr_stat {
     FR_STAT_DRAFTED,          /* drafts that were verified */
     FR_STAT_ACCEPTED,         /* drafts that the target accepted */
     FR_STAT_REJECTED,         /* drafts that the target rejected */
-    FR_STAT_PREFILL_SECONDS,  /* prompts, including their first token */
-    FR_STAT_DECODE_SECONDS,   /* everything after the first token */
+    FR_STAT_PREFILL_SECONDS,  /* time of prompts, including their first token */
+    FR_STAT_DECODE_SECONDS,   /* time of everything after the first token */
     FR_STAT_DRAFT_SECONDS,    /* part of DECODE_SECONDS: proposing drafts */
     FR_STAT_VERIFY_SECONDS,   /* part of DECODE_SECONDS: the target's forwards, including the head */
     FR_STAT_ACCEPT_SECONDS,   /* part of DECODE_SECONDS: comparing, committing, informing the drafter */

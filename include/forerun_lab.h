@@ -50,7 +50,7 @@ typedef struct fr_lab_shape {
     const char *name;               /* one of FR_LAB_SHAPES */
     const char *type;               /* the type of all matrices, one of FR_LAB_WRITTEN */
     size_t vocab;                   /* number of ids; 0: the shape's own */
-    size_t layers;                  /* number of first layers to write, the last with full attention; 0: all */
+    size_t layers;                  /* number of layers to write, from the first; 0: all */
     size_t experts;                 /* experts in each mixture; 0: all */
     void (*note)(const char *line); /* NULL, or a function that gets warnings for the user, a line each */
 } fr_lab_shape;

@@ -76,7 +76,7 @@ extern const size_t fr_inspected_sizes[FR_INSPECTED_SIZES][2];
 /* A picture, and what it costs. */
 typedef struct fr_inspected_picture {
     size_t width, height, tokens;
-    double multiply_adds; /* of the tower's layers */
+    double multiply_adds; /* of the tower's layers, for this picture */
     double seconds;       /* an estimate of the tower's time here; 0: there is none for this type of weights */
 } fr_inspected_picture;
 

@@ -31,7 +31,7 @@ typedef enum kind {
     SET_ASIDE,
     TAKE_UP,
     EMBED, /* number: pooling; bytes: ids */
-    SCORE, /* ids */
+    SCORE, /* bytes: ids */
     STEP,  /* number: the engine's round_chunk; bytes: parts */
     END
 } kind;

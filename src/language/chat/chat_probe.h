@@ -24,7 +24,7 @@ typedef struct fr_chat_probe {
 } fr_chat_probe;
 
 typedef enum fr_sent_arguments {
-    FR_SENT_AS_GIVEN, /* it takes both forms, or nothing is known */
+    FR_SENT_AS_GIVEN, /* the template takes both forms, or nothing is known */
     FR_SENT_MAPPING,
     FR_SENT_TEXT,
 } fr_sent_arguments;

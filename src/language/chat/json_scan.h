@@ -34,7 +34,7 @@ typedef enum fr_scan_state {
 
 typedef struct fr_json_scan {
     fr_scan_state state;
-    bool loose;  /* accepts the further forms that are described above; set before the first byte */
+    bool loose;  /* accepts the further forms of a loose scan; set before the first byte */
     bool python; /* some of the text is spelled as in Python, so strings follow Python's rules */
     bool key;    /* the string is a key */
     char quote;  /* the quote that ends the string */
@@ -42,8 +42,8 @@ typedef struct fr_json_scan {
     uint8_t hex;      /* how many digits of an escape are still missing */
     const char *word; /* the letters of the word that are still missing */
     uint64_t objects; /* bit d: the container at depth d + 1 is an object, not an array */
-    uint64_t tuples;  /* bit d: that container is written in parentheses */
-    uint64_t commas;  /* bit d: that container has a comma in it */
+    uint64_t tuples;  /* bit d: the container at depth d + 1 is written in parentheses */
+    uint64_t commas;  /* bit d: the container at depth d + 1 has a comma in it */
 } fr_json_scan;
 
 typedef enum fr_scan_result {

@@ -63,7 +63,7 @@ struct fr_reply_reader {
     fr_reply_call call;
     size_t calls; /* number of calls begun so far; each gets an id that is made from it */
     bool told;    /* the callback has been given the id and name of the present call */
-    size_t shown; /* bytes of its arguments that the callback has been given */
+    size_t shown; /* bytes of the present call's arguments that the callback has been given */
     size_t before_newlines;
     bool before_fresh;
 

@@ -22,7 +22,8 @@ typedef enum fr_call_verdict {
     FR_CALL_TEXT,  /* for a mark only: the mark is plain text here */
     FR_CALL_WHOLE, /* the call was complete before this byte or mark, which does not belong to it */
     FR_CALL_OVER,  /* no further call follows: the section of calls ends with this byte or mark */
-    FR_CALL_PAST,  /* the same, but the section ended before this byte or mark, which does not belong to it */
+    FR_CALL_PAST,  /* no further call follows: the section ended before this byte or mark, which does not belong to
+                    * it */
 } fr_call_verdict;
 
 typedef struct fr_reply_call {
@@ -40,7 +41,7 @@ typedef struct fr_reply_call {
     /* The members below are for the readers alone. */
     int state;
     int section; /* the kind of section that is still open, in which another call may follow; 0: none */
-    bool bare;   /* it began without its opening mark */
+    bool bare;   /* the call began without its opening mark */
     bool first;  /* no argument was read yet */
     bool comma;  /* a comma was read that is not written yet */
     bool given;  /* the arguments are complete; for forms that write them as one value */
@@ -57,8 +58,9 @@ typedef struct fr_reply_call {
     bool wrapped;        /* the list, or the object, is the only member of another object */
     bool inner;          /* the members that are read belong to the object's member "function" */
     bool fenced;         /* a fence of Markdown stands around the objects */
-    bool near;           /* the text is not quite in this form, so it is a call only if its name is that of a tool */
-    const char *literal; /* text that must follow */
+    bool near;           /* the text is not quite in the model's form, so it is a call only if its name is that of a
+                          * tool */
+    const char *literal; /* the rest of a text that must follow */
     fr_json_scan scan;   /* a loose scan */
     fr_json_writer writer;
 } fr_reply_call;

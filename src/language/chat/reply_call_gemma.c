@@ -9,7 +9,7 @@
 
 enum {
     BEGIN,
-    PREFIX, /* "call:" */
+    PREFIX, /* within the text "call:" */
     NAME,
     BRACE, /* after a name and white space */
     KEY_OR_END,

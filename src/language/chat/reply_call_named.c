@@ -11,10 +11,10 @@
 
 enum {
     BEGIN,
-    LEAD, /* after the mark */
+    LEAD, /* after the opening mark */
     NAME,
     ID,
-    BEFORE, /* before the object */
+    BEFORE, /* before the object with the arguments */
     OBJECT,
 };
 

@@ -17,7 +17,7 @@ enum {
     VALUE,
     NEXT,   /* a comma or the end of the arguments must follow */
     OBJECT, /* within an object that is all the arguments */
-    CLOSE,  /* after that object */
+    CLOSE,  /* after an object that is all the arguments */
     AFTER,  /* after a call without its opening mark: the closing mark or the end of the reply must follow */
     ENDED,  /* after the list: its closing mark may follow */
 };

@@ -6,7 +6,7 @@
 
 enum {
     BEGIN,
-    SECTION, /* after its mark */
+    SECTION, /* after the mark that opens the section */
     NAME,
     BEHIND, /* after the mark that follows the name */
     NAMED,  /* in the name, which follows a type */

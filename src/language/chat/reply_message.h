@@ -14,7 +14,7 @@ typedef struct fr_reply_message {
     fr_text_buffer id, name, arguments; /* parts of the present call */
     json_t *calls;                      /* an array; NULL: there is none */
     bool lost;                          /* memory ran out for a call */
-    bool cut;                           /* the call under way is given before its arguments are whole */
+    bool cut;                           /* the last call is given although its arguments are incomplete */
 } fr_reply_message;
 
 void fr_reply_message_clear(fr_reply_message *message);

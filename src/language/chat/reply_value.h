@@ -23,7 +23,7 @@ typedef struct fr_json_writer {
     unsigned half; /* the first half of a surrogate pair */
     char escape[6];
     uint8_t escaped; /* bytes of an unfinished escape */
-    bool none;       /* inside Python's word for null, None */
+    bool none;       /* inside the word None, which is Python's null */
     bool comma;
     uint8_t gap; /* number of bytes of white space after the comma, kept in `blanks` */
     char blanks[32];

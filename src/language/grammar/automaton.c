@@ -43,7 +43,7 @@ typedef struct place {
 typedef struct state {
     uint32_t first, count; /* the state's places, which are sorted */
     bool ends;
-    uint16_t round; /* the round in which its cost was last counted */
+    uint16_t round; /* the round (automaton.h) in which the state's cost was last counted */
 } state;
 
 struct fr_automaton {
@@ -54,8 +54,8 @@ struct fr_automaton {
     /* [states, 256] the low 16 bits are the next state, the bits above are the round in which the step's cost was last
      * counted; UNKNOWN: the step was not taken yet */
     uint32_t *steps;
-    uint8_t *costs;  /* [states, 256] costs of these steps, as logarithms */
-    uint32_t *plain; /* [states] the state with plain counters (see plain_of); UNKNOWN: it was not looked for yet */
+    uint8_t *costs;  /* [states, 256] the cost of each step, as a logarithm */
+    uint32_t *plain; /* [states] the plain state of each state (fr_automaton_plain); UNKNOWN: not looked for yet */
     uint32_t round, last_round;
     size_t spent, most;
     size_t frame_count, frame_capacity, state_count, state_capacity, place_count, place_capacity;
@@ -66,8 +66,8 @@ struct fr_automaton {
     size_t found_count, waiting_count;
     bool found_end;
     uint32_t *seen;               /* hash table of the places that were already followed: 1 + index into `looked` */
-    place *looked;                /* [AT_ONCE_MAX * 4] */
-    size_t looked_count, doubled; /* doubled: frames that need a plain frame beside them */
+    place *looked;                /* [AT_ONCE_MAX * 4] the places that were already followed */
+    size_t looked_count, doubled; /* doubled: number of frames whose plain frame is another one */
 };
 
 #define LOOKED_MAX (4 * AT_ONCE_MAX)

@@ -16,7 +16,7 @@ typedef struct making {
     fr_grammar_nodes *nodes;
     const fr_grammar_rules *rules;
     uint16_t *sizes;    /* the size of each rule's body: see size_of_rule */
-    uint8_t *empty;     /* one for each rule: see may_be_empty */
+    uint8_t *empty;     /* [rules] answers of may_be_empty, which it keeps */
     uint32_t *nonempty; /* [rules] 1 + the rule that allows the same texts except the empty one; 0: not made yet */
     bool counting;      /* inside a loop that counts */
     fr_status status;
@@ -468,8 +468,8 @@ enum { UNKNOWN, ASKED, CONSUMES, MAY_BE_EMPTY };
 
 typedef struct beginnings {
     const fr_grammar_nodes *nodes;
-    uint8_t *rules;    /* [rules] one of the values above */
-    bool *seen;        /* [nodes] */
+    uint8_t *rules;    /* [rules] one of the enumerators above */
+    bool *seen;        /* [nodes] the node was visited */
     uint32_t *waiting; /* [nodes] a stack that nested calls share */
     size_t depth;
 } beginnings;

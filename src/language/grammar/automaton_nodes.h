@@ -12,8 +12,8 @@ typedef enum fr_node_kind {
     FR_NODE_BYTE,    /* reads a byte from low to high, then goes to next */
     FR_NODE_SPLIT,   /* goes to next or to other, without a byte */
     FR_NODE_CALL,    /* calls rule `other`, then goes to next */
-    FR_NODE_COUNT,   /* counts one more by counts[other], then goes to next, without a byte */
-    FR_NODE_COUNTED, /* if limits[other] allows it, ends the count and goes to next, without a byte */
+    FR_NODE_COUNT,   /* counts one more repetition (counts[other]), then goes to next, without a byte */
+    FR_NODE_COUNTED, /* ends the count if it is within limits[other], then goes to next, without a byte */
     FR_NODE_END,     /* ends a rule */
 } fr_node_kind;
 

@@ -27,8 +27,8 @@ struct fr_grammar {
     const fr_token_tree *tree;
     fr_automaton *automaton;
     fr_text_runs runs;
-    local_mask *locals; /* [states] */
-    uint64_t **masks;   /* [states] */
+    local_mask *locals; /* [states] what the places of one rule allow; kept for states that are parts of others */
+    uint64_t **masks;   /* [states] the masks that are kept; NULL: not made yet */
     size_t capacity, words, kept, sweeps;
     int32_t apart[APART_MAX]; /* tokens that are allowed only as themselves, never as text */
     size_t apart_count;
@@ -98,7 +98,7 @@ static fr_status note_return(local_mask *m, uint32_t node) {
 /* Tokens of at most `length` characters, all of the class. If a text may continue with such characters, these tokens
  * are allowed without a walk over their bytes. */
 typedef struct slice {
-    int class, index; /* class -1: none */
+    int class, index; /* class -1: there is no slice */
     size_t length;
 } slice;
 

@@ -8,7 +8,7 @@
 #include "src/language/grammar/json_schema_reader.h"
 
 #define NAME_LENGTH_MAX 1000 /* in characters; a larger bound on the length of a name is dropped */
-#define MULTIPLIED_MAX  4096 /* limit on the product of a language's states and its lengths */
+#define MULTIPLIED_MAX  4096 /* limit on the states of an automaton that counts characters */
 
 /* --------------------------------------------------------------------------------------------------------- automata */
 

@@ -20,7 +20,7 @@
 
 #define LOOKS_MAX  32
 #define BEHIND_MAX 4
-#define DUTIES_MAX 16 /* limit on the duties of one node */
+#define DUTIES_MAX 16 /* limit on the duties (look-aheads to be checked) of one node */
 
 typedef struct node {
     enum { NODE_END, NODE_CHARACTER, NODE_SPLIT, NODE_LOOK } kind;
@@ -77,7 +77,7 @@ typedef struct making {
 } making;
 
 #define MEMBER_SLOTS ((size_t)1 << 17)
-#define MARKED_MAX   (MEMBER_SLOTS / 2) /* limit on members with duties */
+#define MARKED_MAX   (MEMBER_SLOTS / 2) /* limit on the members that have duties (look-aheads to be checked) */
 
 /* ------------------------------------------------------------------------------------------------------------ nodes */
 

@@ -37,11 +37,11 @@ typedef struct fr_jinja_render {
     uint32_t depth;
     size_t steps; /* steps that are still allowed */
     int64_t now;
-    fr_jinja_value given, own; /* dicts */
+    fr_jinja_value given, own; /* the variables given to fr_template_render, as dicts */
     /* The texts that are being written share this memory. They lie within each other, and the innermost one ends at
      * `length`. */
     char *bytes;
-    uint8_t *marks; /* 1: foreign */
+    uint8_t *marks; /* [capacity] 1 for each foreign byte */
     size_t length, capacity;
 } fr_jinja_render;
 
@@ -233,8 +233,8 @@ fr_jinja_value fr_jinja_call_macro(fr_jinja_render *render, const fr_jinja_macro
 /* A loop that is running. The template sees it as the value `loop`. */
 typedef struct fr_jinja_loop {
     const fr_jinja_for_node *node;
-    fr_jinja_frame *frame; /* the frame that has its variables */
-    fr_jinja_frame *outer; /* the frame around it */
+    fr_jinja_frame *frame; /* the frame that has the loop's variables */
+    fr_jinja_frame *outer; /* the frame around the loop */
     fr_jinja_value sequence;
     fr_jinja_cursor cursor;
     /* if a sequence has no length and its length was asked for: a list of its remaining items; else NULL */

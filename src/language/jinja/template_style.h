@@ -15,7 +15,7 @@ typedef struct fr_jinja_style {
     bool alternate;
     bool foreign;             /* the padding comes from foreign text */
     int64_t width, precision; /* -1: none */
-    char type;                /* 0: none */
+    char type;                /* the letter of the conversion, such as d or x; 0: none */
 } fr_jinja_style;
 
 /* Fails the render if the precision is above the limit for numbers. */

@@ -111,7 +111,7 @@ typedef struct fr_jinja_call_nodes {
  * variables, including those of scopes inside it, have slots in that frame. */
 typedef struct fr_jinja_routine {
     const fr_jinja_string *name;
-    fr_jinja_node **parameters; /* names */
+    fr_jinja_node **parameters; /* nodes of names */
     size_t parameter_count;
     fr_jinja_nodes defaults; /* defaults of the last parameters */
     fr_jinja_nodes body;
@@ -139,7 +139,7 @@ typedef struct fr_jinja_for_node {
 
 struct fr_jinja_node {
     uint8_t kind;     /* fr_jinja_node_kind */
-    uint8_t operator; /* fr_jinja_operator, of BINARY */
+    uint8_t operator; /* fr_jinja_operator; only of FR_NODE_BINARY */
     uint16_t nesting; /* number of levels of nodes, counted from this one down */
     uint32_t line;
     union {
@@ -214,7 +214,7 @@ struct fr_jinja_node {
 
 struct fr_template {
     fr_jinja_bump memory;
-    char *source; /* unchanged */
+    char *source; /* the source as it was given */
     size_t length;
     const char *name;
     fr_jinja_routine routine;

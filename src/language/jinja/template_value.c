@@ -174,7 +174,7 @@ static bool containers_equal(fr_jinja_render *render, fr_jinja_value a, fr_jinja
     case FR_KIND_RANGE: return ranges_equal(a.range, b.range);
     case FR_KIND_METHOD:
         return a.method->function == b.method->function && a.method->object.dict == b.method->object.dict;
-    default: return a.dict == b.dict; /* equal only to itself */
+    default: return a.dict == b.dict; /* any other value is equal only to itself */
     }
 }
 

@@ -15,7 +15,7 @@
 #include "formats/tokenizer_source.h"
 
 typedef struct fr_charsmap {
-    const uint8_t *units; /* within the source's bytes */
+    const uint8_t *units; /* the tree's units, within the source's bytes */
     size_t count;
     fr_text texts;
 } fr_charsmap;

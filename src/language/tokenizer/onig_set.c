@@ -337,7 +337,7 @@ static fr_status add_bracket(fr_onig_reader *reader, size_t depth, set *to) {
             bool negated = reader->at[1] == '^';
             fr_text name = {reader->at + 1 + negated, (size_t)(close - reader->at) - 1 - negated};
             reader->at = close + 2;
-            bool symbols = fr_text_is(name, "punct"); /* the class \p{punct} lacks these */
+            bool symbols = fr_text_is(name, "punct"); /* [:punct:] also has symbols, which the class \p{punct} lacks */
             if (symbols) add_class(to, "\\p{P}\\p{S}", negated);
             return symbols ? FR_OK : add_named(reader, name, negated, to);
         }

@@ -11,7 +11,7 @@
 #include "src/language/tokenizer/byte_level.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-#define STOP_MAX 16 /* limit on the characters that are held back because a Strip may remove them at the end */
+#define STOP_MAX 16 /* limit on the characters that are held back because a Strip rule may remove them at the end */
 
 static int hex_digit(char c) {
     if (c >= '0' && c <= '9') return c - '0';

@@ -22,7 +22,7 @@ typedef struct fr_score_work {
     uint64_t *heap;
     size_t heap_count, capacity;
     const char *text;
-    bool foreign; /* the present text is foreign */
+    bool foreign; /* the text is not trusted, so no control token may come of it */
 } fr_score_work;
 
 /* Opens the encoding of a source that has scores. The vocabulary is not copied, so it must stay. */

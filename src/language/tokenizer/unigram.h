@@ -28,7 +28,7 @@ typedef struct fr_unigram_work {
     size_t capacity;
     const unsigned char *text;
     size_t length;
-    bool foreign; /* the present piece is foreign */
+    bool foreign; /* the piece is not trusted, so no control token may come of it */
 } fr_unigram_work;
 
 /* Opens the model of a source that has scores. The vocabulary is not copied, so it must stay. */
