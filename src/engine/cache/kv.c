@@ -104,10 +104,10 @@ static void take_tables(fr_kv *kv, fr_arena *arena, size_t context) {
         kv->table[kind] = fr_arena_take(arena, kv->blocks, sizeof *kv->table[kind]);
 }
 
-/* Chooses the number of pages of each kind: enough for all timelines, or, if a number of bytes is given, so many that
- * they fill it. In the latter case both kinds are scaled by the same factor. */
+/* Chooses the number of pages of each kind: enough for all timelines. If a number of bytes is given, the numbers of
+ * both kinds are scaled by the same factor, so that all pages together fill these bytes. */
 static void choose_page_counts(fr_kv *kv, const fr_kv_sizes *sizes) {
-    double all = 0, fewest = 0; /* fewest: the share of a kind's pages that a timeline needs */
+    double all = 0, fewest = 0; /* fewest: the largest share of a kind's pages that one timeline needs */
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
         size_t tables = 1 + (kind == FR_KV_SLIDING ? kv->spare : 0);
         size_t number = sizes->timelines * tables * table_pages(kv, kind);

@@ -88,7 +88,7 @@ typedef struct fr_kv {
     size_t whole_bytes[FR_KV_KINDS];
     uint8_t **table[FR_KV_KINDS]; /* [blocks] pages by position / 64; NULL: none */
     size_t blocks;
-    /* the smallest pool, in whole pages, with which one timeline can run, if both kinds keep their proportion */
+    /* bytes of the smallest pool with which one timeline can run, if both kinds keep their proportion */
     size_t fewest_bytes;
     size_t length; /* the frontier */
     size_t from;   /* accepted positions below it may be missing from sliding layers */
@@ -102,8 +102,8 @@ typedef struct fr_kv {
 /* Checks that each head of these shapes fills a whole number of blocks of these types; FR_INPUT if not. */
 fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
-/* Gives the types for the cache of a drafter, whose target is to be cached in `types`: F16 if the drafter's heads are
- * not whole blocks of those types. */
+/* Gives the types for a drafter's cache: the target's `types`, or F16 if the drafter's heads are not whole blocks of
+ * these. */
 fr_kv_types fr_kv_drafter_types(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
 /* The sizes for which a cache is laid out. */

@@ -48,7 +48,7 @@ static inline size_t fr_kv_page_number(const fr_kv_pages *pages, const uint8_t *
     return (size_t)(page - pages->data) / pages->bytes;
 }
 
-/* Counts the table entries for the first `positions` positions: one for every 64, which may have no page. */
+/* Counts the table entries that cover the first `positions` positions: one for each 64, rounded up. */
 static inline size_t fr_kv_blocks(size_t positions) {
     return positions / FR_KV_PAGE + (positions % FR_KV_PAGE != 0);
 }

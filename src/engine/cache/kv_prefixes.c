@@ -19,17 +19,17 @@ struct fr_kv_node {
     uint32_t run;   /* positions whose rows are in its pages; a tail has fewer than BLOCK, and no children */
     fr_kv_digest digest;
     uint8_t *pages[FR_KV_KINDS]; /* NULL: not held */
-    /* each drafter's page of this block; the page's last pair depends on the next block */
+    /* each drafter's page of this block; its last pair (pairs.h) depends on the next block's first id */
     uint8_t *drafter[FR_KV_DRAFTERS];
     /* each drafter's page of the parent's block, whose last pair depends on this block's first id */
     uint8_t *before[FR_KV_DRAFTERS];
     uint32_t parent, next; /* next: the next node in the hash chain, or in the list of removed nodes */
     uint32_t first_child, sibling;
     uint32_t children, timelines, depth;
-    uint32_t points; /* counts the ends of prompts and branches that have this block in their window */
+    uint32_t points; /* counts the ends of prompts and the branches that have this block in their window */
     bool ends_prompt;
-    uint64_t used[FR_KV_UNUSED];  /* times: when the last timeline left the node; when it left the sliding page */
-    uint32_t place[FR_KV_UNUSED]; /* position in the heap; 0: it is not there */
+    uint64_t used[FR_KV_UNUSED];  /* times: when the last timeline left the node, and when it left the sliding page */
+    uint32_t place[FR_KV_UNUSED]; /* index in each heap; 0: it is not there */
     uint32_t aside;               /* the next leaf in the list of leaves taken out of the heap */
 };
 
@@ -79,7 +79,7 @@ static size_t drafter_with(const fr_kv_prefixes *p, const fr_kv_pages *pool) {
     return i;
 }
 
-/* --------------------------------------------------------------------------------------------------- what is unused */
+/* ----------------------------------------------------------------------------------------------------- unused nodes */
 
 static void put(fr_kv_prefixes *p, fr_kv_unused which, size_t at, uint32_t n) {
     p->unused[which].nodes[at] = n;
@@ -161,8 +161,8 @@ static uint32_t child_of(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content
     return look_up(p, parent, content, &chain);
 }
 
-/* Adds `change` (1 or -1) to `points` of each block that the window of a row at the end of this block, or at its last
- * position, reaches back to. A prompt may begin there, so the sliding pages of these blocks are worth keeping. */
+/* Adds `change` (1 or -1) to the `points` of this block and of the blocks before it that are in the window of a prompt
+ * which begins at this block's end or last position. The sliding pages of these blocks are worth keeping. */
 static void mark_window(fr_kv_prefixes *p, uint32_t n, int change) {
     size_t blocks = p->window ? fr_kv_blocks(p->window + 1) : 0;
     for (size_t i = 0; i < blocks && n != NONE; i++, n = p->nodes[n].parent) {
@@ -315,9 +315,9 @@ static void unlink_node(fr_kv_prefixes *p, uint32_t n) {
     *link = node->next;
 }
 
-/* Updates the parent of a removed node. gave: the drafters whose pages the parent got from this node. They are dropped
- * too if the parent has other children, because a parent must not hold a page that none of its children has. The next
- * timeline that passes gives it another one (hold_before). */
+/* Updates the parent of a node that is removed. gave: the drafters whose page of the parent's block came from this
+ * node. If the parent has other children, it drops these pages, because a parent must not hold a page that none of its
+ * children has. The next timeline that enters one of its children gives it a page again (hold_before). */
 static void leave_parent(fr_kv_prefixes *p, const fr_kv_node *node, unsigned gave) {
     fr_kv_node *parent = &p->nodes[node->parent];
     if (node->parent == NONE) return;
@@ -377,7 +377,7 @@ static uint32_t add_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content cont
     return n;
 }
 
-/* Removes the tails that the node extends, since it has all their ids; their points become its own. */
+/* Removes the tails that this node replaces because it has all their ids. The tails' points become the node's. */
 static void remove_tails(fr_kv_prefixes *p, uint32_t n) {
     const fr_kv_node *node = &p->nodes[n];
     for (uint32_t c = p->nodes[node->parent].first_child, next; c != NONE; c = next) {
@@ -491,7 +491,7 @@ void fr_kv_prefixes_serve(fr_kv_prefixes *p) {
 
 /* ---------------------------------------------------------------------------------------------------- find and take */
 
-/* Gives the first of the consecutive blocks, up to this one, that all have their sliding pages. */
+/* Gives the index of the first block from which on all blocks, up to this one, have their sliding pages. */
 static size_t window_from(const fr_kv_prefixes *p, uint32_t n) {
     size_t from = p->nodes[n].depth;
     for (; n != NONE && p->nodes[n].pages[FR_KV_SLIDING]; n = p->nodes[n].parent) from--;
@@ -634,7 +634,8 @@ static void share_kind(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv_kind kind
     if (kind == FR_KV_SLIDING) settle(p, FR_KV_WINDOWS, n);
 }
 
-/* Shares a drafter's page of a block, and its page of the block before, which this block has completed. */
+/* Shares a drafter's page of a block. Also shares its page of the block before, which is complete now that this
+ * block's first id is known. */
 static void share_drafter(fr_kv_prefixes *p, size_t which, fr_kv_node *node, fr_kv *drafter, size_t block) {
     fr_kv_pages *pool = p->drafter[which];
     uint8_t **own = &drafter->table[FR_KV_FULL][block];
@@ -676,7 +677,7 @@ void fr_kv_prefixes_add(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *c
                         bool prompt_end) {
     size_t complete = kv->length / BLOCK;
     if (prompt_end) path->prompt = complete;
-    /* the block's last pair may still be missing */
+    /* a drafter may not have made the block's last pair yet */
     if (set_of(drafters)) complete = fr_smaller(complete, (least_length(SIZE_MAX - 1, drafters) + 1) / BLOCK);
     while (path->length < complete) {
         size_t block = path->length;
@@ -721,9 +722,7 @@ uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *p, const fr_kv_path *path, fr_k
         mark_window(p, n, 1);
         remove_tails(p, n);
     }
-    if (n == NONE || !is_tail(&p->nodes[n]) || p->nodes[n].count > count)
-        return n; /* a longer tail already covers
-                                                                                     * this text */
+    if (n == NONE || !is_tail(&p->nodes[n]) || p->nodes[n].count > count) return n; /* a longer node covers the text */
     p->nodes[n].used[FR_KV_LEAVES] = ++p->clock;
     settle(p, FR_KV_LEAVES, n);
     return n;

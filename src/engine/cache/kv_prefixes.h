@@ -12,10 +12,10 @@
  *
  * A prompt begins at the position where it first differs from all known texts. With sliding layers, which give up most
  * pages, it may have to begin earlier, where they still have a whole window. Within a block it begins with a copy of
- * another text's page, which takes less time than running a single row. A drafter's pair at a position depends on the
- * id after it, so a page's last pair depends on the next block. Each node therefore also keeps its parent block's
- * drafter page as it is before this block, and a prompt that goes back runs the last position again to make its pair
- * again.
+ * another text's page, which takes less time than running a single row. A drafter's entry for a position, its pair
+ * (pairs.h), also depends on the id after that position. So the last pair of a page depends on the next block. Each
+ * node therefore also keeps the drafter's page of its parent's block, with the last pair made for this node's first
+ * id. A prompt that begins within a block runs the position before again, to make its pair again.
  *
  * States of recurrent layers can't be cut at a position, so with such layers a prompt begins at points: positions
  * whose states a timeline has left in a page. A point belongs to the block or tail that contains the position before
@@ -25,12 +25,12 @@
  *
  * Timelines keep the nodes in which they are. All other nodes are a cache: when a pool has no free page, the one
  * unused for the longest time is given up. Sliding layers give up pages that no timeline holds, first those outside
- * the windows of all prompts' ends and branches. For all other layers a leaf is given up with all its pages, which
- * also frees the rest of a window that has a hole. Finding takes one comparison for each block, giving up a page one
- * walk down a heap.
+ * the windows of all prompts' ends and branches. For all other layers a leaf is given up with all its pages. This also
+ * frees sliding pages that have become useless because others of their window are gone. Finding a prefix takes one
+ * comparison for each block; giving up a page takes one walk down a heap.
  *
- * Calls must not overlap. A thread that makes drafts also claims pages, and for these pages of any kind may be given
- * up.
+ * Calls must not overlap, and not with a claim of pages either, for example by a thread that makes drafts: a claim may
+ * make the tree give up pages of any kind.
  *
  * In: timelines and their ids. Out: the same pages in other timelines. */
 #ifndef FR_SRC_ENGINE_CACHE_KV_PREFIXES_H
@@ -58,7 +58,7 @@ typedef struct fr_kv_content {
     const fr_kv_digest *digests; /* one digest for each whole block; NULL: the blocks have only ids */
 } fr_kv_content;
 
-/* A heap of nodes whose first is the node that was unused for the longest time. */
+/* A heap of nodes. Its first is the node that was unused for the longest time. */
 typedef struct fr_kv_heap {
     uint32_t *nodes; /* [1 + count] used from index 1 on */
     size_t count;

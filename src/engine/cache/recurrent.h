@@ -50,9 +50,9 @@ typedef struct fr_recurrent {
     const fr_recurrent_shape *shapes; /* [count] kept by the caller of the layout */
     fr_recurrent_layer *layers;       /* [count] */
     size_t count;                     /* 0: there are no recurrent layers, and the members below are empty */
-    size_t slots;                     /* of a ring */
-    fr_kv_pages *pages;               /* of states */
-    size_t page_count;                /* how many pages */
+    size_t slots;                     /* positions that a ring has room for */
+    fr_kv_pages *pages;               /* the pool of pages with states */
+    size_t page_count;                /* number of these pages */
     uint8_t *base;                    /* the states' page; NULL: no position has been run, and all states are 0 */
     size_t at, certain;
     fr_recurrent_point point[FR_RECURRENT_POINTS]; /* points ascending in (at, certain]; the timeline owns the pages */

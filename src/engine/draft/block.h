@@ -6,18 +6,20 @@
  * Sources: github.com/z-lab/dflash 0.1.0, dflash/model.py (DFlash, DFlash2); speculators 0.9.0, models/dflash, dflash2
  * and dspark (all three, in its own folders); llama.cpp src/models/dflash.cpp (GGUF).
  *
- * Context. For each position that the target has run, the outputs of some of its layers, side by side, are taps. From
- * c = norm(fc(taps)) each layer makes that position's key and value, k = k_norm(k_proj c), rotated, and v = v_proj c.
+ * Context. The taps of a position are the outputs of some of the target's layers there, side by side. The projection
+ * fc reduces them to the drafter's width: c = norm(fc(taps)). From c each layer makes the position's key, k =
+ * k_norm(k_proj c), rotated, and its value, v = v_proj c.
  *
  * Block. For a timeline of L ids of which the target has run L - 1, the drafter runs rows of the ids [last id, mask,
  * mask, ...] at positions L - 1, L, ...: embeddings by the target's table, then layers of Qwen3 whose rows also see
- * the rows after them (fr_block_sight). Each mask's row scores the token at its own position; in a drafter that
- * `samples from the anchor`, each row, the first one too, scores the token after its position. The head is the
- * target's, or the drafter's own, which scores a smaller set of ids.
+ * the rows after them (fr_block_sight). Each mask's row scores the token at its own position. In a drafter that
+ * `samples from the anchor` each row scores the token after its position, and the first row does so too. The head is
+ * the target's, or one of the drafter's own, which scores a smaller set of ids.
  *
- * DFlash takes the best id of each row. DFlash2 convolves the inputs and outputs of attention and feed-forward over the
- * rows (block_layers.c), and chooses among each row's best ids by how well they follow the draft before (block_pick.c).
- * DSpark adds to each row's scores a bias for the draft before, and a head of its own says how sure each draft is. */
+ * DFlash takes the best id of each row. DFlash2 convolves the inputs and outputs of attention and feed-forward over
+ * the rows (block_layers.c), and chooses among each row's best ids by how well they follow the draft before
+ * (block_pick.c). DSpark adds to each row's scores a bias for the draft before, and a head of its own says how sure
+ * each draft is. */
 #ifndef FR_SRC_ENGINE_DRAFT_BLOCK_H
 #define FR_SRC_ENGINE_DRAFT_BLOCK_H
 
@@ -65,7 +67,7 @@ typedef struct fr_block_config {
 fr_status fr_block_config_read(fr_block_config *config, fr_weights *weights, const fr_model *target);
 
 /* A convolution of DFlash2 around the attention or the feed-forward of a layer. Side 0 is for the input, side 1 for
- * the output. Tap t of a row's channel c multiplies the row t rows before with base[side][t][c] +
+ * the output. For channel c of a row, tap t multiplies the value t rows before by base[side][t][c] +
  * kernel(input)[side][t][c / group]. */
 typedef struct fr_block_conv {
     const float *base; /* [2, taps, hidden] */
@@ -77,7 +79,8 @@ typedef enum fr_block_part { FR_BLOCK_ATTENTION, FR_BLOCK_FFN, FR_BLOCK_PARTS } 
 /* An opened drafter; immutable. */
 typedef struct fr_block_net {
     fr_block_config config;
-    fr_trunk trunk;            /* the drafter's layers; embedding without data: the target's; head: either's */
+    fr_trunk trunk;            /* the drafter's layers, with its own head or the target's; the embedding has no data if
+                                * it is the target's */
     fr_matrix fc;              /* [hidden, aux_layers * hidden] */
     const float *context_norm; /* [hidden] the norm of fc's rows */
     const float *mask_row;     /* [hidden] the embedding of a mask; NULL: that of the mask's id */

@@ -142,8 +142,8 @@ struct fr_draft_method {
     fr_status (*load)(fr_drafter *drafter);
     void (*unload)(fr_drafter *drafter);
 
-    /* Gives the head that scores drafts, if it scores all ids of the target in their order; NULL: it does not, or
-     * nothing is bound. If drafter->head has ids, the method scores with drafter->head instead. */
+    /* Gives the head that scores drafts, if it scores all ids of the target in their order; otherwise NULL, and also
+     * if no weights are bound. If drafter->head has ids, the method scores with drafter->head instead. */
     const fr_matrix *(*head)(const fr_drafter *drafter);
     bool whole_head; /* this head can't be trimmed: drafter->head has no ids */
 
@@ -177,8 +177,8 @@ struct fr_draft_method {
     void (*begin)(fr_draft *draft, const fr_draft_view *view);
 
     /* Called if `follows` is set, when the target has run more positions and the next forward will overwrite its rows:
-     * after each batch of a prompt and, with view->defers, before every forward that no `propose` comes before. The
-     * cache may be shorter than at the last call; ids up to and including index kv->length are then still the same. */
+     * after each batch of a prompt, and in a round in which nothing is proposed (then view->defers is set). The cache
+     * may be shorter than at the last call; ids up to and including index kv->length are then still the same. */
     fr_status (*follow)(fr_draft *draft, const fr_draft_view *view);
 
     /* Tells the method how many drafts of the last proposal were accepted. view: the session after that. */

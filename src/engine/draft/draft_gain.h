@@ -1,15 +1,16 @@
-/* Decides whether to draft one more token: only while its expected gain exceeds the time of the step; and computes the
- * expected gain of a chain.
+/* Decides whether to draft one more token, and computes the expected gain of a chain. One more token is drafted only
+ * while its expected gain exceeds the time to make and verify it.
  *
  * In: how often drafts of each chance were accepted; the time of a step and of a verified row, expressed as the tokens
  * that could be made in that time; and the chances that a drafter gave. Out: a verdict on the last draft: it is
  * dropped, or it is the last one, or another one follows; and the expected gain of a chain whose drafts are not made
  * yet. src/engine/session/draft_depth.c fills in the measured values, and the draft methods ask for verdicts.
  *
- * Let s(d) be how often a draft of its chance at depth d is accepted if all before it are. A chain is then accepted up
- * to depth d with the probability S(d) = s(1) * ... * s(d). The draft is kept if S(d) >= row(d), and another one is
- * made if S(d) * next(d) >= step(d) + row(d + 1), where next(d) is how often a draft is accepted that follows an
- * accepted one. */
+ * Let s(d) be the share of drafts at depth d, with the chance that this draft has, that were accepted if all before
+ * them were. A chain is then accepted up to depth d with the probability S(d) = s(1) * ... * s(d). step(d) and row(d)
+ * are the tokens that could be made in the time of the step after depth d, and of the row at depth d. The draft at
+ * depth d is kept if S(d) >= row(d), and another one is made if S(d) * next(d) >= step(d) + row(d + 1), where next(d)
+ * is how often a draft is accepted that follows an accepted one. */
 #ifndef FR_SRC_ENGINE_DRAFT_DRAFT_GAIN_H
 #define FR_SRC_ENGINE_DRAFT_DRAFT_GAIN_H
 
@@ -31,8 +32,9 @@ typedef struct fr_draft_gain {
     double found[FR_STEP_MAX]; /* like `row`, for drafts that are looked up and so take no step */
 } fr_draft_gain;
 
-/* The first gives the row of `stands` for a draft with `depth` drafts before it, the second the bin of a draft with
- * this chance, the third a guess how often drafts of a bin are accepted. */
+/* The first function gives the first index of `stands` for a draft with `depth` drafts before it. The second gives the
+ * bin of a draft with this chance, which is the second index. The third guesses how often drafts of a bin are
+ * accepted. */
 size_t fr_draft_gain_depth(size_t depth);
 size_t fr_draft_gain_bin(double chance);
 double fr_draft_gain_guess(size_t bin);

@@ -1,7 +1,8 @@
 /* Chooses the draft methods of a session, and combines several of them.
  *
  * In: the words of --spec-type. Out: methods; if there are several, a method that asks each of them, in order, until
- * one has a proposal. A method that looks drafts up makes no proposal if others are worth more (draft_gain.h). */
+ * one has a proposal. A method that looks drafts up makes no proposal if the drafts of the next methods are worth more
+ * (draft_gain.h). */
 #ifndef FR_SRC_ENGINE_DRAFT_DRAFT_LIST_H
 #define FR_SRC_ENGINE_DRAFT_DRAFT_LIST_H
 

@@ -1,9 +1,8 @@
 /* Opens a session's state for a draft method that the caller supplies (fr_proposer in forerun.h): see draft_own.c.
  *
  * The session's built-in method goes on working beside it. inner: that method's state, which the new state owns from
- * then on. compares: the distributions of drafts
- * are needed. After a failure the caller still owns `inner` and the method's context. The method's `close` frees the
- * state. */
+ * then on. compares: the distributions of drafts are needed. After a failure the caller still owns `inner` and the
+ * method's context. The method's `close` frees the state. */
 #ifndef FR_SRC_ENGINE_DRAFT_DRAFT_OWN_H
 #define FR_SRC_ENGINE_DRAFT_DRAFT_OWN_H
 

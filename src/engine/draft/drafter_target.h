@@ -1,6 +1,7 @@
 /* Reads what the files of an EAGLE drafter or a block drafter say about its target, and checks it.
  *
- * In: a drafter's files, and the target that it is opened for. Out: FR_OK; or a line that names both numbers. */
+ * In: a drafter's files, and the target that it is opened for. Out: FR_OK, or an error line with the drafter's value
+ * and the target's. */
 #ifndef FR_SRC_ENGINE_DRAFT_DRAFTER_TARGET_H
 #define FR_SRC_ENGINE_DRAFT_DRAFTER_TARGET_H
 
@@ -24,8 +25,8 @@ fr_status fr_drafter_check_number(const fr_weights *weights, const char *what, s
 /* Checks that the drafter was made for this target. */
 fr_status fr_drafter_check_target(const fr_drafter_target *wanted, const fr_weights *weights, const fr_model *target);
 
-/* Binds the array of the target's ids for the drafter's `count` ids; no target's id may occur twice. Folders store the
- * differences to the drafter's ids, GGUF the ids themselves. */
+/* Binds the array that gives the target's id for each of the drafter's `count` ids. No id of the target may occur
+ * twice. Folders store the difference of the two ids, GGUF stores the target's id itself. */
 fr_status fr_drafter_bind_ids(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t vocab,
                               const int32_t **ids);
 

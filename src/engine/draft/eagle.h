@@ -4,8 +4,8 @@
  * target that it drafts for. Out: fr_eagle, checked against the target: layers, width, vocabulary, architecture.
  *
  * EAGLE-3 (Li et al. 2025, arXiv:2503.01840; llama.cpp src/models/eagle3.cpp): it reads t_p, the inputs of some of the
- * target's layers at position p, and works by pairs (pairs.h). Pair p begins with g = fc(t_p), for which EAGLE-3.1
- * norms t_p first; in a chain, g is the x that the pair before has left. One layer then computes
+ * target's layers at position p, and works by pairs (pairs.h). Pair p begins with g = fc(t_p); EAGLE-3.1 norms t_p
+ * first. In a chain of drafts, g is instead the output x of the pair before. One layer then computes
  *     x = g + attention([embedding_norm(embedding of token p + 1) ; hidden_norm(g)]); x += feed-forward(x)
  * and head(norm(x)) scores a vocabulary of the drafter's own. The layer is one of Llama's, or one of Qwen3's, which
  * norms the heads of queries and keys; its attention may slide.

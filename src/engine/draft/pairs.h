@@ -5,8 +5,8 @@
  *
  * Pair p is made of values known for position p and of token p + 1, and its K/V lies in slot p of the layer's cache.
  * The known values are read from the target's row; in a chain, they are the output row of the pair before. The output
- * of the last pair p gives scores for token p + 2. A drafter defines how its pairs begin, and the layer (fr_pair_net);
- * the functions below are its method's. */
+ * of the last pair p gives scores for token p + 2. Each drafter defines how its pairs begin, and the layer
+ * (fr_pair_net). The functions below are the same for all of them. */
 #ifndef FR_SRC_ENGINE_DRAFT_PAIRS_H
 #define FR_SRC_ENGINE_DRAFT_PAIRS_H
 
@@ -31,7 +31,8 @@ typedef struct fr_pair_batch {
     float *input;                 /* [count, input_width] the input of a product, which may have fewer columns */
 } fr_pair_batch;
 
-/* The definition of a drafter that works by pairs. fr_drafter.net of such a drafter begins with it. */
+/* Defines a drafter that works by pairs. The struct to which fr_drafter.net of such a drafter points begins with
+ * it. */
 typedef struct fr_pair_net {
     const char *what;          /* the model that the logits belong to, for error lines */
     const fr_trunk *trunk;     /* the trunk that gives the layer's widths and rotary forms */

@@ -27,16 +27,16 @@ typedef struct fr_distribution {
 /* Returns the probability of a token. */
 double fr_probability(const fr_distribution *p, int32_t id);
 
-/* Returns true if a draft is accepted that has probability p in the target's distribution and q in the drafter's: u <
- * p / q. u is uniform in (0, 1). */
+/* Returns true if a draft is accepted: if u < p / q. p and q are the draft's probabilities in the target's and in the
+ * drafter's distribution, and u is uniform in (0, 1). */
 bool fr_accept_draft(double p, double q, double u);
 
 /* Draws a token: the first candidate at which the sum of the probabilities so far exceeds u; -1 if all probabilities
  * are 0. */
 int32_t fr_sample(const fr_distribution *p, double u);
 
-/* Draws a token as fr_sample does, from max(p - q, 0), normalized, or from p itself if that is 0 everywhere. q's
- * candidate i is token i. q NULL: the draft has probability 1 in q. */
+/* Draws the token in place of a rejected draft, as fr_sample does, from max(p - q, 0), normalized; if that is 0
+ * everywhere, from p. Candidate i of q is token i. q NULL: in q the draft has probability 1. */
 int32_t fr_sample_residual(const fr_distribution *p, const fr_distribution *q, int32_t draft, double u);
 
 #endif

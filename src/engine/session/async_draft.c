@@ -10,8 +10,8 @@
 #include "src/engine/session/drafting.h"
 #include "src/engine/session/timeline.h"
 
-/* Counts the drafts that fit after the timeline. There are none after an end of sequence, or as long as the target has
- * not run all ids but the last. */
+/* Counts the drafts that fit after the timeline. There are none after an end of sequence, and none before the target
+ * has run all ids except the last one. */
 static size_t most_drafts(const fr_session *s) {
     size_t left = s->context - s->length;
     if (s->length < 2 || s->phase != FR_PHASE_BETWEEN || s->ended || left < 2) return 0;

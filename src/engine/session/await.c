@@ -21,8 +21,9 @@ static size_t common_blocks(const fr_session *a, const fr_session *b) {
     return n;
 }
 
-/* Returns true if the leader is computing the block that the session needs next. pair: 1 if a drafter's cache is
- * shared too, whose last pair of a page needs the next block. */
+/* Returns true if the leader, a session whose prompt runs in this round, is computing the block that the session needs
+ * next. pair: 1 if a drafter's cache is shared too, because the drafter's entry for a page's last position also
+ * depends on the first id of the next block; otherwise 0. */
 static bool next_is_coming(const fr_session *s, const fr_session *leader, size_t common, size_t pair) {
     size_t block = (s->cache.kv.length + pair) / FR_KV_PAGE, first = block * FR_KV_PAGE, end = first + FR_KV_PAGE;
     bool helps = fr_smaller(end - pair, s->length - 1) > s->cache.kv.length;
@@ -36,9 +37,9 @@ static void ask_for_states(fr_session *leader, size_t position) {
         leader->cache.awaited[leader->cache.awaited_count++] = position;
 }
 
-/* Returns true if the leader will store states from which the session can begin, and asks it to do so. States can't be
- * cut, so they must be stored where the common part ends: before the last position of a page, where a drafter can
- * continue as well. */
+/* Asks the leader to store its recurrent states for the session; returns true if it will. States belong to a single
+ * position, unlike pages, so they are stored close to the end of the common part. They are stored one position before
+ * it, because a drafter's entry for a position also depends on the next id. */
 static bool states_are_coming(const fr_session *s, fr_session *leader, size_t common) {
     size_t end = common * FR_KV_PAGE, ahead = leader->cache.kv.length;
     if (end < s->cache.kv.length + 2 || ahead < s->cache.kv.length || ahead >= end ||

@@ -1,10 +1,11 @@
 /* Lets prompts that begin alike and come together share the work: one session runs the common part, the others wait
  * for its pages.
  *
- * In: a session whose prompt waits, and the slices that a round has so far. Out: true if one of these slices computes
- * the pages that the session needs next. The session is then left out of the round, and finds the pages once they are
- * whole (fr_session_reuse). A session waits only for one that comes before it in the same round, and each round
- * decides anew: if the other session ends, fails or is left out, the next one continues after the pages that exist. */
+ * In: a session whose prompt waits, and the slices (batch.h) that a round has so far. Out: true if one of these slices
+ * computes the pages that the session needs next. The session is then left out of the round, and finds the pages once
+ * they are whole (fr_session_reuse). A session waits only for one that comes before it in the same round. Each round
+ * decides anew: if the session that computes the pages ends, fails or is left out, the first waiting session continues
+ * after the pages that exist. */
 #ifndef FR_SRC_ENGINE_SESSION_AWAIT_H
 #define FR_SRC_ENGINE_SESSION_AWAIT_H
 

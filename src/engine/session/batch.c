@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "src/engine/session/recurrent_points.h"
 
-/* Gives the list of pictures that may not be cut; it ends with one that has no rows. */
+/* Gives the list of pictures that may not be cut. An entry without rows ends the list. */
 static const fr_input_embeddings *find_blocks(const fr_session *s) {
     return s->model->block_rows ? s->embeddings : &fr_no_input_embeddings;
 }
@@ -77,7 +77,8 @@ static size_t certain_rows(const fr_batch_slice *slice) {
     return is_prompt(slice) ? slice->rows - slice->heads : 1;
 }
 
-/* Counts the slice's rows in the frontier's page, and the rows of a picture that must be run with them. */
+/* Counts the slice's rows that lie in the frontier's page. If the last of them belongs to a picture that may not be
+ * cut, all of its rows count. */
 static size_t near_rows(const fr_batch_slice *slice) {
     size_t position = slice->session->cache.kv.length;
     return fr_batch_cut(slice->session, fr_kv_run(position, position + slice->rows));
@@ -105,8 +106,8 @@ static void claim_pages(fr_batch_slice *slices, size_t count) {
             if (is_prompt(slice) != drafts) claim_far(slice);
 }
 
-/* Places the rows without logits in the batch and returns their number. *keep: the number of leading rows whose hidden
- * rows are never read. */
+/* Places the rows without logits in the batch and returns their number. *keep gets the number of rows whose hidden
+ * rows are never read: all of them, or 0 if some session reads hidden rows. */
 static size_t place_plain(fr_batch_slice *slices, size_t count, size_t *keep) {
     size_t rows = 0;
     bool read = false;

@@ -32,12 +32,12 @@ fr_status fr_batch_admit(const fr_batch_slice *slice);
  * those of its rows with logits. */
 void fr_batch_run(fr_engine *engine, fr_batch_slice *slices, size_t count);
 
-/* Gives the batch index of the slice's row `row`. The values that draft methods read from rows without logits exist
+/* Gives the batch index of the slice's row `row`. For rows without logits, the values that draft methods read exist
  * only if the session's method follows all rows (fr_draft.follows). */
 size_t fr_batch_slice_row(const fr_batch_slice *slice, size_t row);
 
 /* Puts `count` ids of a session's timeline, from a position on, into the rows of its engine's batch from `at` on.
- * parent: the row before the first one, or -1. */
+ * parent: batch index of the row before the first one; -1: that row is not in the batch. */
 void fr_batch_rows(fr_session *session, size_t position, size_t count, size_t at, int32_t parent);
 
 /* Describes a forward over the first `count` rows of the engine's batch. */

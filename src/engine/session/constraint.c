@@ -146,7 +146,8 @@ static size_t gather(const uint64_t *words, size_t count, const float *row, floa
     return kept;
 }
 
-/* Gives four masks for four bits. The mask of a logit that stays has all bits set, the others none. */
+/* Gives the masks of four logits by their four bits of the grammar's mask. If a logit's bit is set, all bits of its
+ * mask are set, otherwise none. */
 static const uint32_t STAYS[16][4] = {
 #define LANES(bits) \
     { -(bits & 1u), -(bits >> 1 & 1u), -(bits >> 2 & 1u), -(bits >> 3 & 1u) }
@@ -213,9 +214,9 @@ fr_status fr_constraint_cut(fr_constraint *c, const fr_past *past, size_t *allow
     return FR_OK;
 }
 
-/* Makes drafts of forced bytes, which are either a token that the grammar names by its id, or the text before the
- * first such token. The last token of the text may be longer than the forced bytes, so it is left out unless it is the
- * only one. */
+/* Makes drafts of forced bytes. These begin with a token that the grammar names by its id, or with text, which ends
+ * before the first such token. The text's last token may continue past the forced bytes, so it is left out unless it
+ * is the only one. */
 static fr_status take_ids(const fr_constraint *c, const char *bytes, size_t length, size_t limit, int32_t *drafts,
                           size_t *count) {
     int32_t *ids;

@@ -36,9 +36,9 @@ void fr_constraint_begin_at(fr_constraint *constraint, size_t position);
 /* Sets *allows to true if the grammar allows the id after `past`. */
 fr_status fr_constraint_allows(fr_constraint *constraint, const fr_past *past, int32_t id, bool *allows);
 
-/* Reduces a whole row of scores to the ids that may follow. If these are few, they become candidates in `logits` and
- * `ids`, in their order. If they are many, or if ids is NULL, the result is a row in `logits`, with -infinity for all
- * ids that may not follow. Each array has room for a row, and the given row may lie in `logits`. */
+/* Reduces a whole row of scores to the ids that may follow. If these are few, the result is a list of candidates in
+ * `logits` and `ids`, ids ascending. If they are many, or if ids is NULL, the result is a row in `logits`, with
+ * -infinity for all ids that may not follow. Each array has room for a row, and the given row may lie in `logits`. */
 fr_status fr_constraint_mask(fr_constraint *constraint, const fr_past *past, fr_scores *scores, float *logits,
                              int32_t *ids);
 

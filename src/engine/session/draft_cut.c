@@ -10,7 +10,7 @@ typedef struct chain {
     double all_stand; /* probability that all drafts with a row are accepted */
 } chain;
 
-/* Fills in the probability of each of a part's drafts, if those before it are accepted. Looked-up drafts need no
+/* Fills in a part's `stands`: the probability of each draft if those before it are accepted. Looked-up drafts need no
  * correction, because their method has counted how often such drafts were accepted. */
 static void fill_stands(const fr_draft_depth *draft_depth, fr_draft_depth_part *part) {
     fr_draft_gain gains;
@@ -23,7 +23,8 @@ static void fill_stands(const fr_draft_depth *draft_depth, fr_draft_depth_part *
     }
 }
 
-/* Returns how many of a part's drafts are verified in any case; FR_STEP_MAX: only what they are worth decides. */
+/* Returns how many of a part's drafts are verified in any case. FR_STEP_MAX: none is; each draft is verified only if
+ * it is worth its row. */
 static size_t count_certain(const fr_draft_depth_part *part) {
     if (part->looked_up) return part->tells ? FR_STEP_MAX : part->drafted;
     if (part->ends && !part->compares) return FR_STEP_MAX;

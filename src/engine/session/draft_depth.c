@@ -24,7 +24,8 @@
 #define FOLLOW_ROUNDS 32.0
 #define FOLLOW_GUESS  (1.0 / 16) /* guessed time to run a missed token, as a share of a draft's time */
 #define FEW           4          /* running fewer missed tokens than this takes too little time to be measured */
-/* if drafts beside others cost more than this share of their cost alone, timelines share no step */
+/* if drafts beside those of other timelines cost more than this share of their cost alone, they are not made in one
+ * batch */
 #define ALMOST_ALONE  0.8
 /* a chain that ends by its probabilities may be this many times as long as the mean one */
 #define LONGER        2
@@ -33,11 +34,11 @@
 #define DEBT          1.0   /* looked-up drafts may lose the time of this many forwards */
 #define CREDIT        4.0   /* looked-up drafts may also lose what they won before, up to this many forwards */
 #define REPAID        0.005 /* each round takes this share of a forward off the loss of looked-up drafts */
-#define FEARED        1.25  /* to bound a loss, a row that was never measured counts as this many others */
+#define FEARED        1.25  /* in the bound of a loss, a row that was never measured counts as this many others */
 
 #define TRUSTED 64   /* number of rounds after which times of an earlier run no longer count */
-#define ENOUGH  8.0  /* as many readings of a time replace that of an earlier run */
-#define DOUBT   0.95 /* what a run has not measured again is stored for the next one as this share */
+#define ENOUGH  8.0  /* a time with this many readings of its own leaves out that of the earlier run */
+#define DOUBT   0.95 /* a time that was not measured again is stored as this share of itself */
 
 #define UNKNOWN (-1.0)
 
@@ -50,7 +51,7 @@ typedef struct candidate {
     double all_stood; /* probability that the draft and all before it are accepted */
     double gain;      /* tokens that the draft is expected to add */
     double rows;      /* expected number of rows of the drafts before it */
-    double follow;    /* seconds that a first draft adds for following the text */
+    double follow;    /* seconds that a first draft adds for running missed tokens */
 } candidate;
 
 /* The expected tokens and seconds of a round, for each number of drafts. */
@@ -120,8 +121,9 @@ static fr_draft_depth_drafts *drafts_of(const fr_draft_depth_part *part) {
  * times. */
 enum { DRAFT_HELD_UP = 4, VERIFY_HELD_UP = 2 };
 
-/* Gives the mean of the readings. Before, one in `held_up` of them, the largest ones, are replaced by the next largest
- * (of two readings, one is), because an interrupted process reads too long a time, but never one that is too short. */
+/* Gives the mean of the readings after the largest ones, one in `held_up` of them, were replaced by the next largest
+ * (of two readings, one is replaced). An interrupted process reads too long a time, but never one that is too
+ * short. */
 static double usual_of(const fr_draft_depth_timing *timing, size_t held_up) {
     double sorted[FR_DRAFT_DEPTH_READINGS], sum = 0;
     size_t count = fr_smaller(timing->count, FR_DRAFT_DEPTH_READINGS);
@@ -170,8 +172,8 @@ static bool is_known(const fr_draft_depth_timing *timing, uint64_t since) {
     return timing->count && timing->when >= since;
 }
 
-/* Gives the factor between this run's times and those of an earlier run, from the size of work that was measured most
- * often; 1 if none was. Other programs may have slowed one of the two runs down, which changes all sizes alike. */
+/* Gives this run's times as a multiple of an earlier run's, by the size of work that was measured most often; 1 if
+ * none was. Other programs may have slowed one of the two runs down, which changes all sizes alike. */
 static double compare_runs(const fr_draft_depth_timing *timings, const double *earlier, size_t count) {
     size_t most = 0;
     for (size_t i = 1; i <= count; i++)
@@ -179,8 +181,8 @@ static double compare_runs(const fr_draft_depth_timing *timings, const double *e
     return most ? timings[most].usual / earlier[most] : 1;
 }
 
-/* Returns true if times of an earlier run stand for those that this run has not measured. They may be wrong, and then
- * they would keep it from trying. */
+/* Returns true if times of an earlier run still stand for those that this run has not measured. They do so only in the
+ * first rounds: if they are wrong, they would keep this run from trying and measuring. */
 static bool trusts_earlier(const fr_draft_depth *draft_depth) {
     return draft_depth->round < TRUSTED;
 }
@@ -204,9 +206,9 @@ static size_t verify_times(const fr_draft_depth *draft_depth, uint64_t since, do
     return complete(seconds, FR_DRAFT_DEPTH_ROWS);
 }
 
-/* Fills in D, the seconds of drafting, by the number of drafts asked for, from 0. Beyond the largest number that was
- * measured, each draft costs as much as it does there on average; if `hoped`, it costs nothing. Numbers that only an
- * earlier run measured have its time. A block costs the same for any number of drafts, which is measured as that of one
+/* Fills in D, the seconds of drafting, by the number of drafts asked for, from 0. A number that only an earlier run
+ * measured gets that run's time. Beyond the largest known number, each further draft costs the mean of the drafts up
+ * to there; if `hoped`, it costs nothing. A block takes as long for any number of drafts, and its time is that of one
  * draft. */
 static void draft_times(const fr_draft_depth *draft_depth, const fr_draft_depth_drafter *drafter, bool hoped,
                         bool block, double *seconds) {
@@ -293,8 +295,8 @@ static double cost(const outlook *o, const candidate *c) {
 }
 
 /* Gives the tokens that a timeline's next draft gains, less those that could be made in its time at `price` tokens a
- * second. A first draft may cost much more than further ones; then it gets the best mean gain of the chains that it
- * makes possible. */
+ * second. A first draft may cost much more than further ones. Then the result is the best mean surplus of a draft
+ * among the chains that begin with it. */
 static double surplus_of(const outlook *o, size_t timeline, double price) {
     candidate c = o->next[timeline];
     double surplus = c.gain - price * cost(o, &c), best = surplus, tokens = 0, verify = 0, alone = 0;
@@ -374,7 +376,8 @@ typedef struct question {
 } question;
 
 /* Adds drafts one by one, as many as there is room for; if `hoped`, at most twice as many as were ever verified beside
- * these timelines. The steps of a chain of `longest` drafts add no time, because they are paid for already. */
+ * these timelines. The time of a chain of `longest` drafts is counted at the start, so further chains up to this
+ * length add none. */
 static void grow(outlook *o, const question *q, size_t longest) {
     size_t largest = open_outlook(o, q->draft_depth, q->parts, q->count, q->taken, q->hoped);
     size_t measured = largest > o->base ? largest - o->base : 0;
@@ -398,8 +401,9 @@ static double rate_of(const outlook *o, size_t drafts) {
     return o->tokens[drafts] / o->seconds[drafts];
 }
 
-/* Makes the outlook. If several timelines draft in one batch, one more step may be worth its time for all of them
- * together and for none alone, so some depths are also tried as if their steps added no time. */
+/* Makes the outlook. Several timelines may draft in one batch, which shares the time of each step. Then one more step
+ * may be worth its time for all of them together though for none alone. So some depths are also tried with their time
+ * counted at the start. */
 static void look(outlook *o, const question *q) {
     static const size_t depths[] = {2, 3, 4, 6, 8, 11, 15};
     grow(o, q, 0);
@@ -411,10 +415,11 @@ static void look(outlook *o, const question *q) {
     }
 }
 
-/* Fills in seconds[1 .. count] for a later run, 0 where nothing is known. A few readings count beside an earlier run's
- * time, scaled to this one, by their number; a single one without an earlier time may be too long and does not count.
- * A time that was not measured again is stored as a little less, but not less than that of one: so one that is too long
- * does not stay for ever, even if no run is long enough to try it. Returns true if anything was measured. */
+/* Fills in seconds[1 .. count] for a later run, 0 where nothing is known. A time with few readings is mixed with the
+ * earlier run's, scaled to this run, by the number of readings. Without an earlier time a single reading does not
+ * count, because it may be too long. A time that was not measured again is stored as DOUBT times itself, but not below
+ * the time of one row or draft. So a time that was too long shrinks from run to run, even if no run tries it. Returns
+ * true if anything was measured. */
 static bool merge_times(const fr_draft_depth_timing *timings, const double *earlier, double *seconds, size_t count) {
     double factor = compare_runs(timings, earlier, count);
     bool measured = false;
@@ -464,7 +469,8 @@ size_t fr_draft_depth_lately(const fr_draft_depth *draft_depth, double seconds[F
 typedef struct attempt {
     const size_t *whose; /* for each draft, the timeline that gets it; this array belongs to the outlook */
     size_t drafts;       /* number of drafts */
-    size_t extra;        /* a timeline that gets one more draft, out of order; the number of timelines: none does */
+    size_t extra;        /* index of a timeline that gets one more draft than `whose` says; the number of timelines:
+                          * none */
     uint64_t when;       /* the last round in which this was measured */
 } attempt;
 
@@ -587,9 +593,9 @@ static void tell_worth(const outlook *known, fr_draft_depth_part *part, double o
     }
 }
 
-/* Tells each method by which gains its chain may end early. In a try chains do not end early, so that more is learned;
- * but if several chains could, only one of them is exempt, and they take turns. A chain that ends by its own
- * probabilities may become longer than the one that pays on average. A block is made whole anyway. */
+/* Decides which chains may end early, and by which gains. In a try chains do not end early, so that more is learned;
+ * but of several chains only one is then made whole, and they take turns. A chain that ends by its own probabilities
+ * may become longer than the one that pays on average. A block is made whole anyway. */
 static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0;
     double expected = 0;
@@ -747,7 +753,7 @@ static void choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, ques
     bool elsewhere = draft_depth->trying && draft_depth->elsewhere;
     tell_worths(elsewhere ? &other : &known, draft_depth->trying, parts, q.count,
                 fr_smaller(q.room, FR_DRAFT_DEPTH_ROWS - known.base));
-    /* The tokens that a try should bring are estimated for whole chains, so they are no measure if a chain may end. */
+    /* A try's expected tokens were estimated for whole chains, so they are no measure if a chain may end early. */
     for (size_t i = 0; i < q.count; i++)
         if (draft_depth->trying && parts[i].ends) draft_depth->tokens = 0;
     if (!draft_depth->trying) tell_finds(&known, parts, q.count, fr_smaller(rows, FR_DRAFT_DEPTH_ROWS - known.base));
@@ -788,8 +794,8 @@ static void choose_counts(fr_draft_depth *draft_depth, fr_draft_depth_part *part
     for (size_t i = 0; i < count && second < FR_DRAFTERS_MAX; i++)
         most += parts[i].choices[second].limit > parts[i].limit ? parts[i].choices[second].limit - parts[i].limit : 0;
     if (room == 0 || most + most_found == 0 || count + taken >= FR_DRAFT_DEPTH_ROWS) return;
-    /* The first four rounds measure one draft and none, twice each; if there are two drafters, one draft of each. They
-     * are left out if an earlier run measured that. */
+    /* The first four rounds measure one draft, none, one draft, none. If there are two drafters, the third round asks
+     * the second one. These rounds are left out if an earlier run measured the same times. */
     if (draft_depth->round < 4 && !knows_times(draft_depth, parts, count)) {
         if (draft_depth->round == 2 && second < FR_DRAFTERS_MAX) turn_to(parts, count, second);
         if (draft_depth->round % 2 == 0) ask_of_first(parts, count, 1);
@@ -827,9 +833,8 @@ static void count(fr_draft_rate *rate, bool hit) {
     rate->tries += 1;
 }
 
-/* Counts the drafts of a part that were left out as if they had been verified, by the probability that each is
- * accepted if those before it are. Mostly likely drafts are verified, so the shares would be too high without the
- * drafts that were left out. */
+/* Adds the drafts that were left out to the counts, each by the probability that it would have been accepted. The
+ * verified drafts are the more likely ones, so the shares would be too high without the others. */
 static void count_left_out(fr_draft_depth_drafts *t, const fr_draft_depth_part *part) {
     size_t verified = fr_draft_depth_verified(part);
     double all_stand = 1;
@@ -901,7 +906,8 @@ static fr_draft_depth_drafter *asked_of(fr_draft_depth *draft_depth, const fr_dr
     return found < FR_DRAFTERS_MAX ? &draft_depth->by[found] : NULL;
 }
 
-/* Learns the time of drafting: of a timeline that drafted alone, or of the other chains beside the longest one. */
+/* Learns the time of drafting from a timeline that drafted alone; if several drafted, the time of the other chains
+ * beside the longest one. */
 static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                            double seconds) {
     size_t drafting = 0, longest = 0, behind = 0;
@@ -937,7 +943,7 @@ static double tokens_of(const fr_draft_depth_part *parts, size_t timelines) {
 
 static void learn_earned(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                          double seconds) {
-    /* The recent rate is that of another number of timelines, so it starts anew. */
+    /* The rate so far is that of another number of timelines, so it starts anew. */
     if (draft_depth->earning != timelines) draft_depth->earned = (fr_draft_rate){0};
     draft_depth->earning = timelines;
     fade(&draft_depth->earned, FADE);
@@ -945,8 +951,8 @@ static void learn_earned(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     draft_depth->earned.tries += seconds;
 }
 
-/* Adds up what looked-up drafts won, beyond what the round's time is worth. Their chances are only estimates; this sum
- * makes sure that a text loses no more than it may. */
+/* Adds up how many more tokens rounds with looked-up drafts gave than their time is worth. The probabilities of such
+ * drafts are only estimates; this sum limits what a text can lose by them. */
 static void learn_finds(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines, size_t rows) {
     double seconds[FR_DRAFT_DEPTH_ROWS + 1];
     bool found = false;
@@ -956,14 +962,13 @@ static void learn_finds(fr_draft_depth *draft_depth, const fr_draft_depth_part *
     fr_draft_depth_lately(draft_depth, seconds);
     double won = tokens_of(parts, timelines) - draft_depth->rate * seconds[rows];
     draft_depth->finds_won = lesser(CREDIT, draft_depth->finds_won + won / (double)timelines);
-    /* A rate that rests on an earlier run's times may be wrong, and then so is a loss beyond DEBT. */
+    /* A rate that rests on an earlier run's times may be wrong, so a loss beyond DEBT is not believed. */
     if (draft_depth->verify[timelines].count == 0) draft_depth->finds_won = greater(-DEBT, draft_depth->finds_won);
 }
 
-/* Learns from a try. The next try follows at once if this one brought more tokens than the best choice would have, or
- * would have brought more with average luck. The time to run missed ids does not count here, because it need not be
- * spent again. Otherwise the next try waits longer. The loss counts as no more than was expected, because the time may
- * have been read too long. */
+/* Learns from a try. The next try follows at once if this one, or its expected number of tokens, beats the best
+ * choice's rate; otherwise the next try waits longer. The time to run missed ids does not count here, because it need
+ * not be spent again. The loss counts as no more than was expected, because the time may have been read too long. */
 static void learn_of_try(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                          double seconds) {
     double tokens = tokens_of(parts, timelines);

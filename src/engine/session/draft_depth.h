@@ -14,50 +14,52 @@
  * Expected time. A draft that is proposed is one more row of the forward, whose seconds T are measured for each number
  * of rows. With D for the time of drafting, a round is expected to take
  *     C = T(timelines) + sum over drafts of r(d) * (T(n + 1) - T(n)) + D                                        seconds
- * where n is the number of rows before this draft: those of its own timeline, which were all proposed if it was, and
- * the expected number of the other timelines' rows. For one timeline this is exact. D(K) is measured for one timeline
- * that drafts alone. If several draft, the longest chain costs its full time, and the others a measured share of what
- * they would cost alone: 1 if timelines draft one after the other, less if they draft in one batch. A block drafter
- * makes all its drafts in one forward, so D(K) is then the same for every K from 1 on.
+ * where n is the number of rows before this draft. All rows of its own timeline count, because a draft is proposed
+ * only after those before it. The other timelines count with their expected number of rows. For one timeline this is
+ * exact. D(K) is measured for one timeline that drafts alone. If several draft, the longest chain costs its full time,
+ * and the others a measured share of what they would cost alone: 1 if timelines draft one after the other, less if
+ * they draft in one batch. A block drafter makes all its drafts in one forward, so D(K) is then the same for every K
+ * from 1 on.
  *
  * The choice. Drafts are added one at a time, first the one that gains most beyond what its time is worth; of all
  * numbers of drafts, the one with the most tokens a second is taken. Old measurements fade, because the text changes,
  * the cache grows, and other programs take memory bandwidth.
  *
  * Methods that lag. A method with a cache of its own follows the text only when it drafts: it first runs the tokens
- * that its timeline got since it last drafted. A few of them cost nothing, as they stream no weight a second time;
- * each further one costs a measured time. This cost arises once, when the timeline drafts again, so it is spread over
- * as many rounds as brought these tokens, and over a fixed number of rounds at least, also for a prompt's tokens. A
- * try counts the whole cost.
+ * that its timeline got since it last drafted. A few of them cost nothing, because they stream no weight a second
+ * time. Each further one costs a measured time. The cost arises once, when the timeline drafts again. So it is spread
+ * over as many rounds as brought these tokens, and at least over a fixed number of rounds. A try counts the whole
+ * cost.
  *
  * Chains that end early. A method that gives the probability of each draft ends a chain where the next draft is not
  * worth its time (src/engine/draft/draft_gain.h, calibration.h); for other methods only the mean is known. D(K) is
  * then the time of K drafts made, and asking for one more adds m(K + 1) * (D(K + 1) - D(K)), where m(d) is the share
  * of rounds asked for d or more drafts in which the d-th was made. Such a chain may become longer than the one that
- * pays on average. In a try chains don't end early, so that unlikely drafts are learned from too; if several timelines
- * draft, this holds for one of them in turn, as whole chains of all would cost more than is learned.
+ * pays on average. In a try chains don't end early, so that unlikely drafts are learned from too. If several timelines
+ * draft, only one of them makes its whole chain, and they take turns, because whole chains of all would cost too much.
  *
- * Looked-up drafts take no time to make, so only the time of their rows is learned from them. As many as there is room
- * for may be found in place of the drafts asked for. The method that looks them up knows how often they are accepted;
- * it is told what their rows are worth (fr_draft_gain.found), at the best choice's tokens a second, or at the recent
- * rate if that is higher. Rows beyond the largest measured number are hoped to cost half as much as others, up to
- * twice as many rows at a time. What such drafts won or lost is added up. Rejecting all drafts of a round must never
- * bring the loss beyond 1 forward, and each round makes up for 0.5% of a forward of it. So an answer of 48 tokens
- * loses at most 3%, and the more drafts have won, the more may be looked up at a time.
+ * Looked-up drafts take no time to make, so only the time of their rows is learned from them. They replace the drafts
+ * that were asked for, and there may be as many as rows are left. The method that looks them up knows how often they
+ * are accepted. It gets the price of their rows in tokens (fr_draft_gain.found), at the best choice's tokens a second,
+ * or at the recent rate if that is higher. Rows beyond the largest measured number are assumed to cost half as much as
+ * others, and at most twice as many are tried at a time. The controller adds up what such drafts won and lost. The
+ * loss may never exceed 1 forward, even if all drafts of a round are rejected; each round takes 0.5% of a forward off
+ * it. So an answer of 48 tokens loses at most 3%. The more such drafts have won, the more may be looked up at a time.
  *
- * Several drafters. All facts about drafts, and the time to make them, are kept for each drafter. Of all drafters' best
- * choices, the one with the most tokens a second is taken, for all timelines of a round together. Another drafter is
+ * Several drafters. All facts about drafts, and the time to make them, are kept for each drafter. In each round one
+ * drafter is chosen for all timelines: the one whose best choice gives the most tokens a second. Another drafter is
  * tried at growing intervals of its own, and a drafter is never chosen before it was tried.
  *
  * Times of an earlier run. Without them the first four rounds only measure, so a short answer has few drafts. In the
  * first rounds, times that an earlier run stored (draft_times.h) stand for those that are not measured yet. They are
  * scaled by the time that both runs know best, because a busy machine slows all sizes of work down alike.
  *
- * What is not known. A new timeline gets the rate of the engine's others, and a depth never reached the rate of the
- * depth before it. T between two measured numbers of rows lies on a line; beyond the largest it is flat, so that
- * larger numbers are tried and measured, doubling. Known times may have changed: at growing intervals another number
- * of drafts is tried, or a draft for a timeline that has none, as long as such tries cost 0.25% of the time or less.
- * After a successful try the next one follows at once. */
+ * What is not known. A new timeline begins with the rate of acceptance of the engine's other timelines, and a depth
+ * never reached with that of the depth before it. T between two measured numbers of rows lies on a line. Beyond the
+ * largest T is assumed to be flat, so that larger numbers of rows are tried and measured, up to twice as many each
+ * time. Known times may have changed: at growing intervals another number of drafts is tried, or a draft for a
+ * timeline that has none, as long as such tries cost 0.25% of the time or less. After a successful try the next one
+ * follows at once. */
 #ifndef FR_SRC_ENGINE_SESSION_DRAFT_DEPTH_H
 #define FR_SRC_ENGINE_SESSION_DRAFT_DEPTH_H
 
@@ -96,7 +98,7 @@ typedef struct fr_draft_depth_timeline {
 /* Facts about one drafter in all timelines of an engine. */
 typedef struct fr_draft_depth_drafter {
     fr_draft_depth_timing draft[FR_STEP_MAX]; /* seconds by number of drafts, if one timeline was asked alone */
-    /* cost of the drafts beside the longest chain, as a share of their cost alone */
+    /* cost of the chains beside the longest one, as a share of what they would cost alone */
     fr_draft_depth_timing share;
     fr_draft_depth_timing follow; /* seconds for each token that timelines had missed, beyond a few */
     double earlier[FR_STEP_MAX];  /* like `draft`, as an earlier run measured it (draft_times.h); 0: unknown */
@@ -121,8 +123,10 @@ typedef struct fr_draft_depth {
     double rate;                                 /* tokens a second of the best choice */
     fr_draft_rate earned;                        /* recent tokens (hits) and their seconds (tries) */
     size_t earning;                              /* number of timelines that `earned` is for */
-    double finds_won;                            /* gain of looked-up drafts so far, in tokens that a forward makes */
-    double followed;                             /* estimated seconds of the last round for running missed ids */
+    double finds_won;                            /* tokens that looked-up drafts won so far, for each timeline; below
+                                                  * 0: lost */
+    double followed;                             /* estimated seconds of the last round for ids that drafters had
+                                                  * missed */
 } fr_draft_depth;
 
 /* A drafter that a timeline may draft with. */
@@ -135,7 +139,8 @@ typedef struct fr_draft_depth_choice {
 /* A timeline's part in a round. */
 typedef struct fr_draft_depth_part {
     fr_draft_depth_timeline *timeline;
-    /* the drafters of which one is chosen, which sets the four members below; empty: these are given */
+    /* the drafters to choose from; the choice sets drafter, limit, block and lags. If all are empty, these four are
+     * given */
     fr_draft_depth_choice choices[FR_DRAFTERS_MAX];
     size_t drafter; /* index of the drafter that is asked */
     size_t limit;   /* the most drafts that it may be asked for, below FR_STEP_MAX */
@@ -171,13 +176,14 @@ void fr_draft_depth_join(const fr_draft_depth *draft_depth, fr_draft_depth_timel
 void fr_draft_depth_followed(fr_draft_depth_timeline *timeline, size_t drafter);
 void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t drafter, size_t ids);
 
-/* Chooses how many drafts to ask of each of `count` timelines, at most `room` in all, and by which gains they are
- * judged. taken: rows that the round has already, besides one for each of these timelines. */
+/* Chooses how many drafts to ask of each of `count` timelines, at most `room` in all, and the gains by which chains
+ * end early. taken: rows that the round has already, besides one for each of these timelines. */
 void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
                            size_t taken);
 
-/* Fills in earlier[1 .. count] from the times that an earlier run stored, 0 where it knew none. Times that contradict
- * each other are corrected as measured ones are. count: FR_DRAFT_DEPTH_ROWS for T, FR_STEP_MAX - 1 for D. */
+/* Fills in earlier[1 .. count] from the times that an earlier run stored, 0 where it knew none. Times that can't all
+ * be right are corrected: more rows or drafts never take less time, and n times as many take at most n times as long.
+ * count: FR_DRAFT_DEPTH_ROWS for T, FR_STEP_MAX - 1 for D. */
 void fr_draft_depth_inherit(const double *seconds, double *earlier, size_t count);
 
 /* Give the times that a later run can begin with: T by rows and a drafter's D by drafts, 0 where they are not known.
@@ -189,7 +195,7 @@ bool fr_draft_depth_draft_times(const fr_draft_depth *draft_depth, size_t drafte
 double fr_draft_depth_rate(const fr_draft_depth *draft_depth);
 
 /* Fills in T, the seconds of a forward by rows, as measured lately. Returns the largest number of rows that was
- * measured; beyond it, further rows are assumed to cost half as much as those measured. */
+ * measured; each row beyond it is assumed to cost half as much as a measured one. */
 size_t fr_draft_depth_lately(const fr_draft_depth *draft_depth, double seconds[FR_DRAFT_DEPTH_ROWS + 1]);
 
 /* Reports the outcome of a round. If `verify_seconds` is 0, no time is learned, because the forward had other work

@@ -16,7 +16,7 @@
 
 #define MARK "FRTIMES1"
 
-/* No forward of a few rows takes less or more seconds than these. */
+/* Every forward of a few rows takes at least SHORTEST and at most LONGEST seconds. */
 #define SHORTEST 1e-7
 #define LONGEST  3600.0
 
@@ -84,8 +84,7 @@ static bool name_file(const char *folder, uint64_t key, char path[PATH_MAX]) {
     return length > 0 && length < PATH_MAX;
 }
 
-/* Reads the file of a key into earlier[1 .. count]. Changes nothing if there is none, or if it is not as it was
- * written. */
+/* Reads the file of a key into earlier[1 .. count]. Changes nothing if there is no such file or if it is damaged. */
 static void read_times(const char *folder, uint64_t key, double *earlier, size_t count) {
     char path[PATH_MAX];
     times_file file;

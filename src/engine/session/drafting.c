@@ -56,7 +56,7 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
         fixed++;
     }
 
-    /* A method that only looks drafts up has no drafts that take steps, so its limit is for looked-up drafts. */
+    /* A method that only looks drafts up makes none step by step, so its limit counts for looked-up drafts alone. */
     for (size_t i = 0; i < count; i++) {
         const fr_session *s = rounds[i].session;
         if (!weighs(s)) continue;

@@ -2,8 +2,8 @@
  * together.
  *
  * In: rounds whose sessions are about to verify, each with a limit of its own. Out: drafts after their timelines, or a
- * session's own failure. Sessions with a fixed number of drafts get theirs first, as far as there are rows with logits.
- * Drafts that were submitted before the round are taken as they are. */
+ * session's own failure. Sessions with a fixed number of drafts get theirs first, as far as the batch has rows with
+ * logits. Drafts that were submitted before the round are taken as they are. */
 #ifndef FR_SRC_ENGINE_SESSION_DRAFTING_H
 #define FR_SRC_ENGINE_SESSION_DRAFTING_H
 
@@ -20,8 +20,8 @@ void fr_drafting_report(fr_engine *engine, fr_round *rounds, size_t count, doubl
 /* Gives a session's part in a round, in which at most `limit` drafts may be made by any of its drafters. */
 fr_draft_depth_part fr_drafting_part(fr_session *session, size_t limit);
 
-/* Gives a session's part for drafts that are submitted before a round. The parts of other sessions are not known then.
- * So it assumes that as many sessions will draft as in the last round, all like this one. */
+/* Gives a session's part for drafts that are submitted before a round. The parts of other sessions are not known then,
+ * so the choice assumes as many drafting sessions as in the last round, all like this one. */
 fr_draft_depth_part fr_drafting_submit(fr_session *session, size_t limit);
 
 #endif

@@ -8,7 +8,7 @@
 #include "base/sizes.h"
 #include "kernels/double_math.h"
 
-#define FLOAT_MAX_LOG 88.7228391 /* the largest exponent keeps base^exponent within float32 */
+#define FLOAT_MAX_LOG 88.7228391 /* logarithm of the largest float32; base^exponent must not exceed it */
 
 void fr_dry_set(fr_dry *d, const fr_sampler_settings *settings) {
     *d = (fr_dry){.multiplier = settings->dry_multiplier,
@@ -25,7 +25,7 @@ void fr_dry_layout(fr_dry *d, fr_arena *arena, size_t vocab) {
     d->repeats = fr_arena_take(arena, vocab, sizeof *d->repeats);
 }
 
-/* ---------------------------------------------------------------------------------------- what breaks a sequence */
+/* ------------------------------------------------------------------------------------------------ sequence breakers */
 
 static fr_status add_tail(fr_dry *d, int32_t id, const int32_t *ids, size_t length) {
     length = fr_smaller(length, FR_DRY_TAIL_MAX);
@@ -47,8 +47,8 @@ static fr_status add_tail(fr_dry *d, int32_t id, const int32_t *ids, size_t leng
     return FR_OK;
 }
 
-/* A text that breaks sequences. ids: the tokens of what follows its first bytes, by the number of these bytes, once
- * they are found. */
+/* A text that breaks sequences. ids[n]: the tokens of the text without its first n bytes; NULL until they are
+ * needed. */
 typedef struct breaker {
     const fr_tokenizer *tokenizer;
     const char *text;
@@ -143,8 +143,9 @@ static size_t unbroken(const fr_dry *d, const fr_past *past, size_t n) {
     return n;
 }
 
-/* Sets shared[k], for 0 < k < n, to the number of tokens before the draw that equal the tokens k places earlier,
- * counted backwards. Takes linear time, because the tokens in [left, right) are known to equal the last ones. */
+/* Sets shared[k], for 0 < k < n: the number of last tokens that equal the tokens k places earlier, counted backwards
+ * from the draw. This is the Z algorithm, which takes linear time: counted backwards, the tokens in [left, right) are
+ * known to equal the last right - left ones. */
 static void count_shared(fr_dry *d, const fr_past *past, size_t n) {
     size_t left = 0, right = 0;
     for (size_t k = 1; k < n; k++) {

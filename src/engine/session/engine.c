@@ -188,7 +188,7 @@ fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, con
     fr_status status = prepare(e, model, drafter, options, sessions, false);
     if (status == FR_OK) {
         fr_draft_depth_reset(&e->draft_depth);
-        /* Ranks must decide alike, and each has a folder of its own. */
+        /* Ranks use no stored times: they must decide alike, and each would read a folder of its own. */
         if (*options->draft_times && !model->ranks) e->draft_times = strdup(options->draft_times);
         if (e->draft_times) fr_draft_times_load(e, e->draft_times);
         e->plan = model->plan;

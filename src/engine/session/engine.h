@@ -32,7 +32,7 @@ struct fr_engine {
     size_t rows;        /* the most rows of a batch */
     size_t head_rows;   /* the most rows whose logits are computed at a time */
     size_t checkpoints;
-    size_t kv_memory; /* bytes of pages, counted with all heads; 0: as many as all sessions may need */
+    size_t kv_memory; /* bytes for pages, counted with the heads of all ranks; 0: enough for all sessions */
     bool swa_full;
     /* the drafters with whose weights sessions draft, by their index (fr_drafter_at); NULL: none */
     const fr_drafter *drafters[FR_DRAFTERS_MAX];
@@ -45,7 +45,7 @@ struct fr_engine {
     struct fr_batch_slice *slices;           /* [capacity] the sessions' slices of the batch (batch.h) */
     fr_draft_depth draft_depth;              /* chooses the number of drafts */
     fr_draft_depth_part *depth_parts;        /* [capacity] parts of the sessions whose drafts draft_depth chooses */
-    size_t weighing;                         /* number of sessions in depth_parts in the last round */
+    size_t weighing;                         /* number of sessions that depth_parts had in the last round */
     fr_proposal *proposals;                  /* [capacity] requests to draft methods */
     fr_draft_view *views;                    /* [capacity] the sessions as draft methods see them */
     fr_kv **timelines;                       /* [capacity] caches of the sessions; NULL: no session */
@@ -63,7 +63,7 @@ struct fr_engine {
     fr_kept_pictures pictures;
     fr_worker *drafting;  /* a session's worker that is drafting on the pool (async_draft.h); NULL: none */
     char *draft_times;    /* malloc'd: the folder in which measured times are stored (draft_times.h); NULL: none */
-    double files_checked; /* time when its files were checked last */
+    double files_checked; /* time of the last check of the model's and drafter's files */
     /* bytes of the arena: for pages, and for the pages among them that checkpoints use */
     size_t kv_bytes, spare_bytes;
     size_t drafting_bytes; /* bytes of the arena in which drafting works */
@@ -71,9 +71,9 @@ struct fr_engine {
         *leader; /* sends this engine's calls to the other ranks (src/api/rank_leader.h); NULL: it does not lead */
 };
 
-/* Measures an engine: reads the options and lays the engine out without memory, so that arena.used is the memory that
- * it would take. sessions 0: the engine of a session that is opened alone, which stores no pages of earlier texts.
- * fr_engine_create opens it. */
+/* Measures an engine: reads the options and computes the layout without taking memory, so that arena.used is the
+ * memory that the engine would take. sessions 0: the engine of a session that is opened alone, which stores no pages
+ * of earlier texts. fr_engine_create opens an engine. */
 fr_status fr_engine_measure(fr_engine *engine, const fr_model *model, const fr_drafter *drafter,
                             const fr_options *options, size_t sessions);
 fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,

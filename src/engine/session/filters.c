@@ -77,7 +77,7 @@ static double entropy(const fr_sampler *s, const fr_choices *c, double total) {
     return fr_log_double(total) - sum / total;
 }
 
-/* -------------------------------------------------------------------------------------- best first, not by sorting */
+/* -------------------------------------------------------------------------------------- order of the candidates */
 
 /* Convert a key to its rank, an integer, and back. Larger keys have smaller ranks, equal keys the same. */
 static uint32_t rank_of(float key) {
@@ -94,9 +94,9 @@ static float key_of(uint32_t rank) {
     return key;
 }
 
-/* Finds the rank at which the sum of the weights of the `count` candidates in s->scratch, added from the largest key
- * down, reaches the limit. It is found digit by digit, without sorting. *before gets the sum of the weights before
- * that rank. */
+/* Finds the rank at which the sum of weights, added from the largest key down, reaches the limit. The candidates are
+ * the first `count` in s->scratch. The rank is found byte by byte, without sorting. *before gets the sum of the
+ * weights before that rank. */
 static uint32_t rank_reaching(const fr_sampler *s, const float *keys, size_t count, double limit, double *before) {
     uint32_t prefix = 0;
     *before = 0;
@@ -229,7 +229,7 @@ static void filter_min_p(fr_sampler *s, fr_choices *c) {
 }
 
 /* Removes all candidates whose probability reaches the threshold, except the last of them in the order of logits and
- * then ids; but only if the position's random number says so. */
+ * then ids. Does so only if the position's random number is at most xtc_probability. */
 static void filter_xtc(fr_sampler *s, fr_choices *c) {
     if (fr_noise_uniform(s->seed, c->position, FR_NOISE_XTC) > s->set.xtc_probability) return;
     settle(s, c);

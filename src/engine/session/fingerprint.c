@@ -107,7 +107,7 @@ fr_status fr_fingerprint(const fr_model *model, uint64_t *fingerprint) {
         hash_metadata(files->gguf, &hash);
     else
         FR_TRY(hash_config(files->config, &hash));
-    /* included, because the scales of a quantized folder change answers too */
+    /* The tensors of a quantized folder are hashed as they are stored, because their scales change answers too. */
     const fr_tensors *stored = files->parts.count ? &files->parts : &files->tensors;
     for (size_t i = 0; i < stored->count; i++) FR_TRY(hash_tensor(files, &stored->items[i], &hash));
     for (size_t i = 0; i < files->tensors.count; i++) fr_weights_release(&model->weights, &files->tensors.items[i]);

@@ -1,15 +1,16 @@
 /* Keeps checkpoints of a cache's sliding layers, or of its recurrent layers' states, with which a timeline can go back
  * farther than these layers themselves allow.
  *
- * In: a cache whose frontier moves. Out: the pages that its sliding layers held at some earlier frontiers, or the
- * recurrent states there; the cache as it was at the best of these frontiers. A checkpoint shares pages and copies
- * none: only the page at the frontier is copied when the timeline continues (kv.h). Layers that keep every position
- * need no checkpoint. There are pages for as many checkpoints as were asked for at open (fr_kv_layout).
+ * In: a cache whose frontier moves, and later a length to go back to. Out: checkpoints, which hold the pages of the
+ * sliding layers at some earlier frontiers, or the recurrent states there; and the cache as it was at the checkpoint
+ * nearest to that length. A checkpoint shares pages and copies none: only the page at the frontier is copied when the
+ * timeline continues (kv.h). Layers that keep every position need no checkpoint. There are pages for as many
+ * checkpoints as were asked for at open (fr_kv_layout).
  *
- * A checkpoint is due whenever the frontier has moved by as many positions as these layers hold since the last
- * checkpoint, so that the timeline can always go back to one, and at the end of a prompt, where conversations fork. If
- * all places are taken, the checkpoint is dropped whose loss lengthens a re-run least, so that checkpoints stay spread
- * over the timeline; spare ones are dropped first. */
+ * A checkpoint is due at the end of a prompt, where conversations fork. It is also due when the frontier has moved,
+ * since the last checkpoint, by as many positions as these layers hold: so the timeline can always go back to a
+ * checkpoint. If all places are taken, spare checkpoints are dropped first, and then the one whose neighbours are
+ * closest to each other, so that checkpoints stay spread over the timeline. */
 #ifndef FR_SRC_ENGINE_SESSION_KV_CHECKPOINTS_H
 #define FR_SRC_ENGINE_SESSION_KV_CHECKPOINTS_H
 
@@ -20,7 +21,7 @@ typedef struct fr_kv_checkpoint {
     size_t from;
     uint8_t **pages; /* [the cache's blocks] pages by position / 64; NULL: not held */
     uint8_t *states; /* page with the recurrent states of `position` (recurrent.h); NULL: none */
-    /* dropped before other checkpoints: its position is only one of those at regular distances */
+    /* dropped before other checkpoints, because it was made only at a regular distance */
     bool spare;
 } fr_kv_checkpoint;
 
@@ -35,8 +36,8 @@ void fr_kv_checkpoints_layout(fr_kv_checkpoints *checkpoints, fr_arena *arena, c
 /* Makes a checkpoint if one is due, after the frontier has moved. */
 void fr_kv_checkpoints_note(fr_kv_checkpoints *checkpoints, fr_kv *kv, bool prompt_end);
 
-/* Makes a checkpoint after all others. The forward that was claimed last will write the recurrent states to it. No
- * checkpoint is made if there is no room for any. */
+/* Makes a checkpoint after all others. The forward whose pages were claimed last (fr_kv_claim) will write the
+ * recurrent states to it. No checkpoint is made if there is no room for any. */
 void fr_kv_checkpoints_save(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t position, bool spare);
 
 /* Makes a checkpoint after all others with pages of its own, which the caller fills, for example from a file. Returns
@@ -52,8 +53,8 @@ fr_kv_layer fr_kv_checkpoint_layer(const fr_kv_checkpoint *checkpoint, const fr_
 /* Drops all checkpoints' contents after the first `length` positions, to which the timeline was cut. */
 void fr_kv_checkpoints_truncate(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t length);
 
-/* Moves the frontier back to `length`, or to the nearest position before it at which the table or a checkpoint has all
- * that is needed. */
+/* Moves the frontier back to `length`. If neither the cache nor a checkpoint holds all positions that rows from there
+ * on look back to, moves it to the nearest position before it for which one does. */
 void fr_kv_checkpoints_rewind(const fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t length);
 
 #endif

@@ -26,7 +26,7 @@ bool fr_leader_decisions_have_grammar(const fr_session *s) {
     return s->sampling.sampler.constraint.grammar || (s->leader_decides & FR_LEADER_HAS_GRAMMAR);
 }
 
-/* Fails if rank 0 has failed, so that all ranks fail in the same text. */
+/* Fails if rank 0 has failed, so that the session fails on all ranks alike. */
 static fr_status heed(const fr_session *s, int32_t status) {
     FR_TRY(fr_ranks_check(s->model->ranks));
     return status == FR_OK ? FR_OK : fr_fail((fr_status)status, "rank 0 has failed in this text");

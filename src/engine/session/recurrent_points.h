@@ -1,12 +1,14 @@
 /* Chooses the positions to which a timeline with recurrent layers can go back.
  *
  * In: a session whose forward is about to run, and the position up to which its rows are certain to stay. Out:
- * checkpoints (kv_checkpoints.h) that this forward fills. Points are wanted in this order, later positions first
- * within each kind: those for which other sessions wait (await.h); a prompt's end, the end of the ids that were run
- * before, and the end of the first message, with which other conversations begin; the end of each message, as
- * templates may take back the rest of a prompt; and the position before every 256th, and among the first 256 before
- * every 64th and the 32nd, for texts without messages. Points of the last kind are spare: they take no page that
- * another point needs.
+ * checkpoints (kv_checkpoints.h) that this forward fills, at most FR_RECURRENT_POINTS. If more are wanted, they are
+ * kept in this order, and of each kind the later positions first:
+ *   - positions for which other sessions wait (await.h)
+ *   - the end of a prompt, the end of the ids that some session has run before, and the end of the first message,
+ *     with which other conversations begin too
+ *   - the end of each message, because templates may take back the rest of a prompt
+ *   - positions 31, 63, 127, 191, 255, 511 and so on, every 256th from there, for texts without messages; these points
+ *     are spare: they take no page that another point needs
  *
  * The states of a point take fr_recurrent_page_bytes. An engine has pages for FR_OPT_CTX_CHECKPOINTS points, and one
  * more for each session. */

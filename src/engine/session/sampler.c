@@ -388,7 +388,7 @@ static fr_status apply_masks(fr_sampler *s, const fr_past *past, fr_scores *scor
     return fr_constraint_mask(&s->constraint, past, scores, s->masked, counts ? NULL : s->masked_ids);
 }
 
-/* Returns true if the grammar allows the largest logit, which is then the drawn token, so that the mask need not be
+/* Returns true if the drawn token is simply the largest logit and the grammar allows it. Then the mask need not be
  * applied. */
 static bool largest_stays(fr_sampler *s, const fr_scores *row, const fr_past *past) {
     int32_t largest = s->mask ? -1 : draw_largest(s, row);

@@ -32,7 +32,7 @@ typedef struct fr_sampler {
     bool on; /* false: the largest logit is the token, and the sampler is not needed */
     bool rejection;
     bool draws;                       /* the temperature may be above 0 */
-    bool selects;                     /* filters run: tokens are drawn, or the largest logit may be excluded */
+    bool selects;                     /* filters run: tokens are drawn, or a filter may exclude the largest logit */
     bool mirostat;                    /* mirostat is on, and something is drawn */
     bool tells;                       /* log-probabilities of the draws themselves are wanted */
     fr_logprobs *told;                /* receives these log-probabilities; NULL if `tells` is false */
@@ -46,7 +46,7 @@ typedef struct fr_sampler {
     double mus[FR_STEP_MAX]; /* mirostat's bound after each row of the last verification */
 
     float *logits;    /* [vocab] logits after penalties, bias and filters */
-    int32_t *ids;     /* [vocab] ids of `logits` once a filter has left some out; greedy: NULL, like the next two */
+    int32_t *ids;     /* [vocab] ids of `logits` once a filter left some out; NULL if greedy, as are the next two */
     int32_t *scratch; /* [vocab] */
     float *weight;    /* [vocab] exp((logit - largest) / temperature) */
     float *nearness;  /* [vocab] distances from the mean, for typical sampling; NULL: it is off */

@@ -71,7 +71,7 @@ static fr_status score_chunk(fr_session *s, size_t count, const scoring *what) {
     return fr_session_see(s, count - 1);
 }
 
-/* Moves the frontier back before the last id, because that id must be run again for the token after it. */
+/* Moves the frontier to the position before the last id, because that id must be run again for the token after it. */
 static void retreat_before_last(fr_session *s) {
     fr_kv_rewind(&s->cache.kv, s->length - 1);
     fr_session_retreat(s);

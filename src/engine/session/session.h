@@ -49,12 +49,12 @@ fr_status fr_session_begin_constraint(fr_session *session, size_t position);
 fr_status fr_session_mask(fr_session *session, fr_mask_fn *mask, void *context);
 fr_status fr_session_resample(fr_session *session, const fr_options *options);
 
-/* Tells the session, on another rank, that rank 0's session now has a mask or a grammar, so that it follows rank 0's
- * decisions; or that the grammar's text begins at another position. */
+/* Called on the other ranks when rank 0's session gets a mask or a grammar, so that their sessions follow rank 0's
+ * decisions; also when the grammar's text begins at another position. */
 fr_status fr_session_decide(fr_session *session, uint8_t decisions);
 
-/* Runs pictures through the tower for the next prompt. If another rank has run them, takes the result as fr_shown_pack
- * gives it. */
+/* fr_session_look runs pictures through the tower for the next prompt. fr_session_be_shown takes the result, packed by
+ * fr_shown_pack, from a rank that has run them. */
 fr_status fr_session_look(fr_session *session, const fr_picture *const *pictures, size_t count);
 fr_status fr_session_be_shown(fr_session *session, const void *bytes, size_t size);
 

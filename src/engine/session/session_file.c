@@ -209,7 +209,7 @@ static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier, size
 
 static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     size_t frontier = s->length ? fr_smaller(s->cache.kv.length, s->length - 1) : 0;
-    /* positions after it are run again when the session is restored */
+    /* The positions after the one of the recurrent states are run again when the session is restored. */
     if (s->cache.kv.recurrent.count) frontier = s->cache.kv.recurrent.at;
     size_t checkpoints = s->cache.checkpoints.count;
     if (has_other_rope(s)) frontier = checkpoints = 0;
@@ -485,8 +485,8 @@ static fr_status copy_attached(const fr_saved *saved, void **copy) {
     return fr_session_copy_attached(end - saved->attached_size, saved->attached_size, copy);
 }
 
-/* Changes the holder counts of the session's own pages of a kind: by -1, and afterwards by +1 (see
- * fr_kv_pages_recount). */
+/* Adds `change` to the holder counts of the session's own pages of a kind. Called with -1 and then with +1, so that in
+ * between pages are counted as if the session had given up its own. */
 static void recount(fr_session *s, fr_kv_kind kind, int change) {
     fr_kv *kv = &s->cache.kv;
     fr_kv_pages_recount(&kv->pages[kind], kv->table[kind], kv->blocks, change);
@@ -527,7 +527,7 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     s->cache.restored = true;
     s->length = (size_t)head->length;
     s->phase = s->length ? FR_PHASE_PENDING : FR_PHASE_EMPTY;
-    /* the run of the last id is never saved, so that id counts as not run */
+    /* The last id's run is never saved. If it is the only id without caches, all ids count as run before. */
     s->ran = frontier + 1 < s->length ? frontier : s->length;
     memcpy(s->ids, saved->ids, s->length * sizeof *s->ids);
     for (size_t i = 0; i < kv->count; i++)
@@ -541,8 +541,8 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     kv->length = frontier;
     kv->from = held;
     kv->rope_far = s->model->trunk.rope_near_max && s->length > s->model->trunk.rope_near_max;
-    /* This session may look back farther than the saved one did, and a method that follows has not seen the target's
-     * rows, so the frontier moves back as far as they need. */
+    /* This session may look back farther than the saved one did, so the frontier moves back as far as necessary. A
+     * method that follows has seen none of the target's rows, so for it the whole text is run again. */
     fr_kv_checkpoints_rewind(&s->cache.checkpoints, kv, s->drafting.draft->follows ? 0 : frontier);
     s->stats.value[FR_STAT_RERUN_TOKENS] += (double)(frontier - kv->length);
     fr_log_line(&s->log, FR_LOG_INFO, "%s: restored %zu tokens, %zu checkpoints", saved->map->path, s->length,

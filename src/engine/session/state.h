@@ -193,12 +193,12 @@ void fr_session_offer(fr_session *session);
  * cache after it. */
 void fr_session_retreat(fr_session *session);
 
-/* Skips the leading tokens of the pending prompt that the engine has run before, in any session. asks: first makes
- * sessions whose texts begin with the same ids offer their last, incomplete block. */
+/* Skips the leading tokens of the pending prompt that the engine has run before, in any session. asks: first, sessions
+ * whose texts begin with the same ids offer their last, incomplete block (fr_session_offer). */
 void fr_session_reuse(fr_session *session, bool asks);
 
-/* Fills in the cache of each drafter that has one and follows the target's rows, and NULL for others. Returns the set
- * of the drafters filled in, in which bit i stands for drafter i. */
+/* Fills in the caches of the drafters that follow the target's rows; NULL for a drafter that does not or has no cache.
+ * Returns the set of the drafters filled in, in which bit i stands for drafter i. */
 unsigned fr_session_draft_kv(const fr_session *session, fr_kv *drafters[FR_DRAFTERS_MAX]);
 
 /* Makes the blocks from `first` on blocks without pictures: their digests are those of the adapters alone. */

@@ -41,9 +41,9 @@ static bool pictures_under_way(const fr_session *s) {
     return s->embeddings != &fr_no_input_embeddings;
 }
 
-/* Adds a run of a picture's rows, the first of which is number `row` of the picture, to the digest of each block in
- * which it lies, after the runs before it, so that the digests do not depend on the calls by which the pictures came. A
- * block's rotary positions follow from the pictures and ids before it, so they need no digest. */
+/* Adds a run of a picture's rows to the digests of the blocks in which they lie. row: index within the picture of the
+ * run's first row. Each run is hashed together with the digest so far, so the calls by which the pictures came make no
+ * difference. A block's rotary positions follow from the pictures and ids before it, so they are not hashed. */
 static void digest(fr_session *s, const fr_input_embeddings *rows, size_t row, const fr_picture_digest *picture) {
     for (size_t p = rows->first, end = rows->first + rows->count, run; p < end; p += run) {
         fr_kv_digest *block = &s->cache.digests[p / FR_KV_PAGE];
@@ -118,8 +118,8 @@ fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
     return FR_OK;
 }
 
-/* Returns true if a method that runs the text itself begins with a prompt only when it is asked for drafts. Among
- * several timelines such drafts cost much and seldom pay. */
+/* Returns true if the session's draft method, which runs the text itself, puts prompts off until it is asked for
+ * drafts. With several timelines its drafts cost much and seldom pay. */
 static bool defers(const fr_session *s) {
     return s->drafting.draft->lags && s->engine->capacity > 1 && fr_session_adaptive(s);
 }
@@ -199,8 +199,8 @@ fr_batch_slice fr_timeline_next_slice(fr_session *s, size_t rows) {
     return (fr_batch_slice){.session = s, .rows = next, .heads = next == left};
 }
 
-/* Shows the draft method the target's rows of the slice up to `end`, where the frontier is, and keeps the last of
- * these rows. */
+/* Shows the draft method the target's rows of the slice up to row `end`, before which the frontier lies, and keeps the
+ * last of these rows. */
 static fr_status see(const fr_batch_slice *slice, size_t end) {
     fr_session *s = slice->session;
     size_t row = fr_batch_slice_row(slice, end - 1);

@@ -45,7 +45,7 @@ void fr_timeline_advance(fr_session *session, size_t length, bool prompt_end);
 void fr_timeline_choose_rope(fr_session *session);
 
 /* Gives the largest number of drafts for which all rows of the round are rotated by the same frequencies as the rows
- * before them. */
+ * before the round. */
 size_t fr_timeline_drafts(const fr_session *session);
 
 /* Run the pending ids in slices of a forward (batch.h) of at most `rows` rows: fr_timeline_begin comes before each

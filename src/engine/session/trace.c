@@ -90,7 +90,7 @@ static void end_line(fr_trace *t) {
     t->line(t->context, t->text, t->length);
 }
 
-/* Appends the growth of a total since the line before, so that a trace's seconds add up to those of the statistics. */
+/* Appends the growth of a total since the line before this one, so that a trace's seconds add up to the totals. */
 static void put_phase(fr_trace *t, const char *key, const fr_stats *stats, fr_stat stat) {
     put_seconds(t, key, stats->value[stat] - t->told[stat]);
     t->told[stat] = stats->value[stat];
