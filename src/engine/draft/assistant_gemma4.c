@@ -35,7 +35,7 @@ static fr_status borrow_kv(fr_trunk *trunk, const fr_model *target, const char *
     return FR_OK;
 }
 
-/* ---------------------------------------------------------------------------------------------------- two spellings */
+/* ------------------------------------------------------------------------------------------------- names of tensors */
 
 #define SPELLINGS 4
 
@@ -163,7 +163,7 @@ static fr_status open_centroids(fr_assistant *a, const fr_trunk_spec *spec, fr_w
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ whole */
+/* ---------------------------------------------------------------------------------------------------------- opening */
 
 /* Checks that the two vocabularies have the same size. If a GGUF drafter names its special tokens, they must be the
  * target's; the drafter's file need not have the tokens' texts. */

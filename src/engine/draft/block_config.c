@@ -1,10 +1,10 @@
 /* Reads the configuration of block drafters: see block.h.
  *
- * A folder of z-lab's has the layers' keys at the top of config.json and its own below "dflash_config"; folders of
- * DSpark have all at the top, or theirs below "dspark_config". The speculators library has the layers' keys in
- * transformer_layer_config and all others at the top. Its folders are recognized by speculators_model_type, because
- * they use z-lab's names of architectures but number the target's layers by their inputs. Keys of GGUF are
- * llama.cpp's. */
+ * A folder of z-lab's has the layers' keys at the top of config.json and the drafter's other keys below
+ * "dflash_config". Folders of DSpark have all keys at the top, or the other ones below "dspark_config". The
+ * speculators library has the layers' keys in transformer_layer_config and all others at the top. Its folders are
+ * recognized by speculators_model_type, because they use z-lab's names of architectures but number the target's layers
+ * by their inputs. Keys of GGUF are llama.cpp's. */
 #include "src/engine/draft/block.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ const char *fr_block_word(fr_block_kind kind) {
     return words[kind];
 }
 
-/* ------------------------------------------------------------------------------------------------------- its layers */
+/* ----------------------------------------------------------------------------------------------------------- layers */
 
 /* The family below skips the first row of fr_size_keys. That row refuses attention in both directions, which these
  * layers always have. */
@@ -134,8 +134,8 @@ fr_aux_layers fr_block_spread_layers(size_t count, size_t targets) {
     return layers;
 }
 
-/* Reads the list of the target's layers that the drafter taps, as numbers of layers whose inputs it reads. z-lab
- * numbers the layers whose outputs it reads. */
+/* Reads which of the target's layers the drafter taps. aux_layers has the numbers of the layers whose inputs are read;
+ * z-lab's list numbers the layers whose outputs are read. */
 static fr_status read_taps(fr_block_config *c, const folder *f, const fr_model *target) {
     const char *key = f->speculators ? "aux_hidden_state_layer_ids" : "target_layer_ids";
     const json_t *list = json_object_get(holder(f, key), key);
@@ -339,7 +339,7 @@ static fr_status gguf_kind(fr_block_config *c, const fr_weights *weights) {
     const fr_tensor *confidence = fr_tensors_find(&weights->files->tensors, "conf_proj.weight");
     const fr_tensor *bias = fr_tensors_find(&weights->files->tensors, "conf_proj.bias");
     size_t width = confidence ? confidence->shape[confidence->dims - 1] : 0;
-    c->confidence = confidence || bias; /* if only one is there, the other is missed by its name */
+    c->confidence = confidence || bias; /* if only one is there, binding the other fails and names it */
     c->confidence_sees_draft = width != c->spec.trunk.hidden;
     return FR_OK;
 }

@@ -44,8 +44,8 @@ typedef struct assistant_draft {
     mtp *workspace;
 } assistant_draft;
 
-/* Gives the width of the tiles in which a cluster lies. A cluster may begin and end within a tile, so there is a unit
- * more at both ends. */
+/* Gives the width of the tiles in which a cluster lies. A cluster may begin and end within a tile, so there is room
+ * for one more FR_FEATURE_UNIT at each end. */
 static size_t tiles_width(const fr_assistant *a) {
     return a->trunk.head_sorted ? a->cluster_size + 2 * FR_FEATURE_UNIT : 0;
 }

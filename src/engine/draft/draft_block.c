@@ -6,13 +6,14 @@
  * proposal first adds the rows that are new, and then runs the block, whose keys and values lie after the context and
  * are overwritten by the next round's: a rejected block leaves nothing.
  *
- * A depth below the block's size cuts the block to as many masks, as the published code does. If a round wants fewer
- * drafts only because the text ends or because more rows are not worth their time, the block is still run whole: its
- * cost hardly depends on the number of masks, and the drafts are better with as many masks as in training.
+ * If fr_proposal.depth is below the block's size, the block has only that many masks, as in the published code. If a
+ * round wants fewer drafts only because the text ends or because more rows are not worth their time, the block is
+ * still run whole: its cost hardly depends on the number of masks, and the drafts are better with as many masks as in
+ * training.
  *
  * Sessions of an engine work in one workspace, and the blocks of those that propose together go side by side through
- * the layers and the head. Then each chooses its drafts row by row, as DFlash2's and DSpark's choice of a draft depends
- * on the draft before. */
+ * the layers and the head. Then each chooses its drafts row by row, as DFlash2's and DSpark's choice of a draft
+ * depends on the draft before. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -453,7 +454,8 @@ static const fr_matrix *head(const fr_drafter *drafter) {
     return net->ids ? NULL : &net->trunk.head;
 }
 
-/* DSpark's biases have a row for each id that its head scores, so its head can't be trimmed. */
+/* Makes a method's table. whole: the head can't be trimmed, as DSpark's, because DSpark's biases have a row for each
+ * id that the head scores. */
 #define BLOCK_METHOD(word, whole)                                                                                   \
     {                                                                                                               \
         .name = word, .reads = reads, .load = load, .unload = unload, .head = head, .workspace = block_workspace,   \

@@ -14,7 +14,7 @@
 
 enum { LIST_MAX = 16 << 20 /* most bytes of a file */ };
 
-/* ----------------------------------------------------------------------------------------------------- which ids */
+/* -------------------------------------------------------------------------------------------------------------- ids */
 
 /* A set of ids below `vocab`. */
 typedef struct id_set {
@@ -110,7 +110,7 @@ fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_m
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------ their rows */
+/* ------------------------------------------------------------------------------------------------------------- rows */
 
 static size_t row_bytes_of(const fr_matrix *whole) {
     return fr_dtype_row_bytes(whole->type, whole->cols);

@@ -144,7 +144,7 @@ fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_
     return FR_OK;
 }
 
-/* -------------------------------------------------------------------------------------------------- several in turn */
+/* ------------------------------------------------------------------------------------------------ chains of methods */
 
 typedef struct chain {
     fr_draft base;

@@ -8,7 +8,7 @@
  * timeline:
  *     prompt --> run up to the last id (begin, or the next proposal)
  *     proposal: run the new ids and the last one, whose logits give the first draft; then the drafts themselves
- *     accepted drafts but the last have been run (commit): the frontier moves over them
+ *     commit: the frontier moves over the accepted drafts that were run, which are all but the last draft proposed
  * Of a prompt, the model skips the leading whole blocks that it has run for any session (kv_prefixes.h); a model with
  * recurrent layers begins after the last states that were kept within the common beginning. After rounds without
  * drafts the model first runs the ids that it has missed, in as few forwards as possible.
@@ -239,8 +239,8 @@ static fr_scores scores_of(const workspace *w, size_t row) {
                        .count = head->ids ? head->matrix.features : w->vocab};
 }
 
-/* Adds a draft from each of the first `count` rows to its proposal. Gives the number of chains that go on, whose next
- * rows are then the first ones. */
+/* Adds a draft from each of the first `count` rows to its proposal. Gives the number of chains that go on. They come
+ * first in the next batch. */
 static size_t take_drafts(workspace *w, size_t count) {
     const fr_scorer scorer = {w->model->kernels, w->target_vocab, w->model->files.path, "the draft model's", NULL};
     size_t going = 0;

@@ -82,9 +82,9 @@ bool fr_drafter_borrows(const fr_drafter *drafter, size_t kv) {
     return drafter->method->borrows && drafter->method->borrows(drafter, kv);
 }
 
-/* Gives the weights that compute the keys and values of a layer that the drafter reads, because each rank then
- * computes the keys and values of all heads itself. NULL: the drafter doesn't read the layer, or gets the keys and
- * values from the rank that computes them. */
+/* Gives the attention weights of the target's layer whose keys and values the drafter reads. Each rank then computes
+ * the keys and values of all heads itself, so it needs these weights whole. NULL: the drafter doesn't read the layer,
+ * or gets the keys and values from the rank that computes them. */
 static const fr_attention_weights *borrowed(const fr_drafter *drafter, size_t kv) {
     const fr_trunk *trunk = &drafter->target->trunk;
     if (trunk->stages || !fr_drafter_borrows(drafter, kv)) return NULL;

@@ -9,7 +9,7 @@
 #include "base/sizes.h"
 #include "src/engine/draft/drafter_target.h"
 
-/* ------------------------------------------------------------------------------------------------ what it is called */
+/* ------------------------------------------------------------------------------------------------- names of tensors */
 
 /* The tensors of a layer like Llama's, without the projections of its input, because that is twice as wide in
  * EAGLE-3. */

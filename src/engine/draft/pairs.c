@@ -2,7 +2,7 @@
  *
  * The layer's KV cache (drafter_cache.h) counts the pairs that were made from the target's rows. For a timeline of L
  * ids of which the target has run L - 1, propose first makes the pairs up to L - 2, the last of which gives the first
- * draft, and then chains.
+ * draft. Then it makes one more pair for each further draft.
  *
  * Sessions of an engine work in one workspace, and those that propose together are run together: first all new pairs
  * of all sessions, then one pair for each session whose chain goes on. Each session has its own table of the cache's
@@ -115,8 +115,8 @@ static void score(const fr_team *team, const batch *b, const float *x) {
         w->activations->kernels->softcap(w->scores + i * count + begin, end - begin, w->net->softcap);
 }
 
-/* Runs pairs with the whole team: how they begin, then the layer, then norm and head for each span's last pair. The
- * first pairs give no draft, so they are run only until their K/V is stored. */
+/* Runs pairs with the whole team: their beginning, the layer, and norm and head for each span's last pair. Pairs at
+ * the beginning of the batch that give no draft are run only until their K/V is stored. */
 static void run_pairs(void *context, const fr_team *team) {
     const batch *b = context;
     const workspace *w = b->work;

@@ -100,7 +100,7 @@ static size_t start_of(const fr_same_text *t, size_t id) {
     return id ? t->from_ends[id - 1] : 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------ other's ids */
+/* -------------------------------------------------------------------------------------- ids of the other vocabulary */
 
 static bool append(fr_same_text *t, int32_t id, size_t end) {
     if (t->count == t->room) return false;
@@ -168,7 +168,7 @@ static bool append_next(fr_same_text *t, const int32_t *ids, size_t *offset) {
     return append_stretch(t, t->bytes + ANCHOR, length, *offset += length);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ moves */
+/* -------------------------------------------------------------------------------------------------- growth and cuts */
 
 static void begin_at(fr_same_text *t, size_t origin) {
     t->origin = t->known = origin;
