@@ -17,8 +17,9 @@ static size_t hidden_of(const fr_embedder *e) {
     return e->model->encoder ? fr_encoder_fact(e->model->encoder).hidden : e->model->trunk.spec.hidden;
 }
 
-/* Chooses how rows are pooled: as the caller says, or as the makers do. An encoder without a word about it gets the
- * mean, as in sentence-transformers; a model that generates text was perhaps not made for embeddings. */
+/* Chooses how rows are pooled: as the caller says, or as the model's makers do. If neither says it, an encoder gets
+ * the mean, as in sentence-transformers. A model that generates text gets no pooling then, because it was perhaps not
+ * made for embeddings. */
 static fr_status choose_pooling(fr_embedder *e, fr_pooling pooling) {
     static const fr_pool_mode of[] = {
         [FR_POOLING_MEAN] = FR_POOL_MEAN, [FR_POOLING_CLS] = FR_POOL_CLS, [FR_POOLING_LAST] = FR_POOL_LAST};
@@ -132,7 +133,7 @@ static fr_status check_finite(const fr_embedder *e, size_t text, const float *va
     return FR_OK;
 }
 
-/* Gives a text's rows to whoever pools or classifies them. */
+/* Takes a text's rows, to pool or to classify them. */
 typedef fr_status take_rows(void *context, fr_embedder *e, size_t text, const float *rows);
 
 static fr_status reserve(fr_embedder *e, size_t rows) {

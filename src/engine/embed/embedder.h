@@ -15,13 +15,13 @@ struct fr_embedder {
     fr_options options;
     fr_recipe recipe;
     size_t limit; /* the most tokens of a text */
-    /* A text encoder's. */
-    fr_plan plan; /* its threads */
+    /* These members are for a text encoder. */
+    fr_plan plan; /* the encoder's threads */
     fr_pool *pool;
     fr_encoder_memory *memory;
     size_t memory_rows;
-    /* Those of a model that generates text. */
-    fr_engine *engine; /* the caller's, or NULL: the session has its own */
+    /* These members are for a model that generates text. */
+    fr_engine *engine; /* the caller's engine; NULL: the session has its own */
     fr_session *session;
 };
 
@@ -29,7 +29,7 @@ fr_status fr_embedder_create(const fr_model *model, fr_engine *engine, const fr_
                              fr_embedder **embedder);
 void fr_embedder_destroy(fr_embedder *embedder);
 
-/* embedder_texts.c */
+/* embedder_texts.c: these functions make the ids of a text, of a pair, and of a text that is given as ids. */
 fr_status fr_embedder_text_of(const fr_embedder *embedder, const char *prompt, fr_text text, fr_embedder_text *encoded);
 fr_status fr_embedder_pair_of(const fr_embedder *embedder, const char *instruction, fr_text query, fr_text document,
                               fr_embedder_text *encoded);

@@ -1,7 +1,7 @@
 /* Converts texts and pairs to ids as sentence-transformers does: see embedder.h.
  *
- * A text's own tokens are cut at the end to what the limit leaves beside the ids that the post-processor adds, which
- * stay. Of a pair, the longer text is cut first, then both. */
+ * If a text is too long, its own tokens are cut at the end; the ids that the post-processor adds stay. Of a pair, the
+ * longer text is cut first, then both. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "src/engine/embed/embedder.h"
 #include "src/language/tokenizer/tokenizer.h"
 
-/* The words in which Qwen3-Reranker was trained to be asked, by its makers' example. */
+/* The prompt with which Qwen3-Reranker was trained, from its makers' example. */
 static const char judge_before[] =
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
     "provided. Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n";
@@ -78,8 +78,9 @@ fr_status fr_embedder_ids_of(const fr_embedder *e, const int32_t *ids, size_t co
     return FR_OK;
 }
 
-/* Cuts two texts to `room` tokens together, as tokenizers' longest_first does: first the longer one to what the other
- * leaves, and if both are long, each to a half. */
+/* Cuts two texts to `room` tokens together, as longest_first of tokenizers does. The longer text is cut first, to what
+ * the shorter one leaves. If both are still too long together, each
+ * gets half of the room. */
 static void cut_pair(size_t room, size_t *first, size_t *second) {
     size_t *shorter = *first > *second ? second : first, *longer = shorter == first ? second : first;
     if (*first + *second <= room) return;

@@ -34,7 +34,8 @@ static fr_status read_file(const char *folder, const char *place, const char *na
 
 /* ---------------------------------------------------------------------------------------------------------- pooling */
 
-/* The words of a mode, in newer files and in older ones, in the order in which the older ones are joined. */
+/* The names of the pooling modes in newer and in older files. If an older file names several modes, their rows are
+ * joined in this order. */
 static const struct {
     const char *word, *flag;
     fr_pool_mode mode;
@@ -140,7 +141,9 @@ static fr_status read_activation(const json_t *c, const char *key, fr_dense_acti
     const char *path;
     FR_TRY(fr_json_text(c, key, where, &path));
     *activation = usual;
-    if (!path || strncmp(path, "torch.", 6) != 0) return FR_OK; /* other code is not trusted there either */
+    if (!path || strncmp(path, "torch.", 6) != 0)
+        return FR_OK; /* sentence-transformers does not trust other code
+                                                                 * either */
     const char *name = strrchr(path, '.') + 1;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(name, known[i].name) == 0) {

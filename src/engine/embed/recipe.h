@@ -49,12 +49,12 @@ typedef struct fr_recipe {
     bool skips_prompt; /* rows of the prompt are not pooled */
     fr_recipe_step steps[FR_RECIPE_STEPS];
     size_t step_count;
-    size_t width;                /* of a finished row */
+    size_t width;                /* width of a finished row */
     size_t limit;                /* the most tokens of a text; 0: the files don't say */
     bool typed;                  /* the tokenizer gives token types */
-    json_t *prompts;             /* an object of texts by name, or NULL */
-    json_t *settings;            /* config_sentence_transformers.json, or NULL; owns `default_prompt` */
-    const char *default_prompt;  /* a name, or NULL */
+    json_t *prompts;             /* an object with a text for each name; NULL: none */
+    json_t *settings;            /* config_sentence_transformers.json, which owns `default_prompt`; NULL: none */
+    const char *default_prompt;  /* the name of a prompt; NULL: none */
     fr_dense_activation scoring; /* the function on a score */
     int32_t yes, no;             /* ids whose logits score a pair in a model that generates text; -1: none */
 } fr_recipe;
@@ -62,13 +62,13 @@ typedef struct fr_recipe {
 fr_status fr_recipe_read(const fr_model *model, fr_recipe *recipe);
 void fr_recipe_close(fr_recipe *recipe);
 
-/* recipe_pool.c: combines a text's rows [count, hidden] into [mode_count * hidden] by the recipe, from row `skipped` on
- * where the prompt is left out. Sums are in doubles, in the order of the rows. */
+/* recipe_pool.c: combines a text's rows [count, hidden] into [mode_count * hidden] by the recipe. If the recipe leaves
+ * out the prompt, only rows from `skipped` on count. Sums are in doubles, in the order of the rows. */
 void fr_recipe_pool(const fr_recipe *recipe, const float *rows, size_t count, size_t hidden, size_t skipped,
                     float *pooled);
 
-/* Does the recipe's steps on a pooled row, of which a last one that normalizes is left out if `bare`. Both buffers are
- * as wide as the widest row (fr_recipe_widest); the result is in the one that is returned. */
+/* Runs the recipe's steps on a pooled row. bare: a last step that normalizes is left out. Both buffers are as wide as
+ * the widest row (fr_recipe_widest); the function returns the one that holds the result. */
 size_t fr_recipe_widest(const fr_recipe *recipe, size_t hidden);
 float *fr_recipe_finish(const fr_recipe *recipe, const fr_kernels *kernels, float *row, float *other, bool bare);
 

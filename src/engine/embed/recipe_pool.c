@@ -1,4 +1,4 @@
-/* Combines a text's rows into one, and does what follows: see recipe.h. */
+/* Combines a text's rows into one, and runs the recipe's steps: see recipe.h. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Opens a text encoder and tells what it is: see encoder.h. */
+/* Opens a text encoder and describes it: see encoder.h. */
 #include "src/engine/encoder/encoder.h"
 
 #include <stdlib.h>

@@ -19,8 +19,8 @@ typedef struct fr_encoder fr_encoder;
 /* Returns true if the files are a text encoder's, of a kind that is built. */
 bool fr_encoder_is(const fr_checkpoint *files);
 
-/* Reads the configuration and binds the weights; fr_weights_load must follow. Keys that change what is computed and
- * have another value than the built one are refused by name. */
+/* Reads the configuration and binds the weights; fr_weights_load must follow. A key whose value asks for a computation
+ * that is not built is refused by name. */
 fr_status fr_encoder_open(fr_weights *weights, const fr_kernels *kernels, fr_encoder **encoder);
 void fr_encoder_close(fr_encoder *encoder);
 
@@ -35,9 +35,9 @@ typedef struct fr_encoder_facts {
 } fr_encoder_facts;
 fr_encoder_facts fr_encoder_fact(const fr_encoder *encoder);
 
-/* encoder_gguf.c: the first gives the architecture in llama.cpp's files; NULL: they have none for this kind. The second
- * gives a tensor's name there and how its values are stored; false: such files lack it. The third adds the keys of the
- * sizes; FR_UNBUILT if they can't say a setting. */
+/* encoder_gguf.c: the first gives the architecture in llama.cpp's files; NULL: they have none for this kind. The
+ * second gives a tensor's name there and how its values are stored; false: such files lack it. The third writes the
+ * keys of the sizes and settings; FR_UNBUILT if there is no key for a setting. */
 const char *fr_encoder_gguf_architecture(const fr_encoder *encoder);
 bool fr_encoder_gguf_name(const fr_encoder *encoder, const char *published, char *name, size_t size, fr_values *values);
 fr_status fr_encoder_put_keys(const fr_encoder *encoder, const char *where, fr_gguf_writer *writer);

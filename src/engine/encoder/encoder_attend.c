@@ -3,24 +3,26 @@
  * In: queries, keys and values of all texts. Out: attention's output. The queries of all heads of all texts are in one
  * order (text, head, row), and the team divides it so that each thread has as many pairs of a query and a key.
  *
- * Encoders that add something to the scores by the distance of query and key (MPNet's table, ALiBi) do not use the
- * attention kernel: their scores are the dots of the matrix product, times the scale, plus what is added; then
- * exp(score - largest), and the output is one ascending chain fma(e, v, o) of the values, divided by the sum of all e,
- * in 16 partial sums and the tree of dot (kernels.h). */
+ * Encoders that add a bias to the scores by the distance of query and key (MPNet's table, ALiBi) do not use the
+ * attention kernel. A score is then the dot of the matrix product, times the scale, plus the bias. With e = exp(score
+ * - largest score), the output is one chain o = fma(e, v, o) over the values v in ascending order, divided by the sum
+ * of all e. That sum is made of 16 partial sums, which are added by the tree of dot (kernels.h). */
 #include <math.h>
 
 #include "base/sizes.h"
 #include "src/engine/encoder/encoder_parts.h"
 
-/* Gives the first query of a text that belongs to the part of the work that begins with this cost. */
+/* Gives the first query of a text that belongs to a thread whose work begins at `cost`. The cost counts pairs of a
+ * query and a key over all texts. */
 static size_t first_query(const fr_encoder_place *place, size_t heads, uint64_t cost) {
     if (cost <= place->cost) return 0;
     uint64_t query = (cost - place->cost + place->count - 1) / place->count;
     return query > heads * place->count ? heads * place->count : (size_t)query;
 }
 
-/* The bucket of a distance in MPNet's and T5's tables: half of the buckets for each direction; of these, half are exact
- * distances, and the rest grow with the logarithm up to 128. The logarithm is taken in float32, as in transformers. */
+/* Gives the bucket of a distance in MPNet's and T5's tables. Half of the buckets are for each direction. Of these,
+ * half are exact distances, and the rest grow with the logarithm, up to 128. The logarithm is taken in float32, as in
+ * transformers. */
 static size_t bucket_of(int64_t distance, size_t buckets) {
     static const int64_t steps[] = {8, 12, 16, 23, 32, 46, 64, 91};
     size_t half = buckets / 2, exact = half / 2, base = distance > 0 ? half : 0;
@@ -40,7 +42,8 @@ static float sum_in_parts(const float *x, size_t n) {
     return p[0];
 }
 
-/* Runs one query of an encoder that adds to the scores: added[d + count - 1] at distance d from query to key. */
+/* Runs one query of an encoder that adds a bias to the scores: added[d + count - 1] for distance d from query to
+ * key. */
 static void attend_biased(const fr_encoder_memory *m, const fr_encoder_place *place, size_t head, size_t row,
                           const float *added, float *scores) {
     const fr_encoder_spec *s = &m->encoder->spec;
@@ -69,7 +72,7 @@ static void attend_biased(const fr_encoder_memory *m, const fr_encoder_place *pl
     k->div(out, d, sum_in_parts(scores, n));
 }
 
-/* Fills what is added to a head's scores, for distances -(count - 1) to count - 1 from query to key. */
+/* Fills in the biases of a head's scores, for distances -(count - 1) to count - 1 from query to key. */
 static void fill_added(const fr_encoder *e, size_t head, size_t count, float *added) {
     for (size_t i = 0; i < 2 * count - 1; i++) {
         int64_t distance = (int64_t)i - (int64_t)(count - 1);

@@ -9,7 +9,7 @@
 #include "kernels/rope_table.h"
 #include "src/engine/encoder/encoder_kinds.h"
 
-/* The tensors of one layer, or those outside the layers: what comes before their names. */
+/* Binds the tensors of one layer, or those outside the layers. prefix: the beginning of their names. */
 typedef struct binder {
     fr_weights *weights;
     const fr_encoder_spec *spec;
@@ -132,8 +132,8 @@ static fr_status make_ropes(fr_encoder *e) {
     return FR_OK;
 }
 
-/* Makes ALiBi's slopes: 2^(-8 i / n) for heads 1 to n, where n is a power of two; the other heads have every second
- * slope of twice as many. */
+/* Makes ALiBi's slopes. With the largest power of two n up to the number of heads, heads 1 to n have 2^(-8 i / n) for
+ * head i. The other heads have every second slope of 2 n heads. */
 static fr_status make_slopes(fr_encoder *e) {
     size_t heads = e->spec.heads, power = 1;
     if (!e->spec.alibi) return FR_OK;
@@ -148,7 +148,7 @@ static fr_status make_slopes(fr_encoder *e) {
     return FR_OK;
 }
 
-/* Finds the spelling of the names, and what comes before them, by the table of words. */
+/* Finds the spelling and the prefix of the names, by the first ones with which the files have the table of words. */
 static fr_status choose_names(binder *b, const fr_encoder_kind *kind, fr_encoder *e) {
     static const char *const none[] = {"", NULL};
     const fr_encoder_names *list = b->weights->files->gguf ? kind->gguf_names : kind->names;

@@ -49,7 +49,8 @@ static const char *member_of(const fr_encoder_names *names, size_t at) {
     return name;
 }
 
-/* Gives the end of a tensor's name after `begin`: .weight or .bias, also for the names of old files; NULL: another. */
+/* Gives the end that GGUF has for a name which consists of `begin` and an end: .weight or .bias, also for the ends of
+ * old files. NULL: the name has another beginning or end. */
 static const char *end_of(const char *name, const char *begin) {
     size_t length = strlen(begin);
     static const char *const ends[][2] = {
@@ -89,7 +90,8 @@ const char *fr_encoder_gguf_architecture(const fr_encoder *e) {
     return e->spec.kind->gguf_names ? e->spec.kind->gguf[0] : NULL;
 }
 
-/* Gives the distance of the global layers, the first or the last of which is global; 0: they are otherwise. */
+/* Gives n if one layer in each n is global: the first of them if `first`, otherwise the last. 0: there is no such
+ * n. */
 static size_t period_of(const fr_encoder_spec *s, bool first) {
     for (size_t every = 1; every <= s->layers + 1; every++) {
         size_t i = 0;
@@ -99,7 +101,7 @@ static size_t period_of(const fr_encoder_spec *s, bool first) {
     return 0;
 }
 
-/* Refuses settings that the architecture's files take for granted. */
+/* Refuses settings that differ from those which llama.cpp assumes for the architecture. */
 static fr_status check(const fr_encoder_spec *s, const char *where) {
     bool rotates = s->rope_dims > 0, modern = s->pre_norm && !s->rms;
     fr_encoder_activation usual = s->rms               ? FR_ENCODER_GELU_TANH

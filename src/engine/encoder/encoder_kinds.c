@@ -1,4 +1,4 @@
-/* The table of kinds of text encoders, and what reads their configurations (encoder_kinds.h).
+/* The table of kinds of text encoders, and the functions that read their configurations (encoder_kinds.h).
  *
  * Sources: transformers 5.24, models bert, roberta, xlm_roberta, distilbert, mpnet, nomic_bert, gte, modernbert and
  * gemma3; the configurations that nomic-embed-text and gte-multilingual publish with code of their own; for GGUF
@@ -14,9 +14,9 @@
 
 enum { WIDTH_MAX = 1 << 20, CONTEXT_MAX = 1 << 24 };
 
-/* ----------------------------------------------------------------------------------------------------- config.json */
+/* ------------------------------------------------------------------------------------------------------ config.json */
 
-/* Reads a size from the first of the keys (with blanks between) that is there. */
+/* Reads a size from the first of the keys that is there. keys: names with blanks between them. */
 static fr_status read_size(const json_t *c, const char *where, const char *keys, int64_t low, int64_t fallback,
                            size_t *value) {
     char key[64];
@@ -74,7 +74,7 @@ static fr_status read_activation(const json_t *c, const char *where, const char 
     return fr_fail(FR_UNBUILT, "%s: %s \"%.60s\" is not built yet", where, key, name);
 }
 
-/* Refuses keys whose value changes what is computed: an object or a list that is not empty, or a number or a word. */
+/* Refuses keys whose value changes what is computed: every value but null, false, 0 and an empty object or list. */
 static fr_status refuse_keys(const json_t *c, const char *where, const char *const *keys) {
     for (; *keys; keys++) {
         const json_t *value = json_object_get(c, *keys);
@@ -87,7 +87,7 @@ static fr_status refuse_keys(const json_t *c, const char *where, const char *con
     return FR_OK;
 }
 
-/* Keys that would make another computation of any kind: a decoder, factors of maximal update parametrization, experts,
+/* Keys that change the computation of any kind: a decoder, factors of maximal update parametrization, experts,
  * adapters, or scores and norms of another form. */
 static const char *const common[] = {"is_decoder",
                                      "is_causal",
@@ -113,8 +113,8 @@ static fr_status refuse_common(const json_t *c, const char *where) {
     return fr_config_only(c, "position_embedding_type", "absolute", where);
 }
 
-/* Checks that positions are learned and that the layers are those of transformers: such a model_type is also given to
- * code of a model's own, as by Jina. */
+/* Checks that positions are learned and that the layers are those of transformers. Models with code of their own, such
+ * as Jina's, may have the same model_type. */
 static fr_status check_learned(const json_t *c, const char *where) {
     static const char *const refused[] = {"rope_scaling", "rope_parameters", "rotary_value", "sliding_window", NULL};
     json_t *code;
@@ -172,7 +172,7 @@ static fr_status finish(const char *where, fr_encoder_spec *s) {
     return FR_OK;
 }
 
-/* -------------------------------------------------------------------------------- BERT, RoBERTa, MPNet, DistilBERT */
+/* --------------------------------------------------------------------------------- BERT, RoBERTa, MPNet, DistilBERT */
 
 static void set_bert(fr_encoder_spec *s) {
     s->pad = -1;
@@ -218,7 +218,8 @@ static fr_status read_roberta(const json_t *c, const char *where, const fr_weigh
     return FR_OK;
 }
 
-/* MPNet's table of distances is read by 32 buckets, whatever its length is, and its padding token is 1. */
+/* MPNet's code always computes 32 buckets, however long its table of distances is, and takes 1 as the padding
+ * token. */
 static fr_status read_mpnet(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
     (void)weights;
     set_bert(s);
@@ -248,9 +249,10 @@ static fr_status read_distilbert(const json_t *c, const char *where, const fr_we
     return FR_OK;
 }
 
-/* -------------------------------------------------------------------------------------- NomicBERT, GTE, ModernBERT */
+/* --------------------------------------------------------------------------------------- NomicBERT, GTE, ModernBERT */
 
-/* Reads the base of rotary positions from rope_parameters, rope_scaling's older forms being refused, or from a key. */
+/* Reads the base of rotary positions from rope_parameters or from a key of its own. (Callers refuse the older
+ * rope_scaling.) */
 static fr_status read_rope(const json_t *c, const char *where, const char *part, const char *key, double fallback,
                            double *theta, double *factor) {
     json_t *parameters, *inner = NULL;
@@ -271,7 +273,7 @@ static fr_status read_rope(const json_t *c, const char *where, const char *part,
     return fr_json_real(c, key, 1e-3, 1e12, fallback, where, theta);
 }
 
-/* The keys that change the code which nomic-embed-text is published with. */
+/* Refuses the keys that change what nomic-embed-text's own code computes. */
 static fr_status refuse_nomic(const json_t *c, const char *where) {
     static const char *const refused[] = {"causal",
                                           "prenorm",
@@ -313,7 +315,8 @@ static fr_status read_nomic(const json_t *c, const char *where, const fr_weights
     FR_TRY(read_eps(c, where, "layer_norm_eps", "layer_norm_epsilon", 1e-12, s));
     FR_TRY(read_rope(c, where, NULL, json_object_get(c, "rotary_emb_base") ? "rotary_emb_base" : "rope_theta", 1000,
                      &s->theta[0], &s->rope_factor[0]));
-    /* Beyond the trained positions a scaling factor makes the code change the base of the rotation with the length. */
+    /* With a scaling factor, the model's code changes the base of the rotation for texts longer than the trained
+     * positions, so the context ends there. */
     const json_t *scaling = json_object_get(c, "rotary_scaling_factor");
     FR_TRY(read_size(c, where, "max_trained_positions", 1, (int64_t)s->context, &trained));
     if (scaling && !json_is_null(scaling) && trained < s->context) s->context = trained;
@@ -330,7 +333,8 @@ static fr_status read_nomic(const json_t *c, const char *where, const fr_weights
     return read_labels(c, where, s);
 }
 
-/* GTE's encoder, and the code that gte-multilingual is published with ("new"). */
+/* Reads the configuration of GTE's encoder, or of gte-multilingual, which is published with code of its own
+ * ("new"). */
 static fr_status read_gte(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
     static const char *const refused[] = {"rope_scaling", NULL};
     (void)weights;
@@ -355,8 +359,8 @@ static fr_status read_gte(const json_t *c, const char *where, const fr_weights *
     return read_labels(c, where, s);
 }
 
-/* Reads which layers are local: a list of words, or by the distance of the global ones, of which the first is layer
- * `first`. */
+/* Reads which layers are local, from a list of words. Without a list, one layer in each `every` is global, beginning
+ * with layer `first`. */
 static fr_status read_reaches(const json_t *c, const char *where, size_t every, size_t first, fr_encoder_spec *s) {
     const json_t *list = json_object_get(c, "layer_types");
     if (list && !json_is_null(list) && json_array_size(list) != s->layers)
@@ -455,13 +459,13 @@ static fr_status read_gemma(const json_t *root, const char *where, const fr_weig
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ GGUF */
+/* ------------------------------------------------------------------------------------------------------------- GGUF */
 
 static bool gguf_has(const fr_weights *weights, const char *name) {
     return fr_weights_has(weights, "", name);
 }
 
-/* Refuses keys of llama.cpp that would make another computation, and rotations of a part of a head. */
+/* Refuses keys of llama.cpp that would change the computation, and rotations of a part of a head. */
 static fr_status refuse_gguf(const fr_gguf *g, const fr_encoder_spec *s) {
     static const struct {
         const char *key;
@@ -489,7 +493,7 @@ static fr_status refuse_gguf(const fr_gguf *g, const fr_encoder_spec *s) {
     return FR_OK;
 }
 
-/* Reads the sizes that all kinds have, and by the tensors which parts the first layer has. */
+/* Reads the sizes that all kinds have. The tensors of the first layer show which parts the layers have. */
 static fr_status read_gguf(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
     int64_t causal;
     double eps;
@@ -525,7 +529,8 @@ static fr_status read_gguf_tables(const fr_gguf *g, const fr_weights *w, fr_enco
     if (types && types->dims == 2) s->types = types->shape[0] < 256 ? (size_t)types->shape[0] : 0;
     if (types && !s->types) return fr_fail(FR_INPUT, "%s: tensor token_types.weight is no table", g->path);
     if (positions && positions->dims == 2) s->positions = (size_t)positions->shape[0];
-    /* llama.cpp's converter leaves the pooler of BERT's classifiers out, without which scores are not the model's. */
+    /* llama.cpp's converter leaves out the pooler of BERT's classifiers. Without it the scores are not the model's, so
+     * such a classifier is not read. */
     if (!label || !gguf_has(w, "cls.weight")) return FR_OK;
     s->labels = label->dims == 2 ? (size_t)label->shape[0] : 1;
     if (s->labels > 4096) return fr_fail(FR_INPUT, "%s: a classifier of %zu labels", g->path, s->labels);
@@ -552,7 +557,8 @@ static fr_status read_gguf_nomic(const fr_gguf *g, const fr_weights *w, fr_encod
     return FR_OK;
 }
 
-/* Reads which layers are local: an array of flags, or a number of layers of which the first or the last is global. */
+/* Reads which layers are local: from an array of flags, or one layer in each `every` is global, the first or the
+ * last. */
 static fr_status read_gguf_reaches(const fr_gguf *g, int64_t every, bool first, fr_encoder_spec *s) {
     char key[96];
     size_t window;
@@ -608,7 +614,7 @@ static fr_status read_gguf_gemma(const fr_gguf *g, const fr_weights *w, fr_encod
     return FR_OK;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- names */
+/* ------------------------------------------------------------------------------------------------------------ names */
 
 #define BERT_LAYER                                                                                    \
     .q = "attention.self.query", .k = "attention.self.key", .v = "attention.self.value",              \
@@ -818,7 +824,7 @@ static const fr_encoder_names gguf_gemma[] = {{.words = "token_embd",
                                                .down = "ffn_down"},
                                               {.words = NULL}};
 
-/* ----------------------------------------------------------------------------------------------------------- kinds */
+/* ------------------------------------------------------------------------------------------------------------ kinds */
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -901,7 +907,7 @@ const fr_encoder_kind *fr_encoder_kind_of(const fr_checkpoint *files) {
         if (files->gguf ? !kind->read_gguf || !fr_architecture_in(kind->gguf, word)
                         : !fr_architecture_in(kind->model_types, word))
             continue;
-        /* Gemma 3 is an encoder only if its rows see later ones. */
+        /* Gemma 3 is an encoder only if its rows see the rows after them. */
         return kind->read == read_gemma && !files->gguf && !json_is_true(sees) ? NULL : kind;
     }
     return NULL;

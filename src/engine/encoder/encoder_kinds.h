@@ -11,26 +11,28 @@
 /* The names of tensors, without ".weight" and ".bias"; those of a layer follow the layer's prefix and number. NULL: the
  * kind has no such tensor. */
 struct fr_encoder_names {
-    const char *const *prefixes; /* what may come before all names, NULL at the end */
+    const char *const *prefixes; /* the possible beginnings of all names; NULL ends the list */
     const char *words, *positions, *types, *embedding_norm, *final_norm, *relative;
-    const char *layer; /* before the number of a layer; a point follows it */
+    const char *layer; /* the part before a layer's number; a point follows the number */
     const char *q, *k, *v, *qkv, *o, *q_norm, *k_norm;
     const char *norm1, *norm2, *post1, *post2;
     const char *gate, *up, *down;
     const char *gate_up; /* the gate and up as one tensor */
     bool up_first;       /* in that tensor up comes before the gate */
-    /* The classifier's; they have no prefix but their own. */
+    /* The names of the classifier, which have no further prefix. */
     const char *head_dense, *head_norm, *head_label;
 };
 
 struct fr_encoder_kind {
-    const char *name;               /* in words, for people */
-    const char *const *model_types; /* model_type of config.json, NULL at the end */
-    /* general.architecture, NULL at the end; the first is written. A kind without read_gguf is read as another one. */
+    const char *name;               /* the kind's name in descriptions */
+    const char *const *model_types; /* values of model_type in config.json; NULL ends the list */
+    /* Values of general.architecture, of which the first is written; NULL ends the list. GGUF files of a kind without
+     * read_gguf are read as another kind. */
     const char *const *gguf;
     fr_status (*read)(const json_t *config, const char *where, const fr_weights *weights, fr_encoder_spec *spec);
     fr_status (*read_gguf)(const fr_gguf *gguf, const fr_weights *weights, fr_encoder_spec *spec);
-    /* Several spellings of the names; the first whose table of words is there is taken. The last has no words. */
+    /* The spellings of the names. The first whose `words` the files have is used. An entry without `words` ends the
+     * list. */
     const fr_encoder_names *names;
     const fr_encoder_names *gguf_names;
 };

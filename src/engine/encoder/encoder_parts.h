@@ -11,7 +11,7 @@
 
 #define FR_ENCODER_LAYERS_MAX 1024
 
-/* Rows that are multiplied together. */
+/* The most rows that one product multiplies. */
 #define FR_ENCODER_CHUNK 256
 
 typedef struct fr_encoder_kind fr_encoder_kind;
@@ -35,11 +35,12 @@ typedef struct fr_encoder_spec {
     size_t types;          /* rows of the table of token types; 0: there is none */
     size_t positions;      /* rows of the table of learned positions; 0: there is none */
     size_t position_first; /* the position of a text's first token */
-    int32_t pad;           /* the id whose tokens all have the position before that and are not counted; -1: none */
+    int32_t pad;           /* the id of padding; its tokens are not counted and have the position before
+                            * position_first; -1: none */
     size_t context;
 
     bool embedding_norm; /* the sum of the embeddings is normed */
-    /* Norms come before each branch, and one after the last layer; if false, after each branch was added. */
+    /* Norms come before each branch, and one after the last layer; if false, norms come after each branch is added. */
     bool pre_norm;
     bool first_bare;   /* the first layer's attention has no norm before it */
     bool branch_norms; /* the output of a branch is normed too before it is added */
@@ -51,8 +52,8 @@ typedef struct fr_encoder_spec {
     bool gated; /* the feed-forward is down(activation(gate(x)) * up(x)); if false, down(activation(up(x))) */
     fr_encoder_activation activation;
     float eps;
-    float scale;           /* of the attention's scores */
-    float embedding_scale; /* of the tokens' embeddings */
+    float scale;           /* factor for the scores of attention */
+    float embedding_scale; /* factor for the embeddings of tokens */
 
     size_t rope_dims; /* the first values of a head that are rotated; 0: none */
     bool rope_pairs;  /* neighbours are rotated together; if false, values i and i + rope_dims / 2 */
@@ -61,24 +62,25 @@ typedef struct fr_encoder_spec {
     uint8_t local[FR_ENCODER_LAYERS_MAX];
 
     size_t buckets; /* rows of the table of relative positions, whose values are added to the scores; 0: none */
-    bool alibi;     /* the scores fall with the distance: Press et al. 2021, arXiv:2108.12409, to both sides */
+    bool alibi;     /* a score falls with the distance to either side: Press et al. 2021, arXiv:2108.12409 */
 
-    size_t labels;                         /* of the classifier; 0: there is none */
-    bool label_mean;                       /* it reads the mean of the rows; if false, the first row */
-    fr_encoder_activation head_activation; /* after the classifier's first product */
-    bool head_norm, head_bias, label_bias; /* norm: after that activation */
+    size_t labels;                         /* scores that the classifier gives; 0: there is no classifier */
+    bool label_mean;                       /* the classifier reads the mean of the rows; if false, the first row */
+    fr_encoder_activation head_activation; /* the activation after the classifier's first product */
+    bool head_norm, head_bias, label_bias; /* head_norm: a norm follows that activation */
 } fr_encoder_spec;
 
-/* A LayerNorm if it has a bias or the encoder has no RMS norms; without a weight: none. */
+/* The weights of a norm; weight NULL: there is no norm. It is a LayerNorm if it has a bias or the encoder has no RMS
+ * norms. */
 typedef struct fr_encoder_norm {
     const float *weight, *bias;
 } fr_encoder_norm;
 
 typedef struct fr_encoder_layer {
-    fr_encoder_norm norm1, norm2; /* [hidden] of attention and of the feed-forward */
-    fr_encoder_norm post1, post2; /* [hidden] of their outputs */
+    fr_encoder_norm norm1, norm2; /* [hidden] the norms of attention and of the feed-forward */
+    fr_encoder_norm post1, post2; /* [hidden] the norms of their outputs (branch_norms) */
     const float *q_norm, *k_norm; /* [head_dim] */
-    fr_matrix qkv[3];             /* one matrix for all three, or three */
+    fr_matrix qkv[3];             /* queries, keys and values: one matrix for all three, or three */
     size_t qkv_count;             /* 1 or 3 */
     fr_matrix o, gate, up, down;
     const float *qkv_bias[3], *o_bias, *up_bias, *down_bias;
@@ -87,14 +89,14 @@ typedef struct fr_encoder_layer {
 struct fr_encoder {
     const fr_kernels *kernels;
     fr_encoder_spec spec;
-    const fr_encoder_names *names; /* of its tensors in these files, and what comes before them */
+    const fr_encoder_names *names; /* the names of the tensors in these files; `prefix` comes before them */
     const char *prefix;
     fr_encoder_layer *layers;
-    fr_matrix words, positions, types; /* looked up by row */
-    const float *relative;             /* [buckets, heads] what is added to scores by the bucket of the distance */
+    fr_matrix words, positions, types; /* tables whose rows are looked up */
+    const float *relative;             /* [buckets, heads] the bias of a score, by the bucket of the distance */
     fr_encoder_norm embedding_norm, final_norm;
     float *inverse[FR_ENCODER_REACHES]; /* [rope_dims / 2] rotary frequencies */
-    float *bias_slopes;                 /* [heads] for ALiBi */
+    float *bias_slopes;                 /* [heads] ALiBi's slopes */
     /* The classifier: label(norm(activation(dense(x)))). */
     fr_matrix head_dense, head_label;
     const float *head_dense_bias, *head_label_bias;
@@ -104,7 +106,7 @@ struct fr_encoder {
 
 /* A text's place in a forward. */
 typedef struct fr_encoder_place {
-    size_t first, count; /* rows */
+    size_t first, count; /* the text's rows: [first, first + count) */
     uint64_t cost;       /* pairs of a query and a key in all earlier texts, of all heads */
 } fr_encoder_place;
 
@@ -113,10 +115,10 @@ struct fr_encoder_memory {
     size_t rows_max, threads;
     fr_arena arena;
     const fr_encoder_text *texts;
-    size_t text_count, rows; /* of this forward */
+    size_t text_count, rows; /* number of texts and rows of this forward */
 
-    fr_encoder_place *places; /* [rows_max] of the texts */
-    int32_t *position;        /* [rows_max] of each row in its text */
+    fr_encoder_place *places; /* [rows_max] the places of the texts */
+    int32_t *position;        /* [rows_max] the position of each row in its text */
     float *x;                 /* [rows_max, hidden] the stream */
     float *qkv;               /* [rows_max, qkv_width] */
     float *attn;              /* [rows_max, heads * head_dim] */
@@ -124,13 +126,13 @@ struct fr_encoder_memory {
     const uint8_t **pages; /* [threads][pages of the longest text] one text's rows of qkv as pages of 64 rows */
     size_t page_count;
     float *cosine[FR_ENCODER_REACHES], *sine[FR_ENCODER_REACHES]; /* [rows_max, rope_dims / 2] */
-    float *wide, *gate, *up, *narrow; /* rows of a chunk: the input of a product, and outputs */
-    float *ones;                      /* [ffn] stand for the gate's partner in a feed-forward without one */
-    /* [threads][biased_size] for encoders that add to the scores: a query's scores, then what is added at each distance
-     * from -(n - 1) to n - 1 */
+    float *wide, *gate, *up, *narrow;                             /* rows of a chunk: inputs and outputs of products */
+    float *ones; /* [ffn] ones, which replace `up` in a feed-forward without a gate */
+    /* [threads][biased_size] for encoders that add biases to the scores: a query's scores, then the bias at each
+     * distance from -(n - 1) to n - 1 */
     float *biased;
     size_t biased_size;
-    float *pooled; /* [3, hidden] for the classifier */
+    float *pooled; /* [3, hidden] memory of the classifier */
     fr_workspace workspace;
     fr_attend_workspace attend;
 };

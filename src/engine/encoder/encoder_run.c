@@ -44,7 +44,7 @@ void fr_encoder_activate(const fr_kernels *k, fr_encoder_activation activation, 
     if (up) k->mul(y, up, n);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- memory */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 static void layout(fr_encoder_memory *m, fr_arena *arena) {
     const fr_encoder_spec *s = &m->encoder->spec;
@@ -100,7 +100,7 @@ void fr_encoder_memory_close(fr_encoder_memory *m) {
     free(m);
 }
 
-/* ------------------------------------------------------------------------------------------------------ the layers */
+/* ------------------------------------------------------------------------------------------------------- the layers */
 
 /* Computes y = matrix(x) + bias for the thread's own features; bias may be NULL. */
 static void apply(const fr_team *team, const fr_encoder_memory *m, const fr_matrix *matrix, const float *bias,
@@ -130,7 +130,8 @@ static const float *prepare(const fr_team *team, const fr_encoder_memory *m, con
     return normed ? m->wide : x;
 }
 
-/* Adds a branch to the stream's rows. Norms of the other encoders come after that. */
+/* Adds a branch to the stream's rows; the branch is normed first if the layer has `post`. If norms come after
+ * branches, the sum is normed too. */
 static void join(const fr_team *team, const fr_encoder_memory *m, const fr_encoder_norm *norm,
                  const fr_encoder_norm *post, size_t first, size_t rows) {
     const fr_encoder *e = m->encoder;
@@ -197,7 +198,7 @@ static void feed_forward(const fr_team *team, const fr_encoder_memory *m, const 
     join(team, m, &l->norm2, &l->post2, first, rows);
 }
 
-/* ------------------------------------------------------------------------------------------------------- a forward */
+/* -------------------------------------------------------------------------------------------------------- a forward */
 
 /* Embeds the thread's own rows. */
 static void embed(const fr_team *team, const fr_encoder_memory *m) {
@@ -250,7 +251,7 @@ static void run_forward(void *context, const fr_team *team) {
         fr_encoder_norm_row(e, &e->final_norm, m->x + r * hidden, m->x + r * hidden, hidden);
 }
 
-/* Gives each row its position. Tokens of the padding id take none, where the kind has it so. */
+/* Gives each row its position. If the kind has a padding id, its tokens are not counted. */
 static void place_texts(fr_encoder_memory *m) {
     const fr_encoder_spec *s = &m->encoder->spec;
     size_t row = 0;

@@ -11,7 +11,7 @@
 /* Counts of the experts that a mixture's forwards have used since its activations were made, summed over the
  * layers. */
 typedef struct fr_expert_use {
-    uint64_t all;   /* experts of the layers that were run */
+    uint64_t all;   /* all experts of the layers that were run, counted once for each run */
     uint64_t read;  /* experts that at least one row chose, whose weights were read */
     uint64_t pairs; /* pairs of a row and an expert chosen for it */
 } fr_expert_use;
@@ -23,7 +23,8 @@ typedef struct fr_experts_rows {
     float *routed;          /* [rows, hidden] the router's input, if the mixture is parallel to the feed-forward */
     float *normed;          /* the experts' input: [rows, hidden] if the mixture is parallel to the feed-forward, [rows,
                              * latent] if it has a latent; NULL: the feed-forward's input */
-    float *latent;          /* [rows, latent] the sums, if the experts have a latent */
+    float *latent;          /* [rows, latent] the weighted sums of the experts' outputs, if the experts have a
+                             * latent */
     float *input;           /* [pairs, hidden] the experts' input, in pair order */
     float *inner;           /* [pairs, 2 * width] gate and up */
     float *output;          /* [pairs, hidden] */

@@ -13,7 +13,7 @@ enum { FR_ADAPTED_PARTS = 3 };
 
 /* The matrices that one tensor fills. */
 typedef struct fr_adapted_matrices {
-    const fr_tensor_name *name; /* the line of the table */
+    const fr_tensor_name *name; /* the table's line that names the tensor */
     const fr_layer_spec *layer; /* spec of the layer; NULL: the tensor belongs to no layer */
     /* Each part has a matrix, or one for each expert. The rows of the tensor are those of the parts in turn. */
     fr_matrix *part[FR_ADAPTED_PARTS];

@@ -90,7 +90,7 @@ static void rotate_back(const fr_attend_rows *a, float *out) {
     if (fr_turbo(cache->v.type)) fr_turbo_rotate_back(a->kernels, out, cache->value_dim);
 }
 
-/* ------------------------------------------------------------------------------------------------------ by queries */
+/* ----- partition by queries */
 
 /* Returns how many queries the kernel gets at a time: as many as stay in an L2 cache beside a tile, 64 kB of them, but
  * at least 64. */
@@ -115,7 +115,7 @@ static void partition_queries(const fr_team *team, const fr_attend_rows *a) {
     }
 }
 
-/* ---------------------------------------------------------------------------------------------------- by positions */
+/* ----- partition by positions */
 
 /* A split: positions low..high of all KV heads, which the threads divide among them. The partial results in the
  * workspace begin with block low / BLOCK. */

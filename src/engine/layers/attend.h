@@ -15,8 +15,8 @@
 #include "base/pool.h"
 #include "src/engine/layers/forward.h"
 
-/* The most queries that are given to the attention kernel at once: the more there are, the less decoding and
- * transposing a block takes of each. */
+/* The most queries that are given to the attention kernel at once. The kernel decodes and transposes a block of the
+ * cache once for all of them, so with more queries this costs less for each. */
 #define FR_ATTEND_BATCH 256
 
 /* Memory for the threads; the team shares one workspace for each stream of rows that runs at a time. */
@@ -26,7 +26,8 @@ typedef struct fr_attend_workspace {
     size_t scratch_size;
     float *partials;      /* results of single blocks; NULL: there is only one thread */
     size_t partials_size; /* floats */
-    float *sums;          /* [2 * threads][2]: m and l of queries whose blocks are joined split by split */
+    float *sums;          /* [2 * threads][2] m and l (kernels.h) of each query whose blocks are joined split by
+                           * split */
 } fr_attend_workspace;
 
 /* Takes a workspace for heads of up to head_dim from the arena, or measures it. */

@@ -32,10 +32,11 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
     fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *normed = a->normed + r * hidden;
-        if (spec->norms == FR_NORMS_PARALLEL) /* of the input, to which attention has not been added */
+        if (spec->norms == FR_NORMS_PARALLEL) /* the norm of the layer's input, before attention's output is added */
             fr_norm_row(a, normed, a->x + r * hidden, layer->pre_ffn_norm, layer->pre_ffn_norm_bias);
         if (spec->mixer != FR_MIXER_NONE) join_mixer(a, spec, layer, r);
-        if (spec->norms != FR_NORM_SHARED && spec->norms != FR_NORMS_PARALLEL) /* these are in normed already */
+        if (spec->norms != FR_NORM_SHARED && spec->norms != FR_NORMS_PARALLEL) /* normed has been computed already for
+                                                                                * these two */
             fr_norm_row(a, normed, a->x + r * hidden, layer->pre_ffn_norm, layer->pre_ffn_norm_bias);
         fr_matrix_input_row(&a->workspace, r, normed, hidden);
         if (spec->experts.parallel && spec->experts.count) fr_experts_prepare(a, &layer->experts, r);

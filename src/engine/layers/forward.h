@@ -60,8 +60,8 @@ typedef struct fr_batch {
     const fr_adapter_set *const *adapters; /* each timeline's adapters, NULL entries for none; NULL: none has any */
 } fr_batch;
 
-/* Layers whose inputs a forward returns in addition to its hidden rows. The number of layers stands for the output of
- * the last layer, before the final norm. */
+/* Layers whose inputs a forward returns in addition to its hidden rows. An entry that equals the number of layers
+ * stands for the output of the last layer, before the final norm. */
 enum { FR_AUX_LAYERS = 8 };
 typedef struct fr_aux_layers {
     size_t count, layer[FR_AUX_LAYERS];

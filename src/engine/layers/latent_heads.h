@@ -1,6 +1,6 @@
 /* Binds the matrices of latent attention's heads, from two tensors or from one that holds both (layer.h).
  *
- * In: a tensor's name, sizes. Out: fr_latent_heads, or a line that names the tensor. */
+ * In: a tensor's name, sizes. Out: fr_latent_heads, or an error line that names the tensor. */
 #ifndef FR_SRC_ENGINE_LAYERS_LATENT_HEADS_H
 #define FR_SRC_ENGINE_LAYERS_LATENT_HEADS_H
 

@@ -45,13 +45,13 @@ typedef struct fr_mla_weights {
 typedef struct fr_deltanet_weights {
     fr_matrix in_qkv, in_z; /* [queries, keys, values of all heads; hidden], [value_heads * value_dim, hidden] */
     fr_matrix in_b, in_a;   /* [value_heads, hidden] */
-    fr_matrix in_qkvz;      /* both in one tensor: one key head after the other, each with its query, key, values
-                                   * and z */
-    fr_matrix in_ba;        /* both in one tensor: one key head after the other, each with b and then a of its
-                                   * value heads */
-    /* Kimi Delta Attention: queries, keys, values; and the small rows, if there are any, from which in_a and in_z make
-     * decays and gates: [value_heads * value_dim, hidden] and [value_dim, hidden] each. in_a is then [value_heads *
-     * key_dim, hidden or value_dim]. */
+    fr_matrix in_qkvz;      /* in_qkv and in_z as one tensor: one key head after the other, each with its query, key,
+                             * values and z */
+    fr_matrix in_ba;        /* in_b and in_a as one tensor: one key head after the other, each with b and then a of its
+                             * value heads */
+    /* Kimi Delta Attention: in_parts make queries, keys and values, [value_heads * value_dim, hidden] each. in_a
+     * [value_heads * key_dim, hidden or value_dim] makes decays, and in_z gates. If low_a and low_z have data,
+     * [value_dim, hidden] each, in_a and in_z read the small rows that these make from the input. */
     fr_matrix in_parts[3], low_a, low_z;
     fr_matrix out;                /* [hidden, value_heads * value_dim] */
     const float *conv;            /* [conv_kernel, channels of in_qkv], the oldest position first */

@@ -29,7 +29,7 @@ typedef struct fr_rope_spec {
     double beta_fast, beta_slow; /* for FR_ROPE_YARN: arguments of fr_rope_yarn, like original_context */
     bool untruncated;            /* the ramp of fr_rope_yarn is not truncated to whole angles */
     float attention_factor;      /* factor for cosines and sines; 0 means 1 */
-    double mscale_all_dim;       /* scores are multiplied by the square of its magnitude (fr_rope_yarn_magnitude) */
+    double mscale_all_dim;       /* argument of fr_rope_yarn_magnitude, by whose square scores are multiplied */
     const float *divisors;       /* [dims / 2] divisors of the frequencies, valid as long as the weights; NULL: none */
     /* [dims / 2] for FR_ROPE_LONGROPE: arguments of fr_rope_divided, for texts of up to `original_context` ids and for
      * longer ones */
@@ -86,7 +86,7 @@ typedef struct fr_deltanet_spec {
     bool by_key; /* Kimi Delta Attention: a decay for each value of a key, and gates by sigmoid, not silu; queries, keys
                    * and values are three projections, with a convolution each; there are as many key heads as value
                    * heads, of the same size */
-    float lower_bound; /* by_key: decays are exp(this * sigmoid(...)); 0: they are exp(slope * softplus(...)) */
+    float lower_bound; /* by_key: decays are exp(this * a sigmoid); 0: they are made by softplus (quant/NUMERICS.md) */
     size_t state;      /* the layer's index among the trunk's recurrent layers */
 } fr_deltanet_spec;
 
@@ -146,8 +146,8 @@ typedef struct fr_experts_spec {
                                 * best groups; 0: no groups */
     bool groups_by_best;       /* a group is rated by its best expert; if false, by the sum of its two best */
     /* A row chooses two experts, one after the other. The weight of each is its softmax over the experts that are left
-     * and whose products are at most `nearness` below the best, relative to the larger one of its magnitude and the
-     * best. */
+     * and close to it: those whose product is less than its own by at most `nearness` times the larger of their
+     * magnitude and its own product. */
     bool one_by_one;
     float nearness;
     bool norm_top_k;      /* a row's weights are divided by their sum */
@@ -202,8 +202,8 @@ static inline bool fr_mixer_attends(fr_mixer mixer) {
     return mixer == FR_MIXER_ATTENTION || mixer == FR_MIXER_MLA || mixer == FR_MIXER_BOTH;
 }
 
-/* Factors of a layer's products, which its weights in a folder lack; 0: none. GGUF's weights have them. Those of
- * Mamba-2's inputs are for its gates, its values, keys and queries, and its time steps. */
+/* Factors of a layer's products; 0: none. The weights in GGUF are already multiplied by these factors, those in a
+ * folder are not. Mamba-2's inputs have factors for gates, values, keys, queries and time steps. */
 typedef struct fr_layer_factors {
     float q, k, v, o, gate, down;
     float mamba_z, mamba_x, mamba_b, mamba_c, mamba_dt, mamba_out;
@@ -231,7 +231,8 @@ enum { FR_ROPES = 4 };
 
 typedef struct fr_trunk_spec {
     size_t vocab, hidden, layers, context_limit;
-    size_t ffn_width; /* width of the feed-forward in layers without a mixture; files have it even if there are none */
+    size_t ffn_width; /* width of the feed-forward in layers without a mixture; files give it even if no layer is
+                       * without one */
     /* width of the per-layer embeddings of a row's token (per_layer_embeddings.c); 0: there are none */
     size_t ple_width;
     size_t deepstack; /* the number of first layers that add a further row of the picture to their output */

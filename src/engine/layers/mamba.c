@@ -1,4 +1,5 @@
-/* Mamba-2: a short convolution, and a state that fades from position to position and takes in each one. See parts.h.
+/* Mamba-2: a short convolution, and a state that fades from position to position and to which each position adds. See
+ * parts.h.
  *
  * In: the stream. Out: out, which is added to the stream. The work is done in phases with barriers between them; in
  * each, a thread computes the rows, the weight's features or the heads that it owns:
@@ -252,7 +253,7 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_mam
     }
 }
 
-/* Norms and gates the outputs of all rows; a part of the heads is normed together. seen, z: [rows, width] */
+/* Norms and gates the outputs of all rows; each part of the heads is normed as a whole. seen, z: [rows, width]. */
 static void norm_groups(const fr_team *team, const fr_activations *a, const fr_mamba_spec *spec, const float *norm,
                         float *seen, const float *z) {
     size_t rows = a->batch.count, width = a->mamba->width, n = width / spec->norm_groups, begin, end;

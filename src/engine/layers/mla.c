@@ -13,8 +13,8 @@
  *     heads     heads = v_b(attn)
  *     features  out = o(heads)
  *
- * The two products of a head are partitioned by heads and by tiles of their features. A row's part is quantized
- * separately for each head, by every thread that has tiles of that head, so that no barrier is needed. */
+ * The two products of a head are partitioned by heads and by tiles of their features. Every thread that has tiles of a
+ * head quantizes that head's input itself, so no barrier is needed. */
 #include <string.h>
 
 #include "base/sizes.h"

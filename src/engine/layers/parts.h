@@ -117,7 +117,7 @@ void fr_mamba_layout(fr_activations *a, const fr_layer_spec *spec, fr_arena *are
 void fr_mamba_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   bool ends_rows);
 
-/* Does the same for a layer that also has attention, whose output is added. */
+/* Does the same as fr_mamba_run, but adds the output of the layer's attention. */
 void fr_mamba_run_beside(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                          bool ends_rows);
 

@@ -138,9 +138,9 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
         for (size_t i = 0; i < spec->top_k; i++) weight[i] *= scaling;
         return;
     }
-    /* Sigmoid and softmax keep the order of their inputs. If a group counts by its best expert alone, or if there are
-     * no groups, the router's products therefore choose the same experts as the scores. The products do it, because
-     * great ones have one sigmoid in float32, and the softmax is left out. */
+    /* Sigmoid and softmax keep the order of their inputs. So if a group counts by its best expert alone, or if there
+     * are no groups, the router's products choose the same experts as the scores would. The products are used, because
+     * large ones have equal sigmoids in float32, and because the softmax need not be computed then. */
     bool ordered = !weights->router_bias && (spec->groups < 2 || spec->groups_by_best);
     bool products = spec->scoring == FR_SCORING_SOFTMAX && ordered;
     if (ordered) memcpy(r.choice, r.scores, spec->count * sizeof *r.choice);

@@ -11,7 +11,7 @@
 
 enum { LEAST_PIECE = 32, PIECES_A_RANK = 2 };
 
-/* ---------------------------------------------------------------------------------------------------------- dealing */
+/* ----- layers of each rank */
 
 /* Finds the layer for which the bytes of all layers before it come nearest to `wanted`. */
 static size_t layer_behind(const uint64_t *bytes, size_t layers, double wanted) {
@@ -39,7 +39,7 @@ size_t fr_stages_of(const fr_stages *s, size_t layer) {
     return r;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- lending */
+/* ----- lent keys and values */
 
 /* Finds the layers that read the keys and values of layer `owner`. */
 static fr_lent find_readers(const fr_trunk *trunk, size_t owner) {
@@ -167,7 +167,7 @@ void fr_stages_send(const fr_team *team, const fr_activations *a, const fr_batch
     fr_team_sync(team);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- end */
+/* ----- results */
 
 static void tell_aux(const fr_stages *s, const fr_forward *f, size_t hidden) {
     size_t rows = f->batch.count - f->keep, count = f->aux_layers->count, row = hidden * sizeof *f->aux_hidden;

@@ -240,8 +240,9 @@ const char *fr_names_top(const fr_weights *weights);
 fr_binding fr_binding_model(fr_weights *weights, const fr_trunk_spec *trunk);
 fr_binding fr_binding_layer(fr_weights *weights, const fr_trunk_spec *trunk, const fr_layer_spec *layer, size_t index);
 
-/* Makes a binding for the MTP layer after the trunk's layers, with the names that such a layer has. beside: true for
- * the tensors that it has in addition to those of a layer. */
+/* Makes a binding for the MTP layer after the trunk's layers, with the names that such a layer has. beside: the
+ * binding is for the tensors that it has in addition to those of a decoder layer; if false, for those of a decoder
+ * layer. */
 fr_binding fr_binding_mtp(fr_weights *weights, const fr_tensor_naming *naming, const fr_trunk_spec *trunk, bool beside);
 
 /* Gives the factor of a channel of Mamba-2's convolution, if the layer has any (fr_layer_factors). */
@@ -302,8 +303,9 @@ typedef struct fr_tensor_name_found {
 bool fr_tensor_names_find(const fr_tensor_naming *naming, const char *prefix, const char *published,
                           const fr_trunk_spec *spec, size_t mtp_layers, fr_tensor_name_found *found);
 
-/* For a line that fills two fields, gives the table's line for the first or second of them (part 0, 1), if there are
- * several the one with the same conditions; NULL if GGUF has none. */
+/* For the line of a published tensor that fills two fields, gives the table's line for the GGUF tensor of one of them:
+ * part 0 is the first field, part 1 the second. Of several such lines it is the one with the same conditions. NULL:
+ * GGUF has none. */
 const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const fr_tensor_name *name, size_t part);
 
 /* Maps the rows or columns of a tensor in GGUF to their published places. */

@@ -67,7 +67,7 @@ fr_mixture_size fr_spec_mixture_size(const fr_trunk_spec *spec) {
     return experts ? (fr_mixture_size){experts->count, experts->top_k} : (fr_mixture_size){0};
 }
 
-/* Gives the norms that read the stream weights of 1. */
+/* Makes weights of 1 for the norms that read the stream. */
 static fr_status make_ones(fr_trunk *trunk) {
     size_t hidden = trunk->spec.hidden;
     float *ones = trunk->ones = malloc(hidden * sizeof *ones);

@@ -21,7 +21,7 @@ fr_status fr_trunk_derive(fr_trunk *trunk, const char *path);
 /* Gives the shape of the keys and values of a layer that has this attention. */
 fr_kv_shape fr_attention_kv_shape(const fr_attention_spec *spec);
 
-/* Gives the place of a recurrent layer's index among the trunk's recurrent layers. */
+/* Gives a pointer to a recurrent layer's index among the trunk's recurrent layers. */
 size_t *fr_layer_state(fr_layer_spec *layer);
 
 /* Frees the memory that was allocated when the layer was bound. */

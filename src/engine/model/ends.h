@@ -1,6 +1,6 @@
 /* Reads which ids end a sequence and which are never drawn.
  *
- * In: an opened model's files and tokenizer. Out: its lists of ids, or the line of a failure. */
+ * In: an opened model's files and tokenizer. Out: its lists of ids, or an error line. */
 #ifndef FR_SRC_ENGINE_MODEL_ENDS_H
 #define FR_SRC_ENGINE_MODEL_ENDS_H
 

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 
-/* The modes of sentence-transformers; FR_POOLING_NONE: not supported. If several are true, it concatenates their rows,
- * which is not supported either. */
+/* The modes of sentence-transformers; FR_POOLING_NONE: not supported. If several are true, sentence-transformers joins
+ * their rows, which is not supported either. */
 static const struct {
     const char *key;
     fr_pooling pooling;

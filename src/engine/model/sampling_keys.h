@@ -11,7 +11,7 @@
 typedef struct fr_sampling_key {
     fr_option option;
     const char *key;  /* the key in a GGUF file */
-    const char *name; /* in generation_config.json */
+    const char *name; /* the key in generation_config.json */
 } fr_sampling_key;
 
 enum {

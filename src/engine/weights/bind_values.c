@@ -101,7 +101,7 @@ fr_status fr_bind_values_in_rows(fr_weights *weights, const char *prefix, const 
     uint64_t count = 1;
     for (uint32_t d = 0; tensor && d < tensor->dims && count <= n; d++)
         count = tensor->shape[d] <= n ? count * tensor->shape[d] : 0;
-    /* Kimi Linear's folders have four dimensions, all but one of size 1. */
+    /* In Kimi Linear's folders the tensor has four dimensions, all but one of size 1. */
     uint32_t least = weights->files->gguf ? 2 : 4;
     if (!tensor || tensor->dims < least || count != n) return fr_bind_values(weights, prefix, name, n, values, vector);
     FR_TRY(fr_bind_array(weights, prefix, name, tensor->shape, tensor->dims, vector));
@@ -206,11 +206,13 @@ fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name
                        const float **turned) {
     fr_bound *bound;
     float *out, row[FR_CONV_KERNEL_MAX];
-    uint32_t dims = weights->files->gguf ? 2 : 3;           /* published as a convolution with one channel per group */
-    bool last = dims == 2 || weights->files->channels_last; /* there the dimension of size 1, if any, comes last */
+    uint32_t dims = weights->files->gguf ? 2 : 3;           /* in folders it is a convolution with one channel per
+                                                             * group */
+    bool last = dims == 2 || weights->files->channels_last; /* then the dimension of size 1, if any, comes last */
     const uint64_t shape[] = {channels, last ? conv_kernel : 1, last ? 1 : conv_kernel};
     const uint64_t whole[] = {1, channels, 1,
-                              conv_kernel}; /* of a few families' GGUF files, the first may be left out */
+                              conv_kernel}; /* a few families' GGUF files have this shape, or leave out the first
+                                             * dimensions */
     char full[FR_TENSOR_NAME];
     snprintf(full, sizeof full, "%s%s", prefix, name);
     const fr_tensor *stored = fr_tensors_find(&weights->files->tensors, full);

@@ -31,8 +31,8 @@ fr_status fr_bound_factors(fr_weights *weights, fr_bound *bound);
 /* Returns true if the tensor, bound as streamed, is copied in packed form. */
 bool fr_bound_packs(const fr_tensor *tensor);
 
-/* Gives the tiles of a tensor of FR_STORED. Returns false if the tensor can't be packed: its codes have another form
- * than quant/grouped.h has, or its columns an order, or its groups no tiles. */
+/* Gives the tiles of a tensor of FR_STORED. Returns false if the tensor can't be packed: its codes have no form of
+ * quant/grouped.h, its columns are reordered, or its groups don't fit into tiles. */
 bool fr_bound_tiles(const fr_tensor *tensor, fr_grouped_tiles *tiles);
 
 /* Returns the bytes of the tiles for `rows` rows of a tensor that is packed, here or in its file. */
@@ -58,8 +58,9 @@ bool fr_copied_fp4(const fr_tensor *tensor);
 fr_status fr_copied_bind_fp4(fr_weights *weights, fr_bound *bound, size_t count, size_t features, size_t cols,
                              fr_matrix *matrices);
 
-/* Gives the file's row of row `row` of FR_LAYOUT_HEADS, which has `rows` rows in all. row % head is the row's number in
- * its head, because all parts are whole heads. */
+/* Gives the row of the file that is row `row` of a tensor stored as FR_LAYOUT_HEADS. `row` counts queries, then keys,
+ * then values; rows: their number; head: rows of a head. row % head is the row's index in its head in both orders,
+ * because queries, keys and values are whole heads. */
 size_t fr_row_by_heads(size_t row, size_t rows, size_t head, size_t key_heads);
 
 /* Gives the type of the matrices in a stack that is copied. */

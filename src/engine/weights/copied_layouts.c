@@ -149,9 +149,8 @@ static fr_status mx_rows(const fr_weights *weights, const fr_bound *bound, size_
     return FR_OK;
 }
 
-/* Writes a row of NVFP4 as GGUF's blocks. A block has four scales, then 8 bytes for each 16
- * columns, of which byte i holds columns i and i + 8; a byte of the file holds two neighbours. GGUF's scales have no
- * sign. */
+/* Writes a row of NVFP4 as GGUF's blocks. A block has four scales, then 8 bytes for each 16 columns, of which byte i
+ * holds columns i and i + 8; a byte of the file holds two neighbours. GGUF's scales have no sign. */
 static fr_status nvfp4_row(const fr_weights *weights, const fr_storage *s, const uint8_t *codes, const uint8_t *scales,
                            uint8_t *blocks) {
     for (size_t g = 0; g < s->groups; g++) {

@@ -17,7 +17,7 @@
 #include "base/ranks.h"
 #include "src/engine/weights/matrix.h"
 
-/* ----------------------------------------------------------------------------------------------------- among ranks */
+/* ----- shares of ranks */
 
 /* Says how the columns of rows are divided among ranks: in units of FR_RANK_UNIT features; or by heads, where a rank
  * has some query heads of one KV head, or all query heads of several. */
@@ -67,7 +67,7 @@ static inline size_t fr_kv_heads_of(const fr_split *heads, size_t begin, size_t 
     return (end - begin + group - 1) / group;
 }
 
-/* --------------------------------------------------------------------------------------------------- among threads */
+/* ----- parts of threads */
 
 /* Divides the rows of a batch among the threads, for work that is done row by row. Each rank does such work for all
  * rows. */
@@ -101,7 +101,7 @@ static inline void fr_part_pairs(const fr_team *team, size_t pairs, size_t *begi
     fr_partition(pairs, 1, team->index, team->count, begin, end);
 }
 
-/* ----------------------------------------------------------------------------------------------------- handing on */
+/* ----- completion of rows */
 
 /* Float rows of which each rank has computed its share, and each of its threads a part of that share. For KV heads,
  * `split` is fr_split_heads with as many query heads as KV heads, so that only one rank sends each of them. */

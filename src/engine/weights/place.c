@@ -59,8 +59,8 @@ static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound,
     return FR_OK;
 }
 
-/* Packs rows in another order than the tensor's, and collects one tile at a time. The file's pages are given back only
- * when all tensors are done, because any tile may need any page. */
+/* Packs rows [begin, end) of a copy whose rows have another order than the tensor's; collects the rows of one tile at
+ * a time. The file's pages are given back only when all tiles are packed, because any tile may need any page. */
 static fr_status pack_sorted(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end,
                              uint8_t *tiles) {
     const fr_tensor *tensor = bound->tensor;
@@ -117,8 +117,8 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
     return FR_OK;
 }
 
-/* Gives the bytes of a part that belong to a quantized module. If experts are stacked in its tensors, each has an equal
- * share of each tensor. */
+/* Gives the range of bytes of a part (such as codes or scales) that belong to a quantized module. If experts are
+ * stacked in its tensors, each has an equal share of each tensor. */
 static void slice_of_part(const fr_storage *storage, const fr_tensor *part, size_t *begin, size_t *end) {
     size_t stacked = storage->codes.tensor->dims == 3 ? (size_t)storage->codes.tensor->shape[0] : 1;
     size_t bytes = (size_t)part->bytes / stacked;
@@ -287,8 +287,8 @@ static void scatter_experts(const fr_weights *weights) {
     }
 }
 
-/* Gives back the pages of a tensor whose tiles have been packed in another order than its rows have, so that any tile
- * may have read any page. */
+/* Gives back the pages of a tensor after its last tile has been packed, if any tile may have read any page: because
+ * the tiles have the rows in another order, or because they are of grouped codes. */
 static void release_packed(const fr_weights *weights, const fr_bound *bound) {
     const fr_tensor *parts[FR_STORAGE_PARTS];
     bool grouped = has_grouped_tiles(bound);

@@ -186,8 +186,9 @@ fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *nam
 fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name, const size_t *features, size_t parts,
                        size_t cols, fr_matrix *matrices);
 
-/* Does the same for a float tensor that is not stored as these rows: with FR_LAYOUT_HALVES it has their columns as
- * rows, with FR_LAYOUT_HEADS the parts are queries, keys and values with heads of `head` rows. */
+/* Binds a tensor as fr_bind_rows does, but a float tensor that is not stored as these rows. With FR_LAYOUT_HALVES the
+ * tensor's columns are the rows. With FR_LAYOUT_HEADS the parts are queries, keys and values, with heads of `head`
+ * rows. */
 fr_status fr_bind_copied_rows(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout,
                               const size_t *features, size_t parts, size_t head, size_t cols, fr_matrix *matrices);
 
@@ -235,7 +236,8 @@ fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *na
 fr_status fr_bind_head_values(fr_weights *weights, const char *prefix, const char *name, size_t n, size_t keys,
                               size_t head, const float **vector);
 
-/* Does the same for a vector that GGUF keeps as a matrix of any shape with n values, in the order of its rows. */
+/* Binds a vector as fr_bind_values does, but one that GGUF keeps as a matrix of any shape with n values, in the order
+ * of its rows. */
 fr_status fr_bind_values_in_rows(fr_weights *weights, const char *prefix, const char *name, size_t n, fr_values values,
                                  const float **vector);
 
@@ -293,7 +295,7 @@ void fr_weights_assign(fr_weights *weights, const fr_matrix *matrix, size_t rank
  * the mapped file; if the file is not mapped, both stay whole. */
 void fr_weights_share_head(fr_weights *weights, const fr_matrix *head, fr_matrix *table);
 
-/* Gives back pages of a mapped file that were read again after loading, if the tensor is packed. */
+/* If the tensor is packed, gives back pages of the mapped file that were read again after loading. */
 void fr_weights_release(const fr_weights *weights, const fr_tensor *tensor);
 
 /* Reads all bound tensors into memory, each row by the thread that will need it. progress may be NULL. */
