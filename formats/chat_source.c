@@ -31,8 +31,7 @@ static fr_status check_text(const char *bytes, size_t length, const char *where)
     return FR_OK;
 }
 
-/* Stores a template; an empty text counts as none. In error lines `where` and `part` together name the place that it
- * comes from. */
+/* Stores a template; an empty text counts as none. `where` and `part` together name its source in error lines. */
 static fr_status set(fr_chat_source *source, fr_text text, const char *where, const char *part) {
     if (text.length == 0) return FR_OK;
     size_t size = strlen(where) + strlen(part) + 3;
@@ -79,7 +78,7 @@ static fr_status settle(fr_chat_sources *sources, fr_status status) {
     return sources->error ? FR_OK : fr_fail_memory("a chat template", strlen(fr_last_error()));
 }
 
-/* ----------------------------------------------------------------------------------------------------------- places */
+/* ---------------------------------------------------------------------------------------------------------- sources */
 
 /* Stores a template by its name. If a name occurs twice, the last template is used. */
 static fr_status set_named(fr_chat_sources *sources, const char *name, const char *text, const char *where) {

@@ -195,7 +195,7 @@ fr_status fr_checkpoint_check(const fr_checkpoint *checkpoint) {
     return FR_OK;
 }
 
-/* Releases only the pages of the first file's head: the other shards have too little metadata to be worth the call. */
+/* Releases only the first file's pages: the other shards have too little metadata to be worth the call. */
 void fr_checkpoint_release_head(const fr_checkpoint *checkpoint) {
     const fr_map *map = checkpoint->files;
     if (checkpoint->file_count == 0 || map->fd >= 0) return;
@@ -247,8 +247,8 @@ static fr_status add_shard(fr_checkpoint *checkpoint, const char *folder, const 
     return status;
 }
 
-/* Tells if the file is a whole model although its name is that of a shard: files merged from shards often keep the
- * first shard's name. */
+/* Says in *whole if the file is a whole model although its name is that of a shard. Files merged from shards often
+ * keep the first shard's name. */
 static fr_status read_whether_whole(const char *path, bool *whole) {
     fr_map map;
     fr_gguf gguf;
@@ -361,7 +361,7 @@ static fr_status open_folder(fr_checkpoint *checkpoint, const char *path, bool u
     return read_rotation(checkpoint);
 }
 
-/* Refuses a path that is only one file of a published folder; the error names the folder to open instead. */
+/* Refuses a path that is one file of a published folder; the error names the folder to open instead. */
 static fr_status refuse_part(const char *path) {
     const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
     if (!dot || (strcmp(dot, ".safetensors") != 0 && strcmp(dot, ".json") != 0)) return FR_OK;

@@ -5,10 +5,10 @@
  *     names (plain names inside the folder only)
  *     a GGUF file; NAME-00002-of-00003.gguf stands for all three files if its metadata say that it is one of several
  *     a folder that has one GGUF file (gguf_folder.h)
- * Out: the parsed config.json, and generation_config.json, the description of quantized weights and
- * 1_Pooling/config.json if they exist, or GGUF's metadata (from the first shard); the mapped weight files; one
- * directory of all tensors. Every tensor of the index must be in the shard that the index names, and every tensor of a
- * shard must be in the index; every GGUF shard must say which one it is. */
+ * Out, for a folder: the parsed config.json and, if they exist, generation_config.json, the file that describes
+ * quantized weights, and 1_Pooling/config.json. Out, for GGUF: the metadata of the first shard. Out, for both: the
+ * mapped weight files and one directory of all tensors. Every tensor of the index must be in the shard that the index
+ * names, and every tensor of a shard must be in the index. Every GGUF shard must say which one it is. */
 #ifndef FR_FORMATS_CHECKPOINT_H
 #define FR_FORMATS_CHECKPOINT_H
 
@@ -28,24 +28,24 @@ typedef struct fr_checkpoint {
     fr_gguf *gguf;        /* metadata of a GGUF file; NULL: the checkpoint is a folder */
     json_t *config;       /* config.json, an object; NULL: the checkpoint is a GGUF file */
     json_t *generation;   /* generation_config.json, an object, or NULL */
-    json_t *quantization; /* the description of quantized weights that lies beside config.json, an object, or NULL */
-    const char *quantization_file; /* its name */
+    json_t *quantization; /* the file beside config.json that describes quantized weights, an object, or NULL */
+    const char *quantization_file; /* that file's name */
     json_t *pooling;               /* FR_POOLING_FILE, an object, or NULL */
-    fr_rotation_set *rotations;    /* those that the weights were multiplied by (rotation.h); NULL: none */
+    fr_rotation_set *rotations;    /* the rotations of the weights (rotation.h); NULL: they are not rotated */
     fr_map *files;
     char **file_names;
     size_t file_count;
     fr_tensors tensors;          /* all tensors; each quantized module of a folder is one tensor here (storage.h) */
     fr_tensors parts;            /* in a folder with quantized modules, all tensors as they are stored; else empty */
     struct fr_storage *storages; /* how the quantized modules are stored */
-    bool channels_last; /* mlx-lm wrote the folder. It stores convolutions over positions as [channels, kernel, 1]. If
-                         * a family publishes norms minus 1, mlx-lm stores them with the 1 added */
+    bool channels_last; /* mlx-lm wrote the folder. It stores convolutions over positions as [channels, kernel, 1]. It
+                         * adds 1 to the norms of families that publish norms minus 1 */
     fr_tensors unread;  /* tensors of types that forerun does not support, such as F8_E5M2: only their names and
                          * spans */
 } fr_checkpoint;
 
-/* Opens a folder or a GGUF file. With use_mmap false, the caller must fill the bytes of a tensor with fr_map_fill
- * before it reads them (headers are filled here). A failure leaves nothing open. */
+/* Opens a folder or a GGUF file. With use_mmap false, only headers are read here: the caller must fill the bytes of a
+ * tensor with fr_map_fill before it reads them. A failure leaves nothing open. */
 fr_status fr_checkpoint_open(fr_checkpoint *checkpoint, const char *path, bool use_mmap);
 
 /* Opens a whole GGUF file in memory; the bytes stay the caller's and must outlive the checkpoint. */
@@ -59,8 +59,8 @@ fr_status fr_checkpoint_check(const fr_checkpoint *checkpoint);
  * texts of a vocabulary; a later access reads them from the file again. */
 void fr_checkpoint_release_head(const fr_checkpoint *checkpoint);
 
-/* Gives the tensor of that name. Fails with FR_INPUT if it is missing or its type is not supported, and the line says
- * which. */
+/* Gives the tensor of that name. Fails with FR_INPUT if the tensor is missing or its type is not supported; the error
+ * line says which. */
 fr_status fr_checkpoint_tensor(const fr_checkpoint *checkpoint, const char *name, const fr_tensor **tensor);
 
 /* Opens only a folder's configuration, without weights. */

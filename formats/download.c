@@ -38,7 +38,7 @@ static fr_status refuse(const char *path, const char *rest) {
     return fr_fail(FR_INPUT, "%s: its download is not finished: there is %s", path, rest);
 }
 
-/* Fails if the path plus this ending is an existing file, because that file is an unfinished download of the path. */
+/* Fails if a file exists whose name is this path plus this ending: it is an unfinished download of the path. */
 static fr_status check_ending(const char *path, const char *ending) {
     char *rest;
     if (asprintf(&rest, "%s%s", path, ending) < 0) return fr_fail_memory("a path", strlen(path));
@@ -47,8 +47,8 @@ static fr_status check_ending(const char *path, const char *ending) {
     return status;
 }
 
-/* Fails if the folder `beside`, next to the file, has an unfinished download of Hugging Face's. The name of a download
- * does not tell which file it will become, so any of them counts. */
+/* Fails if the folder `beside`, next to the file, has an unfinished download by Hugging Face's programs. Its name does
+ * not tell which file it will become, so any such download counts. */
 static fr_status check_folder(const char *path, const char *beside) {
     const char *slash = strrchr(path, '/');
     char *folder;

@@ -1,8 +1,8 @@
 /* Recognises incomplete files: those that a download or a clone leaves until it is done.
  *
  * In: a path, or the file that it names. Out: one error line, or FR_OK. Downloads are recognised by the names that
- * programs give them. curl and wget use the final name from the beginning; such a file is found later, because its
- * tensors end after the end of the file. */
+ * programs give them. curl and wget use the final name from the beginning. An incomplete file of theirs is found when
+ * it is read, because its tensors end after the end of the file. */
 #ifndef FR_FORMATS_DOWNLOAD_H
 #define FR_FORMATS_DOWNLOAD_H
 

@@ -14,7 +14,7 @@
 
 #define NAME_LENGTH_MAX  256
 #define ARCHITECTURE_MAX 64
-#define DIM_MAX          ((uint64_t)1 << 48) /* the limit of fr_dtype_row_bytes */
+#define DIM_MAX          ((uint64_t)1 << 48) /* largest dimension, the limit of fr_dtype_row_bytes */
 #define ALIGNMENT_MAX    ((int64_t)1 << 20)
 #define FILL_STEP        ((size_t)1 << 20)
 #define SMALLEST_KEY     (8 + 1 + 4 + 1) /* a name of one byte and a value of one byte, with their lengths and type */
@@ -22,11 +22,12 @@
 
 /* ----------------------------------------------------------------------------------------------- bytes in, in order */
 
-/* A reading position in the file. Each range is filled before it is read, which a file that is not mapped needs. */
+/* A reading position in the file. Each range is filled (fr_map_fill) before it is read, because the file may not be
+ * mapped. */
 typedef struct cursor {
     const fr_map *map;
     size_t at, filled;
-    const char *kind; /* "key" or "tensor" while one is read whose name is known; else "" */
+    const char *kind; /* "key" or "tensor" after the name of one was read; else "" */
     fr_text name;
 } cursor;
 
@@ -235,7 +236,7 @@ static fr_status take_shape(cursor *c, entry *item) {
     return FR_OK;
 }
 
-/* Computes the bytes that type and shape need. An overflow gives a size that no file has. */
+/* Computes the bytes that type and shape need. If the number overflows, it becomes larger than any file. */
 static fr_status measure(const char *path, entry *item) {
     fr_tensor *tensor = &item->tensor;
     uint64_t cols = tensor->dims ? tensor->shape[tensor->dims - 1] : 1;
@@ -278,8 +279,8 @@ static fr_status take_tensors(header *head, cursor *c, uint64_t count) {
     return FR_OK;
 }
 
-/* Finds where the tensors' data begin, which is the next multiple of the alignment. A file without tensors may end
- * before it. */
+/* Finds where the tensors' data begin: at the next multiple of the alignment. A file without tensors may end before
+ * that place. */
 static void find_data(header *head, size_t at) {
     size_t begin = (at + head->alignment - 1) & ~(size_t)(head->alignment - 1);
     head->data_begin = begin < head->map->size ? begin : head->map->size;
@@ -294,8 +295,8 @@ static int by_offset(const void *left, const void *right) {
 
 /* Changes the type of Q2_0 tensors to PQ2_0 if their offsets show that their blocks have 128 values. The first ternary
  * Bonsai models have such tensors: PrismML's type had the number that llama.cpp later gave to Q2_0, whose blocks have
- * 64 values. The offsets show it if each of these tensors, padded, ends as PQ2_0 exactly where the next tensor begins
- * or the file ends, and at least one of them has no room for the larger size of Q2_0. */
+ * 64 values. The offsets show it if two conditions hold. Each of these tensors, read as PQ2_0 and padded, ends exactly
+ * where the next tensor begins or the file ends. At least one of them has no room for the larger size of Q2_0. */
 static void take_wide_q2_0(header *head) {
     bool shown = false;
     for (size_t i = 0; i < head->count; i++) {
@@ -318,7 +319,7 @@ static void take_wide_q2_0(header *head) {
     }
 }
 
-/* Sorts the tensors by offset and checks that each is inside the file and begins after the end of the one before it. A
+/* Sorts the tensors by offset. Checks that each is inside the file and begins after the end of the tensor before it. A
  * tensor of an unsupported type has an unknown size, which counts as 0. */
 static fr_status place(header *head) {
     const char *path = head->map->path;

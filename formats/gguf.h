@@ -13,7 +13,8 @@
  * alignment that is a power of two up to 2^20; at most 4 dimensions of at most 2^48, rows of whole blocks; offsets
  * that are multiples of the alignment; no two tensors overlap (gaps between them are allowed).
  *
- * Tensors of type Q2_0 that lie as PQ2_0's blocks do, in the first files of ternary Bonsai models, are read as PQ2_0.
+ * The first files of ternary Bonsai models have tensors of type Q2_0 whose blocks are those of PQ2_0. They are read as
+ * PQ2_0.
  *
  * Tensors of an unsupported type go to a directory of their own, as with safetensors. */
 #ifndef FR_FORMATS_GGUF_H
@@ -30,7 +31,7 @@
 
 /* If the upper 16 bits of a tensor type are one of these two numbers, the data are in forerun's packed layout
  * (quant/packed.h), and the lower 16 bits are the original type. Q1_0 and Q2_0 use the second number, because their
- * layout changed after version 0.1; files that have them with the first one are refused. */
+ * layout changed after version 0.1. Files that have them with the first number are refused. */
 #define FR_GGUF_PACKED      ((uint32_t)0x4652 << 16)
 #define FR_GGUF_PACKED_ANEW ((uint32_t)0x4653 << 16)
 
@@ -62,7 +63,7 @@ typedef struct fr_gguf_value {
 } fr_gguf_value;
 
 typedef struct fr_gguf {
-    const char *path; /* the map's own path */
+    const char *path; /* the path of the mapped file; it belongs to the map */
     uint32_t version;
     uint64_t alignment;
     size_t data_begin;     /* the offset in the file at which the tensors' data begin */
@@ -88,8 +89,8 @@ size_t fr_gguf_element_bytes(fr_gguf_type type);
 /* Finds the value of a key; NULL if there is none. */
 const fr_gguf_value *fr_gguf_find(const fr_gguf *gguf, const char *key);
 
-/* Reads an integer (or a boolean: 0 or 1) in [low, high]. A missing key gives the fallback; FR_GGUF_REQUIRED as the
- * fallback makes it an error. */
+/* Reads an integer (or a boolean: 0 or 1) in [low, high]. A missing key gives the fallback; with FR_GGUF_REQUIRED as
+ * the fallback it is an error. */
 #define FR_GGUF_REQUIRED INT64_MIN
 fr_status fr_gguf_int(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback,
                       int64_t *value);
@@ -98,12 +99,12 @@ fr_status fr_gguf_int(const fr_gguf *gguf, const char *key, int64_t low, int64_t
 fr_status fr_gguf_size(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback,
                        size_t *value);
 
-/* Reads n integers: an array of n, or one number that is used for all. */
+/* Reads n integers: an array of n, or one number that stands for all n. */
 fr_status fr_gguf_ints(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback, size_t n,
                        int64_t *values);
 
-/* Reads a finite number in [low, high], integer or real. A missing key gives the fallback; NAN as the fallback makes
- * it an error. */
+/* Reads a finite number in [low, high], integer or real. A missing key gives the fallback; with NAN as the fallback it
+ * is an error. */
 fr_status fr_gguf_real(const fr_gguf *gguf, const char *key, double low, double high, double fallback, double *value);
 
 fr_status fr_gguf_bool(const fr_gguf *gguf, const char *key, bool fallback, bool *value);
@@ -114,8 +115,8 @@ fr_status fr_gguf_text(const fr_gguf *gguf, const char *key, fr_text *value);
 /* Reads an array of that element type; a missing key gives NULL. */
 fr_status fr_gguf_array(const fr_gguf *gguf, const char *key, fr_gguf_type element, const fr_gguf_value **array);
 
-/* Walks over an array of strings: begin with at = 0; each call gives one string and moves `at` on. Call it at most
- * `count` times. */
+/* Gives the next string of an array of strings, and moves `at`, which begins with 0, to the one after it. It may be
+ * called `count` times. */
 fr_text fr_gguf_next(const fr_gguf_value *array, size_t *at);
 
 /* Read an element of an array of I32 or F32. */

@@ -1,7 +1,7 @@
 /* Finds the only GGUF file of a folder.
  *
- * In: a path. Out: the path to open. If the path is a folder without published weights and with one GGUF file (which
- * may have several parts), that is the file, or its first part; otherwise it is the path itself. */
+ * In: a path. Out: the path to open. Usually it is the given path. For a folder without published weights and with one
+ * GGUF file it is that file; if the file has several parts, it is the first of them. */
 #ifndef FR_FORMATS_GGUF_FOLDER_H
 #define FR_FORMATS_GGUF_FOLDER_H
 

@@ -24,7 +24,7 @@ bool fr_gguf_name(const char *name);
 /* True for a file that is used together with a model: a vision tower, a drafter, an importance matrix. */
 bool fr_gguf_name_beside(const char *name);
 
-/* True if this file is the one by which a model is opened: its only file or the first of its parts. */
+/* True if a model is opened by this file: it is the model's only file or the first of its parts. */
 bool fr_gguf_name_of_model(const char *name);
 
 /* True if the name contains the type, before a point or a hyphen, in upper or lower case. llama.cpp looks for types in

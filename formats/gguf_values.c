@@ -24,7 +24,8 @@ size_t fr_gguf_element_bytes(fr_gguf_type type) {
     return value_types[type].bytes;
 }
 
-/* Gives the prefix of a key: the architecture's name if the key begins with a point, otherwise nothing. */
+/* Gives the text that a key's name begins with in the file: the architecture if the key begins with a point, otherwise
+ * nothing. */
 static const char *below(const fr_gguf *gguf, const char *key) {
     return *key == '.' ? gguf->architecture : "";
 }

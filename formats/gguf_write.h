@@ -20,7 +20,7 @@ typedef struct fr_bytes {
 typedef struct fr_gguf_writer {
     FILE *out;
     const char *architecture; /* put before keys that begin with a point */
-    fr_bytes keys, tensors;   /* as they will be written to the file */
+    fr_bytes keys, tensors;   /* the keys and the tensors' descriptions as they will be written to the file */
     uint64_t key_count, tensor_count;
     fr_bytes sizes;                 /* the size of each tensor's data, as one uint64_t */
     uint64_t data_size;             /* bytes of all tensors, including padding */

@@ -1,11 +1,11 @@
 /* Reads a picture on disk as rows of RGB bytes.
  *
  * In: a PNG, JPEG, WebP or GIF file, told apart by its first bytes. Out: 8-bit RGB, equal to Pillow's
- * ImageOps.exif_transpose(Image.open(path)).convert("RGB"). A photo is turned and mirrored as the orientation in its
- * EXIF says (exif.h; an orientation only in XMP is ignored). Transparency is dropped, not blended; grey is repeated;
- * palettes are looked up; 16-bit colours keep their high byte, while 16-bit grey is clamped to 255; CMYK is converted
- * to RGB without a profile; an animation is its first picture. Damage is an error, never a partial picture; damaged
- * EXIF counts as no orientation. */
+ * ImageOps.exif_transpose(Image.open(path)).convert("RGB"). That means: A photo is turned and mirrored as the
+ * orientation in its EXIF says (exif.h; an orientation only in XMP is ignored). Transparency is dropped, not blended.
+ * Grey is repeated; palettes are looked up. 16-bit colours keep their high byte, while 16-bit grey is clamped to 255.
+ * CMYK is converted to RGB without a profile. An animation is its first picture. Damage is an error, never a partial
+ * picture, but damaged EXIF counts as no orientation. */
 #ifndef FR_FORMATS_IMAGE_H
 #define FR_FORMATS_IMAGE_H
 
@@ -26,8 +26,8 @@ typedef struct fr_image {
 
 fr_status fr_image_open(fr_image *image, const char *path);
 
-/* Opens a picture from the bytes of a file, which are not kept. Error lines call it `name`. `most` limits the number
- * of pixels further than FR_IMAGE_PIXELS_MAX does. */
+/* Opens a picture from the bytes of a file, which are not kept. Error lines call it `name`. A picture of more than
+ * `most` or FR_IMAGE_PIXELS_MAX pixels is refused. */
 fr_status fr_image_open_bytes(fr_image *image, const void *bytes, size_t size, const char *name, size_t most);
 void fr_image_close(fr_image *image);
 

@@ -20,8 +20,8 @@
 
 #define APP1 (JPEG_APP0 + 1)
 
-/* The state of libjpeg's callbacks. It belongs to the caller of read_picture, because the callbacks return to that
- * function by longjmp, after which its own variables are not reliable. */
+/* Holds the state of libjpeg's callbacks. It belongs to the caller of read_picture: after a callback has returned
+ * there by longjmp, the variables of read_picture itself are not reliable. */
 typedef struct reader {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr errors;
@@ -31,7 +31,7 @@ typedef struct reader {
     fr_image *image;
     int *orientation;
     const fr_map *file;
-    uint8_t *cmyk; /* one row, if there are four components */
+    uint8_t *cmyk; /* one row, used if there are four components */
     fr_status status;
 } reader;
 
@@ -99,8 +99,8 @@ static unsigned product(unsigned x, unsigned y) {
     return (t + (t >> 8)) >> 8;
 }
 
-/* Converts a row of 255 - c, 255 - m, 255 - y, 255 - k. A colour of a pixel is the part of its light that is absorbed
- * neither by its ink nor by the black ink. */
+/* Converts a row of pixels, stored as 255 - c, 255 - m, 255 - y, 255 - k. The black ink leaves the share (255 - k) /
+ * 255 of each colour of light, and the colour's own ink leaves its share of that. */
 static void rgb_of_cmyk(uint8_t *rgb, const uint8_t *cmyk, size_t width) {
     for (size_t x = 0; x < width; x++, rgb += 3, cmyk += 4)
         for (int i = 0; i < 3; i++) rgb[i] = (uint8_t)(cmyk[3] - product(255u - cmyk[i], cmyk[3]));
@@ -121,7 +121,7 @@ static int find_orientation(const reader *r) {
     return 1;
 }
 
-/* Decodes the file. After any failure, libjpeg's callback returns to the setjmp. */
+/* Decodes the file. After any failure, libjpeg's callback jumps to the setjmp. */
 static fr_status read_picture(reader *r) {
     if (setjmp(r->back)) return r->status;
     jpeg_create_decompress(&r->jpeg);

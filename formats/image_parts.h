@@ -7,7 +7,8 @@
 #include "formats/image.h"
 #include "formats/map.h"
 
-/* Checks a size that a file claims, and allocates the memory. fr_image_open frees it if the decoder fails. */
+/* Checks a size that a file claims, and allocates the picture's memory. fr_image_open frees that memory if the decoder
+ * fails. */
 fr_status fr_image_take(fr_image *image, size_t width, size_t height, const char *path);
 
 /* Decode the file. `orientation` gets the number in its EXIF, 1 to 8, and is left unchanged if there is none. */

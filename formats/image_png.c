@@ -10,10 +10,10 @@
 #include "formats/exif.h"
 #include "formats/image_parts.h"
 
-#define CHUNK_MAX ((size_t)8 << 20) /* bytes of an unpacked profile or text, which are not used */
+#define CHUNK_MAX ((size_t)8 << 20) /* largest unpacked profile or text in bytes; these are not used */
 
-/* The state of libpng's callbacks. It belongs to the caller of read_picture, because the callbacks return to that
- * function by longjmp, after which its own variables are not reliable. */
+/* Holds the state of libpng's callbacks. It belongs to the caller of read_picture: after a callback has returned there
+ * by longjmp, the variables of read_picture itself are not reliable. */
 typedef struct reader {
     fr_image *image;
     int *orientation;
@@ -56,8 +56,7 @@ static void read_bytes(png_structp png, png_bytep to, size_t count) {
     r->at += count;
 }
 
-/* Asks libpng for RGB. 16-bit grey is left as it is, because Pillow clamps it while libpng would take its high
- * byte. */
+/* Asks libpng for RGB. 16-bit grey is left as it is: Pillow clamps it, while libpng would take its high byte. */
 static bool ask_for_rgb(const reader *r) {
     int type = png_get_color_type(r->png, r->info), depth = png_get_bit_depth(r->png, r->info);
     if (type == PNG_COLOR_TYPE_GRAY && depth == 16) return false;
@@ -83,7 +82,7 @@ static int find_orientation(const reader *r) {
     return there ? fr_exif_orientation(bytes, size) : 1;
 }
 
-/* Decodes the file. After any failure, libpng's callback returns to the setjmp. */
+/* Decodes the file. After any failure, libpng's callback jumps to the setjmp. */
 static fr_status read_picture(reader *r) {
     if (setjmp(png_jmpbuf(r->png))) return r->status;
     png_set_read_fn(r->png, r, read_bytes);

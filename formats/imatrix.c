@@ -33,7 +33,7 @@ static fr_status add_entry(fr_imatrix *imatrix, fr_text name, size_t count, fr_i
     return FR_OK;
 }
 
-/* Stores a mean: a sum of squares divided by `of`, the number of rows that were added. */
+/* Stores a mean: the sum of squares divided by `of`, the number of rows in the sum. */
 static fr_status take_mean(const char *path, const fr_imatrix_entry *entry, size_t i, float sum, float of) {
     if (!(sum >= 0 && sum <= 0x1.fffffep127f))
         return fr_fail(FR_INPUT, "%s: %s has %g at index %zu, which is no sum of squares", path, entry->name,

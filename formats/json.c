@@ -15,8 +15,10 @@
 #include "formats/json_wide.h"
 #include "formats/map.h"
 
-#define DEPTH_MAX  64
-#define VALUES_MAX ((size_t)1 << 23) /* 4 times those of the largest tokenizers; they take at most 2 GB */
+#define DEPTH_MAX 64
+#define VALUES_MAX \
+    ((size_t)1 << 23) /* four times as many values as the largest tokenizers have; they take at most 2
+                                      * GB */
 
 /* Checks depth and number of values. Text that isn't JSON may pass, because the parser will refuse it. */
 static fr_status check_limits(const char *text, size_t size, const char *where) {
@@ -61,7 +63,7 @@ static fr_status fail_parse(const char *text, size_t size, const char *where, co
                    error->column, FR_SHOW(key));
 }
 
-/* Writes zeros over Infinity and NaN outside of strings, so that jansson does not report these words but the real
+/* Writes zeros over Infinity and NaN outside of strings. So jansson does not complain of these words, but of the real
  * fault of the text. */
 static void blank_words(char *text, size_t size) {
     static const char *const words[] = {"Infinity", "NaN"};
@@ -80,7 +82,7 @@ static void blank_words(char *text, size_t size) {
     }
 }
 
-/* Loads the text with jansson's own reader. A text with Infinity or NaN comes here only to find its error, and never
+/* Loads the text with jansson's own reader. A text with Infinity or NaN is loaded only to find its error, and never
  * gives a value. */
 static json_t *load(const char *text, size_t size, size_t flags, json_error_t *error) {
     if (flags & JSON_ALLOW_NUL) return fr_json_load_wide(text, size, flags, error);
@@ -96,8 +98,8 @@ static json_t *load(const char *text, size_t size, size_t flags, json_error_t *e
     return NULL;
 }
 
-/* Tells if an error is a fault of the text and not a lack of memory, for which jansson may give a wrong reason. The
- * text is parsed a second time: a fault of the text then gives the same error at the same position. */
+/* Returns true if an error is a fault of the text, and false if memory ran out, for which jansson may give a wrong
+ * reason. The text was parsed twice: a fault of the text gives the same error at the same position both times. */
 static bool had_memory(const json_error_t *first, const json_error_t *second) {
     return first->line > 0 && first->position == second->position && strcmp(first->text, second->text) == 0;
 }
@@ -163,8 +165,7 @@ static bool put_wide(fr_text_buffer *all, const json_t *value, size_t flags) {
     return good && all->status == FR_OK;
 }
 
-/* json_dumps is not used, because it returns a text with bytes missing if its own buffer could not grow (jansson
- * 2.14). */
+/* json_dumps is not used: if its buffer cannot grow, it returns a text with bytes missing (jansson 2.14). */
 fr_status fr_json_dump(const json_t *value, size_t flags, const char *what, char **text, size_t *length) {
     fr_text_buffer all = {0};
     bool whole = value && (has_wide(value) ? put_wide(&all, value, JSON_COMPACT | JSON_ENCODE_ANY)

@@ -1,10 +1,11 @@
 /* Reads JSON within limits and checks members for type and range; errors name the file and the key.
  *
  * In: bytes. Out: a jansson value (json_decref it). Depth is limited to 64, the number of values to 2^23, and
- * duplicate keys are refused. The three readers differ in numbers: an integer beyond int64 is an error in
- * fr_json_parse, becomes a real in fr_json_read (tokenizer_config.json has such a number, model_max_length, which is
- * 1e30 written out), and is kept by fr_json_parse_texts (json_wide.h). NaN, Infinity and -Infinity, which Python's
- * json writes, are accepted only by fr_json_read, and getters refuse them when they are used. */
+ * duplicate keys are refused (except by fr_json_parse_texts). The three readers differ in the numbers that they
+ * accept. fr_json_parse refuses an integer beyond int64. fr_json_read makes it a real: tokenizer_config.json has such
+ * a number, model_max_length, which is 1e30 written out. fr_json_parse_texts keeps it (json_wide.h). Python's json
+ * also writes NaN, Infinity and -Infinity. Only fr_json_read accepts them, and getters refuse them when they are
+ * used. */
 #ifndef FR_FORMATS_JSON_H
 #define FR_FORMATS_JSON_H
 
@@ -23,11 +24,11 @@ fr_status fr_json_parse_texts(const char *text, size_t size, const char *where, 
 fr_status fr_json_read(const char *path, size_t limit, json_t **root);
 
 /* Writes a value as JSON text, malloc'd. `flags` are jansson's, but a value with wide integers is always written
- * without blanks. value NULL means that making it failed, and gives FR_MEMORY. */
+ * without blanks. value NULL says that the caller could not make it for lack of memory, and gives FR_MEMORY. */
 fr_status fr_json_dump(const json_t *value, size_t flags, const char *what, char **text, size_t *length);
 
-/* Reads an object's integer in [low, high]. A missing or null key gives the fallback; FR_JSON_REQUIRED as the fallback
- * makes it an error. A number with a fraction is an error unless the fraction is 0. */
+/* Reads an object's integer in [low, high]. A missing or null key gives the fallback; with FR_JSON_REQUIRED as the
+ * fallback it is an error. A number with a fraction other than 0 is an error. */
 #define FR_JSON_REQUIRED INT64_MIN
 fr_status fr_json_int(const json_t *object, const char *key, int64_t low, int64_t high, int64_t fallback,
                       const char *where, int64_t *value);
@@ -36,7 +37,7 @@ fr_status fr_json_int(const json_t *object, const char *key, int64_t low, int64_
 fr_status fr_json_size(const json_t *object, const char *key, int64_t low, int64_t high, int64_t fallback,
                        const char *where, size_t *value);
 
-/* Reads a finite real in [low, high]. A missing or null key gives the fallback; NAN as the fallback makes it an
+/* Reads a finite real in [low, high]. A missing or null key gives the fallback; with NAN as the fallback it is an
  * error. */
 fr_status fr_json_real(const json_t *object, const char *key, double low, double high, double fallback,
                        const char *where, double *value);
@@ -49,9 +50,9 @@ fr_status fr_json_text(const json_t *object, const char *key, const char *where,
 /* Reads a member object; NULL if it is missing or null. Another type is an error. */
 fr_status fr_json_object(const json_t *object, const char *key, const char *where, json_t **value);
 
-/* Reads a member that is one integer or an array of them. Those in [0, high] are added to the set ids[*count] (no
- * duplicates, at most capacity). Others are not ids of tokens; they are left out, with a note unless `notes` is NULL.
- * A missing or null member adds nothing. */
+/* Reads a member that is one integer or an array of integers. Those in [0, high] are added to the set ids[*count] (no
+ * duplicates, at most capacity). Others are not ids of tokens; they are left out, with a note if `notes` is given. A
+ * missing or null member adds nothing. */
 fr_status fr_json_ids(const json_t *object, const char *key, int64_t high, const char *where, fr_notes *notes,
                       int32_t *ids, size_t capacity, size_t *count);
 

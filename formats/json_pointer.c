@@ -23,7 +23,7 @@ static int take_byte(const char **at) {
     return low >= 0 ? high << 4 | low : (unsigned char)*in;
 }
 
-/* Takes the rest of an escape after a tilde: 1 stands for a slash, 0 for a tilde. Before any other byte, the tilde
+/* Takes the rest of an escape, after its tilde: 1 stands for a slash, 0 for a tilde. Before any other byte, the tilde
  * stands for itself. */
 static char take_escape(const char **at) {
     const char *next = *at;
@@ -33,7 +33,8 @@ static char take_escape(const char **at) {
     return byte == '0' ? '~' : '/';
 }
 
-/* Takes a name and the byte that ended it; false if it is longer than any member's name. */
+/* Takes a name of the pointer, and gives the byte after it in *end. Returns false if the name is longer than any
+ * member's name. */
 static bool take_key(const char **at, char key[KEY_MAX], int *end) {
     size_t length = 0;
     for (;;) {

@@ -1,8 +1,8 @@
 /* Reads JSON without jansson's own reader (json_read.h).
  *
- * The reader of jansson 2.14 does not stop when the buffer of its lexer can't grow: texts lose bytes, and it reads
- * past the end of its memory. So nearly all JSON is read here. Only rare values and faulty texts go to jansson's
- * reader, which also finds the error message. */
+ * If the buffer of its lexer can't grow, the reader of jansson 2.14 goes on: texts lose bytes, and it reads past the
+ * end of its memory. So nearly all JSON is read here. Only rare values and faulty texts go to jansson's reader, which
+ * also finds the error message. */
 #include "formats/json_read.h"
 
 #include <errno.h>
@@ -98,7 +98,7 @@ static bool make_room(reader *r, size_t needed) {
     return true;
 }
 
-/* Counts the bytes of a string as written, which is an upper limit for its decoded text. */
+/* Counts the bytes of a string as it is written. Its decoded text has at most as many. */
 static size_t written_length(const reader *r) {
     const char *at = r->at;
     while (at < r->end && *at != '"') at += *at == '\\' && at + 1 < r->end ? 2 : 1;

@@ -1,8 +1,8 @@
 /* Reads JSON into jansson's values and reports a lack of memory, which jansson's own reader may not do.
  *
- * In: a text. Out: the same value as from jansson's own reader. It gives no value for a text that jansson refuses, and
- * for two rare kinds of text: those with integers beyond int64 (unless FR_JSON_PYTHON_NUMBERS) or with keys that
- * contain a NUL. */
+ * In: a text. Out: the same value as from jansson's own reader. NULL is returned for a text that jansson refuses, and
+ * for two rare kinds of text that it accepts: those with integers beyond int64 (unless FR_JSON_PYTHON_NUMBERS is set),
+ * and those with keys that contain a NUL. */
 #ifndef FR_FORMATS_JSON_READ_H
 #define FR_FORMATS_JSON_READ_H
 

@@ -1,16 +1,18 @@
 /* Reads integers beyond int64 (json_wide.h).
  *
- * A text that jansson refuses because of such integers is read again with a mark in place of each one. A mark is one
- * of the largest int64 values, padded with blanks; its value is the number of the integer that it replaces. An integer
- * of the text that could be mistaken for a mark is replaced by a mark as well. So each integer can be found anywhere
- * in the tree, even if a repeated key has dropped some of them. */
+ * jansson refuses a text with such integers. The text is then read again with a mark in place of each of them. A mark
+ * is one of the largest int64 values, padded with blanks, and tells which integer it replaces. An integer of the text
+ * that could be mistaken for a mark is replaced by a mark as well. So each integer can be found anywhere in the tree,
+ * even if a repeated key has dropped some of them. */
 #include "formats/json_wide.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BELOW_MARKS 9223372036000000000 /* larger values are marks: more than enough for every value of a text */
+#define BELOW_MARKS \
+    9223372036000000000 /* values above this are marks; there are more of them than values in any
+                                         * text */
 
 /* An integer of the text that is replaced by a mark. */
 typedef struct spot {
@@ -126,8 +128,8 @@ static void put_values(spots *s, json_t *value) {
     }
 }
 
-/* Loads the marked text and replaces the marks by their integers. If the whole text is one number, which flags may
- * allow, that number is in no array or object, so it is replaced here. */
+/* Loads the marked text and replaces the marks by their integers. The flags may allow a text that is only one number.
+ * That number is in no array or object, so it is replaced here. */
 static json_t *load(spots *s, const char *text, size_t size, char *copy, size_t flags, json_error_t *error) {
     put_marks(s, text, size, copy);
     json_t *root = s->lost ? NULL : json_loadb(copy, size, flags, error);

@@ -15,8 +15,8 @@
 #include "formats/download.h"
 #include "formats/mapped_files.h"
 
-/* Opens a regular file. O_NONBLOCK keeps the open from waiting if the path is a FIFO without a writer, and changes
- * nothing for a regular file. */
+/* Opens a regular file. O_NONBLOCK changes nothing for it, but keeps the open from waiting if the path is a FIFO
+ * without a writer. */
 static fr_status open_regular(const char *path, int *fd, struct stat *info) {
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) return fr_fail(FR_INPUT, "%s: %m", path);
@@ -57,8 +57,8 @@ static fr_status take_pages(const char *path, int fd, size_t size, bool use_mmap
     return FR_OK;
 }
 
-/* Adds the file to the list in which fr_mapped_file finds a path by an address. If that fails, the file is unmapped
- * again. */
+/* Adds the file to the list in which fr_mapped_file finds a path by an address. If the file cannot be added, it is
+ * unmapped again. */
 static fr_status enter(uint8_t *bytes, size_t size, const char *path) {
     fr_status status = fr_mapped_files_enter(bytes, size, path);
     if (status != FR_OK) munmap(bytes, size);

@@ -1,8 +1,8 @@
 /* Gives a file's bytes in memory, read-only.
  *
  * In: a path. Out: bytes [0, size), either mapped and used directly, or read into anonymous memory (--no-mmap). Only
- * regular files are accepted. A file that shrinks while it is mapped is outside the contract: the system sends SIGBUS,
- * and fr_mapped_file says which file it is. If a file is written to, or shortened within its last page, there is no
+ * regular files are accepted. A file must not shrink while it is mapped: the system then sends SIGBUS, and
+ * fr_mapped_file says which file it is. If a file is written to, or shortened within its last page, there is no
  * signal; only fr_map_check notices. */
 #ifndef FR_FORMATS_MAP_H
 #define FR_FORMATS_MAP_H
@@ -19,26 +19,27 @@ typedef struct fr_map {
     char *path;             /* for error lines */
 } fr_map;
 
-/* Opens a file. With use_mmap false the pages are only reserved here and filled later, range by range, so that the
- * thread that will read a range is the first to touch it. */
+/* Opens a file. With use_mmap false the pages are only reserved here. They are filled later, range by range, by the
+ * threads that will read them, because the thread that touches a page first gets it on its NUMA node. */
 fr_status fr_map_open(fr_map *map, const char *path, bool use_mmap);
 
 /* Makes a map of a caller's bytes, which must outlive it, as if they were a file's. Error lines call it `name`. */
 fr_status fr_map_lend(fr_map *map, const void *bytes, size_t size, const char *name);
 
-/* Makes bytes [begin, end) present: reads them from the file, or makes the system fault in mapped pages. Ranges of
- * different calls may share a page; calls on different ranges may run in different threads. */
+/* Makes bytes [begin, end) present: reads them from the file, or makes the system fault in mapped pages. Different
+ * threads may fill different ranges at the same time, even if the ranges share a page. */
 fr_status fr_map_fill(const fr_map *map, size_t begin, size_t end);
 
-/* Gives the pages that are entirely in [begin, end) back to the system. Mapped pages are read from the file again at
- * the next access; pages of a file that was read into memory are zeros until fr_map_fill. */
+/* Gives the pages that lie entirely in [begin, end) back to the system. Mapped pages are read from the file again at
+ * the next access. Pages of a file that was read into memory are zeros until the next fr_map_fill. */
 void fr_map_release(const fr_map *map, size_t begin, size_t end);
 
 /* Tells the system that reads in [begin, end) will be scattered, so that it reads only the needed pages of a mapped
  * file and none around them. */
 void fr_map_scatter(const fr_map *map, size_t begin, size_t end);
 
-/* Makes the system begin to read mapped bytes, and returns at once. A thread that uses them too early waits. */
+/* Makes the system begin to read mapped bytes, and returns at once. A thread that uses the bytes before they are there
+ * waits for them. */
 void fr_map_ahead(const uint8_t *bytes, size_t count);
 
 /* Fails with FR_INPUT if the file of a map was written to or shortened since it was opened. Replacing it by a new file

@@ -1,7 +1,7 @@
 /* Holds the table of pre-tokenizers (pre_tokenizers.h).
  *
- * Names are llama.cpp's. Texts are cut as in llama.cpp, except where a model's own tokenizer.json differs; then the
- * model's file is followed:
+ * Names are llama.cpp's. Texts are cut as in llama.cpp. Where a model's own tokenizer.json cuts them differently, it
+ * is followed instead:
  *
  *     gpt-4o, tekken, kimi-k2, superbpe, deepseek-coder ...    expressions that llama.cpp only approximates
  *     qwen2, qwen35, olmo, mpt, modern-bert, command-r         texts are normalized to NFC first, not so in llama.cpp
@@ -23,28 +23,28 @@ static fr_text text_of(const char *string) {
 
 /* ------------------------------------------------------------------------------------------------------ expressions */
 
-/* SUFFIXES are English contractions such as "'s". BLANKS cuts a run of blanks so that its last one goes with the next
- * word. */
+/* SUFFIXES matches English contractions such as "'s". BLANKS matches a run of blanks without its last one, which goes
+ * with the next word. */
 #define SUFFIXES "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define BLANKS   "\\s+(?!\\S)|\\s+"
 #define LINES    "\\s*[\\r\\n]+|" BLANKS
 
 #define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|" BLANKS
 
-/* GPT-4's expression: a piece is a word with up to one other character before it. Models differ in how they cut
- * digits. */
+/* GPT-4's expression: a piece is a word, with at most one character other than a letter or digit before it. Models
+ * differ in how they cut digits. */
 #define PIECES(digits) SUFFIXES "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" LINES
 
-/* GPT-4o's expression: a capital may begin a new piece. `behind` matches the characters after the letters that belong
- * to the piece. */
+/* GPT-4o's expression: a capital letter may begin a new piece. `behind` matches what may follow the letters and still
+ * belongs to the piece. */
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define CASED(behind, digits)                                                                                \
     "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" behind "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" behind \
     "|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" LINES
 
-/* DeepSeek's expressions: Chinese and Japanese are pieces of their own, and a punctuation character is joined to the
- * word after it. */
+/* DeepSeek's expressions: Chinese and Japanese characters are pieces of their own, and a punctuation character is
+ * joined to the word after it. */
 #define CHINESE  "[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f\xe3\x82\xa0-\xe3\x83\xbf]+"
 #define MARKED   "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
 #define DEEPSEEK MARKED " ?[\\p{P}\\p{S}]+[\\r\\n]*|" LINES
@@ -84,19 +84,19 @@ static fr_text text_of(const char *string) {
 /* Bloom's expression: a piece also ends at Arabic, Chinese and Indian punctuation. */
 #define BLOOM " ?[^(\\s|.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c)]+"
 
-/* THREES cuts digits into threes from the right. BOUND_THREES, Cohere's, keeps the digits together if a word follows
- * directly. Both scan each run of digits once, while the published \d{1,3}(?=(?:\d{3})*\b) would scan it again at
- * every digit. WORD lists the characters that continue a word after a digit: Oniguruma, the reference implementation,
- * sees no \b before them. */
+/* THREES cuts digits into groups of three from the right. BOUND_THREES, Cohere's, does not cut digits that a word
+ * follows directly. Both scan each run of digits once, while the published \d{1,3}(?=(?:\d{3})*\b) would scan it again
+ * at every digit. WORD lists the characters that continue a word after a digit: Oniguruma, the reference
+ * implementation, sees no \b before them. */
 #define WORD                                                                                                         \
     "[\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}" \
     "\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}]"
 #define THREES(digit) "(?<!" digit ")" digit "{1,2}(?=(?:" digit "{3})*+(?!" digit "))|" digit "{3}"
 #define BOUND_THREES  "(?<!\\d)\\d++(?=" WORD ")(*SKIP)(*FAIL)|" THREES("\\d")
 
-/* THREES_ON replaces the published pattern (?=(\d{3})+(?!\d)), which matches before each group of three digits and so
- * only marks where to cut. Here a match goes on to the next such place, and may contain other characters than
- * digits. */
+/* THREES_ON replaces the published pattern (?=(\d{3})+(?!\d)), which matches the empty text before each group of three
+ * digits and so only marks where to cut. Here a match reaches to the next such place, so it may contain characters
+ * other than digits. */
 #define HEAD      "\\d{1,2}(?=(?:\\d{3})*+(?!\\d))"
 #define THREES_ON "(?<!\\d)" HEAD "(*SKIP)(*FAIL)|\\d{3}(?:\\D++(?:" HEAD ")?)*+"
 
@@ -141,8 +141,8 @@ static void gemma4_rules(fr_tokenizer_source *source) {
     };
 }
 
-/* Set up SentencePiece's unigram models and BERT's words. tokenizer_gguf.c adds the settings that a file has of its
- * own. */
+/* These two functions set up SentencePiece's unigram models and BERT's words. tokenizer_gguf.c adds the settings in
+ * the file. */
 static void unigram_rules(fr_tokenizer_source *source) {
     const fr_text lower_block = text_of(LOWER_BLOCK);
     source->byte_fallback = true;

@@ -1,7 +1,7 @@
 /* Describes the kinds of tokenizers that GGUF files name in tokenizer.ggml.model and tokenizer.ggml.pre.
  *
- * The second key determines how texts are cut into pieces; merges never cross the end of a piece. In: the two names.
- * Out: the rules that a tokenizer.json would have, and settings that files of this kind leave out. */
+ * tokenizer.ggml.pre names the rules by which texts are cut into pieces; merges never cross the end of a piece. In:
+ * the two names. Out: the rules that a tokenizer.json would have, and settings that files of this kind leave out. */
 #ifndef FR_FORMATS_PRE_TOKENIZERS_H
 #define FR_FORMATS_PRE_TOKENIZERS_H
 
@@ -10,7 +10,7 @@
 #define FR_PRE_NAMES_MAX     24
 #define FR_PRE_PATTERNS_MAX  6
 #define FR_ARCHITECTURES_MAX 4
-#define FR_INSIDE_WORD       "##" /* begins WordPiece's tokens inside words, in published vocabularies */
+#define FR_INSIDE_WORD       "##" /* begins WordPiece's tokens inside words in published vocabularies */
 
 /* The ids of special tokens that llama.cpp assumes if a file doesn't give them. */
 typedef struct fr_default_ids {
@@ -23,11 +23,14 @@ typedef struct fr_pre_tokenizer {
     fr_model_kind pieces; /* how a piece becomes tokens */
     /* tokenizer.ggml.pre; the first name is the one that forerun writes and shows */
     const char *names[FR_PRE_NAMES_MAX];
-    /* each one cuts the pieces made by the one before; the final pieces are bytes */
+    /* Each pattern cuts the pieces that the pattern before it made. Merging begins with the bytes of the final
+     * pieces. */
     const char *patterns[FR_PRE_PATTERNS_MAX];
     void (*rules)(fr_tokenizer_source *source);      /* sets up kinds whose pieces are not bytes; else NULL */
-    const char *architectures[FR_ARCHITECTURES_MAX]; /* files of these may be of this kind without naming it */
-    const char *const *ends;  /* tokens that end a turn; a file that names no kind is of this one only if it has one */
+    const char *architectures[FR_ARCHITECTURES_MAX]; /* files of these architectures may be of this kind without naming
+                                                      * it */
+    const char *const *ends;  /* tokens that end a turn; a file that names no kind can be of this kind only if it has
+                               * one of these tokens */
     const char *const *shown; /* control tokens that the converter marks as user-defined, so that a parser of replies
                                * sees them */
     bool composed;            /* texts are normalized to NFC first */
@@ -49,7 +52,7 @@ bool fr_pre_tokenizer_has_model(fr_text model);
 /* Finds the kind by model and name; NULL if there is none. */
 const fr_pre_tokenizer *fr_pre_tokenizer_named(fr_text model, fr_text name);
 
-/* Does the same, but if a model has only one kind, any name gives it. */
+/* Finds the kind by model and name. If a model has only one kind, any name finds it. Returns NULL if there is none. */
 const fr_pre_tokenizer *fr_pre_tokenizer_find(fr_text model, fr_text name);
 
 /* Gives name `index` among the names of all kinds; NULL past the end. */

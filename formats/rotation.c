@@ -31,7 +31,7 @@ static const char *const kinds[] = {
     "ffn_gate",         "ffn_up",         "ffn_down",     "ffn_gate_exps",  "ffn_up_exps", "ffn_down_exps",
     "ffn_gate_up_exps", "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp", "ssm_out"};
 
-/* Architectures whose layers use these tensors only in products for which the engine rotates the rows first. */
+/* Architectures that use these tensors only in products. For these the engine rotates the rows first. */
 static const char *const architectures[] = {"llama", "qwen3", "qwen3moe", "qwen35", "qwen35moe", "qwen3next"};
 
 static bool is_text(fr_text text, const char *word) {
@@ -81,7 +81,7 @@ static fr_status find_integers(const fr_gguf *gguf, const char *full, const fr_g
     return fr_fail(FR_INPUT, "%s: key %s is no array of i32", gguf->path, full);
 }
 
-/* Adds the rotation of a width. Its signs begin at index *at, which is moved past them. */
+/* Adds the rotation of a width. Its signs begin at index *at, which is then moved to the next width's signs. */
 static fr_status add_width(const char *path, fr_rotation_set *r, int64_t width, size_t values, size_t block,
                            size_t *at) {
     if (width <= 0 || width > COLS_MAX || (size_t)width % block)
@@ -114,8 +114,8 @@ static fr_status read_signs(const fr_gguf *gguf, fr_rotation_set *r, size_t bloc
     return at == values->count ? FR_OK : fail_key(gguf->path, "sign_values", "is longer than the widths");
 }
 
-/* Gives the rotation for this width and this grouping of heads. Adds it if it does not exist yet, with the signs of
- * the width. */
+/* Finds the rotation for this width and this grouping of heads. If it does not exist yet, it is added, with the signs
+ * of the width. */
 static fr_status find_rotation(const char *path, fr_rotation_set *r, const char *tensor, size_t cols, size_t block,
                                size_t groups, size_t heads, const fr_rotation **found) {
     const fr_rotation *plain = fr_rotation_of_width(r, cols);
@@ -151,8 +151,8 @@ static const char *kind_of(const char *tensor) {
     return "";
 }
 
-/* Reads by how many key heads the columns of ssm_out are grouped, and the number of value heads; both are 0 if the
- * columns are not grouped. */
+/* Reads the number of key heads by which the columns of ssm_out are grouped, and the number of value heads. Both are 0
+ * if the columns are not grouped. */
 static fr_status read_groups(const fr_gguf *gguf, size_t *groups, size_t *heads) {
     bool grouped;
     *groups = *heads = 0;
@@ -172,7 +172,8 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Adds the tensors that an array names. tables: their rows are looked up, not multiplied. */
+/* Adds the tensors that an array names. tables: these are embedding tables, whose rows are looked up, not
+ * multiplied. */
 static fr_status add_names(const fr_gguf *gguf, const fr_tensors *tensors, const fr_gguf_value *array, bool tables,
                            fr_rotation_set *r) {
     size_t at = 0;
@@ -245,7 +246,7 @@ static fr_status read(const fr_gguf *gguf, const fr_tensors *tensors, fr_rotatio
 
 /* ---------------------------------------------------------------------------------------------------- hadamard.json */
 
-/* Endings of the published names of weights that may be rotated. The embedding table is checked apart. */
+/* Endings of the published names of weights that may be rotated. The embedding table is checked elsewhere. */
 static const char *const published[] = {".q_proj.weight",    ".k_proj.weight",      ".v_proj.weight",
                                         ".o_proj.weight",    ".in_proj_qkv.weight", ".in_proj_z.weight",
                                         ".out_proj.weight",  ".gate_proj.weight",   ".up_proj.weight",

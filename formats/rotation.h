@@ -32,9 +32,9 @@
 typedef struct fr_rotation {
     size_t cols, block;
     const float *signs; /* [cols] 1 or -1; NULL: all are 1 */
-    size_t groups;      /* number of key heads; before the rotation, value heads are grouped by them: with n = heads /
-                         * groups, head g * n + r of the grouped row is head r * groups + g of the given one; 0: heads
-                         * stay in place */
+    size_t groups;      /* number of key heads by which value heads are grouped before the rotation; 0: heads stay in
+                         * place. With n = heads / groups, head g * n + r of the grouped row is head r * groups + g of
+                         * the given row */
     size_t heads;       /* number of value heads in the row */
 } fr_rotation;
 
@@ -42,9 +42,9 @@ typedef struct fr_rotation_set fr_rotation_set;
 
 /* Reads the rotation that the file declares; *rotations is NULL if it declares none. */
 fr_status fr_rotation_set_read(const fr_gguf *gguf, const fr_tensors *tensors, fr_rotation_set **rotations);
-/* Does the same from a folder's hadamard.json, which MLX's folders of Bonsai 2 have. It is an object with the same
- * keys, but its tensors have the published names, and their value heads are in the published order already. path: the
- * file's path, for error lines. */
+/* Reads the rotation from a folder's hadamard.json, which MLX's folders of Bonsai 2 have. It is an object with the
+ * same keys, but its tensors have the published names, and their value heads are in the published order already. path:
+ * the file's path, for error lines. */
 fr_status fr_rotation_set_read_published(const json_t *keys, const char *path, const fr_tensors *tensors,
                                          fr_rotation_set **rotations);
 void fr_rotation_set_free(fr_rotation_set *rotations);
@@ -52,7 +52,7 @@ void fr_rotation_set_free(fr_rotation_set *rotations);
 /* Gives the rotation of a tensor's columns; NULL if the tensor isn't rotated or `rotations` is NULL. */
 const fr_rotation *fr_rotation_of(const fr_rotation_set *rotations, const char *tensor, size_t cols);
 
-/* Gives the rotation for rows of this width that keeps heads in place; NULL if no tensor needs it. */
+/* Gives the rotation for rows of this width that keeps heads in place; NULL if there is none. */
 const fr_rotation *fr_rotation_of_width(const fr_rotation_set *rotations, size_t cols);
 
 #endif

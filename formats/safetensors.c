@@ -1,8 +1,8 @@
 /* Reads the safetensors header and checks all of it before it returns a tensor.
  *
  * In: a mapped file (layout: safetensors.h). Out: its tensors in the order of their bytes. The caller may rely on
- * every tensor's bytes being inside the file, belonging to no other tensor, and being as many as its type and shape
- * need. */
+ * three facts: every tensor's bytes are inside the file, belong to no other tensor, and are as many as its type and
+ * shape need. */
 #include "formats/safetensors.h"
 
 #include <stdlib.h>
@@ -141,8 +141,7 @@ static int by_span(const void *left, const void *right) {
     return (a->end > b->end) - (a->end < b->end);
 }
 
-/* Sorts the spans. Checks that each one begins at the end of the one before it, and that the last one ends with the
- * file. */
+/* Sorts the spans. Checks that each begins where the span before it ends, and that the last one ends with the file. */
 static fr_status check_cover(header *head) {
     const char *path = head->map->path;
     qsort(head->entries, head->count, sizeof *head->entries, by_span);

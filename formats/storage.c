@@ -8,7 +8,7 @@
 #include "base/sizes.h"
 #include "quant/fp8.h"
 
-enum { RUN = 256 }; /* columns that are decoded together */
+enum { RUN = 256 }; /* columns of AWQ's packing that are read at a time */
 
 /* ----------------------------------------------------------------------------------------------------------- codes */
 
@@ -45,8 +45,9 @@ static void read_words(const fr_code_lines *lines, size_t line, size_t begin, si
     }
 }
 
-/* Reads the codes of columns [begin, end) of `count` rows, all in one line of words, from AWQ's packing. A word has a
- * column's codes of 8 rows, and the next column's is a whole line away: each word is fetched once for all its rows. */
+/* Reads the codes of columns [begin, end) of `count` rows from AWQ's packing. A word has the codes of 8 rows for one
+ * column, and the next column's word is a whole line away. All rows are in the same words, so each word is fetched
+ * once. */
 static void read_awq(const fr_code_lines *lines, size_t row, size_t count, size_t begin, size_t end,
                      uint8_t *const *codes) {
     const uint8_t *data = (const uint8_t *)lines->tensor->data + row / 8 * lines->word_step;
@@ -92,8 +93,8 @@ static size_t scale_index(const fr_storage *s, size_t row, size_t group) {
     return (s->first + row) / s->scale_rows * s->row_step + group * s->group_step;
 }
 
-/* Returns the scale with this index, without the matrix's. 255 is no exponent: Open Compute's MX formats use it for
- * NaN. */
+/* Returns the scale with this index, without the matrix's scale. The exponent 255 stands for NaN, as in Open Compute's
+ * MX formats. */
 static float scale_at(const fr_storage *s, size_t index) {
     if (!s->exponents) return float_at(s->scales, index);
     int exponent = ((const uint8_t *)s->scales->data)[index];
@@ -112,8 +113,8 @@ static uint8_t zero_at(const fr_storage *s, size_t row, size_t group) {
     return s->zeros_less_one ? (uint8_t)((zero + 1u) & ((1u << s->zeros.bits) - 1)) : zero;
 }
 
-/* Returns the group of a column. The number is checked again here, because the file may have been written to since it
- * was opened, and a wrong group would lead outside of the arrays. */
+/* Returns the group of a column. The group's number was checked when the file was opened. It is checked again here,
+ * because the file may have been written to since, and a wrong number would lead outside of the arrays. */
 static size_t group_of(const fr_storage *s, size_t col) {
     if (!s->group_of) return col / s->grouping.group;
     size_t group = word_at((const uint8_t *)s->group_of->data + 4 * col);

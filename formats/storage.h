@@ -2,9 +2,9 @@
  *
  * In: a checkpoint's tensors and the description in its configuration (AWQ, GPTQ, compressed-tensors, modelopt, MLX,
  * and FP8 with scales of other shapes than those of quant/fp8.h). Out: one tensor MODULE.weight of shape [rows, cols]
- * for each module, whose values are decoded from the stored tensors a row at a time. The values equal those that the
- * quantizers' own packages compute from the stored scales as float32 (quant/NUMERICS.md). All shapes are checked
- * before a storage exists, so decoding stays inside the tensors. fr_storage_check finds scales that are not finite. */
+ * for each module. Its values are decoded from the stored tensors, row by row. They equal those that the quantizers'
+ * own packages compute from the stored scales as float32 (quant/NUMERICS.md). All shapes are checked before a storage
+ * is made, so decoding stays inside the tensors. fr_storage_check finds scales that are not finite. */
 #ifndef FR_FORMATS_STORAGE_H
 #define FR_FORMATS_STORAGE_H
 
@@ -17,14 +17,14 @@ typedef struct fr_checkpoint fr_checkpoint;
 typedef enum fr_storage_form {
     FR_STORAGE_GROUPED, /* integers (quant/grouped.h) */
     FR_STORAGE_FP8,     /* E4M3: value of the code * scale */
-    FR_STORAGE_FP4      /* E2M1: value of the code * scale of 16 columns (NVFP4) or of 32 (MXFP4); the scale is times,
-                         * or divided by, the matrix's if it has one */
+    FR_STORAGE_FP4      /* E2M1: value of the code * scale of 16 columns (NVFP4) or of 32 (MXFP4). If the matrix has a
+                         * scale, the columns' scale is multiplied or divided by it */
 } fr_storage_form;
 
-/* Says how the integers of a line are packed. STREAM: into 32-bit words from their lowest bits on, so that an integer
- * may begin in one word and end in the next. WORDS: the same, but an integer that does not fit in the rest of a word
- * begins the next one. AWQ: 8 integers of 4 bits in a word, in AWQ's order. BYTES: one in each signed byte, from which
- * 2^(bits - 1) was subtracted. */
+/* Says how the integers of a line are packed. STREAM: into 32-bit words from their lowest bits on; an integer may
+ * begin in one word and end in the next. WORDS: the same, but no integer crosses into the next word: the bits left
+ * over in a word are not used. AWQ: 8 integers of 4 bits in a word, in AWQ's order. BYTES: each integer minus 2^(bits
+ * - 1) in a signed byte. */
 typedef enum fr_code_packing { FR_PACKED_STREAM, FR_PACKED_WORDS, FR_PACKED_AWQ, FR_PACKED_BYTES } fr_code_packing;
 
 /* Describes lines of integers. The words of a line are word_step bytes apart, the lines line_step bytes. */
@@ -39,19 +39,22 @@ typedef struct fr_storage {
     const char *method; /* "AWQ", "GPTQ", ...: the name that users see */
     fr_storage_form form;
     size_t rows, cols;
-    size_t first;            /* index of row 0 in the tensors, in which several experts may be stacked */
+    size_t first;            /* index of this matrix's row 0 in the tensors, which may hold several experts one after
+                              * the other */
     fr_grouping grouping;    /* FP8 and FP4 use only its member `group` */
     size_t groups;           /* number of scales in a row */
     fr_code_lines codes;     /* each line is a row; in AWQ's packing, a column */
     fr_code_lines zeros;     /* each line has the zeros of all rows for one group */
     bool zeros_less_one;     /* each zero is one larger than stored, modulo 2^bits */
-    const fr_tensor *scales; /* that of (row, group) has the index row / scale_rows * row_step + group * group_step */
+    const fr_tensor *scales; /* the scale of (row, group) has the index row / scale_rows * row_step + group *
+                              * group_step */
     size_t scale_rows, row_step, group_step;
     const fr_tensor *biases;    /* have the shape of the scales; NULL: there are none */
     const fr_tensor *group_of;  /* [cols] the group of each column; NULL: column / group */
     bool exponents;             /* scales are bytes e, which mean 2^(e - 127) (MXFP4 and MXFP8) */
     const fr_tensor *of_matrix; /* NVFP4: the scale of the matrix, one float; NULL: there is none */
-    bool divides;               /* NVFP4: the scale of 16 columns is divided by the matrix's, not multiplied */
+    bool divides;               /* NVFP4: the scale of 16 columns is divided by the matrix's scale instead of
+                                 * multiplied */
 } fr_storage;
 
 /* Replaces the checkpoint's directory of tensors by one in which each quantized module is a tensor MODULE.weight. The
@@ -60,9 +63,9 @@ typedef struct fr_storage {
  * other. */
 fr_status fr_storage_read(fr_checkpoint *checkpoint);
 
-/* Changes the number of columns of an MLX matrix to `cols`, and its bits and group size with it. The shapes of codes
- * and scales alone fit several combinations, and a folder may leave out the settings of single modules. Returns false
- * if the codes and scales do not fit `cols` columns. */
+/* Changes the number of columns of an MLX matrix to `cols`, and its bits and group size with it. fr_storage_read may
+ * have chosen wrongly: the shapes of codes and scales fit several combinations, and a folder may leave out the
+ * settings of single modules. Returns false if the codes and scales do not fit `cols` columns. */
 bool fr_storage_refit(const fr_checkpoint *files, const fr_tensor *tensor, uint64_t cols);
 
 enum { FR_STORAGE_PARTS = 6 };
@@ -74,8 +77,8 @@ size_t fr_storage_parts(const fr_storage *storage, const fr_tensor *parts[FR_STO
 uint64_t fr_storage_bytes(const fr_storage *storage);
 
 /* Unpacks `count` rows of integers from row `row` on, with their scales and zeros or biases, into the caller's arrays.
- * Many rows at once are faster, because some packings keep neighbouring rows together. Only for FR_STORAGE_GROUPED
- * without group_of. */
+ * Many rows in one call are faster, because some packings keep neighbouring rows together. It can only be called for
+ * FR_STORAGE_GROUPED without group_of. */
 void fr_storage_unpack(const fr_storage *storage, size_t row, size_t count, const fr_grouped_row *rows);
 
 /* Decodes columns [begin, end) of a row. */

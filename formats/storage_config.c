@@ -110,7 +110,8 @@ static fr_status read_mlx(fr_storage_config *config) {
     return fr_json_size(config->object, "bits", 0, 64, 0, config->where, &config->bits);
 }
 
-/* Reads how many columns a group has. -1 or 0 stands for a whole row. A missing or null member leaves it unknown. */
+/* Reads how many columns a group has. -1 or 0 stands for a whole row. If the member is missing or null, the number
+ * stays unknown. */
 static fr_status read_group(const json_t *object, const char *where, size_t *group) {
     const char *key = json_object_get(object, "group_size") ? "group_size" : "q_group_size";
     const json_t *said = json_object_get(object, key);
@@ -158,8 +159,8 @@ static fr_status read_method(fr_storage_config *config, const char *method) {
 
 /* ---------------------------------------------------------------------------------------------- finding the method */
 
-/* Finds the description of the quantized weights. Writers put it in different places, and the first place that has
- * one decides. */
+/* Finds the object that describes the quantized weights. Programs write it to different places; the first place that
+ * has one counts. */
 static fr_status find_object(const fr_checkpoint *files, fr_storage_config *config) {
     static const char *const keys[] = {"quantization_config", "compression_config", "quantization"};
     json_t *found = NULL, *text;
@@ -184,7 +185,7 @@ fr_status fr_storage_config_read(const fr_checkpoint *files, fr_storage_config *
     const json_t *o = config->object;
     if (!o) return FR_OK;
     FR_TRY(fr_json_text(o, "quant_method", config->where, &method));
-    /* without quant_method, the keys of a description show which program wrote it */
+    /* Without quant_method, the keys of the object show which program wrote it. */
     const json_t *algorithm = json_object_get(o, "quant_algo");
     if (!method && algorithm && !json_is_null(algorithm)) method = "modelopt";
     if (!method && json_object_get(o, "config_groups")) method = "compressed-tensors";
@@ -194,7 +195,7 @@ fr_status fr_storage_config_read(const fr_checkpoint *files, fr_storage_config *
     return method ? read_method(config, method) : FR_OK;
 }
 
-/* ---------------------------------------------------------------------------------------------------- one module's */
+/* ------------------------------------------------------------------------------------------- settings of one module */
 
 /* Rewrites a Python pattern for regcomp, which has no (?:...) and no \d. Returns false for a pattern with counts or
  * back-references, because matching it could take any amount of time and memory. */
@@ -222,7 +223,7 @@ static bool translate(const char *pattern, char *out, size_t size) {
     return true;
 }
 
-/* A pattern of the description, compiled. `text` points into the description. */
+/* A compiled pattern for names of modules. `text` points into the object that describes the weights. */
 typedef struct fr_name_pattern {
     const char *text;
     bool known; /* false: regcomp can't read it */
@@ -230,7 +231,7 @@ typedef struct fr_name_pattern {
 } fr_name_pattern;
 
 /* Gives a compiled pattern. Each pattern is compiled once and kept, because hundreds of patterns may be compared with
- * ten thousands of modules. NULL: there are too many patterns, or no memory. */
+ * ten thousands of modules. Returns NULL if there are too many patterns, or no memory. */
 static const fr_name_pattern *pattern_of(fr_storage_config *config, const char *text) {
     char translated[PATTERN_MAX];
     for (size_t i = 0; i < config->pattern_count; i++)
@@ -263,8 +264,8 @@ static bool matches(fr_storage_config *config, const char *text, const char *nam
     return *known && regexec(&pattern->compiled, name, 1, &match, 0) == 0 && match.rm_so == 0;
 }
 
-/* Reads GPTQModel's exceptions, which give other settings to the modules that match a pattern. Only symmetry and group
- * size are read, because the shapes of the tensors show the bits. */
+/* Reads GPTQModel's "dynamic": other settings for the modules that match a pattern. Only symmetry and group size are
+ * read, because the shapes of the tensors show the bits. */
 static fr_status read_dynamic(fr_storage_config *config, const char *module, fr_storage_scheme *scheme) {
     json_t *dynamic, *other;
     const char *pattern;
@@ -285,8 +286,9 @@ static fr_status read_dynamic(fr_storage_config *config, const char *module, fr_
     return FR_OK;
 }
 
-/* Returns true if the module is one of a group's targets. With by_class, only targets that are classes count, such as
- * `Linear`, and each of them stands for all modules. Otherwise only names and patterns of modules count. */
+/* Returns true if the module is one of a group's targets. A target is a class, such as `Linear`, or a module's name or
+ * a pattern for names. With by_class only classes count, and each of them stands for all modules. Otherwise only names
+ * and patterns count. */
 static bool targets(fr_storage_config *config, const json_t *group, const char *module, bool by_class) {
     const json_t *list = json_object_get(group, "targets"), *target;
     size_t i;

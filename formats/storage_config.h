@@ -1,9 +1,9 @@
 /* Reads how a folder's configuration describes its quantized weights.
  *
  * In: quantization_config of config.json (older transformers call it compression_config, MLX quantization), or the
- * file beside config.json that AutoGPTQ, AutoAWQ or ModelOpt write. Out: the method and, for each module, the facts
- * that the tensors' shapes do not show: bits, columns of a group, whether zeros are stored. Fails, naming it, for a
- * method, format or mode that is not supported. */
+ * file beside config.json that AutoGPTQ, AutoAWQ or ModelOpt write. Out: the method and, for each module, what the
+ * tensors' shapes do not show: bits, columns of a group, whether zeros are stored. A method, format or mode that is
+ * not supported fails with an error line that names it. */
 #ifndef FR_FORMATS_STORAGE_CONFIG_H
 #define FR_FORMATS_STORAGE_CONFIG_H
 
@@ -23,8 +23,8 @@ typedef enum fr_storage_method {
 
 typedef struct fr_storage_config {
     fr_storage_method method;
-    const json_t *object;             /* the description; NULL: there is none */
-    const char *where;                /* the name of the file that has the description */
+    const json_t *object;             /* the object that describes the weights; NULL: there is none */
+    const char *where;                /* the name of the file with that object */
     size_t bits, group;               /* 0: unknown */
     bool symmetric;                   /* no zeros are stored: all are 2^(bits - 1) */
     bool less_one;                    /* GPTQ: each stored zero is one too small */

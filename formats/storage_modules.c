@@ -1,8 +1,8 @@
 /* Recognizes quantized modules by their tensors, and checks that the tensors of a module fit each other: see
  * storage.h.
  *
- * A module that has codes is quantized, so the configuration's lists of exceptions are not needed. Nearly everything
- * else follows from the shapes of the tensors. The configuration is read only for facts that the shapes leave open. */
+ * A module that has codes is quantized, so the configuration's lists of exceptions are not needed. The shapes of the
+ * tensors show nearly everything else. The configuration is read only for what the shapes leave open. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,14 +27,14 @@ typedef struct reading {
 typedef struct module {
     const reading *in;
     const fr_tensor *codes;
-    char name[NAME_MAX]; /* the name of its codes without the ending */
+    char name[NAME_MAX]; /* the name of the codes' tensor without its ending */
     fr_storage_scheme scheme;
     fr_storage storage;
 } module;
 
 /* ----------------------------------------------------------------------------------------------------------- names */
 
-/* Returns the length of a name without this ending; 0 if the name ends otherwise. */
+/* Returns the length of the name without this ending; 0 if the name does not have it. */
 static size_t before_end(const char *name, const char *end) {
     size_t length = strlen(name), tail = strlen(end);
     return length > tail && strcmp(name + length - tail, end) == 0 ? length - tail : 0;
@@ -132,8 +132,8 @@ static fr_status fill(const module *m, const fr_tensor *tensor) {
     return tensor->bytes ? fr_map_fill(map, at, at + tensor->bytes) : FR_OK;
 }
 
-/* Reads the group of each column. If column c is in group c / n for some n, then n is stored as the group size, and
- * the tensor is not needed any more. */
+/* Reads the group of each column from a tensor. If the groups follow each other, n columns each, then n is stored as
+ * the group size, and the tensor is not needed any more. */
 static fr_status read_order(module *m, const fr_tensor *order) {
     fr_storage *s = &m->storage;
     int32_t group, first = 0;
@@ -221,8 +221,8 @@ static fr_status read_gptq(module *m, const fr_tensor *scales) {
     return order ? read_order(m, order) : FR_OK;
 }
 
-/* Reads a module with .qweight. Unless the configuration names the method, the shapes tell which one it is: AWQ packs
- * 8 rows into a word, GPTQ packs columns. */
+/* Reads a module with .qweight. If the configuration does not name the method, the shapes tell it: AWQ packs 8 rows
+ * into a word, GPTQ packs columns. */
 static fr_status read_qweight(module *m) {
     const fr_tensor *scales;
     fr_storage_method method = m->in->config.method;
@@ -253,8 +253,8 @@ static fr_status set_row_scales(module *m, const fr_tensor *scales) {
     return FR_OK;
 }
 
-/* Reads compressed-tensors' zeros, which are packed along rows or are signed bytes. Both are stored such that the zero
- * of an unsigned code is 2^(bits - 1) larger. */
+/* Reads compressed-tensors' zeros. They are packed along rows with 2^(bits - 1) added to them, or are signed bytes, to
+ * which code_at adds it. The sums are the zeros of unsigned codes. */
 static fr_status read_signed_zeros(module *m) {
     fr_storage *s = &m->storage;
     const fr_tensor *zeros = part(m, ".weight_zero_point");
@@ -287,8 +287,8 @@ static fr_status read_shape(module *m) {
     return set_size(m, sizes[0] > 0 ? (uint64_t)sizes[0] : 0, sizes[1] > 0 ? (uint64_t)sizes[1] : 0);
 }
 
-/* Finds the bits of a code and the packing that fit the width of the tensor, and tries the configured bits first.
- * Before the middle of 2026, no code was written across the end of a word. */
+/* Finds the bits of a code and the packing that fit the width of the tensor; the configured bits are tried first. Both
+ * packings are tried, because compressed-tensors wrote no code across the end of a word before the middle of 2026. */
 static fr_status set_packing(module *m) {
     fr_storage *s = &m->storage;
     uint64_t words = m->codes->shape[1];
@@ -334,7 +334,7 @@ static fr_status read_bytes(module *m) {
 
 /* ----------------------------------------------------------------------------------------------------- FP8 and FP4 */
 
-/* Reads scales of blocks. Their shape is [rows / 128, cols / 128], or the same with a dimension of 1 after each. */
+/* Reads scales of blocks. Their shape is [rows / 128, cols / 128], or [rows / 128, 1, cols / 128, 1]. */
 static fr_status set_blocks(module *m, const fr_tensor *scales) {
     fr_storage *s = &m->storage;
     const uint64_t *shape = scales->shape;
@@ -350,7 +350,7 @@ static fr_status set_blocks(module *m, const fr_tensor *scales) {
     return FR_OK;
 }
 
-/* Gives each `group` columns of a row a scale, one after the other. */
+/* Says that every `group` columns of a row have a scale, and that a row's scales lie side by side. */
 static void set_columns_of_scale(fr_storage *s, uint32_t group) {
     s->grouping.group = group;
     s->groups = s->row_step = s->cols / group;
@@ -401,8 +401,7 @@ static fr_status set_matrix_scale(module *m, const char *name) {
     return fr_fail(FR_INPUT, "%s: tensor %s is %g, which is no scale", m->in->files->path, one->name, (double)value);
 }
 
-/* Reads the sizes of codes of E2M1, eight in a word of 32 bits or two in a byte, with a scale for each `group`
- * columns. */
+/* Describes codes of E2M1, of which 8 are in a word of 32 bits, with a scale for each `group` columns. */
 static fr_status set_fp4(module *m, uint64_t rows, uint64_t cols, uint32_t group) {
     fr_storage *s = &m->storage;
     s->form = FR_STORAGE_FP4;
@@ -514,8 +513,8 @@ static codes_kind kind_of(const reading *in, const fr_tensor *t, size_t *length)
     return NO_CODES;
 }
 
-/* Returns true for a tensor that is used only to quantize activations, or keys and values, which forerun does not
- * do. */
+/* Returns true for a tensor that is used only to quantize activations, or keys and values. forerun does not quantize
+ * these with it. */
 static bool is_ignored(const fr_tensor *t) {
     static const char *const ends[] = {
         ".input_scale", ".input_global_scale", ".input_zero_point", ".output_scale", ".k_scale", ".v_scale",
@@ -549,7 +548,7 @@ static bool is_part(const reading *in, const fr_tensor *t) {
     return false;
 }
 
-/* Refuses weights that need further tensors to be decoded; the names of these tensors show the method. */
+/* Refuses weights that need tensors of another kind to be decoded. The names of these tensors show the method. */
 static fr_status check_foreign(const reading *in, const fr_tensor *t) {
     if (!before_end(t->name, ".pre_quant_scale") && !strstr(t->name, ".svdquant_lora_")) return FR_OK;
     return fr_fail(FR_UNBUILT,

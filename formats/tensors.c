@@ -11,9 +11,9 @@
 
 #define FIRST_CAPACITY ((size_t)256)
 
-/* Hashes a name: a polynomial in a secret point, modulo 2^61 - 1, so that any two names have equal values with a
- * probability below length / 2^60. Multiplying by a secret odd number and taking the top bits spreads the result
- * evenly over the index. */
+/* Returns the place of a name in the index. The hash is a polynomial in a secret point, modulo 2^61 - 1: any two names
+ * have equal values with a probability below length / 2^60. Multiplying it by a secret odd number and taking the top
+ * bits spreads it evenly over the index. */
 static size_t slot_of(const fr_tensors *tensors, const char *name) {
     const uint64_t prime = ((uint64_t)1 << 61) - 1;
     uint64_t hash = 0;
@@ -24,7 +24,8 @@ static size_t slot_of(const fr_tensors *tensors, const char *name) {
     return (size_t)(hash * tensors->keys[1] >> (64 - __builtin_ctzll(tensors->index_size)));
 }
 
-/* Gives the slot that holds the name, or the empty slot where it would go. At least half of the index is empty. */
+/* Gives the index's place that holds the name, or the empty place where it would go. At least half of the index is
+ * empty. */
 static size_t find_slot(const fr_tensors *tensors, const char *name) {
     size_t slot = slot_of(tensors, name);
     while (tensors->index[slot] && strcmp(tensors->items[tensors->index[slot] - 1].name, name) != 0)

@@ -1,7 +1,7 @@
 /* Keeps a directory of tensors, which every parser of weight files fills: their names, and where their bytes are.
  *
  * In: tensors as a parser finds them (names, types, shapes, and spans whose bounds it has checked). Out: lookup by
- * name. The bytes belong to the parser's maps, the names to the directory. */
+ * name. The bytes belong to the files that the parser has mapped, the names to the directory. */
 #ifndef FR_FORMATS_TENSORS_H
 #define FR_FORMATS_TENSORS_H
 
@@ -14,12 +14,13 @@ typedef struct fr_tensor {
     const char *name;
     const char *type_name; /* as the file spells it; fr_tensors_add replaces NULL by fr_dtype_name(type) */
     fr_dtype type;         /* FR_DTYPE_COUNT: an unsupported type */
-    bool packed;           /* stored in the packed layout (quant/packed.h); in a stack, each matrix separately */
+    bool packed;           /* stored in the packed layout (quant/packed.h); each matrix of a stack of experts is packed
+                            * by itself */
     uint32_t dims;
     uint64_t shape[FR_DIMS_MAX];      /* slowest first, as safetensors and PyTorch write it */
     const void *data;                 /* at any alignment */
-    const struct fr_storage *storage; /* describes the several tensors from which the values are decoded (storage.h),
-                                       * of which `data` has the codes; NULL: `data` has the values */
+    const struct fr_storage *storage; /* describes the tensors from which the values are decoded (storage.h), and
+                                       * `data` has only the codes; NULL: `data` has the values */
     uint64_t bytes;
     uint32_t file; /* number of the file that contains it */
 } fr_tensor;

@@ -26,7 +26,7 @@
 #include "formats/json.h"
 #include "formats/tokenizer_source.h"
 
-#define FR_TOKENIZER_FILE_MAX ((size_t)256 << 20) /* eight times the largest published one */
+#define FR_TOKENIZER_FILE_MAX ((size_t)256 << 20) /* bytes; eight times the largest published file */
 
 /* Adds the contents of these files to a source whose tokenizer.json has been read. */
 fr_status fr_tokenizer_beside_read(fr_tokenizer_source *source, const char *folder);

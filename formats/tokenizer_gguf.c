@@ -47,8 +47,9 @@ static bool is_of(const fr_pre_tokenizer *kind, fr_text model, fr_text architect
     return false;
 }
 
-/* Chooses a kind by the architecture for a file without tokenizer.ggml.pre. The kind's tokens must be in the file too,
- * because two families have the architecture deepseek2, and models of other makers are called llama as well. */
+/* Chooses a kind by the architecture for a file without tokenizer.ggml.pre. The architecture alone is not enough: two
+ * families have the architecture deepseek2, and models of other makers are called llama as well. So the kind's tokens
+ * must be in the file too. */
 static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const fr_pre_tokenizer **kind, fr_notes *notes) {
     for (size_t i = 0; (*kind = fr_pre_tokenizer_at(i)); i++) {
         bool has;
@@ -100,9 +101,9 @@ static fr_status fail_list(const fr_gguf *gguf, size_t count) {
 
 enum { SPELLING = sizeof "[EMPTY_16777215]" }; /* size of the longest name that `spell` makes, with its NUL */
 
-/* Writes a token as it is published. For WordPiece, llama.cpp's converter puts U+2581 before tokens that begin words
- * and writes tokens inside words without "##"; this is undone. A token without a text gets the name that llama.cpp
- * gives it. */
+/* Writes a token as it is published. For WordPiece, llama.cpp's converter puts U+2581 before tokens that begin words,
+ * and removes the "##" of tokens inside words. Both are undone here. A token without a text gets the name that
+ * llama.cpp gives it. */
 static fr_text spell(fr_text text, size_t id, bool of_words, char *copy) {
     if (text.length == 0) return (fr_text){copy, (size_t)snprintf(copy, SPELLING, "[EMPTY_%zu]", id)};
     bool begins = text.length >= 3 && memcmp(text.bytes, "\xe2\x96\x81", 3) == 0;
@@ -174,8 +175,8 @@ static void note_types(fr_tokenizer_source *source, const token_types *types) {
         shown(text), text.bytes, types->first, types->retyped);
 }
 
-/* Sets which added tokens include the blanks beside them, because GGUF files don't have those flags: in Phi-3 all
- * tokens but three include the blanks after them, and in XLM-RoBERTa the mask includes those before it. */
+/* Sets which added tokens include the blanks beside them, because GGUF files don't have those flags. In Phi-3 all
+ * tokens but three include the blanks after them. In XLM-RoBERTa the mask includes the blanks before it. */
 static void set_strips(fr_added_entry *entry, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     static const char *const exact[] = {"<s>", "<unk>", "<|endoftext|>", NULL};
     bool phi3 = kind->pieces == FR_MODEL_SCORED_BPE && strcmp(gguf->architecture, "phi3") == 0;
@@ -266,8 +267,9 @@ static fr_status read_id(const fr_gguf *gguf, const fr_pre_tokenizer *kind, cons
     return FR_OK;
 }
 
-/* Makes the token that the file names as bos or eos a control token, whatever its type in the file is, unless people
- * might write its text by chance. id -1: there is no such token. */
+/* Makes the token that the file names as bos or eos a control token, whatever its type in the file is. This is done
+ * only for texts such as <s> or [SEP], because people might write any other text by chance. id -1: there is no such
+ * token. */
 static void add_control(fr_tokenizer_source *source, int32_t id) {
     fr_text text = id < 0 ? (fr_text){"", 0} : source->vocabulary[id].text;
     size_t at = 0;
@@ -277,7 +279,8 @@ static void add_control(fr_tokenizer_source *source, int32_t id) {
     source->added[at].special = true;
 }
 
-/* Names tokens for templates, as a folder does. An id without a token, or whose text is not UTF-8, is left out. */
+/* Names tokens for templates, as a folder does. A name is left out if its id has no token or if the token's text is
+ * not UTF-8. */
 static fr_status name_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
     static const char *const keys[][2] = {{"pad_token", "tokenizer.ggml.padding_token_id"},
                                           {"sep_token", "tokenizer.ggml.seperator_token_id"},
@@ -296,8 +299,8 @@ static fr_status name_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
     return FR_OK;
 }
 
-/* Sets the template of a pair as the models' makers have it, since GGUF has none: BERT's second text has token type 1,
- * and XLM-RoBERTa, whose pieces have scores, has two separators between the texts. */
+/* Sets the template of a pair of texts as the models' makers have it, since GGUF has none. In BERT the second text has
+ * token type 1. XLM-RoBERTa, which is a unigram model, has two separators between the texts. */
 static void put_pair(fr_tokenizer_source *source) {
     if (source->prefix_count != 1 || source->suffix_count != 1) return;
     uint8_t second = source->model == FR_MODEL_WORD_PIECE;
@@ -346,10 +349,10 @@ static void put_blanks(fr_text_rules *rules) {
         (fr_text_rule){.kind = FR_RULE_REPLACE, .pattern = text_of(" {2,}"), .regex = true, .content = text_of(" ")});
 }
 
-/* Adds the rule that puts a space before each text, and the one that removes it from the output. llama.cpp does so for
- * SentencePiece unless the file says no; it ignores the key for tokenizers whose pieces are bytes. It always keeps
- * runs of blanks in SentencePiece's texts; here they become one blank if the file says so, as in SentencePiece
- * itself. */
+/* Adds the rule that puts a space before each text, and the rule that removes it from the output. llama.cpp does so
+ * for SentencePiece unless the file says no; for tokenizers whose pieces are bytes it ignores the key. llama.cpp
+ * always keeps runs of blanks in SentencePiece's texts. Here a run becomes one blank if the file says so, as in
+ * SentencePiece itself. */
 static fr_status read_spaces(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     bool adds, removes, scored = kind->pieces == FR_MODEL_SCORED_BPE;
     fr_text_rules before = {0}, *behind = &source->decoder;
@@ -380,8 +383,8 @@ static fr_status read_charsmap(fr_tokenizer_source *source, const fr_gguf *gguf)
     return FR_OK;
 }
 
-/* Sets up the pieces. If the file removes extra blanks, they are words that each begin with U+2581; otherwise the
- * piece is the whole text with U+2581 for each blank. */
+/* Sets up how texts are cut for a unigram model. If the file removes extra blanks, each piece is a word that begins
+ * with U+2581. Otherwise the whole text is one piece, with U+2581 for each blank. */
 static fr_status read_unigram(fr_tokenizer_source *source, const fr_gguf *gguf) {
     fr_text_rules *rules = &source->pre_tokenizer;
     const fr_text_rule mark = rules->items[0];
@@ -464,8 +467,8 @@ static fr_status add_end(const end_list *ends, int32_t id) {
     return FR_OK;
 }
 
-/* Records which of the tokens that end a message a vocabulary has, besides "<|end|>". If it has them, as gpt-oss and
- * Solar do, "<|end|>" ends only a part of a reply, not the text. */
+/* Records which of "<|return|>", "<|call|>" and "<|flush|>" a vocabulary has. If it has them, as gpt-oss and Solar do,
+ * "<|end|>" ends only a part of a reply, not the text. */
 typedef struct handing_on {
     bool returns, calls, flushes;
 } handing_on;
@@ -486,7 +489,7 @@ static bool is_typed_end(const fr_gguf_value *types, size_t id, fr_text text) {
     return types && id < types->count && fr_text_is(text, "</s>") && fr_gguf_i32(types, id) == CONTROL;
 }
 
-/* Adds the tokens whose texts end a text in any model, and those in `own`, a list that ends with NULL. */
+/* Adds the tokens whose texts end a text in any model, and the tokens of `own`, a list that ends with NULL. */
 static fr_status add_by_text(const end_list *ends, const char *const *own) {
     const fr_gguf_value *tokens, *types;
     handing_on seen = {0};

@@ -34,23 +34,24 @@ bool fr_tokenizer_gguf_has(const fr_gguf *gguf);
  * the file; "" keeps it. A failure leaves nothing open. */
 fr_status fr_tokenizer_gguf_open(fr_tokenizer_source *source, const fr_gguf *gguf, const char *pre);
 
-/* Reads the id under a key. It is -1 if the key is missing, or, with a note, if the id is not below `count` (some
+/* Reads the id under a key. A missing key gives -1. An id that is not below `count` also gives -1, with a note (some
  * files have 4294967295). */
 fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t count, fr_notes *notes, int32_t *id);
 
-/* Gives the ids below `vocab` that end a text, at most `capacity`: the file's eos, eot and eom, and its tokens that
- * pad or separate files when code is filled in; tokens whose text says that they end a text (turn_tokens.h); and if
- * the file has no eot, further ones that its kind of tokenizer has. `pre` as above. */
+/* Gives the ids below `vocab` that end a text, at most `capacity`. They are the file's eos, eot and eom, its tokens
+ * that pad or separate files when code is filled in, and tokens whose text says that they end a text (turn_tokens.h).
+ * If the file has no eot, tokens that its kind of tokenizer has for that are added. `pre` is as in
+ * fr_tokenizer_gguf_open. */
 fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, const char *pre, size_t vocab, fr_notes *notes, int32_t *ids,
                                  size_t capacity, size_t *count);
 
-/* Gives the ids below `vocab` that the file lists as never to be generated; other numbers in the list are not ids of
- * tokens and are left out. A list of more than `capacity` is FR_INPUT. */
+/* Gives the ids below `vocab` that the file lists as never to be generated. Other numbers in the list are not ids of
+ * tokens and are left out. A list of more than `capacity` ids is FR_INPUT. */
 fr_status fr_tokenizer_gguf_suppressed(const fr_gguf *gguf, size_t vocab, int32_t *ids, size_t capacity, size_t *count);
 #define FR_KEY_SUPPRESSED "tokenizer.ggml.suppress_tokens"
 
 /* Finds the kind of this model whose files cut texts in the same way as the source; NULL if there is none. If several
- * do, the one named `pre` is preferred; `pre` NULL means no preference. */
+ * kinds do, the one named `pre` is preferred; `pre` NULL means no preference. */
 const fr_pre_tokenizer *fr_tokenizer_gguf_suits(const fr_tokenizer_source *source, const char *model, const char *pre);
 
 #endif

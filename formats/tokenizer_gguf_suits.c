@@ -28,7 +28,8 @@ static bool same_pattern(const fr_text_rule *x, const fr_text_rule *y) {
     return a == x->pattern.length && b == y->pattern.length;
 }
 
-/* Gives the rule in its plain form: an expression that matches single digits becomes the class that "Digits" uses. */
+/* Gives the rule in its plain form. An expression that matches single digits becomes the class of characters that
+ * "Digits" uses. */
 static fr_text_rule plain(const fr_text_rule *rule) {
     fr_text_rule made = *rule;
     bool number = rule->regex && (fr_text_is(rule->pattern, "\\p{N}") || fr_text_is(rule->pattern, "\\p{N}{1}"));

@@ -147,8 +147,8 @@ static const struct {
     {"WordLevel", FR_MODEL_WORD_LEVEL, read_words},
 };
 
-/* Guesses the type if it is missing, as in old files. As in the tokenizers library, it is the first type whose members
- * are all there. */
+/* Guesses the type of a model without one, as old files have it. As in the tokenizers library, it is the first type
+ * whose members are all there. */
 static const char *guess_type(const json_t *model) {
     if (json_is_array(json_object_get(model, "vocab"))) return "Unigram";
     if (json_object_get(model, "merges")) return "BPE";
@@ -188,9 +188,9 @@ static bool is_same(const fr_added_entry *a, const fr_added_entry *b) {
            a->single_word == b->single_word && a->normalized == b->normalized;
 }
 
-/* Reads the list of added tokens. A token that is repeated exactly is added once, as in the tokenizers library; one
- * that is repeated with other flags is added again, and the tokenizer refuses it. `places` gets the index of each text
- * in the list. */
+/* Reads the list of added tokens; `places` gets the index of each text in the list. As in the tokenizers library, a
+ * token that is repeated exactly is added once. A token that is repeated with other flags is added again, and then the
+ * tokenizer refuses it. */
 static fr_status read_added_list(fr_tokenizer_source *json, const json_t *list, json_t *places) {
     size_t i;
     json_t *item;

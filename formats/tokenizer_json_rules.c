@@ -261,8 +261,8 @@ static const rule_type pre_tokenizers[] = {
     {NULL, 0, NULL},
 };
 
-/* Lets BPE work on bytes if the last rule turns bytes into characters and no other rule does. BPE then does not need
- * the characters that stand for the bytes. */
+/* Lets BPE work on bytes if the last rule turns bytes into characters and no other rule does. BPE then skips that
+ * step: it does not need characters that stand for bytes. */
 static void take_bytes(fr_tokenizer_source *source) {
     fr_text_rules *rules = &source->pre_tokenizer;
     bool last = rules->count > 0 && rules->items[rules->count - 1].kind == FR_RULE_BYTE_CHARACTERS;

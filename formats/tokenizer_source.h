@@ -2,8 +2,8 @@
  *
  * In: tokenizer.json (tokenizer_json.h) or GGUF metadata (tokenizer_gguf.h). Out: the lists in the file, in their
  * order, each value of the right type and range. The code that builds a tokenizer checks that tokens, merges and ids
- * fit together. Texts of tokens and rules end with their only NUL; texts of merges may have NULs in them and none at
- * the end. */
+ * fit together. A text of a token or rule has no NUL but the one that ends it. A text of a merge may contain NULs, and
+ * no NUL ends it. */
 #ifndef FR_FORMATS_TOKENIZER_SOURCE_H
 #define FR_FORMATS_TOKENIZER_SOURCE_H
 
@@ -43,7 +43,7 @@ typedef enum fr_rule_kind {
     /* turns bytes into the characters that stand for them (src/language/tokenizer/byte_level.h) */
     FR_RULE_BYTE_CHARACTERS,
     FR_RULE_PREPEND, /* puts `content` before a text that isn't empty */
-    /* puts `content` before a piece that doesn't begin with it; `first`: only before the first piece */
+    /* puts `content` before a piece that doesn't begin with it; with `first`, only before the first piece */
     FR_RULE_PREFIX,
     FR_RULE_REPLACE, /* replaces each match of the pattern by `content` */
     /* rules that cut pieces */
@@ -56,9 +56,10 @@ typedef enum fr_rule_kind {
     /* removes `content`, one character, up to `start` times from the beginning and `stop` times from the end */
     FR_RULE_STRIP,
     FR_RULE_METASPACE, /* turns the pattern into a space; with `first`, removes it from the first token */
-    /* removes `content` from the beginning of a token, else puts a space before it; leaves the first token as it is */
+    /* removes `content` from the beginning of a token, or puts a space before a token that doesn't begin with it;
+     * leaves the first token as it is */
     FR_RULE_WORD_PIECE,
-    FR_RULE_WORD_ENDS, /* turns the pattern into a space, and removes it from the last token */
+    FR_RULE_WORD_ENDS, /* turns the pattern into a space; from the last token it removes the pattern */
     FR_RULE_JOIN       /* puts a space between tokens */
 } fr_rule_kind;
 
@@ -114,7 +115,8 @@ typedef struct fr_added_entry {
     bool special, lstrip, rstrip, single_word, normalized;
 } fr_added_entry;
 
-/* A piece of the template by which a pair of texts becomes ids: an id that the post-processor adds, or a text. */
+/* A piece of the template that says how a pair of texts becomes ids: an id that the post-processor adds, or one of the
+ * texts. */
 enum { FR_PAIR_FIRST = -1, FR_PAIR_SECOND = -2 };
 typedef struct fr_pair_piece {
     int32_t id;   /* FR_PAIR_FIRST and FR_PAIR_SECOND stand for the texts */

@@ -1,7 +1,7 @@
 /* Recognises the special tokens that chat templates write.
  *
- * It uses the texts of the tokens, because early converters gave them the type of normal ones. In: a token's text.
- * Out: its kind, FR_TURN_NONE for all other tokens. */
+ * In: a token's text. Out: its kind, FR_TURN_NONE for all other tokens. The texts decide, because early converters
+ * gave such tokens the type of normal ones. */
 #ifndef FR_FORMATS_TURN_TOKENS_H
 #define FR_FORMATS_TURN_TOKENS_H
 
@@ -17,11 +17,11 @@ typedef enum fr_turn_token {
 fr_turn_token fr_turn_token_of(fr_text text);
 
 /* True if a token ends the generated text in every vocabulary that has it. The list is llama.cpp's: ends of turns,
- * messages and texts, and tokens that pad or separate files when code is filled in. "</s>" is not in it, because some
- * vocabularies have it for struck-out text; for it the token's type decides. */
+ * messages and texts, and tokens that pad or separate files when code is filled in. "</s>" is not in the list, because
+ * some vocabularies have it for struck-out text; the type of the token decides there. */
 bool fr_ends_texts(fr_text text);
 
-/* True if a text looks like such a token: <|so|>, <|so> or <so|>. Vocabularies without token types need this. */
+/* True if a text looks like a special token: <|so|>, <|so> or <so|>. Vocabularies without token types need this. */
 bool fr_looks_like_turn_token(fr_text text);
 
 #endif

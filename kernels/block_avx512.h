@@ -763,7 +763,7 @@ FR_INLINE void choose_hint(const format *f, chunk *c) {
 
 /* Says where a chunk's columns of one tile, or of a pair of tiles, are. */
 typedef struct place {
-    const uint8_t *bytes, *end; /* bytes of its blocks; for a pair, those of the first tile */
+    const uint8_t *bytes, *end; /* the chunk's bytes of the tile; for a pair, those of the first tile */
     const uint8_t *next;        /* weights that are read after these, for prefetching */
     size_t apart;               /* bytes from a tile to its partner */
     size_t partner;             /* equal to `apart`; 0 if the tile has no partner, which is then computed twice without

@@ -106,9 +106,9 @@ typedef int32x4_t row_sums[2][PARTS];
 
 /* Says how an instruction set multiplies. */
 typedef struct level {
-    bool pairs;     /* the instruction set can multiply codes up to 255; if not, 8-bit codes become signed values
+    bool pairs;     /* two rows or more are taken in pairs */
+    bool all_bytes; /* the instruction set can multiply codes up to 255; if not, 8-bit codes become signed values
                      * without an offset */
-    bool all_bytes; /* can multiply codes up to 255; if not, 8-bit codes become signed values without an offset */
 } level;
 
 /* Multiplies half `half` of a run with q and adds the products to the sums of one row or of a pair of rows. The file
