@@ -54,8 +54,8 @@ static fr_status split_thought(json_t *message, const fr_reply_format *format) {
         failed =
             json_object_set_new(message, thoughts[0], trimmed(text, (size_t)((closed ? closed : end) - text))) != 0;
         while (rest < end && is_blank(*rest)) rest++;
-        /* A thought that is still open leaves no content, which null says: an empty text would mean that the thought
-         * is closed and nothing follows it. */
+        /* If the thought is still open, the content is null. An empty text would mean that the thought is closed and
+         * nothing follows it. */
         failed |= json_object_set_new(message, "content",
                                       closed ? json_stringn(rest, (size_t)(end - rest)) : json_null()) != 0;
     }

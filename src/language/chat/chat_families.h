@@ -10,7 +10,7 @@
 
 typedef struct fr_chat_family {
     const char *name;
-    /* a vocabulary that has these two tokens is of the family, for example those that open and close a turn */
+    /* two tokens, such as those that open and close a turn: a vocabulary that has both is of the family */
     const char *tokens[2];
     const char *begin;   /* used as bos_token if the checkpoint names none; "" for none */
     const char *picture; /* the token that stands for a picture; NULL: the family reads no pictures */

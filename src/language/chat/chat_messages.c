@@ -92,8 +92,8 @@ static bool says_something(const json_t *text) {
 }
 
 /* Copies the reasoning to "thinking", the name that gpt-oss's template reads. That template fails if a message with
- * calls has both a thought and a text, so such a message gets no copy: the template then takes its text for the
- * reasoning. */
+ * calls has both a thought and a text, so such a message gets no copy: the template then takes the message's text for
+ * the reasoning. */
 static fr_status adapt_thinking(json_t *message) {
     json_t *reasoning = json_object_get(message, "reasoning_content");
     bool both = has_calls(message) && says_something(json_object_get(message, "content"));
@@ -211,9 +211,9 @@ static bool has_id(const json_t *object, const char *key) {
     return json_is_string(id) && json_string_length(id);
 }
 
-/* Finds the call that a result belongs to, among the calls that have no result yet. If the result has an id, it is the
- * call with that id, or else the first call without an id. If it has none, it is the first call of the function that
- * it names, or else the first call. Gives the number of calls if there is no such call. */
+/* Finds the call that a result belongs to, among the calls without a result. A result with an id belongs to the call
+ * with that id, or else to the first call without an id. A result without an id belongs to the first call of the
+ * function that it names, or else to the first call. Gives the number of calls if there is no such call. */
 static size_t call_of_result(const json_t *calls, const bool *answered, const json_t *result) {
     size_t count = json_array_size(calls), first = count;
     const json_t *id = has_id(result, "tool_call_id") ? json_object_get(result, "tool_call_id") : NULL;

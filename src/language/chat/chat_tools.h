@@ -21,9 +21,9 @@ typedef struct fr_described_tools {
 fr_status fr_chat_tools_describe(json_t *messages, json_t *tools, const fr_call_form *form,
                                  fr_described_tools *described);
 
-/* Marks as trusted the example of a call in the first description of the tools in a prompt, which is the one in the
- * system's turn. The marks in the example are then encoded as the model's own tokens, which the model is asked to
- * write. If a template changes the description, the example stays untrusted. */
+/* Marks as trusted the example of a call in a prompt's first description of the tools, which is the one in the
+ * system's turn. The marks in the example then become the model's own tokens, which the model is asked to write. If a
+ * template changes the description, the example stays untrusted. */
 fr_status fr_chat_tools_trust_example(const fr_described_tools *described, fr_marked_text *prompt);
 
 /* The first turns all calls and results into texts. The second is true if some result does not follow a message with

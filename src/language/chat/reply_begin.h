@@ -13,9 +13,9 @@ fr_reply_format fr_reply_format_for(const fr_tokenizer *tokenizer, const json_t 
 /* Counts the bytes at the end of a prompt that are the template's own, not a message's. */
 size_t fr_reply_trusted_end(const fr_marked_text *prompt);
 
-/* Gives the template's own text before the reply, because only such text can have opened or ended the reasoning. This
- * is the end of the prompt. If the options say that the reply continues the last message, it is the last mark before
- * that message's text; it is empty if there is no such mark. */
+/* Gives the template's own text before the reply, because only such text can have opened or ended the reasoning.
+ * Usually this is the end of the prompt. If the options say that the reply continues the last message, it is the last
+ * mark before that message's text, or empty if there is no such mark. */
 fr_text fr_reply_written(const fr_reply_format *format, const fr_marked_text *prompt, const json_t *options);
 
 #endif

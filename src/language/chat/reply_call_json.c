@@ -100,7 +100,7 @@ static bool is_blank(const json_t *text) {
     return text && begin == length;
 }
 
-/* Ends the arguments. Besides an object they may be null, or a string that is blank or holds the object as text. */
+/* Ends the arguments. They are an object, null, a blank string, or a string that holds the object as text. */
 static bool end_arguments(fr_reply_call *call) {
     call->given = true;
     if (call->value.length == 0) return true;
@@ -264,7 +264,7 @@ static fr_call_verdict lead_byte(fr_reply_call *call, char byte) {
     return object_byte(call, byte);
 }
 
-/* Reads the text between a call and the next one of its list or row. */
+/* Reads the text between a call and the next one of the same section. */
 static fr_call_verdict next_byte(fr_reply_call *call, char byte) {
     call->wrapped = call->section == IN_WRAPPED_LIST || call->section == IN_WRAPPER;
     call->listed = call->section == IN_LIST || call->section == IN_WRAPPED_LIST;

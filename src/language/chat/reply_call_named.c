@@ -23,8 +23,8 @@ static fr_call_verdict go(fr_reply_call *call, int state) {
     return FR_CALL_ON;
 }
 
-/* Ends the name. It is kept until the object begins, because a call is reported once it is named, and an id may come
- * before the object. */
+/* Ends the name, and keeps it until the object begins: a call is reported as soon as it has a name, but its id may
+ * still follow. */
 static fr_call_verdict end_name(fr_reply_call *call, int state) {
     bool offered = !call->bare || (call->value.bytes && fr_tool_find(call->tools, call->value.bytes));
     return offered ? go(call, state) : FR_CALL_FAULT;

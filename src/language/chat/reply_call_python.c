@@ -110,7 +110,7 @@ static fr_call_verdict lead_byte(fr_reply_call *call, char byte) {
     return name_byte(call, byte);
 }
 
-/* Reads the text between a call and the next one of its list or row. */
+/* Reads the text between a call and the next one of the same section. */
 static fr_call_verdict following_byte(fr_reply_call *call, char byte) {
     bool separates = !call->comma && (byte == ',' || (byte == ';' && !call->listed));
     call->listed = call->section == IN_LIST;

@@ -22,8 +22,8 @@ static fr_call_verdict go(fr_reply_call *call, int state) {
     return FR_CALL_ON;
 }
 
-/* Reads a byte of the name. Without its mark a call must begin with the name of a tool, or with "functions." and such
- * a name. */
+/* Reads a byte of the name. A call without its opening mark must begin with the name of a tool, or with "functions."
+ * and such a name. */
 static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
     if (!fr_call_take(&call->value, byte, FR_CALL_NAME_MAX)) return FR_CALL_FAULT;
     const char *text = call->value.bytes;
@@ -39,8 +39,8 @@ static bool take_name(fr_reply_call *call, const char *name, size_t length) {
     return fr_call_set_name(call, name, length) && fr_call_is_offered(call);
 }
 
-/* Reads the byte after the mark. The text before the mark is the name if an object follows; otherwise it is the
- * type. */
+/* Reads the byte after the separating mark. The text before that mark is the name if an object follows; otherwise it
+ * is the type. */
 static fr_call_verdict behind_byte(fr_reply_call *call, char byte) {
     const fr_text_buffer *before = &call->value;
     bool type = before->length == 8 && memcmp(before->bytes, "function", 8) == 0;

@@ -268,8 +268,8 @@ static fr_call_verdict maybe_mark(fr_reply_call *call, fr_mark mark) {
     return reopen_before_mark(call, mark);
 }
 
-/* Reads a mark before a function: the call's mark, or the function's own mark, either after another function or
- * without a call's mark. */
+/* Reads a mark before a function: the mark of a call, or the function's own mark. The latter may come after another
+ * function, or without the mark of a call. */
 static fr_call_verdict begin_mark(fr_reply_call *call, fr_mark mark) {
     if (mark == FR_MARK_NAME) {
         if (!call->section) call->bare = true;

@@ -1,9 +1,8 @@
 /* Finds the marks by which a model separates its reasoning and its tool calls from its content, and the form of its
  * calls.
  *
- * In: the source of its chat template, which writes these marks around past turns; its vocabulary. Out: the marks. If
- * a mark is a token of its own, it has that token's id; then only that token is the mark, and text that looks like it
- * is not. */
+ * In: the source of its chat template, which writes these marks around past turns; its vocabulary. Out: the marks. A
+ * mark that is a token of its own has that token's id, and text that looks like it does not count. */
 #ifndef FR_SRC_LANGUAGE_CHAT_REPLY_FORMAT_H
 #define FR_SRC_LANGUAGE_CHAT_REPLY_FORMAT_H
 
@@ -30,8 +29,8 @@ typedef enum fr_mark {
     FR_MARK_SAY_TEXT,
     FR_MARK_SAY_TEXT_END,
     FR_MARK_RESPONSE, /* begins the response of a tool; calls end before it */
-    /* parts of a message in harmony's form: the first four marks begin its header, its channel, the type of its body
-     * and its body; the last one ends the body */
+    /* marks of a message in harmony's form: the first four begin its header, its channel, its body's type and its
+     * body; BODY_END ends the body */
     FR_MARK_MESSAGE,
     FR_MARK_CHANNEL,
     FR_MARK_TYPE,

@@ -41,8 +41,8 @@ extern const fr_call_form fr_generic_call_form;
 /* Appends an example of a call in this form, with words in capitals as placeholders. */
 void fr_call_form_example(const fr_call_form *form, fr_text_buffer *text);
 
-/* Finds the first form that the template shows, or else one whose opening mark is a token of the vocabulary (NULL:
- * unknown). NULL: there is none. */
+/* Finds the first form that the template shows. If it shows none, finds a form whose opening mark is a token of the
+ * vocabulary. tokenizer: NULL if the vocabulary is unknown. Gives NULL if there is no form. */
 const fr_call_form *fr_call_form_of(const char *source, size_t length, const fr_tokenizer *tokenizer);
 
 #endif

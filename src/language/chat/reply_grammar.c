@@ -44,9 +44,9 @@ static fr_expression all_but(fr_grammar_rules *rules, char one, char other) {
     return fr_expression_characters(rules, two, 2, true);
 }
 
-/* Allows any text that does not contain `bytes`, an ASCII text whose first character occurs only at its beginning. The
- * rule: a beginning of `bytes` must be followed by another beginning, or by a character that neither continues `bytes`
- * nor begins it. */
+/* Allows any text that does not contain `bytes`, an ASCII text whose first character occurs only at its beginning. In
+ * such a text, each beginning of `bytes` is followed by another beginning, or by a character that does not continue
+ * `bytes` and does not begin it. */
 static fr_expression without(fr_grammar_rules *rules, const char *bytes) {
     fr_expression broken = 0, begun = 0;
     bool some = false;
@@ -146,7 +146,7 @@ static bool is_name(const json_t *value) {
     return length && length <= 128 && strspn(json_string_value(value), letters) == length;
 }
 
-/* Makes the calls of one tool. The parts are shared by all tools. */
+/* Makes a call of one tool. parts: the rules of JSON's parts, which all tools share. */
 static fr_status call_of(const making *m, const json_t *tool, const char *name, fr_written_parts *parts,
                          fr_expression *call) {
     const fr_arguments_form form = m->plan->format->form->arguments;

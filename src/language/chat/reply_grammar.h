@@ -1,4 +1,5 @@
-/* Makes the grammar of a reply: reasoning if the format has any, then calls, or a content with a grammar of its own.
+/* Makes the grammar of a reply: reasoning, if the format has it, and then either calls or a content with a grammar of
+ * its own.
  *
  * In: a format (reply_format.h); the tools, and which of them may or must be called; rules of a content. Out: rules of
  * the whole reply. A mark that is a token of its own can be written only as that token. Arguments follow the tools'
@@ -44,8 +45,8 @@ fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_
 fr_status fr_tagged_value(const fr_reply_plan *plan, const json_t *tool, const char *key, const json_t *schema,
                           const fr_schema_path *path, fr_written_parts *parts, fr_expression *value);
 
-/* Makes an expression from a form's text (reply_forms.h). Each of the words in it becomes its meaning, and each mark
- * becomes the format's mark. The list of words ends with one that is NULL. */
+/* Makes an expression from a form's text (reply_forms.h). Each word of the list that is in the text becomes its
+ * meaning, and each mark becomes the format's mark. The last word of the list is NULL. */
 typedef struct fr_form_word {
     const char *word;
     fr_expression meaning;

@@ -58,8 +58,8 @@ static const char *const CHOICES[] = {"anyOf", "oneOf", "allOf", "$ref", NULL};
 
 static fr_status check_list(const making *m, const json_t *list, const fr_schema_path *path, size_t depth);
 
-/* Refuses keywords in a strict tool's schema that calls with one argument after the other can't enforce, also in the
- * schemas that its root is made of. */
+/* Refuses keywords of a strict tool's schema that can't be enforced if a call writes one argument after the other.
+ * Looks also at the schemas that the root consists of. */
 static fr_status check_object(const making *m, const json_t *schema, const fr_schema_path *path, size_t depth) {
     const json_t *properties = json_object_get(schema, "properties");
     const char *word;
@@ -242,8 +242,8 @@ static const char *only_name(const json_t *schema) {
     return json_array_size(names) == 1 ? json_string_value(json_array_get(names, 0)) : NULL;
 }
 
-/* Excludes from a way the names that the other schemas of a oneOf require, if each of them requires one name and says
- * nothing else: exactly one of these members is in the object. */
+/* Handles a oneOf whose schemas require one name each and say nothing else: exactly one of these members is in the
+ * object. So a way excludes the names that the other schemas require. */
 static void exclude_names(making *m, const json_t *list, size_t own, json_t *way) {
     size_t i;
     json_t *schema;

@@ -41,7 +41,7 @@ static fr_status check_values(const json_t *value, fr_grammar_rules *rules, cons
     return json_is_object(value) ? check_members(value, rules, path) : check_items(value, rules, path);
 }
 
-/* Fills in defaults that tools leave out: the type is an object, and only the listed properties are allowed, unless
+/* Fills in defaults that tools leave out. The type is an object. Only the listed properties are allowed, unless
  * subschemas of the same schema may name more. */
 static void complete(json_t *schema, fr_grammar_rules *rules) {
     static const char *const others[] = {"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", NULL};

@@ -149,8 +149,8 @@ static fr_status too_deep(const fr_schema_path *choices) {
     return fr_schema_fail(choices, FR_UNBUILT, "choices nested so deep are not built");
 }
 
-/* Refuses further keywords in a schema that admits any text: the reader may read such a text as a value of any allowed
- * type, so constraints on those types could not be enforced. */
+/* Refuses further keywords in a schema that admits any text. The reader may take such a text for a value of any
+ * allowed type, so constraints on the other types could not be enforced. */
 static fr_status check_free(const making *m, const json_t *schema, const fr_schema_path *path, size_t depth) {
     static const char *const words[] = {"type", "anyOf", NULL};
     const fr_schema_path place = {path, "anyOf", 0};
@@ -259,7 +259,7 @@ static fr_status add_other_types(const making *m, const json_t *schema, const fr
 }
 
 /* Adds texts of some length, pattern or format. They must not contain the closing mark if that mark is written as
- * text. It can't be excluded that such a text reads as another type. */
+ * text. Such a text may still be read as a value of another type. */
 static fr_status add_texts(const making *m, const json_t *schema, const fr_schema_path *path, choice *all) {
     static const char *const words[] = {"type", "pattern", "format", "minLength", "maxLength", NULL};
     static const char *const type_alone[] = {"type", NULL};

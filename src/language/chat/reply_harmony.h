@@ -18,8 +18,9 @@ typedef enum fr_harmony_body {
     FR_HARMONY_CALL,
 } fr_harmony_body;
 
-/* Reads a header. function: gets the name of the function that a call is for, which is the recipient. A recipient is a
- * function if it has the prefix "functions." or is one of the tools (an array, or NULL). */
+/* Reads a header. function: gets the name of the called function, if the body is a call: that is the header's
+ * recipient. A recipient is a function if it has the prefix "functions." or is one of the tools (an array, or
+ * NULL). */
 fr_harmony_body fr_harmony_header(const char *header, size_t length, const json_t *tools, const char **function,
                                   size_t *function_length);
 

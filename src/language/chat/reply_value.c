@@ -195,8 +195,8 @@ static bool is_json(const char *text, size_t length, bool *python) {
 }
 
 /* True if a text that reads as type `found` is meant as that type. If the parameter's types are not known, quoted text
- * stays text, with its quotes, and so does text spelled as in Python. A parameter that can't be a string may always be
- * null. */
+ * stays text, with its quotes, and so does text spelled as in Python. If the parameter can't be a string, null is
+ * always meant. */
 static bool is_meant(fr_value_types found, fr_value_types types, bool python) {
     if (found == FR_VALUE_STRING) return types && !(types & FR_VALUE_STRING);
     if (!types) return !python;

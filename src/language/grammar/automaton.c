@@ -132,8 +132,8 @@ static bool count_one(const fr_automaton *a, const fr_count_step *step, counter 
     return true;
 }
 
-/* Replaces a count that is far from both bounds by the lowest count that is. A count is far from a bound if no token
- * is long enough to reach the bound, so both counts allow the same tokens. */
+/* Replaces a count that is far from both bounds by the lowest count that is far from both. A count is far from a bound
+ * if no token is long enough to reach the bound, so both counts allow the same tokens. */
 static counter plain_of(const fr_automaton *a, counter c) {
     if (!c.limit) return c;
     const fr_count_limit *limit = limit_of(a, c);

@@ -49,7 +49,7 @@ typedef struct fr_grammar_nodes {
 fr_status fr_grammar_nodes_make(fr_grammar_nodes *nodes, const fr_grammar_rules *rules);
 void fr_grammar_nodes_free(fr_grammar_nodes *nodes);
 
-/* Writes a character as UTF-8, of which it gives the length: four bytes at most. */
+/* Writes a character as UTF-8, and gives the number of bytes, at most four. */
 size_t fr_utf8_encode(uint32_t code, uint8_t *bytes);
 
 #endif

@@ -18,7 +18,7 @@ int fr_cursor_peek(const fr_cursor *cursor);
 bool fr_cursor_take(fr_cursor *cursor, char byte);
 
 /* Takes a number of exactly `digits` hexadecimal digits, at most 8. False: a digit is missing, and the cursor stands
- * where it should be. */
+ * at its place. */
 bool fr_cursor_take_hex(fr_cursor *cursor, size_t digits, uint32_t *number);
 
 /* Takes a character of UTF-8; false: there is none, and nothing is taken. */

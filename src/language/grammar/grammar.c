@@ -151,8 +151,8 @@ static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known,
     return fr_automaton_spend(g->automaton, 2 + visited);
 }
 
-/* Allows the token of a stop and the tokens below it, if the text may continue so. state: the text's state before the
- * character that leaves the class. */
+/* Allows the token that ends at a stop and the tokens below the stop, as far as the text may continue with them.
+ * state: the text's state before the character that leaves the class. */
 static fr_status walk_stop(fr_grammar *g, const fr_slice_stop *stop, uint32_t state, uint64_t *bits, local_mask *m) {
     for (uint8_t i = 0; i < stop->count; i++) {
         FR_TRY(fr_automaton_step(g->automaton, state, stop->bytes[i], &state));
@@ -183,7 +183,7 @@ static fr_status walk_stops(fr_grammar *g, const fr_slice_stops *stops, slice kn
     return FR_OK;
 }
 
-/* Finds the largest slice all of whose tokens are allowed. */
+/* Finds the largest slice whose tokens are all allowed. */
 static fr_status find_slice(fr_grammar *g, uint32_t state, slice *found) {
     *found = NO_SLICE;
     for (int class = FR_SLICE_CLASSES - 1; class >= 0 && found->class < 0; class --) {

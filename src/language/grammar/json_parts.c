@@ -140,8 +140,8 @@ static fr_expression by_code(fr_written_parts *p) {
     return then(p, string(p, "\\u"), fr_expression_or(p->rules, whole, lower));
 }
 
-/* Writes the characters of a string between marks. If the marks are written as text, a string has no '<', because they
- * begin with it. */
+/* Writes the characters of a string between marks. If the marks are written as text, a string has no '<', because the
+ * marks begin with it. */
 static fr_expression bare_characters(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count,
                                      bool except) {
     fr_character_range *all = malloc((count + 2) * sizeof *all);
@@ -204,8 +204,8 @@ static uint32_t code_at(const char *text, size_t at, size_t *length) {
     return size < 1 ? 0xFFFD : (uint32_t)code;
 }
 
-/* Makes the rest of a string, up to its quote, after its first `at` bytes, which are the beginning of several sorted
- * names. The whole string must not be one of these names. */
+/* Makes the rest of a string after its first `at` bytes, up to its quote. These bytes are the beginning of several
+ * sorted names, and the whole string must not be one of these names. */
 static fr_expression other_end(fr_written_parts *p, const char *const *names, size_t count, size_t at) {
     fr_expression quote = string(p, "\"");
     fr_expression any = fr_expression_repeat(p->rules, plain_except(p->rules, NULL, 0), 0, FR_GRAMMAR_UNBOUND);
@@ -288,7 +288,7 @@ static fr_expression between(fr_written_parts *p, const char *low, const char *h
     return all;
 }
 
-/* Allows the numbers from low to high, neither of which is below 0. */
+/* Allows the numbers from low to high. Both are at least 0. */
 static void add_naturals(fr_written_parts *p, fr_decimal low, fr_decimal high, const char *sign, fr_expression *all,
                          bool *some) {
     const size_t shortest = strlen(low.text), longest = strlen(high.text);

@@ -19,8 +19,8 @@
 
 /* ----------------------------------------------------------------------------------------------------------- tuples */
 
-/* Reads the items that have schemas of their own, of which at least `least` must be there. `end`: what may follow the
- * last of them. The expression is made from the last item to the first. */
+/* Reads the items that have schemas of their own, at least `least` of them. end: what may follow the last of them. The
+ * expression is made from the last item to the first. */
 static fr_status read_given(fr_schema_reader *r, const json_t *first, uint32_t least, uint32_t given,
                             const fr_schema_path *path, fr_expression end, fr_expression *expression) {
     const fr_schema_path place = {path, "prefixItems", 0};
@@ -100,7 +100,7 @@ static void write_shuffled(const choice *c) {
     }
 }
 
-/* Writes values in the order of the schema. There is a rule for each pair of the value that may be next and the number
+/* Writes values in the order of the schema. There is a rule for each value that may be next, combined with each number
  * of values that were already written. */
 static void write_in_order(const choice *c) {
     fr_grammar_rules *rules = c->r->parts->rules;
@@ -305,7 +305,7 @@ static fr_status read_items(fr_schema_reader *r, const json_t *items, uint32_t l
     return FR_OK;
 }
 
-/* Reads a list with `contains`: the items that it requires come first. */
+/* Makes the arrays of a schema with `contains`. The items that `contains` requires come first. */
 static fr_status read_hits(fr_schema_reader *r, const json_t *schema, const json_t *items, uint32_t least,
                            uint32_t most, const fr_schema_path *path, fr_expression *expression) {
     const json_t *hit = json_object_get(schema, "contains");

@@ -111,8 +111,8 @@ static void deny_items(const denial *d, const json_t *schema, const json_t *item
     json_decref(others);
 }
 
-/* Denies an anyOf by denying each of its schemas. There are several ways to deny a schema, one of which must hold, so
- * the denial is an allOf with an anyOf for each schema. */
+/* Denies an anyOf by denying each of its schemas. Each schema can be denied in several ways, one of which must hold.
+ * So the denial is an allOf with an anyOf for each schema. */
 static void deny_any(const denial *d, const json_t *list, const fr_schema_path *path, size_t depth) {
     json_t *all = fr_schema_list(rules_of(d)), *one;
     size_t i;
@@ -172,8 +172,8 @@ static void deny(const denial *d, const json_t *schema, const fr_schema_path *pa
         if (*d->status == FR_OK) deny_word(d, schema, key, value, &(fr_schema_path){path, key, 0}, depth);
 }
 
-/* Lists schemas that exclude this schema: no value that matches one of them matches it. For `true` the list is
- * empty. */
+/* Lists schemas that exclude this schema: a value that matches one of them does not match this schema. For `true` the
+ * list is empty. */
 static fr_status other_than(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **list) {
     fr_status status = FR_OK;
     const denial d = {r, *list = fr_schema_list(r->parts->rules), &status};
@@ -271,8 +271,8 @@ static bool disjoint(fr_schema_reader *r, const json_t *one, const json_t *other
                                fr_schema_look_through(r, other, path));
 }
 
-/* Gives one schema of a list together with denials of all others that may hold at the same time, and adds their number
- * to *pairs. */
+/* Gives one schema of a list, combined with denials of all others that may hold at the same time. Adds the number of
+ * these others to *pairs. */
 static json_t *alone(fr_schema_reader *r, const json_t *list, size_t number, const fr_schema_path *path,
                      size_t *pairs) {
     fr_grammar_rules *rules = r->parts->rules;

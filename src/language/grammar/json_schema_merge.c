@@ -50,8 +50,8 @@ static json_t *all_items(fr_grammar_rules *rules, const json_t *one, const json_
     return all;
 }
 
-/* Makes a schema that requires both. It is simply the stricter one if one is `true` or `false`, or if they are
- * equal. */
+/* Makes a schema that requires both. If one of them is `true` or `false`, or if they are equal, the result is the
+ * stricter one. */
 static json_t *both_of(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     if (json_is_true(one) || json_is_false(other)) return json_incref((json_t *)other);
     if (json_is_true(other) || json_is_false(one)) return json_incref((json_t *)one);
@@ -200,8 +200,8 @@ static bool said_otherwise(fr_grammar_rules *rules, json_t *both, const char *ke
     return true;
 }
 
-/* Returns true if merging would change the meaning of `contains` in `one`: without minContains it requires one item,
- * but the other schema has a minContains. */
+/* Returns true if merging would change the meaning of `contains` in `one`. Without minContains it requires one item
+ * there, but the other schema's minContains would then apply to it. */
 static bool counts_for(const json_t *one, const json_t *other) {
     return json_object_get(one, "contains") && !json_object_get(one, "minContains") &&
            json_object_get(other, "minContains");
@@ -289,8 +289,8 @@ static bool only_objects(const json_t *schema) {
     return type && strcmp(type, "object") == 0;
 }
 
-/* True if one schema requires a member that the other can't have, or has with another constant or type. At least one
- * of the two must allow only objects, because other values have no members and might match both. */
+/* True if one schema requires a member that the other excludes, or has with another constant or type. At least one of
+ * the two must allow only objects, because other values have no members and might match both. */
 static bool members_disjoint(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     size_t i;
     json_t *name;

@@ -28,8 +28,7 @@ static void read_bound(const json_t *schema, const char *key, const char *strict
 
 /* ------------------------------------------------------------------------------------------------------------ steps */
 
-/* Reads multipleOf as an integer and a number of decimal places: the step is `units` times the last of `places` digits
- * after the point. */
+/* Reads multipleOf as two integers: the step is units / 10^places. */
 static fr_status read_step(const json_t *step, const fr_schema_path *path, uint32_t *units, uint32_t *places) {
     double value = (double)fr_schema_number(step), power = 1;
     for (*places = 0; *places <= PLACES_MAX; ++*places, power *= 10) {
@@ -138,7 +137,8 @@ static fr_status narrow(fr_schema_reader *r, const json_t *schema, const fr_sche
     return FR_OK;
 }
 
-/* Gives a bound far below or above the other bound; if that is missing too, far from 0. */
+/* Gives a bound in place of a missing one. It is far below or above the other bound, or far from 0 if that is missing
+ * too. */
 static fr_decimal far_from(const fr_decimal *other, bool below) {
     size_t digits = other && (*other->text == '-') == below ? fr_decimal_length(other) + 1 : 0;
     return fr_decimal_nines(digits > WIDE ? digits : WIDE, below);

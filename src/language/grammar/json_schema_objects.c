@@ -251,8 +251,9 @@ static fr_status read_others(const shape *s, bool wanted, fr_expression *member,
 
 /* ---------------------------------------------------------------------------------------------------------- members */
 
-/* Rules for the rest of an object, beginning with one of its members. There is one rule for each number of members
- * before it; the last rule is for all larger numbers too. They are made from the last member to the first. */
+/* The rules for the rest of an object from one of its properties on. There is one rule for each number of members
+ * before that property; the last rule also serves all larger numbers. Rules are made from the last property to the
+ * first. */
 typedef struct members {
     uint32_t first, counts;
 } members;

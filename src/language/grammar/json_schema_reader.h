@@ -47,9 +47,9 @@ void fr_schema_or(fr_schema_reader *r, fr_expression one, fr_expression *all, bo
 fr_status fr_schema_find(fr_schema_reader *r, const char *reference, const fr_schema_path *path, const json_t **found);
 const json_t *fr_schema_look_through(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path);
 
-/* Fails at the first keyword of a schema whose value does not have the required form, or that is not built at all; the
- * error line names its place. FR_INPUT also if the value is not a schema. It is called before a schema's keywords are
- * read. */
+/* Fails at the first keyword of a schema that is not built, or whose value does not have the required form. The error
+ * line names the keyword's place. FR_INPUT also if the value is not a schema. It is called before a schema's keywords
+ * are read. */
 fr_status fr_schema_check_words(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path);
 
 /* True if the keyword's value has the type and range that JSON Schema requires of it. */

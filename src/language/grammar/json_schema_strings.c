@@ -213,7 +213,7 @@ static size_t count_words(const json_t *schema, bool counted) {
     size_t count = counted + (fr_schema_format(schema) != NULL);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         count += json_object_get(schema, words[i]) != NULL;
-        /* counted twice, so that there is always an automaton for these */
+        /* counts these keywords twice, so that they always get an automaton */
         if (i > 0 && json_object_get(schema, words[i])) count++;
     }
     return count;

@@ -291,8 +291,8 @@ bool fr_language_has(const fr_language *l, fr_text utf8) {
     return l->states[state].ends;
 }
 
-/* Collects all ranges of characters that lead from a state to the same state as this edge. NULL: an earlier edge leads
- * there too, for which they were collected already; or memory ran out. */
+/* Collects all ranges of characters that lead from a state to the same state as this edge. Gives NULL if an earlier
+ * edge leads there too, because the ranges were collected for that edge. Also gives NULL if memory ran out. */
 static fr_character_range *ranges_like(const fr_language *l, fr_language_state s, uint32_t edge, size_t *count,
                                        fr_grammar_rules *rules) {
     uint32_t to = l->edges[edge].to;

@@ -232,8 +232,8 @@ static fr_expression look_for_edge(reader *r, bool end) {
     return look(r, r->write(r->rules, NULL, 0, true), FR_LOOK_NOT | (end ? FR_LOOK_AHEAD : 0));
 }
 
-/* Makes a look-around that holds at the border of a word, where only one of the two characters around it belongs to a
- * word. otherwise: it holds everywhere else instead. */
+/* Makes a look-around that holds at the border of a word: of the two characters around it, only one belongs to a word.
+ * otherwise: it holds everywhere else instead. */
 static fr_expression look_for_border(reader *r, bool otherwise) {
     fr_expression word = r->write(r->rules, WORD, sizeof WORD / sizeof *WORD, false);
     fr_expression before = look(r, word, 0), none_before = look(r, word, FR_LOOK_NOT);

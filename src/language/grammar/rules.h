@@ -87,9 +87,9 @@ fr_expression fr_expression_repeat(fr_grammar_rules *rules, fr_expression of, ui
 fr_expression fr_expression_rule(fr_grammar_rules *rules, uint32_t rule);
 fr_expression fr_expression_token(fr_grammar_rules *rules, int32_t id);
 
-/* Makes an expression that reads nothing but looks around: the rest of the text (FR_LOOK_AHEAD), or else all of the
- * text so far, must match the given expression, or must not match it (FR_LOOK_NOT). Such expressions can only become
- * languages (language.h). */
+/* Makes an expression that reads nothing but looks around. With FR_LOOK_AHEAD the rest of the text must match the
+ * given expression; without it, all of the text so far. With FR_LOOK_NOT that text must not match. Such expressions
+ * can only become languages (language.h). */
 enum { FR_LOOK_AHEAD = 1, FR_LOOK_NOT = 2 };
 fr_expression fr_expression_look(fr_grammar_rules *rules, fr_expression of, unsigned how);
 

@@ -7,7 +7,8 @@
 #include "src/language/grammar/cursor.h"
 #include "src/language/grammar/token_tree.h"
 
-/* Finds a token's class and its number of characters; FR_NO_CLASS: it has no class, or is not whole characters. */
+/* Finds a token's class and its number of characters. FR_NO_CLASS: it has no class, or does not consist of whole
+ * characters. */
 static void measure(fr_text text, uint8_t *class, uint8_t *length) {
     fr_cursor c = {text, 0};
     size_t count = 0;
@@ -27,7 +28,7 @@ static void add_bits(fr_slice_origin *origin, const fr_token_tree *tree, int32_t
                 origin->bits[c][k][id / 64] |= UINT64_C(1) << (id % 64);
 }
 
-/* Measures the part of a node's own token after an origin at this depth. */
+/* Gives the class and the length of a node's own token, measured from byte `depth` on. */
 static void measure_from(const fr_token_tree *tree, const fr_token_node *node, size_t depth, uint8_t *class,
                          uint8_t *length) {
     fr_text text = {NULL, 0};

@@ -2,7 +2,8 @@
  *
  * In: a name in ECMA 262's form: a general category, short or long (Lu, Uppercase_Letter, gc=Lu), a script
  * (Script=Greek, scx=Grek, or Greek alone), or a binary property (Alphabetic). Out: ranges in order. Categories come
- * from utf8proc, the others from PCRE2; a name that its version does not know is refused with that name. */
+ * from utf8proc, the others from PCRE2; a name that this version of PCRE2 does not know is refused, and the error line
+ * has the name. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_UNICODE_CLASSES_H
 #define FR_SRC_LANGUAGE_GRAMMAR_UNICODE_CLASSES_H
 

@@ -4,19 +4,19 @@
 
 #include "src/language/jinja/template_render.h"
 
-/* template_filters_text.c */
+/* These filters are in template_filters_text.c. */
 fr_jinja_function_body fr_jinja_filter_capitalize, fr_jinja_filter_center, fr_jinja_filter_escape,
     fr_jinja_filter_forceescape, fr_jinja_filter_format, fr_jinja_filter_indent, fr_jinja_filter_join,
     fr_jinja_filter_lower, fr_jinja_filter_replace, fr_jinja_filter_safe, fr_jinja_filter_string,
     fr_jinja_filter_striptags, fr_jinja_filter_title, fr_jinja_filter_tojson, fr_jinja_filter_trim,
     fr_jinja_filter_truncate, fr_jinja_filter_upper, fr_jinja_filter_urlencode, fr_jinja_filter_wordcount;
 
-/* template_filters_value.c */
+/* These filters are in template_filters_value.c. */
 fr_jinja_function_body fr_jinja_filter_abs, fr_jinja_filter_attr, fr_jinja_filter_default,
     fr_jinja_filter_filesizeformat, fr_jinja_filter_float, fr_jinja_filter_int, fr_jinja_filter_length,
     fr_jinja_filter_round;
 
-/* template_filters_list.c */
+/* These filters are in template_filters_list.c. */
 fr_jinja_function_body fr_jinja_filter_batch, fr_jinja_filter_dictsort, fr_jinja_filter_first, fr_jinja_filter_groupby,
     fr_jinja_filter_items, fr_jinja_filter_last, fr_jinja_filter_list, fr_jinja_filter_map, fr_jinja_filter_max,
     fr_jinja_filter_min, fr_jinja_filter_reject, fr_jinja_filter_rejectattr, fr_jinja_filter_reverse,

@@ -33,7 +33,8 @@ fr_jinja_value fr_jinja_path_get(fr_jinja_render *render, const fr_jinja_path *p
     return item;
 }
 
-/* Gives a key for comparisons that ignore case, unless case_sensitive. */
+/* Gives the value by which an item is compared: a string in lower case, unless case_sensitive; any other value as it
+ * is. */
 static fr_jinja_value without_case(fr_jinja_render *render, fr_jinja_value value, bool case_sensitive) {
     if (case_sensitive || value.kind != FR_KIND_STRING) return value;
     return fr_jinja_of_string(fr_jinja_string_in_case(render, value.string, FR_CASE_LOWER));
@@ -140,7 +141,8 @@ static bool next_selected(fr_jinja_render *render, fr_jinja_iterator *iterator, 
     return false;
 }
 
-/* Reads the name of a filter or test, argument number `at`, and the arguments after it. */
+/* Reads argument number `at`, the name of a filter or test, and the arguments after it, which are those of the filter
+ * or test. */
 static void read_function(fr_jinja_render *render, const fr_jinja_function_table *table,
                           const fr_jinja_value *arguments, size_t at, each *e) {
     const fr_jinja_list *rest = arguments[1].list;
@@ -279,8 +281,8 @@ fr_jinja_value fr_jinja_filter_slice(fr_jinja_render *render, const fr_jinja_val
 
 /* --------------------------------------------------------------------------------------------------------- ordering */
 
-/* Makes a sorting key of an item: the list of its attributes, such as "a,b". Two such lists are ordered by their first
- * items that differ. */
+/* Makes a sorting key of an item: the list of the attributes that a text such as "a,b" names. Two such lists are
+ * ordered by their first items that differ. */
 static fr_jinja_value sort_key(fr_jinja_render *render, const fr_jinja_path *paths, size_t count, fr_jinja_value item,
                                bool case_sensitive) {
     fr_jinja_list *keys = fr_jinja_list_new(render, count);

@@ -382,7 +382,7 @@ static fr_jinja_value string_isascii(fr_jinja_render *render, const fr_jinja_val
     return fr_jinja_of_truth(self_of(arguments)->ascii);
 }
 
-/* Python's rule: an empty string is printable. */
+/* Follows Python's rule that an empty string is printable. */
 static fr_jinja_value string_isprintable(fr_jinja_render *render, const fr_jinja_value *arguments) {
     return fr_jinja_of_truth(self_of(arguments)->length == 0 ||
                              fr_jinja_string_all(render, self_of(arguments), fr_jinja_is_printable));

@@ -210,8 +210,8 @@ bool fr_jinja_read_real(const char *bytes, size_t length, double *real) {
  * 10^point. */
 static void shortest_digits(double real, char digits[24], int *point) {
     char text[40];
-    /* 15 digits, without their zeros at the end, are the shortest spelling of a normal number if they read back as
-     * it */
+    /* If 15 digits read back as the number, they are its shortest spelling once the zeros at their end are dropped.
+     * Only numbers below DBL_MIN may have a shorter one. */
     int fewest = fabs(real) < DBL_MIN ? 0 : 14;
     for (int precision = fewest; precision < 17; precision++) {
         snprintf(text, sizeof text, "%.*e", precision, real);

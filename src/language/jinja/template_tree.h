@@ -224,7 +224,7 @@ struct fr_template {
 fr_status fr_template_parse(fr_template *template);
 fr_status fr_template_resolve(fr_template *template);
 
-/* Fails because of the template's text. */
+/* Fails with FR_INPUT and the line "NAME:LINE: REASON", because the template's text can't be used. */
 fr_status fr_template_fail(const fr_template *template, uint32_t line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -122,7 +122,7 @@ static bool folds_together(char before, int32_t codepoint) {
     return false;
 }
 
-/* Appends a character that stands for itself. before: the one directly before it, or 0. */
+/* Appends a character that stands for itself. before: the literal character directly before it; 0: there is none. */
 static fr_status append_literal(fr_onig_reader *reader, int32_t codepoint, char *before, fr_text_buffer *out) {
     if (reader->caseless && codepoint >= 0x80)
         return fr_onig_refuse(reader, "a letter outside ASCII whose case is ignored");

@@ -2,7 +2,7 @@
  *
  * In: a decoder's rules and a vocabulary. Out: the bytes of each token. A decoder rewrites each token by itself (▁ to
  * a space, <0xNN> to a byte) and then joins them. Some decoders treat the first or the last token differently, and
- * then each token has several forms. A Strip may follow the joining; it is done while the text is decoded
+ * then each token has several forms. A Strip rule may follow the joining; it is applied while the text is decoded
  * (detokenizer.c). */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static int fallback_byte(fr_text text) {
 /* ------------------------------------------------------------------------------------------------------------ rules */
 
 /* Stages of a decoder. It works on single tokens, on single tokens as bytes, on the joined text, or on that text after
- * a Strip. */
+ * a Strip rule. */
 typedef enum decoding { TOKENS, BYTES, FUSED, STRIPPED } decoding;
 
 static fr_status fail_order(const fr_tokenizer_source *source) {
