@@ -157,7 +157,8 @@ static fr_status put_eps(const fr_trunk_spec *s, size_t mtp_layers, const char *
     return FR_OK;
 }
 
-/* Sets the kinds of layers if no key lists them: the dense ones that lead and the others each have an interval. */
+/* Sets the kinds of layers if no key lists them. The leading dense layers have one interval of full layers, the other
+ * layers another one. */
 static fr_status mark_kinds(const fr_source *source, fr_model_spec *s, size_t prefix_every) {
     const json_t *types = json_object_get(source->text, "layer_types");
     if (source->gguf || (types && !json_is_null(types))) return fr_layers_mark_kinds(source, s);
@@ -170,7 +171,8 @@ static fr_status mark_kinds(const fr_source *source, fr_model_spec *s, size_t pr
     return FR_OK;
 }
 
-/* Makes the layers. Full ones aren't rotated, except dense ones where each of these is full. */
+/* Makes the layers. Heads of full layers aren't rotated, except in the leading dense layers if all of these are
+ * full. */
 static fr_status sparse_shape(const fr_source *source, fr_model_spec *s) {
     size_t every = 1;
     if (!source->gguf)

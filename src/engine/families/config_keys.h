@@ -1,6 +1,6 @@
 /* Reads keys that configurations of several families have, and refuses values that are not supported.
  *
- * In: an object of config.json, or a GGUF file. Out: FR_OK; or a line that names the key, or the tensor. */
+ * In: an object of config.json, or a GGUF file. Out: FR_OK, or an error line that names the key or the tensor. */
 #ifndef FR_SRC_ENGINE_FAMILIES_CONFIG_KEYS_H
 #define FR_SRC_ENGINE_FAMILIES_CONFIG_KEYS_H
 
@@ -12,7 +12,8 @@
 /* Checks a key for which only one value is supported; another value is FR_UNBUILT. The key may be missing. */
 fr_status fr_config_only(const json_t *object, const char *key, const char *built, const char *where);
 
-/* Reads the activation of a feed-forward without a gate, by its word in transformers; without the key it stays. */
+/* Reads the activation of a feed-forward without a gate, by its word in transformers; without the key, *activation is
+ * unchanged. */
 fr_status fr_config_activation(const json_t *object, const char *key, const char *where, fr_activation *activation);
 
 /* Checks that a key is not true. */

@@ -174,7 +174,7 @@ const fr_family fr_family_glm_flash = {.architectures = (const char *const[]){"G
                                        .shape = shape,
                                        .names = &names};
 
-/* ----------------------------------------------------------------------------------------------------------- dense */
+/* ------------------------------------------------------------------------------------------------------------ dense */
 
 static const fr_tensor_naming dense_names = {.layer = {fr_latent_names, fr_ffn_names}};
 
@@ -207,7 +207,8 @@ static const fr_model_spec minicpm3 = {.trunk = {.vocab = 73448,
                                                  .mla = {.q_lora = 768, .nope = 64, .eps = LATENT_EPS},
                                                  .ffn = {.width = 6400, .activation = FR_SILU}}};
 
-/* Reads what follows from other sizes: a value's width, the factor of parts and that of the logits. */
+/* Reads what follows from other sizes: the width of a value, the factor of the outputs of attention and feed-forward,
+ * and that of the logits. */
 static fr_status read_scales(const fr_source *source, fr_model_spec *s) {
     double layers = (double)s->trunk.layers, hidden = (double)s->trunk.hidden, depth, base;
     const json_t *told_depth = json_object_get(source->text, "scale_depth");

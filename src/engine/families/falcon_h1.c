@@ -1,8 +1,8 @@
 /* Falcon-H1: config.json of FalconH1ForCausalLM, GGUF "falcon-h1". Source: the published checkpoints and transformers
  * 5.24, model falcon_h1; for GGUF github.com/ggml-org/llama.cpp, conversion/falcon_h1.py and src/models/falcon-h1.cpp.
- * Each layer has attention and Mamba-2 side by side, then a feed-forward. Many products have a multiplier, which GGUF's
- * weights have been multiplied by; here it multiplies the product (fr_layer_factors), or, for the inputs of Mamba-2's
- * convolution, its weights. */
+ * Each layer has attention and Mamba-2 side by side, then a feed-forward. Many products have a multiplier. GGUF's
+ * weights are already multiplied by it. For a folder it multiplies the product (fr_layer_factors) or, for the inputs
+ * of Mamba-2's convolution, the weights of the convolution. */
 #include <math.h>
 
 #include "base/error.h"
@@ -18,7 +18,7 @@ static const fr_model_spec defaults = {
             {.groups = 1, .heads = 128, .state_dim = 256, .conv_kernel = 4, .conv_bias = true, .step_max = INFINITY},
         .ffn = {.width = 14336, .activation = FR_SILU}}};
 
-/* ----------------------------------------------------------------------------------------------------- multipliers */
+/* ------------------------------------------------------------------------------------------------------ multipliers */
 
 static fr_status read_real(const fr_source *source, const char *key, double *value) {
     return fr_json_real(source->text, key, -1e6, 1e6, 1.0, source->where, value);
@@ -39,7 +39,8 @@ static fr_status read_list(const fr_source *source, const char *key, size_t coun
     return FR_OK;
 }
 
-/* A multiplier of an input multiplies the products with it. A factor of 0 would mean none. */
+/* Sets the factor of a product. The multiplier of an input is a factor of the products that read it. A multiplier of 0
+ * is refused, because a factor of 0 means that there is none. */
 static fr_status set_factor(const fr_source *source, const char *key, float *factor, double value) {
     *factor = (float)value;
     if (*factor != 0.0F) return FR_OK;
@@ -82,7 +83,7 @@ static fr_status read_multipliers(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ keys */
+/* ------------------------------------------------------------------------------------------------------------- keys */
 
 /* Reads the width that all heads of Mamba-2 have together, and whether and where their outputs are normed. */
 static fr_status read_states(const fr_source *source, fr_model_spec *s) {
@@ -111,7 +112,7 @@ static const fr_config_row of_states[] = {FR_MAMBA_ROWS("mamba_n_heads", "mamba_
                                           FR_PART(states),
                                           {0}};
 
-/* ----------------------------------------------------------------------------------------------------------- names */
+/* ------------------------------------------------------------------------------------------------------------ names */
 
 static const fr_tensor_name model_names[] = {
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),

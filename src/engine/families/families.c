@@ -43,8 +43,8 @@ const char *fr_family_word(const fr_family *family) {
     return family->gguf ? family->gguf : family->architectures[0];
 }
 
-/* Gives how much of a family's name is in the list: its part before a dash, if another name is the same up to there,
- * otherwise all of it. */
+/* Gives the length of the part of a family's name that the list shows. It is the part before the dash if another
+ * family's name begins with the same part and a dash; otherwise it is the whole name. */
 static size_t listed_length(size_t index) {
     const char *word = fr_family_word(families[index]), *dash = strchr(word, '-');
     size_t length = dash ? (size_t)(dash - word) : strlen(word);
@@ -79,7 +79,7 @@ static void list_built(char *line, size_t size) {
     }
 }
 
-/* Writes the letters and digits of an architecture's name in lower case, without what its class is for. */
+/* Writes the letters and digits of an architecture's name in lower case, without an ending such as ForCausalLM. */
 static void shorten(const char *architecture, char *name, size_t size) {
     static const char *const tails[] = {"forcausallm", "forconditionalgeneration", "lmheadmodel", "model", NULL};
     size_t length = 0;

@@ -156,9 +156,9 @@ extern const fr_config_part fr_sections_part;
  * key for it, so no layer slides there, and a model with a window is not written. */
 extern const fr_config_part fr_window_part;
 
-/* Reads from config.json the window that all layers have; null means that there is none. The part reads it too, and
- * refuses to write a model with a window as GGUF; families whose GGUF has a key for the window use only the
- * function. */
+/* fr_window_of_all reads from config.json the window that all layers have; null means that there is none.
+ * fr_window_of_all_part reads it too, and refuses to write a model with a window as GGUF. Families whose GGUF has a
+ * key for the window use only the function. */
 fr_status fr_window_of_all(const fr_source *source, fr_model_spec *spec);
 extern const fr_config_part fr_window_of_all_part;
 
@@ -212,7 +212,7 @@ struct fr_family {
 #include "src/engine/families/families.def"
 #undef FR_FAMILY
 
-/* ----------------------------------------------------------------------------------------------- what shapes may do */
+/* --------------------------------------------------------------------------------------------- functions for shapes */
 
 /* Makes all layers the same. */
 fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec);
@@ -245,7 +245,7 @@ fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec);
  * them. GGUF must have sections. */
 fr_status fr_rope_sections(const fr_source *source, fr_model_spec *spec);
 
-/* Reads nothing: heads aren't rotated, but a table has a row for each position, behind trunk.position_offset others. */
+/* Reads nothing: heads aren't rotated, but a table has a row for each position, after trunk.position_offset others. */
 fr_status fr_positions_learned(const fr_source *source, fr_model_spec *spec);
 
 /* A put_rope_factors function for llama3's scaling: writes the factors by which it reduces each frequency. */

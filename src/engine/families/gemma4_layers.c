@@ -123,7 +123,7 @@ static fr_status set_angles(const fr_source *source, fr_trunk_spec *s) {
     return FR_OK;
 }
 
-/* -------------------------------------------------------------------------------------------------- K/V, and values */
+/* -------------------------------------------------------------------------------------------------- keys and values */
 
 /* Makes the last layers, or all of an assistant's, borrow K/V; each must find a cache to borrow. An assistant's row
  * sees its target's K/V but none of its own, so its window is one position wider. */
@@ -238,7 +238,7 @@ static fr_status check_vocabulary(const fr_source *source, fr_trunk_spec *s) {
                    (long long)listed, s->vocab);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ whole */
+/* --------------------------------------------------------------------------------------------------- kinds of files */
 
 static fr_status from_gguf(const fr_source *source, fr_model_spec *s) {
     FR_TRY(check_vocabulary(source, &s->trunk));

@@ -14,7 +14,7 @@ static const fr_model_spec defaults = {.trunk = {.vocab = 50257,
                                        .layer = {.attention = {.heads = 12, .qkv_bias = true, .o_bias = true},
                                                  .ffn = {.activation = FR_GELU, .biased = true}}};
 
-/* Reads the width of the feed-forward, which is four rows' by default, and the scale of scores. */
+/* Reads the width of the feed-forward, which is four times the hidden width by default, and the scale of scores. */
 static fr_status read_own(const fr_source *source, fr_model_spec *s) {
     bool scales = true;
     if (source->gguf) return FR_OK;

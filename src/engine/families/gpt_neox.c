@@ -17,7 +17,7 @@ static const fr_model_spec defaults = {.trunk = {.vocab = 50432,
                                                  .ffn = {.width = 24576, .activation = FR_GELU_ERF, .biased = true}}};
 
 static fr_status read_norms(const fr_source *source, fr_model_spec *s) {
-    static const char key[] = ".use_parallel_residual"; /* config.json's lacks the dot */
+    static const char key[] = ".use_parallel_residual"; /* in config.json the key has no dot */
     bool parallel;
     FR_TRY(source->gguf ? fr_gguf_bool(source->gguf, key, true, &parallel)
                         : fr_json_bool(source->text, key + 1, true, source->where, &parallel));

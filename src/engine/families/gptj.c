@@ -14,7 +14,7 @@ static const fr_model_spec defaults = {
               .head_bias = true},
     .layer = {.norms = FR_NORM_SHARED, .attention = {.heads = 16}, .ffn = {.activation = FR_GELU, .biased = true}}};
 
-/* Reads the width of the feed-forward, which is four rows' by default. */
+/* Reads the width of the feed-forward, which is four times the hidden width by default. */
 static fr_status read_width(const fr_source *source, fr_model_spec *s) {
     return fr_json_size(source->text, "n_inner", 1, 1 << 22, (int64_t)(4 * s->trunk.hidden), source->where,
                         &s->layer.ffn.width);
@@ -29,7 +29,7 @@ static const fr_config_row first[] = {FR_ACTIVATION("activation_function"),
                                       {0}};
 static const fr_config_row last[] = {FR_PART(width), FR_REAL(trunk.eps, "layer_norm_epsilon", NULL, 0, 1), {0}};
 
-/* Reads the number of rotated values; no key of another family counts. */
+/* Reads the number of rotated values of a head. Only rotary_dim counts, and no key that other families have. */
 static fr_status read_rotary(const fr_source *source, fr_model_spec *s) {
     fr_attention_spec *a = &s->layer.attention;
     fr_rope_spec *rope = &s->trunk.rope[0];

@@ -178,8 +178,9 @@ static const fr_config_row parts[] = {FR_PART(states_part), FR_PART(mixture_part
 
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
-/* Reads whether each layer has attention: from config.json's list of words, which has another key in transformers'
- * own words, or of Bamba's numbers; from GGUF's numbers of key/value heads. Without a list all layers are Mamba-2. */
+/* Reads whether each layer has attention. A config.json has a list of words, under another key if transformers has
+ * saved it, or Bamba's list of layer numbers. GGUF has each layer's number of key/value heads. Without a list all
+ * layers are Mamba-2. */
 static fr_status kinds_from_json(const fr_source *source, const fr_model_spec *s, bool *attends) {
     const json_t *types = json_object_get(source->text, "layer_types");
     const json_t *numbers = json_object_get(source->text, "attn_layer_indices"), *number;

@@ -8,7 +8,7 @@
 
 enum { WIDTH_MAX = 4096, LATENT_MAX = 1 << 16 };
 
-/* The norms before the two parts of a layer are those of every mixer. */
+/* The two norms at the beginning of a layer's parts are for layers with any mixer, so they have no condition. */
 const fr_tensor_name fr_latent_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
     FR_MATRIX(fr_layer, mla.q_a, Q_LORA, HIDDEN, "self_attn.q_a_proj.weight", "attn_q_a.weight", .needs = FR_IF_Q_LORA,

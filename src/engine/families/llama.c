@@ -19,7 +19,7 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     FR_FLAG(layer.ffn.biased, "mlp_bias", NULL),
                                     {0}};
 
-/* Idefics 3 and SmolVLM may have another text model. */
+/* Refuses a text model other than Llama's, which Idefics 3 and SmolVLM may have, and reads their image token. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     if (!source->gguf && source->text != source->root) {
         FR_TRY(fr_config_only(source->text, "model_type", "llama", source->where));

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "src/engine/families/mamba_config.h"
 
-/* No layer attends; the sizes of heads are only there to be valid. */
+/* No layer has attention; the sizes of heads only have to be valid. */
 static const fr_model_spec defaults = {
     .trunk = {.vocab = 32768,
               .hidden = 4096,

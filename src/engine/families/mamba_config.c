@@ -127,7 +127,7 @@ static fr_status read_kv_heads(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Writes one number if all layers have attention. */
+/* Writes the number of key/value heads: one number if all layers have attention, otherwise an array. */
 static fr_status put_kv_heads(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     size_t without = 0;
     (void)where;

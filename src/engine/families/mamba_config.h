@@ -20,8 +20,8 @@
 
 extern const fr_config_part fr_mamba_part;
 
-/* Reads the width of a head from config.json: a number, or "auto" or nothing, for the given width of all heads
- * together divided by their number. The width of all must be that of `inner` values; 0: any is right. */
+/* Reads the width of a head from config.json. If it is "auto", or missing without a default, it is `inner` divided by
+ * the number of heads. All heads together must have `inner` values; 0: any number is allowed. */
 fr_status fr_mamba_head_dim(const fr_source *source, const char *key, size_t inner, fr_model_spec *spec);
 
 /* Reads the limits of time steps, a list of two numbers, from config.json. A missing key leaves the defaults. */
@@ -37,7 +37,7 @@ extern const fr_config_part fr_mamba_kv_heads_part;
 /* Reads that array, in which a file without Mamba-2 may have one number. */
 fr_status fr_mamba_gguf_kv_heads(const fr_source *source, size_t layers, int64_t *heads);
 
-/* Gives a layer, which is like all others, only the mixer that it has. */
+/* Sets the mixer of a layer, and removes the attention and the Mamba-2 that this mixer does not use from its spec. */
 void fr_mamba_set_mixer(fr_layer_spec *layer, fr_mixer mixer);
 
 /* The names of fields of fr_layer, in published files below "mamba." (Granite, Bamba, Falcon-H1) or "mixer." (Mamba-2,

@@ -29,8 +29,8 @@ fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const 
 /* Makes the layers of a spec; all have a mixture except the leading ones. */
 fr_status fr_mixture_behind_leading(const fr_source *source, fr_model_spec *spec);
 
-/* Makes the layers of a spec; mlp_layer_types in config.json says of each if it is sparse or dense, and if it is not
- * there, the leading ones are dense. */
+/* Makes the layers of a spec. mlp_layer_types in config.json says of each layer if it is sparse or dense. Without this
+ * key the leading layers are dense. */
 fr_status fr_mixture_told_layers(const fr_source *source, fr_model_spec *spec);
 
 /* Makes the layers of a spec; decoder_sparse_step and mlp_only_layers of Qwen's configurations select those that have

@@ -230,7 +230,7 @@ fr_status fr_rope_put(const fr_family *family, const fr_trunk_spec *s, const cha
     return divided && family->put_rope_factors ? FR_OK : fr_rope_put_scaling(rope, where, w);
 }
 
-/* --------------------------------------------------------------------------------------------------- of whole specs */
+/* ------------------------------------------------------------------------------------------------------ whole specs */
 
 /* Sets the number of rotated values of a head, and assigns all angles to one axis. */
 static void set_dims(fr_rope_spec *rope, size_t dims) {

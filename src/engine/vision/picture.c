@@ -51,7 +51,7 @@ void fr_shown_free(fr_shown *shown) {
     *shown = (fr_shown){0};
 }
 
-/* ------------------------------------------------------------------------------------------------------ kept rows */
+/* -------------------------------------------------------------------------------------------------------- kept rows */
 
 static size_t bytes_of(const fr_vision_rows *rows) {
     return rows->count * rows->hidden * sizeof(float);
@@ -118,7 +118,7 @@ static fr_status keep_rows(fr_kept_pictures *kept, const fr_picture *picture, co
     return FR_OK;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- shown */
+/* --------------------------------------------------------------------------------------------------- shown pictures */
 
 static fr_status run_all(fr_shown *shown, fr_kept_pictures *kept, fr_pool *pool, size_t threads,
                          const fr_picture *const *pictures, const fr_vision_ask *ask, size_t *ran) {

@@ -8,11 +8,11 @@
 
 #include "src/engine/vision/tower.h"
 
-/* The tensors outside of the layers, those of the kind among them; vision->own begins with them. */
+/* The tensors outside of the layers, including those that only one kind of tower has. vision->own points to them. */
 typedef struct fr_siglip {
     fr_matrix positions; /* [positions * positions, hidden] */
     fr_vision_norm last; /* [hidden] */
-    const float *norm;   /* [hidden] Gemma 3: of a token's mean */
+    const float *norm;   /* [hidden] Gemma 3: the norm of a token's mean */
     fr_matrix project;   /* makes a token's row */
 } fr_siglip;
 

@@ -17,7 +17,8 @@ typedef struct fr_tower_source {
     const json_t *root, *vision; /* config.json and its vision_config */
     const json_t *processor;     /* the picture processor's settings; NULL: there are none */
     const char *where;           /* the file of these settings, for error lines */
-    const json_t *outer;         /* processor_config.json, with what concerns texts; NULL: there is none */
+    const json_t *outer;         /* processor_config.json, whose settings for texts are needed too; NULL: there is
+                                  * none */
     const fr_gguf *gguf;
 } fr_tower_source;
 
@@ -26,7 +27,7 @@ typedef struct fr_tower_binder {
     fr_weights *weights;
     char prefix[128];  /* prefix such as "model.visual.blocks.7."; in GGUF "" or "v.blk.7." */
     char in_gguf[32];  /* the prefix in GGUF, whatever the checkpoint is */
-    fr_vision *vision; /* it gets a list of a folder's tensors */
+    fr_vision *vision; /* the tower; a folder's tensors are listed in it */
 } fr_tower_binder;
 
 /* The names of a layer's tensors in folders, without ".weight" and ".bias"; NULL: the kind has no such part. GGUF has
@@ -114,7 +115,7 @@ fr_status fr_tower_refuse(const fr_checkpoint *files);
 extern const fr_tower fr_tower_glm, fr_tower_qwen25, fr_tower_qwen3, fr_tower_gemma3, fr_tower_gemma4,
     fr_tower_gemma4_unified, fr_tower_idefics3, fr_tower_pixtral;
 
-/* --------------------------------------------------------------------------------- reading configurations: config */
+/* ---------------------------------------------------------------------------------- configurations: vision_config.c */
 
 /* The file names for error lines. */
 #define FR_TOWER_CONFIG     "config.json"
@@ -128,8 +129,8 @@ fr_status fr_tower_size(const json_t *object, const char *key, int64_t low, int6
  * normalisation of pixels. */
 fr_status fr_tower_gguf_sizes(const fr_gguf *gguf, fr_vision_config *config);
 
-/* Writes the side of the pictures that a file names, which not every kind reads, and the projector under the key
- * ".projector_type", or another one if the file may also have a tower for sound. */
+/* Writes the side of a picture, which every file names although not every kind of tower reads it, and the projector
+ * under the key ".projector_type", or another one if the file may also have a tower for sound. */
 void fr_tower_put(const fr_vision_config *config, size_t image_size, const char *key, fr_gguf_writer *writer);
 
 /* Writes the limits on a picture's pixels. */
@@ -149,14 +150,14 @@ fr_status fr_tower_pixels(const fr_tower_source *source, const double *mean, con
 /* Checks the settings that each processor has: pictures are resized, by the bicubic filter. */
 fr_status fr_tower_resizes(const fr_tower_source *source);
 
-/* Checks the same settings, except that any filter is allowed and is read; a processor without the key has
- * config->resample. */
+/* Checks the settings as fr_tower_resizes does, but allows any filter and reads it into config->resample. Without the
+ * key, config->resample is unchanged. */
 fr_status fr_tower_resample(const fr_tower_source *source, fr_vision_config *config);
 
-/* Checks that the number `key` in the processor's settings, if it is there, is the tower's. */
+/* Checks that the processor's number for `key`, if its settings have one, is the tower's. */
 fr_status fr_tower_same(const fr_tower_source *source, const char *key, size_t wanted);
 
-/* Does the same for a number, or a text, beside the settings, in processor_config.json. */
+/* Check a number, or a text, as fr_tower_same does, but beside the settings, in processor_config.json. */
 fr_status fr_tower_same_outside(const fr_tower_source *source, const char *key, size_t wanted);
 fr_status fr_tower_same_text(const fr_tower_source *source, const char *key, const char *wanted);
 
@@ -166,7 +167,7 @@ fr_status fr_tower_activation(const json_t *vision, const char *key, fr_vision_a
 
 extern const double fr_clip_mean[FR_VISION_CHANNELS], fr_clip_deviation[FR_VISION_CHANNELS];
 
-/* ----------------------------------------------------------------------------------------- binding tensors: vision */
+/* ------------------------------------------------------------------------------------------- tensors: vision_bind.c */
 
 /* Lists a folder's tensor PREFIX + FOLDER with its name in GGUF and its layout there. Binding by the functions below
  * does it too. Of a GGUF file nothing is listed. */
@@ -190,7 +191,7 @@ fr_status fr_tower_bind_product(const fr_tower_binder *binder, const char *folde
  * one tensor for each frame. */
 fr_status fr_tower_bind_patches(const fr_tower_binder *binder, const char *folder, fr_vision *vision);
 
-/* -------------------------------------------------------------------------------------------- sizes of pictures */
+/* ------------------------------------------------------------------------------------------------ sizes of pictures */
 
 /* Refuses a picture whose longer side is more than 200 times the shorter one; ratio: the ratio of the sides, as the
  * processor computes it. */

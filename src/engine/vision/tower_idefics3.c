@@ -202,7 +202,7 @@ static fr_status bind(const fr_tower_binder *b, fr_vision *v) {
                                  &s->project, NULL);
 }
 
-/* ------------------------------------------------------------------------------------------------ a picture's rows */
+/* ------------------------------------------------------------------------------------------------- a picture's rows */
 
 /* Gives the smallest fraction of a side that has the position after `index` in a table of `count` for a side. It is
  * torch.arange(1 / count, 1, 1 / count)[index], to the bit: torch computes most of them by eights, from a first one
@@ -215,8 +215,9 @@ static float find_boundary(size_t count, size_t index) {
     return (float)((double)(float)base + (double)(index - first) * step);
 }
 
-/* Gives the place of a tile's patch in the table of positions for a side. In folders it is found by the patch's
- * fraction of the side, in float32, which is not always its index where the table is as long as the tile. */
+/* Gives the index of a tile's patch in the table of positions for a side. In folders it follows from the patch's
+ * fraction of the side, in float32. Even if the table is as long as the tile, it is therefore not always the patch's
+ * own index. */
 static size_t find_position(const fr_vision_config *c, size_t patch) {
     size_t patches = c->tile / c->patch, at = 0;
     const float last = (float)(1.0 - 1e-6);

@@ -1,10 +1,11 @@
 /* The vision tower of Mistral Small 3.1, 3.2 and Ministral 3: Pixtral.
  *
- * Source: the published checkpoints and transformers 5.24, models pixtral and mistral3; for GGUF llama.cpp's converter,
- * projector "pixtral". A picture keeps its ratio and becomes whole tokens. Layers have RMS norms, no biases and a gated
- * feed-forward; a norm comes before the first. Rotary positions of rows have the even ones of a head's frequencies,
- * those of columns the odd ones. A square of patches, each normed, is multiplied into one row, which two products with
- * an activation between them turn into a token's row. In the prompt, a token ends each row of a picture. */
+ * Source: the published checkpoints and transformers 5.24, models pixtral and mistral3; for GGUF llama.cpp's
+ * converter, projector "pixtral". A picture keeps its ratio and becomes whole tokens. Layers have RMS norms, no biases
+ * and a gated feed-forward; a norm comes before the first. Of a head's rotary frequencies the even ones are for the
+ * patch's row, the odd ones for its column. A square of patches, each normed, is multiplied into one row, which two
+ * products with an activation between them turn into a token's row. In the prompt, a token ends each row of a
+ * picture. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +14,15 @@
 #include "src/engine/vision/tower.h"
 
 #define THETA     10000.0 /* the usual base of the rotary positions, for which GGUF has no key */
-#define EPS       1e-5F   /* of the layers' norms, which no key says */
+#define EPS       1e-5F   /* eps of the layers' norms, for which there is no key */
 #define BREAK_ROW "[IMG_BREAK]"
 #define END       "[IMG_END]"
 
 /* The tensors that are not in layers. */
 typedef struct ends {
-    fr_vision_norm first;                    /* [hidden] before the layers */
-    const float *norm;                       /* [hidden] of a patch, before it is merged */
-    float eps;                               /* of that norm */
+    fr_vision_norm first;                    /* [hidden] the norm before the layers */
+    const float *norm;                       /* [hidden] the norm of a patch before it is merged */
+    float eps;                               /* eps of `norm` */
     fr_matrix merge;                         /* [hidden, merge * merge * hidden] */
     fr_matrix first_product, second_product; /* [out, hidden], [out, out] */
     const float *first_bias, *second_bias;
@@ -97,7 +98,8 @@ static fr_status read_merger(const fr_tower_source *s, fr_vision_config *c) {
     return FR_OK;
 }
 
-/* Reads the longest sides of a picture. The processor resizes to whole tokens by the numbers beside its settings. */
+/* Reads the longest sides of a picture. Checks the sizes in processor_config.json by which the processor resizes to
+ * whole tokens. */
 static fr_status read_processor(const fr_tower_source *s, fr_vision_config *c) {
     json_t *size;
     bool crops;
@@ -222,7 +224,7 @@ static fr_status bind(const fr_tower_binder *b, fr_vision *v) {
                                  c->merger_bias ? &e->second_bias : NULL);
 }
 
-/* ------------------------------------------------------------------------------------------------ a picture's rows */
+/* ------------------------------------------------------------------------------------------------- a picture's rows */
 
 static void norm_patch(const fr_vision *v, fr_image_grid grid, size_t row, size_t column, float *spare, float *x) {
     const ends *e = v->own;

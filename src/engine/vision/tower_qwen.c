@@ -268,7 +268,7 @@ static fr_status bind_3(const fr_tower_binder *b, fr_vision *v) {
     return FR_OK;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- a run */
+/* ------------------------------------------------------------------------------------------------- a picture's rows */
 
 /* Finds where patch `at` of `count` patches along an axis lies in the table: between entries *low and *high, `part` of
  * the way from the first to the second. */
@@ -349,7 +349,7 @@ static void merge_layer(const fr_team *team, const fr_vision_activations *a, siz
             merge_into(team, a, &own->deepstack[i], 1 + i, first, fr_vision_chunk(first, tokens));
 }
 
-/* ------------------------------------------------------------------------------------------------- keys in GGUF */
+/* ----------------------------------------------------------------------------------------------------- keys in GGUF */
 
 static fr_status put_common(const fr_vision_config *c, size_t image_size, const char *activation,
                             fr_gguf_writer *writer) {

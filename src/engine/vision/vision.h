@@ -26,7 +26,8 @@ bool fr_vision_exists(const fr_weights *weights);
 fr_status fr_vision_open(fr_weights *weights, const fr_kernels *kernels, size_t hidden, fr_vision **vision);
 void fr_vision_close(fr_vision *vision);
 
-/* Writes the tower's keys to a GGUF file of architecture "clip". FR_UNBUILT if the file can't say what it is. */
+/* Writes the tower's keys to a GGUF file of architecture "clip". FR_UNBUILT if GGUF has no key for a setting of the
+ * tower. */
 fr_status fr_vision_put(const fr_vision *vision, fr_gguf_writer *writer);
 
 /* Gives the token that ends each row of a picture in a prompt, if llama.cpp reads its embedding from the tower's file;

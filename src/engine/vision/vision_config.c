@@ -18,7 +18,7 @@
 const double fr_clip_mean[FR_VISION_CHANNELS] = {0.48145466, 0.4578275, 0.40821073};
 const double fr_clip_deviation[FR_VISION_CHANNELS] = {0.26862954, 0.26130258, 0.27577711};
 
-/* ------------------------------------------------------------------------------------------------------------- both */
+/* ---------------------------------------------------------------------------------------------- both kinds of files */
 
 /* Checks the heads' width: it must be divisible by 4, because half of a head's rotary pairs are for rows and half for
  * columns. */

@@ -33,7 +33,7 @@ typedef struct fr_vision_cuts {
     bool on;                              /* pictures may be cut into tiles */
     bool resize;                          /* pictures are resized before they are cut */
     bool stretch;                         /* they are resized to one width and height; if false, their longer side is */
-    size_t longest_width, longest_height; /* that width and height, that side, or limits on the sides */
+    size_t longest_width, longest_height; /* the width and height, the side, or limits on the sides */
     size_t least, most;                   /* the side of the smallest tile, and the largest number of tiles */
     double ratio; /* the smallest ratio of the longer side to the shorter one with which tiles are cut */
 } fr_vision_cuts;
@@ -52,12 +52,12 @@ typedef enum fr_vision_layout {
 /* A tensor of a tower by both of its names. */
 typedef struct fr_vision_tensor {
     char folder[192];
-    char gguf[64]; /* of FR_VISION_THIRDS with a '?' in place of q, k and v */
+    char gguf[64]; /* for FR_VISION_THIRDS with a '?' in place of q, k and v */
     fr_vision_layout layout;
 } fr_vision_tensor;
 
 typedef struct fr_vision_config {
-    const fr_tower *tower; /* its kind */
+    const fr_tower *tower; /* the tower's kind */
     size_t hidden, layers, heads, ffn;
     /* a patch's side in pixels; how many times it is repeated in its row; a token's side in patches */
     size_t patch, frames, merge;
@@ -72,24 +72,25 @@ typedef struct fr_vision_config {
     fr_vision_activation activation; /* activation of the layers' feed-forward */
     float eps;
     double theta;                   /* base of the rotary positions; 0: there are none */
-    int64_t min_pixels, max_pixels; /* limits on a picture's pixels, after resizing; 0: one size */
+    int64_t min_pixels, max_pixels; /* limits on a picture's pixels, after resizing; 0: all have one size */
     size_t pixel_count;             /* how many times these limits count each pixel */
     size_t tile; /* the tower sees squares whose sides have so many pixels; 0: it sees a picture in its proportions */
     fr_vision_cuts cuts;
     fr_resample resample;                 /* the filter by which pictures are resized */
-    float value[FR_VISION_CHANNELS][256]; /* a channel's byte, normalised */
+    float value[FR_VISION_CHANNELS][256]; /* the normalised value of each byte of a channel */
     /* the factor, mean and deviation by which bytes are normalised */
     double rescale, mean[FR_VISION_CHANNELS], deviation[FR_VISION_CHANNELS];
     bool channel_last; /* a patch's values are ordered by row, column and channel; if false, by channel, time, row and
                         * column */
 
-    bool positions_by_fraction; /* in that square table, a patch finds its position by its fraction of a side */
+    bool positions_by_fraction; /* a patch finds its position in a square table by its fraction of a side */
     size_t positions; /* the side of a square table of learned positions, or the length of one for each axis; 0: none */
     /* the layers whose stream is merged into further rows, for the outputs of the text model's first layers */
     size_t deepstack, deepstack_layers[FR_VISION_DEEPSTACK_MAX];
     bool v_norm;          /* attention's values are normed, without a weight */
     bool rope_halves;     /* a head's halves are rotated separately, the first one by the column */
-    bool rope_pairs;      /* adjacent values of a head are rotated together, not those of its halves */
+    bool rope_pairs;      /* adjacent values of a head are rotated together; if false, value i and the i-th of the
+                           * second half */
     bool rope_alternates; /* of a whole head's frequencies, rows have the even ones and columns the odd ones */
     size_t pooling;       /* the side of a patch in the processor's patches, if these are smaller; 0: they are not */
     float scale;          /* scale of attention's scores; 0: 1 / sqrt(a head's width) */
@@ -98,7 +99,7 @@ typedef struct fr_vision_config {
     bool windowed[FR_VISION_LAYERS_MAX];
 } fr_vision_config;
 
-/* A LayerNorm if it has a bias, otherwise an RMS norm; without a weight: none. */
+/* The weights of a norm; weight NULL: there is no norm. It is a LayerNorm if it has a bias, otherwise an RMS norm. */
 typedef struct fr_vision_norm {
     const float *weight, *bias;
 } fr_vision_norm;
@@ -163,7 +164,7 @@ struct fr_vision {
 /* The activations of one picture. Patches are ordered by token: those of one token are adjacent. */
 typedef struct fr_vision_activations {
     const fr_vision *vision;
-    const fr_image *image; /* resized */
+    const fr_image *image; /* the resized picture */
     fr_image_grid grid;    /* grid of tokens */
     size_t patches;
 
@@ -172,12 +173,12 @@ typedef struct fr_vision_activations {
     float *qkv;              /* [patches, 3 * hidden] */
     /* [patches, head_width] the keys and values of the head whose attention is computed, one row after the other */
     float *keys, *values;
-    const uint8_t **key_pages, **value_pages; /* [patches / 64, rounded up] the same as pages of 64 rows */
+    const uint8_t **key_pages, **value_pages; /* [patches / 64, rounded up] keys and values as pages of 64 rows */
     float *batches;                           /* [threads][2][FR_ATTEND_BATCH, head_width] queries and outputs */
     size_t head_width;                        /* a head's width, rounded up to whole cache lines */
     float *attn;                              /* [patches, attn_width] */
     size_t attn_width;
-    float *cosine, *sine; /* [patches, head_dim / 2] of the rotary angles */
+    float *cosine, *sine; /* [patches, head_dim / 2] cosines and sines of the rotary angles */
 
     float *wide, *gate, *up, *narrow; /* rows of a chunk: the input of a product (wide), and outputs */
     size_t wide_width, gate_width, narrow_width;
@@ -200,12 +201,13 @@ fr_status fr_vision_config_read(fr_vision_config *config, const fr_weights *weig
  * other. */
 fr_status fr_vision_grid_of_tiles(const fr_vision_config *config, size_t width, size_t height, fr_image_grid *grid);
 
-/* Says how a picture becomes what the tower sees; one without tiles is seen once. */
+/* fr_vision_tile chooses how a picture is resized and cut into tiles. fr_vision_views counts the images that the tower
+ * sees: the tiles and the whole picture. */
 fr_status fr_vision_tile(const fr_vision_config *config, size_t width, size_t height, fr_vision_tiling *tiling);
 size_t fr_vision_views(const fr_vision_tiling *tiling);
 
-/* fr_vision_canvas resizes a picture before it is cut. From that, fr_vision_view makes what the tower sees as number
- * `index`, in the size of `grid`, which is that of one view. */
+/* fr_vision_canvas resizes a picture before it is cut. From the result, fr_vision_view makes image number `index` of
+ * those that the tower sees, in the size of `grid`, which is the grid of one image. */
 fr_status fr_vision_canvas(const fr_vision_config *config, const fr_vision_tiling *tiling, const fr_image *image,
                            fr_image *canvas);
 fr_status fr_vision_view(const fr_vision_config *config, const fr_vision_tiling *tiling, fr_image_grid grid,
