@@ -27,7 +27,7 @@ fr_status fr_arena_check(const fr_arena *arena, const char *what);
 /* Takes `size` bytes of pages from the system. what: names the arena in the error line. */
 fr_status fr_arena_open(fr_arena *arena, size_t size, const char *what);
 
-/* Keeps the system from using huge pages from byte `from` on: then rows that are touched only in part take memory only
+/* Makes the system use small pages from byte `from` on, so that a row that is touched only in part takes memory only
  * for that part. Call it before any of these bytes is touched. */
 void fr_arena_small_pages(const fr_arena *arena, size_t from);
 void fr_arena_close(fr_arena *arena);

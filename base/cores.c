@@ -48,8 +48,8 @@ static bool count_cores(const fr_machine *machine, counts *c) {
     return any;
 }
 
-/* Finds the place of the node that has the fewest threads on its core, and among those the fewest on itself; if
- * several are equal, the first one. */
+/* Finds the place on the node whose core has the fewest pinned threads. Among equal cores it is the place that has the
+ * fewest threads itself, and among equal places the first one. */
 static size_t find_place(const fr_machine *machine, int node, bool nodes, const counts *c) {
     size_t best = machine->count;
     for (size_t i = 0; i < machine->count; i++) {

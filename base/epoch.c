@@ -87,8 +87,8 @@ static bool reached_in_a_look(fr_epoch *epoch, uint32_t wanted) {
     return false;
 }
 
-/* Returns true if another thread may have work for this CPU: on a shared CPU another session's thread, and if threads
- * are not pinned, the awaited thread itself. */
+/* Returns true if another thread may have work for this CPU. On a CPU that sessions share, that is another session's
+ * thread. If threads are not pinned, it is the awaited thread itself. */
 static bool should_yield(const fr_waiter *own, int64_t began, int64_t now) {
     if (own->cpu >= 0) return fr_core_is_shared(own->cpu);
     return now - began >= YIELD_AFTER || now < own->crowded_until;

@@ -32,7 +32,8 @@ void fr_free(void *memory) {
     free(memory);
 }
 
-/* Terminals act on C0 controls, DEL, and C1 controls (U+0080 to U+009F, in UTF-8 the byte C2 and one of 80 to 9F). */
+/* Replaces the characters that terminals act on: C0 controls, DEL, and C1 controls (U+0080 to U+009F, in UTF-8 the
+ * byte C2 and one of 80 to 9F). */
 static void make_printable(unsigned char *line) {
     for (size_t i = 0; line[i]; i++) {
         bool c1 = line[i] == 0xC2 && line[i + 1] >= 0x80 && line[i + 1] <= 0x9F;

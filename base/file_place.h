@@ -1,4 +1,4 @@
-/* Paths of files: joins them, follows their links, and tells if a file exists.
+/* Handles paths of files: joins them, follows their links, and tells if a file exists.
  *
  * In: a path, which may be a symbolic link, to a file that may not exist yet. Out: another path, or a yes or no. No
  * file is opened here. */

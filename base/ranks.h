@@ -52,7 +52,7 @@ void fr_ranks_patience(fr_ranks *ranks, double timeout);
 #define FR_RANK_PARTS_MAX 1000
 void fr_ranks_deal(fr_ranks *ranks, const uint32_t *parts);
 
-/* For measurements: delays each message by this many seconds, as a slower network would. */
+/* Delays each message by this many seconds, as a slower network would. It is for measurements. */
 void fr_ranks_delay(fr_ranks *ranks, double seconds);
 
 /* Gives the sum of the shares (fr_ranks_deal) of all ranks below this one. If `rank` is the number of ranks, that is
@@ -81,7 +81,7 @@ void fr_ranks_gather_equal(fr_ranks *ranks, void *row, size_t size);
 void fr_ranks_hand_on(fr_ranks *ranks, size_t from, size_t to, const fr_ranks_block *blocks, size_t count);
 
 /* Waits for all ranks after work that takes some of them longer than others, such as reading a model. A rank that is
- * late does not fail the job here; only one without any sign of life does. */
+ * late does not fail the job here; a rank without any sign of life does. */
 void fr_ranks_meet(fr_ranks *ranks);
 
 /* Copies rank 0's bytes to all ranks. */

@@ -414,7 +414,7 @@ void fr_ranks_broadcast(fr_ranks *r, void *bytes, size_t size) {
     await(r, requests, peers);
 }
 
-/* This has no timeout of its own: if rank 0 hangs while it has nothing to send, the watching thread notices. */
+/* Waits without a timeout of its own: if rank 0 hangs while it has nothing to send, the watching thread notices. */
 void fr_ranks_listen(fr_ranks *r, void *bytes, size_t size) {
     int done = 0;
     if (!r || failed(r)) return;

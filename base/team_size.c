@@ -92,8 +92,8 @@ static bool is_better(const fr_team_size *team_size) {
     return team_size->taking > team_size->settled && ratio < AS_FAST && team_size->in_line < FREE * team_size->watched;
 }
 
-/* Returns true if parked threads may come back without a comparison of times, because threads hardly ever wait for a
- * core, so no other program wants it. This brings back all threads even if only unknown kinds of jobs run. */
+/* Returns true if parked threads may come back without a comparison of times. Threads then hardly ever wait for a
+ * core, so no other program wants the cores. This brings back all threads even if only unknown kinds of jobs run. */
 static bool nobody_waits(const fr_team_size *team_size) {
     return team_size->taking > team_size->settled && team_size->watched > 0 &&
            team_size->in_line < FREE * team_size->watched;
@@ -152,8 +152,8 @@ static fr_team_size_kind *find_kind(fr_team_size *team_size, uint64_t kind) {
     return oldest;
 }
 
-/* Averages the first eight jobs of a kind, later about the last eight, because a job gets longer as the context
- * grows. */
+/* Updates the average time of a kind's jobs: over the first eight jobs, and later over about the last eight, because a
+ * job gets longer as the context grows. */
 static void learn(fr_team_size_kind *kind, double took) {
     kind->times++;
     kind->usual += (took - kind->usual) / (double)(kind->times < 8 ? kind->times : 8);

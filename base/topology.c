@@ -12,15 +12,15 @@
 
 /* ------------------------------------------------------------------------------------------------------------ quota */
 
-/* Gives quota / period, rounded up. Text that does not start with a digit ("max", "-1") means no limit, and so does
- * 0. */
+/* Gives quota / period, rounded up; 0 means no limit. Text that does not start with a digit ("max", "-1") means no
+ * limit, and so does 0. */
 static uint64_t whole_cpus(const char *quota, const char *period) {
     if (*quota < '0' || *quota > '9' || *period < '0' || *period > '9') return 0;
     unsigned long long time = strtoull(quota, NULL, 10), every = strtoull(period, NULL, 10);
     return time && every ? time / every + (time % every != 0) : 0;
 }
 
-/* cgroup v2: cpu.max is "QUOTA PERIOD" or "max PERIOD". */
+/* Reads the quota of cgroup version 2: cpu.max is "QUOTA PERIOD" or "max PERIOD". */
 static uint64_t quota_v2(const char *folder) {
     char text[64];
     if (!fr_read_small(folder, "cpu.max", text, sizeof text)) return 0;

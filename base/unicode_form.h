@@ -30,8 +30,8 @@ int32_t fr_lower(int32_t codepoint);
 int32_t fr_character_before(const char *text, size_t end, size_t *length);
 int32_t fr_character_at(const char *text, size_t at, size_t end, size_t *length);
 
-/* Give the end of the white space that begins at a place, or the beginning of the white space that ends there, but do
- * not go past the limit. */
+/* fr_skip_space gives the end of the white space that begins at a place, and fr_skip_space_back the beginning of the
+ * white space that ends there. They do not go past the limit. */
 size_t fr_skip_space(const char *text, size_t at, size_t limit);
 size_t fr_skip_space_back(const char *text, size_t at, size_t limit);
 

@@ -402,9 +402,9 @@ void fr_session_set_progress(fr_session *session, fr_prompt_fn *progress, void *
 fr_status fr_session_set_stops(fr_session *session, const char *const *strings, size_t count);
 #define FR_STOPS_MAX 16
 
-/* Returns the index of the text that ended the steps, -1 if none did. *before, which may be NULL: the bytes of
- * generated text before that stop. While no stop is complete, it is the bytes before the first place where a stop may
- * have begun; these can be shown. */
+/* Returns the index of the text that ended the steps, -1 if none did. *before, which may be NULL: the number of bytes
+ * of generated text before that stop. While no stop is complete, it counts the bytes before the first place where a
+ * stop may have begun; these can be shown. */
 int fr_session_stopped(const fr_session *session, size_t *before);
 
 /* Finds the first complete stop in text[from .. length) and returns where it begins, with its index in *which. If
@@ -414,9 +414,9 @@ size_t fr_stop_find(const char *const *strings, size_t count, const char *text, 
 
 /* Gives log-probabilities of the last step's id at this index: natural logarithms of the target's own distribution
  * before penalties, bias, temperature and filters (but see FR_OPT_LOGPROBS_DRAWN), the same with and without drafting.
- * *own: that of the id itself. Returns the number of best ids, FR_OPT_LOGPROBS or the size of the vocabulary; they are
- * sorted best first, equal ones by ascending id. *ids and *values belong to the session until its next call. Without
- * FR_OPT_LOGPROBS, or for an index beyond the last step, *own is NaN and the result 0. */
+ * *own: that of the id itself. Returns the number of best ids: FR_OPT_LOGPROBS, or the size of the vocabulary if that
+ * is less. They are sorted best first, equal ones by ascending id. *ids and *values belong to the session until its
+ * next call. Without FR_OPT_LOGPROBS, or for an index beyond the last step, *own is NaN and the result 0. */
 size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, const int32_t **ids,
                            const float **values);
 #define FR_LOGPROBS_MAX 100
@@ -445,9 +445,9 @@ typedef enum fr_option {
 
     /* Threads, 1 to 1024. Default: the cores that the process may use, by affinity and CPU quota. */
     FR_OPT_THREADS = 0,
-    /* 1 pins threads to cores (a session's threads to cores that other sessions leave free), 0 does not. Default -1:
-     * pins if threads are spread over several NUMA nodes; on one node it is better that the system can move threads
-     * away from other programs. */
+    /* 1 pins threads to cores; a session's threads go to cores that other sessions leave free. 0 does not pin. Default
+     * -1: pins if threads are spread over several NUMA nodes; on one node it is better that the system can move
+     * threads away from other programs. */
     FR_OPT_PIN = 1,
     /* 1 (default) spreads threads over NUMA nodes and places memory by first touch, 0 does not. */
     FR_OPT_NUMA = 2,
@@ -557,7 +557,8 @@ typedef enum fr_option {
     /* Number 0 to 1, default 0.1: XTC's threshold. Above 0.5 no token is left out. */
     FR_OPT_XTC_THRESHOLD = 42,
     /* Number 0 to 100, default 0: off. The temperature varies from this much below its value to this much above, in
-     * proportion to (entropy / largest possible entropy) ^ exponent of the tokens that are left. */
+     * proportion to (entropy / largest possible entropy) ^ exponent. The entropy is that of the tokens that are
+     * left. */
     FR_OPT_DYNATEMP_RANGE = 43,
     /* Number 0 to 100, default 1: the exponent of FR_OPT_DYNATEMP_RANGE. */
     FR_OPT_DYNATEMP_EXPONENT = 44,
@@ -635,10 +636,10 @@ fr_status fr_options_set(fr_options *options, fr_option option, int64_t value);
 fr_status fr_options_set_number(fr_options *options, fr_option option, double value);
 fr_status fr_options_set_text(fr_options *options, fr_option option, const char *value);
 
-/* Sets a sampling option to the value that the model's makers recommend: temperature, top_k, top_p, min_p, typical_p
- * and repetition_penalty of generation_config.json, where do_sample false means temperature 0, or the general.sampling
- * keys of a GGUF file. *found is false, and the option unchanged, if they recommend nothing or a value that the option
- * does not accept. */
+/* Sets a sampling option to the value that the model's makers recommend. A folder recommends temperature, top_k,
+ * top_p, min_p, typical_p and repetition_penalty in generation_config.json, where do_sample false means temperature 0.
+ * A GGUF file has general.sampling keys. *found is false, and the option unchanged, if they recommend nothing or a
+ * value that the option does not accept. */
 fr_status fr_options_recommend(fr_options *options, const fr_model *model, fr_option option, bool *found);
 
 /* Give the value of an option, or its default if none is set; -1 for a whole number whose default depends on model or
@@ -877,13 +878,13 @@ typedef struct fr_round {
     const char *error;      /* out: the session's error line if it failed, valid until its next call */
 } fr_round;
 
-/* Runs one round of sessions of this engine, each at most once: one forward over the next ids of all of them, pieces
+/* Runs one round of sessions of this engine, each at most once. One forward runs the next ids of all of them, pieces
  * of waiting prompts (earlier sessions of the list first) and drafts. Returns only a failure of the call itself;
  * failures of sessions are in their rounds. */
 fr_status fr_engine_step(fr_engine *engine, fr_round *rounds, size_t count);
 
-/* Limits the prompt rows of a round, over all sessions, from the next round on, so that sessions that generate beside
- * prompts wait less. 0, or more than FR_OPT_CHUNK, means FR_OPT_CHUNK. Returns the limit that is now in force. */
+/* Limits the prompt rows of a round, over all sessions, from the next round on. Sessions that generate beside prompts
+ * then wait less. 0, or more than FR_OPT_CHUNK, means FR_OPT_CHUNK. Returns the limit that is now in force. */
 size_t fr_engine_set_piece(fr_engine *engine, size_t rows);
 
 /* =============================================================================================== PART TWO: advanced */
@@ -1104,8 +1105,8 @@ fr_status fr_draft_wait(fr_session *session, int32_t *ids, size_t *count);
 void fr_draft_cancel(fr_session *session);
 
 /* Drafts up to `steps` ids, 1 to FR_STEP_MAX - 1, after the timeline, in the calling thread. Each is the drafter's
- * best one; steps of the session do not use them. logits: NULL, or room for the drafter's own, [steps, vocab] float32,
- * -infinity for ids that it did not score. */
+ * best id. The session's steps do not use these drafts. logits: NULL, or room for the drafter's logits, [steps, vocab]
+ * float32, -infinity for ids that it did not score. */
 fr_status fr_draft_now(fr_session *session, size_t steps, int32_t *ids, size_t *count, float *logits);
 
 /* Runs ids (at least 2; the target runs all but the last), then drafts `steps` ids in a chain and gives the drafter's
@@ -1343,7 +1344,7 @@ typedef struct fr_quantization {
     const char *drafter; /* NULL, or the folder of a drafter for the model, which is then written instead */
 } fr_quantization;
 
-/* Writes a model or drafter, a published folder or a GGUF file, as a GGUF file, which gets its name once it is
+/* Writes a model or drafter (a published folder or a GGUF file) as a GGUF file, which gets its name once it is
  * complete. It replaces a file of that name, whose permissions it keeps; other users may read a new one. A value that
  * is not finite, or too large for its type, is FR_INPUT. A folder's vision tower is not written. options: threads,
  * pinning, progress and log are read; the log gets warnings. */

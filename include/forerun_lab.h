@@ -124,7 +124,7 @@ typedef struct fr_lab_quantization {
 /* Sets *found if a folder has a vision tower that `tower` writes. */
 fr_status fr_lab_find_tower(const char *path, bool *found);
 
-/* Writes a model or drafter, a published folder or a GGUF file, as GGUF. A value that is not finite, or too large for
+/* Writes a model or drafter (a published folder or a GGUF file) as GGUF. A value that is not finite, or too large for
  * its type, is FR_INPUT. options: threads, pinning and progress are read. After a failure, what was written so far is
  * no valid file. */
 fr_status fr_lab_quantize(const char *path, const fr_lab_quantization *how, const fr_options *options, FILE *out);

@@ -15,8 +15,8 @@
 #include "base/temporary_file.h"
 #include "forerun_lab.h"
 
-/* The log that the options of this thread's call name. It is a thread's variable because the conversion calls log_note
- * without a context. */
+/* The log that this thread's call was given in its options. It is a thread's variable because the conversion calls
+ * log_note without a context. */
 static _Thread_local const fr_log *note_log;
 
 static void log_note(const char *line) {

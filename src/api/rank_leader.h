@@ -26,7 +26,7 @@ void fr_rank_leader_put(const fr_session *session, fr_status status, const int32
 void fr_rank_leader_put_scored(const fr_session *session, fr_status status, const int32_t *ids, size_t count);
 
 /* Send that a session was given pictures, a mask or a grammar, other sampling options, stop strings or a trace, or
- * that it was swapped out or in. A function that takes a status sends only if it is FR_OK. */
+ * that it was swapped out or in. A function that takes a status sends only if that status is FR_OK. */
 void fr_rank_leader_show(const fr_session *session, fr_status *status);
 void fr_rank_leader_decide(fr_session *session, fr_status status);
 void fr_rank_leader_draw(const fr_session *session, fr_status status, const fr_options *options);
