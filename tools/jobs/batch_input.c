@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* Returns true if a line has only blanks. A NUL, for example, does not count as a blank, so that the JSON reader
- * refuses such a line. */
+/* Returns true if a line has only blanks. A NUL is not a blank, so the JSON reader refuses a line that has one. */
 static bool is_blank(const char *line, size_t length) {
     enum { BLANKS = 3 };
     while (length && memchr(" \t\r", line[length - 1], BLANKS)) length--;

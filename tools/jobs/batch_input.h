@@ -1,7 +1,7 @@
 /* Reads the lines of a batch's file.
  *
- * In: a path, - for standard input. Out: the lines that are not blank, each with its number in the file; a byte order
- * mark before the first line is skipped. */
+ * In: a path; "-" stands for standard input. Out: the lines that are not blank, each with its number in the file. A
+ * byte order mark before the first line is skipped. */
 #ifndef FR_TOOLS_JOBS_BATCH_INPUT_H
 #define FR_TOOLS_JOBS_BATCH_INPUT_H
 
@@ -10,15 +10,15 @@
 typedef struct fr_batch_input {
     fr_prompt file; /* the bytes of the file */
     const char *name;
-    size_t at, row, number; /* bytes, lines, and lines that are not blank that were read so far */
+    size_t at, row, number; /* what was read so far: bytes, lines, and lines that are not blank */
     size_t total;           /* number of lines in the file that are not blank */
 } fr_batch_input;
 
 /* Opens the file and counts its lines. Gives the exit status. */
 int fr_batch_input_open(fr_batch_input *input, const char *path);
 
-/* The first gives the next line that is not blank, or false if there is none. The second goes back to the first
- * line. */
+/* fr_batch_input_next gives the next line that is not blank, or returns false if there is none. fr_batch_input_rewind
+ * goes back to the first line. */
 bool fr_batch_input_next(fr_batch_input *input, fr_job_line *line);
 void fr_batch_input_rewind(fr_batch_input *input);
 

@@ -2,9 +2,9 @@
  *
  *     PREFIX input_prefix prompt SUFFIX input_suffix MIDDLE
  *
- * where the words in capitals are control tokens, which are found by their texts. The other files have the form that
- * Qwen2.5-Coder's report (arXiv 2409.12186) gives to a repository: REPOSITORY and its name, then for each file
- * SEPARATOR, its name and its text. The texts of a request are tokenized without control tokens. */
+ * The words in capitals are control tokens, which are found by their texts. The other files have the form that
+ * Qwen2.5-Coder's report (arXiv 2409.12186) gives to a repository: REPOSITORY and the repository's name, then for each
+ * file SEPARATOR, the file's name and its text. The texts of a request are tokenized without control tokens. */
 #include "tools/jobs/infill.h"
 
 #include <stdarg.h>
@@ -59,8 +59,8 @@ static int32_t token_of(const fr_tokenizer *tokenizer, const char *text) {
     return own && length == strlen(text) && memcmp(own, text, length) == 0 ? id : -1;
 }
 
-/* Finds the family of tokens that the model knows. It must have the family's first three tokens; of several such
- * families, the one of which the model has most tokens is taken. */
+/* Finds the family whose tokens the model knows. The model must have the family's first three tokens. If several
+ * families qualify, the one of which the model has most tokens is taken. */
 static bool find_tokens(infill *in) {
     size_t best = 0;
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
@@ -98,8 +98,8 @@ static bool put_member(infill *in, const json_t *body, const char *key) {
     return put_text(in, json_string_value(text), json_string_length(text), false);
 }
 
-/* Adds a line with a file's name. If the model has no separator token, a line that is rare in code separates the files
- * instead. */
+/* Adds a line with a file's name. If the model has no separator token, a line that is rare in code is added instead,
+ * without the name. */
 static bool put_name(infill *in, const char *name) {
     static const char cut[] = "\n\n--- snippet ---\n\n";
     if (in->ids[SEPARATOR] < 0) return put_text(in, cut, strlen(cut), false);
@@ -143,7 +143,7 @@ static bool put_all(infill *in, const json_t *body) {
 /* ------------------------------------------------------------------------------------------------------------- body */
 
 /* Removes members that editors send for llama.cpp and that are not built: a sampler for infilling, and limits of
- * indentation and time. Without them the reply is only limited by the other members, such as n_predict. */
+ * indentation and time. Then only the other members limit the reply, n_predict for example. */
 static void drop_hints(json_t *body) {
     static const char *const keys[] = {"input_prefix", "input_suffix", "input_extra", "n_indent", "t_max_prompt_ms"};
     json_t *samplers = json_object_get(body, "samplers");

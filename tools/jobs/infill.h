@@ -13,8 +13,7 @@
 
 enum { FR_INFILL_ERROR = 256 };
 
-/* Returns true if the tokenizer has the tokens for filling in code. NULL, for a model without a tokenizer, gives
- * false. */
+/* Returns true if the tokenizer has the tokens for filling in code. A tokenizer of NULL has none. */
 bool fr_infill_can(const fr_tokenizer *tokenizer);
 
 /* Turns the body of a request to /infill into that of a request to /completion. tokenizer: NULL if the model has

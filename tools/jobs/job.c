@@ -80,8 +80,8 @@ fr_status fr_job_leave(const fr_job *job) {
     return status == FR_OK && job->grammar ? fr_session_set_grammar(job->session, NULL) : status;
 }
 
-/* Reads the request in the job's form: first the settings, then the prompt, because rendering a conversation needs the
- * settings. */
+/* Reads the request in the job's form. The settings come first, because rendering a conversation, which makes the
+ * prompt, needs them. */
 static bool take_request(fr_job *job) {
     bool plain = job->form == FR_JOB_PLAIN;
     if (!(plain ? fr_job_take_fields(job) : fr_job_take_request(job))) return false;
@@ -106,7 +106,7 @@ void fr_job_open(fr_job *job, const fr_job_setting *setting, fr_job_form form, c
     if (!job->options) fr_job_refuse(job, FR_MEMORY, "out of memory: options");
 }
 
-/* Removes fields that are null. Clients and data frames write null for a field that was not set, so it counts as
+/* Removes fields that are null. Clients and data frames write null for a field that was not set, so null means
  * missing. */
 static void drop_nulls(json_t *object) {
     const char *key;
@@ -115,7 +115,8 @@ static void drop_nulls(json_t *object) {
     json_object_foreach_safe(object, next, key, value) if (json_is_null(value)) json_object_del(object, key);
 }
 
-/* Reads all of a job, but does not open its session. The session needs an engine, whose size depends on all lines. */
+/* Reads all of a job, but does not open its session. The session needs an engine, and the engine's size depends on all
+ * lines. */
 static void read_job(fr_job *job, const fr_job_setting *setting, const fr_job_line *line) {
     json_error_t error;
     fr_job_text read = fr_job_text_read(line->text, line->length, &error);

@@ -4,14 +4,15 @@
  * In, for a batch: {"prompt" | "ids" | "messages", and any of "id", "n", "temp", "top_k", "top_p", "min_p", "seed",
  * "stop", "ignore_eos", "logprobs", "logit_bias", "images", "tools", "grammar", "json_schema", "regex", and the
  * settings of other samplers by their names in llama.cpp's server}. A member that is missing or null has the command
- * line's value. Out: {"id", "ids", "text", "stop", "stats"}, the parts of the reply for a chat, "logprobs" if they
- * were asked for, and "seed" if the line's seed is -1 and one was drawn; or {"id", "error"}.
+ * line's value. Out: {"id", "ids", "text", "stop", "stats"}, and the parts of the reply for a chat, "logprobs" if they
+ * were asked for, and "seed" if the line's seed is -1 and one was drawn. A line that can't be run gives {"id",
+ * "error"}.
  *
  * OpenAI's form is {"custom_id", "method", "url", "body"}; its answer is {"id", "custom_id", "response":
  * {"status_code", "request_id", "body"}, "error"}.
  *
- * In, for a server: such a body, whose members and prompt are read one by one (job_parts.h). Out: ids, the text, and
- * the reason why it ended; the server writes the answer. */
+ * In, for a server: a body as in OpenAI's form. The server reads its members and prompt one by one (job_parts.h). Out:
+ * ids, the text, and the reason why it ended; the server writes the answer. */
 #ifndef FR_TOOLS_JOBS_JOB_H
 #define FR_TOOLS_JOBS_JOB_H
 
@@ -30,7 +31,7 @@ typedef struct fr_job_setting {
     const fr_arguments *args;
     fr_loaded *loaded;
     fr_engine *engine;
-    const char *file;        /* name of the lines' file, for errors; NULL: the job belongs to a server */
+    const char *file;        /* name of the file with the lines, for errors; NULL: the job belongs to a server */
     int64_t context;         /* context of the engine's sessions, in positions; set only by a server */
     size_t longest;          /* bytes of the model's longest token; 0: not known */
     const char *model;       /* the model's name for answers to requests that name none; set only by a server */
@@ -39,7 +40,7 @@ typedef struct fr_job_setting {
 
 typedef enum fr_job_form {
     FR_JOB_PLAIN,
-    FR_JOB_REQUEST,    /* OpenAI's form; which of the next two it is becomes known from the line's "url" */
+    FR_JOB_REQUEST,    /* OpenAI's form; the line's "url" says if it is a chat or a completion */
     FR_JOB_CHAT,       /* /v1/chat/completions */
     FR_JOB_COMPLETION, /* /v1/completions */
     FR_JOB_NATIVE,     /* /completion, llama.cpp's own form; only for a server */
@@ -53,9 +54,11 @@ typedef struct fr_job {
     const json_t *request; /* the object whose members are the settings: the line, or its "body" */
     size_t row;
     int64_t seed; /* the random seed that was drawn for the job; -1: none was drawn */
-    /* For each id its own log-probability is given, and those of this many most likely ids; -1: none are given. */
+    /* The number of most likely ids whose log-probabilities are given for each id, beside its own; -1: no
+     * log-probabilities are given. */
     int64_t best;
-    bool chances;                   /* probabilities after the samplers are given instead of log-probabilities */
+    bool chances;                   /* the probabilities that the samplers leave are given instead of
+                                     * log-probabilities */
     json_t *settings;               /* settings of the chat template */
     struct fr_job_grammar *grammar; /* the grammar of the reply (job_grammar.h); NULL: any text */
     struct fr_job_budget *budget;   /* the limit of the reasoning (job_budget.h); NULL: no limit */
@@ -66,10 +69,10 @@ typedef struct fr_job {
     const fr_job_setting *setting;
     fr_options *options;
     size_t *sharers;     /* number of jobs that share this prompt and its pictures; NULL: no other job does */
-    const char *doubled; /* the token with which the prompt begins twice, which is noted; NULL: it does not */
+    const char *doubled; /* the token that begins the prompt twice, for a note; NULL: no token does */
     /* number of choices that are generated (job_choices.h): "n", or "best_of" if that is more */
     size_t each;
-    /* number of choices in the answer, which are the likeliest ones; 0: all are in the answer */
+    /* number of choices that the answer shows, the likeliest ones; 0: it shows all */
     size_t shown;
     /* log-probabilities are computed only to rank the choices; the answer does not show them */
     bool hides_logprobs;
@@ -99,15 +102,15 @@ typedef struct fr_job {
     fr_stream text;
     fr_reply_view view;
     fr_reply reply;
-    /* the least number of tokens that a prompt must have that is too long by its bytes alone; 0: it is not */
+    /* if the prompt has so many bytes that it must be too long: the least number of its tokens; else 0 */
     size_t too_long;
     bool ended;
     char error[640]; /* "": there is no error */
     fr_status why;   /* the kind of the error */
 } fr_job;
 
-/* Gives the size of a line's text: the number of ids of its prompt, and in *most the largest number of ids after it
- * (-1: no limit). Returns false if the line can't be run. */
+/* Gives the size of a line's text: the number of ids of its prompt, and in *most the largest number of ids of its
+ * reply (-1: no limit). Returns false if the line can't be run. */
 bool fr_job_measure(const fr_job_setting *setting, const fr_job_line *line, size_t *prompt, int64_t *most);
 
 /* Reads the line and puts its prompt into a new session, so that rounds can run it. If the job can't be run it ends at
@@ -126,32 +129,32 @@ void fr_job_open(fr_job *job, const fr_job_setting *setting, fr_job_form form, c
 /* Makes a second job for the same request, before either is started. The two share the prompt. */
 void fr_job_copy(fr_job *copy, fr_job *job);
 
-/* Starts the job: puts its prompt into a new session of the engine. kept: NULL, or bytes of fr_session_save_bytes; as
- * much of that session's text is used as the prompt begins with. If the job can't be run it ends at once, and its
- * error has the reason. */
+/* Starts the job: puts its prompt into a new session of the engine. kept: bytes of fr_session_save_bytes, or NULL. If
+ * the prompt begins like the saved session, that beginning is not run again. If the job can't be run, it ends at once,
+ * and its error has the reason. */
 void fr_job_start(fr_job *job, const void *kept, size_t size);
 
-/* For a session that was swapped out and restored, fr_job_resume moves the grammar along the text again, because a
- * saved session has no grammar state. fr_job_leave removes grammar and masks from a session that outlives the job. */
+/* A saved session has no state of the grammar. For a session that was swapped out and restored, fr_job_resume moves
+ * the grammar along the text again. fr_job_leave removes grammar and masks from a session that outlives the job. */
 fr_status fr_job_resume(const fr_job *job);
 fr_status fr_job_leave(const fr_job *job);
 
-/* The first gives the job's entry for the next round; ids: room for FR_STEP_MAX ids. The second takes the ids that the
- * round gave. */
+/* fr_job_round gives the job's entry for the next round; ids: room for FR_STEP_MAX ids. fr_job_take takes the ids that
+ * the round gave. */
 fr_round fr_job_round(const fr_job *job, int32_t *ids);
 void fr_job_take(fr_job *job, const fr_round *round);
 
 /* Ends the job with the library's error, because a library call for it has failed. */
 void fr_job_fail(fr_job *job, fr_status status);
 
-/* End the job with its text so far. The first two give the reason "interrupt", or "length" for a job that has reached
- * a limit. The third ends a line that was never begun. */
+/* End the job with its text so far. fr_job_interrupt gives the reason "interrupt"; fr_job_limit gives "length", for a
+ * job that has reached a limit. fr_job_pass_over ends a line that was never begun. */
 void fr_job_interrupt(fr_job *job);
 void fr_job_limit(fr_job *job);
 void fr_job_pass_over(fr_job *job, const fr_job_setting *setting, const fr_job_line *line);
 
-/* Makes the text of a JSON object: `begin`, then an id as it was written (NULL: null), then the members of `rest`,
- * which must not be empty. The caller frees it. */
+/* Makes the text of a JSON object: `begin`; then `id` as it was written, or null if it is NULL; then the members of
+ * `rest`, which must not be empty. The caller frees it. */
 char *fr_job_behind_id(const char *begin, const char *id, const json_t *rest);
 
 /* Gives the answer of a job that has ended, as a line. The caller frees it. */

@@ -1,5 +1,5 @@
 /* Reads "logit_bias" of a line or a request (job_parts.h): {"ID": bias, ...}, or llama.cpp's [[ID, bias | false],
- * ...]. In a server's request a text may stand instead of an ID, and means each of the text's tokens. */
+ * ...]. In a server's request a text may stand in place of an ID; it means each of the text's tokens. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,7 @@
 
 struct fr_job_budget {
     size_t holders, most; /* holders: number of jobs that share it; most: number of tokens */
-    /* if the model's reasoning can't be ended early, the budget is ignored, which is otherwise an error */
+    /* the budget is ignored if the model's reasoning can't be ended early, which is otherwise an error */
     bool if_built;
     fr_lab_reply_budget *budget; /* NULL: not made yet, or the model has no reasoning */
 };

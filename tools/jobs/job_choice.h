@@ -16,13 +16,13 @@ json_t *fr_job_choice(fr_job *job, size_t index);
  * cut off or interrupted. */
 const char *fr_job_finish_reason(const fr_job *job, bool calls);
 
-/* Makes the "logprobs" of a choice for the ids [from, to); null if none were requested. *offset: for a completion, the
- * number of characters before these ids, which becomes that after them. */
+/* Makes the "logprobs" of a choice for the ids [from, to); null if none were requested. *offset, used for a
+ * completion: the number of characters before these ids; it is increased by their characters. */
 json_t *fr_job_logprobs(const fr_job *job, size_t from, size_t to, size_t *offset);
 
 json_t *fr_job_usage(size_t prompt, size_t cached, size_t completion);
 
-/* Gives the session's current figures. Ids after the end of the reply, which the last step may have given, are not
+/* Gives the session's current figures. The last step may have given ids after the end of the reply; they are not
  * counted. */
 fr_figures fr_job_figures(const fr_job *job);
 

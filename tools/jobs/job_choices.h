@@ -1,8 +1,9 @@
-/* Handles several choices of one request: "n", and "best_of", which generates more and shows the likeliest.
+/* Handles several choices of one request: "n", and "best_of", which generates more choices and shows the likeliest of
+ * them.
  *
  * In: members of a body; jobs that have ended. Out: the number of choices to generate and to show, and each choice as
- * a JSON value. A server runs the choices at the same time; a batch runs them one after the other in the slot of the
- * line. The texts are the same, because each choice has the same seed in both. */
+ * a JSON value. A server runs the choices at the same time. A batch runs them one after the other in the slot of the
+ * line. The texts are the same, because a choice has the same seed in both. */
 #ifndef FR_TOOLS_JOBS_JOB_CHOICES_H
 #define FR_TOOLS_JOBS_JOB_CHOICES_H
 
@@ -11,7 +12,7 @@
 /* The most choices that one request may have. */
 #define FR_CHOICES_MAX 128
 
-/* Settles how many choices are generated, once all members were read. streams: the answer is a stream, which can't
+/* Decides how many choices are generated, after all members were read. streams: the answer is a stream, which can't
  * wait until the best choice is known. Returns false if the request is refused. */
 bool fr_job_settle_choices(fr_job *job, bool streams);
 
@@ -22,15 +23,15 @@ bool fr_job_move_seed(fr_job *job, size_t by);
  * *likely: the mean log-probability of the choice's ids, if log-probabilities are known. */
 json_t *fr_job_whole_choice(fr_job *job, const fr_reply *echoed, size_t index, double *likely);
 
-/* Gives the index of the nth likeliest choice. Of equally likely choices the earlier comes first. */
+/* Gives the index of the nth likeliest choice. If two choices are equally likely, the earlier one comes first. */
 size_t fr_job_nth_likeliest(const double *likely, size_t count, size_t nth);
 
-/* For a batch: stores a choice that has ended, before the next one begins. Returns false if there is no next one, or
- * if the job has failed or was interrupted. */
+/* Stores a choice of a batch's line that has ended, before the next one begins. Returns false if there is no next one,
+ * or if the job has failed or was interrupted. */
 bool fr_job_keep_choice(fr_job *job);
 
-/* For a batch: gives all choices that the answer shows, including the one that has just ended. *ids: the number of ids
- * of all choices. */
+/* Gives all choices of a batch's line that the answer shows, including the one that has just ended. *ids: the number
+ * of ids of all choices. */
 json_t *fr_job_choices(fr_job *job, size_t *ids);
 
 /* Gives the sum of the figures of a line's choices. */

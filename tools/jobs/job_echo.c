@@ -17,7 +17,7 @@ static fr_status take_id(void *context, int32_t id, float own, const int32_t *id
     return FR_OK;
 }
 
-/* Starts to score the prompt: all ids but the first, which no row predicts. */
+/* Starts to score the prompt. All ids but the first get log-probabilities; no row predicts the first. */
 fr_status fr_job_echo_begin(fr_job *job) {
     const fr_prompt *prompt = &job->prompt;
     const fr_model *model = job->setting->loaded->model;
@@ -45,8 +45,9 @@ json_t *fr_job_echo_text(const fr_job *job) {
     return prompt;
 }
 
-/* Offsets count from the beginning of the text as it was sent. The tokens may have more text, because the tokenizer
- * may add a <bos> or a blank before it, so their offsets are shifted. */
+/* Makes the log-probabilities of the prompt. Offsets count from the beginning of the text as it was sent. The
+ * tokenizer may put a <bos> or a blank before that text. The tokens then have more text than was sent, so their
+ * offsets are shifted. */
 json_t *fr_job_echo_logprobs(const fr_job *job, const fr_reply *echoed, size_t *offset) {
     size_t printed = 0, i;
     json_t *lists, *text = fr_job_echo_text(job), *at;

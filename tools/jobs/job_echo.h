@@ -15,11 +15,11 @@ fr_status fr_job_echo_begin(fr_job *job);
 json_t *fr_job_echo_text(const fr_job *job);
 
 /* Makes the "logprobs" of the prompt's tokens in the form of /v1/completions; null if none were requested. echoed: the
- * log-probabilities, which the prompt's first choice has computed. *offset: the number of the prompt's characters, at
- * which the offsets of the reply begin. */
+ * log-probabilities, which the prompt's first choice has computed. *offset: the number of the prompt's characters,
+ * which is the offset of the reply's first token. */
 json_t *fr_job_echo_logprobs(const fr_job *job, const fr_reply *echoed, size_t *offset);
 
-/* Puts the prompt's text and log-probabilities at the beginning of a choice's. */
+/* Puts the prompt's text and log-probabilities before those of a choice. */
 void fr_job_echo_put(const fr_job *job, const fr_reply *echoed, json_t *choice);
 
 #endif

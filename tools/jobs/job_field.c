@@ -18,8 +18,8 @@ bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) {
     return false;
 }
 
-/* Skips the option's name at the beginning of an error line ("top-k must be ..."). A line that begins in another way
- * is returned unchanged. */
+/* Returns the rest of an error line after the option's name at its beginning ("top-k must be ..."). A line that begins
+ * in another way is returned unchanged. */
 static const char *behind_option(const char *line) {
     size_t length = strcspn(line, " :");
     for (fr_option option = 0; option < FR_OPT_COUNT; option++) {
@@ -29,8 +29,8 @@ static const char *behind_option(const char *line) {
     return line;
 }
 
-/* Replaces the option's name in the error line by the member's, and the model's path by its name, because a server's
- * client knows neither options nor paths. */
+/* Refuses the job with the library's error line. A server's client knows neither options nor paths: so the option's
+ * name is replaced by the member's, and the model's path by its name. */
 bool fr_job_check(fr_job *job, fr_status status) {
     if (status == FR_OK) return true;
     const fr_job_setting *setting = job->setting;

@@ -1,7 +1,7 @@
 /* Helps to read one field of a line or a request: checks its value, and refuses it.
  *
  * In: a job and a JSON value. Out: true; or false, and then the job has ended with an error line. These helpers know
- * no particular field; the files that read fields use them. */
+ * no particular field. The files that read fields call them. */
 #ifndef FR_TOOLS_JOBS_JOB_FIELD_H
 #define FR_TOOLS_JOBS_JOB_FIELD_H
 
@@ -14,7 +14,7 @@ bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) __attrib
 /* If a library call has failed, refuses the job with the library's error line, and returns false. */
 bool fr_job_check(fr_job *job, fr_status status);
 
-/* Refuses a member that is known but not built, or a value of it that isn't. */
+/* Refuses a member that is known but not built, or whose value is not built. */
 bool fr_job_unbuilt(fr_job *job, const char *key);
 
 /* Returns true if the value is a text that equals the word. */

@@ -58,8 +58,8 @@ bool fr_job_take_json_schema(fr_job *job, const char *key, const json_t *value) 
     return take_schema(job, "json_schema", value);
 }
 
-/* Reads a format of type "json_object". It allows any object, or objects of the schema that may stand beside the type,
- * as in llama.cpp's server. */
+/* Reads a format of type "json_object". It allows any object. If the format also has a schema, as in llama.cpp's
+ * server, it allows only objects of that schema. */
 static bool take_any_object(fr_job *job, const json_t *format) {
     const json_t *schema = json_object_get(format, "schema");
     if (schema && !json_is_null(schema)) return take_schema(job, "response_format.schema", schema);
@@ -85,22 +85,22 @@ bool fr_job_take_response_format(fr_job *job, const char *key, const json_t *val
     return take_schema(job, inner ? "response_format.json_schema.schema" : "response_format.schema", schema);
 }
 
-/* Gives the name of a tool, or of the tool in a choice. The name stands in "function" or beside "type"; NULL if there
- * is none. */
+/* Gives the name of a tool, or of the tool that a choice names; NULL if there is none. The name is inside "function",
+ * or beside "type". */
 static const char *name_of(const json_t *tool) {
     const json_t *inner = json_object_get(tool, "function");
     return fr_job_plain_text(json_object_get(inner ? inner : tool, "name"));
 }
 
-/* Gives the "mode" and "tools" of a tool choice whose type is "allowed_tools"; they stand in a member "allowed_tools"
- * or in the choice itself. NULL for any other choice. */
+/* Gives the object with the "mode" and "tools" of a tool choice of type "allowed_tools": its member "allowed_tools",
+ * or the choice itself. NULL for any other choice. */
 static const json_t *allowed_tools(const json_t *choice) {
     const json_t *inner = json_object_get(choice, "allowed_tools");
     return !fr_job_is_word(json_object_get(choice, "type"), "allowed_tools") ? NULL : inner ? inner : choice;
 }
 
-/* Forces the reply to call a tool. It ends after the first call unless several were requested, because many clients
- * read only one. */
+/* Forces the reply to call a tool. It ends after the first call, because many clients read only one call, unless the
+ * request asks for several. */
 static bool must_call(fr_job *job) {
     job->must_call = true;
     job->one_call = !job->several;
@@ -187,7 +187,7 @@ bool fr_job_make_grammar(fr_job *job) {
     bool reply = job->prompt.rendered.text && !job->continues, ends;
     if (status == FR_OK && reply) status = open_reply(job, g, tree);
     if (status == FR_OK && !reply) status = fr_grammar_open(tree, g->kind, g->text, g->length, &g->grammar);
-    /* Computes the first mask here, which may take some milliseconds, because the engine's thread has other texts to
+    /* The first mask may take some milliseconds. It is computed here, because the engine's thread has other texts to
      * run. */
     const uint64_t *bits;
     if (status == FR_OK) status = fr_grammar_allowed(g->grammar, NULL, 0, &bits, &ends);

@@ -1,4 +1,4 @@
-/* Reads fields of other services that have another name here, or none (job_parts.h): those of vLLM, and those with
+/* Reads fields of other services that have another name here, or none (job_parts.h): fields of vLLM, and fields by
  * which DeepSeek, Qwen and OpenRouter switch reasoning off. */
 #include <math.h>
 #include <stdlib.h>
@@ -65,8 +65,8 @@ static bool take_guided_object(fr_job *job, const char *key, const json_t *value
     return taken;
 }
 
-/* Reads vLLM's "structured_outputs", whose only member names the kind, such as {"json": SCHEMA}. Options about vLLM's
- * backend are ignored. */
+/* Reads vLLM's "structured_outputs". Its only member names the kind of restriction, such as {"json": SCHEMA}. Options
+ * about vLLM's backend are ignored. */
 bool fr_job_take_structured_outputs(fr_job *job, const char *key, const json_t *value) {
     static const struct {
         const char *key;
@@ -88,8 +88,8 @@ bool fr_job_take_structured_outputs(fr_job *job, const char *key, const json_t *
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
 
-/* Reads vLLM's repetition penalty. It covers all tokens, the prompt's too, unless the request also has llama.cpp's
- * "repeat_last_n". */
+/* Reads vLLM's repetition penalty. It covers all tokens, including the prompt's, unless the request also has
+ * llama.cpp's "repeat_last_n". */
 bool fr_job_take_repetition(fr_job *job, const char *key, const json_t *value) {
     const json_t *last = json_object_get(job->request, "repeat_last_n");
     if (!json_is_number(value)) return fr_job_refuse(job, FR_USAGE, "%s must be a number", key);
@@ -124,10 +124,9 @@ bool fr_job_take_least(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------ least number of
- * ids */
+/* ------------------------------------------------------------------------------------------ least number of tokens */
 
-/* Forbids the ids that would end the reply until the reply is long enough (a mask of the job's session). */
+/* Forbids the ids that would end the reply until the reply is long enough. It is a mask of the job's session. */
 static fr_status hold_end_back(void *context, const int32_t *ids, size_t length, float *logits, size_t vocab) {
     const fr_job *job = context;
     const int32_t *eos;

@@ -5,9 +5,9 @@
 
 #include "tools/jobs/job_field.h"
 
-/* The second half of the error line for a prompt that is too long, and OpenAI's code for that error. Agents search for
- * these phrases, which llama.cpp's and OpenAI's servers use, to find out that they must shorten a conversation. %lld
- * is the context. */
+/* The end of the error line for a prompt that is too long, and OpenAI's code for that error. Agents search for these
+ * phrases to find out that they must shorten a conversation; llama.cpp's and OpenAI's servers use them. %lld is the
+ * context. */
 #define FR_JOB_TOO_LONG \
     "exceeds the available context size: the maximum context length is %lld tokens, the answer's among them"
 #define FR_JOB_TOO_LONG_CODE "context_length_exceeded"
@@ -17,8 +17,8 @@ static inline bool fr_job_is_served(const fr_job *job) {
     return !job->setting->file;
 }
 
-/* Read a member of a request into the job. fr_job_take_later only accepts members of the prompt, which
- * fr_job_take_prompt reads later. */
+/* Read a member of a request into the job. fr_job_take_later accepts a member without reading it, because
+ * fr_job_take_prompt reads it later. */
 typedef bool fr_job_take_field(fr_job *job, const char *key, const json_t *value);
 fr_job_take_field fr_job_take_count, fr_job_take_seed, fr_job_take_switch, fr_job_take_stops, fr_job_take_images,
     fr_job_take_tools, fr_job_take_logprobs, fr_job_take_bias, fr_job_take_most, fr_job_take_grammar, fr_job_take_regex,
@@ -28,40 +28,41 @@ fr_job_take_field fr_job_take_count, fr_job_take_seed, fr_job_take_switch, fr_jo
     fr_job_take_thinking, fr_job_take_effort, fr_job_take_reasoning, fr_job_take_choices, fr_job_take_best_of,
     fr_job_take_echo, fr_job_take_suffix, fr_job_take_later;
 
-/* Find the function that reads a member: the first for a sampling setting, the second for any member of a body in the
- * job's form. NULL: there is no such member. */
+/* Find the function that reads a member: fr_job_sampler for a sampling setting, fr_job_member for any member of a body
+ * in the job's form. NULL: there is no such member. */
 fr_job_take_field *fr_job_sampler(const char *key);
 fr_job_take_field *fr_job_member(const fr_job *job, const char *key);
 
-/* Returns true if all integers in a member fit into 64 bits. Members that a template renders may have larger ones.
- * Otherwise the job is refused. */
+/* Checks that all integers in a member fit into 64 bits. Members that a template renders may have larger ones. If an
+ * integer is too large, the job is refused, and false is returned. */
 bool fr_job_check_wide(fr_job *job, const char *key, const json_t *value);
 
 /* Adds the values of all numeric sampling settings to the object. */
 void fr_job_put_samplers(const fr_options *options, json_t *object);
 
-/* Read all members of a line: the first for a line in forerun's own form, the second for one in OpenAI's form, whose
- * "url" says what its body is. */
+/* Read all members of a line: fr_job_take_fields of a line in forerun's own form, fr_job_take_request of one in
+ * OpenAI's form, whose "url" says what its body is. */
 bool fr_job_take_fields(fr_job *job);
 bool fr_job_take_request(fr_job *job);
 
 /* llama.cpp's usual mark for the place of a picture in a "prompt_string". */
 #define FR_JOB_MEDIA_MARK "<__media__>"
 
-/* Make the ids of the prompt. The first reads the prompt of a batch's line. For a server, the second reads a chat's
- * messages, and the third one of the request's prompts: a text, ids, an array of texts and ids, or an object with one
- * of these as its "prompt_string", whose "multimodal_data" the job's pictures have been opened from. */
+/* Make the ids of the prompt. fr_job_take_prompt reads the prompt of a batch's line. A server calls the other two.
+ * fr_job_take_messages reads a chat's messages. fr_job_take_text_or_ids reads one of the request's prompts: a text,
+ * ids, an array of texts and ids, or an object whose "prompt_string" is one of these. The pictures of such an object's
+ * "multimodal_data" have been opened before. */
 bool fr_job_take_prompt(fr_job *job);
 bool fr_job_take_messages(fr_job *job, const json_t *messages);
 bool fr_job_take_text_or_ids(fr_job *job, const json_t *prompt);
 
-/* Makes the ids of a prompt, given as text or ids, so that the model fills in the text between it and the job's
- * suffix. */
+/* Makes the ids of a prompt for filling in code: the model writes the text between `prompt`, a text or ids, and the
+ * job's suffix. */
 bool fr_job_take_around(fr_job *job, const json_t *prompt);
 
-/* Handle the least number of ids that a reply must have. The first checks that the request's other members allow it.
- * The second sets its mask in the job's session, and must be called after the grammar and the budget were set. The
- * third removes the mask. */
+/* Handle the least number of ids that a reply must have. fr_job_check_least checks that the request's other members
+ * allow it. fr_job_set_least sets its mask in the job's session; call it after the grammar and the budget were set.
+ * fr_job_lift_least removes the mask. */
 bool fr_job_check_least(fr_job *job);
 fr_status fr_job_set_least(fr_job *job);
 fr_status fr_job_lift_least(const fr_job *job);

@@ -1,6 +1,6 @@
 /* Runs the lines of a file in the rounds of one engine, several at once.
  *
- * In: a file's lines, a setting, and the callbacks of the owner. Out: each line that the owner needs begins when a
+ * In: a file's lines, a setting, and two callbacks of the owner. Out: each line that the owner needs begins when a
  * slot is free and is run to its end; then the owner is called. A line that finds no page waits for one. If no line
  * finds a page, the last one gives up its pages and begins again later. The struct must be zeroed at first. */
 #ifndef FR_TOOLS_JOBS_JOB_PLACES_H
@@ -30,13 +30,13 @@ typedef struct fr_job_places {
 /* Opens the file of -f. Gives the exit status. */
 int fr_job_places_read(fr_job_places *places, const fr_arguments *args);
 
-/* Opens the drafter and computes two contexts. *usual: that of -c, or else the default. *context: that of -c, or else
- * the largest that any line needs (as generate would choose it), but at least *usual. Lines that can't be run don't
- * count. Gives the exit status. */
+/* Opens the drafter and computes two contexts. *usual is that of -c, or else the default. *context is that of -c, or
+ * else the largest that any line needs (as generate would choose it), but at least *usual. Lines that can't be run
+ * don't count. Gives the exit status. */
 int fr_job_places_context(fr_job_places *places, fr_loaded *loaded, int64_t *usual, int64_t *context);
 
-/* The first allocates the slots. The second begins lines in all free slots; a line that can't be run ends at once. The
- * third runs one round of all lines that have begun, and gives their number. */
+/* fr_job_places_take allocates the slots. fr_job_places_fill begins lines in all free slots; a line that can't be run
+ * ends at once. fr_job_places_round runs one round of all lines that have begun; *under_way is their number. */
 void fr_job_places_take(fr_job_places *places);
 void fr_job_places_fill(fr_job_places *places);
 int fr_job_places_round(fr_job_places *places, size_t *under_way);
@@ -44,8 +44,8 @@ int fr_job_places_round(fr_job_places *places, size_t *under_way);
 /* Prints the error line at the end of a run in which `failed` lines failed. Gives the exit status. */
 int fr_job_places_failed(const fr_job_places *places, size_t failed);
 
-/* The first ends all lines that are still being run, without calling the owner; the second closes the engine and the
- * file. */
+/* fr_job_places_end ends all lines that are still being run, without calling the owner. fr_job_places_close closes the
+ * engine and the file. */
 void fr_job_places_end(fr_job_places *places);
 void fr_job_places_close(fr_job_places *places);
 

@@ -7,7 +7,7 @@
 #include "tools/jobs/infill.h"
 #include "tools/jobs/job_parts.h"
 
-#define NORMALIZED 4 /* no tokenizer's normalizer makes a text more than this many times shorter */
+#define NORMALIZED 4 /* a tokenizer's normalizer makes a text at most this many times shorter */
 
 static bool take_ids(fr_job *job, const char *key, const json_t *ids) {
     fr_prompt *prompt = &job->prompt;
@@ -23,8 +23,7 @@ static bool take_ids(fr_job *job, const char *key, const json_t *ids) {
     return true;
 }
 
-/* Refuses a prompt that must be too long for the context because of its number of bytes. Tokenizing it first could
- * take seconds. */
+/* Refuses a prompt that has so many bytes that it can't fit the context. Tokenizing it first could take seconds. */
 static bool check_bytes(fr_job *job, size_t bytes) {
     const fr_job_setting *setting = job->setting;
     size_t least = setting->longest ? bytes / (NORMALIZED * setting->longest) : 0;
@@ -93,7 +92,8 @@ static void copy_text(fr_job *job, const json_t *text) {
     job->prompt.length = length;
 }
 
-/* Makes a text the prompt. With pictures it becomes a user's turn, unless it has marks for them. */
+/* Makes a text the prompt. If there are pictures and the text has no marks for them, the text and the pictures become
+ * a user's turn. */
 static bool take_text(fr_job *job, const json_t *text) {
     const fr_model *model = job->setting->loaded->model;
     size_t length = json_string_length(text);
@@ -111,8 +111,8 @@ static bool take_text(fr_job *job, const json_t *text) {
     return tokenize(job);
 }
 
-/* Makes the text of an object with "multimodal_data" the prompt. llama.cpp's clients mark the pictures' places in it
- * with a mark of its own, of which there must be one for each picture. */
+/* Makes the text of an object with "multimodal_data" the prompt. llama.cpp's clients mark the place of each picture in
+ * the text with llama.cpp's own mark. There must be one mark for each picture. */
 static bool take_text_with_media(fr_job *job, const json_t *text) {
     size_t marks = 0;
     if (!json_is_string(text))

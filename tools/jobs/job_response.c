@@ -7,8 +7,8 @@
 #include "tools/jobs/job_choices.h"
 #include "tools/jobs/job_parts.h"
 
-/* Adds a name such as "batch_req_17". It is made of the line's number and not of random digits, so that it is the same
- * in every run. */
+/* Adds a name such as "batch_req_17". It is made of the line's number, not of random digits, so it is the same in
+ * every run. */
 static void put_name(json_t *object, const char *key, const char *kind, const fr_job *job) {
     char name[64];
     snprintf(name, sizeof name, "%s%zu", kind, job->row);

@@ -1,8 +1,8 @@
 /* Chooses the scales of the adapters (LoRA) for each request, as llama.cpp's server does.
  *
- * In: a request's member "lora", and the bodies of POST /lora-adapters: [{"id": 0, "scale": 0.5}, ...], in which
- * adapters that are not listed have the scale 0. Out: the scales of a job, and the answers of /lora-adapters. All
- * functions may be called from any thread: a request has the scales that a model had when the request was read. */
+ * In: a request's member "lora", and the bodies of POST /lora-adapters: [{"id": 0, "scale": 0.5}, ...]. Adapters that
+ * such a list leaves out have the scale 0. Out: the scales of a job, and the answers of /lora-adapters. All functions
+ * may be called from any thread. A request has the scales that the model had when the request was read. */
 #ifndef FR_TOOLS_SERVE_ADAPTER_SCALES_H
 #define FR_TOOLS_SERVE_ADAPTER_SCALES_H
 

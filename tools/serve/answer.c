@@ -27,8 +27,9 @@ static void fail(fr_generation_request *request, unsigned http, json_t *fault) {
     request->answered = true;
 }
 
-/* Answers with an error. too_long: the number of the prompt's ids if the prompt exceeds the context, else 0. For such
- * a prompt, the error's "code" is a word in OpenAI's form, but the HTTP status in llama.cpp's. */
+/* Answers with an error. too_long: the number of the prompt's ids if the prompt exceeds the context, else 0. The
+ * error's "code" is usually the HTTP status. For a prompt that is too long it is a word, as in OpenAI's form, except
+ * in llama.cpp's form. */
 static void fail_by(fr_generation_request *request, fr_status why, const char *message, size_t too_long,
                     size_t context) {
     unsigned http = fr_fault_http(why);
@@ -116,7 +117,7 @@ void fr_answer_step(fr_generation_request *request, fr_choice *choice) {
 
 /* -------------------------------------------------------------------------------------------------------- the whole */
 
-/* Finds the choice of a prompt that stands at a position of the answer. Choices stand in the order in which they were
+/* Finds the choice of a prompt that has this position in the answer. Choices have the order in which they were
  * started; with "best_of", the likeliest comes first. */
 static const fr_choice *choice_at(const fr_generation_request *request, size_t prompt, size_t position) {
     const fr_choice *first = request->choices + prompt * request->each;
@@ -138,8 +139,8 @@ static json_t *choices_of(const fr_generation_request *request) {
     return choices;
 }
 
-/* Makes the answer of a request that does not stream. In llama.cpp's form an answer with a single choice is that
- * choice itself, not a list. */
+/* Makes the answer of a request that does not stream. In llama.cpp's form an answer is a list of choices, or the
+ * choice itself if there is only one. */
 static json_t *whole_of(const fr_generation_request *request) {
     if (request->dialect) return request->dialect->whole(request->choices[0].telling);
     json_t *choices = choices_of(request);

@@ -7,19 +7,19 @@
 
 #include "tools/serve/generation_request.h"
 
-/* A dialect is the form that another API gives to requests and answers: OpenAI's /v1/responses, Anthropic's
- * /v1/messages, ollama's /api/chat and /api/generate. All of these have one choice. */
+/* A dialect is the form of requests and answers in another API: OpenAI's /v1/responses, Anthropic's /v1/messages,
+ * ollama's /api/chat and /api/generate. A request in a dialect has one choice. */
 typedef struct fr_dialect fr_dialect;
 extern const fr_dialect fr_dialect_responses, fr_dialect_messages, fr_dialect_ollama_chat, fr_dialect_ollama_generate;
 
-/* Sets the dialect of the answer. Call it before any part of the answer is sent. dialect_body: the body of the request
- * as it was sent in that dialect; the request takes it over. */
+/* Sets the dialect of the answer. Call it before any part of the answer is sent. dialect_body: the request's body as
+ * the client sent it; the request takes it over. */
 void fr_answer_in(fr_generation_request *request, const fr_dialect *dialect, json_t *dialect_body);
 
 /* Report the progress of a choice. fr_answer_began: its session has begun and has no ids yet. fr_answer_progress: a
  * part of its prompt has been run. fr_answer_step: it has new ids or has ended, and its session is still open. If the
- * job has failed, its error becomes the answer, or ends the stream; then request->answered is set, and the other
- * choices are no longer needed. */
+ * job has failed, its error becomes the answer, or the last event of the stream. Then request->answered is set, and
+ * the other choices are no longer needed. */
 void fr_answer_began(fr_generation_request *request, fr_choice *choice);
 void fr_answer_progress(fr_generation_request *request, fr_choice *choice);
 void fr_answer_step(fr_generation_request *request, fr_choice *choice);

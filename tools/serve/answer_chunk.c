@@ -21,7 +21,7 @@ json_t *fr_answer_object(const fr_generation_request *request, const char *objec
 
 /* ---------------------------------------------------------------------------------------------------------- a chunk */
 
-/* Makes the object of a chunk around this choice. NULL: the chunk has no choice. */
+/* Makes the object of a chunk that contains this choice. NULL: the chunk has no choice. */
 static json_t *object_of(const fr_generation_request *request, json_t *choice) {
     json_t *choices = json_array();
     if (choice) json_array_append_new(choices, choice);
@@ -75,7 +75,7 @@ static void put_drafted(const fr_telling *t, json_t *chunk) {
         fr_json_put(chunk, "drafted", json_boolean(t->drafted));
 }
 
-/* Makes a chunk in OpenAI's form. Its timings are left out if a last chunk with figures of all choices will follow. */
+/* Makes a chunk in OpenAI's form. Its timings are left out if a last chunk will have the figures of all choices. */
 static json_t *chunk_of(fr_telling *t, json_t *delta, size_t ids, bool end) {
     const fr_job *job = &t->choice->job;
     bool news = t->ids < ids && job->best >= 0;

@@ -1,5 +1,5 @@
-/* Declares the functions that answer.c shares with its other files: they make the chunks of a stream, and the objects
- * of each form. Only the engine's thread calls them. */
+/* Declares the functions that answer.c shares with its other files: they make the chunks of a stream, and the JSON
+ * objects of each form of answer. Only the engine's thread calls them. */
 #ifndef FR_TOOLS_SERVE_ANSWER_PARTS_H
 #define FR_TOOLS_SERVE_ANSWER_PARTS_H
 
@@ -25,12 +25,12 @@ typedef struct fr_item {
     size_t index;   /* number of items before this one */
     fr_stream text; /* the item's text so far */
     json_t *call;   /* {"id", "function": {"name", "arguments"}} */
-    /* log-probabilities: logprobs of all ids of a text, news of its newest ids; NULL: not requested */
+    /* log-probabilities, NULL if they were not requested: `logprobs` of all ids of a text, `news` of its newest ids */
     json_t *logprobs, *news;
     bool last; /* it is the last item of the reply */
 } fr_item;
 
-/* The state of a choice's answer, which records how much of the choice was sent to the client. */
+/* The state of a choice's answer. It records how much of the choice was sent to the client. */
 typedef struct fr_telling {
     fr_generation_request *request;
     fr_choice *choice;
@@ -38,7 +38,7 @@ typedef struct fr_telling {
     json_t *whole; /* JSON of the choice once it has ended, for an answer that is not a stream */
     double likely; /* the mean log-probability of its ids, if they have any */
 
-    fr_reply_part part; /* the kind of part to which `text` belongs */
+    fr_reply_part part; /* the part of the reply (content, reasoning, ...) to which `text` belongs */
     fr_stream text;     /* text of the reply that was not sent yet */
     bool drafted;       /* the text came from accepted drafts; set only if the request asks for it */
     size_t known;       /* number of the reply's ids whose text was added to `text` or sent */
@@ -89,8 +89,8 @@ void fr_answer_send_line(fr_generation_request *request, const char *line);
 
 /* ----------------------------------------------------------------------------------------------------------- chunks */
 
-/* Sends a chunk with the new part of the choice. delta: a chat's delta, or a text. ids: the chunk covers the ids from
- * number telling->ids up to this number. end: this is the choice's last chunk. */
+/* Sends a chunk with the new text of the choice. delta: a chat's delta, or a text. ids: the number of the reply's ids
+ * up to the end of the chunk; those before telling->ids were sent already. end: this is the choice's last chunk. */
 void fr_chunk_send(fr_telling *telling, json_t *delta, size_t ids, bool end);
 
 /* Sends the number of the prompt's ids that have been run. */
@@ -104,14 +104,14 @@ void fr_chunk_send_usage(fr_generation_request *request);
 /* Begins to collect the reply's text for the stream while it is generated. */
 void fr_telling_begin(fr_telling *telling);
 
-/* Sends the new part of the reply. end: the reply is complete, so text that was held back and the last chunk are sent
+/* Sends the new text of the reply. end: the reply is complete, so text that was held back and the last chunk are sent
  * too. */
 void fr_telling_send(fr_telling *telling, bool end);
 
 /* ----------------------------------------------------------------------------------------------------------- native */
 
-/* Make JSON of a choice in the form of llama.cpp's /completion: the first the whole choice, the second the end of a
- * stream. */
+/* Make JSON of a choice in the form of llama.cpp's /completion: fr_native_whole of the whole choice, fr_native_end of
+ * the last event of a stream. */
 json_t *fr_native_whole(fr_telling *telling);
 json_t *fr_native_end(fr_telling *telling);
 

@@ -1,8 +1,9 @@
 /* Sends a job's reply to a stream while it is generated (answer_parts.h).
  *
- * In: pieces of the reply's parts, which come when ids are added to it. Out: chunks. All pieces of the same part that
- * one step gave are one chunk. An id belongs to the chunk in which its text begins. If the text is held back, because
- * it may be the beginning of a stop string or of a character, the id comes with the later chunk that has the text. */
+ * In: pieces of the reply's parts, which come when ids are added to it. Out: chunks. The pieces of one part that come
+ * from one step are sent as one chunk. An id belongs to the chunk in which its text begins. Text that may be the
+ * beginning of a stop string or of a character is held back; its id then comes with the later chunk that has the
+ * text. */
 #include "tools/serve/answer_parts.h"
 #include "tools/serve/tool_kinds.h"
 
@@ -35,14 +36,13 @@ static void add_text(fr_telling *t, fr_reply_part part, const char *text, size_t
     fr_stream_feed(&t->text, text, length, false);
 }
 
-/* Returns true if a byte of the text that is being added came from an accepted draft. at: its position in that
- * text. */
+/* Returns true if a byte of a new text came from an accepted draft. at: the byte's position in that text. */
 static bool is_drafted(const fr_telling *t, fr_reply_part part, size_t at) {
     const fr_job *job = &t->choice->job;
     return part == FR_REPLY_CONTENT ? job->text.accepted[job->text.written + at] : job->view.accepted;
 }
 
-/* Adds a text. It is split so that all of a chunk's text came from accepted drafts, or none of it. */
+/* Adds a text. It is split so that the text of a chunk either came from accepted drafts or did not. */
 static void add_runs(fr_telling *t, fr_reply_part part, const char *text, size_t length) {
     for (size_t at = 0, end; at < length; at = end) {
         bool drafted = is_drafted(t, part, at);

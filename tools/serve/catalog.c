@@ -11,8 +11,8 @@
 
 #include "tools/cli/output.h"
 
-/* Returns true if a file's name is that of a GGUF model. Hidden files and vision towers don't count, and of a model in
- * several shards only the first one does. */
+/* Returns true if a file's name is that of a GGUF model. Hidden files and vision towers don't count. If a model has
+ * several shards, only the first one counts. */
 static bool is_gguf(const char *name) {
     size_t length = strlen(name);
     const char *part = strstr(name, "-of-");

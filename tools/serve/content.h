@@ -2,10 +2,9 @@
  *
  * In: a model's path, as fr_model_open takes it. Out: a SHA-256 hash. For one file it is the hash that sha256sum
  * prints. For several files (shards, or the files of a folder) it is the hash of the lines that sha256sum prints for
- * them:
+ * them, in the bytewise order of their names. In their folder, this command gives it:
  *     sha256sum NAME... | sha256sum
- * run in their folder, with the names in bytewise order. A folder's files are the configuration, the tokenizer and the
- * weights that are read. */
+ * A folder's files are the configuration, the tokenizer and the weights that are read. */
 #ifndef FR_TOOLS_SERVE_CONTENT_H
 #define FR_TOOLS_SERVE_CONTENT_H
 

@@ -17,7 +17,7 @@
 #include "tools/cli/cache_folder.h"
 #include "tools/cli/output.h"
 
-/* LIST: the most bytes of a stored list, which is a path and two short lines. */
+/* LIST is the largest number of bytes in a stored list, which has a path and two short lines. */
 enum { DIGEST = 32, PIECE = 1 << 20, SMALL = 1 << 20, LIST = PATH_MAX + 256 };
 
 bool fr_content_fail(const fr_content_run *run, const char *format, ...) {
@@ -28,7 +28,7 @@ bool fr_content_fail(const fr_content_run *run, const char *format, ...) {
     return false;
 }
 
-/* --------------------------------------------------------------------------------------------------------- computed */
+/* ------------------------------------------------------------------------------------------------- computing a hash */
 
 static void write_digits(const unsigned char *digest, char hash[FR_CONTENT_SIZE]) {
     for (size_t i = 0; i < DIGEST; i++) snprintf(hash + 2 * i, 3, "%02x", digest[i]);
@@ -101,7 +101,7 @@ static bool hash_file(const fr_content_run *run, const char *path, stamp *at, ch
     return done;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- kept */
+/* ---------------------------------------------------------------------------------------------------- stored hashes */
 
 /* A file in which a hash is stored (list), and the name under which the hashed file is listed in it. */
 typedef struct sum_file {
@@ -165,8 +165,8 @@ static char *read_list(const char *path) {
     return text;
 }
 
-/* Returns true if the text is a complete list that forerun wrote for a file with this size and time of change, and
- * gives the hash in it. */
+/* Returns true if the text is a complete list that forerun wrote for a file with this size and time of change. `hash`
+ * then gets the hash in it. */
 static bool believe(const char *text, const char *name, const stamp *at, char hash[FR_CONTENT_SIZE]) {
     char *first = first_line(at);
     size_t length = strlen(first), digits = FR_CONTENT_SIZE - 1;

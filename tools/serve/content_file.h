@@ -1,9 +1,9 @@
 /* Gives the SHA-256 of one file and stores it, because it takes seconds to read gigabytes.
  *
- * In: a file. Out: its hash. The hash is stored beside the file in FILE.sha256 or, if that can't be written or was
- * written by another program, in the user's cache folder ($XDG_CACHE_HOME/forerun, ~/.cache/forerun). The stored list
- * can be read by sha256sum -c. It also has the file's size and time of change, and the hash is used only while both
- * are the same. Small files are hashed each time. */
+ * In: a file. Out: its hash. The hash is stored beside the file in FILE.sha256, a list that sha256sum -c can read. If
+ * that list can't be written, or another program wrote it, the hash is stored in the user's cache folder
+ * ($XDG_CACHE_HOME/forerun, ~/.cache/forerun). The list also has the file's size and time of change. The hash is used
+ * only while both are the same. Small files are hashed each time. */
 #ifndef FR_TOOLS_SERVE_CONTENT_FILE_H
 #define FR_TOOLS_SERVE_CONTENT_FILE_H
 

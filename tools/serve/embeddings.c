@@ -12,8 +12,12 @@
 #include "tools/serve/seconds.h"
 #include "tools/serve/text_routes.h"
 
-enum { PIECE_TEXTS = 256, PIECE_TOKENS = 2048 }; /* of a text encoder's forwards between two rounds */
-enum { INPUTS_MAX = 2048 };                      /* the most inputs of a request, as in OpenAI's API */
+enum {
+    PIECE_TEXTS = 256,
+    PIECE_TOKENS = 2048
+};                          /* the most texts and tokens that a text encoder runs between two
+                                                  * rounds */
+enum { INPUTS_MAX = 2048 }; /* the most inputs of a request, as in OpenAI's API */
 
 typedef enum dialect {
     OPENAI,       /* OpenAI's: {"object": "list", "data": [{"embedding"}], "usage"} */
@@ -29,7 +33,7 @@ typedef struct input {
 
 /* A request that is being answered. */
 typedef struct embedding {
-    fr_chore chore;             /* must be the first member, so that the chore's address is that of this struct */
+    fr_chore chore;             /* the first member, so that a pointer to it is a pointer to this struct */
     fr_http_exchange *exchange; /* held while the request waits */
     const fr_model_instance *model;
     dialect dialect;
@@ -37,8 +41,8 @@ typedef struct embedding {
     bool cuts; /* texts that are too long are cut to the context, which is ollama's default */
     input *inputs;
     size_t count, done;
-    fr_pooling pooling; /* of a model that generates text */
-    const char *prompt; /* the text that a text encoder reads before each text; NULL: none */
+    fr_pooling pooling; /* used for a model that generates text */
+    const char *prompt; /* the text that a text encoder reads before each input; NULL: none */
     size_t width, kept; /* width: the numbers of a row; kept: how many of them are in the answer */
     bool base64;
     fr_session *session;
@@ -65,7 +69,7 @@ static void free_embedding(embedding *e) {
 
 /* ---------------------------------------------------------------------------------------------------------- request */
 
-/* Tokenizes a text as a text encoder reads it. A text that is longer than it reads is cut or refused. */
+/* Tokenizes a text for a text encoder. A text that is too long for the encoder is cut or refused. */
 static bool encode(embedding *e, const json_t *text, int32_t **ids, size_t *count) {
     fr_embedder_text encoded;
     fr_status status =
@@ -95,7 +99,7 @@ static bool tokenize(embedding *e, const json_t *text, bool begins, int32_t **id
     return status == FR_OK;
 }
 
-/* Reads an array of ids, among which there may be texts. */
+/* Reads an array of ids and texts. */
 static bool take_ids(embedding *e, const json_t *pieces, input *taken) {
     taken->given = true;
     for (size_t i = 0; i < json_array_size(pieces); i++) {
@@ -261,7 +265,7 @@ static void push_row(embedding *e) {
     e->done++;
 }
 
-/* Runs as many texts through a text encoder as have PIECE_TOKENS together. */
+/* Runs the next texts through a text encoder, until they have PIECE_TOKENS together. */
 static bool run_encoder(embedding *e) {
     fr_embedder_text texts[PIECE_TEXTS];
     size_t many = 0, tokens = 0;
@@ -301,7 +305,7 @@ static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
     if (status == FR_OK) status = fr_session_embed(e->session, next->ids, next->count, e->pooling, e->row);
     if (status != FR_OK) return fail(e, status);
     fr_scheduler_count_chore(e->model->scheduler, e->session);
-    if (e->kept != e->width) { /* a row that was shortened is scaled to length 1 again */
+    if (e->kept != e->width) { /* a shortened row is scaled to length 1 again */
         double squares = 0;
         for (size_t i = 0; i < e->kept; i++) squares += (double)e->row[i] * (double)e->row[i];
         for (size_t i = 0; i < e->kept && squares > 0; i++) e->row[i] = (float)((double)e->row[i] / sqrt(squares));

@@ -1,7 +1,7 @@
 /* Makes errors in the form that a server's clients expect.
  *
  * In: an HTTP status, or a status of the library. Out: {"error": {"code", "message", "type"}} as in OpenAI's and
- * llama.cpp's servers, or the forms of Anthropic and ollama; the type for a status. */
+ * llama.cpp's servers, or an error in the form of Anthropic or ollama. */
 #ifndef FR_TOOLS_SERVE_FAULT_H
 #define FR_TOOLS_SERVE_FAULT_H
 
@@ -20,13 +20,14 @@ unsigned fr_fault_http(fr_status status);
 /* Makes an error. The message may have any bytes; those that are not UTF-8 become U+FFFD. */
 json_t *fr_fault_json(unsigned http, const char *message);
 
-/* Turns such an error, which it takes over, into Anthropic's form: {"type": "error", "error": {"type", "message"}}. */
+/* Turns an error of fr_fault_json into Anthropic's form, {"type": "error", "error": {"type", "message"}}, and takes it
+ * over. */
 json_t *fr_fault_of_anthropic(json_t *fault);
 
-/* Turns such an error, which it takes over, into ollama's form: {"error": message}. */
+/* Turns an error of fr_fault_json into ollama's form, {"error": message}, and takes it over. */
 json_t *fr_fault_of_ollama(json_t *fault);
 
-/* Makes an error in the form of the API that has this path. NULL: the path is not known yet. */
+/* Makes an error in the form of the API to which the path belongs. NULL: the path is not known yet. */
 json_t *fr_fault_at(const char *path, unsigned http, const char *message);
 
 #endif

@@ -1,5 +1,5 @@
-/* Reads a request for text (generation_request.h): its members, and each of its prompts once. It then makes a job for
- * each choice of each prompt. */
+/* Reads a request for text (generation_request.h). It reads the members once, and each of the prompts once. Then it
+ * makes a job for each choice of each prompt. */
 #include "tools/serve/generation_request.h"
 
 #include <stdlib.h>
@@ -38,7 +38,8 @@ static bool has_several(const json_t *prompt) {
     return json_is_array(prompt);
 }
 
-/* Checks the prompt's length and ids. The engine would refuse a wrong prompt too, but only when the request begins. */
+/* Checks the prompt's length and ids. The engine would refuse a wrong prompt too, but only when it begins the
+ * request. */
 static bool check_prompt(fr_generation_request *request, fr_job *job) {
     int64_t context = request->setting->context, vocab = fr_model_fact(request->setting->loaded->model, FR_FACT_VOCAB);
     size_t count = job->prompt.count;
@@ -67,7 +68,7 @@ static bool take_prompt(fr_generation_request *request, fr_job *job, size_t inde
 
 /* ---------------------------------------------------------------------------------------------------------- choices */
 
-/* Draws a random seed if neither the request nor the command line has one, so that answers differ. */
+/* Draws a random seed if neither the request nor the command line gives one, so that answers differ. */
 static bool settle_seed(fr_job *job) {
     const fr_arguments *args = job->setting->args;
     const json_t *seed = json_object_get(job->request, "seed");
@@ -123,7 +124,7 @@ static void read_body(fr_generation_request *request, fr_job *members) {
     bool object = json_is_object(request->body);
     if (!members->ended && !object) fr_job_refuse(members, FR_USAGE, "the body must be a JSON object");
     if (!members->ended && request->form == FR_JOB_CHAT) {
-        /* tools of other kinds, and those in OpenAI's older form, become functions in "tools" */
+        /* custom tools, and "functions" in OpenAI's older form, become functions in "tools" */
         char error[FR_DIALECT_ERROR];
         request->called = json_object();
         request->functions = fr_functions_of_chat(request->body);

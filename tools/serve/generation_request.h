@@ -17,7 +17,7 @@ typedef struct fr_choice {
     size_t prompt;       /* index of the request's prompt that it answers */
     size_t slot;         /* index of the scheduler's slot that has its session */
     double began, first; /* times, in fr_seconds: when its session began, and when its first id came */
-    double ready;        /* time, in fr_seconds, when it could continue after its first id */
+    double ready;        /* time, in fr_seconds, when it could generate its second id */
     uint64_t behind;     /* number of the last request that had arrived when its first id came */
 
     struct fr_telling *telling; /* the state of its answer; fr_answer_forget frees it */
@@ -36,11 +36,12 @@ struct fr_generation_request {
     json_t *dialect_body; /* the body as it was sent in that dialect; answers repeat some of its members */
     /* in a chat, the tools that are not functions (tool_kinds.h); NULL for any other request */
     json_t *called;
-    bool functions;    /* the tools are in OpenAI's older form, so calls are answered in that form */
+    bool functions;    /* the tools are in OpenAI's older form, "functions", so calls are answered in that form */
     const char *model; /* the model's name in the request, or else that of the server */
     bool stream, include_usage;
     bool return_tokens, return_progress, return_drafted, timings_per_token;
-    const json_t *fields; /* "response_fields": the only members that a choice's last answer has; NULL: all */
+    const json_t *fields; /* "response_fields": the only members that the last answer of a choice has; NULL: it has
+                           * all */
     int64_t slot;         /* "id_slot": the slot that must be used; -1: any slot */
     /* "t_max_predict_ms" in seconds, counted from a choice's first id. Once the time is over, the choice ends at the
      * next line break. 0: no limit. */
@@ -49,7 +50,7 @@ struct fr_generation_request {
     fr_choice *choices;
     size_t count;    /* number of prompts times `each`; the choices of a prompt are next to each other */
     size_t each;     /* choices per prompt: n, or "best_of" if that is more */
-    size_t shown;    /* choices per prompt that the answer has, the likeliest ones; 0: all */
+    size_t shown;    /* choices per prompt that the answer shows, the likeliest ones; 0: it shows all */
     size_t pixels;   /* pixels that its pictures have together */
     size_t too_long; /* length of the first prompt that does not fit into the context; 0: all prompts fit */
     char id[48];     /* id of the answer: "chatcmpl-...", or with the prefix of the dialect */
@@ -63,8 +64,8 @@ struct fr_generation_request {
     size_t begun, done; /* number of choices that have had a slot, and of choices that have ended */
 };
 
-/* Reads a body and takes it over, even if the request can't be run. exchange: the one that is answered, of which the
- * request becomes a holder; NULL: there is none. Several threads may read requests at the same time. */
+/* Reads a body and takes it over, even if the request can't be run. The request becomes a holder of `call`, the
+ * exchange that it answers; NULL: there is no exchange. Several threads may read requests at the same time. */
 fr_generation_request *fr_generation_request_read(fr_http_exchange *call, const fr_job_setting *setting,
                                                   fr_job_form form, json_t *body);
 

@@ -6,7 +6,7 @@
 #include "tools/jobs/job_parts.h"
 #include "tools/serve/generation_request.h"
 
-/* Reads all members of a body except its prompts: settings of sampling into the job, and those of the answer into the
+/* Reads all members of a body except its prompts: settings of sampling go into the job, those of the answer into the
  * request. Returns false if the job is refused. */
 bool fr_generation_request_take_members(fr_generation_request *request, fr_job *job);
 
@@ -14,13 +14,13 @@ bool fr_generation_request_take_members(fr_generation_request *request, fr_job *
  * refused. */
 bool fr_generation_request_take_messages(fr_generation_request *request, fr_job *job);
 
-/* Opens a picture, of which the body has the base64 text under this key, and adds it to the job's. Returns false if the
- * picture is refused. */
+/* Opens a picture and adds it to the job's pictures. base64: its text in the body; key: the member's name, for errors.
+ * Returns false if the picture is refused. */
 bool fr_generation_request_take_picture(fr_generation_request *request, fr_job *job, const char *key,
                                         const char *base64, size_t length);
 
-/* Opens the pictures in the "multimodal_data" of a prompt, if it is such an object, and removes them from it. Returns
- * false if they are refused. */
+/* Opens the pictures in the "multimodal_data" of a prompt that is an object, and removes them from it. Any other
+ * prompt has none. Returns false if a picture is refused. */
 bool fr_generation_request_take_media(fr_generation_request *request, fr_job *job, json_t *prompt);
 
 #endif

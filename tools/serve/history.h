@@ -19,8 +19,8 @@ void fr_history_free(fr_history *history);
 /* Gives the number of ids of a prompt that the session has neither run nor found in the cache yet. */
 double fr_history_left(const fr_session *session);
 
-/* The first records a slot's session before a round; the second records it after the round, in the same order of
- * slots; the third ends the round. */
+/* fr_history_before records a slot's session before a round. fr_history_behind records it after the round, for the
+ * slots in the same order. fr_history_end ends the round. */
 void fr_history_before(fr_history *history, size_t slot, const fr_round *round);
 void fr_history_behind(fr_history *history, size_t slot, const fr_round *round);
 void fr_history_end(fr_history *history, double seconds);

@@ -12,9 +12,9 @@
 #include "tools/serve/tls.h"
 
 #define THREADS     4 /* number of threads that read requests and write answers */
-/* bytes of memory for each connection, which hold its headers and the data that is being read or written */
+/* bytes of memory for each connection: for its headers, and for the data that is being read or written */
 #define MEMORY      (128 * 1024)
-/* milliseconds in which clients can still read complete answers after the server was told to end */
+/* milliseconds that clients have to read complete answers after the server was told to end */
 #define LINGER      1000
 #define OTHER_FILES 256 /* number of open files that are not connections: models, slots, logs */
 
@@ -27,8 +27,8 @@ static void keep_message(void *context, const char *format, va_list values) {
     http->message[strcspn(http->message, "\n")] = '\0';
 }
 
-/* Returns MHD_YES if a new connection may be accepted. MHD_quiesce_daemon would also stop new connections. It is not
- * used because it removes the listening socket: two of libmicrohttpd's threads may then remove it from the same epoll
+/* Returns MHD_YES if a new connection may be accepted. MHD_quiesce_daemon, which would also stop new connections, is
+ * not used: it removes the listening socket. Two of libmicrohttpd's threads may then remove it from the same epoll
  * set, and the second of them aborts the process. */
 static enum MHD_Result takes(void *http, const struct sockaddr *from, socklen_t length) {
     (void)from;

@@ -1,10 +1,10 @@
 /* Serves HTTP/1.1 with libmicrohttpd: connections, their limits, and the clients that are allowed.
  *
- * In: an address, keys, limits. Out: exchanges whose requests are complete and allowed, which are passed to a
- * function; and their answers, which are sent to the clients. Requests that are malformed, too large, too slow,
+ * In: an address, keys, limits. Out: exchanges, each a complete and allowed request and its answer. An exchange is
+ * passed to a function, and its answer is sent to the client. Requests that are malformed, too large, too slow,
  * without a key, or over the limit of connections are refused here.
  *
- * Its own threads read requests and write answers, so that no client delays another. */
+ * The server's own threads read requests and write answers, so that no client delays another. */
 #ifndef FR_TOOLS_SERVE_HTTP_H
 #define FR_TOOLS_SERVE_HTTP_H
 
@@ -33,12 +33,13 @@ typedef struct fr_http_setting {
     /* The most connections at a time: of all clients together, and of one address. A connection above these limits is
      * kept just long enough to send a 503. */
     unsigned connections, per_address;
-    /* Seconds after which a client is cut off: if it is silent, if its request has not arrived, or if it has not read
-     * its answer. The latter two get one more second for each 16 kB. */
+    /* Seconds after which a client is cut off if it is silent, if its request has not arrived, or if it has not read
+     * its answer. A request or an answer gets one more second for each 16 kB. */
     unsigned timeout;
     /* Returns true for a path that needs no key, such as /health. */
     bool (*is_open)(const char *path);
-    /* Returns true if a request with a short body may still take long to be read; NULL: there are no such requests. */
+    /* Returns true if a request may take long to be read although its body is short; NULL: there are no such
+     * requests. */
     bool (*is_slow)(const char *body, size_t length);
     fr_http_fn *answer;
     /* called for each exchange that has ended, in any thread; NULL: not called */
@@ -46,7 +47,7 @@ typedef struct fr_http_setting {
     void *context;
 } fr_http_setting;
 
-/* Replaces the keys of a server that requires one. The old keys may be freed when the function returns. May be called
+/* Replaces the keys of a server that requires keys. The old keys may be freed when the function returns. May be called
  * from any thread. */
 void fr_http_set_keys(fr_http *http, const char *const *keys);
 

@@ -1,5 +1,5 @@
-/* Implements exchanges, which are HTTP requests with their answers: their holders, and the bytes that were written but
- * not given to the connection yet (http_exchange_parts.h). */
+/* Implements exchanges, which are HTTP requests with their answers: their holders, and the bytes that were written and
+ * wait for the connection (http_exchange_parts.h). */
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,10 +48,10 @@ static void free_pairs(fr_http_exchange_pairs *pairs) {
     free(pairs->list);
 }
 
-/* nginx uses this status in its log if a client has closed the connection before its answer began */
+/* the status that nginx logs if a client has closed the connection before its answer began */
 #define CLIENT_GONE 499
 
-/* Reports an exchange. This is done when its last holder releases it, because its figures are not complete before. */
+/* Reports an exchange when its last holder releases it, because its figures are not complete before. */
 static void report_exchange(const fr_http_exchange *exchange) {
     fr_http_exchange_report report = {.client = exchange->client,
                                       .method = exchange->method ? exchange->method : "",
@@ -274,11 +274,11 @@ ssize_t fr_http_exchange_read(void *context, uint64_t position, char *bytes, siz
 
 /* ------------------------------------------------------------------------------------------------------- its client */
 
-#define STAYS 50 /* milliseconds within which a client that only wants to close its sending side closes it */
+#define STAYS 50 /* a client that closes only its sending side does so within this many milliseconds */
 
 /* Returns true if the client has gone. TCP can't distinguish a client that has only closed its sending side from one
- * that has gone. A client such as `nc -N` closes its side together with the last byte of its request; so a client
- * whose side closes later has gone. */
+ * that has gone. A client such as `nc -N` closes its sending side together with the last byte of its request. So a
+ * client whose side closes later has gone. */
 bool fr_http_exchange_gone(fr_http_exchange *exchange) {
     pthread_mutex_lock(&exchange->lock);
     bool gone = !exchange->connection;

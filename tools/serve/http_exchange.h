@@ -1,8 +1,8 @@
 /* Declares exchanges. An exchange is an HTTP request and its answer.
  *
  * In: a client's complete request. Out: one answer, at once or later, as a whole or as a stream. The connection is the
- * first holder of an exchange. To answer it later, another holder must be added (fr_http_exchange_hold); then any
- * thread may answer. Any thread may call the functions. Bytes for a client that has gone are dropped. */
+ * first holder of an exchange. To answer later, another holder must be added (fr_http_exchange_hold). Any thread may
+ * call the functions, and so may answer. Bytes for a client that has gone are dropped. */
 #ifndef FR_TOOLS_SERVE_HTTP_EXCHANGE_H
 #define FR_TOOLS_SERVE_HTTP_EXCHANGE_H
 
@@ -20,7 +20,8 @@ const char *fr_http_exchange_path(const fr_http_exchange *exchange);
 const char *fr_http_exchange_query(const fr_http_exchange *exchange, const char *key);
 const char *fr_http_exchange_body(const fr_http_exchange *exchange, size_t *length);
 
-/* Gives the header If-None-Match, which lists the versions that the client has already; NULL if it sent none. */
+/* Gives the header If-None-Match, which lists the versions of a file that the client has already; NULL if it sent
+ * none. */
 const char *fr_http_exchange_has(const fr_http_exchange *exchange);
 
 /* Figures about the texts of an exchange, for its line in the log: tokens of its prompts, how many of these were in
@@ -46,13 +47,13 @@ typedef struct fr_http_exchange_report {
 
 typedef void fr_http_exchange_report_fn(void *context, const fr_http_exchange_report *report);
 
-/* The first stores the body that was parsed as JSON, so that it need not be parsed again; the second takes it out
- * (NULL: none is stored). Both pass the ownership of the body. Only one thread at a time may call them, and only
- * before the answer. */
+/* fr_http_exchange_keep stores the body that was parsed as JSON, so that it need not be parsed again.
+ * fr_http_exchange_kept takes it out (NULL: none is stored). Both pass the ownership of the body. Only one thread at a
+ * time may call them, and only before the answer. */
 void fr_http_exchange_keep(fr_http_exchange *exchange, json_t *body);
 json_t *fr_http_exchange_kept(fr_http_exchange *exchange);
 
-/* Add a holder, and release one. Each holder must release the exchange once. If only the connection is left and the
+/* Add a holder, and release one. Each holder must release the exchange once. When only the connection is left and the
  * answer is not complete, the exchange is cut off. */
 void fr_http_exchange_hold(fr_http_exchange *exchange);
 void fr_http_exchange_release(fr_http_exchange *exchange);
@@ -66,8 +67,8 @@ void fr_http_exchange_answer(fr_http_exchange *exchange, unsigned status, const 
                              size_t length);
 void fr_http_exchange_answer_json(fr_http_exchange *exchange, unsigned status, json_t *value);
 
-/* Answers with an error in the form of the API that has the path (fault.h): {"error": {"code": STATUS, "message",
- * "type"}}, with the type that belongs to the status, or another form. */
+/* Answers with an error in the form of the API to which the path belongs (fault.h), for example {"error": {"code":
+ * STATUS, "message", "type"}}. The type follows from the status. */
 void fr_http_exchange_refuse(fr_http_exchange *exchange, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -5,8 +5,8 @@
  *                           '--begin--> stream --end, and all of it taken--------'
  *
  * While an exchange has nothing to send, its connection is suspended. Only the connection's thread suspends it, under
- * the exchange's lock. A thread that writes, ends or releases the exchange resumes it under the same lock, so that no
- * wake-up is lost. */
+ * the exchange's lock. A thread that writes, ends or releases the exchange resumes the connection under the same lock,
+ * so no wake-up is lost. */
 #ifndef FR_TOOLS_SERVE_HTTP_EXCHANGE_PARTS_H
 #define FR_TOOLS_SERVE_HTTP_EXCHANGE_PARTS_H
 
@@ -38,7 +38,7 @@ char *fr_http_copy_text(const char *text);
 typedef struct fr_http_exchange_origin {
     struct MHD_Connection *connection;
     int fd;
-    const char *client;                 /* address of the client, of which the exchange makes a copy */
+    const char *client;                 /* address of the client, which the exchange copies */
     _Atomic int64_t *deadline;          /* time at which the connection will be cut; 0: never */
     int64_t timeout;                    /* milliseconds in which the client must read a complete answer */
     _Atomic size_t *bodies;             /* sum of the bytes of all bodies that the server stores */
@@ -64,8 +64,8 @@ struct fr_http_exchange {
 
     pthread_mutex_t lock; /* protects the members below */
     unsigned holders;
-    int64_t whole;                     /* time when the whole request had arrived; 0: it has not */
-    bool stayed;                       /* a moment after that time, the client had not closed its side */
+    int64_t whole;                     /* time when the whole request had arrived; 0: it has not arrived yet */
+    bool stayed;                       /* the client had not closed its side a moment after `whole` */
     struct MHD_Connection *connection; /* NULL once the connection has released the exchange */
     int fd;                            /* the connection's socket; valid while there is a connection */
     _Atomic int64_t *deadline;         /* deadline of the connection; 0: none */
@@ -80,7 +80,7 @@ struct fr_http_exchange {
     char *error; /* the message if the answer is an error, else NULL */
     fr_http_exchange_texts texts;
     bool has_texts;
-    char *bytes; /* bytes of the answer, of which [taken, size) have not been given to the connection yet */
+    char *bytes; /* bytes of the answer; the connection has been given those before `taken`, but not [taken, size) */
     size_t taken, size, room;
     int64_t written; /* time of the last write */
 };
@@ -88,8 +88,8 @@ struct fr_http_exchange {
 /* Makes an exchange whose only holder is its connection. The objects to which the origin points must outlive it. */
 fr_http_exchange *fr_http_exchange_new(const fr_http_exchange_origin *origin);
 
-/* Gives the host in the target of a request line, if the target is absolute: the part of "http://host:8080/path?a=b"
- * between "//" and the path. Clients send such targets to proxies. NULL if the target is not absolute. */
+/* Gives the host in the target of a request line if the target is absolute, as clients send it to proxies: in
+ * "http://host:8080/path?a=b" it is the part between "//" and the path. NULL if the target is not absolute. */
 const char *fr_http_authority(const char *target, size_t *length);
 
 /* Reads the method and the target of a request line, such as "/path?a=b" with or without "http://host" before it.
@@ -102,7 +102,7 @@ bool fr_http_exchange_add_body(fr_http_exchange *exchange, const char *bytes, si
 /* Gives bytes of a stream to libmicrohttpd (its content reader callback). */
 ssize_t fr_http_exchange_read(void *exchange, uint64_t position, char *bytes, size_t room);
 
-/* Marks the exchange: no more of its answer will be sent. */
+/* Marks the exchange as cut off: no more of its answer will be sent. */
 void fr_http_exchange_cut(fr_http_exchange *exchange);
 
 /* Releases the exchange from its connection. Bytes that were not given to the connection are dropped. */

@@ -51,8 +51,8 @@ static void write_address(const address *at, char *text, size_t size) {
     }
 }
 
-/* Opens a listening socket. SO_REUSEADDR is set because connections of a server that has just ended keep its port in
- * use for a minute. The address "::" stands for all addresses, including those of IPv4. */
+/* Opens a listening socket. SO_REUSEADDR is set because the connections of a server that has just ended occupy its
+ * port for another minute. The address "::" stands for all addresses, including those of IPv4. */
 static int open_socket(const address *at, socklen_t length) {
     int fd = socket(at->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
@@ -66,7 +66,7 @@ static int open_socket(const address *at, socklen_t length) {
     return -1;
 }
 
-/* Takes over a socket that listens already, and reads its address. */
+/* Takes over a socket that listens already (systemd opened it), and reads its address. */
 static int take_over(int socket, address *at) {
     socklen_t length = sizeof *at;
     int listens = 0;

@@ -11,12 +11,12 @@
 #include "tools/serve/http.h"
 #include "tools/serve/http_exchange_parts.h"
 
-/* The largest target of a request line and the largest headers, in bytes. A request that exceeds them by far is
- * refused by libmicrohttpd itself, with its own message, because it has no memory to read such a request. */
+/* The largest target of a request line and the largest headers, in bytes. If a request exceeds them by far,
+ * libmicrohttpd has no memory to read it, and refuses it with its own message. */
 #define FR_HTTP_TARGET_MAX  (16 * 1024)
 #define FR_HTTP_HEADERS_MAX (48 * 1024)
 
-/* The number of connections above the limits that may be open, so that their clients can get a 503. Further
+/* The number of connections above the limits that may be open, so that their clients can be sent a 503. Further
  * connections wait in the system's queue. */
 #define FR_HTTP_EXCESS 256
 
@@ -30,11 +30,11 @@ typedef struct fr_http_link {
     /* number of successive checks that found the peer gone; only the watching thread uses it */
     int hung_up;
     char *target;               /* target of the last request line */
-    uintptr_t behind;           /* address in libmicrohttpd's memory at which that target ended */
+    uintptr_t behind;           /* address in libmicrohttpd's memory where `target` ended */
     fr_http_exchange *exchange; /* the present request; protected by the server's lock */
     /* the present request is complete and was passed on; protected by the server's lock */
     bool dispatched;
-    /* time at which the connection will be cut, because a request must be complete, or an answer read; 0: never,
+    /* time at which the connection will be cut: by then a request must be complete, or an answer read. 0: never,
      * because the client waits for the server */
     _Atomic int64_t deadline;
 } fr_http_link;
@@ -63,15 +63,16 @@ struct fr_http {
     pthread_cond_t changed, handed;
     fr_http_link *links;
     fr_http_task *tasks; /* in the order of arrival */
-    size_t under_way;    /* number of exchanges that were passed on and whose answers have not been sent completely */
+    size_t under_way;    /* number of exchanges that were passed on to be answered and whose answers have not been sent
+                          * completely */
     bool closing;
 
     pthread_t helpers[FR_HTTP_HELPERS];
     size_t helper_count;
 };
 
-/* Opens a listening socket, gives its address as a URL without the scheme, and tells if only this machine can reach it
- * (loopback). Gives the exit status. */
+/* Opens a listening socket. *address gets its address as a URL without the scheme. *loopback says if only this machine
+ * can reach it. Gives the exit status. */
 int fr_http_listen(const char *host, uint16_t port, int *socket, char *address, size_t size, bool *loopback);
 
 /* The callbacks of libmicrohttpd; the server is their context. */
@@ -84,20 +85,21 @@ void fr_http_completed(void *http, struct MHD_Connection *connection, void **exc
 void fr_http_connection(void *http, struct MHD_Connection *connection, void **link,
                         enum MHD_ConnectionNotificationCode what);
 
-/* Returns true if the connection is within the limits now. If so, the time in which its request must arrive starts
- * again. */
+/* Returns true if the connection is within the limits now. The time in which its request must arrive then begins
+ * anew. */
 bool fr_http_link_admit(fr_http_link *link);
 
-/* Begin an exchange on a connection (which fails if the server is closing), pass it on to be answered, and end it. */
+/* fr_http_link_begin begins an exchange on a connection; it fails if the server is closing. fr_http_link_dispatch
+ * passes the exchange on to be answered. fr_http_link_end ends it. */
 bool fr_http_link_begin(fr_http_link *link, fr_http_exchange *exchange);
 void fr_http_link_dispatch(fr_http_link *link);
 void fr_http_link_end(fr_http_link *link, fr_http_exchange *exchange);
 
-/* Lets the exchange be answered by this thread, or by a helper thread if its request is slow. */
+/* Has the exchange answered: by this thread, or by a helper thread if its request takes long to be read. */
 void fr_http_hand(fr_http *http, fr_http_exchange *exchange);
 
-/* Functions of the helper threads; their argument is the server. The first answers slow requests. The second cuts
- * connections whose deadline has passed. */
+/* Functions of the helper threads; their argument is the server. fr_http_work answers slow requests. fr_http_watch
+ * cuts connections whose deadline has passed. */
 void *fr_http_work(void *http);
 void *fr_http_watch(void *http);
 
@@ -105,8 +107,8 @@ void *fr_http_watch(void *http);
  * lock. */
 void fr_http_drop_tasks(fr_http *http);
 
-/* Ends the server: no exchange begins any more, exchanges without a complete answer are cut, complete answers are sent
- * for at most this many milliseconds, and the helper threads end. */
+/* Ends the server. No exchange begins any more, and exchanges without a complete answer are cut. Complete answers are
+ * sent for at most this many milliseconds. Then the helper threads end. */
 void fr_http_finish(fr_http *http, int64_t milliseconds);
 
 #endif

@@ -2,8 +2,8 @@
  * later passes the answer from the exchange to libmicrohttpd (http_parts.h).
  *
  * libmicrohttpd calls fr_http_request once with the headers, then with each piece of the body, and then again and
- * again until there is an answer. If another thread will give the answer, the connection is suspended until it
- * does. */
+ * again until there is an answer. While another thread makes the answer, the connection is suspended, so that no calls
+ * come. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -15,8 +15,8 @@
 #include "tools/serve/keys.h"
 
 #define BLOCK  16384 /* bytes of a stream that are sent at once */
-/* The bodies of all requests together may have this many times the largest size. A request that would exceed this is
- * refused. */
+/* The sum of the bodies of all requests may be this many times the largest size of one body. A request that would
+ * exceed the sum is refused. */
 #define BODIES 64
 
 static const char *header(struct MHD_Connection *connection, const char *name) {
@@ -29,7 +29,8 @@ static fr_http_link *link_of(struct MHD_Connection *connection) {
 
 /* ------------------------------------------------------------------------------------------------- the request line */
 
-/* Stores the target as the client sent it, because libmicrohttpd later removes its query and what follows a NUL. */
+/* Stores the target as the client sent it, because libmicrohttpd later removes its query and everything after a
+ * NUL. */
 void *fr_http_see_target(void *http, const char *target, struct MHD_Connection *connection) {
     fr_http_link *link = link_of(connection);
     free(link->target);
@@ -46,8 +47,8 @@ size_t fr_http_keep_escapes(void *http, struct MHD_Connection *connection, char 
     return strlen(text);
 }
 
-/* Returns true if the target contains a NUL. It then ends earlier for libmicrohttpd than it does in the request, and
- * the version does not follow directly. */
+/* Returns true if the target contains a NUL. For libmicrohttpd the target ends at the NUL, so the version comes later
+ * than directly after that end. */
 static bool is_hidden(const fr_http_link *link, const char *version) {
     uintptr_t at = (uintptr_t)version;
     return at > link->behind + 1 && at - link->behind < 1 << 20;
@@ -82,8 +83,8 @@ static bool is_listed(const char *list, const char *name) {
 }
 
 /* Returns true if a Host header names this machine ("localhost:8080") or a host that the setting allows. A browser
- * sends the domain of a page even if that domain resolves to a loopback address. So a foreign page can't reach this
- * server under its own domain. */
+ * sends the domain of a page, even if that domain resolves to this machine's loopback address. So a foreign page can't
+ * reach this server under its own domain. */
 static bool names_this(const fr_http *http, const char *host) {
     char name[256];
     size_t bracket = *host == '[', length = strcspn(host + bracket, bracket ? "]" : ":");
@@ -101,8 +102,8 @@ static bool names_this(const fr_http *http, const char *host) {
     return strcasecmp(name, "localhost") == 0;
 }
 
-/* Gives the host that a request names, in its Host header or in an absolute target, if that is not this server;
- * otherwise NULL. */
+/* Gives the host that a request names, in its Host header or in an absolute target, if it is another host than this
+ * server. Otherwise it gives NULL. */
 static const char *other_host(const fr_http *http, struct MHD_Connection *connection) {
     char authority[256];
     size_t length;
@@ -213,8 +214,8 @@ static void add_headers(struct MHD_Response *response, const fr_http_exchange *e
 }
 
 /* Makes libmicrohttpd's response for an answer that is complete or has begun. The caller must have the exchange's
- * lock. For HEAD, a stream becomes an answer without content, because libmicrohttpd would otherwise send the stream's
- * last chunk. */
+ * lock. For a HEAD request, a stream becomes an answer without content: libmicrohttpd would otherwise send the
+ * stream's last chunk. */
 static struct MHD_Response *make_response(fr_http_exchange *exchange) {
     if (exchange->answer == FR_EXCHANGE_STREAM && exchange->head) {
         return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
@@ -257,8 +258,8 @@ static bool has_body(struct MHD_Connection *connection) {
     return header(connection, "Transfer-Encoding") || (length && strtoull(length, NULL, 10) > 0);
 }
 
-/* Handles the headers of a request. A request with a body may be refused now, before the body is read. One without a
- * body is always read to its end, so that the connection can stay open. */
+/* Handles the headers of a request. A request with a body may be refused now, before the body is read. A request
+ * without a body is always read to its end, so that the connection can stay open. */
 static enum MHD_Result begin(fr_http *http, struct MHD_Connection *connection, const char *method, const char *version,
                              void **context) {
     fr_http_link *link = link_of(connection);
@@ -280,8 +281,8 @@ static enum MHD_Result begin(fr_http *http, struct MHD_Connection *connection, c
     return exchange->answer != FR_EXCHANGE_OPEN && has_body(connection) ? respond(http, exchange, connection) : MHD_YES;
 }
 
-/* Adds a piece of a body. If the body is too large, up to the same number of bytes again is read and dropped, so that
- * the client gets to read the answer. */
+/* Adds a piece of a body. A body that is too large is read on up to twice the limit, and dropped, so that the client
+ * gets to read the answer. */
 static enum MHD_Result take_body(fr_http *http, fr_http_exchange *exchange, const char *bytes, size_t *length) {
     size_t limit = http->setting.body_limit;
     atomic_fetch_add(exchange->deadline, (int64_t)*length / FR_HTTP_BYTES_PER_MS);

@@ -2,7 +2,7 @@
  *
  * libmicrohttpd's own timeout counts only silence, so a client could stay for ever by sending a byte from time to
  * time. Here each connection has a deadline by which its request must have arrived, or its answer must have been read.
- * After the deadline its socket is shut down, and libmicrohttpd finds it closed. */
+ * After the deadline the connection's socket is shut down, and libmicrohttpd closes it. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -18,11 +18,11 @@ static int64_t from_now(const fr_http *http) {
     return fr_http_clock() + (int64_t)http->setting.timeout * 1000;
 }
 
-/* milliseconds in which a client above the limits must send its request and read the answer */
+/* milliseconds that a client above the limits has to send its request and read the answer */
 #define EXCESS_TIME 5000
 #define STEP        100 /* milliseconds between two checks of all connections */
-/* Number of successive checks that must find a peer gone. One is not enough, because its request may still be on its
- * way to libmicrohttpd. */
+/* A peer counts as gone when this many successive checks have found it gone. One check is not enough, because its
+ * request may still be on its way to libmicrohttpd. */
 #define HUNG_UP     5
 
 /* Admits the connection if it is within the limits for its address and for all connections. The caller must have the
@@ -136,21 +136,21 @@ static void wait_changed(fr_http *http, int64_t milliseconds) {
     pthread_cond_timedwait(&http->changed, &http->lock, &until);
 }
 
-/* Returns true if the peer has closed its side and everything that it sent has been read. */
+/* Returns true if the peer has closed its side and everything that the peer sent has been read. */
 static bool has_hung_up(const fr_http_link *link) {
     struct pollfd socket = {.fd = link->fd, .events = POLLRDHUP};
     int unread = 0;
     return poll(&socket, 1, 0) > 0 && ioctl(link->fd, FIONREAD, &unread) == 0 && unread == 0;
 }
 
-/* Shuts the sockets whose deadline has passed, and those whose peer has gone before its request was complete. The
- * latter is needed because libmicrohttpd 0.9.75 waits for the rest of an incomplete request until its own timeout. The
- * caller must have the lock, so that no socket is closed meanwhile and its number reused. */
+/* Shuts the sockets whose deadline has passed, and those whose peer has gone before its request was complete:
+ * libmicrohttpd 0.9.75 would wait for the rest of such a request until its own timeout. The caller must have the lock,
+ * so that no socket is closed and its number reused meanwhile. */
 static void shut_late(fr_http *http) {
     int64_t now = fr_http_clock();
     for (fr_http_link *link = http->links; link; link = link->next) {
         int64_t deadline = atomic_load(&link->deadline);
-        /* this call records in the exchange that the client stays */
+        /* this call records in the exchange that the client has not closed its side yet */
         if (link->dispatched) fr_http_exchange_gone(link->exchange);
         link->hung_up = !link->dispatched && has_hung_up(link) ? link->hung_up + 1 : 0;
         if ((deadline && deadline < now) || link->hung_up >= HUNG_UP) shutdown(link->fd, SHUT_RDWR);

@@ -1,6 +1,6 @@
 /* Runs threads that answer requests which take long to be read (http_parts.h). Reading megabytes of a prompt, pictures
- * or grammars takes seconds, during which the thread that received them must serve other connections. The threads have
- * a lower priority, so that on a core that they share with the engine's threads they get the smaller part. */
+ * or grammars takes seconds, and meanwhile the thread that received them must serve other connections. The threads
+ * have a lower priority, so that they get the smaller share of a core on which a thread of the engine runs too. */
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 #include "tools/cli/output.h"
 #include "tools/serve/http_parts.h"
 
-#define SHORT 16384 /* bodies with at least this many bytes are left to the helper threads */
-/* with this priority a thread gets a third of the time that a thread of the engine gets on the same core */
+#define SHORT 16384 /* requests with a body of at least this many bytes are left to the helper threads */
+/* the priority with which a thread gets a third of the time that a thread of the engine gets on the same core */
 #define NICE  5
 
 struct fr_http_task {

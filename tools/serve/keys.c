@@ -88,7 +88,7 @@ void fr_keys_free(char **keys) {
 }
 
 /* Compares two keys; 0 means that they are equal. The number of steps depends only on the length of the given key, so
- * that the time reveals nothing about the server's key. */
+ * the time reveals nothing about the server's key. */
 static unsigned differ(const char *key, const char *given, size_t length) {
     size_t own = strlen(key);
     unsigned different = own != length;

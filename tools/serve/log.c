@@ -21,8 +21,8 @@ fr_request_log fr_log_of(const fr_arguments *args) {
     return log;
 }
 
-/* Gives the level of an exchange's line. Health checks are frequent, and fail as long as a model is loading, so they
- * are logged only at the lowest level. The chat page's files are too, unless they fail. */
+/* Gives the level of an exchange's line. Health checks are frequent, and fail while a model is loading, so they are
+ * logged only at the lowest level. Files of the chat page are logged at that level unless they fail. */
 static int level_of(const fr_http_exchange_report *report) {
     if (strcmp(report->path, "/health") == 0 || strcmp(report->path, "/v1/health") == 0) return DEBUG;
     if (report->status >= 500) return ERROR;
@@ -81,7 +81,7 @@ static void write_json(FILE *line, const fr_http_exchange_report *report, const 
     json_decref(object);
 }
 
-/* A single call of write writes the line, so that lines of several threads don't mix. */
+/* Writes the line by a single call of write, so that lines of several threads don't mix. */
 void fr_log_http_exchange(const fr_request_log *log, const fr_http_exchange_report *report) {
     if (level_of(report) > log->level) return;
     char *bytes = NULL, time_text[32];
@@ -97,8 +97,8 @@ void fr_log_http_exchange(const fr_request_log *log, const fr_http_exchange_repo
     free(bytes);
 }
 
-/* Gives the reason why the texts ended: the client left, or a failure, or else that of the first choice. For a failure
- * only its kind is logged, because its error line may contain text from the client. */
+/* Gives the reason why the texts ended: that the client left, the kind of a failure, or else the reason of the first
+ * choice. A failure's error line is not logged, because it may contain text from the client. */
 static const char *end_of(const fr_generation_request *request) {
     for (size_t i = 0; i < request->count; i++) {
         const fr_job *job = &request->choices[i].job;

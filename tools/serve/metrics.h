@@ -1,7 +1,7 @@
 /* Counts what a server has done, for /metrics.
  *
- * In: rounds and texts, from engines' threads, and exchanges that have ended. Out: a page in Prometheus' text format,
- * with llama.cpp's names for the figures that it has too, and vLLM's for the histograms. Any thread may call these
+ * In: rounds and texts, from engines' threads, and exchanges that have ended. Out: a page in Prometheus' text format.
+ * Figures that llama.cpp's server has too get its names; the histograms get vLLM's names. Any thread may call these
  * functions. */
 #ifndef FR_TOOLS_SERVE_METRICS_H
 #define FR_TOOLS_SERVE_METRICS_H

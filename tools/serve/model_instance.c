@@ -27,8 +27,8 @@ static void *run_hash(void *context) {
     return NULL;
 }
 
-/* Adds a text to a hash by FNV-1a. A hash that can be forged is good enough here, because nobody would gain anything
- * from a collision. */
+/* Adds a text to a hash by FNV-1a. Collisions can be made on purpose, which is no problem here: a collision gains an
+ * attacker nothing. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
     for (; text && *text; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
     return hash;
@@ -57,8 +57,8 @@ static void put_type(char *word, size_t size, const fr_options *options, fr_opti
     if (fr_options_get_text(options, option, word, size, &length) != FR_OK || !*word) snprintf(word, size, "auto");
 }
 
-/* Makes the fingerprint. It is a hash of everything besides the request that decides the text of a request with a
- * seed, including the defaults of settings. Two servers with the same fingerprint give the same texts. */
+/* Makes the fingerprint: a hash of everything that decides the text of a request with a seed, except the request
+ * itself. It includes the defaults of settings. Two servers with the same fingerprint give the same texts. */
 static void put_fingerprint(fr_model_instance *instance, const char *hash) {
     char k[16], v[16];
     put_type(k, sizeof k, instance->loaded.options, FR_OPT_KV_K);

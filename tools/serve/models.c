@@ -25,7 +25,7 @@ struct waiter {
 typedef struct entry {
     const char *name;  /* the model's name in requests */
     fr_arguments args; /* the command line's arguments, with the path of this model */
-    /* only the loading thread uses it until the model is ready; afterwards it does not change */
+    /* used only by the loading thread until the model is ready; afterwards it does not change */
     fr_model_instance instance;
     state state;
     size_t users;  /* number of threads that are handling an exchange for this model */
@@ -33,7 +33,7 @@ typedef struct entry {
     waiter *waiters;
     pthread_t loader;
     bool joins;  /* a loading thread was started and must be joined; only the engine's thread uses this */
-    bool loaded; /* the loading thread is done, and the exchanges that waited have been passed on or answered */
+    bool loaded; /* the loading thread has finished, and has passed on or answered the exchanges that waited */
     bool lost;   /* a file of the model was truncated or changed after it was opened, and this was noted */
     bool leaves; /* the model must be removed from memory once it is idle */
     int code;    /* the exit status of a load that failed */
@@ -42,7 +42,7 @@ typedef struct entry {
 
 struct fr_models {
     entry *entries;
-    size_t count, most; /* most: how many models may be in memory at once */
+    size_t count, most; /* most: the largest number of models in memory */
     fr_catalog catalog;
     bool on_demand; /* models are loaded when a request first asks for them */
     fr_metrics *metrics;
@@ -102,8 +102,8 @@ static void set_state(fr_models *m, entry *e, state now) {
 
 static const char going[] = "\"%.100s\" will not be loaded: the server is going down";
 
-/* Handles the exchanges that waited for a model. With status 200 the model is ready, and they continue. Otherwise it
- * can't be loaded, and they are answered with this status and message. */
+/* Handles the exchanges that waited for a model. With status 200 the model is ready, and the exchanges continue. With
+ * any other status the model can't be loaded, and they are answered with this status and message. */
 static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *message) {
     pthread_mutex_lock(&m->lock);
     waiter *waiters = e->waiters;
@@ -120,8 +120,8 @@ static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *m
     }
 }
 
-/* Loads a model; this is the function of a loading thread. The same thread then reads the requests that waited, so
- * that the engine's thread can go on with its texts. Meanwhile the model counts as in use. */
+/* Loads a model; this is the function of a loading thread. The same thread then reads the requests that waited for the
+ * model, so that the engine's thread can continue with its texts. Meanwhile the model counts as in use. */
 static void *run_load(void *context) {
     entry *e = context;
     fr_models *m = e->models;
@@ -160,8 +160,8 @@ static bool is_idle(const entry *e) {
     return e->users + waiting + running == 0;
 }
 
-/* Removes the model from memory that has not been used for the longest time. Returns false if all models are in
- * use. */
+/* Removes a model from memory: of the idle models, the one that has not been used for the longest time. Returns false
+ * if all models are in use. */
 static bool unload_one(fr_models *m) {
     entry *oldest = NULL;
     pthread_mutex_lock(&m->lock);

@@ -2,8 +2,8 @@
  * a request first asks for it.
  *
  * In: the command line. Out: the model for a request, ready to run. The number of models in memory is limited, and so
- * is their memory. To make room for a new model, the idle one is removed that has not been used for the longest
- * time. */
+ * is the memory that they take. To make room for a new model, an idle one is removed: the one that has not been used
+ * for the longest time. */
 #ifndef FR_TOOLS_SERVE_MODELS_H
 #define FR_TOOLS_SERVE_MODELS_H
 
@@ -16,7 +16,7 @@ typedef struct fr_model_instance {
     const fr_arguments *args;
     fr_loaded loaded;
     fr_job_setting jobs;   /* its engine is NULL for a text encoder */
-    fr_embedder *embedder; /* of a text encoder, used by the engine's thread; NULL: the model generates text */
+    fr_embedder *embedder; /* a text encoder's embedder, used by the engine's thread; NULL: the model generates text */
     fr_scheduler *scheduler;
     size_t slots;
     char fingerprint[96];
@@ -25,8 +25,8 @@ typedef struct fr_model_instance {
 
 typedef struct fr_models fr_models;
 
-/* Continues an exchange once its model is ready. A `model` of NULL could not be loaded, and the exchange has been
- * answered. */
+/* Continues an exchange once its model is ready. If the model could not be loaded, `model` is NULL and the exchange
+ * has been answered. */
 typedef void fr_models_fn(fr_http_exchange *exchange, const fr_model_instance *model);
 
 /* Lists the models of the command line. wake: called when there is work for the engine's thread. Gives the exit
@@ -39,8 +39,8 @@ void fr_models_close(fr_models *models);
  * status. */
 int fr_models_load_first(fr_models *models);
 
-/* The first gives the model of -m; NULL if there are several models. The second returns true while a model is being
- * loaded, which can't be interrupted. */
+/* fr_models_first gives the model of -m; NULL if there are several models. fr_models_loading returns true while a
+ * model is being loaded, which can't be interrupted. */
 const fr_model_instance *fr_models_first(const fr_models *models);
 bool fr_models_loading(fr_models *models);
 
@@ -51,21 +51,21 @@ int fr_models_follow(fr_models *models);
 /* Returns true if a name from a client means the model `own`. ollama's clients may add ":latest". */
 bool fr_model_is_called(const char *own, const char *name);
 
-/* Calls `then` with the model of that name (NULL: the only model, or the first). If the model is ready this thread
- * calls it; otherwise another thread does once the model is loaded. If it can't be loaded, the exchange is answered
- * with the reason. May be called from any thread. */
+/* Calls `then` with the model of that name (NULL: the only model, or the first). If the model is ready, this thread
+ * makes the call; otherwise another thread makes it once the model is loaded. If the model can't be loaded, the
+ * exchange is answered with the reason. May be called from any thread. */
 void fr_models_with(fr_models *models, fr_http_exchange *exchange, const char *name, fr_models_fn *then);
 
-/* The first returns true if requests can be answered, for /health. The second returns true if a file of a loaded model
- * was truncated or changed; requests for that model get 500 until the server is restarted. */
+/* fr_models_ready returns true if requests can be answered, for /health. fr_models_lost returns true if a file of a
+ * loaded model was truncated or changed. Requests for that model then get 500 until the server is restarted. */
 bool fr_models_ready(fr_models *models);
 bool fr_models_lost(fr_models *models);
 
 /* Lists all models as {"id", ...} for /v1/models, as a new value. */
 json_t *fr_models_list(fr_models *models);
 
-/* Lists all models with their files, as {"name", "path"}. A model in memory also has "meta", which is as in
- * fr_models_list, and "context". */
+/* Lists all models with their files, as {"name", "path"}. A model in memory also has "context", and "meta" as in
+ * fr_models_list. */
 json_t *fr_models_files(fr_models *models);
 
 /* Removes a model from memory once it is idle; the model of -m stays. Gives the model's own name; NULL: there is no
@@ -78,8 +78,8 @@ bool fr_models_round(fr_models *models);
 /* Counts the requests of all models that wait, and those that are being run. May be called from any thread. */
 void fr_models_count(fr_models *models, size_t *waiting, size_t *running);
 
-/* The first returns true if texts are being run or wait; requests that wait for a model to load don't count. The
- * others end these texts (fr_scheduler_interrupt, fr_scheduler_abandon). */
+/* fr_models_busy returns true if texts are being run or wait; requests that wait for a model to load don't count. The
+ * other two end these texts (fr_scheduler_interrupt, fr_scheduler_abandon). */
 bool fr_models_busy(fr_models *models);
 void fr_models_interrupt(fr_models *models, fr_status status);
 void fr_models_abandon(fr_models *models, fr_status status);

@@ -1,7 +1,7 @@
 /* Writes notes about parts of requests that the server ignores: once for each kind, however many requests have it.
  *
- * In: lines, some of which contain words from clients. Out: on standard error, "forerun: LINE", when a line comes for
- * the first time. After a certain number of different lines no more are written. Any thread may call these
+ * In: lines, some of which contain words from clients. Out: "forerun: LINE" on standard error, the first time that a
+ * line is written. After a certain number of different lines no more are written. Any thread may call these
  * functions. */
 #ifndef FR_TOOLS_SERVE_NOTES_H
 #define FR_TOOLS_SERVE_NOTES_H

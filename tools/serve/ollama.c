@@ -152,7 +152,7 @@ static json_t *abilities_of(const fr_model_instance *model) {
     return can;
 }
 
-/* Answers with the model's features, and with its context, which clients look for under the name of an
+/* Answers with the model's features and its context. Clients look for the context under the name of an
  * architecture. */
 static void answer_shown(fr_http_exchange *exchange, const fr_model_instance *model) {
     const fr_model *weights = model->loaded.model;

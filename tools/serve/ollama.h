@@ -1,5 +1,5 @@
-/* Answers those requests of ollama's clients that ask for no text. They list all models, or those in memory; show the
- * features of a model; and load a model or remove it from memory.
+/* Answers those requests of ollama's clients that ask for no text. Such a request lists all models or those in memory,
+ * shows the features of a model, loads a model, or removes it from memory.
  *
  * In: exchanges. Out: their answers in ollama's form. The answers give the version of ollama that has this interface,
  * and beside it forerun's own version. */
@@ -18,9 +18,9 @@ void fr_ollama_loaded(fr_http_exchange *exchange, fr_models *models);
 /* Answers POST /api/show for the model that the body names (an fr_models_fn). */
 void fr_ollama_show(fr_http_exchange *exchange, const fr_model_instance *model);
 
-/* The first returns true if a body of /api/generate or /api/chat has no prompt. Such a request only loads the model,
- * or, with *leaves, removes it from memory. The second (an fr_models_fn) answers a request that loads, the third one
- * that removes. */
+/* fr_ollama_is_silent returns true if a body of /api/generate or /api/chat has no prompt. Such a request only loads
+ * the model, or, with *leaves, removes it from memory. fr_ollama_load (an fr_models_fn) answers a request that loads,
+ * fr_ollama_unload one that removes. */
 bool fr_ollama_is_silent(const char *path, const json_t *body, bool *leaves);
 void fr_ollama_load(fr_http_exchange *exchange, const fr_model_instance *model);
 void fr_ollama_unload(fr_http_exchange *exchange, fr_models *models, const json_t *body);

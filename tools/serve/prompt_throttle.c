@@ -3,7 +3,8 @@
 
 enum { FIRST = 8 };
 
-/* Prompts may add this share of the time that a round takes without them. It is less than 1 because times vary. */
+/* The rows of prompts may add this share of the time that a round takes without them. It is less than 1 because times
+ * vary. */
 #define SHARE 0.8
 
 /* Averages measured times. A time above the average counts for less, because another program may have slowed that
@@ -14,7 +15,7 @@ static double mean(double usual, double reading) {
 }
 
 /* Gives at most twice as many rows as the last round had, because the time of many rows can't be predicted well from
- * that of a few. */
+ * that of a few. Without texts it gives 0, which means no limit. */
 size_t fr_prompt_throttle_rows(const fr_prompt_throttle *throttle, size_t texts) {
     if (texts == 0) return 0;
     if (throttle->plain == 0 || throttle->row == 0) return FIRST;

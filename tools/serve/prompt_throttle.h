@@ -12,7 +12,7 @@
 typedef struct fr_prompt_throttle {
     double plain; /* seconds of a round without prompts; 0: not measured yet */
     double row;   /* seconds that each row of a prompt adds to a round */
-    size_t last;  /* number of prompt rows in the last round, if that also had texts; 0: none */
+    size_t last;  /* number of prompt rows in the last round, if texts were generated in it too; else 0 */
 } fr_prompt_throttle;
 
 /* Gives the number of prompt rows for a round in which `texts` texts get ids: at least one, or 0 for no limit. */
@@ -23,14 +23,14 @@ void fr_prompt_throttle_learn(fr_prompt_throttle *throttle, double seconds, size
 
 /* A text that has got its first id. */
 typedef struct fr_prompt_throttle_first {
-    double began, ready; /* times in seconds: when its prompt was begun, and when the first id came */
+    double began, ready; /* times in seconds: when its prompt was begun, and when it could generate its second id */
     uint64_t behind;     /* number of the last request that had arrived when the first id came */
 } fr_prompt_throttle_first;
 
-/* Returns true if the text should pause until other prompts have been run, which are given by the numbers of their
- * requests and arrived before the text's first id. Prompts take less time if they are run at once than in pieces
- * beside this text, so all texts of a burst end sooner. The text pauses no longer than one prompt for each slot would
- * take. */
+/* Returns true if the text should pause until other prompts have been run. `prompts` are the numbers of their
+ * requests; only those that arrived before the text's first id count. Prompts take less time if they are run at once
+ * than in slices beside this text, so all texts of a burst end sooner. The text pauses no longer than one prompt for
+ * each slot would take. */
 bool fr_prompt_throttle_waits(const fr_prompt_throttle_first *text, double now, size_t slots, const uint64_t *prompts,
                               size_t count);
 

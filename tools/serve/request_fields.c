@@ -1,10 +1,10 @@
-/* Reads the members of a request's body that only a server has (generation_request_parts.h); tools/jobs/job_request.c
+/* Reads the members of a request's body that only a server has (generation_request_parts.h). tools/jobs/job_request.c
  * reads those that a batch's line has too.
  *
  * A member that would change the answer and is not built is refused by name, unless its value means no change. A
- * member that has no effect here is checked and ignored, for example the number of tokens to keep when a context
- * overflows, because here it does not overflow. Unknown members are ignored, as clients expect, and noted once
- * (notes.h). */
+ * member that has no effect here is checked and ignored. For example, the number of tokens to keep when a context
+ * overflows has no effect, because here it does not overflow. Unknown members are ignored, as clients expect, and
+ * noted once (notes.h). */
 #include <math.h>
 #include <string.h>
 
@@ -32,7 +32,8 @@ static bool is_given(const fr_job *job, const char *key) {
 
 #define REUSE "cache_prompt"
 
-/* Members that are flags, with their offsets in the request. One of them is a setting of the session instead. */
+/* Members that are flags, with the offsets of their variables in the request. One of them is a setting of the session
+ * instead. */
 static const struct {
     const char *key;
     size_t offset; /* 0: it is a setting of the session */
@@ -58,8 +59,8 @@ static bool take_flag(fr_generation_request *request, fr_job *job, const char *k
     return offset || fr_job_check(job, fr_options_set(job->options, FR_OPT_PROMPT_REUSE, json_is_true(value)));
 }
 
-/* Members that are numbers and are ignored. A value from low to `built` has no effect here; a larger one is not
- * built. */
+/* Members that are numbers and are ignored. A value from `low` to `built` has no effect here. A larger value would
+ * have one, which is not built. */
 static const struct {
     const char *key;
     double low, built;
@@ -87,7 +88,7 @@ static bool take_number(fr_generation_request *request, fr_job *job, const char 
     return json_number_value(value) <= numbers[i].built || fr_job_unbuilt(job, key);
 }
 
-/* Reads the switch of a feature that is not built, which must be false. */
+/* Reads the switch of a feature that is not built. It must be false. */
 static bool take_false(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (!json_is_boolean(value)) return must_be(job, key, "true or false");
@@ -163,8 +164,8 @@ static bool take_time(fr_generation_request *request, fr_job *job, const char *k
     return true;
 }
 
-/* Reads the form of reasoning. Only values for which reasoning is separated from the content are accepted, because
- * that is always done here. */
+/* Reads the form of reasoning. Here reasoning is always separated from the content, so only values that mean this are
+ * accepted. */
 static bool take_reasoning_format(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (!json_is_string(value)) return must_be(job, key, "a text");
@@ -186,9 +187,9 @@ static bool take_most(fr_generation_request *request, fr_job *job, const char *k
     return fr_job_take_most(job, key, value);
 }
 
-/* Reads llama.cpp's "n_probs", or "logprobs" in a request to /completion or /v1/completions. For the former, and in
- * llama.cpp's own form, 0 means none; in OpenAI's form 0 means only those of the chosen tokens. "n_probs" overrides
- * "logprobs", except in a chat. */
+/* Reads the number of likeliest tokens: llama.cpp's "n_probs", or "logprobs" in a request to /completion or
+ * /v1/completions. 0 means no log-probabilities. Only in OpenAI's "logprobs" 0 means those of the chosen tokens alone.
+ * "n_probs" overrides "logprobs", except in a chat. */
 static bool take_probs(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     bool own = strcmp(key, "n_probs") == 0;
@@ -202,7 +203,7 @@ static bool take_probs(fr_generation_request *request, fr_job *job, const char *
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_LOGPROBS, job->best));
 }
 
-/* Reads the switch for probabilities after the samplers, instead of the model's log-probabilities. */
+/* Reads the switch for the probabilities that the samplers leave, in place of the model's log-probabilities. */
 static bool take_chances(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (!json_is_boolean(value)) return must_be(job, key, "true or false");
@@ -218,7 +219,7 @@ static bool take_top_k(fr_generation_request *request, fr_job *job, const char *
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_TOP_K, top_k));
 }
 
-/* Reads "mirostat". Version 1 is refused here, because the session would refuse it only when it begins. */
+/* Reads "mirostat". Version 1 is not built. The session would refuse it only when it begins, so it is refused here. */
 static bool take_mirostat(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (fr_job_whole(value, 1, 1)) return fr_job_unbuilt(job, key);
@@ -335,7 +336,7 @@ static take_member *find_member(const fr_job *job, const char *key) {
     return NULL;
 }
 
-/* Reads the members about drafting, which stand in an inner object. */
+/* Reads the members about drafting, which are in an object of their own. */
 static bool take_speculative(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     char name[64];
     const char *inner;

@@ -1,8 +1,7 @@
-/* Reads the messages of a chat request (generation_request_parts.h). Pictures in them are data: URIs and become parts
- * {"type": "image"}, which templates know. Results of tools that the model can't read are replaced by a short text
- * that says so. Refusing them would end the conversation, because an agent sends them again with every turn. If the
- * last message is the assistant's, the reply continues it, as in llama.cpp's server, unless the request says
- * otherwise. */
+/* Reads the messages of a chat request (generation_request_parts.h). Pictures in them are data: URIs, and become parts
+ * {"type": "image"}, which templates know. A tool's result that the model can't read is replaced by a short text that
+ * says so. Refusing it would end the conversation, because an agent sends it again with every turn. If the last
+ * message is the assistant's, the reply continues it, as in llama.cpp's server, unless the request says otherwise. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +14,8 @@
 
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
-/* Gives the base64 text after "data:image/png;base64," with any format in place of png; NULL if the url has another
- * form. The format is ignored, because clients often name a wrong one; the picture's first bytes show it. */
+/* Gives the base64 text after "data:image/png;base64,"; NULL if the url has another form. Any format may stand in
+ * place of png. It is ignored, because clients often name a wrong one; the picture's first bytes show the format. */
 static const char *data_of(const char *url) {
     static const char begin[] = "data:image/", end[] = ";base64,";
     if (strncasecmp(url, begin, strlen(begin)) != 0) return NULL;
@@ -55,8 +54,8 @@ static void set_text(json_t *part, json_t *text) {
     fr_json_put(part, "text", text);
 }
 
-/* Turns a part that has its text under another name into a part of type text. Other APIs and refused answers have such
- * parts. */
+/* Turns a part of another type that contains text into a part of type text. Refusals, and parts of OpenAI's
+ * /v1/responses, are such parts. */
 static bool take_text_part(json_t *part) {
     static const char *const words[][2] = {{"refusal", "refusal"}, {"output_text", "text"}, {"input_text", "text"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -101,8 +100,8 @@ static void set_file(json_t *part) {
     set_text(part, said);
 }
 
-/* Replaces a part of a tool's result by a note if the model can't read it. Returns false, and changes nothing, if the
- * model may be able to. */
+/* Replaces a part of a tool's result by a note if the model can't read it. Otherwise it changes nothing and returns
+ * false. */
 static bool leave_out(const fr_job *job, json_t *part, const char *type) {
     bool picture = strcmp(type, "image_url") == 0;
     if (picture && fr_model_fact(job->setting->loaded->model, FR_FACT_IMAGE_TOKEN) >= 0) return false;
@@ -136,7 +135,7 @@ static bool take_part(fr_generation_request *request, fr_job *job, json_t *part,
     return true;
 }
 
-/* Removes thoughts from the parts of a content, because a thought belongs into reasoning_content. */
+/* Removes thoughts from the parts of a content, because a message's thought belongs into its reasoning_content. */
 static void drop_thoughts(json_t *content) {
     for (size_t i = json_array_size(content); i-- > 0;) {
         const json_t *type = json_object_get(json_array_get(content, i), "type");
@@ -166,8 +165,8 @@ static bool is_assistant(const json_t *message) {
     return fr_job_is_word(json_object_get(message, "role"), "assistant");
 }
 
-/* Decides if the reply continues the last message. The request may say so; otherwise it does if that message is the
- * assistant's. */
+/* Decides if the reply continues the last message. If the request does not say it, the reply continues a message of
+ * the assistant and no other. */
 static bool choose_end(fr_job *job, const json_t *messages, bool *goes_on) {
     const json_t *continues = json_object_get(job->request, "continue_final_message");
     const json_t *opens = json_object_get(job->request, "add_generation_prompt");
@@ -200,8 +199,8 @@ static bool is_silent(const json_t *message) {
     return true;
 }
 
-/* Checks that each message of a user or a tool has a content. Some clients send null, which counts as an empty
- * text. */
+/* Checks that each message of a user or a tool has a content. A content of null, which some clients send, counts as an
+ * empty text. */
 static bool check_contents(fr_job *job, const json_t *messages) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         const json_t *message = json_array_get(messages, i);
@@ -214,7 +213,7 @@ static bool check_contents(fr_job *job, const json_t *messages) {
 
 /* ---------------------------------------------------------------------------------------------------------- results */
 
-/* The most results of one message that are sorted. If there are more, their order is not changed. */
+/* The largest number of results of one message that are sorted. If there are more, their order is not changed. */
 enum { RESULTS_MAX = 256 };
 
 /* Finds the call with this id; -1: there is none. */
@@ -224,8 +223,9 @@ static int find_call(const json_t *calls, const json_t *id) {
     return -1;
 }
 
-/* Sorts the results that follow messages[at] into the order of its calls. Many templates write results without ids,
- * and the model would match them to the wrong calls. A result without a matching call keeps its place. */
+/* Sorts the results that follow messages[at] into the order of that message's calls. Many templates write results
+ * without ids, so the model would match results in another order to the wrong calls. A result without a matching call
+ * keeps its place. */
 static void order_results(json_t *messages, size_t at) {
     const json_t *calls = json_object_get(json_array_get(messages, at), "tool_calls");
     struct {

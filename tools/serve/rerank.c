@@ -22,7 +22,8 @@ typedef struct reranking {
     fr_http_exchange *exchange; /* held while the request waits */
     const fr_model_instance *model;
     json_t *body;
-    fr_embedder *own;        /* on the engine of a model that generates text; NULL: the model's */
+    fr_embedder *own;        /* an embedder on the engine of a model that generates text; NULL: the model's own is
+                              * used */
     fr_embedder_text *pairs; /* [count] */
     ranked *list;            /* [count] */
     size_t count, encoded, done, top, tokens;
@@ -47,7 +48,7 @@ static const json_t *document_of(const reranking *r, size_t index) {
     return json_is_object(document) ? json_object_get(document, "text") : document;
 }
 
-/* Orders the best first; of equal scores the earlier document. */
+/* Orders the highest score first. Documents with equal scores keep their order. */
 static int compare(const void *one, const void *other) {
     const ranked *a = one, *b = other;
     if (a->score != b->score) return a->score < b->score ? 1 : -1;
@@ -60,7 +61,7 @@ static bool fail(reranking *r, fr_status status) {
     return false;
 }
 
-/* Converts the pairs that are still to be converted, until they have PIECE_TOKENS, and scores them. */
+/* Scores the next pairs. Pairs are tokenized until they have PIECE_TOKENS together. */
 static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
     reranking *r = (reranking *)chore;
     const char *query = json_string_value(json_object_get(r->body, "query"));
@@ -153,7 +154,8 @@ static bool read_body(reranking *r) {
     return false;
 }
 
-/* Returns true if the model may be asked. A model that generates text has a session for it only with --embeddings. */
+/* Returns true if the model can score documents. A model that generates text has a session for it only with
+ * --embeddings. */
 static bool may_score(fr_http_exchange *exchange, const fr_model_instance *model) {
     if (model->embedder && fr_embedder_fact_of(model->embedder, FR_EMBEDDER_SCORES)) return true;
     if (!model->embedder && model->args->given[FR_ARG_EMBEDDINGS]) return true;

@@ -34,7 +34,7 @@ static void get_models(const fr_routes *routes, fr_http_exchange *exchange) {
     fr_http_exchange_answer_json(exchange, 200, fr_models_list(routes->models));
 }
 
-/* Answers about one model. The rest of the path is its name, because the name may contain slashes. */
+/* Answers a question about one model. The rest of the path is the model's name, because a name may contain slashes. */
 static void get_model(const fr_routes *routes, fr_http_exchange *exchange) {
     const char *path = fr_http_exchange_path(exchange), *name = path + (strncmp(path, "/v1/", 4) == 0 ? 11 : 8);
     json_t *list = fr_models_list(routes->models), *found = NULL, *one;
@@ -87,7 +87,7 @@ static void post_adapters(const fr_routes *routes, fr_http_exchange *exchange) {
 
 /* ------------------------------------------------------------------------------------------------------------ slots */
 
-/* Refuses a request for text to a model that generates none. Returns true if it did. */
+/* Refuses a request for text to a model that generates none. Returns true if it was refused. */
 static bool refuse_encoder(fr_http_exchange *exchange, const fr_model_instance *model) {
     if (!model->embedder) return false;
     fr_http_exchange_refuse(
@@ -140,8 +140,8 @@ static bool slot_number(const char *path, size_t slots, size_t *slot) {
     return *slot < slots;
 }
 
-/* Gives the path of a session's file in the folder of --slot-save-path; the body has the file's name. The caller frees
- * the path. NULL: the exchange was refused. */
+/* Gives the path of a session's file in the folder of --slot-save-path; the caller frees it. The body has the file's
+ * name. NULL: the exchange was refused. */
 static char *file_of(fr_http_exchange *exchange, const fr_model_instance *model) {
     const char *folder = model->args->text[FR_ARG_SLOT_SAVE_PATH];
     json_t *body = fr_json_body(exchange);
@@ -472,8 +472,8 @@ bool fr_routes_open(const char *path) {
     return strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0 || fr_web_page_has(path);
 }
 
-/* Searches the body for these words without parsing it. If a text contains one by chance, a helper thread reads the
- * request, which does no harm. "\\u" is among the words because an escaped letter could hide one of them. */
+/* Searches the body for these words without parsing it. A word that occurs by chance only makes a helper thread read
+ * the request, which does no harm. "\\u" is among the words because an escaped letter could hide one of them. */
 bool fr_routes_slow(const char *body, size_t length) {
     static const char *const words[] = {
         "grammar", "schema", "regex", "format", "tool_choice", "guided_", "structured_outputs", "\\u"};

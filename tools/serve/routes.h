@@ -12,7 +12,7 @@ typedef struct fr_routes {
     fr_metrics *metrics;
 } fr_routes;
 
-/* Answers an exchange, or starts its request (an fr_http_fn whose context is an fr_routes). */
+/* Answers an exchange, or starts its request. It is an fr_http_fn whose context is an fr_routes. */
 void fr_routes_answer(void *context, fr_http_exchange *exchange);
 
 /* Returns true for a path that needs no key. */

@@ -10,18 +10,18 @@
 #include "tools/serve/scheduler_parts.h"
 #include "tools/serve/seconds.h"
 
-/* The most bytes of an answer that a client may leave unread. Beyond this, its texts pause until the client reads
- * on. */
+/* The largest number of bytes of an answer that a client may leave unread. Beyond this, its texts pause until the
+ * client reads on. */
 #define UNREAD_MAX ((size_t)4 << 20)
 
-/* Nanoseconds for which another thread waits until the engine's thread computes. */
+/* The nanoseconds that another thread waits for the engine's thread to begin computing. */
 #define ABANDON_WAIT 100000000
 
 static fr_engine *engine_of(const fr_scheduler *scheduler) {
     return scheduler->setting.jobs->engine;
 }
 
-/* The engine's thread calls the first before it computes, which may take long, and the second afterwards. */
+/* The engine's thread calls go_away before it computes, which may take long, and come_back afterwards. */
 static void go_away(fr_scheduler *scheduler) {
     sem_post(&scheduler->away);
 }
@@ -30,7 +30,7 @@ static void come_back(fr_scheduler *scheduler) {
     while (sem_wait(&scheduler->away) != 0) continue;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- line */
+/* ------------------------------------------------------------------------------------------------------------ queue */
 
 bool fr_scheduler_add(fr_scheduler *scheduler, fr_generation_request *request) {
     pthread_mutex_lock(&scheduler->lock);
@@ -62,7 +62,7 @@ bool fr_scheduler_full(fr_scheduler *scheduler) {
     return full;
 }
 
-/* Moves the requests that have arrived to the end of the queue that only the engine's thread uses. */
+/* Moves the requests that have arrived to the end of the queue, which only the engine's thread uses. */
 static void take_arrived(fr_scheduler *scheduler) {
     fr_generation_request **end = &scheduler->line;
     while (*end) end = &(*end)->next;
@@ -90,8 +90,8 @@ static bool is_unwanted(const fr_generation_request *request) {
     return request->answered || fr_http_exchange_gone(request->exchange);
 }
 
-/* Removes the request from the counters. This is done before its client gets the end of the answer, so that the
- * client's next /metrics no longer counts the request. */
+/* Removes the request from the counters. This is done before the client gets the end of the answer, so that the
+ * client's next /metrics no longer counts it. */
 static void discount(fr_scheduler *scheduler, const fr_generation_request *request) {
     count(scheduler, request->begun ? &scheduler->busy : &scheduler->waiting, -1);
 }
@@ -105,7 +105,7 @@ static void end_request(fr_scheduler *scheduler, fr_generation_request *request)
 
 /* ------------------------------------------------------------------------------------------------------------ slots */
 
-/* Counts the ids with which both a restored session's timeline and a prompt begin. */
+/* Counts the ids at the beginning of a restored session's timeline that are also the beginning of a prompt. */
 static size_t shared_with(const fr_slot *slot, const fr_prompt *prompt) {
     const int32_t *ids;
     size_t length = slot->restored ? fr_session_ids(slot->kept, &ids) : 0, shared = 0;
@@ -113,8 +113,8 @@ static size_t shared_with(const fr_slot *slot, const fr_prompt *prompt) {
     return shared;
 }
 
-/* Finds a free slot for a choice: the one that the request names; or else the one whose restored session shares most
- * with the prompt; or else the one that has not been used for the longest time. NULL: there is none. */
+/* Finds a free slot for a choice. The slot that the request names comes first; then the slot whose restored session
+ * shares most with the prompt; then the slot that has not been used for the longest time. NULL: there is none. */
 static fr_slot *find_free_slot(fr_scheduler *scheduler, const fr_generation_request *request, const fr_choice *choice) {
     fr_slot *best = NULL;
     size_t most = 0;
@@ -146,7 +146,7 @@ static void begin_session(fr_slot *slot, fr_job *job) {
     fr_free(bytes);
 }
 
-/* State of a pause in running a picture through the vision tower, before the text of its request begins. */
+/* The state while a picture is run through the vision tower, which is before the text of its request begins. */
 typedef struct tower_pause {
     fr_scheduler *scheduler;
     const fr_generation_request *request;
@@ -158,9 +158,9 @@ static void drop_unwanted(fr_scheduler *scheduler);
 static void take_arrived(fr_scheduler *scheduler);
 static void fill(fr_scheduler *scheduler, bool texts_alone);
 
-/* Is called while a picture is run through the tower, slice by slice. Once the slices have taken as long as the last
- * round, it begins texts without pictures that have arrived, and runs a round of the other texts. So a picture slows
- * other texts down about twofold, as a prompt does. Returns true if the picture is no longer needed. */
+/* Is called between two slices of a picture that is run through the tower. Once the slices have taken as long as the
+ * last round, it begins texts without pictures that have arrived, and runs a round of the other texts. So a picture
+ * slows other texts down about twofold, as a prompt does. Returns true if the picture is no longer needed. */
 static bool pause_tower(void *context) {
     tower_pause *pause = context;
     fr_scheduler *scheduler = pause->scheduler;
@@ -194,7 +194,7 @@ static void begin(fr_scheduler *scheduler, fr_generation_request *request, fr_sl
     tower_pause pause = {scheduler, request, choice->began};
     choice->job.pause = pause_tower;
     choice->job.pause_context = &pause;
-    go_away(scheduler); /* from here on the thread computes, because running a picture takes long */
+    go_away(scheduler); /* running a picture takes long, so the thread counts as computing from here on */
     begin_session(slot, &choice->job);
     come_back(scheduler);
     choice->job.pause = NULL;
@@ -205,8 +205,8 @@ static void begin(fr_scheduler *scheduler, fr_generation_request *request, fr_sl
     scheduler->running[at] = slot;
 }
 
-/* Returns true if the next choice may begin. The choices of a prompt share it, so all but the first wait until it has
- * been run. */
+/* Returns true if the next choice may begin. The choices of a prompt share it: the first one runs it, and the others
+ * wait until then. */
 static bool may_begin(const fr_generation_request *request) {
     const fr_choice *next = &request->choices[request->begun];
     for (const fr_choice *c = request->choices; c < next; c++)
@@ -221,8 +221,8 @@ static bool sees_pictures(const fr_generation_request *request) {
     return false;
 }
 
-/* Removes requests whose clients left while they waited, and begins choices in free slots. texts_alone: requests with
- * pictures are passed over, because the vision tower is running a picture. */
+/* Removes requests whose clients left while they waited, and begins choices in free slots. texts_alone: the vision
+ * tower is running a picture, so requests with pictures stay in the queue. */
 static void fill(fr_scheduler *scheduler, bool texts_alone) {
     for (fr_generation_request *request = scheduler->line, *next; request; request = next) {
         fr_slot *slot;
@@ -241,7 +241,7 @@ static void fill(fr_scheduler *scheduler, bool texts_alone) {
             begin(scheduler, request, slot);
         bool ran = sees && request->begun > begun;
         if (request->begun == request->count) unlink_request(scheduler, request);
-        /* while its pictures were run other requests may have ended, also the next one in this loop */
+        /* while its pictures were run, other requests may have ended, even the next one in this loop */
         if (ran) return;
     }
 }
@@ -296,8 +296,8 @@ static bool forget_kept(fr_scheduler *scheduler) {
     return any;
 }
 
-/* Swaps out a text because no text has found a page: it gives up its pages and continues later. A text with pictures
- * can't be swapped out, so it fails. */
+/* Swaps out a text because no text has found a page. The text gives up its pages and continues later. A text with
+ * pictures can't be swapped out: it fails. */
 static void set_aside(fr_scheduler *scheduler, fr_slot *slot) {
     fr_session *session = slot->choice->job.session;
     slot->aside = fr_lab_session_set_aside(session) == FR_OK;
@@ -308,8 +308,8 @@ static void set_aside(fr_scheduler *scheduler, fr_slot *slot) {
     end_choice(scheduler, slot);
 }
 
-/* Gives a swapped-out text its pages back if there are enough. This is tried again only after another text has ended,
- * or if no other text runs (alone). In the latter case all pages are free, so a failure is final. */
+/* Gives a swapped-out text its pages back if there are enough. It is tried again only after another text has ended, or
+ * if no other text runs (alone). If the text is alone, all pages are free, so a failure is final. */
 static bool take_up(fr_scheduler *scheduler, fr_slot *slot, bool alone) {
     if (!slot->aside) return true;
     if (slot->aside_since == scheduler->ended && !alone) return false;
@@ -325,8 +325,7 @@ static bool take_up(fr_scheduler *scheduler, fr_slot *slot, bool alone) {
 }
 
 /* Frees pages for texts that found none. count: the number of these texts; ran: the number of all texts in the round.
- * While pages are short, no text pauses in favour of other texts' prompts, because it would keep its pages
- * meanwhile. */
+ * While pages are short, no text pauses for other texts' prompts, because a pausing text keeps its pages. */
 static void make_room(fr_scheduler *scheduler, fr_slot *const *hungry, size_t count, size_t ran) {
     bool known = scheduler->short_of_pages;
     scheduler->short_of_pages |= count > 0;
@@ -366,9 +365,9 @@ static bool waits_for_others(const fr_scheduler *scheduler, fr_slot *slot) {
     return fr_prompt_throttle_waits(&first, now, scheduler->setting.slots, prompts, list_prompts(scheduler, prompts));
 }
 
-/* Collects the slots that take part in a round. In each, the text has not ended, its client reads the answer, its
- * session has pages, and it does not pause for prompts. Gives the number of these slots; *texts: the number of those
- * whose prompt has been run. */
+/* Collects the slots that take part in a round. A slot takes part if its text has not ended, its client reads the
+ * answer, its session has pages, and it does not pause for prompts. Gives the number of these slots. *texts: the
+ * number of those whose prompt has been run. */
 static size_t assemble(fr_scheduler *scheduler, fr_slot **slots, size_t *texts) {
     size_t count = 0;
     *texts = 0;
@@ -393,7 +392,7 @@ static double left_of(fr_slot *const *slots, size_t count) {
     return left;
 }
 
-/* Returns true if the text has used up its time and has a line break. */
+/* Returns true if the text has used up its time (request->most) and has a line break. */
 static bool is_late(const fr_generation_request *request, const fr_choice *choice) {
     const fr_stream *text = &choice->job.text;
     bool over = request->most > 0 && choice->first > 0 && fr_seconds() - choice->first > request->most;
@@ -443,7 +442,8 @@ static bool run_round(fr_scheduler *scheduler) {
     return true;
 }
 
-/* Ends jobs that have ended without a round: those that could not start, and those that need no new ids. */
+/* Ends the choices whose jobs have ended without a round: those that could not start, and those that need no new
+ * ids. */
 static void end_refused(fr_scheduler *scheduler) {
     for (size_t i = scheduler->running_count; i-- > 0;) {
         fr_slot *slot = scheduler->running[i];

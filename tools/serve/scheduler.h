@@ -1,7 +1,7 @@
 /* Declares the scheduler of a model, which queues requests in the order of their arrival and runs several at once.
  *
  * In: requests. Out: their answers. A slot is a session of one engine; a round is one forward for all slots. Other
- * threads add requests and read figures; only the engine's thread does everything else. */
+ * threads only add requests and read figures. The engine's thread does everything else. */
 #ifndef FR_TOOLS_SERVE_SCHEDULER_H
 #define FR_TOOLS_SERVE_SCHEDULER_H
 
@@ -31,12 +31,13 @@ bool fr_scheduler_add(fr_scheduler *scheduler, fr_generation_request *request);
  * clients to read. */
 bool fr_scheduler_round(fr_scheduler *scheduler);
 
-/* Ends all requests, running and waiting ones, and closes the scheduler, because the server is ending. status: the
- * reason, with the message of this thread's last failure; FR_OK: the server was told to end. */
+/* Ends all requests, running and waiting ones, and closes the scheduler, because the server is ending. With status
+ * FR_OK the server was told to end. Any other status is the reason, and this thread's last failure has its message. */
 void fr_scheduler_interrupt(fr_scheduler *scheduler, fr_status status);
 
-/* Does the same from another thread, for a process that will end before the engine's thread has finished computing. It
- * only sends answers and does not touch sessions. If the engine's thread is not computing, nothing is done. */
+/* Ends all requests from another thread, for a process that will end before the engine's thread has finished
+ * computing. It only sends answers and does not touch sessions. If the engine's thread is not computing, nothing is
+ * done. */
 void fr_scheduler_abandon(fr_scheduler *scheduler, fr_status status);
 
 /* Counts the requests that wait, and those that are being run. May be called from any thread. */
@@ -48,8 +49,8 @@ bool fr_scheduler_full(fr_scheduler *scheduler);
 /* Gives the answer to /slots, as a new value. May be called from any thread. */
 json_t *fr_scheduler_slots(fr_scheduler *scheduler);
 
-/* Gives the answer to /rounds, as a new value: the rounds after round number `after` that are still recorded
- * (fr_history_json). May be called from any thread. */
+/* Gives the answer to /rounds, as a new value: the recorded rounds after round number `after` (fr_history_json). May
+ * be called from any thread. */
 json_t *fr_scheduler_rounds(fr_scheduler *scheduler, unsigned long long after);
 
 /* Queues an errand, a task on a slot: between two rounds, the engine's thread saves, restores or erases the slot's

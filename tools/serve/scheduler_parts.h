@@ -19,9 +19,9 @@ typedef struct fr_slot {
     /* The session was restored from a file. Its pages are not shared with other sessions, so only a text in this slot
      * can use them. */
     bool restored;
-    uint64_t used; /* number of texts that had begun in all slots when this one was last used */
+    uint64_t used; /* number of texts that had begun, in all slots together, when this slot was last used */
     bool aside;    /* the session was swapped out and has no pages */
-    /* number of texts that had ended when it was swapped out, or when swapping in was last tried */
+    /* value of fr_scheduler.ended when the session was swapped out, or when swapping it in was last tried */
     uint64_t aside_since;
 } fr_slot;
 
@@ -46,18 +46,20 @@ struct fr_errand {
 struct fr_scheduler {
     fr_scheduler_setting setting;
     fr_prompt_throttle throttle;
-    fr_slot *slots;    /* [setting.slots] */
+    fr_slot *slots;    /* all slots */
     fr_slot **running; /* [setting.slots] slots in use, in the order in which their requests arrived */
     size_t running_count;
     fr_round *rounds;
     double round_seconds; /* seconds of the last round */
     int32_t (*ids)[FR_STEP_MAX];
     fr_history *history;
-    bool short_of_pages;   /* a text has found no page, and no text has ended since */
+    bool short_of_pages;   /* a text has found no page since the last text ended */
     uint64_t texts, ended; /* number of texts that have begun, and of those that have ended */
-    /* The queue: requests with choices that wait, in the order of arrival. Only the engine's thread uses it. */
+    /* The queue: requests with choices that have not begun, in the order of arrival. Only the engine's thread uses
+     * it. */
     fr_generation_request *line;
-    /* 1 while the engine's thread computes. Another thread that decrements it may then use all members above. */
+    /* 1 while the engine's thread computes. A thread that decrements it may use all members above until it increments
+     * it. */
     sem_t away;
 
     pthread_mutex_t lock;                          /* protects the members below */
@@ -72,15 +74,16 @@ struct fr_scheduler {
     uint64_t number;
 };
 
-/* These are in scheduler_slots.c. The first two publish the state of all slots, or of one, which must be done before
- * the client gets the end of the answer. The third runs errands. The fourth closes the session that a slot keeps. */
+/* Declares functions of scheduler_slots.c. fr_scheduler_show publishes the state of all slots, fr_scheduler_show_slot
+ * that of one; this must be done before the client gets the end of the answer. fr_scheduler_run_errands runs errands.
+ * fr_slot_forget closes the session that a slot keeps. */
 void fr_scheduler_show(fr_scheduler *scheduler);
 void fr_scheduler_show_slot(fr_scheduler *scheduler, const fr_slot *slot);
 void fr_scheduler_run_errands(fr_scheduler *scheduler);
 void fr_slot_forget(fr_slot *slot);
 
-/* These are in scheduler_chores.c. The first runs a piece of the first chore, and returns false if there is none. The
- * second ends all chores. */
+/* Declares functions of scheduler_chores.c. fr_scheduler_run_chore runs a piece of the first chore, and returns false
+ * if there is none. fr_scheduler_end_chores ends all chores. */
 bool fr_scheduler_run_chore(fr_scheduler *scheduler);
 void fr_scheduler_end_chores(fr_scheduler *scheduler);
 

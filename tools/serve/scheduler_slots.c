@@ -123,8 +123,8 @@ static void save(fr_slot *slot, const fr_errand *errand) {
     answer_done(errand, names, fr_session_length(slot->kept), file.st_size, start);
 }
 
-/* Restores a session from a file into a slot. The file's adapters must be those that the model uses now. If this
- * fails, the slot keeps its session, unless that one has other adapters. */
+/* Restores a session from a file into a slot. The file's adapters must be those that the model uses now. If restoring
+ * fails, the slot keeps its old session, unless that session has other adapters. */
 static void restore(fr_scheduler *scheduler, fr_slot *slot, const fr_errand *errand) {
     const fr_job_setting *jobs = scheduler->setting.jobs;
     double start = fr_seconds();

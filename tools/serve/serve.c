@@ -25,16 +25,16 @@
 
 enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 1024, ALL_CONNECTIONS = 4096, USUAL_TIMEOUT = 60 };
 
-/* GRACE: seconds for which texts may go on after the server was told to end. RANKS_GRACE: the same with several ranks;
- * it is short because the program that started them kills them one second after it told them to end. SLEEP: the most
- * seconds that the engine's thread sleeps. It is short because signals, clients that leave, and pings that are due do
- * not wake the thread. */
+/* GRACE: seconds that texts have to end after the server was told to end. RANKS_GRACE: the same with several ranks. It
+ * is short, because the program that started the ranks kills them one second after it told them to end. SLEEP: the
+ * most seconds that the engine's thread sleeps. It is short, because signals, clients that leave, and pings that are
+ * due do not wake the thread. */
 #define GRACE       10.0
 #define RANKS_GRACE 0.5
 #define SLEEP       0.1
 
-/* Milliseconds that a server may spend on sending the last answers to its clients, if it fails or ends while the
- * engine's thread is still computing. */
+/* The most milliseconds that a server spends on sending the last answers, if it fails or ends while the engine's
+ * thread is still computing. */
 #define TELL_MAX 300
 
 typedef struct server {
@@ -131,8 +131,8 @@ static fr_status serve(server *s) {
     return status;
 }
 
-/* Ends the server after another rank has failed, if the engine's thread does not return from its round. It runs in the
- * thread that watches the ranks, and the process ends afterwards. */
+/* Ends the server after another rank has failed and the engine's thread does not return from its round. It runs in the
+ * thread that watches the ranks. The process ends afterwards. */
 static void fail_late(void *context) {
     server *s = context;
     fr_status status = fr_lab_ranks_check();
@@ -141,7 +141,7 @@ static void fail_late(void *context) {
     until.tv_nsec += TELL_MAX * 1000000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    /* then the engine's thread is already informing the clients itself */
+    /* if the lock is not free, the engine's thread is already informing the clients itself */
     if (pthread_mutex_timedlock(&s->ending, &until) != 0) return;
     fr_models_abandon(s->models, status);
     fr_http_drain(s->http, TELL_MAX);
@@ -279,7 +279,7 @@ int fr_verb_serve(const fr_arguments *args) {
         pthread_mutex_lock(&s.ending);
         if (status != FR_OK) { /* streams end with this error, and new requests get it as their answer */
             code = fr_exit_status(status);
-            /* fr_models_interrupt reads the message of this thread's last failure, which is set again here */
+            /* fr_models_interrupt uses this thread's last failure, so it is set again here */
             fr_lab_ranks_check();
             fr_models_interrupt(s.models, status);
         }

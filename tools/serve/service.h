@@ -1,5 +1,5 @@
-/* Makes serve a service of systemd: it takes the socket that systemd opened for it, and tells when it is ready, that it
- * is alive, and that it ends.
+/* Makes serve a service of systemd. It takes over the socket that systemd opened for it, and tells systemd when it is
+ * ready, that it is alive, and that it ends.
  *
  * In: the environment (LISTEN_FDS and LISTEN_PID, NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID), as sd_listen_fds(3),
  * sd_notify(3) and sd_watchdog_enabled(3) document it. Without these variables all functions do nothing. */
@@ -13,8 +13,8 @@ int fr_service_socket(int *socket);
 /* Tells systemd a state such as "READY=1". */
 void fr_service_tell(const char *state);
 
-/* Tells systemd that the server is alive, if it was not told for a third of the time that it waits for that. Call it
- * often, from the thread whose work must not hang. */
+/* Tells systemd that the server is alive, unless it did so during the last third of systemd's limit. Call it often,
+ * from the thread whose work must not hang. */
 void fr_service_is_alive(void);
 
 #endif

@@ -13,7 +13,7 @@ static int64_t whole_of(const fr_options *options, fr_option option) {
     return value;
 }
 
-/* Gives an option's text, which the caller frees. *length: without the NUL at its end. */
+/* Gives an option's text, which the caller frees. *length does not count the NUL at its end. */
 static char *text_of(const fr_options *options, fr_option option, size_t *length) {
     fr_options_get_text(options, option, NULL, 0, length);
     char *text = fr_resize(NULL, *length + 1, 1);

@@ -53,8 +53,8 @@ static void add(fr_timings *sum, const fr_timings *one, bool same_prompt) {
     if (one->ended > sum->ended) sum->ended = one->ended;
 }
 
-/* Adds up the figures of a request's choices. Choices of the same prompt are next to each other, so that its tokens
- * are counted once. */
+/* Adds up the figures of a request's choices. The tokens of a prompt are counted only for its first choice; the others
+ * follow directly. */
 fr_timings fr_timings_of_request(const fr_generation_request *request) {
     fr_timings sum = {0};
     for (size_t i = 0; i < request->count; i++) {
@@ -119,7 +119,7 @@ json_t *fr_timings_so_far(const fr_telling *telling) {
     fr_timings t = telling->timings;
     size_t waiting = smaller(fr_session_waiting(telling->choice->job.session), t.prompt), ran = t.prompt - waiting;
     t.prompt = ran > t.cached ? ran : t.cached;
-    /* until the first token comes, the time of the prompt runs on */
+    /* before the first token comes, all time so far is the prompt's */
     if (t.first == 0) t.first = t.ended = t.prompt > t.cached ? t.ended : t.began;
     return fr_timings_json(&t);
 }

@@ -11,7 +11,7 @@
 enum { CHAIN_MAX = 16 };
 
 typedef struct identity {
-    /* an older pair; a handshake may still use it, so it is freed only when the server ends */
+    /* the pair before this one; a handshake may still use it, so it is freed only when the server ends */
     struct identity *before;
     gnutls_pcert_st chain[CHAIN_MAX];
     unsigned length;

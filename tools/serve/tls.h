@@ -1,6 +1,6 @@
 /* Keeps the certificate and the key for TLS, which can be replaced while the server runs.
  *
- * In: both as PEM texts. Out: the certificate for each handshake, by libmicrohttpd's
+ * In: both as PEM texts. Out: the certificate and key for each handshake, which libmicrohttpd gets by its option
  * MHD_OPTION_HTTPS_CERT_CALLBACK. */
 #ifndef FR_TOOLS_SERVE_TLS_H
 #define FR_TOOLS_SERVE_TLS_H

@@ -21,7 +21,7 @@ json_t *fr_tool_name(const json_t *namespace, const json_t *name) {
 
 /* ----------------------------------------------------------------------------------------------------- custom tools */
 
-/* Gives a custom tool's description, to which the grammar of its input is added so that the model can follow it. */
+/* Gives a custom tool's description with the grammar of its input added, so that the model can follow the grammar. */
 static json_t *describe_custom(const json_t *tool) {
     const json_t *format = fr_turns_get(tool, "format"), *own = fr_turns_get(tool, "description"),
                  *inner = fr_turns_get(format, "grammar");
@@ -47,8 +47,8 @@ json_t *fr_tool_arguments(const json_t *input) {
     return json_pack("{s:O}", INPUT, input);
 }
 
-/* Gets the input out of a call's arguments. A model whose calls are not restricted may write the text under another
- * name, or without JSON. */
+/* Gets the input out of a call's arguments. If no grammar restricts a model's calls, it may write the text under
+ * another name, or without JSON. */
 json_t *fr_tool_input(const char *arguments, size_t length) {
     json_t *object = fr_json_load_cut(arguments, length);
     const json_t *input = json_object_get(object, INPUT);
@@ -60,7 +60,8 @@ json_t *fr_tool_input(const char *arguments, size_t length) {
 
 /* -------------------------------------------------------------------------------------------------------- all kinds */
 
-/* Offers the function of a tool, and records the tool under the function's name, unless that name is taken already. */
+/* Offers the function of a tool, and records the tool under the function's name. Nothing is done if that name is taken
+ * already. */
 static void offer(fr_turns *t, json_t *called, const json_t *tool, const char *type, const json_t *namespace) {
     json_t *kind = json_string(type);
     const json_t *named = fr_turns_get(tool, "name"), *name = named ? named : kind;
@@ -83,7 +84,7 @@ static void note_kind(const json_t *tool) {
     fr_notes_say("tools of type \"%.60s\" are passed over: they are run by another service", fr_turns_type(tool));
 }
 
-/* Offers a tool, which may belong to a namespace. A search for tools needs no name, and is offered only if the client
+/* Offers a tool, which may belong to a namespace. A search for tools needs no name. It is offered only if the client
  * runs it. */
 static bool offer_one(fr_turns *t, json_t *called, const char *what, const json_t *tool, const json_t *namespace) {
     const char *type = fr_turns_type(tool);

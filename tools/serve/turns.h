@@ -1,7 +1,8 @@
-/* Builds the body of a chat from the pieces of a conversation that came in another API's form.
+/* Builds the body of a chat from the pieces of a conversation in another API's form: texts, pictures, calls and their
+ * results.
  *
- * In: texts, pictures, calls and their results, in order. Out: the body of a request to /v1/chat/completions, or an
- * error line. Values are shared, not copied. */
+ * In: these pieces, in order. Out: the body of a request to /v1/chat/completions, or an error line. Values are shared,
+ * not copied. */
 #ifndef FR_TOOLS_SERVE_TURNS_H
 #define FR_TOOLS_SERVE_TURNS_H
 
@@ -20,18 +21,18 @@ typedef struct fr_turns {
  * back. */
 #define FR_SEALED "forerun:"
 
-/* Help to read such a conversation. The first gives a member, or NULL if it is missing or null. The second gives a
- * value's "type", or "" if it has none. The third gives the value itself with one more reference. */
+/* Help to read such a conversation. fr_turns_get gives a member, or NULL if it is missing or null. fr_turns_type gives
+ * a value's "type", or "" if it has none. fr_turns_share gives the value itself with one more reference. */
 const json_t *fr_turns_get(const json_t *object, const char *key);
 const char *fr_turns_type(const json_t *value);
 json_t *fr_turns_share(const json_t *value);
 
-/* Begins a chat with those members of the body that mean the same in a chat: sampling and drafting, the model's name,
- * streaming. */
+/* Begins a chat. It copies those members of the body that mean the same in a chat: sampling and drafting, the model's
+ * name, streaming. */
 void fr_turns_begin(fr_turns *turns, const json_t *body);
 
-/* Notes each member of the body that forerun does not know at this path, each once (notes.h). Known are the members
- * listed in `known`, and those that mean the same in a chat. */
+/* Notes each member of the body that forerun does not know at this path, each once (notes.h). It knows the members in
+ * `known`, and those that fr_turns_begin copies. */
 void fr_turns_note_others(const json_t *body, const char *path, const char *const *known, size_t count);
 
 /* Gives the body of the chat; NULL if the request was refused. */
@@ -47,12 +48,12 @@ void fr_turns_put(fr_turns *turns, const char *key, json_t *value);
 void fr_turns_break(fr_turns *turns);
 
 /* Add a piece to the current message if it has this role, or else to a new message. url: the value of an image_url.
- * part: is added unchanged, and taken over; the code that reads the chat checks it. */
+ * part: a part that is added unchanged, and taken over; the code that reads the chat checks it. */
 void fr_turns_text(fr_turns *turns, const char *role, const json_t *text);
 void fr_turns_picture(fr_turns *turns, const char *role, json_t *url);
 void fr_turns_part(fr_turns *turns, const char *role, json_t *part);
 
-/* Add a thought of the assistant, and a call. arguments: a text or an object. */
+/* Add a thought of the assistant, and a call. arguments: a text or an object, which is taken over. */
 void fr_turns_thought(fr_turns *turns, const json_t *text);
 void fr_turns_call(fr_turns *turns, const json_t *id, const json_t *name, json_t *arguments);
 

@@ -7,8 +7,8 @@
 
 #include "tools/cli/embed.h"
 
-/* Embeds a file as read-only data. Files of foreign libraries come from the build folder, into which make puts them.
- * If the system lacks a library, its file there is empty. */
+/* Embeds a file as read-only data. make puts the files of foreign libraries into the build folder. If the system lacks
+ * a library, its file there is empty. */
 #define EMBED(symbol, file) FR_EMBED(".rodata", const char, symbol, file)
 
 #define OWN(symbol, file) EMBED(fr_web_page_##symbol, "tools/serve/page/" file)
@@ -95,8 +95,8 @@ static const struct file {
              IN_FOLDER("licences.txt", PLAIN, licences),
              FONTS(FONT)};
 
-/* Headers that allow nothing but the page's own files. The page shows text of the model, which must not run scripts or
- * load anything, and no other page may show this one in a frame. */
+/* Headers by which browsers allow only the page's own files. The page shows text of the model, which must not run
+ * scripts or load anything. No other page may show this one in a frame. */
 static const struct {
     const char *name, *value;
 } headers[] = {

@@ -1,9 +1,8 @@
-/* Declares the answers in other APIs' forms (answer_parts.h), for requests that have a dialect and therefore one
- * choice.
+/* Declares the answers in other APIs' forms (answer_parts.h). A request in such a form has one choice.
  *
  * A reply is sent as a sequence of items, each of which is a thought, a text or a call. answer_items.c finds where
- * each begins and ends. A dialect sends its own events for the items of a stream, and makes a whole answer of the same
- * items. */
+ * each begins and ends. For a stream, a dialect sends its own events about the items. For a whole answer, it makes
+ * JSON of the same items. */
 #ifndef FR_TOOLS_SERVE_DIALECTS_ANSWER_DIALECT_H
 #define FR_TOOLS_SERVE_DIALECTS_ANSWER_DIALECT_H
 
@@ -14,20 +13,19 @@ struct fr_dialect {
     const char *type;  /* content type of a stream */
 
     /* Called in this order: `begin` when a stream begins; `open` when telling->item begins; `more` when that item has
-     * more text, which for a call are its arguments; `close` when the item has ended, which gives the item's JSON for
-     * a whole answer. If the answer is not a stream, events that these functions send are dropped. */
+     * more text (for a call, its arguments); `close` when the item has ended. `close` gives the item's JSON for a
+     * whole answer. If the answer is not a stream, events that these functions send are dropped. */
     void (*begin)(fr_telling *telling);
     void (*open)(fr_telling *telling);
     void (*more)(fr_telling *telling, const json_t *text);
     json_t *(*close)(fr_telling *telling);
 
-    /* Called when the choice has ended: the first makes a whole answer, the second sends the last events of a
-     * stream. */
+    /* Called when the choice has ended: `whole` makes a whole answer, `end` sends the last events of a stream. */
     json_t *(*whole)(fr_telling *telling);
     void (*end)(fr_telling *telling);
 
-    /* Turns an error {"error": {"code", "message", "type"}}, which it takes over, into the dialect's form. The result
-     * is the whole answer, or the last event of a stream. */
+    /* Turns an error {"error": {"code", "message", "type"}} into the dialect's form, and takes it over. The result is
+     * the whole answer, or the last event of a stream. */
     json_t *(*fault)(fr_generation_request *request, json_t *fault);
 
     /* Sends an event in the stream's own format. */
@@ -37,8 +35,8 @@ struct fr_dialect {
     void (*ping)(fr_generation_request *request);
 };
 
-/* Adds a chat's delta, or a text, to the items, and takes it over. NULL: there is nothing new. ids: the number of the
- * reply's ids up to the delta's end. end: this is the last delta. */
+/* Adds a delta of a chat, or a text, to the items, and takes it over. NULL: there is nothing new. ids: the number of
+ * the reply's ids up to the delta's end. end: this is the last delta. */
 void fr_items_take(fr_telling *telling, json_t *delta, size_t ids, bool end);
 
 /* Gives the text of the present item so far. Bytes that are not UTF-8 become U+FFFD. */

@@ -56,7 +56,7 @@ static void close_item(fr_telling *t) {
     *item = (fr_item){.index = item->index + 1};
 }
 
-/* Begins an item. call: the object of a call, to which the item adds a reference; NULL for other items. */
+/* Begins an item. call: a call's object, to which the item adds a reference; NULL for other items. */
 static void open_item(fr_telling *t, fr_item_kind kind, json_t *call) {
     close_item(t);
     t->item.kind = kind;
@@ -88,7 +88,7 @@ static void take_call(fr_telling *t, json_t *call) {
     close_item(t);
 }
 
-/* Adds a delta to the items. If the reply has ended without any item, it gets one with an empty text. */
+/* Adds a delta to the items. A reply that ends without any item gets one with an empty text. */
 void fr_items_take(fr_telling *t, json_t *delta, size_t ids, bool end) {
     const json_t *thought = json_object_get(delta, "reasoning_content");
     const json_t *text = json_is_string(delta) ? delta : json_object_get(delta, "content");

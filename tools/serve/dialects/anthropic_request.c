@@ -1,8 +1,8 @@
 /* Reads requests to Anthropic's /v1/messages (request_dialects.h).
  *
- * In this API a user's message contains the results of calls; in a chat they are messages of their own. Other parts of
- * such a message stay before or after the results. If the last message is the assistant's, the reply continues it, as
- * in a chat. */
+ * In this API a user's message contains the results of calls. In a chat the results become messages of their own, and
+ * other parts of such a message stay before or after them. If the last message is the assistant's, the reply continues
+ * it, as in a chat. */
 #include <string.h>
 
 #include "tools/jobs/job_parts.h"
@@ -16,7 +16,8 @@ static bool is_of(const json_t *value, const char *type) {
 
 /* ----------------------------------------------------------------------------------------------------------- blocks */
 
-/* Reads a picture: {"type": "base64", "media_type", "data"}, or a url. The chat accepts only data: urls. */
+/* Reads a picture: {"type": "base64", "media_type", "data"}, or a url. A chat accepts only urls that begin with
+ * "data:". */
 static bool take_picture(fr_turns *t, const char *role, const json_t *block) {
     const json_t *source = fr_turns_get(block, "source"), *type = fr_turns_get(source, "media_type"),
                  *data = fr_turns_get(source, "data");
@@ -36,7 +37,7 @@ static bool take_picture(fr_turns *t, const char *role, const json_t *block) {
 
 static bool take_content(fr_turns *t, size_t at, const char *role, const json_t *content);
 
-/* Adds a text on its own line, if the value is a text. */
+/* Adds a text as a line of its own. A value that is not a text is ignored. */
 static void take_line(fr_turns *t, const char *role, const json_t *text) {
     if (!fr_job_plain_text(text)) return;
     json_t *line = json_sprintf("%s\n", json_string_value(text));
@@ -174,7 +175,7 @@ static bool take_messages(fr_turns *t, const json_t *body) {
 
 /* --------------------------------------------------------------------------------------------------- request fields */
 
-/* Returns true if a tool is one that Anthropic's models know, and not one of the client's own functions. */
+/* Returns true if a tool is one of Anthropic's own, which its models know, and not one of the client's functions. */
 static bool is_hosted(const json_t *tool) {
     return fr_turns_get(tool, "type") && !is_of(tool, "custom");
 }
@@ -196,7 +197,7 @@ static bool take_tools(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Returns true if a tool of this name is one of those that are ignored. */
+/* Returns true if a tool of this name is one of Anthropic's own, which are ignored. */
 static bool names_hosted(const json_t *tools, const json_t *name) {
     for (size_t i = 0; i < json_array_size(tools); i++) {
         const json_t *tool = json_array_get(tools, i);
@@ -227,8 +228,8 @@ static bool take_choice(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Reads the budget of thinking. Clients of this API must send one. So it is no error, but ignored, if the model has no
- * reasoning, or its marks of reasoning are not single tokens. */
+/* Reads the budget of thinking. Clients of this API must send one. So if the model has no reasoning, or its marks of
+ * reasoning are not single tokens, the budget is ignored instead of being an error. */
 static bool take_thinking(fr_turns *t, const json_t *body) {
     const json_t *thinking = fr_turns_get(body, "thinking");
     bool on = is_of(thinking, "enabled") || is_of(thinking, "adaptive") || is_of(thinking, "between_tools");
@@ -266,9 +267,9 @@ static bool take_limits(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Notes members that forerun does not know. It knows those that it reads, and those that can't change an answer: about
- * the owner and the price of a request, about leaving out parts of the conversation, and about servers of tools that
- * Anthropic itself would call. */
+/* Notes members that forerun does not know. The known ones are those that it reads, and those that can't change an
+ * answer: about the owner and the price of a request, about leaving out parts of the conversation, and about servers
+ * of tools that Anthropic itself would call. */
 static void note_others(const json_t *body) {
     static const char *const known[] = {
         "betas",    "cache_control", "context_management", "inference_geo", "max_tokens",     "messages",

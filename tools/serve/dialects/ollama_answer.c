@@ -21,7 +21,7 @@ static json_t *now(void) {
     return json_string(text);
 }
 
-/* Makes one line of a stream. said: the members of the message or of the generated text, which it takes over.
+/* Makes one line of a stream. said: the members of the message or of the generated text, which are taken over.
  * Log-probabilities among them are moved to the line itself, because they do not belong into a message. */
 static json_t *line_of(const fr_generation_request *request, json_t *said, bool done) {
     json_t *line = json_object(), *logprobs = json_object_get(said, "logprobs");
@@ -63,7 +63,7 @@ static const char *key_of(const fr_telling *t) {
     return t->item.kind == FR_ITEM_THOUGHT ? "thinking" : is_chat(t->request) ? "content" : "response";
 }
 
-/* Makes a message. It has a content even if that is empty. */
+/* Makes a message with an empty content. */
 static json_t *silence(const fr_generation_request *request) {
     return json_pack("{s:s}", is_chat(request) ? "content" : "response", "");
 }

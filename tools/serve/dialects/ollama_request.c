@@ -12,8 +12,8 @@ enum { RESULTS_MAX = 256 }; /* the most results that the calls of one message ma
 
 /* --------------------------------------------------------------------------------------------------------- messages */
 
-/* Reads pictures, which are base64 without a prefix. The url says PNG for all of them, but the format is found by
- * their first bytes. */
+/* Reads pictures, which are base64 without a prefix. Their url says PNG for all of them; the code that opens a picture
+ * finds its format by its first bytes. */
 static bool take_pictures(fr_turns *t, const char *role, const json_t *images) {
     for (size_t i = 0; i < json_array_size(images); i++) {
         const char *data = fr_job_plain_text(json_array_get(images, i));
@@ -48,8 +48,8 @@ static const json_t *id_of_result(const fr_turns *t, const json_t *name) {
     return any;
 }
 
-/* Reads the calls of a message. In this API calls may have no ids. They then get ids of nine letters and digits, a
- * form that every family's template accepts. */
+/* Reads the calls of a message. Calls without ids, which this API allows, get ids of nine letters and digits, a form
+ * that every family's template accepts. */
 static bool take_calls(fr_turns *t, size_t at, const json_t *calls) {
     for (size_t i = 0; i < json_array_size(calls); i++) {
         const json_t *function = fr_turns_get(json_array_get(calls, i), "function"),
@@ -94,8 +94,8 @@ static bool take_messages(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Reads the prompt. It becomes one turn of a chat, or with "raw" a plain text, or with a suffix code to be filled in
- * (infill.h). */
+/* Reads the prompt. Usually it becomes one turn of a chat. With "raw" it becomes a plain text. With a suffix it
+ * becomes a request to fill in code (infill.h). */
 static bool take_prompt(fr_turns *t, const json_t *body) {
     static const char *const unbuilt[] = {"template", "context"};
     const json_t *prompt = fr_turns_get(body, "prompt"), *system = fr_turns_get(body, "system"),
@@ -148,8 +148,8 @@ static bool take_logprobs(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Notes members that forerun does not know. It knows those that it reads, and those that mean nothing here: about
- * loading a model, and how long it stays in memory. */
+/* Notes members that forerun does not know. The known ones are those that it reads, and those that have no meaning
+ * here: about loading a model, and how long it stays in memory. */
 static void note_others(const json_t *body) {
     static const char *const known[] = {"context",  "format",       "images",   "keep_alive", "logprobs",
                                         "messages", "model",        "options",  "prompt",     "raw",

@@ -11,8 +11,8 @@
 
 enum { FR_DIALECT_ERROR = 320 };
 
-/* Reads OpenAI's /v1/responses. The fields that the answer repeats stay in the old body, and all others are removed
- * from it. Its member "called" maps the functions' names to the tools that the client offered (tool_kinds.h). */
+/* Reads OpenAI's /v1/responses. Only the fields that the answer repeats stay in the old body. Its member "called" is
+ * new: it maps the functions' names to the tools that the client offered (tool_kinds.h). */
 json_t *fr_responses_read(json_t *body, char error[FR_DIALECT_ERROR]);
 
 /* Reads Anthropic's /v1/messages. */

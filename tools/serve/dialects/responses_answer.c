@@ -90,7 +90,7 @@ static void end(fr_telling *t) {
 }
 
 /* Makes the error. A whole answer has the same error as on other paths. A stream has begun already, so its last event
- * has the answer so far, marked as failed. */
+ * contains the answer so far, marked as failed. */
 static json_t *fault(fr_generation_request *request, json_t *fault) {
     if (!request->streaming) return fault;
     fr_telling *t = request->choices[0].telling;
@@ -118,8 +118,8 @@ static const json_t *tool_of(const fr_telling *t) {
     return name ? json_object_get(json_object_get(t->request->dialect_body, "called"), name) : NULL;
 }
 
-/* The kinds of tools: for each, the type of a call's item, the prefix of the item's id, the field with the call's
- * text, and the name of the events that send this text (NULL: there are none). */
+/* Describes how the calls of a kind of tool are sent: the type of a call's item, the prefix of the item's id, the
+ * field with the call's text, and the name of the events that send this text (NULL: there are none). */
 typedef struct call_kind {
     const char *tool, *item, *id, *key, *events;
 } call_kind;
@@ -178,7 +178,7 @@ static json_t *call_of(const fr_telling *t, const char *status, json_t *said) {
 }
 
 /* Adds the thought's text as "encrypted_content" if the request asks for that member, because some clients send back
- * only this. The text is not really encrypted. */
+ * only that member. The text is not really encrypted. */
 static void put_sealed(const fr_telling *t, json_t *item) {
     const json_t *include = json_object_get(t->request->dialect_body, "include");
     json_t *text = fr_item_text(t);
@@ -190,7 +190,7 @@ static void put_sealed(const fr_telling *t, json_t *item) {
     json_decref(text);
 }
 
-/* Makes an item. content: its content part, or a call's text; NULL: it has none yet. */
+/* Makes an item. content: its content part, or a call's text; NULL: it is still empty. */
 static json_t *item_of(const fr_telling *t, const char *status, json_t *content) {
     if (t->item.kind == FR_ITEM_CALL) {
         if (!content) content = kind_of(t)->events ? json_string("") : json_object();
@@ -247,8 +247,8 @@ static void more(fr_telling *t, const json_t *text) {
     send_text(t, "delta", "delta", call ? text_of(t) : json_incref((json_t *)(uintptr_t)text));
 }
 
-/* Returns true if the reply was cut off within this item: it is the last one, or a call whose arguments are incomplete
- * JSON. */
+/* Returns true if the reply was cut off within this item. It then is the last item, or a call whose arguments are
+ * incomplete JSON. */
 static bool is_cut(const fr_telling *t) {
     const fr_stream *text = &t->item.text;
     json_error_t error;

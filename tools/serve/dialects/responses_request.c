@@ -1,10 +1,10 @@
 /* Reads requests to OpenAI's /v1/responses (request_dialects.h). The server stores no conversations, so "input" must
- * have all of it.
+ * have the whole conversation.
  *
  * The items of "input" are messages, calls, results and thoughts. A thought, a text and calls that follow each other
  * become one message of the assistant, as templates expect it. Calls of tools that are not functions become calls of
- * functions (tool_kinds.h), and so do calls of OpenAI's tools that the client ran, such as a shell. Items that the
- * model can't read are ignored: references, encrypted thoughts, and calls that another service has run. */
+ * functions (tool_kinds.h). So do calls of OpenAI's tools that the client ran, such as a shell. Items that the model
+ * can't read are ignored: references, encrypted thoughts, and calls that another service has run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@
 
 typedef struct responses {
     fr_turns turns;
-    /* tools that the client offered, by function (tool_kinds.h); they stay in the body for the answer */
+    /* tools that the client offered, by function (tool_kinds.h); the answer uses them, so they stay in the body */
     json_t *called;
     json_t *run; /* an object whose keys are the ids of the calls that take_client_call has added */
 } responses;
@@ -136,7 +136,7 @@ static bool take_client_call(responses *r, size_t at, const json_t *item) {
     return true;
 }
 
-/* Reads a result, which is a text or content parts. Any other value is written as JSON. */
+/* Reads a result: a text or content parts. Any other value is added as JSON text. */
 static bool take_output(fr_turns *t, size_t at, const json_t *output) {
     const json_t *first = json_array_get(output, 0);
     bool parts = json_is_array(output) && (!first || *fr_turns_type(first));
@@ -155,8 +155,8 @@ static bool take_result(responses *r, size_t at, const json_t *item) {
     return taken;
 }
 
-/* Reads the result of a call that take_client_call has added. For a local shell, some clients send the call's id as
- * the result's "id". */
+/* Reads the result of a call that take_client_call has added. For a local shell, some clients send the call's id in
+ * "id" instead of "call_id". */
 static bool take_client_result(responses *r, size_t at, const json_t *item) {
     const json_t *named = fr_turns_get(item, "call_id"), *id = named ? named : fr_turns_get(item, "id");
     if (!was_run(r, id)) return true;
@@ -200,8 +200,8 @@ static bool take_search_result(responses *r, size_t at, const json_t *item) {
     return take_tools_item(r, at, item);
 }
 
-/* Reads a thought: its full text, or the text in "encrypted_content" if this server wrote that, or its summary. A
- * thought that another server encrypted, or that has no text, is ignored. */
+/* Reads a thought: its full text, the text in "encrypted_content" if this server wrote it, or its summary. A thought
+ * is ignored if another server encrypted it or if it has no text. */
 static bool take_thought(responses *r, size_t at, const json_t *item) {
     (void)at;
     const json_t *content = fr_turns_get(item, "content"), *summary = fr_turns_get(item, "summary");
@@ -265,7 +265,7 @@ static bool take_tools(responses *r, const json_t *body) {
     return offer_all(r, NULL, 0, tools);
 }
 
-/* Reads "tool_choice". If the chosen tool is not a function, the function that stands for it is forced. */
+/* Reads "tool_choice". A chosen tool that is not a function is replaced by the function that stands for it. */
 static bool take_choice(fr_turns *t, const json_t *body) {
     const json_t *choice = fr_turns_get(body, "tool_choice"), *several = fr_turns_get(body, "parallel_tool_calls"),
                  *name = fr_turns_get(choice, "name");
@@ -314,8 +314,8 @@ static bool check_unbuilt(fr_turns *t, const json_t *body) {
     return !json_is_true(fr_turns_get(body, "background")) || fr_turns_refuse(t, "\"background\" is not built");
 }
 
-/* Notes members that forerun does not know. It knows those that it reads, and those that can't change an answer: about
- * the owner, the storage and the price of a request, and about shortening a conversation. */
+/* Notes members that forerun does not know. The known ones are those that it reads, and those that can't change an
+ * answer: about the owner, the storage and the price of a request, and about shortening a conversation. */
 static void note_others(const json_t *body) {
     static const char *const known[] = {"background",
                                         "client_metadata",
@@ -347,8 +347,8 @@ static void note_others(const json_t *body) {
     fr_turns_note_others(body, "/v1/responses", known, COUNT_OF(known));
 }
 
-/* Reads the request for log-probabilities. The number of likeliest tokens may be given without asking for
- * log-probabilities, which then are given too. */
+/* Reads the request for log-probabilities. A request that only gives a number of likeliest tokens gets
+ * log-probabilities too. */
 static bool take_logprobs(fr_turns *t, const json_t *body) {
     const json_t *include = fr_turns_get(body, "include"), *best = fr_turns_get(body, "top_logprobs");
     bool wanted = best && json_integer_value(best) > 0;
