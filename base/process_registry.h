@@ -11,8 +11,9 @@
 
 #include <stdbool.h>
 
-/* The first call keeps other processes from claiming CPUs until the second one, so that a process can read the record
- * and record its own CPUs before another one reads it. It waits for another process for at most a tenth of a second. */
+/* fr_process_registry_begin keeps other processes from claiming CPUs until fr_process_registry_end is called. In
+ * between, a process can read the record and add its own CPUs. fr_process_registry_begin waits at most a tenth of a
+ * second for a process that already holds the record. */
 void fr_process_registry_begin(void);
 void fr_process_registry_end(void);
 

@@ -38,8 +38,8 @@ enum {
     LINE = 400,
     NAME = FR_WATCH_HOST + 24,
     CONNECT_MS = 3000, /* to connect to one address */
-    MEET_MS = 20000,   /* until all ranks have connected */
-    HELLO_MS = 500,    /* until the first message of one rank */
+    MEET_MS = 20000,   /* time for all ranks to connect */
+    HELLO_MS = 500,    /* time for the first message of one rank */
     LINGER_MS = 1000,
     LOOK_MS = 50,     /* between checks of things that no connection reports: silence, failures, the parent process */
     STRUCK_LOOKS = 15 /* number of waits of 10 ms for the failure that caused a signal, which may become known later */

@@ -1339,7 +1339,8 @@ typedef struct fr_quantization {
      * decides. */
     const char *const *overrides;
     size_t override_count;
-    const char *output_type, *embedding_type; /* types of head and embeddings; NULL: the mixture's */
+    const char *output_type, *embedding_type; /* types of head and embeddings; NULL: those that the mixture gives
+                                               * them */
     const char *imatrix; /* path of a llama.cpp importance matrix; NULL: all columns have the same weight */
     const char *drafter; /* NULL, or the folder of a drafter for the model, which is then written instead */
 } fr_quantization;
@@ -1367,9 +1368,9 @@ size_t fr_rank_count(void);
 
 /* Leaves the job, before the process ends with exit status `code`. line: this process's last error line, "" for none;
  * it is sent to rank 0, which fails with it. If the other ranks do not end too, the whole job is ended and the call
- * does not return. say, which may be NULL, is called with a line: on rank 0, if another rank failed after rank 0 was
- * done; on rank 1, about the end of rank 0. Returns the exit status to use, which is not 0 if `code` is not 0 or
- * another rank failed. */
+ * does not return. say, which may be NULL, prints another rank's error line. It is called on rank 0 if another rank
+ * failed after rank 0 was done, and on rank 1 if rank 0 failed or has gone. Returns the exit status to use, which is
+ * not 0 if `code` is not 0 or another rank failed. */
 int fr_ranks_part(int code, const char *line, void (*say)(const char *line));
 
 #pragma GCC visibility pop

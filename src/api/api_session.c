@@ -23,7 +23,8 @@ static fr_status check(const fr_session *session, const char *call) {
     return session ? fr_engine_check_process(session->engine) : fr_fail_null(call, "a session");
 }
 
-/* Checks in addition that no other rank has to repeat this call, because this call is not sent to other ranks. */
+/* Does check(), and checks that no other rank has to repeat this call, because this call is not sent to other
+ * ranks. */
 static fr_status check_alone(const fr_session *session, const char *call) {
     FR_TRY(check(session, call));
     return fr_rank_leader_refuse(session->engine, call);
@@ -33,13 +34,13 @@ static fr_status check_ids(const int32_t *ids, size_t count) {
     return ids && count ? FR_OK : fr_fail(FR_INPUT, "the prompt is empty");
 }
 
-/* Checks in addition that the ids may be a prompt. */
+/* Does check_alone(), and checks that the ids may be a prompt. */
 static fr_status check_prompt(const fr_session *session, const int32_t *ids, size_t count, const char *call) {
     FR_TRY(check_alone(session, call));
     return check_ids(ids, count);
 }
 
-/* Checks in addition that the caller gave a function for log-probabilities, and that the session computes them. */
+/* Checks that the caller gave a function for log-probabilities, and that the session computes them. */
 static fr_status check_scores(const fr_session *session, fr_score_fn *sink, const char *call) {
     if (!sink) return fr_fail_null(call, "a function that takes log-probabilities");
     if (session->sampling.logprobs.on) return FR_OK;

@@ -378,7 +378,7 @@ static fr_status inspect_tower(const char *path, const fr_lab_inspection *how, c
     return status;
 }
 
-/* Gives the options, with how->context in place of their own context. */
+/* Copies the options, and replaces their context by how->context if that is given. */
 static fr_options at_context(const fr_inspected *what, const fr_options *options) {
     fr_options at = *options;
     size_t wanted = what->how->context, limit = what->model->trunk.spec.context_limit;

@@ -39,8 +39,8 @@ typedef enum fr_taken {
 /* True if the template renders messages of this role differently from those of an invented role. */
 bool fr_chat_probe_knows_role(fr_chat_probe *probe, const char *role);
 
-/* The first is true if, for messages of this role, the template shows a content that is a text, but not one that is a
- * list of parts. The second is true if it shows a list of parts, but not a text. */
+/* Say which form of content the template shows in messages of this role. fr_chat_probe_only_text: a text, but not a
+ * list of parts. fr_chat_probe_only_parts: a list of parts, but not a text. */
 bool fr_chat_probe_only_text(fr_chat_probe *probe, const char *role);
 bool fr_chat_probe_only_parts(fr_chat_probe *probe, const char *role);
 

@@ -26,8 +26,9 @@ fr_status fr_chat_tools_describe(json_t *messages, json_t *tools, const fr_call_
  * template changes the description, the example stays untrusted. */
 fr_status fr_chat_tools_trust_example(const fr_described_tools *described, fr_marked_text *prompt);
 
-/* The first turns all calls and results into texts. The second is true if some result does not follow a message with
- * calls, as in conversations from which older messages were cut. The third turns only such results into texts. */
+/* fr_chat_calls_as_texts turns all calls and results into texts. fr_chat_has_orphans is true if some result does not
+ * follow a message with calls, as in conversations from which older messages were cut. fr_chat_orphans_as_texts turns
+ * only such results into texts. */
 fr_status fr_chat_calls_as_texts(json_t *messages);
 bool fr_chat_has_orphans(const json_t *messages);
 fr_status fr_chat_orphans_as_texts(json_t *messages);

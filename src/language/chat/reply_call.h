@@ -44,7 +44,7 @@ typedef struct fr_reply_call {
     bool bare;   /* the call began without its opening mark */
     bool first;  /* no argument was read yet */
     bool comma;  /* a comma was read that is not written yet */
-    bool given;  /* the arguments are complete; for forms that write them as one value */
+    bool given;  /* the arguments are complete; used by forms that write all arguments as one value */
     fr_text_buffer key, value;
     fr_value_types types; /* types that the present argument may have */
     /* fresh: no byte of the value was read yet; newline: its last byte was a line break, which is held back */

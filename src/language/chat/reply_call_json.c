@@ -12,7 +12,7 @@
 enum {
     BEGIN,
     LEAD,    /* before an object: after the mark, or in a list */
-    FENCE,   /* the beginning of the fence of Markdown around Command R's list, which must follow the mark */
+    FENCE,   /* inside `json`, which follows the three backticks before Command R's list */
     OPENING, /* the opening backticks of a fence that the model put around its objects */
     LANGUAGE,
     CLOSING, /* the closing backticks of that fence */

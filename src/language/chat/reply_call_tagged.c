@@ -24,10 +24,10 @@ enum {
     KEY,
     BEFORE_VALUE,
     VALUE,
-    MAYBE_BETWEEN, /* between arguments, unless the tag belongs to the value */
-    MAYBE_KEY,     /* in a key, unless its text belongs to a value without a closing tag */
-    MAYBE_END,     /* after the function, unless the tag belongs to the value */
-    MAYBE_AFTER,   /* after the call, unless the tag belongs to the value */
+    MAYBE_BETWEEN, /* between arguments, unless the tag just read belongs to a value */
+    MAYBE_KEY,     /* in a key, unless this text belongs to a value without a closing tag */
+    MAYBE_END,     /* after the function, unless the tag just read belongs to a value */
+    MAYBE_AFTER,   /* after the call, unless the tag just read belongs to a value */
 };
 enum { WITHIN_CALL = 1, WITHOUT_CALL }; /* sections: functions inside the marks of a call, or without them */
 
@@ -268,8 +268,8 @@ static fr_call_verdict maybe_mark(fr_reply_call *call, fr_mark mark) {
     return reopen_before_mark(call, mark);
 }
 
-/* Reads a mark before a function: the mark of a call, or the function's own mark. The latter may come after another
- * function, or without the mark of a call. */
+/* Reads a mark before a function: the mark of a call, or the function's own mark. The function's own mark may come
+ * after another function, or without the mark of a call. */
 static fr_call_verdict begin_mark(fr_reply_call *call, fr_mark mark) {
     if (mark == FR_MARK_NAME) {
         if (!call->section) call->bare = true;

@@ -54,7 +54,7 @@ typedef struct fr_form_word {
 fr_expression fr_form_text(const fr_reply_plan *plan, fr_grammar_rules *rules, const char *text,
                            const fr_form_word *words);
 
-/* The first makes a mark. The second makes any text without the mark, followed by the mark. */
+/* fr_reply_mark makes a mark. fr_reply_until makes any text without the mark, followed by the mark. */
 fr_expression fr_reply_mark(const fr_reply_plan *plan, fr_grammar_rules *rules, fr_mark mark);
 fr_expression fr_reply_until(const fr_reply_plan *plan, fr_grammar_rules *rules, fr_mark mark);
 

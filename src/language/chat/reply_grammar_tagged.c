@@ -370,7 +370,8 @@ static fr_status way_arguments(making *m, const json_t *way, fr_expression *argu
     return status;
 }
 
-/* Drops ways of a strict tool that no object fits, and refuses those that can't be written exactly. */
+/* Drops those ways of a strict tool's arguments that no object fits. Refuses ways that the grammar can't express
+ * exactly. */
 static fr_status keep_ways(const making *m, json_t *ways) {
     const fr_schema_path one_of = {NULL, "oneOf", 0}, required = {NULL, "required", 0};
     if (m->meets)

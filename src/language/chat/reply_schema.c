@@ -72,7 +72,8 @@ static fr_value_types type_of(const json_t *value) {
     }
 }
 
-/* Gives the types that both allow. If there are none, the two contradict each other, and the first one counts. */
+/* Gives the types that both sets allow. If there are none, the sets contradict each other, and the first set
+ * counts. */
 static fr_value_types meet(fr_value_types a, fr_value_types b) {
     if (!a) return b;
     return a & b ? a & b : a;

@@ -19,8 +19,8 @@
  * tables of states and places, and three quarters of that of frames. */
 enum { STATE_COST = 256, LOOK_COST = 6, PLACES_A_UNIT = 8 };
 
-/* Counts the repetitions in a rule: `count` so far, bounded by limits[limit - 1] of the nodes. limit 0: the rule
- * counts nothing. */
+/* Counts how often something has been repeated in a rule. limit: 1 + the index of the bounds on `count`, in `limits`
+ * of the nodes; 0: the rule counts nothing. */
 typedef struct counter {
     uint32_t limit, count;
 } counter;

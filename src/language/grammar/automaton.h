@@ -30,7 +30,8 @@ fr_status fr_automaton_step(fr_automaton *automaton, uint32_t state, uint8_t byt
  * largest such byte. */
 uint8_t fr_automaton_same_until(const fr_automaton *automaton, uint32_t state, uint8_t low, uint8_t high);
 
-/* The first returns true if the bytes so far are a complete text, the second if more bytes may follow. */
+/* fr_automaton_ends returns true if the bytes read before the state are a complete text; fr_automaton_goes_on returns
+ * true if more bytes may follow them. */
 bool fr_automaton_ends(const fr_automaton *automaton, uint32_t state);
 bool fr_automaton_goes_on(const fr_automaton *automaton, uint32_t state);
 

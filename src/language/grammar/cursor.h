@@ -12,8 +12,8 @@ typedef struct fr_cursor {
     size_t at;
 } fr_cursor;
 
-/* The first gives the next byte, or -1 at the end. The second takes the next byte if it is the given one; false: it is
- * another one. */
+/* fr_cursor_peek gives the next byte, or -1 at the end. fr_cursor_take takes the next byte if it equals `byte`;
+ * otherwise it returns false. */
 int fr_cursor_peek(const fr_cursor *cursor);
 bool fr_cursor_take(fr_cursor *cursor, char byte);
 

@@ -37,8 +37,8 @@ fr_expression fr_written_literal(fr_written_parts *parts, const json_t *value);
 fr_write_characters *fr_written_writer(const fr_written_parts *parts);
 fr_expression fr_written_quote(fr_written_parts *parts);
 
-/* The first allows characters inside quotes, with the arguments of fr_write_characters. The second allows any `least`
- * to `most` characters between quotes. */
+/* fr_written_write allows characters inside quotes; its arguments are those of fr_write_characters.
+ * fr_written_string_of_length allows any `least` to `most` characters between quotes. */
 fr_expression fr_written_write(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count, bool except);
 fr_expression fr_written_string_of_length(fr_written_parts *parts, uint32_t least, uint32_t most);
 
@@ -60,7 +60,7 @@ bool fr_written_number(fr_written_parts *parts, const fr_written_bounds *bounds,
 fr_expression fr_written_list(fr_written_parts *parts, const char *open, fr_expression item, uint32_t least,
                               uint32_t most, const char *close);
 
-/* Allows "name":, blanks and the value; fr_written_comma allows a comma and blanks. */
+/* fr_written_member allows "name":, then blanks, then the value. fr_written_comma allows a comma and then blanks. */
 fr_expression fr_written_member(fr_written_parts *parts, const char *name, fr_expression value);
 fr_expression fr_written_comma(fr_written_parts *parts);
 

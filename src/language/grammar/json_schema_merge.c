@@ -290,7 +290,7 @@ static bool only_objects(const json_t *schema) {
 }
 
 /* True if one schema requires a member that the other excludes, or has with another constant or type. At least one of
- * the two must allow only objects, because other values have no members and might match both. */
+ * the schemas must allow only objects, because other values have no members and might match both. */
 static bool members_disjoint(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     size_t i;
     json_t *name;

@@ -330,8 +330,8 @@ static fr_status read_members(const shape *s, members *all) {
 
 /* ---------------------------------------------------------------------------------------------------------- objects */
 
-/* Finds how many different numbers of members must be told apart, each by a rule of its own, and drops bounds that
- * always hold. */
+/* Finds how many rules an object needs that differ only in the number of members still to come. Drops bounds on that
+ * number which always hold. */
 static fr_status count_rules(shape *s, bool others, uint32_t *counts) {
     size_t properties = json_object_size(s->properties), required = 0;
     const fr_schema_path least = {s->path, "minProperties", 0}, most = {s->path, "maxProperties", 0};

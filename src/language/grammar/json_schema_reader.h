@@ -37,13 +37,13 @@ fr_status fr_schema_read_some(fr_schema_reader *r, const json_t *schema, const f
 
 fr_status fr_schema_nothing(fr_schema_reader *r, const fr_schema_path *path);
 
-/* The first makes a sequence of two expressions. The second adds an alternative to *all; *some says if *all already
- * has one. */
+/* fr_schema_then makes a sequence of two expressions. fr_schema_or adds an alternative to *all; *some says if *all
+ * already has one. */
 fr_expression fr_schema_then(fr_schema_reader *r, fr_expression first, fr_expression second);
 void fr_schema_or(fr_schema_reader *r, fr_expression one, fr_expression *all, bool *some);
 
-/* The first finds the schema that a reference leads to (json_schema_references.c). The second follows references, as
- * long as a schema has nothing but the reference. */
+/* fr_schema_find finds the schema that a reference leads to (json_schema_references.c). fr_schema_look_through follows
+ * references as long as a schema has nothing but the reference. */
 fr_status fr_schema_find(fr_schema_reader *r, const char *reference, const fr_schema_path *path, const json_t **found);
 const json_t *fr_schema_look_through(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path);
 

@@ -33,8 +33,9 @@ void fr_schema_set(fr_grammar_rules *rules, json_t *object, const char *key, jso
 bool fr_schema_same(fr_grammar_rules *rules, const json_t *one, const json_t *other);
 bool fr_schema_lists(fr_grammar_rules *rules, const json_t *list, const json_t *value);
 
-/* The first is true for a number, including an integer that jansson has no value for (json_wide.h). The second gives a
- * number's value, 0 for any other value. The third compares two numbers: -1, 0 or 1. */
+/* fr_schema_is_number is true for a number, including an integer that jansson has no value for (json_wide.h).
+ * fr_schema_number gives a number's value, or 0 if the value is not a number. fr_schema_compare compares two numbers
+ * and returns -1, 0 or 1. */
 bool fr_schema_is_number(const json_t *value);
 long double fr_schema_number(const json_t *value);
 int fr_schema_compare(const json_t *one, const json_t *other);

@@ -23,13 +23,13 @@ typedef struct fr_schema_path {
 /* Fails with an error line that names the place: "schema, at #/properties/a: WHAT". */
 fr_status fr_schema_fail(const fr_schema_path *path, fr_status status, const char *what);
 
-/* The first is true for a keyword that does not constrain values, such as every keyword that JSON Schema does not
- * define. The second is true for one that constrains values and is not built. */
+/* fr_schema_describes is true for a keyword that does not constrain values, such as every keyword that JSON Schema
+ * does not define. fr_schema_is_unbuilt is true for a keyword that constrains values and is not built. */
 bool fr_schema_describes(const char *key);
 bool fr_schema_is_unbuilt(const char *key);
 
-/* The first returns true if the word is in a list, which NULL ends. The second returns true if a schema has one of the
- * list's words as a keyword. */
+/* fr_schema_is_word returns true if the word `key` is in a list. fr_schema_has_any returns true if a schema has one of
+ * a list's words as a keyword. NULL ends each list. */
 bool fr_schema_is_word(const char *key, const char *const *words);
 bool fr_schema_has_any(const json_t *schema, const char *const *words);
 

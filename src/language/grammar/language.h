@@ -32,12 +32,13 @@ fr_status fr_language_of(const fr_grammar_rules *rules, fr_expression expression
  * refused. *work: the work done, also after a failure. */
 fr_status fr_language_of_regex(fr_text text, bool whole, size_t *work, fr_language **language);
 
-/* The first makes the language of all texts of least to most characters. The second makes the language of one text. */
+/* fr_language_of_lengths makes the language of all texts of least to most characters. fr_language_of_text makes the
+ * language of one text. */
 fr_status fr_language_of_lengths(uint32_t least, uint32_t most, fr_language **language);
 fr_status fr_language_of_text(fr_text utf8, fr_language **language);
 
-/* The first makes the language of texts that are in both languages. The second makes the language of texts that are
- * not in `one` and consist of characters in these sorted ranges. */
+/* fr_language_both makes the language of texts that are in both languages. fr_language_except makes the language of
+ * texts that are not in `one` and whose characters are all in `alphabet`, which is sorted. */
 fr_status fr_language_both(const fr_language *one, const fr_language *other, fr_language **both);
 fr_status fr_language_except(const fr_language *one, const fr_character_range *alphabet, size_t count,
                              fr_language **others);
@@ -49,9 +50,9 @@ const fr_language_edge *fr_language_edge_at(const fr_language *language, uint32_
 bool fr_language_is_empty(const fr_language *language);
 bool fr_language_has(const fr_language *language, fr_text utf8);
 
-/* Write a non-empty language as rules, one for each state. The second writes only the texts of least to most
- * characters, for which it counts characters; *some: there are such texts. FR_UNBUILT if `least` characters are not
- * reached by a path with a state that leads to itself, because it is then unknown which lengths are possible. */
+/* Write a non-empty language as rules, one for each state. fr_language_expression_of_length writes only the texts of
+ * least to most characters; its rules count the characters. *some: there are such texts. FR_UNBUILT if no path of
+ * `least` characters has a state that leads to itself, because it is then unknown which lengths are possible. */
 fr_expression fr_language_expression(const fr_language *language, fr_write_characters *write, fr_grammar_rules *rules);
 fr_status fr_language_expression_of_length(const fr_language *language, uint32_t least, uint32_t most,
                                            fr_write_characters *write, fr_grammar_rules *rules,

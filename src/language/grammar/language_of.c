@@ -28,14 +28,14 @@ typedef struct node {
     uint32_t first, count; /* ranges of characters that the node reads */
 } node;
 
-/* A look-around: the language that it looks for. sure: [states of that language] true if every further text stays in
- * the language. */
+/* A look-around, and the automaton (`language`) of the texts that it looks for. sure: [states of that automaton] true
+ * if every text that may follow is accepted. */
 typedef struct look {
     fr_expression of;
     unsigned how;
     fr_language *language;
     bool *sure;
-    uint32_t behind; /* its number among the look-behinds */
+    uint32_t behind; /* a look-behind's number among all look-behinds */
 } look;
 
 /* A look-ahead that is checked from a node on, and the state of its automaton so far; UINT32_MAX: the text has left
@@ -244,7 +244,7 @@ static uint32_t member_of(making *m, uint32_t number, const duty *duties, uint32
     return (uint32_t)m->member_count++;
 }
 
-/* Adds a duty to a sorted list, unless it is there. */
+/* Adds a duty to a sorted list, unless the list has it already. */
 static bool add_duty(making *m, duty *duties, uint32_t *count, duty d) {
     uint32_t at = *count;
     for (uint32_t i = 0; i < *count; i++)
@@ -379,8 +379,9 @@ static size_t add_bounds_of(making *m, size_t count, const fr_language *l, uint3
     return count;
 }
 
-/* Lists in order the characters at which the set's next state may change: the beginnings of ranges, and the characters
- * after their ends, for its nodes and for the look-arounds that run beside them. */
+/* Lists, in order, the characters at which the set's next state may change. These are the first character of each
+ * range and the character after its last one, for the ranges of the set's nodes and of the look-arounds that run
+ * beside them. */
 static size_t list_bounds(making *m, members set) {
     size_t count = 0, kept = 0;
     for (uint32_t i = 0; i < set.count; i++) {

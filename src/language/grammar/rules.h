@@ -103,12 +103,12 @@ fr_expression fr_expression_count(fr_grammar_rules *rules, uint32_t least, uint3
                                   bool exactly);
 fr_expression fr_expression_counted(fr_grammar_rules *rules, uint32_t least, uint32_t most);
 
-/* The first finds the rule that is shared under a key. The second makes a rule of a body and shares it under a key, so
- * that a part that occurs many times is made once. */
+/* fr_grammar_share makes a rule of a body and stores it under a key, and fr_grammar_find_shared finds the rule of a
+ * key. So a part that occurs many times is made once. */
 bool fr_grammar_find_shared(fr_grammar_rules *rules, const char *key, uint32_t *rule);
 fr_expression fr_grammar_share(fr_grammar_rules *rules, const char *key, fr_expression body);
 
-/* The first makes a rule without a body; the second sets its body. */
+/* fr_grammar_rule makes a rule without a body. fr_grammar_define sets a rule's body. */
 uint32_t fr_grammar_rule(fr_grammar_rules *rules);
 void fr_grammar_define(fr_grammar_rules *rules, uint32_t rule, fr_expression body);
 

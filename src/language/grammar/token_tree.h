@@ -18,9 +18,9 @@
 #define FR_TOKEN_SIZE     4 /* bytes of the sign under which a token is found as itself */
 
 typedef struct fr_token_node {
-    uint32_t end;   /* the first node after its subtree */
+    uint32_t end;   /* the first node after this node's subtree */
     int32_t id;     /* the token that ends here, -1: none; fr_token_tree.same gives others with the same bytes */
-    uint16_t depth; /* number of bytes on the way to it; 1: its byte begins tokens */
+    uint16_t depth; /* number of bytes from the root to this node */
     uint8_t byte;
     bool itself; /* the node is part of a token's sign, and leads to that token alone */
 } fr_token_node;
@@ -36,7 +36,7 @@ struct fr_token_tree {
 /* Gives the bytes that a token prints; NULL: the token is not in the tree as text. */
 const char *fr_token_tree_bytes(const fr_token_tree *tree, int32_t id, size_t *length);
 
-/* The first gives the sign of an id; the second gives the id of a sign. */
+/* fr_token_sign gives the sign of an id. fr_token_signed gives the id of a sign. */
 void fr_token_sign(int32_t id, uint8_t bytes[FR_TOKEN_SIZE]);
 int32_t fr_token_signed(const uint8_t bytes[FR_TOKEN_SIZE]);
 

@@ -23,7 +23,7 @@ fr_jinja_function_body fr_jinja_filter_batch, fr_jinja_filter_dictsort, fr_jinja
     fr_jinja_filter_select, fr_jinja_filter_selectattr, fr_jinja_filter_slice, fr_jinja_filter_sort,
     fr_jinja_filter_sum, fr_jinja_filter_unique;
 
-/* A path of attribute names and indices, given by an argument `attribute`. */
+/* A path of attribute names and indices, as a filter's argument `attribute` gives it. */
 typedef struct fr_jinja_path {
     const fr_jinja_value *parts;
     size_t count;

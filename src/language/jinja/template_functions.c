@@ -136,7 +136,7 @@ static fr_jinja_value call_strftime_now(fr_jinja_render *render, const fr_jinja_
     return fr_jinja_of_string(fr_jinja_text_end(render, begin));
 }
 
-/* Names ascend, because they are found by bisection. */
+/* The names are in ascending order, because a bisection finds them. */
 static const fr_jinja_function rows[] = {
     {"cycler", call_cycler, 0, true, {0}},
     {"dict", call_dict, 0, true, {0}},

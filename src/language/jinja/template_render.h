@@ -69,7 +69,8 @@ void *fr_jinja_render_take(fr_jinja_render *render, size_t count, size_t item);
 
 /* ---------------------------------------------------------------------------------------------------- writing texts */
 
-/* The first begins a text, and the second ends it as a string. Other texts may begin and end in between. */
+/* fr_jinja_text_begin begins a text, and fr_jinja_text_end makes a string of it. Other texts may begin and end in
+ * between. */
 size_t fr_jinja_text_begin(const fr_jinja_render *render);
 const fr_jinja_string *fr_jinja_text_end(fr_jinja_render *render, size_t begin);
 

@@ -13,8 +13,8 @@ size_t fr_jinja_decode(const char *bytes, size_t length, int32_t *codepoint);
 /* Writes a character as UTF-8, up to 4 bytes. A surrogate that stands for a byte is written as that byte. */
 size_t fr_jinja_encode(int32_t codepoint, char *bytes);
 
-/* The first function counts characters. The second gives the byte offset of a character, or the length if there are
- * fewer. */
+/* fr_jinja_count_characters counts the characters of a text. fr_jinja_character_offset gives the byte offset of
+ * character `number`, or the text's length if the text has no such character. */
 size_t fr_jinja_count_characters(const char *bytes, size_t length);
 size_t fr_jinja_character_offset(const char *bytes, size_t length, size_t number);
 

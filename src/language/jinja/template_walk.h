@@ -7,8 +7,8 @@
 
 typedef void fr_jinja_visitor(void *context, fr_jinja_node *node);
 
-/* The first visits the children of any node, the second only those of an expression or an output, the third only those
- * of an `if`. */
+/* fr_jinja_visit_children visits the children of any node. fr_jinja_visit_expression takes only an expression or an
+ * output, and fr_jinja_visit_if only an `if`. */
 void fr_jinja_visit_children(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);
 void fr_jinja_visit_expression(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);
 void fr_jinja_visit_if(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);

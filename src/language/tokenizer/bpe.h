@@ -17,7 +17,8 @@ typedef struct fr_bpe {
     int32_t unknown;       /* -1: characters without a token are dropped */
     bool fuse_unknown;     /* neighbouring unknown characters become one token */
     bool ignore_merges;    /* a piece that is itself a token is not split */
-    bool byte_level;       /* pieces start as bytes, each as the token of the character that stands for it */
+    bool byte_level;       /* each byte of a piece starts as one token, named by the character that stands for the
+                            * byte */
     /* texts added to a symbol's name: inside_prefix before every symbol but the first, end_suffix after the last; "":
      * none */
     char *inside_prefix, *end_suffix;

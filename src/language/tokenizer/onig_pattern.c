@@ -50,7 +50,7 @@ static fr_status read_flags(fr_onig_reader *reader) {
     return at_end(reader) ? fr_onig_fail(reader, "a group that has no end") : FR_OK;
 }
 
-/* Reads (?i:...) or (?i). The latter holds for the rest of its group, even for the alternatives after it. */
+/* Reads (?i:...) or (?i). (?i) holds for the rest of its group, even for the alternatives after it. */
 static fr_status read_options(fr_onig_reader *reader, size_t depth, fr_text_buffer *out) {
     fr_onig_reader before = *reader;
     FR_TRY(read_flags(reader));

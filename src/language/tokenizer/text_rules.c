@@ -78,15 +78,15 @@ typedef struct split_run {
     void *context;
 } split_run;
 
-/* The state of one rule on one text. The last piece is held back, because the next stretch may still be added to
- * it. */
+/* The state of one rule on one text. The last piece is held back, because a rule may join it with the text that
+ * follows. */
 typedef struct splitting {
     const split_run *run;
     size_t level;
     fr_text text;
     size_t first;
     size_t begin, end;  /* the piece that is held back */
-    bool started, drop; /* started: a piece is held back; drop: it will not be handed on */
+    bool started, drop; /* started: a piece is held back; drop: that piece will not be handed on */
     bool previous_matched;
 } splitting;
 

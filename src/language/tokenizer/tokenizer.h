@@ -43,8 +43,8 @@ bool fr_tokenizer_lowers(const fr_tokenizer *tokenizer);
 /* Gives the id of the eos_token; -1: there is none. */
 int32_t fr_tokenizer_end(const fr_tokenizer *tokenizer);
 
-/* The first gives the largest number of bytes that one call can return. The second resets a decoder. The third gives a
- * decoder the state of another one of the same tokenizer. */
+/* fr_decoder_longest gives the largest number of bytes that one call can return. fr_decoder_restart resets a decoder.
+ * fr_decoder_become gives a decoder the state of another decoder of the same tokenizer. */
 size_t fr_decoder_longest(const fr_decoder *decoder);
 void fr_decoder_restart(fr_decoder *decoder);
 void fr_decoder_become(fr_decoder *decoder, const fr_decoder *of);

@@ -66,8 +66,8 @@ fr_status fr_printed_tokens_open(fr_printed_tokens *printed, const fr_vocabulary
 /* Gives the bytes that a token prints in this form. */
 fr_text fr_printed_text(const fr_printed_tokens *printed, unsigned form, int32_t id);
 
-/* The first gives the bytes that a token prints inside a text. The second is true if the token stands for a single
- * byte (<0xNN>). */
+/* fr_printed_bytes gives the bytes that a token prints inside a text. fr_printed_as_byte is true if the token stands
+ * for a single byte (<0xNN>). */
 const char *fr_printed_bytes(const fr_printed_tokens *printed, int32_t id, size_t *length);
 bool fr_printed_as_byte(const fr_printed_tokens *printed, const fr_token *token, int32_t id);
 

@@ -11,7 +11,7 @@
 typedef struct fr_trust {
     const fr_span *spans; /* in order, without overlaps */
     size_t count;
-    size_t next;       /* the first span after the present run */
+    size_t next;       /* index of the first span after the present run */
     size_t begin, end; /* the present run */
 } fr_trust;
 

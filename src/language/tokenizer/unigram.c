@@ -87,8 +87,8 @@ static void find_ways(const fr_unigram *unigram, fr_unigram_work *work) {
 
 /* ---------------------------------------------------------------------------------------------------- the best path */
 
-/* Turns the links of the best path around, so that it can be followed from its beginning: `begin` of each place
- * becomes the end of the step that begins there. */
+/* Reverses the links of the best path, so that it can be followed from the beginning of the text. After this, `begin`
+ * of a place on the path holds the place that comes after it on the path. */
 static void turn_around(fr_unigram_work *work) {
     int32_t at = (int32_t)work->length, behind = at, id = -1;
     while (at >= 0) {
