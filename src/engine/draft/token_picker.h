@@ -24,16 +24,16 @@ typedef struct fr_past {
     size_t length, drafted;
 } fr_past;
 
-/* compares: the drafter's distributions are compared with the target's, so the length of a proposal must not depend on
- * the ids that were drawn.
+/* The functions of a sampler that a draft method calls. compares: the drafter's distributions are compared with the
+ * target's, so the length of a proposal must not depend on the ids that were drawn.
  *
  * pick: gives the token at depth past->drafted of a proposal; -1 if none is left.
  *
- * keep: the distributions of the first `depths` drafts of the last proposal still count; other drafts are taken as
- * certain.
+ * keep: drops all distributions but those of the first `depths` drafts of the last proposal. A draft without one
+ * counts as certain.
  *
- * tell: gives the distribution of a draft, the weight of each token and their sum; the array must stay in place until
- * the next proposal. */
+ * tell: stores the distribution of the draft at `depth`: the weight of each token, and their sum. The array must stay
+ * in place until the next proposal. */
 typedef struct fr_token_picker {
     bool compares;
     int32_t (*pick)(void *sampler, const fr_scores *scores, const fr_past *past);

@@ -1,7 +1,8 @@
 /* The kinds of text encoders: their configuration and the names of their tensors.
  *
  * In: config.json of a folder, or GGUF metadata. Out: a spec (encoder_parts.h). A kind is a row of the table in
- * encoder_kinds.c: which files are of it, what reads its configuration, and what its tensors are called. */
+ * encoder_kinds.c: the names by which its files are recognized, the functions that read its configuration, and the
+ * names of its tensors. */
 #ifndef FR_SRC_ENGINE_ENCODER_ENCODER_KINDS_H
 #define FR_SRC_ENGINE_ENCODER_ENCODER_KINDS_H
 

@@ -241,8 +241,8 @@ fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec);
  * their config.json. */
 fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec);
 
-/* Reads one form along several axes. The defaults have `mrope_interleaved`, and the sections for a config.json without
- * them. GGUF must have sections. */
+/* Reads one rotary form whose angles are divided among several axes. The defaults must have `mrope_interleaved`, and
+ * the sections for a config.json without them. GGUF must have sections. */
 fr_status fr_rope_sections(const fr_source *source, fr_model_spec *spec);
 
 /* Reads nothing: heads aren't rotated, but a table has a row for each position, after trunk.position_offset others. */

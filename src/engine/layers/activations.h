@@ -61,7 +61,8 @@ typedef struct fr_deltanet_rows {
     float *mixed;         /* [rows, channels] queries, keys and values, the convolution's output */
     float *z;             /* [rows, width] gates of the outputs */
     float *seen;          /* [rows, width] the outputs of the states */
-    float *fused;         /* [rows, channels + width] inputs and z if one projection gives both; otherwise NULL */
+    float *fused;         /* [rows, channels + width] the convolution's inputs and z, if one projection gives both;
+                           * otherwise NULL */
     float *gates;         /* [rows, 2 * value heads] b and a, if one projection gives both */
     float *low_a, *low_z; /* [rows, value_dim] the rows from which decays and gates are made, in Kimi Delta Attention */
     size_t channels, width;

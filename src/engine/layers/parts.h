@@ -143,8 +143,8 @@ void fr_activate_xielu(const fr_kernels *kernels, const float *numbers, float *x
  * thread's own features. */
 void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_ffn_weights *weights);
 
-/* Computes out = down(gate). It begins with a barrier, which the rows of fr_experts_score also need, and needs one
- * after it. */
+/* Computes out = down(gate). It begins with a barrier, after which the results of fr_experts_score are complete too,
+ * and needs another one after it. */
 void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_ffn_weights *weights);
 
 /* For the thread's own rows, computes x += norm(out), where out includes the output of a mixture. */

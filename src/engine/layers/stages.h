@@ -30,8 +30,8 @@ typedef struct fr_stages {
     size_t lent_bytes; /* most bytes that are lent for a row */
 } fr_stages;
 
-/* Assigns layers to ranks in proportion to the ranks' parts (fr_ranks_before); bytes: [layers] the bytes of each
- * layer. Each rank gets at least one layer, if there are enough. */
+/* Assigns layers to ranks in proportion to the ranks' shares of the work (fr_ranks_before). bytes: [layers] the bytes
+ * of each layer. Each rank gets at least one layer, if there are enough. */
 fr_status fr_stages_open(const fr_trunk *trunk, struct fr_ranks *ranks, const uint64_t *bytes, fr_stages **stages);
 
 /* stages may be NULL. */

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Counts the accepted drafts: the longest prefix with drafts[i] == choices[i]. choices: the target's choice after each
- * of the count + 1 verified rows. The choice of row i counts only if all drafts before it are accepted. */
+/* Counts the accepted drafts: the longest prefix with drafts[i] == choices[i]. choices: [count + 1] the target's
+ * choice after each verified row. choices[i] is valid only if all drafts before it are accepted. */
 size_t fr_accept_greedy(const int64_t *choices, const int32_t *drafts, size_t count);
 
 /* A distribution: candidate i, which is token ids[i], has the probability weight[i] / total. */
@@ -31,8 +31,8 @@ double fr_probability(const fr_distribution *p, int32_t id);
  * drafter's distribution, and u is uniform in (0, 1). */
 bool fr_accept_draft(double p, double q, double u);
 
-/* Draws a token: the first candidate at which the sum of the probabilities so far exceeds u; -1 if all probabilities
- * are 0. */
+/* Draws a token. Adds up the probabilities of the candidates in order, and returns the first at which the sum exceeds
+ * u; -1 if all probabilities are 0. */
 int32_t fr_sample(const fr_distribution *p, double u);
 
 /* Draws the token in place of a rejected draft, as fr_sample does, from max(p - q, 0), normalized; if that is 0

@@ -30,8 +30,8 @@ static fr_status draft(void *context) {
     return FR_OK;
 }
 
-/* Returns true if the draft model's forwards send messages between ranks: these must not come between the messages of
- * the caller's own forwards. */
+/* Returns true if the draft model runs on several ranks. Its messages among ranks must not mix with those of the
+ * caller's own forwards. */
 static bool shares_ranks(const fr_drafter *drafter) {
     const fr_model *model = drafter ? fr_drafter_model(drafter) : NULL;
     return model && model->ranks;
@@ -53,7 +53,7 @@ fr_status fr_async_draft_submit(fr_session *s) {
     return FR_OK;
 }
 
-/* Waits for drafts that are under way. The caller counts the time of this wait as the cost of drafting. */
+/* Waits for drafts that are under way. The caller counts the waiting time as time of drafting. */
 static fr_status finish(fr_session *s) {
     fr_async_draft *a = &s->drafting.async;
     if (a->state != FR_ASYNC_UNDER_WAY) return FR_OK;

@@ -15,7 +15,7 @@ static bool same_block(const fr_session *a, const fr_session *b, size_t block) {
 static size_t common_blocks(const fr_session *a, const fr_session *b) {
     size_t blocks = fr_smaller(a->length, b->length) / FR_KV_PAGE,
            n = fr_smaller(a->cache.path.length, b->cache.path.length);
-    /* if two nodes are equal, so are all nodes before them */
+    /* a node stands for all ids up to its end, so equal nodes mean equal beginnings */
     while (n && a->cache.path.nodes[n - 1] != b->cache.path.nodes[n - 1]) n--;
     while (n < blocks && same_block(a, b, n)) n++;
     return n;

@@ -11,8 +11,8 @@
 
 #include "src/engine/session/batch.h"
 
-/* Returns true if the session should wait. If it has recurrent layers, the session that it waits for is asked to leave
- * the states that are needed (recurrent_points.h). */
+/* Returns true if the session should wait. If the session has recurrent layers, it also asks the session that runs the
+ * common part to store the recurrent states at its end (recurrent_points.h). */
 bool fr_await_pages(const fr_session *session, const fr_batch_slice *slices, const fr_batch_slice *end);
 
 #endif

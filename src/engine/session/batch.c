@@ -17,7 +17,7 @@ size_t fr_batch_cut(const fr_session *s, size_t rows) {
     return rows;
 }
 
-/* Gives the last position of the picture in which a position lies, if the picture may not be cut; otherwise 0. */
+/* Returns the last position of the picture that contains this position, if the picture may not be cut; otherwise 0. */
 static int32_t find_block_last(const fr_session *s, size_t position) {
     for (const fr_input_embeddings *block = find_blocks(s); block->count; block++)
         if (position >= block->first && position - block->first < block->count)
@@ -38,7 +38,7 @@ void fr_batch_rows(fr_session *s, size_t position, size_t count, size_t at, int3
                                     .embedding = fr_input_embedding(s->embeddings, position + r, width)};
 }
 
-/* Notes the adapters of each session, and gives them; NULL: no session has any. */
+/* Stores each session's adapters in the engine and returns their array; NULL if no session has any. */
 static const fr_adapter_set *const *note_adapters(fr_engine *e) {
     bool any = false;
     for (size_t i = 0; i < e->capacity; i++) {
@@ -66,13 +66,13 @@ fr_forward fr_batch_forward(fr_engine *e, size_t count) {
         .best_stride = e->head_rows};
 }
 
-/* Returns true for a slice of a prompt, false for the last id of a timeline with drafts after it. */
+/* Returns true for a slice of a prompt; false if the slice is a timeline's last id and the drafts after it. */
 static bool is_prompt(const fr_batch_slice *slice) {
     return slice->session->phase == FR_PHASE_PENDING;
 }
 
-/* Counts the slice's rows that stay on the timeline in any case. If drafts are verified, that is one row, for the last
- * id. In a prompt it is all rows but the last one, which a fork of the session would run again. */
+/* Counts the slice's rows that are certain to stay on the timeline. If drafts are verified, that is one row, for the
+ * last id. In a prompt it is all rows but the last one, because a fork of the session runs the last id again. */
 static size_t certain_rows(const fr_batch_slice *slice) {
     return is_prompt(slice) ? slice->rows - slice->heads : 1;
 }
@@ -88,8 +88,8 @@ fr_status fr_batch_admit(const fr_batch_slice *slice) {
     return fr_kv_claim(&slice->session->cache.kv, near_rows(slice));
 }
 
-/* Takes pages for the rows after those that fr_batch_admit took pages for. Rows for which there is no page are left
- * out. */
+/* Takes pages for the rows that fr_batch_admit did not take pages for. If there are no pages for them, these rows are
+ * left out. */
 static void claim_far(fr_batch_slice *slice) {
     size_t near = near_rows(slice);
     if (near == slice->rows || fr_failure_keep(fr_kv_claim(&slice->session->cache.kv, slice->rows)).status == FR_OK)

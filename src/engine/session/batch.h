@@ -5,7 +5,7 @@
  *
  *     batch    rows without logits: session 0's, session 1's, ... | rows with logits: session 0's, session 1's, ...
  *
- * Rows without logits end after the last layer that owns K/V, unless their hidden rows are read. */
+ * A row without logits is not run beyond the last layer that owns K/V, unless something reads its hidden row. */
 #ifndef FR_SRC_ENGINE_SESSION_BATCH_H
 #define FR_SRC_ENGINE_SESSION_BATCH_H
 
@@ -14,17 +14,18 @@
 /* Describes one session's rows of a batch. */
 typedef struct fr_batch_slice {
     fr_session *session;
-    size_t rows;         /* in: ids on the timeline, or drafts after it; out: only the rows that got a page */
-    size_t heads;        /* in: number of last rows whose logits are wanted; out: how many of these were run */
-    size_t at, heads_at; /* out: index in the batch of the first row without logits, and with logits */
+    size_t rows;         /* in: number of ids on the timeline, or of drafts after it; out: those of them that got
+                          * pages */
+    size_t heads;        /* in: number of last rows whose logits are wanted; out: number of those that were run */
+    size_t at, heads_at; /* out: batch index of the first row without logits, and of the first with logits */
 } fr_batch_slice;
 
-/* Counts how many of the session's next `rows` ids on its timeline a forward may run, without cutting a picture whose
- * rows must be run together. These are the ids before such a picture, or, if it comes next, all of its rows, which may
- * be more than `rows` but at most engine->prompt_rows. */
+/* Limits `rows`, the number of the session's next ids that a forward shall run, so that it cuts no picture whose rows
+ * must be run together. The result is the ids before such a picture. If the picture comes next, it is all of its rows:
+ * these may be more than `rows`, but at most engine->prompt_rows. */
 size_t fr_batch_cut(const fr_session *session, size_t rows);
 
-/* Takes the pages of the slice's first rows. Returns FR_MEMORY if there are none; then the slice can't be run. */
+/* Takes the pages of the slice's first rows. FR_MEMORY if no page is free; then the slice can't be run. */
 fr_status fr_batch_admit(const fr_batch_slice *slice);
 
 /* Runs the slices of one engine's sessions in one forward. All must be admitted, and no session may occur twice; there

@@ -9,7 +9,7 @@
 
 #include "src/engine/draft/draft_gain.h"
 
-/* Counts tries and the hits among them; old counts of both fade. */
+/* Counts drafts (tries) and the accepted ones among them (hits). Old counts of both fade. */
 typedef struct fr_draft_rate {
     double hits, tries;
 } fr_draft_rate;

@@ -9,7 +9,7 @@
 
 #define FREE         UINT32_MAX /* the state after the end of a sequence */
 #define FORCED_BYTES 128        /* bytes of forced text that are looked up at most */
-/* if at most one id in this many is allowed, the allowed ids become a list of candidates, not a masked row */
+/* if at most one id in this many is allowed, the allowed ids are listed as candidates; otherwise the row is masked */
 #define FEW          8
 
 fr_status fr_constraint_set(fr_constraint *c, fr_grammar *grammar, const fr_model *model, size_t vocab, size_t room) {
@@ -59,9 +59,10 @@ static fr_status step(fr_constraint *c, uint32_t state, int32_t id, uint32_t *ne
     return fr_grammar_step(c->grammar, state, id, next);
 }
 
-/* The states that are known: states[i] is the grammar's state after i ids of the text, ids[0] .. ids[i - 1], for i from
- * 0 to `known`. The grammar may drop states from its table to make room, which it counts as a sweep; then only states
- * from index `first` on are still in it. If the grammar has swept since c->sweeps, none are. */
+/* The states that are known: states[i] is the grammar's state after i ids of the text, ids[0] .. ids[i - 1], for i
+ * from 0 to `known`. To make room, the grammar may drop states from its table; this is called a sweep. After a sweep
+ * only states[first] and later ones are in the table. After a sweep that this object has not seen (the count differs
+ * from c->sweeps), none is. */
 
 /* Makes room in the grammar's table of states and keeps the last state, even if all others are dropped. */
 static fr_status make_room(fr_constraint *c) {
@@ -74,8 +75,8 @@ static fr_status make_room(fr_constraint *c) {
     return FR_OK;
 }
 
-/* Finds the state after the ids and drafts of `past`. States that are known already, because their ids are the same,
- * are not computed again. */
+/* Finds the state after the ids and drafts of `past`. Begins after the longest prefix of them whose states are known
+ * already. */
 static fr_status follow(fr_constraint *c, const fr_past *past, uint32_t *state) {
     size_t end = past->length + past->drafted, kept = 0;
     if (c->begin > past->length) c->begin = past->length;
@@ -105,7 +106,7 @@ fr_status fr_constraint_allows(fr_constraint *c, const fr_past *past, int32_t id
     return FR_OK;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- masks */
+/* ------------------------------------------------------------------------------------------------------------ masks */
 
 /* Fills c->allowed with the grammar's mask of a state over `vocab` ids. Ids that end a sequence are allowed if the
  * text may end there. */
@@ -133,8 +134,8 @@ static bool are_few(const uint64_t *words, size_t count, size_t most) {
     return found <= most;
 }
 
-/* Gathers the logits and ids of the allowed candidates and returns their number. Each logit is read before its place
- * is written, so the row may lie in `logits`. */
+/* Gathers the logits and ids of the allowed candidates and returns their number. The input row may lie in `logits`,
+ * because each logit is read before its place is overwritten. */
 static size_t gather(const uint64_t *words, size_t count, const float *row, float *logits, int32_t *ids) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
@@ -198,15 +199,15 @@ fr_status fr_constraint_mask(fr_constraint *c, const fr_past *past, fr_scores *s
     return FR_OK;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- drafts */
+/* ----------------------------------------------------------------------------------------------------------- drafts */
 
 fr_status fr_constraint_cut(fr_constraint *c, const fr_past *past, size_t *allowed) {
     fr_past before = *past;
     bool allows = true;
     for (before.drafted = 0; allows && before.drafted < past->drafted; before.drafted += allows) {
         fr_status status = fr_constraint_allows(c, &before, past->drafts[before.drafted], &allows);
-        /* the grammar needs too much work here; if the target's own row reaches this position, it reports the
-         * failure */
+        /* the grammar needs too much work after this draft. If the target reaches this position itself, its own row
+         * reports the failure */
         if (status == FR_INPUT) break;
         FR_TRY(status);
     }
@@ -214,9 +215,9 @@ fr_status fr_constraint_cut(fr_constraint *c, const fr_past *past, size_t *allow
     return FR_OK;
 }
 
-/* Makes drafts of forced bytes. These begin with a token that the grammar names by its id, or with text, which ends
- * before the first such token. The text's last token may continue past the forced bytes, so it is left out unless it
- * is the only one. */
+/* Makes drafts of forced bytes. If the bytes begin with a token that the grammar names by its id, this token is the
+ * only draft. Otherwise the text before the first such token is tokenized. The text's last token may continue past the
+ * forced bytes, so it is left out unless it is the only one. */
 static fr_status take_ids(const fr_constraint *c, const char *bytes, size_t length, size_t limit, int32_t *drafts,
                           size_t *count) {
     int32_t *ids;

@@ -45,8 +45,8 @@ fr_status fr_constraint_mask(fr_constraint *constraint, const fr_past *past, fr_
 /* Counts how many of past->drafted drafts are allowed, up to the first one that is not. */
 fr_status fr_constraint_cut(fr_constraint *constraint, const fr_past *past, size_t *allowed);
 
-/* Makes at most `limit` drafts from the bytes that must follow past->length ids. There are few or none if the grammar
- * forces few bytes. */
+/* Makes at most `limit` drafts from the bytes that the grammar forces after past->length ids. If it forces few bytes,
+ * there are few drafts or none. */
 fr_status fr_constraint_forced(fr_constraint *constraint, const fr_past *past, size_t limit, int32_t *drafts,
                                size_t *count);
 

@@ -31,7 +31,8 @@ static size_t count_certain(const fr_draft_depth_part *part) {
     return fr_smaller(part->drafted, part->planned);
 }
 
-/* Gives the chain whose next draft has the largest probability, and that probability; `count` if no draft is left. */
+/* Returns the chain whose next draft is most likely to be accepted with all before it, and gives this probability in
+ * *likeliest. Returns `count` if no chain has a draft left. */
 static size_t find_likeliest(const chain *chains, size_t count, double *likeliest) {
     size_t found = count;
     for (size_t i = 0; i < count; i++) {

@@ -5,8 +5,8 @@
 
 #include "base/sizes.h"
 
-/* Constants that were tuned in the simulations of tests/engine/session/test_draft_depth.c. The optimum is flat there:
- * half or double of FADE, PRIOR or ALLOWANCE moves the mean of all cases by less than 0.5%. */
+/* Constants that were tuned in the simulations of tests/engine/session/test_draft_depth.c. The results hardly depend
+ * on their values: half or double of FADE, PRIOR or ALLOWANCE changes the mean of all cases by less than 0.5%. */
 #define FADE          (1.0 / 64)  /* a timeline's counts of drafts lose this share with each round */
 #define FADE_USUAL    (1.0 / 256) /* the usual rate's counts lose this share with each try */
 #define PRIOR         4.0         /* a guess counts as this many tries */
@@ -18,8 +18,8 @@
 #define LAST          64          /* largest number of rounds between tries */
 #define CHEAP         0.05        /* a try that loses at most this share of a round is cheap */
 #define LAST_CHEAP    8           /* a cheap try comes again after at most this many rounds */
-#define FIRST_DEAR    1.7         /* if two drafts take less than this times as long as one, the first is expensive */
-#define FOLLOWED      7           /* missed tokens that a method can run at no cost together with a first draft */
+#define FIRST_DEAR    1.7         /* the first draft is dear if two take less than this many times as long as one */
+#define FOLLOWED      7           /* missed tokens that a method runs at no cost in the forward of its first draft */
 /* the time to run further missed tokens is spread over at least this many rounds */
 #define FOLLOW_ROUNDS 32.0
 #define FOLLOW_GUESS  (1.0 / 16) /* guessed time to run a missed token, as a share of a draft's time */
@@ -27,10 +27,10 @@
 /* if drafts beside those of other timelines cost more than this share of their cost alone, they are not made in one
  * batch */
 #define ALMOST_ALONE  0.8
-/* a chain that ends by its probabilities may be this many times as long as the mean one */
+/* a chain that ends by its probabilities may be up to this many times as long as planned */
 #define LONGER        2
 #define SHARE_MAX     2.0   /* most that drafts beside others cost, as a multiple of their cost alone */
-#define HOPE          0.5   /* rows beyond the largest measured number are hoped to cost this share of measured ones */
+#define HOPE          0.5   /* each row beyond those measured is assumed to cost this share of a measured one */
 #define DEBT          1.0   /* looked-up drafts may lose the time of this many forwards */
 #define CREDIT        4.0   /* looked-up drafts may also lose what they won before, up to this many forwards */
 #define REPAID        0.005 /* each round takes this share of a forward off the loss of looked-up drafts */
@@ -57,7 +57,7 @@ typedef struct candidate {
 /* The expected tokens and seconds of a round, for each number of drafts. */
 typedef struct outlook {
     const fr_draft_depth *draft_depth;
-    const fr_draft_depth_drafter *drafter; /* the drafter that all parts ask for drafts */
+    const fr_draft_depth_drafter *drafter; /* the drafter that is asked for all timelines' drafts */
     const fr_draft_depth_part *parts;
     size_t count, base; /* number of timelines; rows without any draft */
     size_t limit;       /* drafts that may be given out */
@@ -115,10 +115,9 @@ static fr_draft_depth_drafts *drafts_of(const fr_draft_depth_part *part) {
 
 /* ------------------------------------------------------------------------------------------------------------ times */
 
-/* A measured time may be too long because the process was interrupted. At most one reading in this many is assumed to
- * be too long. For drafting it is only one in 4, because looked-up and computed drafts take different times, so the
- * larger readings may be right. For forwards it is one in 2, because forwards of equally many rows take similar
- * times. */
+/* Limits how many readings of a time may be too long because the process was interrupted: at most one in this many.
+ * For drafting it is one in 4. Looked-up and computed drafts take different times, so large readings may be right. For
+ * forwards it is one in 2, because forwards of equally many rows take similar times. */
 enum { DRAFT_HELD_UP = 4, VERIFY_HELD_UP = 2 };
 
 /* Gives the mean of the readings after the largest ones, one in `held_up` of them, were replaced by the next largest
@@ -143,10 +142,10 @@ static void add_reading(fr_draft_depth_timing *timing, double reading, uint64_t 
     timing->when = round;
 }
 
-/* Fills in the entries of seconds[1 .. count] that are UNKNOWN: on a line between two known values, or between 0 and
- * the first one; after the last known value, with that value. Returns the index of the last known value. Readings that
- * are too long are corrected by two rules: less work takes no longer, and n times as much takes at most n times as
- * long. */
+/* Fills in the entries of seconds[1 .. count] that are UNKNOWN. Between two known values they lie on a line, and
+ * before the first one on a line from 0; after the last known value they equal it. Returns the index of the last known
+ * value. Before that, readings that are too long are corrected by two rules: less work takes no longer, and n times
+ * the work takes at most n times as long. */
 static size_t complete(double *seconds, size_t count) {
     double least = HUGE_VAL;
     for (size_t i = count; i > 0; i--) {
@@ -195,8 +194,8 @@ static void fill_from_earlier(const fr_draft_depth_timing *timings, const double
         if (seconds[i] == UNKNOWN && earlier[i] > 0) seconds[i] = factor * earlier[i];
 }
 
-/* Fills in T, the seconds of a forward by its number of rows, as measured since a round; in the first rounds as an
- * earlier run measured it, if this one has not. Returns the largest number of rows that was measured. */
+/* Fills in T, the seconds of a forward by its number of rows. Only times that were measured since round `since` count;
+ * in the first rounds, times of an earlier run fill the gaps. Returns the largest number of rows that was measured. */
 static size_t verify_times(const fr_draft_depth *draft_depth, uint64_t since, double *seconds) {
     for (size_t rows = 1; rows <= FR_DRAFT_DEPTH_ROWS; rows++)
         seconds[rows] = is_known(&draft_depth->verify[rows], since) ? draft_depth->verify[rows].usual : UNKNOWN;
@@ -236,9 +235,9 @@ static size_t rows_behind(const fr_draft_depth_drafts *drafts) {
     return drafts->behind > FOLLOWED ? drafts->behind - FOLLOWED : 0;
 }
 
-/* Gives the seconds to run one missed token. With fewer than two readings, this is guessed as a small share of a
- * draft's time, because weights are read once for all rows. A single reading counts only if it is lower than the
- * guess, because it may be too long. */
+/* Gives the seconds to run one missed token. With fewer than two readings they are guessed as a small share of a
+ * draft's time, because weights are read once for all rows. A single reading counts only if it is below the guess,
+ * because it may be too long. */
 static double follow_time(const fr_draft_depth_drafter *drafter) {
     double guess = drafter->draft[1].usual * FOLLOW_GUESS, usual = drafter->follow.usual;
     return drafter->follow.count == 0 || (drafter->follow.count == 1 && usual > guess) ? guess : usual;
@@ -253,8 +252,8 @@ static double verify_at(const outlook *o, double rows) {
     return o->verify[below] + beyond * (o->verify[below + 1] - o->verify[below]);
 }
 
-/* Gives D, the seconds of drafting, of several chains. longest: drafts of the longest one; alone: the sum of the times
- * that each would take alone. */
+/* Gives D, the seconds of drafting, of several chains that are made together. longest: number of drafts of the longest
+ * one; alone: the sum of the times that each would take alone. */
 static double drafting(const outlook *o, size_t longest, double alone) {
     return o->draft[longest] + o->share * (alone - o->draft[longest]);
 }
@@ -309,7 +308,7 @@ static double surplus_of(const outlook *o, size_t timeline, double price) {
         deepen(drafts_of(&o->parts[timeline]), &c);
         double draft = drafting(o, fr_larger(o->longest, c.depth), o->drafting + o->draft[c.depth]) -
                        drafting(o, o->longest, o->drafting);
-        /* drafting counts only with the probability that the chain is made so far */
+        /* the time of drafting counts only as often as the chain is made up to this draft */
         if (o->draft[c.depth] > 0) draft *= alone / o->draft[c.depth];
         best = greater(best, (tokens - price * (verify + draft + c.follow)) / (double)c.depth);
     }
@@ -347,9 +346,9 @@ static uint64_t lately(const fr_draft_depth *draft_depth) {
     return draft_depth->round > STALE ? draft_depth->round - STALE : 0;
 }
 
-/* Begins an outlook, without any draft. If not `hoped`, it uses all measurements, and assumes that more rows than were
- * ever measured cost proportionally more. If `hoped`, it uses only recent measurements, and assumes that more rows
- * cost nothing. */
+/* Begins an outlook, without any draft. If `hoped`, it uses only recent measurements and assumes that rows beyond the
+ * largest measured number cost nothing. Otherwise it uses all measurements and assumes that such rows cost in
+ * proportion. */
 static size_t open_outlook(outlook *o, const fr_draft_depth *draft_depth, const fr_draft_depth_part *parts,
                            size_t count, size_t taken, bool hoped) {
     uint64_t since = hoped ? lately(draft_depth) : 0;
@@ -502,7 +501,8 @@ static size_t depth_of(const outlook *o, size_t timeline, size_t drafts) {
     return depth;
 }
 
-/* Gives the best choice with one more draft, for the timeline that has drafted nothing for the longest time. */
+/* Gives the best choice plus one draft, for a timeline that the choice gives none: the one that has not drafted for
+ * the longest time. */
 static attempt attempt_other_timeline(const outlook *o) {
     attempt a = attempt_of(o, o->best);
     if (o->best == o->limit) return a;
@@ -523,7 +523,8 @@ static size_t most_promising(const outlook *o) {
 }
 
 /* Gives an attempt near the best choice: one draft more or less, none, twice as many, or one for another timeline. Of
- * these it takes the one that was measured the longest ago. It gives the best choice if there is nothing to try. */
+ * these it gives the one that was measured the longest time ago. If there is nothing to try, it gives the best choice
+ * itself. */
 static attempt attempt_near(const outlook *known) {
     const size_t near[] = {known->best + 1, known->best - 1, 0, 2 * known->best + 1};
     attempt found = attempt_other_timeline(known);
@@ -555,10 +556,10 @@ static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt
     return true;
 }
 
-/* Tries the choice that would be best if all hopes came true. If that is the best known choice already, and several
- * timelines all draft nothing, it tries the most promising number of drafts, because a step that does not pay for one
- * timeline may pay for all. Otherwise it tries something near the best, or the most promising number if the best is no
- * draft at all. */
+/* Makes one attempt. The first candidate is the choice that would be best if larger numbers of drafts cost as little
+ * as is hoped. If that is the best known choice already, and that drafts nothing for several timelines, it tries the
+ * most promising number of drafts, because a step that does not pay for one timeline may pay for all. In other cases
+ * it tries a number near the best choice, or the most promising one if the best choice is no draft. */
 static bool try_other(fr_draft_depth *draft_depth, const outlook *known, const outlook *hoped, attempt *tried) {
     double rate = rate_of(known, known->best);
     *tried = attempt_of(hoped, hoped->best);
@@ -579,8 +580,8 @@ static double expect_drafts(const outlook *known, const fr_draft_depth_part *par
     return drafts;
 }
 
-/* Expresses the cost of a part's drafts as the number of tokens that could be made in that time at the best rate.
- * others: drafts that the other parts are expected to propose. */
+/* Expresses the times of a part's drafts and rows as the number of tokens that could be made in that time at the best
+ * choice's rate. others: number of drafts that the other parts are expected to propose. */
 static void tell_worth(const outlook *known, fr_draft_depth_part *part, double others) {
     double rate = rate_of(known, known->best);
     fr_calibration_tell(&known->drafter->calibration, &part->gains);
@@ -614,17 +615,17 @@ static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *
     }
 }
 
-/* Gives the seconds that are lost if `count` drafts beside `base` rows are rejected. seconds: T as
- * fr_draft_depth_lately fills it in. Rows beyond the largest measured number are assumed to cost more; if no number
- * above `base` was measured, each costs as much as the mean of the base rows. */
+/* Gives the seconds that are lost if `count` drafts beside `base` rows are all rejected. seconds: T, as
+ * fr_draft_depth_lately fills it in. Rows beyond the largest measured number are assumed to be dear: if more than
+ * `base` rows were measured, each costs FEARED measured rows, otherwise as much as the mean of the base rows. */
 static double at_risk(const double *seconds, size_t base, size_t largest, size_t count) {
     if (largest <= base) return (double)count * seconds[base] / (double)base;
     size_t measured = fr_smaller(base + count, largest);
     return seconds[measured] - seconds[base] + FEARED / HOPE * (seconds[base + count] - seconds[measured]);
 }
 
-/* Sets how many rows a part's looked-up drafts may take, besides the rows that other parts need, and what each of them
- * costs. Rejecting all of them may lose the time of `risk` forwards at most. */
+/* Sets how many rows a part's looked-up drafts may take, besides the rows that other parts need, and the price of each
+ * row. If all of these drafts are rejected, the time of at most `risk` forwards is lost. */
 static void tell_found(const outlook *known, fr_draft_depth_part *part, size_t others, size_t room, double risk) {
     double verify[FR_DRAFT_DEPTH_ROWS + 1], rate = fr_draft_depth_rate(known->draft_depth);
     size_t base = known->base + others, largest = fr_draft_depth_lately(known->draft_depth, verify);
@@ -634,8 +635,8 @@ static void tell_found(const outlook *known, fr_draft_depth_part *part, size_t o
     for (size_t d = 0; d < part->found; d++) part->gains.found[d] = rate * (verify[base + d + 1] - verify[base + d]);
 }
 
-/* Gives each part the rows for the drafts that it is asked for, and divides the rows that are left among the parts,
- * for looked-up drafts. */
+/* Reserves the rows of the drafts that the parts are asked for, and divides the other rows among the parts, for
+ * looked-up drafts. */
 static void tell_finds(const outlook *known, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0, finding = 0;
     double risk = DEBT + known->draft_depth->finds_won;
@@ -674,8 +675,8 @@ static bool was_tried(const fr_draft_depth *draft_depth, size_t drafter) {
     return tried;
 }
 
-/* Returns true if an earlier run measured the times that a first choice needs: T of one row and of more, and D of the
- * drafters that the parts may ask. */
+/* Returns true if an earlier run measured all times that a first choice needs: T for one row and for more, and D of
+ * all drafters that the parts may ask. */
 static bool knows_times(const fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t count) {
     bool knows = false;
     for (size_t rows = 2; rows <= FR_DRAFT_DEPTH_ROWS; rows++) knows |= draft_depth->earlier[rows] > 0;
@@ -695,8 +696,8 @@ static size_t other_drafter(const fr_draft_depth_part *parts, size_t count, size
     return FR_DRAFTERS_MAX;
 }
 
-/* Gives the drafter whose best choice has the most tokens a second, out of those that were tried; if none was tried,
- * the one that the parts have now. */
+/* Gives the drafter whose best choice has the most tokens a second. Only drafters that were tried count; if none was,
+ * gives the drafter that the parts have now. */
 static size_t best_drafter(fr_draft_depth_part *parts, const question *q) {
     size_t best = parts[0].drafter;
     double most = 0;
@@ -712,8 +713,8 @@ static size_t best_drafter(fr_draft_depth_part *parts, const question *q) {
     return best;
 }
 
-/* Tries another drafter than the best choice's, whose tokens a second are `rate`: with the number of drafts that would
- * be best if all hopes came true, or with one draft if it was never tried. */
+/* Tries another drafter than the one of the best choice, whose tokens a second are `rate`. It is asked for the number
+ * of drafts that would be best with the hoped times, or for one draft if it was never tried. */
 static bool try_elsewhere(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, question q, double rate,
                           outlook *known, attempt *tried) {
     size_t best = parts[0].drafter, other = other_drafter(parts, q.count, best);
@@ -759,7 +760,7 @@ static void choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, ques
     if (!draft_depth->trying) tell_finds(&known, parts, q.count, fr_smaller(rows, FR_DRAFT_DEPTH_ROWS - known.base));
 }
 
-/* Asks the first `drafting` timelines that may draft, each for one draft. */
+/* Asks timelines for one draft each: the first `drafting` of those that may draft. */
 static void ask_of_first(fr_draft_depth_part *parts, size_t count, size_t drafting) {
     for (size_t i = 0; i < count && drafting; i++) {
         parts[i].asked = fr_smaller(parts[i].limit, 1);
@@ -767,8 +768,8 @@ static void ask_of_first(fr_draft_depth_part *parts, size_t count, size_t drafti
     }
 }
 
-/* Returns true if a second timeline is asked as well, to learn what two cost together. If that timeline's method must
- * first run a prompt, it is asked only if more than one draft may pay. */
+/* Returns true if a second timeline is asked as well, to learn how long two take together. If its method must first
+ * run a prompt, it is asked only if more than one draft may pay. */
 static bool asks_second(question q) {
     outlook hoped;
     if (q.draft_depth->by[q.parts[0].drafter].share.count || q.room == 1 || q.count == 1) return false;
@@ -846,8 +847,8 @@ static void count_left_out(fr_draft_depth_drafts *t, const fr_draft_depth_part *
     }
 }
 
-/* asked counts the drafts that a part was asked for, or 0 if drafts were looked up instead; made counts those of them
- * that took time to make. */
+/* asked gives the number of drafts that a part was asked for, or 0 if drafts were looked up instead. made gives how
+ * many of these were made. */
 static size_t asked(const fr_draft_depth_part *part) {
     return part->looked_up ? 0 : part->asked;
 }
@@ -884,8 +885,8 @@ static void learn_drafts(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     count(&drafter->usual, part->accepted > 0);
 }
 
-/* Learns how much longer a method took because it first ran the ids that it had missed. Such an id never counts as
- * more expensive than a draft, because it runs beside others in a forward. */
+/* Learns how much longer drafting took because a method first ran the ids that it had missed. An id never counts as
+ * more expensive than a draft, because the missed ids share forwards. */
 static void learn_following(fr_draft_depth *draft_depth, fr_draft_depth_drafter *drafter, size_t rows, double seconds,
                             double draft) {
     if (rows >= FEW)
@@ -893,8 +894,8 @@ static void learn_following(fr_draft_depth *draft_depth, fr_draft_depth_drafter 
     draft_depth->followed = follow_time(drafter) * (double)rows;
 }
 
-/* Gives the drafter that was asked for drafts. NULL: no drafter was asked, or several were, because some drafts were
- * submitted before the round. */
+/* Gives the drafter that was asked for drafts. NULL: none was asked, or, with drafts that were submitted before the
+ * round, several were. */
 static fr_draft_depth_drafter *asked_of(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts,
                                         size_t timelines) {
     size_t found = FR_DRAFTERS_MAX;
@@ -923,7 +924,7 @@ static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_par
         behind += rows_behind(drafts_of(&parts[i]));
     }
     double known = times[longest] + drafter->share.usual * (alone - times[longest]);
-    if (behind && known > 0 && seconds > known) { /* a shorter time means that the known time was too long */
+    if (behind && known > 0 && seconds > known) { /* if it took less, the known time was too long */
         learn_following(draft_depth, drafter, behind, seconds - known, times[1]);
         return;
     }
@@ -974,7 +975,7 @@ static void learn_of_try(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     double tokens = tokens_of(parts, timelines);
     draft_depth->allowance -= lesser(draft_depth->loss, greater(0, seconds - draft_depth->tokens / draft_depth->rate));
     bool won = greater(tokens, draft_depth->tokens) > (seconds - draft_depth->followed) * draft_depth->rate;
-    if (draft_depth->elsewhere) { /* tries of the best choice's own drafter keep their own interval */
+    if (draft_depth->elsewhere) { /* tries of the best choice's own drafter have an interval of their own */
         draft_depth->elsewhere_interval = won ? 4 : fr_smaller(2 * draft_depth->elsewhere_interval, LAST);
         draft_depth->next_elsewhere = draft_depth->round + draft_depth->elsewhere_interval;
         return;

@@ -87,7 +87,7 @@ typedef struct fr_draft_depth_drafts {
     fr_draft_rate usual; /* rate of accepted first drafts, over a long time */
     uint64_t drafted;    /* the last round in which the timeline drafted */
     bool tells;          /* the method gave probabilities in the round `drafted` */
-    size_t behind;       /* ids that the timeline has got since that round, if the method lags */
+    size_t behind;       /* if the method lags: ids that the timeline has got since that round */
     size_t prompt;       /* how many of `behind` came with a prompt */
 } fr_draft_depth_drafts;
 
@@ -97,7 +97,8 @@ typedef struct fr_draft_depth_timeline {
 
 /* Facts about one drafter in all timelines of an engine. */
 typedef struct fr_draft_depth_drafter {
-    fr_draft_depth_timing draft[FR_STEP_MAX]; /* seconds by number of drafts, if one timeline was asked alone */
+    fr_draft_depth_timing draft[FR_STEP_MAX]; /* seconds of drafting by number of drafts, in rounds in which one
+                                               * timeline was asked alone */
     /* cost of the chains beside the longest one, as a share of what they would cost alone */
     fr_draft_depth_timing share;
     fr_draft_depth_timing follow; /* seconds for each token that timelines had missed, beyond a few */
@@ -115,7 +116,7 @@ typedef struct fr_draft_depth {
     uint64_t next_try; /* the first round in which another choice may be tried */
     uint64_t interval;
     double allowance;                            /* seconds that tries may lose */
-    bool elsewhere;                              /* the last try was of another drafter than the best choice's */
+    bool elsewhere;                              /* the last try was of another drafter than that of the best choice */
     uint64_t next_elsewhere, elsewhere_interval; /* like next_try and interval, for tries of another drafter */
     bool trying;                                 /* the last choice was a try, not the best; then: */
     double loss;                                 /* seconds that the try is expected to lose */
@@ -148,12 +149,14 @@ typedef struct fr_draft_depth_part {
     size_t asked, drafted, accepted;
     /* out: number of drafts that are expected to pay; `asked` is larger if a whole block costs no more */
     size_t planned;
-    size_t made;                /* drafts made, including one that was then dropped; 0: as many as were asked for */
+    size_t made;                /* drafts made, with one that was then dropped; 0: as many as were asked for */
     bool tells;                 /* the method gives probabilities, which are in `chances` */
     float chances[FR_STEP_MAX]; /* probabilities of the drafts, as the method gave them */
     float stands[FR_STEP_MAX];  /* probabilities corrected by how often such drafts were accepted (draft_cut.h) */
-    bool compares;              /* the number of drafts that are verified may not depend on the ids that were drawn */
-    size_t left_out;            /* drafts at the end that are not verified: not worth a row, or without a page */
+    bool compares;              /* the number of verified drafts may not depend on the drawn ids (rejection
+                                 * sampling) */
+    size_t left_out;            /* drafts at the chain's end that are not verified, because they are not worth a row or
+                                 * got no page */
     bool lags;                  /* the method follows the text only when it drafts, and lags in other rounds */
     size_t most_found;          /* the most drafts that may ever be looked up for the timeline, below FR_STEP_MAX */
     size_t found;               /* out: number of drafts that may be looked up now */
@@ -186,8 +189,8 @@ void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *par
  * count: FR_DRAFT_DEPTH_ROWS for T, FR_STEP_MAX - 1 for D. */
 void fr_draft_depth_inherit(const double *seconds, double *earlier, size_t count);
 
-/* Give the times that a later run can begin with: T by rows and a drafter's D by drafts, 0 where they are not known.
- * Return true if this run has measured some of them. */
+/* fr_draft_depth_verify_times gives T by rows, and fr_draft_depth_draft_times a drafter's D by drafts, with which a
+ * later run can begin; 0 where they are not known. Both return true if this run has measured some of them. */
 bool fr_draft_depth_verify_times(const fr_draft_depth *draft_depth, double seconds[FR_DRAFT_DEPTH_ROWS + 1]);
 bool fr_draft_depth_draft_times(const fr_draft_depth *draft_depth, size_t drafter, double seconds[FR_STEP_MAX]);
 

@@ -22,7 +22,8 @@
 
 enum { TIMES = FR_DRAFT_DEPTH_ROWS + 1 };
 
-/* A file: its mark, the key that its name shows too, times in seconds (0: unknown), and a hash of all that. */
+/* The contents of a file: a mark, the key that the file's name shows too, times in seconds (0: unknown), and a hash of
+ * all that. */
 typedef struct times_file {
     char mark[8];
     uint64_t key;
@@ -34,7 +35,7 @@ static uint64_t hash_file(const times_file *file) {
     return fr_hash(0, file, offsetof(times_file, hash));
 }
 
-/* ------------------------------------------------------------------------------------------------------------ keys */
+/* ------------------------------------------------------------------------------------------------------------- keys */
 
 /* Adds the lines of /proc/cpuinfo that name the first processor. */
 static uint64_t hash_processor(uint64_t hash) {
@@ -76,7 +77,7 @@ static uint64_t drafter_key(const fr_drafter *drafter, uint64_t target) {
     return hash_tensors(fr_hash(hash, &head, sizeof head), &drafter->files.tensors);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- files */
+/* ------------------------------------------------------------------------------------------------------------ files */
 
 /* Gives a file's path; false if it is too long. */
 static bool name_file(const char *folder, uint64_t key, char path[PATH_MAX]) {
@@ -127,7 +128,7 @@ static void write_times(const char *folder, uint64_t key, const double *seconds,
     close(fd);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- times */
+/* ------------------------------------------------------------------------------------------------------------ times */
 
 void fr_draft_times_load(fr_engine *e, const char *folder) {
     uint64_t key = target_key(e);

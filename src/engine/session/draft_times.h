@@ -1,15 +1,15 @@
-/* Stores the measured times of forwards and drafts in files, so that the next run of the same model on the same machine
- * drafts from its first token.
+/* Stores the measured times of forwards and drafts in files, so that the next run of the same model on the same
+ * machine drafts from its first token.
  *
  * In: a folder, a model and its drafters, and what the depth controller measured (draft_depth.h). Out: a file for the
- * model, with T by rows, and one for each drafter, with D by drafts; both are read when the next engine opens. The name
- * of a file is a hash of everything that the times depend on: the tensors' types and shapes, the instruction set, the
- * threads and the processor. Times decide only how many drafts are made, never a token, so a wrong file costs time and
- * nothing else.
+ * model, with T by rows, and one for each drafter, with D by drafts; both are read when the next engine opens. The
+ * name of a file is a hash of everything that the times depend on: the tensors' types and shapes, the instruction set,
+ * the threads and the processor. Times decide only how many drafts are made, never a token, so a wrong file costs time
+ * and nothing else.
  *
  * A file that is damaged, has another size or holds a time that no computer needs is ignored. It is written under a
- * temporary name and renamed, so that other processes never read a part of it; of several processes the last one's
- * times stay. A folder that can't be read or written is no failure. */
+ * temporary name and renamed, so that other processes never read a part of it; if several processes write, the last
+ * one's times stay. A folder that can't be read or written is no failure. */
 #ifndef FR_SRC_ENGINE_SESSION_DRAFT_TIMES_H
 #define FR_SRC_ENGINE_SESSION_DRAFT_TIMES_H
 

@@ -27,8 +27,8 @@ static bool weighs(const fr_session *s) {
     return s->round.stage == FR_STAGE_VERIFY && fr_session_adaptive(s) && s->drafting.async.state == FR_ASYNC_NONE;
 }
 
-/* Applies FR_OPT_DRAFT_MIN: a smaller number of drafts is raised to that minimum if the limit allows it, and becomes 0
- * otherwise. */
+/* Applies FR_OPT_DRAFT_MIN to a number of drafts. A smaller number is raised to the minimum if `limit` allows that;
+ * otherwise it becomes 0. */
 static size_t raise_to_least(const fr_session *s, size_t asked, size_t limit) {
     if (asked == 0 || asked >= s->drafting.min) return asked;
     return s->drafting.min <= limit ? s->drafting.min : 0;
@@ -72,7 +72,8 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (weighs(rounds[i].session)) rounds[i].session->round.drafts = e->depth_parts[weighing++];
 
-    /* If there are not enough rows to raise a number to FR_OPT_DRAFT_MIN, the session gets no drafts. */
+    /* A session gets no drafts if its number must be raised to FR_OPT_DRAFT_MIN and there are not enough rows for
+     * that. */
     for (size_t i = 0; i < count; i++)
         if (rounds[i].session->round.stage == FR_STAGE_VERIFY) asked += most_rows(rounds[i].session);
     for (size_t i = 0; i < count; i++) {
@@ -114,8 +115,8 @@ static void cut_forbidden(fr_session *s) {
     s->round.draft_failure = fr_failure_keep(fr_leader_decisions_share_drafts(s, status, &s->round.drafts.drafted));
 }
 
-/* Leaves out drafts of the sessions whose numbers the depth controller chooses, so that the remaining rows bring the
- * most tokens. A session that is then left with fewer than FR_OPT_DRAFT_MIN gets none. */
+/* Leaves out drafts of the sessions whose numbers the depth controller chooses, so that the verified rows bring the
+ * most tokens. A session with fewer than FR_OPT_DRAFT_MIN drafts left gets none. */
 static void cut_tails(fr_engine *e, const fr_round *rounds, size_t count) {
     size_t rows = e->head_rows, taken = 0, weighing = 0;
     for (size_t i = 0; i < count; i++) {
@@ -162,7 +163,7 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
             s->round.proposal->by = 1 + s->round.drafts.drafter;
             s->round.proposal->gains = &s->round.drafts.gains;
             s->round.proposal->most_found = s->round.drafts.found;
-            if (s->drafting.p_min < 0) { /* FR_DRAFT_P_AUTO: a chain ends once its next draft does not pay */
+            if (s->drafting.p_min < 0) { /* with FR_DRAFT_P_AUTO a chain ends where its next draft does not pay */
                 s->round.proposal->chances = s->round.drafts.chances;
                 /* A block is made whole; once the chances of all its drafts are known, the worst are left out. */
                 s->round.proposal->ends = s->round.drafts.ends && (!s->round.drafts.block || s->round.drafts.compares);
@@ -172,7 +173,7 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
     }
     fr_draft_propose(e->proposals, proposing);
 
-    /* Every session waits until all have their drafts, so each counts the whole time. */
+    /* Every session waits until all sessions have their drafts, so the whole time counts for each of them. */
     double seconds = fr_clock() - start;
     for (size_t i = 0; i < count; i++) {
         fr_session *s = rounds[i].session;
@@ -183,7 +184,7 @@ void fr_drafting_run(fr_engine *e, fr_round *rounds, size_t count) {
             s->round.drafts.tells = s->round.proposal->chances && (s->round.proposal->made || s->round.proposal->found);
             s->round.drafts.looked_up = s->round.proposal->found;
             s->round.draft_failure = s->round.proposal->failure;
-            /* the method has run the target's new rows in order to propose, so their pages can be shared */
+            /* to propose, the method has run the target's new rows, so the pages with them can be shared */
             if (s->drafting.draft->follows) fr_session_share(s, false);
         }
         cut_forbidden(s);

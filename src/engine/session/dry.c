@@ -57,7 +57,8 @@ typedef struct breaker {
     size_t counts[FR_BREAKER_SIZE_MAX];
 } breaker;
 
-/* Adds a tail for a token that ends with the first `taken` bytes of the text: the tokens of the rest of the text. */
+/* Adds a tail for a token that ends with the first `taken` bytes of the text. The tail is the tokens of the rest of
+ * the text. */
 static fr_status begins(fr_dry *d, breaker *b, int32_t id, size_t taken) {
     if (!b->ids[taken])
         FR_TRY(fr_tokenize(b->tokenizer, b->text + taken, b->length - taken, false, false, &b->ids[taken],
@@ -128,7 +129,7 @@ static bool ends_with(const fr_past *past, const fr_dry_tail *tail, size_t at) {
     return true;
 }
 
-/* Counts how many of the last n tokens come after the last break. */
+/* Counts how many of the last n tokens come after the last text that breaks sequences. */
 static size_t unbroken(const fr_dry *d, const fr_past *past, size_t n) {
     for (size_t at = 0; d->first && at < n; at++) {
         size_t longest = 0;

@@ -2,9 +2,9 @@
  * p-e-w and others, github.com/oobabooga/text-generation-webui/pull/5677; the details are llama.cpp's.
  *
  * In: the tokens before a draw. Out: what to subtract from each token's logit: multiplier * base^(n - allowed), if the
- * last n tokens also precede an earlier occurrence of that token and n is at least `allowed`. A text that breaks
- * sequences ends the search: no repetition reaches across it, and a token that is such a text by itself gets no
- * penalty. */
+ * last n tokens also precede an earlier occurrence of that token and n is at least `allowed`. Some texts break
+ * sequences, such as a line break: a repetition does not reach across such a text, and a token that is one by itself
+ * gets no penalty. */
 #ifndef FR_SRC_ENGINE_SESSION_DRY_H
 #define FR_SRC_ENGINE_SESSION_DRY_H
 
@@ -15,8 +15,8 @@
 
 #define FR_DRY_TAIL_MAX 20
 
-/* A text that breaks sequences can take several tokens. This is such a text without its first token: the tokens that
- * must follow. `next`: 1 + index of another tail of the same first token; 0: none. */
+/* The tail of a text that breaks sequences and has several tokens: the tokens after its first one. `next`: 1 + index
+ * of another tail of the same first token; 0: there is none. */
 typedef struct fr_dry_tail {
     uint32_t next, length;
     int32_t ids[FR_DRY_TAIL_MAX];
@@ -26,7 +26,7 @@ typedef struct fr_dry {
     double multiplier, base;
     size_t allowed, last_n; /* last_n 0: off */
     uint32_t most;          /* the largest exponent; 0: no limit */
-    size_t room;            /* the most tokens that can be looked back over with the memory taken */
+    size_t room;            /* the most tokens for which there is memory to look back over */
 
     uint32_t *first; /* [vocab] 1 + index of a tail of each token; 0: it has none; NULL: no token has one */
     fr_dry_tail *tails;

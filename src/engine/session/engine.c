@@ -128,7 +128,7 @@ static fr_status choose_drafting(fr_engine *e, const fr_options *options) {
     return FR_OK;
 }
 
-/* Measures the engine's memory with an arena that only counts, then takes it and lays it out again. */
+/* Measures the engine's memory with an arena that only counts; then takes the memory and lays the engine out again. */
 static fr_status take_memory(fr_engine *e, bool measure_only) {
     fr_status status = FR_OK;
     fr_kv_shape *shapes = kv_shapes(e);
@@ -142,7 +142,7 @@ static fr_status take_memory(fr_engine *e, bool measure_only) {
         status = fr_fail(FR_MEMORY, "a context of %zu does not fit this machine's memory", e->context);
     if (status == FR_OK && !measure_only) {
         status = fr_arena_open(&e->arena, e->arena.used, "session");
-        /* with ranks, each rank fills only its part of each row, and huge pages would waste memory */
+        /* each rank fills only its part of each row, so huge pages would waste memory */
         if (e->model->ranks) fr_arena_small_pages(&e->arena, e->kv_bytes);
         if (status == FR_OK) layout(e, shapes);
         if (status == FR_OK) status = fr_arena_check(&e->arena, "session");

@@ -26,8 +26,8 @@ struct fr_engine {
     size_t capacity;    /* the most sessions that the engine can have */
     bool shares;        /* prompts reuse ids that other sessions have run; never true for a session opened alone */
     size_t context;     /* the most positions of a session */
-    size_t chunk;       /* the most prompt rows in a forward, unless a single picture has more */
-    size_t prompt_rows; /* the most prompt rows in a forward, also with a picture that has more than `chunk` */
+    size_t chunk;       /* the most prompt rows in a forward, apart from a single picture with more rows */
+    size_t prompt_rows; /* the most prompt rows in a forward, including a picture with more than `chunk` */
     size_t round_chunk; /* the most prompt rows in a round of several sessions */
     size_t rows;        /* the most rows of a batch */
     size_t head_rows;   /* the most rows whose logits are computed at a time */
@@ -44,7 +44,8 @@ struct fr_engine {
     fr_row *batch;                           /* [rows] the rows of the running forward */
     struct fr_batch_slice *slices;           /* [capacity] the sessions' slices of the batch (batch.h) */
     fr_draft_depth draft_depth;              /* chooses the number of drafts */
-    fr_draft_depth_part *depth_parts;        /* [capacity] parts of the sessions whose drafts draft_depth chooses */
+    fr_draft_depth_part *depth_parts;        /* [capacity] parts of the sessions for which draft_depth chooses the
+                                              * number of drafts */
     size_t weighing;                         /* number of sessions that depth_parts had in the last round */
     fr_proposal *proposals;                  /* [capacity] requests to draft methods */
     fr_draft_view *views;                    /* [capacity] the sessions as draft methods see them */
@@ -64,7 +65,7 @@ struct fr_engine {
     fr_worker *drafting;  /* a session's worker that is drafting on the pool (async_draft.h); NULL: none */
     char *draft_times;    /* malloc'd: the folder in which measured times are stored (draft_times.h); NULL: none */
     double files_checked; /* time of the last check of the model's and drafter's files */
-    /* bytes of the arena: for pages, and for the pages among them that checkpoints use */
+    /* bytes of the arena: for all pages, and for those of them that are for checkpoints */
     size_t kv_bytes, spare_bytes;
     size_t drafting_bytes; /* bytes of the arena in which drafting works */
     struct fr_rank_leader
@@ -97,7 +98,7 @@ fr_status fr_engine_check_process(const fr_engine *engine);
 /* Gives the sizes for which a draft method must take memory in this engine. */
 fr_draft_sizes fr_engine_draft_sizes(const fr_engine *engine);
 
-/* Waits for drafts that are being made; the session that submitted them asks for their status later. */
+/* Waits for drafts that are being made. The session that submitted them learns their status later. */
 void fr_engine_settle(fr_engine *engine);
 
 #endif

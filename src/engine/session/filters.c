@@ -13,7 +13,7 @@
  * not overflow. */
 #define COLDEST 1e-6
 
-/* --------------------------------------------------------------------------------------------------------- choices */
+/* ---------------------------------------------------------------------------------------------------------- choices */
 
 int32_t fr_choice_id(const fr_choices *c, size_t candidate) {
     return c->ids ? c->ids[candidate] : (int32_t)candidate;
@@ -31,14 +31,14 @@ double fr_choices_weigh(const fr_sampler *s, const fr_choices *c) {
     return total;
 }
 
-/* Stores candidate i in the sampler's arrays, after the *kept candidates that were stored before. At most i were
- * stored before it, so no candidate after i is overwritten. */
+/* Appends candidate i to the *kept candidates in the sampler's arrays. If the choices themselves lie there, this
+ * overwrites no candidate after i, because at most i were kept before. */
 static void keep(fr_sampler *s, const fr_choices *c, size_t i, size_t *kept) {
     s->ids[*kept] = fr_choice_id(c, i);
     s->logits[(*kept)++] = c->logits[i];
 }
 
-/* Replaces the choices by the candidates that were stored. */
+/* Makes the kept candidates in the sampler's arrays the choices. */
 static void become(const fr_sampler *s, fr_choices *c, size_t kept) {
     c->logits = s->logits;
     c->ids = s->ids;
@@ -53,7 +53,7 @@ static void find_largest(fr_choices *c) {
         if (c->logits[i] > c->largest) c->largest = c->logits[i];
 }
 
-/* Removes the candidates that a limit has excluded, so that the next filter does not count them. */
+/* Removes the candidates below the limit from the list, because the next filter counts candidates. */
 static void settle(fr_sampler *s, fr_choices *c) {
     size_t kept = 0;
     if (c->lowest == -FLT_MAX) return;
@@ -77,7 +77,7 @@ static double entropy(const fr_sampler *s, const fr_choices *c, double total) {
     return fr_log_double(total) - sum / total;
 }
 
-/* -------------------------------------------------------------------------------------- order of the candidates */
+/* ------------------------------------------------------------------------------------------ order of the candidates */
 
 /* Convert a key to its rank, an integer, and back. Larger keys have smaller ranks, equal keys the same. */
 static uint32_t rank_of(float key) {
@@ -136,7 +136,7 @@ static int32_t id_reaching(const fr_sampler *s, const fr_choices *c, size_t coun
     return low;
 }
 
-/* --------------------------------------------------------------------------------------------------------- filters */
+/* ---------------------------------------------------------------------------------------------------------- filters */
 
 /* Keeps the logits that are at most a number of standard deviations below the largest. */
 static void filter_top_n_sigma(fr_sampler *s, fr_choices *c) {
@@ -155,8 +155,8 @@ static void filter_top_n_sigma(fr_sampler *s, fr_choices *c) {
     if (variance > 0) raise_limit(c, c->largest - s->set.top_n_sigma * fr_exp_double(0.5 * fr_log_double(variance)));
 }
 
-/* Gives the k-th largest logit. The kernel writes ids to the sampler's array; if the candidates' own ids lie there,
- * the logit is found by its rank instead. */
+/* Gives the k-th largest logit. The top-k kernel writes ids to s->ids; if the candidates' own ids are there, the logit
+ * is found by its rank instead. */
 static float kth_largest(const fr_sampler *s, const fr_choices *c) {
     double before;
     if (c->ids != s->ids) {
@@ -249,7 +249,7 @@ static void filter_xtc(fr_sampler *s, fr_choices *c) {
     find_largest(c);
 }
 
-/* Gives a temperature within the range: it depends on the entropy of the remaining candidates, as a share of the
+/* Gives a temperature within the range. It grows with the entropy of the remaining candidates, as a share of the
  * largest entropy that so many candidates can have. */
 static double dynamic_temperature(fr_sampler *s, fr_choices *c) {
     double low = s->set.temperature > s->set.dynatemp_range ? s->set.temperature - s->set.dynatemp_range : 0;
@@ -292,7 +292,7 @@ double fr_mirostat_next(const fr_sampler *s, const fr_choices *c, int32_t id) {
     return s->mu - s->set.mirostat_eta * (surprise - s->set.mirostat_tau);
 }
 
-/* ------------------------------------------------------------------------------------------------------- the chain */
+/* -------------------------------------------------------------------------------------------------------- the chain */
 
 /* samplers.def lists the samplers in the default order. Mirostat has an order of its own. */
 static const uint8_t usual_order[] = {

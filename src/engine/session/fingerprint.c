@@ -13,8 +13,8 @@
 #define SAMPLES 4  /* number of samples of each tensor */
 #define SAMPLE  64 /* bytes of each sample */
 
-/* Hashes a text that comes in pieces, with the same result as for the whole text: bytes wait until they fill a
- * word. */
+/* Hashes a text that comes in pieces, with the same result as for the whole text. Bytes that do not fill a word wait
+ * for the next piece. */
 typedef struct pieces {
     uint64_t hash;
     char word[sizeof(uint64_t)];
@@ -32,8 +32,7 @@ static int add_piece(const char *bytes, size_t size, void *context) {
     return 0;
 }
 
-/* Puts words in the place of numbers that are not finite, which jansson cannot write. Returns false if memory ran
- * out. */
+/* Replaces numbers that are not finite, which jansson can't write, by words. Returns false if memory ran out. */
 static bool spell_numbers(json_t *value) {
     bool good = true;
     for (size_t i = 0; i < json_array_size(value); i++) {
@@ -101,7 +100,7 @@ static fr_status hash_tensor(const fr_checkpoint *files, const fr_tensor *tensor
 
 fr_status fr_fingerprint(const fr_model *model, uint64_t *fingerprint) {
     const fr_checkpoint *files = &model->files;
-    /* the first version adds 0, because sessions were saved before versions were counted */
+    /* the first version counts as 0, because sessions were saved before versions were counted */
     uint64_t hash = FR_NUMERICS_VERSION - 1;
     if (files->gguf)
         hash_metadata(files->gguf, &hash);

@@ -1,8 +1,8 @@
 /* Makes an engine and its sessions fit FR_OPT_MEMORY, together with their weights.
  *
  * In: the memory that opening them would take (session.h). Out: options with which they fit, or FR_MEMORY with the
- * sizes. All ranks take the fewest pages that fit any of them, because the number of pages decides what they run
- * next. */
+ * sizes. Ranks may have room for different numbers of pages. All take the smallest, because the number of pages
+ * decides what they run next. */
 #include "base/error.h"
 #include "base/ranks.h"
 #include "base/sizes.h"
@@ -18,8 +18,8 @@ static fr_status refuse(const fr_session_bytes *bytes, size_t sessions, uint64_t
 
 enum { STEP = 4096 }; /* accuracy of the search, in bytes of keys and values */
 
-/* A trial: a number of bytes of keys and values, the memory that opening takes with them (including weights), and
- * whether that fits. The bytes are counted as for one process alone, so that they give the same number of pages on
+/* One trial of a number of bytes for keys and values (in options): the memory that opening takes with them, including
+ * weights, and the limit. The bytes are counted as for a single process, so that they give the same number of pages on
  * each rank. */
 typedef struct trial {
     const fr_model *model;
@@ -37,8 +37,8 @@ static fr_status try(trial *t, size_t kv, bool *fits) {
     return FR_OK;
 }
 
-/* Finds the most pages with which everything fits, by halving an interval, because only a layout shows what else grows
- * with the number of pages. */
+/* Finds the most pages with which everything fits. It halves an interval, because only a complete layout shows what
+ * else grows with the number of pages. */
 static fr_status give_less(trial *t) {
     int64_t asked = t->options->value[FR_OPT_KV_MEMORY];
     size_t most = asked ? (size_t)asked : t->bytes.target_kv + t->bytes.foreign_kv, least = t->bytes.least_kv;
@@ -66,7 +66,7 @@ static fr_status fit(const fr_model *model, const fr_drafter *drafter, size_t se
     return sessions == 0 ? refuse(&t.bytes, sessions, t.weights, t.limit) : give_less(&t);
 }
 
-/* Gives all ranks the smallest of their values. */
+/* Gives the smallest of all ranks' values. */
 static uint64_t least_of_ranks(fr_ranks *ranks, uint64_t own) {
     uint64_t all[FR_RANKS_MAX], least = own;
     size_t count = fr_ranks_count(ranks);

@@ -50,7 +50,7 @@ void fr_kv_checkpoints_fork(fr_kv_checkpoints *fork, fr_kv *kv, const fr_kv_chec
 /* Gives a sliding layer's table as the checkpoint holds it. */
 fr_kv_layer fr_kv_checkpoint_layer(const fr_kv_checkpoint *checkpoint, const fr_kv_layer *layer);
 
-/* Drops all checkpoints' contents after the first `length` positions, to which the timeline was cut. */
+/* Drops what all checkpoints hold after the first `length` positions, to which the timeline was cut. */
 void fr_kv_checkpoints_truncate(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t length);
 
 /* Moves the frontier back to `length`. If neither the cache nor a checkpoint holds all positions that rows from there

@@ -15,7 +15,7 @@ bool fr_leader_decisions_are_elsewhere(const fr_session *session);
 /* Returns true if the session's text follows a grammar, here or on rank 0. */
 bool fr_leader_decisions_have_grammar(const fr_session *session);
 
-/* Shares the drafts after the timeline and their number *count, or the failure to make them. */
+/* Shares the drafts after the timeline and their number *count; if rank 0 failed to make them, shares the failure. */
 fr_status fr_leader_decisions_share_drafts(fr_session *session, fr_status status, size_t *count);
 
 /* Shares the result of fr_session_choose: the accepted drafts and the token after them. */

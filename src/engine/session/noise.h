@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* The uses of random numbers, so that no two uses share a number. */
+/* The uses of random numbers. Each has numbers of its own. */
 typedef enum fr_noise {
     FR_NOISE_GUMBEL,   /* one number for each token id, for Gumbel sampling */
     FR_NOISE_DRAFT,    /* the drafter's own draw (rejection sampling) */
@@ -25,12 +25,13 @@ void fr_noise_words(uint64_t seed, uint64_t position, uint32_t block, uint32_t w
 /* Gives a number in (0, 1) with 52 random bits. */
 double fr_noise_uniform(uint64_t seed, uint64_t position, fr_noise stream);
 
-/* Gives the Gumbel noise of a word x: -log(-log((x + 0.5) / 2^32)), between these two limits. */
+/* Gives the Gumbel noise of a word x, -log(-log((x + 0.5) / 2^32)). It lies between FR_GUMBEL_MIN and
+ * FR_GUMBEL_MAX. */
 double fr_gumbel(uint32_t word);
 #define FR_GUMBEL_MIN -3.13
 #define FR_GUMBEL_MAX 22.875
 
-/* Gives a bound that is at least fr_gumbel(word), without a logarithm. */
+/* Gives an upper bound of fr_gumbel(word), without computing a logarithm. */
 double fr_gumbel_bound(uint32_t word);
 
 #endif

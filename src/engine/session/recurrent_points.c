@@ -31,8 +31,8 @@ static bool ends_first_message(const fr_session *s, size_t position) {
     return true;
 }
 
-/* Returns true at regular distances, which grow with the position up to 256: at 31, 63, 127, 191, 255, 511 and so on.
- * A short prompt that shares a beginning with an earlier one then runs at most half of that beginning again. */
+/* Returns true at the regular points: 31, 63, 127, 191, 255, 511 and so on. Their distance grows up to 256, so that a
+ * short prompt that shares a beginning with an earlier one runs at most half of that beginning again. */
 static bool is_regular(size_t position) {
     size_t every = position < 2 * EVERY_AT_FIRST ? EVERY_AT_FIRST : position < EVERY ? FR_KV_PAGE : EVERY;
     return position % every == every - 1;
@@ -48,8 +48,8 @@ static wish wish_for(const fr_session *s, size_t position, size_t certain) {
     return is_regular(position) ? REGULAR : NOT_WANTED;
 }
 
-/* Returns true if this forward has a page for one more regular point, beside `count` other points, without giving up a
- * point that is more important. */
+/* Returns true if this forward has a page for a regular point in addition to `count` other points, without giving up a
+ * more important point. */
 static bool has_spare_page(const fr_session *s, size_t count) {
     const fr_kv_checkpoints *own = &s->cache.checkpoints;
     bool spare = false;

@@ -17,8 +17,8 @@
 
 #include "src/engine/session/state.h"
 
-/* Plans the checkpoints of the forward that was claimed last. certain: positions before it stay on the timeline,
- * whatever the forward's outcome. */
+/* Plans the checkpoints of the forward whose pages were claimed last. certain: all positions before this one stay on
+ * the timeline, whatever the forward's outcome is. */
 void fr_recurrent_points_plan(fr_session *session, size_t certain);
 
 #endif

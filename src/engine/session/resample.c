@@ -1,7 +1,7 @@
 /* Changes how an open session draws: by other options, or through the caller's mask.
  *
- * In: options, or a function. Out: a sampler with memory of its own in place of the old one. A token that a prompt has
- * predicted is chosen again. A failure changes nothing. */
+ * In: options, or a mask function. Out: a new sampler, with memory of its own, in place of the old one. If a prompt's
+ * next token has been chosen but not given yet, it is chosen again. A failure changes nothing. */
 #include <stdlib.h>
 #include <string.h>
 

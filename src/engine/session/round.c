@@ -19,8 +19,8 @@ static size_t count_room(const fr_round *t) {
 }
 
 /* Appends to the timeline up to `count` ids that already lie after it in s->ids, and gives them to the caller. It
- * stops after an end of sequence or of a stop string. An end of sequence ends the text of a grammar even with
- * ignore_eos, because no rule says what could follow. */
+ * stops after an end of sequence and after the end of a stop string. With a grammar it heeds an end of sequence even
+ * if ignore_eos is set, because the grammar has no rule for what follows. */
 static void commit_ids(fr_round *t, size_t count) {
     fr_session *s = t->session;
     bool heeds_eos = !s->ignore_eos || fr_leader_decisions_have_grammar(s);
@@ -100,7 +100,7 @@ static fr_status take_slice(fr_round *t, size_t *prompt_rows, fr_batch_slice *sl
         s->round.stage = FR_STAGE_NOTHING;
         return FR_OK;
     }
-    FR_TRY(fr_batch_admit(slice)); /* a prompt that fails here leaves its rows to the next ones */
+    FR_TRY(fr_batch_admit(slice)); /* if this fails, the prompt's rows are left to the next prompts */
     *prompt_rows -= fr_smaller(slice->rows, *prompt_rows);
     return FR_OK;
 }
@@ -114,7 +114,7 @@ static fr_status accept_drafts(fr_round *t, const fr_batch_slice *slice, double 
     size_t drafted = slice->rows - 1, stood;
     int32_t token;
     s->stats.value[FR_STAT_VERIFY_SECONDS] += forward_seconds;
-    s->round.drafts.left_out = s->round.drafts.drafted - drafted; /* counts drafts whose rows got no page too */
+    s->round.drafts.left_out = s->round.drafts.drafted - drafted; /* drafts whose rows got no page are also left out */
     FR_TRY(fr_session_choose(s, drafted, &stood, &token));
     s->ids[s->length + stood] = token;
     commit_ids(t, stood + 1);
@@ -136,8 +136,8 @@ static fr_status accept_drafts(fr_round *t, const fr_batch_slice *slice, double 
     return FR_OK;
 }
 
-/* Records the status of a session's part of the round. A session that failed takes no further part in the round, and is
- * set back to its state before it. */
+/* Records the status of a session's part of the round. A session that failed takes no further part in the round, and
+ * goes back to its state before the round. */
 static void note_status(fr_round *t, fr_status status) {
     fr_session *s = t->session;
     t->status = status;
@@ -154,7 +154,7 @@ void fr_round_run(fr_engine *e, fr_round *rounds, size_t count) {
     size_t prompt_rows = e->round_chunk; /* number of prompt rows that are still available */
     bool prompts = false;
 
-    /* 1. Wait for drafts that a session makes in the background, as they use the same threads. */
+    /* 1. Wait for drafts that are made in the background, because they use the same threads. */
     fr_engine_settle(e);
 
     /* 2. Each session chooses its stage: run a part of its prompt, verify drafts, or nothing. */
@@ -216,7 +216,7 @@ fr_status fr_round_step(fr_session *s, int32_t *ids, size_t limit, size_t *count
     fr_round round = {.session = s, .ids = ids, .limit = limit};
     if (count_room(&round)) fr_timeline_choose_rope(s);
     if (s->phase == FR_PHASE_PENDING) {
-        fr_async_draft_cancel(s); /* drafts that were submitted while a prompt waits are empty */
+        fr_async_draft_cancel(s); /* drafts that were submitted while a prompt waits are none */
         FR_TRY(fr_timeline_run(s));
     }
     fr_round_run(s->engine, &round, 1);

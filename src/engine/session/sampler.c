@@ -23,7 +23,7 @@ static bool has(const fr_sampler *s, fr_filter filter) {
 
 static void set_filters(fr_sampler *s, const fr_options *options) {
     s->mirostat = s->set.mirostat && s->set.temperature > 0;
-    if (s->mirostat) s->set.dynatemp_range = 0; /* mirostat replaces all other filters but the temperature */
+    if (s->mirostat) s->set.dynatemp_range = 0; /* with mirostat no other filter runs but the temperature */
     fr_sampler_begin(s);
     s->draws = s->set.temperature > 0 || s->set.dynatemp_range > 0;
     fr_filters_choose(s, options);
@@ -154,8 +154,8 @@ static float adjusted(const fr_sampler *s, float logit, uint32_t seen, int32_t i
     return x > FLT_MAX ? FLT_MAX : (float)x;
 }
 
-/* Excludes the ids that the model never gives. For draws without penalties and bias this has the same result as
- * adjusted(), without its arithmetic. */
+/* Excludes the ids that the model never gives. It is for draws without penalties and biases; there it has the same
+ * result as adjusted(), without the arithmetic. */
 static void ban(fr_sampler *s, fr_choices *c) {
     memcpy(s->logits, c->logits, c->count * sizeof *s->logits);
     for (size_t i = 0; i < s->suppressed_count; i++) s->logits[s->suppressed[i]] = -INFINITY;
@@ -375,8 +375,8 @@ static bool verify_row(fr_sampler *s, const fr_scores *row, const float *model, 
     return stands;
 }
 
-/* Applies the caller's mask, which gets a whole row, and then the grammar's. Filters that count candidates also get a
- * whole row. */
+/* Applies the caller's mask, which needs a whole row of logits, and then the grammar's. If a filter counts candidates,
+ * the grammar's result is a whole row too, not a list. */
 static fr_status apply_masks(fr_sampler *s, const fr_past *past, fr_scores *scores) {
     bool counts = s->mirostat || s->set.dynatemp_range > 0;
     if (s->mask) {
@@ -397,8 +397,8 @@ static bool largest_stays(fr_sampler *s, const fr_scores *row, const fr_past *pa
     return allows;
 }
 
-/* Applies the masks to a row; returns false if a mask has failed. The drafts of `past` lie after the timeline's
- * ids. */
+/* Applies the masks to a row; returns false if a mask has failed. The drafts of `past` must lie right after the
+ * timeline's ids in memory, because the caller's mask gets them as one array. */
 static bool mask_row(fr_sampler *s, const fr_past *past, fr_scores *row) {
     if ((!s->mask && !s->constraint.grammar) || largest_stays(s, row, past)) return true;
     s->mask_status = apply_masks(s, past, row);

@@ -36,7 +36,7 @@ typedef struct fr_sampler {
     bool mirostat;                    /* mirostat is on, and something is drawn */
     bool tells;                       /* log-probabilities of the draws themselves are wanted */
     fr_logprobs *told;                /* receives these log-probabilities; NULL if `tells` is false */
-    fr_sampler_settings set;          /* the options' settings, except that mirostat's temperature has no range */
+    fr_sampler_settings set;          /* the options' settings; with mirostat the temperature has no range */
     uint8_t filters[FR_FILTER_COUNT]; /* the filters that have an effect, in order */
     size_t filter_count;
     size_t last_n; /* tokens that penalties look back over */
@@ -82,8 +82,9 @@ void fr_sampler_limit(fr_sampler *sampler, size_t context);
 fr_status fr_sampler_open(fr_sampler *sampler, const fr_options *options, const fr_tokenizer *tokenizer);
 void fr_sampler_close(fr_sampler *sampler);
 
-/* Move mirostat's bound: to its start, when a new text begins; to that of another sampler; to a saved bound; or on,
- * over the first `count` of the tokens that were verified last. */
+/* fr_sampler_begin moves mirostat's bound to its start, for a new text. fr_sampler_become copies that of another
+ * sampler. fr_sampler_restore sets a saved bound. fr_sampler_commit moves it over the first `count` tokens of the last
+ * verification. */
 void fr_sampler_begin(fr_sampler *sampler);
 void fr_sampler_become(fr_sampler *sampler, const fr_sampler *of);
 void fr_sampler_restore(fr_sampler *sampler, double mu); /* NaN: the bound is unchanged */
@@ -106,12 +107,12 @@ void fr_sampler_layout(fr_sampler *sampler, fr_arena *arena, size_t depths);
 int32_t fr_sampler_draw(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
 
 /* fr_sampler_draft draws the drafter's token at depth past->drafted. With rejection sampling it stores the token's
- * distribution. fr_sampler_forget, at the beginning of a proposal, drops the distributions of the last one; drafts
- * without a distribution count as certain. */
+ * distribution. fr_sampler_forget is called at the beginning of a proposal and drops the distributions of the last
+ * one. A draft without a distribution counts as one of probability 1. */
 int32_t fr_sampler_draft(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
 void fr_sampler_forget(fr_sampler *sampler);
 
-/* Gives a draft method the functions that draw drafts as this sampler does, and those for their distributions. */
+/* Gives a draft method the functions that draw drafts as this sampler does, and that store their distributions. */
 fr_token_picker fr_sampler_token_picker(fr_sampler *sampler);
 
 /* Counts the accepted drafts among past->drafted by the target's logits, [drafted + 1, vocab], and gives the token

@@ -30,7 +30,8 @@ static fr_status hand_out_logits(fr_session *s, fr_forward *f, size_t first, fr_
     return FR_OK;
 }
 
-/* The values of a text that are wanted: logits of the positions from first_row on, or inputs of layers. */
+/* The values that are wanted of a text: logits of the positions from first_row on, or hidden rows or inputs of
+ * layers. */
 typedef struct scoring {
     size_t first_row;
     fr_logits_fn *logits; /* NULL: rows are wanted, not logits */
@@ -40,8 +41,8 @@ typedef struct scoring {
     float *aux;                  /* [prompt_rows, layers, hidden] */
 } scoring;
 
-/* Gives the sink inputs of layers or hidden rows. It also checks that they are finite, because no logits are computed
- * that would show it. */
+/* Gives the sink inputs of layers or hidden rows. Checks that they are finite; otherwise the logits would show it, but
+ * none are computed here. */
 static fr_status hand_out_rows(fr_session *s, const fr_forward *f, const scoring *what) {
     const float *values = what->layers ? what->aux : f->hidden;
     size_t count = f->batch.count, width = (what->layers ? what->layers->count : 1) * s->model->trunk.spec.hidden;
@@ -102,7 +103,7 @@ fr_status fr_scoring_logits(fr_session *s, const int32_t *ids, size_t count, siz
     return score(s, ids, count, &(scoring){.first_row = first_row, .logits = sink, .context = context});
 }
 
-/* A text that is scored: each row gives the log-probability of the id after it. */
+/* A text that is scored. The row of each id gives the log-probability of the id after it. */
 typedef struct likelihoods {
     fr_session *session;
     const int32_t *ids; /* ids whose log-probabilities have not been given yet */
@@ -128,7 +129,7 @@ fr_status fr_scoring_ids(fr_session *s, const int32_t *ids, size_t count, fr_sco
     fr_status status = fr_scoring_logits(s, ids, count, 0, hand_out_likelihoods, &told);
     s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
     fr_logprobs_forget(&s->sampling.logprobs);
-    s->ran = 0; /* a prompt that continues this text counts these ids as run by itself, not as reused */
+    s->ran = 0; /* a prompt that continues this text then counts its ids as run, not as reused */
     return status == FR_OK ? told.status : status;
 }
 

@@ -13,8 +13,9 @@ typedef struct fr_session_bytes {
     size_t context;
     size_t target_kv;   /* pages of keys and values, and of recurrent states */
     size_t states;      /* states within target_kv */
-    size_t least_kv;    /* fewest bytes of pages that an engine of several sessions needs; 0: one session */
-    size_t foreign_kv;  /* more bytes of pages, for the heads of other ranks; least_kv includes them */
+    size_t least_kv;    /* fewest bytes of pages with which an engine of several sessions can run; 0: one session */
+    size_t foreign_kv;  /* bytes that the pages would have in addition with the heads of other ranks; least_kv includes
+                         * them */
     size_t checkpoints; /* checkpoints of sliding layers' caches and of recurrent states */
     size_t drafting;    /* memory in which drafting works, including a drafter's own keys and values */
     size_t all;         /* everything above, and scratch memory */
@@ -36,8 +37,9 @@ fr_status fr_session_create_alone(const fr_model *model, const fr_drafter *draft
 fr_status fr_session_copy(const fr_session *session, const fr_options *options, fr_session **copy);
 void fr_session_destroy(fr_session *session);
 
-/* Makes the session use these adapters, all opened on its model; the digest stands for them and their scales, and is
- * all 0 for none. If they are others than before, the timeline is emptied, since its caches belong to those. */
+/* Makes the session use these adapters, which must be opened on its model. The digest stands for the adapters and
+ * their scales; it is all 0 for none. If the adapters change, the timeline is emptied, because its caches were
+ * computed with the old ones. */
 void fr_session_adapt(fr_session *session, const fr_adapter_set *adapters, const fr_kv_digest *digest);
 
 /* Checks that FR_OPT_DRAFT_MIN and rejection sampling agree with the drafts that the session makes. */

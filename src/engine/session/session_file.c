@@ -69,8 +69,8 @@ typedef struct fr_sink {
     int error;   /* error number of the first write that failed */
     size_t held; /* bytes that still have to be hashed and written */
     uint8_t bytes[1 << 16];
-    /* NULL: heads of other ranks are written as zeros. Otherwise ranks send each other the heads that they store, so
-     * that all heads are written. */
+    /* NULL: heads of other ranks are written as zeros. Otherwise the ranks send each other the heads that they store,
+     * and all heads are written. */
     fr_ranks *ranks;
     const fr_model *model;
     uint8_t told[1 << 14];
@@ -185,7 +185,7 @@ static void put_states(fr_sink *sink, const fr_recurrent *r) {
 }
 
 /* Returns true if the keys in the cache were rotated with other frequencies than a text of this length needs. Such
- * caches are not saved, because a file says only how long its text is. */
+ * caches are not saved, because the file has only the text's length to tell the frequencies. */
 static bool has_other_rope(const fr_session *s) {
     size_t most = s->model->trunk.rope_near_max;
     return most && s->cache.kv.rope_far != (s->length > most);
@@ -240,8 +240,8 @@ static fr_status can_not(const char *path, const char *what) {
     return fr_fail(FR_INPUT, "%s: can't be %s: %s", path, what, strerror(errno));
 }
 
-/* Writes and syncs the file before it gets its name, so that no reader finds a part of it. It stays locked until
- * then. */
+/* Writes and syncs a temporary file, and only then gives it its name, so that no reader finds a part of it. It stays
+ * locked until then. */
 static fr_status write_named(const fr_session *s, uint64_t model, int fd, const char *temporary, const char *path) {
     int own = dup(fd);
     fr_sink sink = {.file = own < 0 ? NULL : fdopen(own, "wb"), .ranks = s->model->ranks, .model = s->model};
@@ -329,7 +329,7 @@ fr_status fr_session_write_bytes(const fr_session *s, void **bytes, size_t *size
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
-/* A file that was found to be a session of this model, with these cache types, that fits this context. */
+/* A saved session that has been checked: it is of this model, has these cache types and fits this context. */
 typedef struct fr_saved {
     const fr_map *map;
     fr_session_head head;
@@ -391,7 +391,7 @@ static fr_status check_head(const fr_session *s, const fr_saved *saved) {
     return FR_OK;
 }
 
-/* Checks the bytes between the caches and the hash. */
+/* Checks the bytes between the caches and the hash: the attached bytes and mirostat's bound. */
 static fr_status check_rest(fr_saved *saved, size_t left) {
     saved->attached_size = left;
     saved->bound = NAN;
@@ -404,8 +404,8 @@ static fr_status check_rest(fr_saved *saved, size_t left) {
     return isfinite(saved->bound) ? FR_OK : damaged(saved);
 }
 
-/* Finds where the parts of the file begin, and checks that together with the hash they fill it. No sum overflows,
- * because every position is below the context, and caches of that many positions are in memory. */
+/* Finds where the parts of the file begin, and checks that together with the hash they fill it. No sum overflows:
+ * every position is below the context, and the sizes of caches for the whole context are known to fit in memory. */
 static fr_status check_sizes(const fr_session *s, fr_saved *saved) {
     const fr_session_head *head = &saved->head;
     const fr_map *map = saved->map;
@@ -443,8 +443,8 @@ static fr_status check_content(const fr_session *s, const fr_saved *saved) {
     return FR_OK;
 }
 
-/* Copies saved rows of positions [from, end) into the cache: only those from `first` on, and only the heads that this
- * rank stores. Returns the address after all saved rows. */
+/* Copies saved rows of positions [from, end) into the cache, but only those from `first` on and only those of the
+ * heads that this rank stores. Returns the address after all saved rows. */
 static const uint8_t *take_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t from, size_t first, size_t end,
                                 const uint8_t *bytes) {
     for (size_t head = 0; head < layer->all; head++, bytes += (end - from) * rows->bytes)
@@ -462,7 +462,7 @@ static const uint8_t *take_layer(const fr_kv_layer *layer, size_t from, size_t f
     return take_rows(layer, &layer->v, from, first, end, bytes);
 }
 
-/* Restores a checkpoint if it is useful with this session's window; otherwise skips it. */
+/* Restores a checkpoint if a session with this window can use it; otherwise skips it. */
 static const uint8_t *take_checkpoint(fr_session *s, fr_saved_bounds bounds, const uint8_t *bytes) {
     fr_kv *kv = &s->cache.kv;
     size_t from = fr_kv_held_from(kv, (size_t)bounds.from, (size_t)bounds.position), position = (size_t)bounds.position;
@@ -494,8 +494,8 @@ static void recount(fr_session *s, fr_kv_kind kind, int change) {
         fr_kv_pages_recount(&kv->pages[kind], s->cache.checkpoints.at[i].pages, kv->blocks, change);
 }
 
-/* Checks that there will be pages for positions [from, end) of sliding layers and [0, end) of the others, once the
- * session has given up its own pages. A session alone always has them. */
+/* Checks that there will be enough pages once the session has given up its own: for positions [from, end) of sliding
+ * layers and [0, end) of the others. A session alone always has them. */
 static fr_status check_pages(fr_session *s, const fr_saved *saved, size_t from, size_t end) {
     const fr_kv *kv = &s->cache.kv;
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
@@ -511,8 +511,8 @@ static fr_status check_pages(fr_session *s, const fr_saved *saved, size_t from, 
     return FR_OK;
 }
 
-/* Makes the session the one in the file. attached: a copy of the file's attached bytes, which the session then owns. A
- * failure changes nothing. */
+/* Replaces the session by the one in the file. attached: a copy of the file's attached bytes, which the session then
+ * owns. A failure changes nothing. */
 static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     const fr_session_head *head = &saved->head;
     size_t from = (size_t)head->from, frontier = (size_t)head->frontier,

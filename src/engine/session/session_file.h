@@ -26,8 +26,9 @@ fr_status fr_session_read(fr_session *session, const char *path);
 fr_status fr_session_write_bytes(const fr_session *session, void **bytes, size_t *size);
 fr_status fr_session_read_bytes(fr_session *session, const void *bytes, size_t size);
 
-/* Swap the session out to memory that it owns, and in again. In between, the session is empty. Swapping in needs free
- * pages. A failure changes nothing. With ranks, each rank stores only its own heads. */
+/* fr_session_set_aside swaps the session out to memory that it owns, and fr_session_take_up swaps it in again. In
+ * between, the session is empty. Swapping in needs free pages. A failure changes nothing. With ranks, each rank stores
+ * only its own heads. */
 fr_status fr_session_set_aside(fr_session *session);
 fr_status fr_session_take_up(fr_session *session);
 

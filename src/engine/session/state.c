@@ -90,11 +90,11 @@ void fr_session_retreat(fr_session *s) {
     s->drafting.draft->method->cut(s->drafting.draft, &view);
 }
 
-/* The fewest tokens that are worth reusing: running fewer takes less time than taking over their pages. */
+/* The fewest tokens that are worth reusing. Running fewer takes less time than taking over their pages. */
 enum { LEAST_REUSED = 16 };
 
-/* If other sessions have the same ids after this one's last complete block, makes them offer the incomplete block that
- * follows, because it is not shared yet. */
+/* Makes other sessions offer their last, incomplete block, which is not shared yet, if this session's ids equal theirs
+ * up to and including the first id of that block. */
 static void ask_others(const fr_session *s) {
     for (size_t i = 0; i < s->engine->capacity; i++) {
         fr_session *other = s->engine->sessions[i];
@@ -115,7 +115,7 @@ void fr_session_reuse(fr_session *s, bool asks) {
     if (asks) ask_others(s);
     if (asks && s->cache.kv.recurrent.count) {
         s->cache.branch = fr_kv_prefixes_known(prefixes, content(s), s->length);
-        /* the drafter's pair of a position also depends on the next id, so that id must be the same */
+        /* the drafter's entry for a position also depends on the next id, so that id must be the same too */
         if (set && s->cache.branch) s->cache.branch--;
     }
     size_t found = fr_kv_prefixes_find(prefixes, content(s), s->length, set);

@@ -33,12 +33,12 @@
 #include "src/engine/vision/picture.h"
 #include "src/engine/weights/low_rank.h"
 
-/* Says where the answer to "abort?" comes from: the caller is asked before each forward, unless rank 0 has sent the
- * answer together with the round. */
+/* Says who answers the question whether to abort: the caller, who is asked before each forward, or rank 0, which has
+ * sent yes or no together with the round. */
 typedef enum fr_abort_told { FR_ABORT_ASKED, FR_ABORT_NO, FR_ABORT_YES } fr_abort_told;
 
-/* Bits of `leader_decides`: rank 0's session has a mask or a grammar that decides the text, and the other ranks do
- * not. */
+/* Bits of `leader_decides`: rank 0's session has a mask or a grammar, which the other ranks don't have, so rank 0
+ * decides. */
 enum { FR_LEADER_HAS_MASK = 1, FR_LEADER_HAS_GRAMMAR = 2 };
 
 /* The phase of the timeline, as drawn above. */
@@ -54,7 +54,7 @@ typedef struct fr_prompt_score {
     size_t next; /* index of the first id that still has to be scored */
 } fr_prompt_score;
 
-/* The timeline's caches, and the parts of them that other sessions share (state.c, await.c, recurrent_points.c). */
+/* The timeline's caches, and what other sessions share of them (state.c, await.c, recurrent_points.c). */
 typedef struct fr_session_cache {
     fr_kv kv;
     fr_kv_checkpoints checkpoints;
@@ -63,8 +63,8 @@ typedef struct fr_session_cache {
     fr_kv_digest plain;    /* digest of a block without pictures: that of the adapters, all 0 without any */
     bool pictures_unknown; /* the digests no longer identify the pictures on the timeline: its pages are not shared */
     bool restored;         /* the pages came from a file, so they are not shared */
-    /* the position up to which some session has run the same ids before, so that states are worth keeping there; 0:
-     * none */
+    /* the ids before this position have been run by some session before, so recurrent states are worth storing here;
+     * 0: none */
     size_t branch;
     size_t awaited[FR_RECURRENT_POINTS]; /* positions whose states other sessions wait for in this round */
     size_t awaited_count;
@@ -81,7 +81,7 @@ typedef struct fr_session_drafting {
     bool adapts;                   /* the depth controller chooses the number of drafts */
     fr_draft_depth_timeline depth; /* if `adapts`: the controller's counts of its drafts */
     fr_async_draft async;
-    size_t seen; /* number of leading ids that are unchanged since the draft method saw them last */
+    size_t seen; /* number of leading ids that have not changed since the draft method saw them */
     /* [FR_STEP_MAX, hidden_width] and [FR_STEP_MAX, aux_width] the target's rows that methods read, as in fr_engine */
     float *hidden, *aux_hidden;
     size_t hidden_row;
@@ -185,12 +185,12 @@ bool fr_session_reuses(const fr_session *session);
 /* Lets other sessions share the pages that the frontier has completed since the last call. */
 void fr_session_share(fr_session *session, bool prompt_end);
 
-/* Shares the rest of the timeline: its last, incomplete block and its present states. Called before the timeline is
- * dropped, and when the prompt of another session begins with the same ids. */
+/* Shares the rest of the timeline: its last, incomplete block and its present recurrent states. Called before the
+ * timeline is dropped, and when another session has a prompt with the same first ids. */
 void fr_session_offer(fr_session *session);
 
-/* Called after the frontier moved back: the timeline no longer shares blocks after it, and the draft method drops its
- * cache after it. */
+/* Called after the frontier moved back. The timeline no longer shares the blocks after it, and the draft method drops
+ * what its cache has after it. */
 void fr_session_retreat(fr_session *session);
 
 /* Skips the leading tokens of the pending prompt that the engine has run before, in any session. asks: first, sessions
@@ -201,7 +201,8 @@ void fr_session_reuse(fr_session *session, bool asks);
  * Returns the set of the drafters filled in, in which bit i stands for drafter i. */
 unsigned fr_session_draft_kv(const fr_session *session, fr_kv *drafters[FR_DRAFTERS_MAX]);
 
-/* Makes the blocks from `first` on blocks without pictures: their digests are those of the adapters alone. */
+/* Resets the digests of the blocks from `first` on to those of blocks without pictures, which depend on the adapters
+ * alone. */
 void fr_session_plain_digests(fr_session *session, size_t first);
 
 /* Empties the timeline and all that belongs to it. */
@@ -227,8 +228,8 @@ fr_status fr_session_not_finite(const fr_session *session, size_t position);
 /* Returns true if the session needs only the index of the largest logit of each of its next rows, not the logits. */
 bool fr_session_wants_best(const fr_session *session);
 
-/* Decides which drafts are accepted: gives the number *stood of those that agree with the target's rows, and the
- * target's own *token after them. The rows after that token have no influence. */
+/* Decides which drafts are accepted. *stood gets the number of drafts that agree with the target's rows, and *token
+ * the target's own token after them. The rows after that token have no influence. */
 fr_status fr_session_choose(fr_session *session, size_t drafted, size_t *stood, int32_t *token);
 
 /* Returns the session as a draft method sees it. */

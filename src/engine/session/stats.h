@@ -17,8 +17,8 @@ typedef struct fr_stats {
 void fr_stats_layout(fr_stats *stats, fr_arena *arena, size_t context);
 
 /* Counts a forward that verified `drafted` drafts, of which `accepted` were accepted, and that gave `count` ids.
- * asked: drafts were asked for, even if there were none. Accepted drafts after an end of sequence do not count,
- * because they were compared with nothing. */
+ * asked: drafts were asked for, even if none were made. Accepted drafts after an end of sequence do not count, because
+ * the text ends before them. */
 void fr_stats_round(fr_stats *stats, bool asked, size_t drafted, size_t accepted, size_t count);
 
 /* Adds the seconds since *clock to a total, and moves *clock to now. */

@@ -14,7 +14,8 @@ typedef struct fr_stops {
     size_t count;
     const fr_tokenizer *tokenizer;
     fr_decoder *decoder; /* NULL: no strings */
-    fr_text_buffer held; /* the text from `before` on, in which a string may have begun; never grows */
+    fr_text_buffer held; /* the text from byte `before` on, which may contain the beginning of a stop string; its
+                          * memory never grows */
     size_t before;       /* bytes of the text before `held` */
     int which;           /* index of the string that is complete; -1: none */
 } fr_stops;

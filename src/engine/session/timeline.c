@@ -35,8 +35,8 @@ static bool has_image_token(const fr_session *s, const int32_t *ids, size_t coun
     return false;
 }
 
-/* Returns true if pictures on the timeline belong to a prompt that is still to be run, and so not to the ids that will
- * follow. */
+/* Returns true if the pictures that the session holds are already on the timeline, for a prompt that is not run to its
+ * end. Otherwise they are for the ids that will follow. */
 static bool pictures_under_way(const fr_session *s) {
     return s->embeddings != &fr_no_input_embeddings;
 }
@@ -57,8 +57,8 @@ static void digest(fr_session *s, const fr_input_embeddings *rows, size_t row, c
     }
 }
 
-/* Cuts the digests before the timeline is cut. If only some of a block's pictures are cut, no digest identifies the
- * pictures that are left. */
+/* Cuts the digests before the timeline is cut. If the cut removes only some of a block's pictures, no digest
+ * identifies the pictures that are left. */
 static void cut_digests(fr_session *s, size_t length) {
     size_t block = length / FR_KV_PAGE, first = block * FR_KV_PAGE, end = fr_smaller(first + FR_KV_PAGE, s->length);
     bool goes = has_image_token(s, s->ids + length, end - length);
@@ -68,8 +68,8 @@ static void cut_digests(fr_session *s, size_t length) {
     fr_session_plain_digests(s, kept);
 }
 
-/* Checks pictures against the image tokens of the ids that will follow the timeline, before the timeline is cut for
- * these ids. */
+/* Checks that the pictures match the image tokens of the ids that will follow, before the timeline is cut for these
+ * ids. */
 static fr_status check_shown(const fr_session *s, const int32_t *ids, size_t count) {
     const fr_shown none = {0};
     return fr_shown_check(pictures_under_way(s) ? &none : &s->shown, s->model->image_token, ids, count);
@@ -133,7 +133,7 @@ static void begin_drafting(fr_session *s) {
     for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) {
         fr_draft *reader = fr_draft_reader(s->drafting.draft, i);
         bool waits = reader && reader->lags && view.defers;
-        /* an estimate, because the cached ids may differ from the new ones */
+        /* an estimate: the ids in the method's cache may differ from the new ones */
         size_t ran = waits ? fr_smaller(reader->method->kv(reader)->length, s->length) : s->length;
         fr_draft_depth_fell_behind(&s->drafting.depth, i, s->length - ran);
     }
@@ -145,8 +145,8 @@ static void go_back(fr_session *s, size_t length) {
     fr_session_retreat(s);
 }
 
-/* Marks the digests of all blocks with the choice of rotary frequencies, so that a prefix made with those of short
- * texts is not reused for a long text. */
+/* Puts the choice of rotary frequencies into the digests of all blocks. So a prefix that was run with the frequencies
+ * for short texts is not reused for a long text. */
 static void mark_rope_in_digests(fr_session *s) {
     fr_session_plain_digests(s, 0);
     for (size_t i = 0; s->cache.kv.rope_far && i < s->cache.kv.blocks; i++)
@@ -209,15 +209,15 @@ static fr_status see(const fr_batch_slice *slice, size_t end) {
     return FR_OK;
 }
 
-/* If a slice has failed, moves the frontier back to the last position that the prompt's draft method has seen, and at
- * least before the last id. */
+/* If a slice has failed, moves the frontier back to the last position that the draft method has seen of the prompt,
+ * and to a position before the last id. */
 static fr_status give_back(fr_session *s, size_t seen, fr_status status) {
     if (status != FR_OK) go_back(s, fr_smaller(seen, s->length - 1));
     return status;
 }
 
-/* Moves the frontier over the slice. Rows with logits do not lie right after those without (batch.h), so a draft
- * method that follows is shown the two groups one after the other. */
+/* Moves the frontier over the slice. In the batch, a slice's rows with logits do not follow its rows without logits
+ * directly (batch.h). So a draft method that follows is shown the two groups one after the other. */
 static fr_status advance(const fr_batch_slice *slice) {
     fr_session *s = slice->session;
     size_t first = s->cache.kv.length, plain = slice->rows - slice->heads, seen = first;
@@ -302,8 +302,8 @@ static bool cuts_block(const fr_session *s, size_t length) {
     return s->model->block_rows && length && s->ids[length - 1] == image && s->ids[length] == image;
 }
 
-/* Drops the pictures of a prompt that was not run to its end. The rows of the pictures are kept as long as one of them
- * is still to be run. */
+/* Drops the pictures that a cut has removed from a prompt not yet run to its end. Rows of pictures are kept as long as
+ * some image token is still to be run. */
 static void cut_pictures(fr_session *s) {
     if (!pictures_under_way(s)) return;
     fr_shown_cut(&s->shown, s->length);
@@ -341,8 +341,8 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     return FR_OK;
 }
 
-/* Counts how many of the first `kept` ids may stay. Different pictures have the same ids, so pictures must be
- * compared, and half a picture can't be run again. */
+/* Counts how many of the first `kept` ids may stay. Different pictures have the same ids, so equal ids do not suffice
+ * for image tokens; and half a picture can't be run again, so none stays. */
 static size_t before_pictures(const fr_session *s, const int32_t *ids, size_t kept) {
     int32_t image = s->model->image_token;
     if (s->shown.count && !pictures_under_way(s))
@@ -368,7 +368,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
         return FR_OK;
     }
     if (s->phase == FR_PHASE_PREDICTED && fr_sampler_moved(&s->sampling.sampler))
-        /* the prediction was drawn with another bound of mirostat, so it must be drawn again */
+        /* the token was predicted with another value of mirostat's bound, so it must be drawn again */
         FR_TRY(fr_timeline_again(s));
     fr_session_begin_text(s);
     s->ran = count_ran(s);
@@ -390,8 +390,8 @@ fr_status fr_timeline_set(fr_session *s, const int32_t *ids, size_t count) {
     return s->phase == FR_PHASE_PENDING ? fr_timeline_run(s) : FR_OK;
 }
 
-/* Copies a timeline. A token that was predicted after a prompt is chosen again by the copy's own settings, after the
- * last id is run again. */
+/* Copies a timeline. If a token was predicted after a prompt, the copy runs the last id again, and chooses the token
+ * by its own settings. */
 fr_status fr_timeline_copy(fr_session *copy, const fr_session *s) {
     const fr_draft *draft = fr_draft_inner(s->drafting.draft);
     bool alike = copy->drafting.draft->method == draft->method &&

@@ -1,9 +1,9 @@
 /* Changes a session's timeline: puts ids at its end, runs them as prompts are run, and takes ids back.
  *
  * In: ids of a prompt, or how much of the timeline stays. Out: a session as it is after a fresh run of the same ids,
- * bit for bit, whatever was on the timeline before. Ids that are still in the cache are not run again: if the cache
- * holds all positions to which a frontier looks back, the frontier is moved there; otherwise it starts from a
- * checkpoint (kv_checkpoints.h). */
+ * bit for bit, whatever was on the timeline before. Ids that are still in the cache are not run again. The frontier
+ * moves back to the wanted position if the cache holds all positions that rows there look back to; otherwise it goes
+ * back to a checkpoint (kv_checkpoints.h). */
 #ifndef FR_SRC_ENGINE_SESSION_TIMELINE_H
 #define FR_SRC_ENGINE_SESSION_TIMELINE_H
 
@@ -16,8 +16,8 @@ fr_status fr_timeline_put_anew(fr_session *session, const int32_t *ids, size_t c
 fr_status fr_timeline_set(fr_session *session, const int32_t *ids, size_t count);
 fr_status fr_timeline_truncate(fr_session *session, size_t length);
 
-/* Makes a session in which nothing was run a copy of another one of its engine, by sharing its pages. Fails with
- * FR_INPUT if pictures that are no longer stored would have to be run again. */
+/* Copies a session's timeline to another session of its engine in which nothing was run yet. The two share pages.
+ * Fails with FR_INPUT if pictures that are no longer stored would have to be run again. */
 fr_status fr_timeline_copy(fr_session *copy, const fr_session *session);
 
 /* Checks ids and copies them to the end of the timeline, where they are pending. A failure changes nothing. */
@@ -30,14 +30,14 @@ fr_status fr_timeline_run(fr_session *session);
  * a position where they are known, and the ids after it wait to be run again. */
 void fr_timeline_recover(fr_session *session);
 
-/* Makes the last id pending again, so that the token after it is chosen by the settings at that time. Does nothing if
- * ids are pending already. Fails with FR_INPUT if the last id belongs to an image. */
+/* Makes the last id pending again, so that the token after it is chosen by the settings that hold then. Does nothing
+ * if ids are pending already. Fails with FR_INPUT if the last id belongs to an image. */
 fr_status fr_timeline_again(fr_session *session);
 
 /* Frees the rows of a prompt's pictures once they have been run. */
 void fr_timeline_forget_pictures(fr_session *session);
 
-/* Moves the frontier forward over what a forward wrote. */
+/* Moves the frontier forward to `length`, over positions that a forward wrote. */
 void fr_timeline_advance(fr_session *session, size_t length, bool prompt_end);
 
 /* Chooses the rotary frequencies for the length of the text, before any of it is run or looked up. If the keys in the
@@ -48,9 +48,9 @@ void fr_timeline_choose_rope(fr_session *session);
  * before the round. */
 size_t fr_timeline_drafts(const fr_session *session);
 
-/* Run the pending ids in slices of a forward (batch.h) of at most `rows` rows: fr_timeline_begin comes before each
- * slice, fr_timeline_finish after it has run. A slice has more rows only if they are those of one picture that may
- * not be cut (fr_batch_cut). */
+/* These three functions run the pending ids in slices of at most `rows` rows of a forward (batch.h). fr_timeline_begin
+ * comes before each slice, fr_timeline_finish after it has run. A slice has more rows only if they belong to one
+ * picture that may not be cut (fr_batch_cut). */
 fr_status fr_timeline_begin(fr_session *session);
 fr_batch_slice fr_timeline_next_slice(fr_session *session, size_t rows);
 fr_status fr_timeline_finish(const fr_batch_slice *slice, double seconds);

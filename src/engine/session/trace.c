@@ -38,9 +38,9 @@ __attribute__((format(printf, 2, 3))) static void put(fr_trace *t, const char *f
     if (length > 0 && (size_t)length < t->capacity - t->length) t->length += (size_t)length;
 }
 
-/* Appends a number with nine decimal places, at least 0. A difference of totals may be below 0 after a reset, or in
- * the round that gives a prompt's own id and takes no time. A number that is not finite, or too large, becomes
- * null. */
+/* Appends a number with nine decimal places. Below 0 it counts as 0: a difference of totals may be below 0 after a
+ * reset, and in the round that gives a prompt's own id and takes no time. A number that is not finite, or too large,
+ * becomes null. */
 static void put_real(fr_trace *t, double value) {
     if (!(fabs(value) < 1e9)) {
         put(t, "null");

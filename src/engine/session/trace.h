@@ -15,7 +15,7 @@ typedef struct fr_trace {
     size_t length, capacity;
     double began, told[FR_STAT_COUNT]; /* began: the clock at the first line; told: the totals at the last line */
     size_t round;
-    double margin; /* margin of the id that was predicted last: its logit minus the second largest */
+    double margin; /* logit of the id that was predicted last minus the second largest */
 } fr_trace;
 
 /* Reserves room for the longest line of a session that uses these paths (drafter NULL: none) and whose prompt forwards
@@ -37,8 +37,8 @@ void fr_trace_begin(fr_trace *trace, const fr_stats *stats, const fr_trace_subje
 /* Writes that a prompt's forward is done: `count` ids from `position` on. */
 void fr_trace_prompt(fr_trace *trace, double seconds, size_t position, const int32_t *ids, size_t count);
 
-/* Stores the margin of the id that is given next, from the logits by which it was chosen, because a round of other
- * sessions may overwrite these before the id is given. */
+/* Stores the margin of the id that is given next, from the logits by which it was chosen. These may be overwritten by
+ * a round of other sessions before the id is given. */
 void fr_trace_predict(fr_trace *trace, const float *logits, size_t vocab);
 
 /* Writes the ids that were proposed for the positions from `position` on. */
