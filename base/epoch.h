@@ -20,9 +20,9 @@ typedef _Atomic uint32_t fr_epoch;
 
 /* Describes a thread that waits, and how long its waits have taken. */
 typedef struct fr_waiter {
-    int cpu;               /* the CPU that it is pinned to; -1: not pinned */
-    bool oversubscribed;   /* true: more threads than CPUs, so it yields at once instead of spinning */
-    int64_t crowded_until; /* time until which it sleeps instead of yielding, because a yield took long */
+    int cpu;               /* the CPU that the thread is pinned to; -1: not pinned */
+    bool oversubscribed;   /* true: more threads than CPUs, so the thread yields at once instead of spinning */
+    int64_t crowded_until; /* time until which the thread sleeps instead of yielding, because a yield took long */
     int64_t crowded_for;   /* nanoseconds for which the thread avoids yields after a long one; doubled by each further
                             * long one, 0 after a short one */
     int64_t usual;         /* average nanoseconds of a wait, without waits that are over at once and those far longer

@@ -42,11 +42,11 @@
 
 typedef struct member {
     _Alignas(CACHE_LINE) fr_epoch epoch;  /* counts the barriers that the thread has reached in its runs */
-    _Alignas(CACHE_LINE) fr_epoch called; /* counts the runs to which the thread was called; the thread that calls it
-                                           * advances this */
+    _Alignas(CACHE_LINE) fr_epoch called; /* counts the runs to which the thread was called; advanced by the thread
+                                           * that calls */
     _Alignas(CACHE_LINE) fr_epoch done;   /* counts the runs that the thread has finished */
-    int64_t in_line;                      /* nanoseconds that it and the threads it called waited for a core; -1:
-                                           * unknown */
+    int64_t in_line;                      /* nanoseconds that the thread and the threads it called waited for a core;
+                                           * -1: unknown */
     _Alignas(CACHE_LINE) fr_team team;    /* on a cache line of its own, which no other thread polls */
     fr_waiter waiter;
     pthread_t thread;

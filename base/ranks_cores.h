@@ -16,8 +16,9 @@ void fr_ranks_cores(const fr_machine *machine, size_t index, size_t ranks, bool 
  * process may still use all of them. */
 void fr_ranks_take_cores(size_t index, size_t ranks);
 
-/* Give keys for comparing processes. The first key is equal for processes on one machine, which is identified by its
- * name and its boot, because names may repeat. The second is equal if the processes may also use the same CPUs. */
+/* Give keys for comparing processes. fr_ranks_machine_key gives equal keys to processes on one machine, which is
+ * identified by its name and its boot, because names may repeat. fr_ranks_cores_key gives equal keys if the processes
+ * may also use the same CPUs. */
 uint64_t fr_ranks_machine_key(const char *host);
 uint64_t fr_ranks_cores_key(uint64_t machine);
 

@@ -18,8 +18,8 @@
 /* Describes a kind of job. Times are in nanoseconds. */
 typedef struct fr_team_size_kind {
     uint64_t kind;
-    double usual;   /* average time of its jobs with `settled` threads */
-    uint64_t times; /* number of its jobs that were seen; 0: the entry is empty */
+    double usual;   /* average time of jobs of this kind with `settled` threads */
+    uint64_t times; /* number of jobs of this kind that were seen; 0: the entry is empty */
     uint64_t used;  /* number of the last job of this kind */
 } fr_team_size_kind;
 

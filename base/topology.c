@@ -45,8 +45,8 @@ int fr_cpu_quota(const char *root) {
 /* Describes a processing unit, and the position at which it gets a thread. */
 typedef struct candidate {
     int cpu, node;
-    int sibling; /* how many units of its core come before it; 0: it is the core's first */
-    int ordinal; /* its number among the node's units with the same `sibling` */
+    int sibling; /* number of units of the same core before this unit; 0: it is the core's first unit */
+    int ordinal; /* number of this unit among the node's units with the same `sibling` */
     int of;      /* how many units of the node have that `sibling` */
 } candidate;
 

@@ -37,7 +37,7 @@ size_t fr_skip_space_back(const char *text, size_t at, size_t limit);
 
 /* Describes the first character of some bytes, whose last bytes may be missing. */
 typedef struct fr_character_bytes {
-    size_t there; /* number of its bytes that are present; 0: no character begins like this */
+    size_t there; /* number of the character's bytes that are present; 0: no character begins like this */
     size_t whole; /* number of bytes of the complete character */
 } fr_character_bytes;
 

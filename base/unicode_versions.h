@@ -20,8 +20,8 @@ enum {
     FR_PUNCTUATION = 128,
     FR_NO_CONTROL = 256,
     FR_NO_DECOMPOSITION = 512,
-    FR_NO_CLASS = 1024,    /* its combining class counts as 0 */
-    FR_NEW_JOINING = 2048, /* Unicode 17 joins it to the grapheme before it */
+    FR_NO_CLASS = 1024,    /* the character's combining class counts as 0 */
+    FR_NEW_JOINING = 2048, /* Unicode 17 joins the character to the grapheme before it */
 };
 
 unsigned fr_unicode_changes(int32_t codepoint);

@@ -172,13 +172,16 @@ typedef enum fr_fact {
     FR_FACT_VOCAB,         /* rows of the LM head, each of which gives one logit */
     FR_FACT_HIDDEN,        /* width of a hidden row */
     FR_FACT_LAYERS,        /* layers of the model itself */
-    FR_FACT_MTP_LAYERS,    /* layers in its checkpoint that draft for it; fr_drafter_open with path NULL uses them */
+    FR_FACT_MTP_LAYERS,    /* layers in the model's checkpoint that draft for the model; fr_drafter_open with path NULL
+                            * uses them */
     FR_FACT_IMAGE_TOKEN,   /* id that stands for one row of a picture, -1 if the model sees no pictures */
     FR_FACT_WINDOW,        /* positions that sliding layers look back over, 0 if no layer slides */
     FR_FACT_CONTEXT_LIMIT, /* positions that the model was trained for */
     FR_FACT_WEIGHT_BYTES,  /* bytes of the tensors that are used */
-    FR_FACT_POOLING,       /* fr_pooling that its makers use for embeddings, FR_POOLING_NONE if they don't say */
-    FR_FACT_ENCODER,       /* 1 if it is a text encoder, which no session runs (fr_embedder), 0 if it generates text */
+    FR_FACT_POOLING,       /* fr_pooling that the model's makers use for embeddings, FR_POOLING_NONE if they don't
+                            * say */
+    FR_FACT_ENCODER,       /* 1 if the model is a text encoder, which no session runs (fr_embedder), 0 if it generates
+                            * text */
     FR_FACT_COUNT
 } fr_fact;
 
@@ -302,10 +305,10 @@ fr_status fr_adapter_open(const char *path, const fr_model *model, fr_adapter **
 void fr_adapter_close(fr_adapter *adapter);
 
 /* Opens a control vector as llama.cpp has it: a GGUF file of architecture controlvector with tensors direction.N. Each
- * tensor is a row that is added to the rows after layer N, counted from 0. Only layers `first` to `last` get theirs;
- * `first` may be 0, and `last` 0 means the model's last layer. A control vector is an adapter like any other, but it
- * changes no matrix. fr_session_set_adapters uses it, alone or beside others, with a scale that multiplies its rows.
- * fr_adapter_close closes it. FR_INPUT for tensors of other names, types or sizes, and for values that are not
+ * tensor is a row that is added to the rows after layer N, counted from 0. Only layers `first` to `last` get their
+ * rows; `first` may be 0, and `last` 0 means the model's last layer. A control vector is an adapter like any other,
+ * but it changes no matrix. fr_session_set_adapters uses it, alone or beside others, with a scale that multiplies its
+ * rows. fr_adapter_close closes it. FR_INPUT for tensors of other names, types or sizes, and for values that are not
  * finite. */
 fr_status fr_control_vector_open(const char *path, const fr_model *model, size_t first, size_t last,
                                  fr_adapter **adapter);
@@ -345,11 +348,11 @@ fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t coun
 
 /* Runs one round: draft, verify in one forward, accept. Gives 1 to FR_STEP_MAX ids in order.
  *
- * limit: room in ids, at least 1; the round does not draft more than fits. *accepted: how many of the first ids were
- * drafts that the target accepted; the id after them, if there is one, is the target's own choice. May be NULL. The
- * first step after a prompt gives the one id that the prompt's forward predicted. *count is 0 once the text has ended:
- * after an end of sequence (which is given as the last id), or when the context is full. After a failure both are 0
- * and the timeline is as before the call, so that the next step can try again. */
+ * limit: for how many ids there is room in `ids`, at least 1; the round does not draft more than fits. *accepted: how
+ * many of the first ids were drafts that the target accepted; the id after them, if there is one, is the target's own
+ * choice. May be NULL. The first step after a prompt gives the one id that the prompt's forward predicted. *count is 0
+ * once the text has ended: after an end of sequence (which is given as the last id), or when the context is full.
+ * After a failure both are 0 and the timeline is as before the call, so that the next step can try again. */
 fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
 
 /* Makes these ids the whole timeline, which suits each turn of a conversation: keeps the beginning that they share
@@ -1042,7 +1045,7 @@ void fr_embedder_close(fr_embedder *embedder);
 typedef enum fr_embedder_fact {
     FR_EMBEDDER_WIDTH,      /* length of an embedding */
     FR_EMBEDDER_LIMIT,      /* the most tokens of a text or a pair; longer ones lose their end */
-    FR_EMBEDDER_SCORES,     /* 1 if it gives scores of pairs */
+    FR_EMBEDDER_SCORES,     /* 1 if the model gives scores of pairs */
     FR_EMBEDDER_NORMALIZES, /* 1 if the makers scale embeddings to length 1 */
     FR_EMBEDDER_FACT_COUNT
 } fr_embedder_fact;
@@ -1059,8 +1062,8 @@ typedef struct fr_embedder_text {
     int32_t *ids;
     uint8_t *types; /* [count] token types */
     size_t count;
-    size_t whole;  /* number of tokens before it was cut to the limit */
-    size_t prompt; /* number of leading tokens that are the prompt's or that the tokenizer puts before it */
+    size_t whole;  /* number of tokens that the text had before it was cut to the limit */
+    size_t prompt; /* number of leading tokens that are the prompt's or that the tokenizer puts before the prompt */
 } fr_embedder_text;
 
 /* Convert to ids: a text with the prompt before it (NULL: none); a pair of a query and a document; ids, which are only
@@ -1278,8 +1281,8 @@ typedef enum fr_estimate {
     FR_ESTIMATE_RESIDENT,    /* weights that must stay in memory: copies, and weights that every token reads */
     FR_ESTIMATE_MAPPED,      /* weights that are used in mapped files, whose pages the system can drop */
     FR_ESTIMATE_KV,          /* the target's keys and values, of all sessions */
-    FR_ESTIMATE_KV_LEAST,    /* smallest FR_OPT_KV_MEMORY with which this engine can be opened; 0 if it has no keys and
-                              * values */
+    FR_ESTIMATE_KV_LEAST,    /* smallest FR_OPT_KV_MEMORY with which this engine can be opened; 0 if the engine has no
+                              * keys and values */
     FR_ESTIMATE_STATES,      /* states of recurrent layers, of all timelines */
     FR_ESTIMATE_CHECKPOINTS, /* checkpoints of sliding layers' caches and of states */
     FR_ESTIMATE_DRAFTING,    /* a drafter's keys and values, and working memory for drafting */
@@ -1317,10 +1320,10 @@ fr_status fr_model_find(const char *name, const char *const *environment, char *
 typedef struct fr_found {
     const char *name;    /* a name for fr_model_find, or a path */
     const char *path;    /* the model's path, which fr_model_open accepts unless there is a problem */
-    const char *tower;   /* a vision tower beside it, or NULL */
+    const char *tower;   /* path of the vision tower that lies beside the model, or NULL */
     const char *store;   /* "Hugging Face", "llama.cpp", "LM Studio" or "ollama" */
-    const char *problem; /* the reason why it can't be opened, if one is known; NULL if it can */
-    uint64_t bytes;      /* size of its files */
+    const char *problem; /* the reason why the model can't be opened, if one is known; NULL if it can */
+    uint64_t bytes;      /* size of the model's files */
 } fr_found;
 
 /* Calls `told` for each model that fr_model_find could find in the stores. `told` may open the model; its argument is

@@ -110,7 +110,8 @@ typedef struct fr_lab_quantization {
     bool pure; /* every matrix has the type; otherwise llama-quantize's mixture decides */
     const char *const *overrides;
     size_t override_count;
-    const char *output_type, *embedding_type; /* types of head and embeddings; NULL: the mixture's */
+    const char *output_type, *embedding_type; /* types of head and embeddings; NULL: those that the mixture gives
+                                               * them */
     const char *imatrix; /* path of a llama.cpp importance matrix; NULL: all columns have the same weight */
     void (*note)(const char *line);
     const char *drafter; /* NULL, or the folder of an EAGLE-3 drafter for the model, which is then written instead */

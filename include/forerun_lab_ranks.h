@@ -1,4 +1,4 @@
-/* Declares what the command asks about ranks beside forerun.h, without a promise of stability. */
+/* Declares what the forerun command needs about ranks beyond forerun.h, without a promise of stability. */
 #ifndef FORERUN_LAB_RANKS_H
 #define FORERUN_LAB_RANKS_H
 
@@ -28,7 +28,7 @@ size_t fr_lab_ranks_hosts(void);
 void fr_lab_ranks_delay(double seconds);
 
 typedef struct fr_lab_traffic {
-    uint64_t messages, bytes; /* that were sent */
+    uint64_t messages, bytes; /* sent by this rank */
     double seconds;           /* the time that this rank waited for the others */
 } fr_lab_traffic;
 

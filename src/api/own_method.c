@@ -24,7 +24,7 @@ fr_status fr_session_set_proposer(fr_session *s, const fr_proposer *method) {
 /* ------------------------------------------------------------------------------------------------------- the script */
 
 typedef struct script {
-    int32_t *ids; /* the id at index i of the timeline */
+    int32_t *ids; /* the timeline's ids, by position */
     size_t count;
     int32_t vocab;
     fr_lab_accept_fn *accept;

@@ -87,7 +87,7 @@ static void tell_options(const fr_session *session, kind what, const fr_options 
         told->biases = NULL;
         if (biases) memcpy(told + 1, options->biases, biases);
     }
-    /* if memory ran out it sends no bytes, which the other ranks refuse */
+    /* if memory ran out, no bytes are sent, which the other ranks refuse */
     tell_of(session, what, 0, told, told ? sizeof *told + biases : 0);
     free(told);
 }
@@ -146,7 +146,7 @@ void fr_rank_leader_stops(const fr_session *session, fr_status status, const cha
     char *bytes = malloc(size + 1);
     for (size_t i = 0; bytes && i < count; at += strlen(strings[i++]) + 1)
         memcpy(bytes + at, strings[i], strlen(strings[i]) + 1);
-    /* if memory ran out it sends no bytes, and the call then fails on the other ranks */
+    /* if memory ran out, no bytes are sent, and the call then fails on the other ranks */
     tell_of(session, STOPS, count, bytes, bytes ? size : 0);
     free(bytes);
 }

@@ -15,18 +15,18 @@
 
 typedef struct fr_rank_leader fr_rank_leader;
 
-/* Send that a session was opened, and that a session will be closed. */
+/* Tell the other ranks that a session was opened, and that a session will be closed. */
 void fr_rank_leader_opened(const fr_engine *engine, const fr_options *options, fr_session *session);
 void fr_rank_leader_close(const fr_session *session);
 
-/* Send that a session was reset, and that it was given ids. status: rank 0's result, because the ids may have been
- * refused. */
+/* Tell the other ranks that a session was reset, and that it was given ids. status: rank 0's result, because the ids
+ * may have been refused. */
 void fr_rank_leader_reset(const fr_session *session);
 void fr_rank_leader_put(const fr_session *session, fr_status status, const int32_t *ids, size_t count);
 void fr_rank_leader_put_scored(const fr_session *session, fr_status status, const int32_t *ids, size_t count);
 
-/* Send that a session was given pictures, a mask or a grammar, other sampling options, stop strings or a trace, or
- * that it was swapped out or in. A function that takes a status sends only if that status is FR_OK. */
+/* Tell the other ranks that a session was given pictures, a mask or a grammar, other sampling options, stop strings or
+ * a trace, or that it was swapped out or in. A function that takes a status sends only if that status is FR_OK. */
 void fr_rank_leader_show(const fr_session *session, fr_status *status);
 void fr_rank_leader_decide(fr_session *session, fr_status status);
 void fr_rank_leader_draw(const fr_session *session, fr_status status, const fr_options *options);
@@ -35,18 +35,18 @@ void fr_rank_leader_trace(const fr_session *session);
 void fr_rank_leader_set_aside(const fr_session *session, fr_status status);
 void fr_rank_leader_take_up(const fr_session *session, fr_status status);
 
-/* Send that a text will be pooled or scored. fr_rank_leader_ran is called once the text was run; no abort callback is
- * called before that. */
+/* Tell the other ranks that a text will be pooled or scored. fr_rank_leader_ran is called once the text was run; no
+ * abort callback is called before that. */
 void fr_rank_leader_embed(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling);
 void fr_rank_leader_score(fr_session *session, const int32_t *ids, size_t count);
 void fr_rank_leader_ran(fr_session *session);
 
-/* fr_rank_leader_step asks the abort callbacks of a round's sessions, and then sends that the round will be run.
- * fr_rank_leader_stepped is called once the round was run. */
+/* fr_rank_leader_step asks the abort callbacks of a round's sessions, and then tells the other ranks that the round
+ * will be run. fr_rank_leader_stepped is called once the round was run. */
 void fr_rank_leader_step(const fr_engine *engine, const fr_round *rounds, size_t count);
 void fr_rank_leader_stepped(const fr_engine *engine, const fr_round *rounds, size_t count);
 
-/* Sends that the engine will be closed. */
+/* Tells the other ranks that the engine will be closed. */
 void fr_rank_leader_end(fr_engine *engine);
 
 /* Refuses a call that is never sent to the other ranks: FR_UNBUILT if the engine leads them. */

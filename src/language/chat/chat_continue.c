@@ -63,7 +63,7 @@ static fr_status split_thought(json_t *message, const fr_reply_format *format) {
     return failed ? no_memory() : FR_OK;
 }
 
-/* Appends the place mark to a text. */
+/* Appends PLACE, the mark of the place where the model continues, to a text. */
 static json_t *with_place(const json_t *text) {
     size_t length = json_string_length(text), more = sizeof PLACE " " - 1;
     char *bytes = malloc(length + more);
@@ -75,7 +75,7 @@ static json_t *with_place(const json_t *text) {
     return marked;
 }
 
-/* Puts the place mark after the last text of the content, where the model will continue. */
+/* Puts PLACE after the last text of the content, where the model will continue. */
 static fr_status mark_content(json_t *message) {
     json_t *content = json_object_get(message, "content");
     for (size_t i = json_array_size(content); i-- > 0;) {

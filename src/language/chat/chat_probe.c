@@ -239,7 +239,7 @@ typedef enum outcome {
     LOST,   /* not at all, or the template failed */
     PYTHON, /* as Python prints a dict, which no model is trained to read */
     JSON,   /* as JSON: a text unchanged, or an object written as JSON */
-    OWN,    /* an object: in the model's own form; a text: changed in any way, for example quoted */
+    OWN,    /* if they were sent as an object: in the model's own form; if as a text: changed, for example quoted */
 } outcome;
 
 static outcome outcome_of(const fr_marked_text *text, bool mapping) {

@@ -15,7 +15,7 @@
 
 typedef struct fr_chat_template {
     fr_template *ready;
-    char *error; /* the line that says why it does not compile; NULL: the template is ready, or there is none */
+    char *error; /* the line that says why the template does not compile; NULL: it is ready, or there is none */
 } fr_chat_template;
 
 typedef struct fr_chat_templates {

@@ -36,7 +36,7 @@ typedef struct fr_reply_call {
     bool named;
     const struct fr_call_reader *reader; /* the reader of the call's form; it may hand the rest of a call to another
                                           * reader */
-    bool alone;                          /* the reply has no content before it */
+    bool alone;                          /* the reply has no content before the call */
 
     /* The members below are for the readers alone. */
     int state;
@@ -65,13 +65,15 @@ typedef struct fr_reply_call {
     fr_json_writer writer;
 } fr_reply_call;
 
-/* Reads the calls of one form. Its first byte or mark begins a call, or continues a section after a call. A call
- * without its opening mark must name one of the tools, and must be the whole reply or end with its closing mark. */
+/* Reads the calls of one form. The first byte or mark that the reader gets begins a call, or continues a section after
+ * a call. A call without its opening mark must name one of the tools, and must be the whole reply or end with its
+ * closing mark. */
 typedef struct fr_call_reader {
     fr_call_verdict (*byte)(fr_reply_call *call, char byte);
     fr_call_verdict (*mark)(fr_reply_call *call, fr_mark mark);
     fr_call_verdict (*finish)(fr_reply_call *call); /* at a reply's end; gives FR_CALL_DONE if only marks are missing */
-    void (*cut)(fr_reply_call *call); /* gives the value that was begun; NULL: values are given as they come */
+    void (*cut)(fr_reply_call *call); /* at a cut in a reply: gives the value that was begun; NULL: values are given as
+                                       * they come */
 } fr_call_reader;
 
 extern const fr_call_reader fr_read_json_call, fr_read_llama_call, fr_read_section_call, fr_read_tagged_call,

@@ -98,8 +98,8 @@ static fr_status check_list(const making *m, const json_t *list, const fr_schema
 
 /* ------------------------------------------------------------------------------------------ ways to fill the object */
 
-/* Makes the way that the schema itself describes, {"properties": {..}, "required": [..]}. Members that are allowed
- * only under a condition are allowed always. */
+/* Makes the way to fill the object that the schema itself describes, {"properties": {..}, "required": [..]}. Members
+ * that are allowed only under a condition are allowed always. */
 static json_t *own_way(making *m, const json_t *schema) {
     static const char *const conditional[] = {"then", "else"};
     const json_t *properties = json_object_get(schema, "properties"), *names = json_object_get(schema, "required");
@@ -193,7 +193,8 @@ static bool ways_differ(making *m, const json_t *one, const json_t *other) {
     return false;
 }
 
-/* Merges all ways of the list into one loose way. Takes over the list. */
+/* Merges all ways to fill the object into one, which allows each member of any way and requires none. Takes over the
+ * list. */
 static json_t *loosen(making *m, json_t *ways) {
     json_t *all = json_incref(json_array_get(ways, 0));
     for (size_t i = 1; i < json_array_size(ways); i++) {
@@ -205,7 +206,7 @@ static json_t *loosen(making *m, json_t *ways) {
     return fr_schema_pack(m->rules, "[o]", all);
 }
 
-/* Joins each way of one list with each way of the other. Takes over both lists. */
+/* Joins each way to fill the object of one list with each way of the other list. Takes over both lists. */
 static json_t *cross(making *m, json_t *ones, json_t *others) {
     size_t i, k;
     json_t *all = fr_schema_list(m->rules), *one, *other;

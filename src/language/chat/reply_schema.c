@@ -16,7 +16,7 @@ enum { ANY = FR_VALUE_STRING | FR_VALUE_NUMBER | FR_VALUE_BOOLEAN | FR_VALUE_NUL
 /* A search through schemas for the types of a value, or for those of one of its properties. */
 typedef struct search {
     const json_t *root;   /* the schema within which references are resolved */
-    const char *property; /* NULL: the search is for the value itself */
+    const char *property; /* name of the property; NULL: the search is for the value itself */
     size_t left;          /* how many more schemas may be read */
 } search;
 

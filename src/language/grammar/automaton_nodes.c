@@ -16,7 +16,7 @@ typedef struct making {
     fr_grammar_nodes *nodes;
     const fr_grammar_rules *rules;
     uint16_t *sizes;    /* the size of each rule's body: see size_of_rule */
-    uint8_t *empty;     /* [rules] answers of may_be_empty, which it keeps */
+    uint8_t *empty;     /* [rules] kept answers of may_be_empty */
     uint32_t *nonempty; /* [rules] 1 + the rule that allows the same texts except the empty one; 0: not made yet */
     bool counting;      /* inside a loop that counts */
     fr_status status;
@@ -235,8 +235,7 @@ static bool may_be_empty(making *m, fr_expression expression, size_t depth) {
 
 /* ---------------------------------------------------------------------------------------------------- counted parts */
 
-/* Finds the limit with these bounds, or adds it. The search begins with the last one, because usually it is that
- * one. */
+/* Finds the limit with these bounds, or adds it. The search begins with the newest limit, which usually has them. */
 static uint32_t limit_of(making *m, uint32_t least, uint32_t most) {
     fr_grammar_nodes *n = m->nodes;
     for (size_t i = n->limit_count; i > 0 && i + 16 > n->limit_count; i--)

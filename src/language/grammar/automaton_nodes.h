@@ -19,7 +19,7 @@ typedef enum fr_node_kind {
 
 typedef struct fr_grammar_node {
     uint8_t kind, low, high;
-    bool live; /* the end of its rule can be reached from it */
+    bool live; /* the end of the rule can be reached from this node */
     uint32_t next, other;
 } fr_grammar_node;
 

@@ -52,7 +52,8 @@ fr_status fr_schema_read_some(reader *r, const json_t *schema, const fr_schema_p
 
 /* ----------------------------------------------------------------------------------------------------------- counts */
 
-/* Reads a count. It is `otherwise` if the schema lacks the keyword, and `beyond` if no text can reach it. */
+/* Reads a count. Gives `otherwise` if the schema lacks the keyword, and `beyond` if the count is so high that no text
+ * can reach it. */
 static uint32_t read_count(const json_t *schema, const char *key, uint32_t otherwise, uint32_t beyond) {
     const json_t *number = json_object_get(schema, key);
     if (!number) return otherwise;

@@ -38,16 +38,16 @@ typedef struct look {
     uint32_t behind; /* a look-behind's number among all look-behinds */
 } look;
 
-/* A look-ahead that is checked from a node on, and the state of its automaton so far; UINT32_MAX: the text has left
- * its language. */
+/* A look-ahead that is still being checked, and the state of its automaton. UINT32_MAX: the text can no longer match
+ * the look-ahead. */
 typedef struct duty {
     uint32_t look, state;
 } duty;
 
-/* A node and its sorted duties. A member without duties has the same number as its node; members with duties have
- * larger numbers. */
+/* A node, and the look-aheads that are still open there (duties, sorted). A member without duties has the same number
+ * as its node; members with duties have larger numbers. */
 typedef struct member {
-    uint32_t node, duties, count, seen; /* seen: number of the last search that reached it */
+    uint32_t node, duties, count, seen; /* seen: number of the last search that reached this member */
 } member;
 
 typedef struct members {

@@ -233,7 +233,7 @@ static fr_expression look_for_edge(reader *r, bool end) {
 }
 
 /* Makes a look-around that holds at the border of a word: of the two characters around it, only one belongs to a word.
- * otherwise: it holds everywhere else instead. */
+ * otherwise: it holds everywhere but at such borders. */
 static fr_expression look_for_border(reader *r, bool otherwise) {
     fr_expression word = r->write(r->rules, WORD, sizeof WORD / sizeof *WORD, false);
     fr_expression before = look(r, word, 0), none_before = look(r, word, FR_LOOK_NOT);

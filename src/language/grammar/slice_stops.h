@@ -18,7 +18,7 @@ struct fr_token_tree;
  * because it ends within a character. */
 typedef struct fr_slice_stop {
     uint32_t node;
-    uint8_t behind; /* number of characters of the class before it, less than FR_STOP_TEXTS_MAX */
+    uint8_t behind; /* number of characters of the class before the stop, less than FR_STOP_TEXTS_MAX */
     uint8_t bytes[4], count;
     bool whole;
 } fr_slice_stop;

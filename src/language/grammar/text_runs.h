@@ -13,8 +13,8 @@ enum { FR_RUN_WAYS = 4, FR_RUN_MAX = FR_STOP_TEXTS_MAX };
 typedef struct fr_text_step {
     uint32_t ways[FR_RUN_WAYS]; /* the states after one more character */
     uint32_t cost;              /* the cost of finding these states */
-    uint8_t count, looked_at;   /* count 0: not all characters may come, or the text may end after one; looked_at 0:
-                                 * not looked for yet */
+    uint8_t count, looked_at;   /* count: number of these states; 0: not all characters may come, or the text may end
+                                 * after one. looked_at: 0 if the states were not looked for yet */
 } fr_text_step;
 
 typedef struct fr_text_runs {

@@ -1,4 +1,4 @@
-/* Holds the table of filters. Names ascend, because they are found by bisection. */
+/* Holds the table of filters. The names are in ascending order, because a bisection finds them. */
 #include "src/language/jinja/template_filters.h"
 
 static const fr_jinja_function rows[] = {

@@ -411,7 +411,7 @@ static fr_jinja_value string_istitle(fr_jinja_render *render, const fr_jinja_val
     return fr_jinja_of_truth(fr_jinja_string_is_title(render, self_of(arguments)));
 }
 
-/* Names ascend, because they are found by bisection. */
+/* The names are in ascending order, because a bisection finds them. */
 static const fr_jinja_function rows[] = {
     {"capitalize", string_capitalize, 1, false, {"self"}},
     {"casefold", string_casefold, 1, false, {"self"}},

@@ -168,7 +168,7 @@ static fr_jinja_value test_test(fr_jinja_render *render, const fr_jinja_value *a
     return is_named(&fr_template_tests, arguments[0]);
 }
 
-/* Names ascend, because they are found by bisection. */
+/* The names are in ascending order, because a bisection finds them. */
 static const fr_jinja_function rows[] = {
     {"!=", test_unequal, 2, false, {"a", "b"}},
     {"<", test_less, 2, false, {"a", "b"}},

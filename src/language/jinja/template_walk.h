@@ -13,7 +13,7 @@ void fr_jinja_visit_children(const fr_jinja_node *node, fr_jinja_visitor *visit,
 void fr_jinja_visit_expression(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);
 void fr_jinja_visit_if(const fr_jinja_node *node, fr_jinja_visitor *visit, void *context);
 
-/* Visits parameters, defaults and body. */
+/* Visits a routine's parameters, their defaults, and the body. */
 void fr_jinja_visit_routine(const fr_jinja_routine *routine, fr_jinja_visitor *visit, void *context);
 
 void fr_jinja_visit_all(const fr_jinja_nodes *nodes, fr_jinja_visitor *visit, void *context);

@@ -18,7 +18,7 @@ typedef struct fr_added_token {
     char *text;
     size_t length;
     int32_t id;
-    bool lstrip, rstrip; /* includes the white space before it (lstrip) or after it (rstrip) */
+    bool lstrip, rstrip; /* the white space before (lstrip) or after (rstrip) the token belongs to it */
     bool single_word;    /* is found only if no word character is next to it */
     bool control;        /* is found only in trusted bytes */
 } fr_added_token;

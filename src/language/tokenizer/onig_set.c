@@ -211,7 +211,7 @@ static const class_name classes[] = {
  * members, each after a '|'. */
 typedef struct set {
     fr_text_buffer singles, others;
-    bool lone; /* it is a class that stands alone, not between brackets */
+    bool lone; /* the class stands alone, not between brackets */
 } set;
 
 static void add_other(set *to, const char *before, const char *text, const char *behind) {

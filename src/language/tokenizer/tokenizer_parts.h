@@ -48,7 +48,7 @@ struct fr_tokenizer {
     /* texts of these and other special tokens by name, such as "pad_token"; never changed */
     json_t *named;
     struct fr_chat_templates *chat; /* the caller that opened them closes them */
-    fr_notes notes;                 /* notes about its source */
+    fr_notes notes;                 /* notes about the tokenizer's source */
 };
 
 /* Open a tokenizer in two steps, in zeroed memory: first its vocabulary, then the rest. texts: added tokens that occur
@@ -57,7 +57,7 @@ fr_status fr_tokenizer_start(fr_tokenizer *tokenizer, const fr_tokenizer_source 
 fr_status fr_tokenizer_finish(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, const fr_text *texts,
                               size_t count);
 
-/* Frees all but the chat templates; also after a failure to open. */
+/* Frees everything but the chat templates. May also be called after a failure to open. */
 void fr_tokenizer_free(fr_tokenizer *tokenizer);
 
 fr_status fr_printed_tokens_open(fr_printed_tokens *printed, const fr_vocabulary *vocabulary,

@@ -12,8 +12,8 @@
 /* The best path from the beginning to a place in the text. */
 typedef struct fr_unigram_end {
     double score;
-    int32_t begin; /* the place where its last step begins; -1: no path leads here */
-    int32_t id;    /* the token of its last step; -1: the unknown token */
+    int32_t begin; /* the place where the path's last step begins; -1: no path leads here */
+    int32_t id;    /* the token of the path's last step; -1: the unknown token */
 } end;
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
