@@ -67,9 +67,9 @@ fr_kv_types fr_kv_drafter_types(const fr_kv_shape *shapes, size_t count, fr_kv_t
     return fits ? types : (fr_kv_types){FR_F16, FR_F16};
 }
 
-/* ---------------------------------------------------------------------------------------------------------- layout */
+/* ----------------------------------------------------------------------------------------------------------- layout */
 
-enum { LINE = 64 }; /* in bytes: each layer's rows begin at a multiple of this */
+enum { LINE = 64 }; /* bytes; in a page, the rows of each layer begin at a multiple of this */
 
 static size_t round_up(size_t n, size_t to) {
     return (n + to - 1) / to * to;
@@ -84,15 +84,15 @@ static fr_kv_rows place_rows(const fr_kv_layer *layer, fr_dtype type, size_t *pa
     return rows;
 }
 
-/* Gives the number of positions before a forward's last row that the sliding layers must hold, in whole pages, so that
- * each row of the forward finds its whole window. 0: they hold all positions. */
+/* Gives how many positions before the last row of a forward the sliding layers must hold, so that each of its rows
+ * finds its whole window. The number is rounded up to whole pages. 0: they hold all positions. */
 static size_t keeps(size_t window, size_t context, size_t batch) {
     size_t all = round_up(context, FR_KV_PAGE), few = round_up(window + batch, FR_KV_PAGE);
     return window && few + FR_KV_PAGE < all ? few : 0;
 }
 
-/* Gives the most pages of a kind that a timeline's table points to: the pages that sliding layers must hold, and one
- * more for the last position. */
+/* Gives how many pages of a kind one timeline needs at most. For sliding layers these are the pages that they must
+ * hold and one more, in which the last position lies. */
 static size_t table_pages(const fr_kv *kv, fr_kv_kind kind) {
     return kind == FR_KV_SLIDING && kv->keeps ? kv->keeps / FR_KV_PAGE + 1 : kv->blocks;
 }
@@ -128,7 +128,7 @@ size_t fr_kv_window(const fr_kv_shape *shapes, size_t count) {
     return widest;
 }
 
-/* Places a layer after the earlier ones in the pages of its kind. */
+/* Reserves a layer's part in each page of its kind, after the parts of earlier layers. */
 static fr_kv_layer place_layer(fr_kv *kv, const fr_kv_shape *shape, fr_kv_types types) {
     fr_kv_kind kind = shape->window ? FR_KV_SLIDING : FR_KV_FULL;
     size_t *page = &kv->page_bytes[kind], *whole = &kv->whole_bytes[kind], latent = shape->latent;
@@ -223,8 +223,8 @@ size_t fr_kv_pool_bytes(const fr_kv *kv) {
 
 /* --------------------------------------------------------------------------------------------------------- claiming */
 
-/* Makes this timeline the only holder of a block's page, so that it may write there. A shared page that has accepted
- * rows is copied. */
+/* Makes sure that no other timeline holds this block's page, so that this one may write there. If a page is shared and
+ * has accepted rows, the timeline gets a copy. */
 static fr_status own(fr_kv *kv, fr_kv_kind kind, size_t block) {
     fr_kv_pages *pages = &kv->pages[kind];
     uint8_t *page = kv->table[kind][block];

@@ -59,7 +59,8 @@ typedef struct fr_kv_shape {
     size_t before, behind; /* heads before and after this rank's own, which other ranks keep */
 } fr_kv_shape;
 
-/* Layers differ in how far back a row reads: all positions, or a window. */
+/* The kinds of layers: a row of a full layer reads all positions before it, a row of a sliding layer only those in its
+ * window. */
 typedef enum fr_kv_kind { FR_KV_FULL, FR_KV_SLIDING, FR_KV_KINDS } fr_kv_kind;
 
 /* A layer's keys, or its values, in each of its pages: [heads][64] rows, `bytes` each. Latent values are the
@@ -161,11 +162,11 @@ fr_status fr_kv_claim(fr_kv *kv, size_t rows);
 /* Gives back the pages that were claimed after the frontier's page, because their rows have not been accepted. */
 void fr_kv_give_back(fr_kv *kv);
 
-/* Gives the first of positions [from, end) for which sliding layers have pages. */
+/* Gives the first of positions [from, end) that sliding layers hold when a forward ends at `end`. */
 size_t fr_kv_held_from(const fr_kv *kv, size_t from, size_t end);
 
-/* Gives an empty cache pages for a frontier at `length`. Its sliding layers get pages from position `from` on, which
- * must be within what they can hold. The caller writes the contents. */
+/* Gives pages to an empty cache, so that its frontier can be `length`; the caller writes their contents. Sliding
+ * layers get pages only from position `from` on, and `length` must not be farther from it than they can hold. */
 fr_status fr_kv_restore(fr_kv *kv, size_t from, size_t length);
 
 /* A fork is a timeline that shares the pages of another one. fr_kv_layout_fork lays it out empty; fr_kv_fork lets it

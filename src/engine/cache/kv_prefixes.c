@@ -9,8 +9,8 @@
 enum {
     BLOCK = FR_KV_PAGE,
     NONE = 0,       /* node 0 is the root, which has no block */
-    ALIKE_MAX = 16, /* the most nodes with one hash; more do not occur by chance, because there are twice as many
-                     * hashes as nodes */
+    ALIKE_MAX = 16, /* the most nodes in one hash chain; chance alone does not make more, as there are twice as many
+                     * chains as nodes */
 };
 
 struct fr_kv_node {
@@ -139,8 +139,8 @@ static uint32_t *chain_of(const fr_kv_prefixes *p, uint32_t parent, const int32_
     return &p->first[hash & (p->buckets - 1)];
 }
 
-/* Finds the child whose block equals the content's next block. NONE if there is none; then *chain is the hash chain to
- * which such a child would belong, or NULL if that chain is full. */
+/* Finds the child for the content's next block. If there is none, returns NONE, and sets *chain to the hash chain
+ * where such a child belongs, or to NULL if that chain is full. */
 static uint32_t look_up(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, uint32_t **chain) {
     size_t block = parent == NONE ? 0 : p->nodes[parent].depth, alike = 0;
     const int32_t *ids = content.ids + block * BLOCK;
@@ -171,8 +171,8 @@ static void mark_window(fr_kv_prefixes *p, uint32_t n, int change) {
     }
 }
 
-/* Counts the ids that the block and a text of `count` ids have in common; 0 if their pictures differ, because the rows
- * then differ too. */
+/* Counts how many ids of the block are the same in a text of `count` ids, from the block's first one on. Gives 0 if
+ * the pictures differ, because then all rows differ. */
 static size_t shared_ids(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, size_t count) {
     const fr_kv_node *node = &p->nodes[n];
     size_t block = node->depth - 1, most = fr_smaller(node->count, count - block * BLOCK), shared = 0;
@@ -207,8 +207,8 @@ static void drop_points_in(fr_kv_prefixes *p, uint32_t n) {
         if (p->points[i].node == n) drop_point(p, &p->points[i]);
 }
 
-/* Returns true if the prompt has all ids before the point, and the id at the point too if a drafter's pairs need it.
- * The caller has checked the ids up to the node's parent. */
+/* Returns true if a prompt can begin at the point. It must have all ids before the point, and also the id at the point
+ * if a drafter's pairs need that. The caller has checked the ids before the point's node. */
 static bool leads_to(const fr_kv_prefixes *p, const fr_kv_point *point, fr_kv_content content, size_t count,
                      unsigned drafters) {
     const fr_kv_node *node = &p->nodes[point->node];
@@ -217,8 +217,8 @@ static bool leads_to(const fr_kv_prefixes *p, const fr_kv_point *point, fr_kv_co
            shared_ids(p, point->node, content, count) >= ids;
 }
 
-/* Among the points in the children of this node, finds the farthest one from which the prompt can begin; NULL if there
- * is none. */
+/* Looks at all points in this node's children and gives the farthest one from which the prompt can begin. NULL if
+ * there is none. */
 static fr_kv_point *best_point(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t count,
                                unsigned drafters) {
     fr_kv_point *best = NULL;
@@ -229,8 +229,8 @@ static fr_kv_point *best_point(const fr_kv_prefixes *p, uint32_t parent, fr_kv_c
     return best;
 }
 
-/* Finds the farthest of all points from which the prompt can begin; NULL if there is none. With a drafter, every block
- * after the first must have the drafter's page of the block before it. */
+/* Finds the farthest point from which the prompt can begin; NULL if there is none. If the prompt has a drafter, each
+ * block after the first must still hold the drafter's page of the block before it. */
 static fr_kv_point *find_point(const fr_kv_prefixes *p, fr_kv_content content, size_t count, unsigned drafters) {
     fr_kv_point *found = NULL;
     for (uint32_t n = NONE;;) {
@@ -264,8 +264,8 @@ static bool is_in(const fr_kv_point *point, const uint8_t *page) {
     return point->node != NONE && point->states == page;
 }
 
-/* Returns true if all holders of the page are points, except for at most `others`. One page may have several points:
- * if texts branch off at one position, each branch has a point there with the same page. */
+/* Returns true if at most `others` of the page's holders are not points. Several points may have the same page: if
+ * texts branch off at one position, each branch has a point there. */
 static bool points_hold(const fr_kv_prefixes *p, const uint8_t *page, size_t others) {
     size_t holders = p->states->holders[fr_kv_page_number(p->states, page)];
     for (size_t i = 0; holders > others && i < p->point_count; i++) holders -= is_in(&p->points[i], page);
@@ -277,8 +277,8 @@ static void drop_points_with(fr_kv_prefixes *p, const uint8_t *page) {
         if (is_in(&p->points[i], page)) drop_point(p, &p->points[i]);
 }
 
-/* Chooses the point to give up among those whose page no timeline holds: a spare one if there is any, and among these
- * the one unused for the longest time. NULL if there is none. */
+/* Chooses the point to give up. Only points whose page no timeline holds can be given up. Among them spare ones come
+ * first, and then the one unused for the longest time. NULL if there is none. */
 static const fr_kv_point *point_to_drop(const fr_kv_prefixes *p) {
     const fr_kv_point *first = NULL;
     for (const fr_kv_point *at = p->points; at < p->points + p->point_count; at++) {
@@ -348,7 +348,7 @@ static void remove_node(fr_kv_prefixes *p, uint32_t n) {
     p->free = n;
 }
 
-/* Gives a node for new contents; if none is free, removes the leaf unused for the longest time. NONE if a timeline
+/* Gives an empty node. If none is free, the leaf that was unused for the longest time is removed. NONE if a timeline
  * ends in each leaf. */
 static uint32_t free_node(fr_kv_prefixes *p) {
     if (p->free == NONE && p->fresh < p->capacity) return p->fresh++;
@@ -358,8 +358,7 @@ static uint32_t free_node(fr_kv_prefixes *p) {
     return n;
 }
 
-/* Adds a child with the content's next `count` ids, of which `run` positions have been run; NONE if there is no
- * room. */
+/* Adds a child: the content's next `count` ids, of which the first `run` have been run. NONE if there is no room. */
 static uint32_t add_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t count, size_t run) {
     size_t block = parent == NONE ? 0 : p->nodes[parent].depth;
     uint32_t n = free_node(p);
@@ -392,8 +391,8 @@ static void remove_tails(fr_kv_prefixes *p, uint32_t n) {
     }
 }
 
-/* Gives the child whose block is equal to the content's, adding it if necessary, and counts the timeline as one of
- * those in it. NONE if there is no room. */
+/* Gives the child for the content's next block, and adds it if necessary. The timeline now counts as one of those in
+ * the child. NONE if there is no room. */
 static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content content) {
     uint32_t *chain, n = look_up(p, parent, content, &chain);
     if (n == NONE && chain && (n = add_child(p, parent, content, BLOCK, BLOCK)) != NONE) {
@@ -410,7 +409,7 @@ static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content co
 
 /* -------------------------------------------------------------------------------------------------- giving up pages */
 
-/* Returns true if removing the leaf frees a page of this pool, because nothing else holds that page. */
+/* Returns true if this pool gets a free page when the leaf is removed, because nothing else holds that page. */
 static bool frees(const fr_kv_prefixes *p, const fr_kv_node *node, const fr_kv_pages *pool) {
     size_t drafter = drafter_with(p, pool);
     const uint8_t *pages[] = {node->pages[FR_KV_FULL], NULL};
@@ -435,9 +434,9 @@ static uint32_t leaf_that_frees(fr_kv_prefixes *p, const fr_kv_pages *pool) {
     return n;
 }
 
-/* Frees a page of the pool, if possible. A sliding page is given up alone; for any other pool a leaf is removed with
- * all its pages. Inner nodes may also hold a drafter's pages, so for a drafter's pool leaves are removed until a page
- * becomes free. */
+/* Frees a page of the pool, if possible. A sliding page is given up alone. For other pools a leaf is removed, with all
+ * its pages. A drafter's pages may be held by inner nodes as well, so for a drafter's pool more leaves are removed
+ * until a page becomes free. */
 static void reclaim(void *context, fr_kv_pages *pool) {
     fr_kv_prefixes *p = context;
     const fr_kv_heap *leaves = &p->unused[FR_KV_LEAVES], *windows = &p->unused[FR_KV_WINDOWS];
@@ -498,14 +497,13 @@ static size_t window_from(const fr_kv_prefixes *p, uint32_t n) {
     return from;
 }
 
-/* Returns true if a tail or block still has its page of every kind that the prompt needs; otherwise a prompt can't
- * begin there. */
+/* Returns true if a node still has all kinds of pages that a prompt needs to begin there. */
 static bool has_pages(const fr_kv_prefixes *p, const fr_kv_node *node, unsigned drafters) {
     if (p->window && !node->pages[FR_KV_SLIDING]) return false;
     return has_all(node->drafter, drafters) && (node->parent == NONE || has_all(node->before, drafters));
 }
 
-/* Gives the position up to which a prompt can reuse the node's pages; 0 if it can't. */
+/* Gives the position up to which a prompt can use a node's pages; 0: it can't use them. */
 static size_t reach(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, size_t count, unsigned drafters) {
     const fr_kv_node *node = &p->nodes[n];
     size_t shared = shared_ids(p, n, content, count), pair = drafters != 0;
@@ -513,8 +511,8 @@ static size_t reach(const fr_kv_prefixes *p, uint32_t n, fr_kv_content content, 
     return fr_smaller((node->depth - 1) * BLOCK + fr_smaller(shared - pair, node->run), count - 1);
 }
 
-/* Finds the node whose pages let a prompt begin at the highest position, and gives that position; NONE and 0 if there
- * is none. */
+/* Finds the node that lets the prompt begin at the highest position, and gives that position in *found. NONE, and 0,
+ * if no node can be used. */
 static uint32_t find_node(const fr_kv_prefixes *p, fr_kv_content content, size_t count, unsigned drafters,
                           size_t *found) {
     uint32_t n = NONE, best = NONE;
@@ -566,15 +564,15 @@ static void hold_page(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv_kind kind)
     if (kind == FR_KV_SLIDING) settle(p, FR_KV_WINDOWS, n);
 }
 
-/* Makes each drafter's cache hold its page of a block, one of the pages that a node holds. */
+/* Gives each drafter's cache its page of a block. pages: these pages, which a node of the tree holds. */
 static void hold_drafter_pages(const fr_kv_prefixes *p, fr_kv *const *drafters, size_t block,
                                uint8_t *const pages[FR_KV_DRAFTERS]) {
     for (size_t i = 0; drafters && i < FR_KV_DRAFTERS; i++)
         if (drafters[i]) fr_kv_pages_hold(p->drafter[i], drafters[i]->table[FR_KV_FULL] + block, &pages[i], 0, 1);
 }
 
-/* Holds the drafters' pages of the block before this one, and gives them to the parent too if the parent has lost its
- * own. */
+/* Gives the drafters' caches their pages of the block before this one. If the parent has lost its own such pages, it
+ * gets these too. */
 static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *const *drafters) {
     fr_kv_node *node = &p->nodes[n], *parent = &p->nodes[node->parent];
     if (!drafters || node->parent == NONE) return;
@@ -641,7 +639,7 @@ static void share_drafter(fr_kv_prefixes *p, size_t which, fr_kv_node *node, fr_
     uint8_t **own = &drafter->table[FR_KV_FULL][block];
     if (!node->drafter[which] && !node->children) fr_kv_pages_hold(pool, &node->drafter[which], own, 0, 1);
     if (node->parent == NONE) return;
-    /* the parent may hold any complete page of its block, so it takes this one */
+    /* the parent may hold any page of its block that has its last pair, so it takes this one */
     uint8_t **ends = &p->nodes[node->parent].drafter[which];
     share_page(pool, &node->before[which], own - 1);
     fr_kv_pages_drop(pool, ends, 0, 1);
@@ -684,14 +682,14 @@ void fr_kv_prefixes_add(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *c
         uint32_t n = enter_child(p, block ? path->nodes[block - 1] : NONE, content);
         if (n == NONE) return;
         path->nodes[path->length++] = n;
-        remove_tails(p, n); /* first, because the block's page may be a tail's, and a page has one owner */
+        remove_tails(p, n); /* first, because a page has only one owner, which may be a tail until then */
         share_block(p, n, kv, drafters, block);
     }
     mark_prompt(p, path);
 }
 
-/* Finds the shortest child that has all ids of a text's last, incomplete block, and their pages; NONE if there is
- * none. */
+/* Finds the shortest child that begins with all ids of a text's last, incomplete block and that has all pages for
+ * them; NONE if there is none. */
 static uint32_t covering_child(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t first,
                                size_t count, size_t run, unsigned drafters) {
     uint32_t best = NONE;
@@ -710,7 +708,7 @@ uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *p, const fr_kv_path *path, fr_k
     size_t count = end - first, run = fr_smaller(count, kv->length - first);
     if (end <= first + (set != 0) || run >= BLOCK || count > BLOCK) return NONE;
     if (p->window && (!kv->table[FR_KV_SLIDING][block] || first < kv->from)) return NONE;
-    /* nothing to add: if a node already holds the page, it has not been written since */
+    /* nothing to do if a node already holds the page, because it has not been written since */
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         if (kv->table[kind][block] && p->owner[kind][number_of(p, kind, kv->table[kind][block])] != NONE) return NONE;
     uint32_t parent = block ? path->nodes[block - 1] : NONE;

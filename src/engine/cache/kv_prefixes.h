@@ -45,9 +45,9 @@ typedef struct fr_kv_node fr_kv_node;
  * all. In a set of drafters, bit i stands for drafter i. */
 enum { FR_KV_DRAFTERS = 2 };
 
-/* A digest of the other contents of a block besides its ids: pictures, and positions on the rotary axes; all 0 if
- * there are none. Equal digests are taken to mean equal contents, so it must be infeasible to make two contents with
- * the same digest. */
+/* Sums up what else a block contains besides its ids: pictures, and positions on the rotary axes; all 0 if there are
+ * none. Blocks with equal digests count as equal, so the digest must be one for which nobody can find two contents
+ * with the same value. */
 typedef struct fr_kv_digest {
     uint8_t bytes[32];
 } fr_kv_digest;
@@ -69,7 +69,7 @@ typedef enum fr_kv_unused { FR_KV_LEAVES, FR_KV_WINDOWS, FR_KV_UNUSED } fr_kv_un
 
 /* A position from which recurrent layers can continue. */
 typedef struct fr_kv_point {
-    uint32_t node; /* the block that contains the position before the point; 0: this entry is free */
+    uint32_t node; /* the block whose positions include the one before the point; 0: this entry is free */
     size_t position;
     uint8_t *states; /* the page with the states */
     bool spare;      /* the point was made at a regular distance, and is given up before other points */
@@ -82,11 +82,11 @@ typedef struct fr_kv_prefixes {
     uint32_t *owner[FR_KV_KINDS]; /* [pages of the pool] the node that holds the page; 0: none */
     fr_kv_heap unused[FR_KV_UNUSED];
     size_t capacity, buckets;
-    uint32_t free, fresh; /* first node of the list of removed ones; first node that was never used */
+    uint32_t free, fresh; /* first node in the list of removed ones; number of the first node that was never used */
     uint64_t clock;
     fr_kv_pages *pages;                   /* [FR_KV_KINDS] the target's pools */
     fr_kv_pages *drafter[FR_KV_DRAFTERS]; /* the drafters' pools; NULL: no drafter with a cache of its own */
-    size_t window;                        /* positions that a row of a sliding layer may look back to */
+    size_t window;                        /* the widest window of the sliding layers */
     fr_kv_pages *states;                  /* the pool of recurrent states; NULL: there are none */
     fr_kv_point *points;                  /* [point_count] one point for each page of states */
     size_t point_count;
@@ -111,7 +111,8 @@ void fr_kv_prefixes_serve(fr_kv_prefixes *prefixes);
  * drafters: the set of drafters whose pages the prompt needs too. */
 size_t fr_kv_prefixes_find(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count, unsigned drafters);
 
-/* Counts the leading ids that some text in the tree shares, even if its pages and states have been given up. */
+/* Counts how many of the first ids also begin some text in the tree. Their pages and states may have been given up
+ * since. */
 size_t fr_kv_prefixes_known(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count);
 
 /* Gives an empty timeline the pages of its first `length` positions, and moves its frontier there, as well as those of
@@ -124,14 +125,14 @@ void fr_kv_prefixes_take(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, 
 void fr_kv_prefixes_add(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *const *drafters,
                         fr_kv_content content, bool prompt_end);
 
-/* Makes a tail of the timeline's last block, so that other prompts can begin with it. The block is incomplete, or the
- * drafter does not have its last pairs yet. The timeline copies the page when it continues. length: number of ids of
- * the timeline, run or not. Returns the node; 0 if no tail could be made. */
+/* Adds the timeline's last block as a tail, so that other prompts can begin with it. That block may be incomplete, or
+ * it may lack the drafter's last pairs. The timeline copies the page when it continues. length: number of ids of the
+ * timeline, whether they were run or not. Returns the node; 0 if no tail could be made. */
 uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *prefixes, const fr_kv_path *path, fr_kv *kv, fr_kv *const *drafters,
                                  fr_kv_content content, size_t length);
 
-/* Adds a point, from which recurrent layers can continue. It belongs to the block that contains the position before
- * it. That block must be in the timeline's path or be the given tail; otherwise nothing is added. spare: it is given
+/* Adds a point, from which recurrent layers can continue. It belongs to the block whose positions include the one
+ * before it. If that block is neither in the timeline's path nor the given tail, nothing is added. spare: it is given
  * up before points that are not spare. */
 void fr_kv_prefixes_add_point(fr_kv_prefixes *prefixes, const fr_kv_path *path, uint32_t tail, size_t position,
                               uint8_t *states, bool spare);
@@ -143,8 +144,8 @@ size_t fr_kv_prefixes_spare_states(const fr_kv_prefixes *prefixes);
  * closed. */
 void fr_kv_path_cut(fr_kv_prefixes *prefixes, fr_kv_path *path, size_t length);
 
-/* Bytes of a cache's pages: those that timelines hold, those that several timelines hold, and those that only the tree
- * holds. */
+/* Bytes of a cache's pages. used: those that timelines hold; shared: those that several timelines hold; cached: those
+ * that only the tree holds. */
 typedef struct fr_kv_use {
     size_t used, shared, cached; /* bytes */
 } fr_kv_use;

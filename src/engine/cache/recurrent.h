@@ -59,13 +59,13 @@ typedef struct fr_recurrent {
     size_t points;
 } fr_recurrent;
 
-/* fr_recurrent_page_bytes gives the bytes of a page, the states of all layers. fr_recurrent_position_bytes gives the
- * bytes that the rings need for each position after the base. */
+/* fr_recurrent_page_bytes gives the bytes of a page, which holds the states of all layers. fr_recurrent_position_bytes
+ * gives the bytes that the rings take for each position after the base. */
 size_t fr_recurrent_page_bytes(const fr_recurrent_shape *shapes, size_t count);
 size_t fr_recurrent_position_bytes(const fr_recurrent_shape *shapes, size_t count);
 
-/* Takes an empty timeline's states and `pages` pages from the arena, or measures them. A fork uses the pages of the
- * other timeline. */
+/* Takes from the arena, or measures, the memory of an empty timeline, and with it a pool of `pages` pages. A fork uses
+ * the other timeline's pool. */
 void fr_recurrent_layout(fr_recurrent *recurrent, fr_arena *arena, const fr_recurrent_shape *shapes, size_t count,
                          size_t pages);
 void fr_recurrent_layout_fork(fr_recurrent *fork, fr_arena *arena, const fr_recurrent *recurrent);
@@ -74,8 +74,8 @@ void fr_recurrent_layout_fork(fr_recurrent *fork, fr_arena *arena, const fr_recu
  * was left. */
 fr_status fr_recurrent_claim(fr_recurrent *recurrent, size_t position);
 
-/* Says that all positions before `position` will stay accepted after that forward, so that it may move the base
- * there. */
+/* Says that the positions before `position` will not be rejected after the next forward, so that the forward may move
+ * the base up to there. */
 void fr_recurrent_certain(fr_recurrent *recurrent, size_t position);
 
 /* Makes the forward leave a copy of the states at a position. Positions must ascend from call to call, up to
@@ -98,7 +98,7 @@ void fr_recurrent_return(fr_recurrent *recurrent, uint8_t *page, size_t position
  * and returns it. NULL if no position has been run. */
 uint8_t *fr_recurrent_page(const fr_recurrent *recurrent);
 
-/* Goes to a position whose states are these bytes, which are copied to a page. FR_MEMORY if no page was left. */
+/* Goes to a position. The states there are these bytes, which are copied to a page. FR_MEMORY if no page was left. */
 fr_status fr_recurrent_restore(fr_recurrent *recurrent, const uint8_t *bytes, size_t position);
 
 /* Makes a fork hold the states and inputs that another timeline holds up to its frontier. */

@@ -53,7 +53,8 @@ static const names centroids = {"masked_embedding.centroids.weight",
 static const names ordering = {"masked_embedding.token_ordering",
                                {"masked_embd_ordering", "mtp.token_ordering.weight", "mtp_token_ordering.weight"}};
 
-/* Gives the name that the file has for a tensor; if the file has no such tensor, the first of its possible names. */
+/* Gives the name by which the file stores a tensor. If the file has no such tensor, gives the first of its possible
+ * names. */
 static const char *spelled(const fr_weights *weights, const names *tensor) {
     if (!weights->files->gguf) return tensor->published;
     for (size_t i = 0; i < SPELLINGS && tensor->gguf[i]; i++)
@@ -75,8 +76,8 @@ static fr_status read_backbone(const fr_checkpoint *files, const char **key, int
 
 /* ---------------------------------------------------------------------------------------------------- centroid head */
 
-/* Reads the kind of head. If the head has centroids, it also reads their number and the number of clusters that a step
- * scores. */
+/* Reads whether the head has centroids. If it has, also reads how many clusters there are (one for each centroid), and
+ * how many of them a step scores. */
 static fr_status read_head(fr_weights *weights, int64_t vocab, bool *ordered, int64_t *clusters, int64_t *top) {
     const fr_checkpoint *files = weights->files;
     if (!files->gguf) {
@@ -107,8 +108,8 @@ static bool is_permutation(const int32_t *values, size_t n, uint8_t *seen) {
     return true;
 }
 
-/* Lists the ids of each cluster in ascending order, given the cluster of each id. Returns false if the clusters differ
- * in size. */
+/* Given the cluster of each id, lists each cluster's ids in ascending order. Returns false if the clusters differ in
+ * size. */
 static bool invert(const fr_assistant *a, const int32_t *cluster_of, size_t vocab, size_t *next, int32_t *ids) {
     for (size_t c = 0; c < a->clusters; c++) next[c] = c * a->cluster_size;
     for (size_t id = 0; id < vocab; id++) {
@@ -119,8 +120,8 @@ static bool invert(const fr_assistant *a, const int32_t *cluster_of, size_t voca
     return true;
 }
 
-/* Reads the ordering of the ids, which is a permutation. Under the same name ik_llama.cpp stores the cluster of each
- * id instead. A tensor that is neither is refused. */
+/* Reads the ordering of the ids, which must be a permutation. ik_llama.cpp stores another tensor under this name, the
+ * cluster of each id, which is accepted as well. All else is refused. */
 static fr_status read_ordering(fr_assistant *a, size_t vocab, fr_weights *weights) {
     const char *name = spelled(weights, &ordering), *path = weights->files->path;
     const int32_t *values;
@@ -165,8 +166,8 @@ static fr_status open_centroids(fr_assistant *a, const fr_trunk_spec *spec, fr_w
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
-/* Checks that the two vocabularies have the same size. If a GGUF drafter names its special tokens, they must be the
- * target's; the drafter's file need not have the tokens' texts. */
+/* Checks that the two vocabularies have the same size. If a GGUF drafter says which ids are its special tokens, they
+ * must be the target's. The tokens' texts are not compared, because the drafter's file need not contain them. */
 static fr_status check_vocabulary(fr_weights *weights, size_t vocab, const fr_model *target) {
     const fr_checkpoint *files = weights->files;
     if (vocab != target->trunk.spec.vocab)

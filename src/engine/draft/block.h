@@ -63,7 +63,8 @@ typedef struct fr_block_config {
     const char *mask_key;
 } fr_block_config;
 
-/* Reads the configuration and checks it against the target. target NULL: only what the files allow is checked. */
+/* Reads the configuration and checks it against the target. If target is NULL, checks only what the drafter's files
+ * show. */
 fr_status fr_block_config_read(fr_block_config *config, fr_weights *weights, const fr_model *target);
 
 /* A convolution of DFlash2 around the attention or the feed-forward of a layer. Side 0 is for the input, side 1 for
@@ -83,8 +84,9 @@ typedef struct fr_block_net {
                                 * it is the target's */
     fr_matrix fc;              /* [hidden, aux_layers * hidden] */
     const float *context_norm; /* [hidden] the norm of fc's rows */
-    const float *mask_row;     /* [hidden] the embedding of a mask; NULL: that of the mask's id */
-    const int32_t *ids;        /* [draft_vocab] the target's id for each of the drafter's; NULL: ids are the same */
+    const float *mask_row;     /* [hidden] the embedding of a mask; NULL: the embedding of the mask's id */
+    const int32_t *ids;        /* [draft_vocab] the target's id for each of the drafter's ids; NULL: both have the same
+                                * ids */
     bool own_head;
     bool packed;                            /* some matrix is packed */
     fr_block_conv (*convs)[FR_BLOCK_PARTS]; /* [layers]; NULL: there are none */

@@ -27,8 +27,8 @@ const char *fr_block_word(fr_block_kind kind) {
 
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
-/* The family below skips the first row of fr_size_keys. That row refuses attention in both directions, which these
- * layers always have. */
+/* These layers attend to positions after their own as well as before. The first row of fr_size_keys refuses that, so
+ * fr_family_block leaves this row out. */
 static const fr_model_spec defaults = {
     .trunk =
         {.vocab = 151936, .hidden = 4096, .layers = 5, .context_limit = 32768, .eps = 1e-6F, .rope = {{.neox = true}}},
@@ -65,8 +65,8 @@ static fr_status read_layers(fr_block_config *c, const json_t *text, fr_weights 
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
-/* The objects of a config.json: a drafter's own keys may be at its top or in an object below, apart from the layers'
- * keys. */
+/* The JSON objects of a drafter's config.json. The drafter's own keys may be in config.json itself or in an object
+ * within it; the layers' keys need not be in the same object. */
 typedef struct folder {
     const json_t *root, *text;
     json_t *below;
@@ -74,7 +74,8 @@ typedef struct folder {
     bool speculators;
 } folder;
 
-/* Returns the JSON object that has this key: the one below if it has the key, otherwise config.json itself. */
+/* Returns the JSON object that has this key: the object within config.json if it has the key, otherwise config.json
+ * itself. */
 static const json_t *holder(const folder *f, const char *key) {
     const json_t *value = json_object_get(f->below, key);
     return value && !json_is_null(value) ? f->below : f->root;
@@ -191,9 +192,9 @@ static fr_status read_sliding(fr_block_config *c, const folder *f) {
     return fr_json_size(f->text, "sliding_window", 1, WINDOW_MAX, 4096, where, &c->sight.window);
 }
 
-/* Reads whether rows of a block see later ones. In z-lab's folders one key may say it for all layers. The speculators
- * library's classes give all rows of a block the same window. That holds in its folders, and for DSpark, which no
- * other package trains. */
+/* Reads whether the rows of a block see later rows. In z-lab's folders one key may say this for all layers. With the
+ * speculators library's classes, all rows of a block have the same window. That applies to its folders, and to DSpark,
+ * which no other package trains. */
 static fr_status read_sight(fr_block_config *c, const folder *f) {
     bool flag;
     FR_TRY(read_sliding(c, f));
@@ -272,8 +273,8 @@ static fr_status from_json(fr_block_config *c, fr_weights *weights, const fr_mod
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Reads the number of the target's ids from a table that has a row for each of them; without such a table, takes the
- * target's own number. */
+/* Reads the number of the target's ids: the rows of a table that has one for each of them, or, without such a table,
+ * the target's own number. */
 static fr_status gguf_vocab(fr_block_config *c, const fr_weights *weights, const fr_model *target) {
     static const char *const tables[] = {"token_embd.weight", "markov_w1.weight", "selector_predecessor.weight"};
     const fr_gguf_value *tokens = fr_gguf_find(weights->files->gguf, "tokenizer.ggml.tokens");

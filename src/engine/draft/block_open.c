@@ -57,8 +57,8 @@ static const struct {
   conv_kernels[FR_BLOCK_PARTS] = {{"attention_conv.kernel_projection.weight", "attn_conv_proj.weight"},
                                   {"mlp_conv.kernel_projection.weight", "ffn_conv_proj.weight"}};
 
-/* Tensors that are not read: the map from the target's ids to the drafter's, and copies of the target's tables and
- * norm. */
+/* Tensors that are not read: the map from the target's ids to the drafter's, and copies of tables and of a norm that
+ * the target has too. */
 static const char *const extras[] = {"t2d", "model.t2d", "*rotary_emb.inv_freq", "verifier_*", NULL};
 static const fr_tensor_name model_names[] = {FR_VECTOR(fr_trunk, norm, HIDDEN, "norm.weight", "output_norm.weight"),
                                              {0}};

@@ -30,7 +30,8 @@ struct fr_drafter {
     fr_checkpoint files;
     fr_weights weights;
     void *net; /* owned by the method */
-    /* the target's layers whose inputs the drafter reads, side by side; none: it reads the row after the final norm */
+    /* the layers of the target whose inputs the drafter reads, side by side; if there are none, it reads the target's
+     * row after the final norm */
     fr_aux_layers aux_layers;
     fr_draft_head head; /* the trimmed head that scores drafts; without ids: the drafter's whole head scores them */
     /* positions that the drafter looks back over in the target's sliding KV, the newest included; 0: none */
@@ -38,11 +39,12 @@ struct fr_drafter {
     fr_drafter *beside; /* the MTP layer in the target's own checkpoint, opened with this drafter; NULL: not wanted */
 };
 
-/* Gives the drafters that were opened together, by index: 0 is the drafter itself, 1 the drafter opened beside it.
- * NULL if there is none. */
+/* Gives one of the drafters that were opened together: 0 is the drafter itself, 1 the drafter that was opened beside
+ * it. NULL if there is none. */
 const fr_drafter *fr_drafter_at(const fr_drafter *drafter, size_t index);
 
-/* Give the memory and the bytes of the weights of a drafter, together with those opened beside it. */
+/* The first gives how much memory a drafter's weights take, the second their bytes; both include the drafters that
+ * were opened beside it. */
 fr_memory_use fr_drafter_memory_use(const fr_drafter *drafter);
 size_t fr_drafter_bytes(const fr_drafter *drafter);
 
@@ -64,10 +66,11 @@ typedef struct fr_draft_view {
     const fr_input_embeddings *embeddings;
     /* at least 2; when `propose` is called, the target has not run the last id yet */
     size_t length;
-    size_t seen; /* ids before this index are unchanged since the last begin or commit; the others may be new */
+    size_t seen; /* ids before this index are as at the last begin or commit; the others may be new */
     fr_kv *kv;   /* the target's cache: positions below kv->length have been run and accepted */
-    /* The target's row of position kv->length - 1 after the final norm, and the same row in the aux_layers; NULL if no
-     * drafter reads it. The accepted rows of the same batch lie before it in memory. */
+    /* The target's row of position kv->length - 1: `hidden` is that row after the final norm, `aux_hidden` the inputs
+     * of the aux_layers. NULL if no drafter reads it. The rows of the same batch that were accepted before it precede
+     * it in memory. */
     const float *hidden, *aux_hidden;
     fr_pool *pool;
     /* begin and follow may put off their forwards until propose, which may never be called */
@@ -95,17 +98,17 @@ typedef struct fr_draft {
 typedef struct fr_proposal {
     fr_draft *draft;
     const fr_draft_view *view;
-    /* The numbers of drafts that are wanted, up to 15. With gains, `count` limits drafts that take steps to make, and
-     * `most_found` drafts that are looked up; one of the two may be 0. */
+    /* The most drafts that are wanted, up to 15. With gains, `count` limits the drafts that take steps, and
+     * `most_found` the looked-up ones; one of the two may be 0. */
     size_t count, most_found;
-    size_t depth; /* the most drafts that a round of the session may want; a block is cut to that many; 0: count */
+    size_t depth; /* the most drafts that any round of the session may want; blocks are cut to it; 0: count */
     size_t by;    /* 1 + index of the drafter that may make drafts; 0: any may */
     size_t n_min; /* a proposal of fewer drafts is dropped */
     /* A draft with a lower chance than this ends the chain and is not part of it. Methods that give no chances ignore
      * p_min. */
     double p_min;
-    const fr_draft_gain *gains; /* the gains by which drafts are judged; NULL: drafts are not judged */
-    bool ends;                  /* a method that gives chances ends its chain by the gains */
+    const fr_draft_gain *gains; /* what each draft gains and costs, to judge drafts by; NULL: drafts are not judged */
+    bool ends;                  /* methods that give chances end their chains when `gains` says that it pays */
     /* out: [the larger of count and most_found] the chance of each draft, if the method gives chances; NULL: not
      * wanted */
     float *chances;
@@ -113,11 +116,11 @@ typedef struct fr_proposal {
     /* out: [count, vocab] the scores of each step, -infinity for ids that were not scored; NULL: not wanted */
     float *logits;
     size_t proposed; /* out: the number of ids; may be fewer than wanted, or 0 */
-    /* out, of a method that scores: drafts made, including one that ended the chain and was left out */
+    /* out, if the method scores: number of drafts made, including one that ended the chain and was left out */
     size_t made;
-    /* out: the drafts were looked up, because they were worth more than drafts that take steps */
+    /* out: these are looked-up drafts, because they were worth more than drafts that take steps */
     bool found;
-    fr_failure failure;       /* out: the failure of this session; the others in the list are not affected */
+    fr_failure failure;       /* out: this session's failure; it does not affect the others in the list */
     struct fr_proposal *next; /* the next session's proposal while the method is called; NULL: the last */
 } fr_proposal;
 
@@ -128,7 +131,7 @@ typedef struct fr_draft_sizes {
     size_t pages;       /* pages of the target's caches, each of FR_KV_PAGE positions */
     size_t checkpoints; /* pages for states of recurrent layers, for each session */
     fr_kv_types kv_types;
-    /* memory that the method laid out for all sessions of the engine; NULL: it has none, or only measures */
+    /* memory that the method laid out for all sessions; NULL: it has none, or memory is only being measured */
     void *workspace;
 } fr_draft_sizes;
 
@@ -147,13 +150,13 @@ struct fr_draft_method {
     const fr_matrix *(*head)(const fr_drafter *drafter);
     bool whole_head; /* this head can't be trimmed: drafter->head has no ids */
 
-    /* Returns true if the drafter reads this KV layer of the target's caches, which is the last sliding or the last
-     * full one; each rank then keeps all heads of the layer. The pointer is NULL if the drafter reads no KV of the
-     * target. */
+    /* Returns true if the drafter reads this KV layer of the target's caches. It may be the last sliding layer or the
+     * last full one. Each rank then keeps all heads of the layer. The pointer is NULL if the drafter reads no KV of
+     * the target. */
     bool (*borrows)(const fr_drafter *drafter, size_t kv);
 
-    /* Takes from the arena the memory in which all sessions of an engine work, one call at a time. It returns NULL
-     * while measuring. The pointer is NULL if the method needs no such memory. */
+    /* Takes from the arena the memory in which the method works. All sessions of an engine share it, and calls never
+     * overlap. It returns NULL while measuring. The pointer is NULL if the method needs no such memory. */
     void *(*workspace)(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
 
     /* Takes a session's state from the arena; NULL while measuring. Methods without weights ignore drafter. */
@@ -168,8 +171,8 @@ struct fr_draft_method {
      * in the list. Called by fr_draft_propose. */
     void (*propose)(fr_proposal *first);
 
-    /* The functions below may be NULL if a method has nothing to do. cut: the timeline was cut, or the frontier of its
-     * cache moved back, so the method drops its pages after that position. */
+    /* The functions from here on may be NULL if a method has nothing to do. cut is called when the timeline was cut or
+     * the frontier of its cache moved back; the method then drops its pages after that position. */
     void (*cut)(fr_draft *draft, const fr_draft_view *view);
 
     /* Called after a prompt. The timeline may have changed since the last call; its first view->seen ids are as they
@@ -181,11 +184,12 @@ struct fr_draft_method {
      * may be shorter than at the last call; ids up to and including index kv->length are then still the same. */
     fr_status (*follow)(fr_draft *draft, const fr_draft_view *view);
 
-    /* Tells the method how many drafts of the last proposal were accepted. view: the session after that. */
+    /* Tells the method how many drafts of the last proposal were accepted. view: the session after these were
+     * accepted. */
     void (*commit)(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted);
 
-    /* The first gives the state's own KV cache. The second gives the workspace's cache, whose layout the caches of all
-     * sessions have. */
+    /* The first gives a state's own KV cache. The second gives the cache in the workspace, from which all sessions'
+     * caches take their layout. */
     fr_kv *(*kv)(fr_draft *draft);
     const fr_kv *(*workspace_kv)(const void *workspace);
 
@@ -196,8 +200,8 @@ struct fr_draft_method {
 extern const fr_draft_method fr_draft_none, fr_draft_assistant, fr_draft_mtp, fr_draft_eagle3, fr_draft_eagle,
     fr_draft_dflash, fr_draft_dflash2, fr_draft_dspark, fr_draft_model, fr_draft_ngram, fr_draft_own_method;
 
-/* The method to which a drafter of fr_draft_model changes when it is loaded, if ids mean something else in the drafter
- * than in the target. */
+/* A drafter of fr_draft_model changes to this method when it is loaded, if its ids do not mean the same as the
+ * target's. */
 extern const fr_draft_method fr_draft_text;
 
 /* The method ngram as it is used in a list before other methods: it leaves drafting to them unless it finds a long

@@ -32,7 +32,7 @@ enum { SCORED_ROWS = 64 };
 typedef struct workspace {
     const fr_drafter *drafter;
     const fr_block_net *net;
-    fr_kv kv; /* belongs to no session: the layout of the sessions' caches, and the pages of all of them */
+    fr_kv kv; /* the layout of the sessions' caches, and the pages of all of them; not a session's cache */
     fr_block_rows rows;
     fr_kv **timelines;         /* [sessions] */
     struct block *asks;        /* [sessions] the blocks of the proposals that are run together */
@@ -43,7 +43,7 @@ typedef struct workspace {
     float *codes;              /* [top_k, rank] DFlash2: the codes of a row's best ids */
     float *best;               /* [top_k] their scores */
     int32_t *best_ids, *order; /* [top_k] a row's best ids; [candidates] room for sorting */
-    float *befores, *biases;   /* DSpark: code [rank] and biases [candidates] of each session's draft before */
+    float *befores, *biases;   /* DSpark: of each session's draft before: its code [rank], its biases [candidates] */
     float *row;                /* [rank] */
 } workspace;
 

@@ -15,10 +15,11 @@ typedef struct fr_scorer {
     const double *chance;
 } fr_scorer;
 
-/* Adds the id with the largest score, the lowest of equal ones; or, if the target's tokens are drawn, an id drawn from
- * these scores. Returns true if the chain goes on. The chain ends before a draft that is less likely than p_min or not
- * worth its row. It ends after a draft if another one is not worth its time or not wanted. It also ends if every id is
- * banned, or if scores are not finite, which fails the proposal. */
+/* Adds one more draft. If the target's tokens are drawn, an id is drawn from these scores; otherwise it is the id with
+ * the largest score, the lowest of equal ones. Returns true if the chain goes on. The draft is left out, and the chain
+ * ends, if it is less likely than p_min or not worth its row. The chain ends after the draft if another one is not
+ * worth its time or not wanted. It also ends if every id is banned, or if a score is not finite, which is a failure of
+ * the proposal. */
 bool fr_draft_choice_add(fr_proposal *proposal, const fr_scores *scores, const fr_scorer *scorer);
 
 #endif

@@ -26,8 +26,9 @@ enum { FR_DRAFTERS_MAX = 2 };
 
 typedef struct fr_draft_gain {
     double stands[FR_DRAFT_GAIN_DEPTHS][FR_DRAFT_GAIN_BINS]; /* s(d) by fr_draft_gain_depth and fr_draft_gain_bin */
-    /* Arrays by the number of drafts before. `next`: how often the next draft is accepted if these are. `step` and
-     * `row`: the number of tokens that could be made in the time of the next draft's step, and of its row. */
+    /* Arrays, indexed by the number of drafts before. `next`: how often the next draft is accepted if all before it
+     * are. `step`, `row`: the number of tokens that could be made otherwise in the time that the next draft's step
+     * takes, or its row. */
     double next[FR_STEP_MAX], step[FR_STEP_MAX], row[FR_STEP_MAX];
     double found[FR_STEP_MAX]; /* like `row`, for drafts that are looked up and so take no step */
 } fr_draft_gain;

@@ -11,7 +11,7 @@
 static const struct {
     const char *word;
     const fr_draft_method *method;
-    /* false for llama.cpp's words; several of them mean ways to look drafts up in the text, which ngram does */
+    /* false for the words of llama.cpp; several of these are ways to look up drafts in the text, as ngram does */
     bool in_help;
 } words_known[] = {
     {"none", &fr_draft_none, true},
@@ -110,8 +110,8 @@ bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method)
     return false;
 }
 
-/* Replaces a method that has weights by the method of the drafter that the word names, and gives the drafter's
- * index. */
+/* A word names a method that reads weights: replaces that method by the one of the drafter with this word, and gives
+ * that drafter's index. Methods without weights stay. */
 static fr_status take_drafters(const fr_draft_method **method, const fr_drafter *drafter, size_t *index) {
     const char *word = (*method)->name;
     if (!(*method)->load) return FR_OK;
@@ -150,7 +150,7 @@ typedef struct chain {
     fr_draft base;
     fr_draft *links[FR_DRAFT_LIST_MAX];
     size_t count;
-    size_t spoke;      /* index of the link, one of the list's methods, that made the last proposal */
+    size_t spoke;      /* index of the link that made the last proposal (a link: one of the list's methods) */
     fr_proposal asked; /* the request to the link */
 } chain;
 
@@ -164,8 +164,8 @@ static bool is_next(const fr_proposal *p, size_t link) {
     return link < c->count && c->spoke == link;
 }
 
-/* Returns true if the proposal asks for drafts of the kind that this link makes, and not for those of another
- * drafter. */
+/* Returns true if this link can make drafts of the kind that the proposal asks for, and the proposal doesn't ask for
+ * another drafter's. */
 static bool is_wanted(const fr_proposal *p, size_t link) {
     const fr_draft *l = ((const chain *)p->draft)->links[link];
     bool others = p->by && l->method->workspace && l->drafter + 1 != p->by;
@@ -201,8 +201,8 @@ static void take_answers(fr_proposal *first, size_t link) {
     }
 }
 
-/* Shows the target's rows to the links that were not asked. These links may run the rows later, together with newer
- * ones. */
+/* Passes the target's rows to the links that were not asked. These may put off running them, and run them later
+ * together with newer rows. */
 static fr_status follow_rest(const fr_proposal *p) {
     const chain *c = (const chain *)p->draft;
     fr_draft_view view = *p->view;
@@ -242,7 +242,7 @@ static void chain_begin(fr_draft *draft, const fr_draft_view *view) {
         if (c->links[i]->method->begin) c->links[i]->method->begin(c->links[i], view);
 }
 
-/* Reports the round to all links. To a link that did not propose, it is reported as a round without a proposal. */
+/* Reports the round to all links. A link that did not propose is told that nothing was proposed. */
 static void chain_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
     chain *c = (chain *)draft;
     for (size_t i = 0; i < c->count; i++) {

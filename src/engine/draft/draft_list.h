@@ -16,7 +16,8 @@ typedef struct fr_draft_list {
     size_t count;
 } fr_draft_list;
 
-/* Give the words that the help text lists, and the other names of the same methods; NULL after the last one. */
+/* fr_draft_word gives the words that the help text lists; fr_draft_other_word gives other names for the same methods.
+ * NULL after the last one. */
 const char *fr_draft_word(size_t index);
 const char *fr_draft_other_word(size_t index);
 
@@ -25,10 +26,11 @@ const char *fr_draft_other_word(size_t index);
  * without a drafter. A method with weights must be the drafter's or that of the drafter beside it. FR_USAGE: an
  * unknown word, a method that is not the drafter's, or `none` beside other methods. */
 fr_status fr_draft_words_check(const char *words);
-/* Returns true if a method of the words drafts with weights; "" and NULL may do so. */
+/* Returns true if one of these methods needs a drafter's weights, or may need them: "" and NULL leave the choice to
+ * the drafter. */
 bool fr_draft_words_take_drafter(const char *words);
-/* Returns true if the words name the method of a drafter in files of its own, and also the MTP layer in the
- * target's. */
+/* Returns true if the words name both the method of a drafter that has files of its own, and the MTP layer in the
+ * target's files. */
 bool fr_draft_words_name_both(const char *words, const fr_drafter *drafter);
 fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list);
 

@@ -32,7 +32,7 @@ typedef struct workspace {
     const fr_model *model;
     fr_draft_head head;         /* the trimmed head that scores drafts; without ids: the model's own head */
     size_t vocab, target_vocab; /* ids that both models have; ids of the target */
-    /* belongs to no session: the layout of the sessions' caches, and the pages of all of them */
+    /* the layout of the sessions' caches, and the pages of all of them; not a session's cache */
     fr_kv kv;
     fr_kv_prefixes prefixes; /* texts that the model has run before, also for sessions that are closed */
     void *activations;
@@ -96,7 +96,7 @@ static bool claim(state *s, size_t rows) {
 }
 
 static fr_kv_content content_of(const fr_draft_view *view) {
-    return (fr_kv_content){.ids = view->ids}; /* the model sees only the ids of pictures */
+    return (fr_kv_content){.ids = view->ids}; /* a picture's positions are just ids for this model */
 }
 
 /* Shares the blocks that were run, so that prompts of other sessions can skip them. */
@@ -104,9 +104,9 @@ static void offer(state *s, const fr_draft_view *view) {
     fr_kv_prefixes_add(&s->work->prefixes, &s->path, &s->kv, NULL, content_of(view), false);
 }
 
-/* Chooses the positions whose recurrent states are kept. States can't be cut, so other prompts can begin only at
- * these: the last position of a block, at distances that grow with the position, and the end of the ids that are run
- * now. */
+/* Chooses the positions whose recurrent states are kept. A state can't be cut back, so another prompt can begin only
+ * at such a position. They are the last positions of blocks, less often from the fourth block on, and the end of the
+ * ids that are run now. */
 static bool wants_states(size_t position, size_t end) {
     size_t every = position < 4 * FR_KV_PAGE ? FR_KV_PAGE : 4 * FR_KV_PAGE;
     return position == end || position % every == every - 1;
@@ -190,8 +190,8 @@ static size_t behind(const fr_proposal *p) {
     return p->view->length - 1 - ((state *)p->draft)->kv.length;
 }
 
-/* Prepares a session's chain: runs ids before its last one if they are more rows than there is room for, and claims
- * pages for the rest and for the chain. False: the session drafts nothing. */
+/* Prepares a session's chain. If more ids are behind than there is room for, they are run first. Then pages are
+ * claimed for the ids that are left and for the chain. False: the session drafts nothing. */
 static bool begin_chain(fr_proposal *p, size_t room) {
     state *s = (state *)p->draft;
     size_t last = p->view->length - 1;
@@ -203,8 +203,8 @@ static bool begin_chain(fr_proposal *p, size_t room) {
     return true;
 }
 
-/* Begins the chains of all sessions that can draft, and gives their number. *rows: the rows that they must run before
- * their last ids. */
+/* Begins the chains of all sessions that can draft, and gives the number of these. *rows: the total number of rows to
+ * run before the last ids of their timelines. */
 static size_t begin_chains(workspace *w, fr_proposal *first, size_t *rows) {
     size_t going = 0;
     *rows = 0;
@@ -216,7 +216,8 @@ static size_t begin_chains(workspace *w, fr_proposal *first, size_t *rows) {
     return going;
 }
 
-/* Places the rows of all sessions up to their last ids, and after them the rows of the last ids. */
+/* Places rows in the batch: first all sessions' ids that the model has not run, except for the last one of each; after
+ * them the last ids. */
 static void place_first(workspace *w, size_t going, size_t rows) {
     for (size_t i = 0, at = 0; i < going; i++) {
         const fr_draft_view *view = w->asks[i]->view;
@@ -370,7 +371,7 @@ static fr_status choose_method(fr_drafter *drafter) {
                    model->files.path, vocab, targets);
 }
 
-/* Shares the model's weights over the ranks that run the target. */
+/* Divides the model's weights among the target's ranks. */
 static void share(fr_model *model, const fr_model *target) {
     fr_ranks *ranks = target->weights.ranks;
     if (!ranks) return;
@@ -381,7 +382,7 @@ static void share(fr_model *model, const fr_model *target) {
         model->weights.ranks = NULL;
 }
 
-/* Loads the model. It uses the drafter's files, and the drafter uses the model's weights. */
+/* Loads the model. The model reads the drafter's files, and the drafter's weights are the model's. */
 static fr_status model_load(fr_drafter *drafter) {
     const fr_model *target = drafter->target;
     fr_model *model = calloc(1, sizeof *model);

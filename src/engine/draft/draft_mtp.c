@@ -47,8 +47,8 @@ static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activati
     fr_publish_rows(team, NULL, 0);
 }
 
-/* Finds the MTP layer's tensor for a field, if it is a copy of the model's tensor; NULL: it is different, or there is
- * none. */
+/* Finds the tensor of the MTP layer for a field, if the model has an equal tensor. NULL: the tensors differ, or there
+ * is none. */
 static fr_status find_copy(const fr_binding *beside, const fr_tensor_naming *names, size_t field, size_t models,
                            const fr_tensor **copy) {
     fr_binding model = fr_binding_model(beside->weights, beside->trunk);
@@ -60,8 +60,8 @@ static fr_status find_copy(const fr_binding *beside, const fr_tensor_naming *nam
     return FR_OK;
 }
 
-/* Binds the MTP layer's tensors beside those of a decoder layer. Published checkpoints contain copies of the model's
- * embedding table and head, which are not loaded twice. */
+/* Binds the MTP layer's tensors besides those that every decoder layer has. Published checkpoints contain copies of
+ * the model's embedding table and head; they are not loaded again. */
 static fr_status bind_beside(const fr_drafter *drafter, const fr_binding *beside, fr_mtp_layer *net) {
     const fr_trunk *trunk = &drafter->target->trunk;
     const fr_tensor_naming *names = drafter->target->family->names;
@@ -100,8 +100,8 @@ static fr_status check_architecture(const fr_drafter *drafter) {
                    architecture, target->files.path, fr_checkpoint_architecture(&target->files));
 }
 
-/* Refuses tensors that nothing reads, except for copies of the target's own tensors. bind_beside has already found the
- * copies in the layer's block. */
+/* Refuses tensors that nothing reads. Copies of the target's own tensors are allowed; those within the layer's block
+ * were already handled by bind_beside. */
 static fr_status check_alone(const fr_drafter *drafter) {
     static const char *const copies[] = {"token_embd.weight", "output.weight", "output_norm.weight", NULL};
     fr_tensor_naming alone = *drafter->target->family->names;

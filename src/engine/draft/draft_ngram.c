@@ -26,8 +26,8 @@
 #define FADE  (1.0 / 256) /* a bin forgets this share of its counts with each try */
 #define PRIOR 8.0         /* a guess counts as this many tries */
 
-/* Matches are put into bins by length. at_least: the shortest match of each bin; guesses: how often the next id is
- * guessed to be right after such a match. */
+/* Matches are sorted into bins by their lengths. at_least: length of the shortest match in each bin. guesses: an
+ * estimate of how often the id after such a match is right. */
 enum { BINS = 9 };
 static const size_t at_least[BINS] = {SHORTEST, 4, 5, 6, SHORTEST_FIRST, 12, 16, 24, LONGEST};
 static const double guesses[BINS] = {0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95};
@@ -103,8 +103,8 @@ static void ngram_begin(fr_draft *draft, const fr_draft_view *view) {
     while (n->index.count < view->length) add(n, view->ids[n->index.count]);
 }
 
-/* Gives the number of drafts with the largest gain, and that gain: the expected tokens, less those that could be made
- * in the time of the drafts' rows. Writes the chances of the drafts. */
+/* Finds the number of drafts that gains the most, and gives it with that gain: the expected tokens less those that
+ * could be made otherwise in the time of the drafts' rows. Also writes the drafts' chances. */
 static size_t worthy(const ngram *n, const fr_proposal *p, double *gain) {
     size_t count = 0;
     double all_stand = 1;

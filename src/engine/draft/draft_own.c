@@ -70,8 +70,8 @@ static fr_status check_chances(const own *s, const fr_proposal *p, size_t depth,
                    (int)p->ids[depth]);
 }
 
-/* Gives the sampler the distributions of the drafts. The distributions of the other method's drafts that were passed
- * on are kept, unless the caller's method gives its own. */
+/* Gives the sampler the distributions of the drafts. For the first drafts, which may be the other method's passed on
+ * unchanged, the sampler keeps that method's distributions, unless the caller's method gives its own. */
 static fr_status tell_chances(own *s, const fr_proposal *p, size_t count, bool told) {
     const fr_token_picker *picker = p->view->picker;
     if (!picker) return FR_OK;

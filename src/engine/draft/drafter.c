@@ -9,8 +9,8 @@
 #include "src/engine/draft/draft_list.h"
 #include "src/engine/families/architecture.h"
 
-/* The methods in the order in which they are asked whether the files are theirs. fr_draft_model takes any model, so it
- * comes last. */
+/* All methods whose drafters have files of their own. The first one that knows the files is used. fr_draft_model
+ * accepts any model, so it comes last. */
 static const fr_draft_method *const methods[] = {&fr_draft_assistant, &fr_draft_dflash, &fr_draft_eagle3,
                                                  &fr_draft_eagle,     &fr_draft_mtp,    &fr_draft_model};
 
@@ -171,8 +171,8 @@ fr_status fr_drafter_bind(const char *path, const fr_model *target, const fr_opt
     return status;
 }
 
-/* Loads the rows of the other ranks of a head that is divided among ranks: the target's head, or the drafter's own if
- * it is trimmed. Each rank drafts with the whole head. */
+/* Loads the other ranks' rows of the head, because each rank drafts with the whole head, while the target's head is
+ * divided among the ranks. If the drafter has a trimmed head of its own, loads its rows as well. */
 static fr_status bring_head(const fr_drafter *drafter, const fr_plan *plan, const fr_options *options) {
     const fr_matrix *head = head_of(drafter);
     if (!head) return FR_OK;

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "base/sizes.h"
 
-/* The pages that a session may need here in addition to those for the target's cache: its drafts may reach past the
- * page of the last position; the two frontiers may lie in different pages, one of them shared; and its text may branch
- * off from another text within a page. */
+/* A session may need this many more pages here than in the target's cache. There are three reasons: its drafts may
+ * reach past the page of the last position; the drafter's frontier and the target's may be in different pages, one of
+ * them shared; and the text may branch off from another one within a page. */
 enum { OWN_PAGES = 4 };
 
 /* The most rows that are kept for later. Running so few rows together costs hardly more than running a single row. */

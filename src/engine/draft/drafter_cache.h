@@ -52,7 +52,8 @@ void fr_drafter_cache_fork(fr_drafter_cache *fork, const fr_drafter_cache *cache
 /* Moves the drafter's frontier back to the target's, if the target's was moved back. */
 void fr_drafter_cache_cut(fr_drafter_cache *cache, const fr_draft_view *view);
 
-/* Keeps the target's rows up to that of position `end` - 1 for later; false: there is no room, or no reason to wait. */
+/* Keeps the target's rows up to position `end` - 1, so that they are run later. false: there is no room for them, or
+ * they need not wait. */
 bool fr_drafter_cache_keep(fr_drafter_cache *cache, const fr_draft_view *view, size_t end);
 
 /* Gives the rows from the frontier to `end`, which may be none, and claims pages for them and for `more` after them;

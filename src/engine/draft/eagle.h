@@ -25,13 +25,13 @@ typedef struct fr_eagle_config {
     size_t target_hidden;
     const char *width_key, *vocab_key; /* the keys of the target's width and of its number of ids */
     fr_aux_layers aux_layers;
-    bool norm_before_residual; /* the row that is added to attention's output is hidden_norm(g), not g */
+    bool norm_before_residual; /* attention's output is added to hidden_norm(g), not to g itself */
     bool norm_before_fc;       /* EAGLE-3.1 */
-    /* each layer's input has a norm of its own before fc, instead of one norm for all inputs */
+    /* each aux layer's input has a norm of its own before fc, instead of one norm for all of them */
     bool fc_norm;
     bool norm_output;        /* norm(x) instead of x is passed on to the next pair */
     const char *target;      /* architecture of the target that the drafter was made for; NULL: its files don't say */
-    bool default_aux_layers; /* the files name no layers, so the target's depth decides */
+    bool default_aux_layers; /* the files list no aux layers, so these are chosen by the target's depth */
 } fr_eagle_config;
 
 /* Reads EAGLE-3's configuration and checks it against the target. target NULL, here and below: checks only what the

@@ -52,8 +52,8 @@ static fr_status default_aux_layers(fr_eagle_config *c, const fr_weights *weight
     return FR_OK;
 }
 
-/* Gives the target's width for files without the key: the target's own or, without a target, the columns of fc for
- * each layer. It is called after the layers are read. */
+/* Gives the target's width for files that don't say it: the target's own width or, without a target, the columns of fc
+ * that belong to each layer. The layers must have been read before. */
 static int64_t fallback_width(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
     if (target) return (int64_t)target->trunk.spec.hidden;
     const fr_tensor *fc = fr_tensors_find(&weights->files->tensors, "fc.weight");

@@ -21,7 +21,7 @@
 typedef struct workspace {
     const fr_drafter *drafter;
     const fr_pair_net *net;
-    /* belongs to no session: the layout of the sessions' caches, and the pages of all of them */
+    /* the layout of the sessions' caches, and the pages of all of them; not a session's cache */
     fr_kv kv;
     fr_activations *activations; /* memory for running the layer */
     fr_workspace products;       /* memory for the products that pairs begin with, and for the head */
@@ -43,7 +43,7 @@ typedef struct state {
     fr_drafter_cache cache; /* of one layer */
 } state;
 
-/* Pairs of one session that are run together. first: the first pair. */
+/* A span: consecutive pairs of one session that are run together. */
 typedef struct span {
     state *of;
     const fr_draft_view *view;
@@ -53,7 +53,8 @@ typedef struct span {
     size_t at;             /* index in the batch of the first pair's row */
 } span;
 
-/* A run of spans [from, to) by the team. The rows of a span have the span's index as their timeline. */
+/* A batch: spans [from, to), which the team runs together. The rows of a span have the span's index as their
+ * timeline. */
 typedef struct batch {
     const workspace *work;
     fr_pair_batch pairs;
@@ -74,8 +75,8 @@ static size_t candidates(const workspace *w) {
     return head_of(w)->features;
 }
 
-/* Counts the pairs at the beginning of the batch that only store their K/V: all pairs of the first span but its last
- * one, or, without a head, all pairs of the batch. */
+/* Counts the first pairs of the batch, of which only the K/V is needed: all pairs of the first span but its last one,
+ * or, without a head, all pairs of the batch. */
 static size_t only_stored(const batch *b) {
     return b->head ? b->work->spans[b->from].rows.count - 1 : b->pairs.count;
 }
@@ -165,8 +166,8 @@ static void run_spans(workspace *w, size_t count, bool chained, bool head) {
     }
 }
 
-/* Makes a span of a session's pairs from the frontier to `end`, from the target's rows, and claims pages for `more`
- * pairs after them; false: there are not enough pages. */
+/* Makes a span of the pairs of a session from the frontier to `end`, which are made of the target's rows. Claims pages
+ * for these and for `more` further pairs. False: there are not enough pages. */
 static bool make_span(state *c, const fr_draft_view *view, size_t end, size_t more, span *s) {
     *s = (span){.of = c, .view = view};
     return fr_drafter_cache_take(&c->cache, view, end, more, &s->rows);

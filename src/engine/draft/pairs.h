@@ -28,7 +28,8 @@ typedef struct fr_pair_batch {
     /* each pair follows the pair before in its chain; otherwise pairs are made from the target's rows */
     bool chained;
     const fr_workspace *products; /* memory for the products of `input` */
-    float *input;                 /* [count, input_width] the input of a product, which may have fewer columns */
+    float *input;                 /* [count, input_width] room for the inputs of products; a product may read fewer
+                                   * columns */
 } fr_pair_batch;
 
 /* Defines a drafter that works by pairs. The struct to which fr_drafter.net of such a drafter points begins with
@@ -47,12 +48,12 @@ typedef struct fr_pair_net {
     float softcap;             /* softcap of the scores; 0: none */
     bool packed;               /* some matrix is packed */
 
-    /* Computes a->x, and a->input if the drafter uses that, for the pairs of a batch, by the whole team. On return
-     * each row is complete for the thread that owns it. */
+    /* Computes a->x for the pairs of a batch, and a->input as well if the drafter reads that. The whole team calls it.
+     * On return each row is complete for the thread that owns it. */
     void (*begin)(const fr_team *team, const fr_pair_batch *batch, fr_activations *a);
 } fr_pair_net;
 
-/* The functions that every method by pairs puts into its fr_draft_method. */
+/* The functions that all methods with pairs have in their fr_draft_method. */
 const fr_matrix *fr_pairs_head(const fr_drafter *drafter);
 void *fr_pairs_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
 fr_draft *fr_pairs_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);

@@ -21,7 +21,7 @@ typedef struct stretch {
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
 
-/* Returns true if the token prints nothing. Such a token is a mark in the text. */
+/* Returns true if the token prints nothing. Here such tokens are called marks. */
 static bool is_mark(const fr_tokenizer *tokenizer, int32_t id) {
     fr_token_kind kind = fr_token_kind_of(tokenizer, id);
     return kind == FR_TOKEN_CONTROL || kind == FR_TOKEN_UNKNOWN || kind == FR_TOKEN_NONE;
@@ -130,8 +130,8 @@ static bool append_stretch(fr_same_text *t, char *bytes, size_t length, size_t e
     return room;
 }
 
-/* Gives the other vocabulary's token for a mark; -1: there is none. The end of a text is a mark in both
- * vocabularies. */
+/* Gives the other vocabulary's token for a mark, that is, for a token that prints nothing; -1: there is none. The end
+ * of a text is a mark in both vocabularies. */
 static int32_t same_mark(const fr_same_text *t, int32_t id) {
     const char *text = fr_token_text(t->from, id, NULL);
     int32_t same = text ? fr_tokenizer_id(t->to, text) : -1;
@@ -143,7 +143,7 @@ static bool append_mark(fr_same_text *t, int32_t id, size_t end) {
     stretch text = printed(t->from, id);
     int32_t same = same_mark(t, id);
     bool begins = id == fr_tokenizer_bos(t->from);
-    /* the other vocabulary's text already begins with a mark of its own */
+    /* the other vocabulary's ids already begin with such a mark */
     if (begins && t->begin && t->count == t->begin) return true;
     if (same >= 0) return append(t, same, end);
     if (begins || text.length == 0 || text.length > STRETCH) return true;
@@ -176,7 +176,8 @@ static void begin_at(fr_same_text *t, size_t origin) {
     for (size_t i = 0; i < t->begin; i++) t->ends[i] = start_of_text(t);
 }
 
-/* Drops the text after the timeline's first `told` ids. Ids that count as one token are dropped together. */
+/* Drops the ids of the text after the timeline's first `told` ids. Ids that count as one token are dropped
+ * together. */
 static void forget(fr_same_text *t, size_t told) {
     if (told >= t->known) return;
     if (told <= t->origin) begin_at(t, 0);
@@ -255,7 +256,7 @@ size_t fr_same_text_room(size_t context) {
     return context + context / 2 + STRETCH / 16;
 }
 
-/* Puts the ids that the other tokenizer's post-processor adds at the beginning of a text. */
+/* Begins the text with the ids that the other vocabulary's post-processor puts before every text. */
 static void put_begin(fr_same_text *t) {
     t->begin = fr_smaller(t->to->prefix_count, t->room);
     memcpy(t->ids, t->to->prefix, t->begin * sizeof *t->ids);

@@ -40,15 +40,15 @@ size_t fr_same_text_room(size_t context);
 void fr_same_text_layout(fr_same_text *text, fr_arena *arena, const fr_tokenizer *from, const fr_tokenizer *to,
                          size_t context);
 
-/* Cuts the text after the timeline was cut. The timeline's ids before `told` are unchanged. */
+/* The timeline was cut, and only its ids before `told` are unchanged: cuts the text after these. */
 void fr_same_text_cut(fr_same_text *text, size_t told);
 
-/* Makes the text that of this timeline, whose ids before `told` are as in the last call. Returns false if no part of
- * the text fits, or if there is no memory; then the text is empty. */
+/* Changes the text to that of this timeline, of which the ids before `told` are as in the last call. Returns false if
+ * no part of the text fits, or if there is no memory; the text is then empty. */
 bool fr_same_text_follow(fr_same_text *text, const int32_t *ids, size_t length, size_t told);
 
-/* Translates ids of the other vocabulary that continue the text into the timeline's ids: at most `most`, and only up
- * to the first id that is no text or that can't be translated exactly. */
+/* Translates ids of the other vocabulary into the timeline's ids; they must continue the text. Gives at most `most`
+ * ids. Stops before the first id that prints no text or that has no exact translation. */
 size_t fr_same_text_back(fr_same_text *text, const int32_t *said, size_t count, int32_t *ids, size_t most);
 
 /* Copies a text into another one that was laid out with the same sizes. */

@@ -63,7 +63,7 @@ static uint32_t extend(fr_suffix_index *index, int32_t id) {
     states[whole] = (fr_suffix_state){.length = states[at].length + 1, .end = (uint32_t)index->count};
     while (!(edge = find_edge(index, at, id))) {
         add_edge(index, at, id, whole);
-        if (at == 0) return whole; /* the id is new, and the link of its state is the empty text */
+        if (at == 0) return whole; /* no text has this id yet, so the new state's link is the empty text */
         at = states[at].link;
     }
     uint32_t found = edge->to, wanted = states[at].length + 1;
@@ -81,10 +81,10 @@ static uint32_t extend(fr_suffix_index *index, int32_t id) {
     return whole;
 }
 
-/* Updates the match with a new id: the match grows by it, or shrinks to the longest suffix in the automaton, of at
- * most `longest` ids. The edge from the old match's state leads to the new match's state, or to one below it in the
- * tree of links, from which the loop climbs. The depth in that tree grows by at most one with each id, so all climbs
- * together take no more steps than there are ids. */
+/* Updates the match for a new id. The match grows by this id, or shrinks to the longest suffix of the text that
+ * occurred before, at most `longest` ids long. The old match's state has an edge for the id. It leads to the new
+ * match's state, or to one below it in the tree of links, from where the loop climbs. Each id deepens the state by at
+ * most one, so all climbs together take no more steps than there are ids. */
 static void follow(fr_suffix_index *index, int32_t id) {
     fr_suffix_state *states = index->states;
     size_t before = states[states[index->last].link].length;

@@ -32,7 +32,7 @@ typedef struct fr_suffix_index {
     fr_suffix_edge *edges;   /* [3 * capacity + 1] edge 0 is none */
     uint32_t *buckets;       /* [1 << bits] */
     unsigned bits;
-    size_t capacity, longest; /* capacity: ids that fit; longest: matches longer than this are not distinguished */
+    size_t capacity, longest; /* capacity: the most ids; longest: matches are cut to this length */
     size_t count;             /* ids so far */
     uint32_t state_count, edge_count;
     uint32_t last;   /* the state of the whole text */
