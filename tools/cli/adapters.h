@@ -1,8 +1,8 @@
 /* Opens the adapters (LoRA) and control vectors that a command line names, and makes sessions use them.
  *
- * In: --lora FILE[=SCALE] and --lora-scaled FILE:SCALE, each perhaps several times or with several files separated by
- * commas; --lora-init-without-apply; --control-vector FILE and --control-vector-scaled FILE:SCALE in the same way. Out:
- * what was opened with its scales, in the order of the command line. */
+ * In: --lora FILE[=SCALE] and --lora-scaled FILE:SCALE, each possibly several times or with several files separated by
+ * commas; --lora-init-without-apply; --control-vector FILE and --control-vector-scaled FILE:SCALE in the same way.
+ * Out: the opened adapters and vectors with their scales, in the order of the command line. */
 #ifndef FR_TOOLS_CLI_ADAPTERS_H
 #define FR_TOOLS_CLI_ADAPTERS_H
 
@@ -22,7 +22,8 @@ typedef struct fr_loaded_adapters {
     double vector_scale[FR_ADAPTERS_MAX];
 } fr_loaded_adapters;
 
-/* Returns how many of the adapters, with these scales, and of the control vectors have a scale that is not 0. */
+/* Counts the adapters and control vectors that are in use, which are those with a scale other than 0. scales: the
+ * adapters' scales. */
 size_t fr_adapters_count_used(const fr_loaded_adapters *adapters, const double *scales);
 
 /* Checks the values of the options before a model is opened. Gives the exit status. */
@@ -35,8 +36,8 @@ int fr_adapters_read(fr_loaded_adapters *adapters, const fr_arguments *args);
 int fr_adapters_open(fr_loaded_adapters *adapters, const fr_model *model, const fr_arguments *args);
 void fr_adapters_close(fr_loaded_adapters *adapters);
 
-/* Makes a session use the adapters with these scales (NULL: with those of the command line), and the control
- * vectors. */
+/* Makes a session use the control vectors, and the adapters with these scales. NULL: the adapters have the scales of
+ * the command line. */
 fr_status fr_adapters_use(const fr_loaded_adapters *adapters, const double *scales, fr_session *session);
 
 #endif

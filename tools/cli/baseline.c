@@ -13,14 +13,13 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memor
 #define SCALES  4     /* number of uint16 in which a row's scale and least are stored */
 #define DEPTH   16.0f /* codes cover this range of logarithms below the largest one */
 #define CODES   65535.0f
-#define LARGEST (1 << 24) /* the largest plausible number of ids, words or chunks; a larger one means a damaged file */
+#define LARGEST (1 << 24) /* the largest plausible number of ids, words or chunks; more mean a damaged file */
 
 static size_t row_length(const fr_baseline *baseline) {
     return SCALES + (baseline->vocab + 1) / 2 * 2;
 }
 
-/* Gives the length that a complete file must have. Each factor is at most LARGEST, so a double holds the length
- * exactly enough. */
+/* Gives the length of a complete file in bytes. Each factor is at most LARGEST, so a double is exact enough. */
 static double file_length(const fr_baseline *baseline) {
     double rows = (double)baseline->chunks * (double)fr_baseline_rows(baseline->chunk);
     return HEADER + 4.0 * (double)baseline->chunks * (double)baseline->chunk +

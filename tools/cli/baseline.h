@@ -24,7 +24,7 @@ typedef struct fr_baseline {
     uint16_t *row; /* a row as it is stored in the file */
 } fr_baseline;
 
-/* The first position of a chunk for which the file has a row, and the number of rows of a chunk. */
+/* Give the first position of a chunk for which the file has a row, and the number of rows of a chunk. */
 static inline size_t fr_baseline_first(size_t chunk) {
     return chunk / 2;
 }
@@ -47,7 +47,8 @@ void fr_baseline_write(fr_baseline *baseline, const float *logits, double log_su
 /* Reads the next row as log-probabilities, [vocab]. Returns false if the file can't be read. */
 bool fr_baseline_read(fr_baseline *baseline, float *log_probabilities);
 
-/* Closes a file that fr_baseline_open opened; frees the rest. */
+/* Closes a file that fr_baseline_open opened, and frees the memory. A file that is written stays open, because the
+ * caller closes it. */
 void fr_baseline_close(fr_baseline *baseline);
 
 #endif

@@ -10,8 +10,8 @@
 #include "tools/cli/output.h"
 #include "tools/jobs/job_line.h"
 
-/* The row of OUT.before for a line whose answer is not in that file: the answer is in OUT, or the line was never run.
- * The first row of the file is always this one, and it shows that forerun wrote the file. */
+/* The row of OUT.before for a line without an answer in that file: its answer is in OUT, or the line was never run.
+ * The file always begins with this row, which shows that forerun wrote the file. */
 #define NOT_RUN "{\"error\": \"not run yet\"}\n"
 
 typedef struct reader {
@@ -29,8 +29,8 @@ static bool is_finished(const fr_job_text *answer) {
     return (!error || json_is_null(error)) && !(stop && strcmp(stop, "interrupt") == 0);
 }
 
-/* Returns true if the answer has the line's id. The two are compared as they were written, because a number may have
- * two spellings. */
+/* Returns true if the answer has the line's id. The ids are compared as they were written, because parsing would make
+ * two spellings of a number equal. */
 static bool answers_line(const fr_job_text *answer, const fr_job_line *line) {
     json_error_t error;
     fr_job_text asked = fr_job_text_read(line->text, line->length, &error);

@@ -1,11 +1,12 @@
 /* Reads the answers that an earlier run of the same batch has left.
  *
- * In: the file of answers, which may be incomplete, and the lines of the batch in the same order. Out: each line's
- * answer if it can be kept. An error, an answer that an interrupt cut off, and an incomplete last line are not kept.
+ * In: the file of answers, OUT, which may be incomplete, and the lines of the batch in the same order. Out: each
+ * line's answer if it can be kept. An error, an answer that an interrupt cut off, and an incomplete last line are not
+ * kept.
  *
- * The next run continues OUT after the answers that come before the first line without one. Answers after that gap are
- * saved in OUT.before until they are in OUT again. OUT.before has a row for each line up to the last of these answers,
- * with {"error": "not run yet"} for a line that has no answer there. */
+ * The next run keeps the answers in OUT up to the first line without an answer, and continues after them. Later
+ * answers are saved in OUT.before until they are in OUT again. OUT.before has a row for each line up to the last one
+ * with a saved answer. A line without a saved answer has the row {"error": "not run yet"}. */
 #ifndef FR_TOOLS_CLI_BATCH_KEPT_H
 #define FR_TOOLS_CLI_BATCH_KEPT_H
 
@@ -16,7 +17,7 @@
 typedef struct fr_batch_kept {
     size_t first; /* number of lines before the first one without an answer; their answers stay in the file */
     off_t bytes;  /* bytes at the beginning of the file that these answers take */
-    /* [input->total] saved answers of the lines after these, to be freed; NULL: the line must be run */
+    /* [input->total] saved answers of the lines after the first `first`, to be freed; NULL: the line must be run */
     char **answers;
 } fr_batch_kept;
 
@@ -25,9 +26,9 @@ typedef struct fr_batch_kept {
  * and is refused. Gives the exit status. */
 int fr_batch_kept_read(fr_batch_kept *kept, const char *path, fr_batch_input *input);
 
-/* Writes the answers after the first gap of the `total` lines to path.before, or removes that file if there are none.
- * Call it before `path` is cut off at the gap. Gives the exit status. Like any fr_writer it sets handlers for the
- * signals that end the command. */
+/* Writes the saved answers to path.before, or removes that file if there are none. `total` is the number of lines of
+ * the batch. Call it before `path` is cut off after its first answers. Gives the exit status. Like any fr_writer it
+ * sets handlers for the signals that end the command. */
 int fr_batch_kept_save(const fr_batch_kept *kept, size_t total, const char *path);
 
 /* Removes path.before if forerun wrote it. */

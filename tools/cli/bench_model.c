@@ -1,4 +1,5 @@
-/* Runs forerun bench model: fills the plan of bench/model.h from the command line, and draws T(K)/T(1). */
+/* Runs forerun bench model: fills the plan of bench/model.h from the command line, and draws T(K)/T(1), the time of a
+ * forward of K rows divided by that of one row. */
 #include "tools/cli/bench_model.h"
 
 #include <math.h>
@@ -73,8 +74,8 @@ static int take_rates(fr_bench_model_plan *plan, const char *text) {
     return 0;
 }
 
-/* Gives the number of tokens that speculation generates after each prompt. The default is less than the 128 of tg128,
- * because each text is run many times. */
+/* Gives the number of tokens that the speculation test generates after each prompt. The default is less than the 128
+ * tokens of the plain generation test, because each text is run many times. */
 static size_t text_tokens(const fr_bench_model_plan *plan, const fr_arguments *args) {
     int64_t most = 0;
     for (size_t i = 0; i < plan->generate.count; i++)
@@ -117,7 +118,7 @@ static const char style[] = "<style>text{font-family:system-ui,sans-serif;fill:#
                             ".limits{fill:#b86e00}</style>\n"
                             "<rect width=\"380\" height=\"284\" fill=\"#fff\"/>\n";
 
-/* Collects the points of one of the curve's figures. Unknown values, which are NaN, become no points. */
+/* Collects the points of one quantity of the curve. Unknown values, which are NaN, become no points. */
 static size_t points_of(const fr_bench_curve *curve, const double *figure, double *x, double *y) {
     size_t count = 0;
     for (size_t i = 0; i < curve->count; i++) {

@@ -9,7 +9,7 @@
 #include "tools/cli/conversation.h"
 #include "tools/cli/output.h"
 
-/* Prints a note about a file; path: the file's name, or "". */
+/* Prints a note about a file, with the number of turns of the conversation. path: the file's name, or "". */
 static void remark_file(const fr_chat *chat, const char *path, const char *what) {
     size_t turns = fr_conversation_turns(chat->messages);
     if (!chat->args->given[FR_ARG_QUIET])
@@ -124,7 +124,8 @@ static int draw_anew(fr_chat *chat) {
     return fr_exit_status(status == FR_OK ? fr_session_set_options(chat->loaded.session, options) : status);
 }
 
-/* Generates another reply in place of the last one. Refuses if a file's text or pictures wait for the next turn. */
+/* Generates another reply in place of the last one. It is refused while a file's text or pictures wait for the next
+ * turn. */
 static int regenerate(fr_chat *chat) {
     bool answered, samples = fr_loaded_draws(&chat->loaded);
     if (fr_conversation_turns(chat->messages) == 0) {

@@ -1,8 +1,8 @@
 /* Runs a conversation and streams the model's next reply (chat_turn.h).
  *
- * Each turn renders and tokenizes the whole conversation again, and the session only runs the ids that differ from its
- * timeline. These usually include the last reply, because templates write a past reply in another form than the one
- * that is being generated. */
+ * Each turn renders and tokenizes the whole conversation again, and the session runs only the ids that differ from its
+ * timeline. The ids of the last reply usually differ: a template often writes an earlier reply in another form than
+ * the model generated it. */
 #include "tools/cli/chat_turn.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void take_back(fr_chat *chat) {
 }
 
 void fr_chat_keep_pictures(fr_chat *chat, size_t count) {
-    /* the timeline may still hold the dropped pictures, so it must be run again */
+    /* the timeline may still have the dropped pictures; SIZE_MAX makes the session run it again */
     if (count < chat->loaded.picture_count) chat->shown = SIZE_MAX;
     fr_loaded_keep_pictures(&chat->loaded, count);
     chat->waiting = 0;
@@ -58,8 +58,8 @@ int fr_chat_measure(fr_chat *chat, size_t *count) {
     return code;
 }
 
-/* Gives the number of free ids that dropping turns must achieve: a quarter of the context, or less if -n allows fewer
- * ids for the rest of the reply. behind: ids of the reply so far. */
+/* Gives the number of ids for which dropping turns must make room: a quarter of the context, or fewer if -n allows
+ * fewer ids for the rest of the reply. behind: number of ids of the reply so far. */
 static size_t wanted_room(const fr_chat *chat, size_t behind) {
     size_t quarter = fr_session_context(chat->loaded.session) / 4;
     int64_t most = chat->args->number[FR_ARG_PREDICT];
@@ -68,8 +68,8 @@ static size_t wanted_room(const fr_chat *chat, size_t behind) {
     return room ? room : 1;
 }
 
-/* Drops the oldest turns of the conversation that is being answered. The conversation without this turn loses them
- * too, if it begins with the same messages, so that they stay dropped when the turn is taken back. */
+/* Drops the oldest turns of the conversation that is being answered. chat->messages, the conversation without the new
+ * turn, loses them too if it begins with the same messages. So they stay dropped if the new turn is taken back. */
 static void drop_turns(fr_chat *chat, size_t count) {
     bool same = json_array_get(chat->messages, 0) == json_array_get(chat->asked, 0);
     if (same) fr_conversation_drop(chat->messages, count);
@@ -93,9 +93,9 @@ static void say_dropped(fr_chat *chat) {
         fr_note("the context is full: the %zu oldest turns are dropped", count);
 }
 
-/* Makes the prompt of the conversation that is being answered. It must leave room in the context for `behind` ids of
- * the reply and at least one more. If it does not, --context-shift drops as many of the oldest turns as necessary.
- * *fits: the prompt leaves that room. */
+/* Makes the prompt of the conversation that is being answered. The prompt must leave room in the context for `behind`
+ * ids of the reply and at least one more. If it does not, --context-shift drops as many of the oldest turns as
+ * necessary. *fits: the prompt leaves that room. */
 static int fit(fr_chat *chat, size_t behind, fr_prompt *prompt, bool *fits) {
     size_t context = fr_session_context(chat->loaded.session), turns = fr_conversation_turns(chat->asked);
     int code = measure(chat, chat->asked, 0, prompt);
@@ -130,8 +130,8 @@ static void say_full(const fr_chat *chat, size_t count) {
 
 /* ------------------------------------------------------------------------------------------------------- the prompt */
 
-/* Gives the session its pictures. Pictures stand before all text on the timeline, so if they have changed, or a run
- * with them was interrupted, the whole timeline is run again. */
+/* Gives the session its pictures. On the timeline pictures come before all text. So if the pictures have changed, or a
+ * run with them was interrupted, the whole timeline is run again. */
 static int show_pictures(fr_chat *chat) {
     fr_loaded *loaded = &chat->loaded;
     if (chat->shown != loaded->picture_count) {
@@ -153,7 +153,7 @@ static fr_status run(fr_chat *chat, const int32_t *ids, size_t count, bool quiet
     return status;
 }
 
-/* Runs the conversation's ids in the session. *refused as in prompt_session. */
+/* Runs the conversation's ids in the session. *refused: this was not possible, and a line has said why. */
 static int bring_up_to_date(fr_chat *chat, const fr_prompt *prompt, bool *refused) {
     *refused = show_pictures(chat) != 0;
     if (*refused) return 0;
@@ -195,7 +195,7 @@ static int prompt_session(fr_chat *chat, bool *refused) {
 
 /* -------------------------------------------------------------------------------------------------------- the reply */
 
-/* Makes room in a full context with --context-shift, so that the reply can continue (an fr_make_room_fn). */
+/* Makes room in a full context so that the reply can continue (an fr_make_room_fn). This needs --context-shift. */
 static fr_status make_room(void *context, const fr_reply *reply, bool *made) {
     fr_chat *chat = context;
     fr_prompt prompt;

@@ -15,36 +15,36 @@ typedef struct fr_chat {
     fr_arguments *args; /* the chat's own copy, which /set changes */
     const fr_tokenizer *tokenizer;
     json_t *messages;
-    size_t waiting; /* number of pictures for the next turn, which are the last of `loaded.pictures` */
-    size_t shown;   /* number of pictures that the session has */
+    size_t waiting; /* number of pictures for the next turn; they are the last of `loaded.pictures` */
+    size_t shown;   /* number of pictures that the session was given */
     char *read;     /* the text of a file for the next turn; NULL: there is none */
     size_t read_length;
-    bool unseen; /* there are new pictures, and no prompt with them has been run completely */
-    /* numbers of turns in this run: answered ones, and ones that were too long for the context */
+    bool unseen; /* the session has new pictures, but no prompt with them has been run completely */
+    /* numbers of turns in this run: those that were answered, and those that were too long for the context */
     size_t answered, left_out;
     int64_t seed;      /* seed of the next reply */
-    bool settled;      /* another reply would be the same as the last one, because sampling is greedy */
+    bool settled;      /* sampling is greedy, so another reply would be the same as the last one */
     fr_figures before; /* the session's statistics when the turn began */
     fr_stream text;    /* the text of the turn's reply, and the stream that shows it */
     fr_word_wrap wrap; /* wraps the reply on a terminal */
     fr_reply_view view;
-    size_t dropped;   /* number of dropped turns that no note has mentioned yet */
+    size_t dropped;   /* number of dropped turns that still have to be noted */
     json_t *asked;    /* the conversation that is being answered */
     bool interrupted; /* this answer was interrupted before it began */
 } fr_chat;
 
-/* Generates a reply to these messages, which the chat takes over. With the reply they become the conversation; without
- * one they are freed. *answered: there is a reply. Gives the exit status. */
+/* Generates a reply to these messages, and takes the messages over. With the reply they become the conversation;
+ * without one they are freed. *answered: there is a reply. Gives the exit status. */
 int fr_chat_answer(fr_chat *chat, json_t *messages, bool *answered);
 
 /* Makes these messages the conversation and runs them, so that the next turn has to run only its own ids. *taken: this
- * succeeded; otherwise an error line was written, and nothing has changed. Gives the exit status. */
+ * succeeded. If it did not, an error line was written, and nothing has changed. Gives the exit status. */
 int fr_chat_take(fr_chat *chat, json_t *messages, bool *taken);
 
 /* Counts the tokens of the conversation's prompt. Gives the exit status. */
 int fr_chat_measure(fr_chat *chat, size_t *count);
 
-/* Drops all pictures after the first `count`; they may be the conversation's or wait for the next turn. */
+/* Drops all pictures after the first `count`, both those in the conversation and those that wait for the next turn. */
 void fr_chat_keep_pictures(fr_chat *chat, size_t count);
 
 #endif

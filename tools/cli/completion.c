@@ -1,6 +1,6 @@
-/* Prints completions for shells (completion.h). After an option the script offers the words that it takes, or names of
- * files; after a verb, the verb's options; after a part of the bench, that part's options. bash and zsh get the same
- * code for this, which calls two functions that the script defines differently for each shell. */
+/* Prints completions for shells (completion.h). After an option, the script offers the words that the option takes, or
+ * names of files. After a verb it offers the verb's options, and after a part of the bench that part's options. bash
+ * and zsh get the same code for this, but different definitions of the two functions that it calls. */
 #include "tools/cli/completion.h"
 
 #include <string.h>
@@ -157,7 +157,7 @@ static void put_quoted(const char *text, FILE *out) {
     putc('\'', out);
 }
 
-/* Prints a condition that excludes the parts of the bench that refuse the option. */
+/* Prints a condition that is false after the parts of the bench that refuse the option. */
 static void put_refusing_parts(const fr_option_row *row, FILE *out) {
     const char *words = fr_option_table[FR_ARG_BENCH_PART].words, *word;
     size_t length;

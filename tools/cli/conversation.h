@@ -34,7 +34,7 @@ size_t fr_conversation_turns(const json_t *messages);
  * turn it does nothing. */
 size_t fr_conversation_take_back(json_t *messages);
 
-/* Returns true if no message waits for an answer, which is so if the last one is neither a user's nor a tool's. */
+/* Returns true if no message waits for an answer: the last message is neither a user's nor a tool's. */
 bool fr_conversation_answered(const json_t *messages);
 
 /* Removes the reply at the end. */
@@ -74,8 +74,8 @@ json_t *fr_conversation_read(const void *bytes, size_t length);
 fr_status fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, const json_t *settings,
                                  fr_marked_text *text);
 
-/* Notes changes that were made to messages to fit the template, each kind once. With `quiet` nothing is printed, now
- * or later. */
+/* Notes, each kind once, that messages were changed to fit the template. With `quiet` nothing is printed, now or
+ * later. */
 void fr_conversation_note_changes(const fr_tokenizer *tokenizer, bool quiet);
 
 /* Tokenizes a rendered text. Control tokens are recognized only where the template wrote them, or everywhere with

@@ -6,24 +6,26 @@
 
 #include "tools/cli/loaded.h"
 
-/* The texts of a file, or of -p. */
+/* The texts of a file, or the one text of -p. */
 typedef struct fr_texts {
     fr_prompt file; /* holds the bytes */
     fr_span *spans; /* [count] of its bytes */
     size_t count;
 } fr_texts;
 
-/* Reads the file of -f and cuts it where --embd-separator stands. A last text that is empty is none. */
+/* Reads the file of -f and cuts it at each --embd-separator. If the last text is empty, it is left out. */
 int fr_texts_read(fr_texts *texts, const fr_arguments *args);
 void fr_texts_free(fr_texts *texts);
 
 /* Opens the model and an embedder on it. */
 int fr_embedder_load(fr_loaded *loaded, fr_embedder **embedder, const fr_arguments *args);
 
-/* Notes how many texts are cut, and to what. */
+/* Notes how many texts are longer than the model reads, and the length of the longest one. what: what the note calls
+ * the texts. */
 void fr_embedder_note_cut(const fr_embedder_text *texts, size_t count, const char *what, const fr_arguments *args);
 
-/* Writes floats as their bytes, or as a number that reads back as the same float. */
+/* Write to standard output. fr_floats_write writes floats as bytes. fr_float_print writes a float as a decimal number
+ * that reads back as the same float. */
 void fr_floats_write(const float *values, size_t count);
 void fr_float_print(float value);
 

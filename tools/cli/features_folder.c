@@ -66,7 +66,7 @@ static int check_kind(const fr_features_folder *folder, const char *path, const 
 /* ------------------------------------------------------------------------------------------------------------ index */
 
 /* Returns true if this line of the index describes the next text, and the file of rows has all rows of that text.
- * *rows: the number of rows up to the end of this text. */
+ * *rows: number of rows in the file up to the end of this text. */
 static bool is_next(const fr_features_folder *folder, const char *line, size_t length, uint64_t stored,
                     uint64_t *rows) {
     json_t *text = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);

@@ -33,8 +33,8 @@ typedef struct fr_features_folder {
     char line[256]; /* text of the error */
 } fr_features_folder;
 
-/* Makes the folder, or opens one that has no features yet. A run that resumes may also open a folder with features of
- * the same kind, of at most `most` texts. Gives the exit status. */
+/* Makes the folder, or opens one that has no features yet. With `resumes`, the folder may have features of the same
+ * kind, of at most `most` texts. Gives the exit status. */
 int fr_features_open(fr_features_folder *folder, const char *path, const fr_features_kind *kind, bool resumes,
                      size_t most);
 

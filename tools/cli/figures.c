@@ -131,7 +131,7 @@ json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     };
     json_t *stats = json_object();
     put_counts(stats, figures, counts, sizeof(counts) / sizeof(*counts));
-    /* the rows of all forwards with drafts: each has one row for the last certain id and one for each draft */
+    /* each forward with drafts has one row for the last certain id and one for each draft */
     double rows = figures->of[FR_STAT_DRAFT_CALLS] + figures->of[FR_STAT_DRAFTED];
     fr_json_put(stats, "rows", json_integer((json_int_t)rows));
     fr_json_put(stats, "acceptance", json_real(acceptance(figures)));
@@ -153,8 +153,8 @@ static double megabytes(const fr_figures *f, fr_stat stat) {
     return f->of[stat] / 1e6;
 }
 
-/* Prints the line about the prompt. If the whole prompt was in the cache, only its last token was run again, so no
- * rate is printed. */
+/* Prints the line about the prompt. If the whole prompt was in the cache, no rate is printed, because only its last
+ * token was run again. */
 static void print_prompt(const fr_figures *f, FILE *out) {
     const double *of = f->of;
     double seconds = of[FR_STAT_PREFILL_SECONDS];

@@ -12,14 +12,14 @@ typedef struct fr_figures {
     double depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];
 } fr_figures;
 
-/* Reads the session's current figures. Figures of memory are levels. All others are counts and times, which only
- * grow. */
+/* Reads the session's current figures. Figures of memory describe the present moment. All other figures are counts and
+ * times, which only grow. */
 fr_figures fr_figures_take(const fr_session *session);
 
-/* Subtracts earlier figures. Counts and times become differences; levels keep their present values. */
+/* Subtracts earlier figures. Counts and times become differences; figures of memory stay as they are in `now`. */
 fr_figures fr_figures_since(fr_figures now, const fr_figures *before);
 
-/* Adds earlier figures. Counts and times become sums; levels keep their present values. */
+/* Adds earlier figures. Counts and times become sums; figures of memory stay as they are in `now`. */
 fr_figures fr_figures_plus(fr_figures now, const fr_figures *before);
 
 /* Makes the JSON object. "accepted_lengths" covers the whole session, not only these figures. */

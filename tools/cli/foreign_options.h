@@ -1,7 +1,8 @@
 /* Lists options of llama.cpp's programs that forerun does not have under the same name.
  *
- * In: a name. Out: either the option is accepted with a note, because it means nothing to forerun, or it is refused
- * with the name of forerun's own option for it. Options that both have under the same name are in option_table.c. */
+ * In: a name. Out: the option's row, which says what forerun does with it. An option that means nothing to forerun is
+ * accepted with a note. Any other option is refused, and the error line names forerun's own option if there is one.
+ * Options that both programs have under the same name are in option_table.c. */
 #ifndef FR_TOOLS_CLI_FOREIGN_OPTIONS_H
 #define FR_TOOLS_CLI_FOREIGN_OPTIONS_H
 
@@ -22,11 +23,11 @@ typedef struct fr_foreign_option {
     const char *says; /* forerun's own option for the same purpose; NULL: forerun needs no such option */
 } fr_foreign_option;
 
-/* Finds the row of a name, which may be followed by "=VALUE". If several rows have the name, the one for this verb is
- * found first. NULL: there is none. */
+/* Finds the row of a name, which may be followed by "=VALUE". If several rows have the name, the row for this verb is
+ * preferred. NULL: no row has it. */
 const fr_foreign_option *fr_foreign_find(const fr_verb *verb, const char *name);
 
-/* Print the table: the first in Markdown, the second as a part of the manual page. */
+/* Print the table: fr_foreign_print in Markdown, fr_foreign_print_manual as a part of the manual page. */
 void fr_foreign_print(FILE *out);
 void fr_foreign_print_manual(FILE *out);
 

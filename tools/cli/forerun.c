@@ -74,15 +74,16 @@ static fr_verb verbs[] = {
 
 enum { VERBS = sizeof(verbs) / sizeof(*verbs) };
 
-/* Splits the help text of a verb into its parts. The text has the form in which it is printed, except that the options
- * are missing:
+/* Splits the help text of a verb into its parts. The text has the form in which it is printed, but without the
+ * options:
  *
- * usage: forerun VERB ...
- *                                (an empty line)
- * VERB: what it does notes ...
- *                                (an empty line)
- * examples:
- *     forerun VERB ... */
+ *     usage: forerun VERB ...
+ *
+ *     VERB: the line that says what the verb does
+ *     notes, on any number of lines
+ *
+ *     examples:
+ *       forerun VERB ... */
 static void read_help(fr_verb *verb) {
     char *at = verb->help + strlen("usage: forerun ");
     verb->usage = at;
@@ -128,7 +129,7 @@ static const fr_verb *find_verb(const char *name) {
     return NULL;
 }
 
-/* Gives a hint if the verb is that of another program: forerun's own verb for the same task. */
+/* Gives a hint if a word is the verb of another program: the hint names forerun's own verb for the same task. */
 static const char *find_hint(const char *name) {
     static const struct {
         const char *words, *hint;
@@ -176,8 +177,8 @@ static void print_version(void) {
     printf("forerun %s\n", fr_version());
 }
 
-/* Runs forerun help [VERB], or --help [VERB]. Two hidden forms are for building: `make install` uses --man, and
- * docs/options.md is made with --llama.cpp. */
+/* Runs forerun help [VERB], or --help [VERB]. Two more forms are for building forerun, and the help does not list
+ * them: `make install` uses --man, and docs/options.md is made with --llama.cpp. */
 static int run_help(int count, char **words) {
     if (count > 1) return fr_wrong_usage("%s: what is this word for? (forerun help VERB)", words[1]);
     if (count && strcmp(words[0], "--man") == 0) {

@@ -32,9 +32,9 @@ static int64_t now(void) {
     return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
 }
 
-/* Handles a second SIGHUP. A closed terminal sends SIGHUP twice: the kernel sends it when the terminal hangs up, and
- * again when the shell, as the leader of the session, ends because of the first one. So a second SIGHUP soon after the
- * first is ignored. A later one ends the command at once, as any second signal does. */
+/* Handles a second SIGHUP. A closed terminal sends SIGHUP twice. The kernel sends it when the terminal hangs up, and
+ * again when the shell, as the leader of the session, ends because of the first signal. So a second SIGHUP soon after
+ * the first is ignored. A later one ends the command at once, as any second signal does. */
 static void note_hangup_again(int signal_number) {
     if (now() - hung_up < SAME_HANGUP) return;
     step_aside();
@@ -65,13 +65,13 @@ static void watch(int flags) {
 }
 
 void fr_interrupt_watch(void) {
-    /* With SA_RESTART a write that waits for its reader continues after the signal, because later output follows
-     * it. */
+    /* SA_RESTART: a write that waits for its reader continues after the signal, because more output follows. */
     watch(SA_RESTART);
 }
 
 void fr_interrupt_watch_answers(void) {
-    /* Without SA_RESTART these signals interrupt the reading of a line, unless it comes from a terminal. */
+    /* Without SA_RESTART these signals interrupt the reading of a line from a pipe or a file. On a terminal,
+     * terminal/key_wait.c handles them. */
     struct sigaction action = {.sa_handler = note_answer};
     watch(0);
     sigaction(SIGINT, &action, NULL);

@@ -15,22 +15,23 @@ void fr_interrupt_watch(void);
 /* Returns true if a signal has come (an fr_abort_fn; its context is not used). */
 bool fr_interrupt_came(void *context);
 
-/* The first function makes SIGHUP a request to read files again. It does nothing if SIGHUP is ignored, or if standard
- * input is a terminal, because a terminal that closes sends SIGHUP too. The second returns true if a SIGHUP has come
- * since its last call. */
+/* fr_interrupt_watch_reload makes SIGHUP a request to read files again. It does nothing if SIGHUP is ignored, or if
+ * standard input is a terminal, because a terminal that closes sends SIGHUP too. fr_interrupt_reload returns true if a
+ * SIGHUP has come since its last call. */
 void fr_interrupt_watch_reload(void);
 bool fr_interrupt_reload(void);
 
-/* Starts to watch the signals of a conversation: each Ctrl-C ends one answer; SIGTERM and SIGHUP act as above. */
+/* Starts to watch the signals of a conversation. Each Ctrl-C ends one answer; SIGTERM and SIGHUP end the
+ * conversation. */
 void fr_interrupt_watch_answers(void);
 
-/* The first (an fr_abort_fn) returns true if the current answer must end, because of Ctrl-C or another signal. The
- * second forgets an earlier Ctrl-C before the next answer begins. */
+/* fr_interrupt_answer (an fr_abort_fn) returns true if the current answer must end, because of Ctrl-C or another
+ * signal. fr_interrupt_next_answer forgets an earlier Ctrl-C before the next answer begins. */
 bool fr_interrupt_answer(void *context);
 void fr_interrupt_next_answer(void);
 
-/* If a signal has come, ends the command by that signal, so that a shell sees it and ends its loops too. Flush all
- * output before, because this function does not. */
+/* Ends the command by the signal that has come, if one has, so that a shell sees the signal and ends its loops too. It
+ * does not flush output, so flush all output before. */
 void fr_interrupt_repeat(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* Finds a member of a JSON object and gives its value's original text, so that long numbers and blanks stay as they
- * were written. */
+/* Finds a member of a JSON object and gives its value as it was written, so that long numbers and blanks do not
+ * change. */
 #ifndef FR_TOOLS_CLI_JSON_MEMBER_H
 #define FR_TOOLS_CLI_JSON_MEMBER_H
 

@@ -23,8 +23,7 @@
 
 /* ---------------------------------------------------------------------------------------------------------- options */
 
-/* Gives the number of drafts of a preset: the number of tokens in a verified block, less the one that is certain
- * already. */
+/* Gives the number of drafts of a preset. A forward has one row more, for the last certain token. */
 static int64_t preset_drafts(const char *preset) {
     return strcmp(preset, "throughput") == 0 ? 1 : strcmp(preset, "balanced") == 0 ? 2 : 3;
 }
@@ -56,8 +55,8 @@ static fr_status set_option(fr_options *options, const fr_arguments *args, fr_ar
     return row->again ? set_texts(options, args, arg) : fr_options_set_text(options, row->sets, args->text[arg]);
 }
 
-/* Stores measured times in the user's cache folder, unless --draft-times says otherwise. Other verbs than those that
- * take the option store nothing. */
+/* Makes the session store measured times in the user's cache folder, if the verb takes --draft-times and the option
+ * was not given. Other verbs store nothing. */
 static fr_status set_draft_times(fr_options *options, const fr_arguments *args) {
     bool takes = fr_option_table[FR_ARG_DRAFT_TIMES].verbs & args->verb->bit;
     char *folder = takes && !args->given[FR_ARG_DRAFT_TIMES] ? fr_cache_folder() : NULL;
@@ -189,8 +188,8 @@ int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_arguments *args
     return fr_exit_status(status);
 }
 
-/* Returns true if a session with this context takes at most half of the memory that is free, besides the weights, so
- * that other programs keep the rest. With --memory, its limit decides instead. */
+/* Returns true if a session with this context takes at most half of the free memory, so that other programs keep the
+ * rest. The weights do not count. With --memory, its limit decides instead. */
 static bool context_fits(const fr_loaded *loaded, const fr_arguments *args, int64_t context) {
     uint64_t bytes[FR_ESTIMATE_COUNT];
     const char *drafter = args->uses_drafter ? args->text[FR_ARG_DRAFTER] : NULL;
@@ -227,8 +226,8 @@ int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, siz
     return wanted < limit ? wanted : limit;
 }
 
-/* Counts the threads of this process. An emulator may add threads of its own, so only the difference of two counts has
- * a meaning. */
+/* Counts the threads of this process. Only the difference of two counts has a meaning, because an emulator may add
+ * threads of its own. */
 static int count_threads(void) {
     int count = 0;
     DIR *tasks = opendir("/proc/self/task");
@@ -247,7 +246,7 @@ static void describe(const fr_loaded *loaded, const fr_arguments *args) {
             fr_session_context(loaded->session));
 }
 
-/* Refuses options that have no effect without a drafter. */
+/* Refuses options that have no effect without a drafter, if one was given. */
 static int check_without(const fr_arguments *args) {
     static const char line[] = "%s%s needs a drafter: -md DRAFTER, or a model with an MTP layer";
     if (args->given[FR_ARG_DRAFT_STEPS]) return fr_wrong_usage(line, "--draft-steps", "");
@@ -361,8 +360,8 @@ static bool lacks_context(fr_status status) {
     return status == FR_INPUT && fr_last_error_option() == FR_OPT_CONTEXT;
 }
 
-/* Restores only the conversation of a saved session whose text is longer than the context. To read it, the session is
- * restored in larger and larger contexts until one is large enough. */
+/* Restores only the conversation of a saved session, because its text is longer than the context. To read the
+ * conversation, the whole session is restored in larger and larger contexts until one is large enough. */
 static fr_status restore_attached(const fr_loaded *loaded, const char *path, int64_t context) {
     int64_t limit = fr_model_fact(loaded->model, FR_FACT_CONTEXT_LIMIT), larger = context;
     fr_status status = FR_INPUT;
@@ -382,8 +381,8 @@ static fr_status restore_attached(const fr_loaded *loaded, const char *path, int
     return status == FR_OK && size == 0 ? fr_session_restore(loaded->session, path) : status;
 }
 
-/* Restores the session of --prompt-cache. If its conversation is longer than the context, and --context-shift allows
- * dropping turns, only the conversation is restored; the turns that are left are run again. */
+/* Restores the session of --prompt-cache. If its conversation is longer than the context and --context-shift may drop
+ * turns, only the conversation is restored. Then the turns that are left are run again. */
 static fr_status restore(const fr_loaded *loaded, const fr_arguments *args, int64_t context) {
     const char *path = args->text[FR_ARG_PROMPT_CACHE];
     fr_status status = fr_session_restore(loaded->session, path);
@@ -391,7 +390,7 @@ static fr_status restore(const fr_loaded *loaded, const fr_arguments *args, int6
     return shifts ? restore_attached(loaded, path, context) : status;
 }
 
-/* Returns true if the file holds a saved session. An empty file holds none: mktemp makes such files, and a run that is
+/* Returns true if the file holds a saved session. An empty file does not: mktemp makes such files, and a run that is
  * killed before it saves leaves one. */
 static bool is_saved(const char *path) {
     struct stat file;

@@ -24,7 +24,8 @@ typedef struct fr_loaded {
     fr_loaded_adapters adapters;
     _Atomic(fr_token_tree *) tokens; /* tree of the tokens' texts, for grammars; NULL: not made yet */
     fr_grammar *grammar;
-    /* the chat's prompt, if only the content of the reply must follow the grammar; NULL: the whole text must */
+    /* a chat's prompt: only the content of the reply to it must follow the grammar; NULL: the whole text must follow
+     * it */
     const fr_marked_text *answers;
     fr_session *session;
     fr_progress progress;
@@ -47,7 +48,7 @@ bool fr_loaded_draws(const fr_loaded *loaded);
  * facts about the model. */
 int fr_loaded_open(fr_loaded *loaded, const fr_arguments *args);
 
-/* The first adds one more picture. The second drops all but the first `count` pictures. */
+/* fr_loaded_add_picture adds one more picture. fr_loaded_keep_pictures drops all but the first `count` pictures. */
 int fr_loaded_add_picture(fr_loaded *loaded, const char *path);
 void fr_loaded_keep_pictures(fr_loaded *loaded, size_t count);
 
@@ -62,10 +63,10 @@ int fr_loaded_show(fr_loaded *loaded);
  * With --trace, the session writes to the trace from then on. */
 int fr_loaded_start(fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more);
 
-/* Two parts of fr_loaded_start. The first opens the drafter: that of -md, or the MTP layer in the model's own
- * checkpoint; without either there are no drafts. The second chooses the context if -c does not give it. A chat gets
- * the model's own context if memory allows. Any other run gets the default context, or more if the prompt and the
- * limit of the reply need it. If the reply has no limit, the default is doubled until it leaves room after the
+/* Two parts of fr_loaded_start. fr_loaded_open_drafter opens the drafter of -md, or the MTP layer in the model's own
+ * checkpoint. Without either there are no drafts. fr_loaded_context chooses the context if -c does not give it. A chat
+ * gets the model's own context if memory allows. Any other run gets the default context, or more if the prompt and the
+ * limit of the reply need it. If the reply has no limit, the default is doubled until there is room after the
  * prompt. */
 int fr_loaded_open_drafter(fr_loaded *loaded, const fr_arguments *args);
 int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, size_t prompt, int64_t more);
@@ -77,8 +78,8 @@ void fr_loaded_note_unused(const fr_loaded *loaded, const fr_arguments *args);
 int fr_loaded_save(const fr_loaded *loaded, const fr_arguments *args);
 void fr_loaded_close(fr_loaded *loaded);
 
-/* The first gives the opened model's tokenizer; a model without one is an error. The second opens only the tokenizer
- * of -m, without loading the model. */
+/* fr_loaded_tokenizer gives the opened model's tokenizer; a model without one is an error. fr_loaded_tokenizer_alone
+ * opens only the tokenizer of -m, without loading the model. */
 int fr_loaded_tokenizer(const fr_loaded *loaded, const fr_arguments *args, const fr_tokenizer **tokenizer);
 int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_arguments *args);
 
@@ -86,22 +87,22 @@ int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_arguments *args
  * prompt may be missing. */
 int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args);
 
-/* Finds a prompt that begins with the same special token twice, because its text has the token that the tokenizer also
- * adds. Gives the token's text; NULL: the prompt does not. */
+/* Returns the text of a special token that stands twice at the beginning of a prompt. This happens if the prompt's
+ * text has the token and the tokenizer adds it too. NULL: there is no such token. */
 const char *fr_prompt_doubled(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count);
 
-/* The note about such a token; %s is the token's text. */
+/* The note about a special token that stands twice at the beginning of a prompt; %s is the token's text. */
 #define FR_DOUBLED_NOTE                                                                            \
     "the prompt begins with %s, which the tokenizer adds: it stands there twice, and replies may " \
     "be worse; leave it out of the text"
 
-/* Renders the prompt with the chat template, if --chat is given or it has pictures: its bytes become a user's turn.
- * Pictures go where the bytes have marks for them, otherwise before the text. Without --chat, bytes with marks stay a
- * raw prompt, in which each "{image}" is replaced by what the template writes for a picture. */
+/* Renders the prompt as a user's turn with the chat template, if --chat is given or the prompt has pictures. Pictures
+ * are placed at their marks in the bytes, or before the text if there are no marks. Without --chat, bytes with marks
+ * stay a raw prompt, in which each "{image}" is replaced by what the template writes for a picture. */
 int fr_prompt_render(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args);
 
-/* Renders a whole conversation, in whose parts the pictures are marked. The reply answers the last message, or
- * continues it if that is a reply. */
+/* Renders a whole conversation, whose messages have marks for the pictures. The reply answers the last message, or
+ * continues it if it is the assistant's. */
 int fr_prompt_converse(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args, const json_t *messages);
 
 /* Gives the tree of the tokens' texts that grammars use. The first call makes it. May be called from any thread. */
@@ -111,11 +112,12 @@ fr_status fr_loaded_tokens(fr_loaded *loaded, const fr_token_tree **tree);
 void fr_loaded_note_chat(const fr_loaded *loaded, const fr_arguments *args);
 
 /* Tokenizes a prompt, unless it is given as ids, and replaces marks of pictures by image tokens. Control tokens are
- * recognized only where the template wrote them; with --parse-special, and in a raw prompt, everywhere. A prompt
- * without any id is an error. */
+ * recognized only where the template wrote them. In a raw prompt, or with --parse-special, they are recognized
+ * everywhere. A prompt without any id is an error. */
 int fr_prompt_tokenize(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args);
 
-/* Does the same for a prompt that is a text, with the given pictures. The model must have a tokenizer. */
+/* Tokenizes a prompt that is a text, with the given pictures, as fr_prompt_tokenize does. The model must have a
+ * tokenizer. */
 fr_status fr_prompt_ids(fr_prompt *prompt, const fr_model *model, fr_picture *const *pictures, size_t picture_count,
                         bool parse_special);
 

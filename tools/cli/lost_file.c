@@ -32,8 +32,9 @@ static void end_with_line(const char *path) {
     _exit(1);
 }
 
-/* Handles SIGBUS if its address is in a mapped file. Otherwise it restores the earlier handler: the faulting read is
- * repeated and raises the signal again, with its usual effect; a signal that another process sent is raised again. */
+/* Handles SIGBUS if its address is in a mapped file. Otherwise it restores the earlier handler. The faulting read is
+ * then repeated and raises the signal again, with its usual effect. A signal that another process sent is raised again
+ * here. */
 static void take(int signal_number, siginfo_t *info, void *context) {
     (void)context;
     bool sent = info->si_code <= 0;

@@ -1,7 +1,7 @@
 /* Replaces names of models that other programs use, such as ORG/NAME:TYPE, by paths.
  *
- * In: the command line. Out: the command line with paths instead of names; and the name that was given to -m, which
- * some output shows. */
+ * In: the command line. Out: the command line with paths in place of the names. The name that was given to -m is kept,
+ * because some output shows it. */
 #ifndef FR_TOOLS_CLI_NAMED_H
 #define FR_TOOLS_CLI_NAMED_H
 

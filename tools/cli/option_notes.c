@@ -35,8 +35,8 @@ static void note_llama_cpps(const fr_arguments *args) {
     if (n.length) fr_note("%s: for llama.cpp; nothing here depends on it", n.list);
 }
 
-/* Notes environment variables that llama.cpp's programs would read, and of forerun's verbs only serve does
- * (option_sources.h). A script that relies on them would otherwise silently run with other settings. */
+/* Notes environment variables of llama.cpp's programs. Of forerun's verbs only serve reads them (option_sources.h), so
+ * a script that relies on them would silently run with other settings. */
 static void note_environment(const fr_arguments *args) {
     static const char prefix[] = "LLAMA_ARG_";
     names n = {.length = 0};
@@ -58,8 +58,8 @@ static bool is_drawn(const fr_arguments *args) {
     return is_hot(args) || args->real[FR_ARG_DYNATEMP_RANGE] > 0 || args->real[FR_ARG_XTC_PROBABILITY] > 0;
 }
 
-/* Notes sampling options that have no effect because nothing is drawn at random. An explicit --temp 0 means this, so
- * nothing is noted then. */
+/* Notes sampling options that have no effect, because no token is drawn at random. If --temp 0 was given, nothing is
+ * noted, because the user wants this. */
 static void note_draws(const fr_arguments *args) {
     names n = {.length = 0};
     if (args->given[FR_ARG_TEMPERATURE] || is_drawn(args)) return;
@@ -75,8 +75,8 @@ static bool is_on(const fr_arguments *args, fr_arg arg) {
     return args->real[arg] != 0;
 }
 
-/* Notes settings of samplers that are switched off. Settings that need drawing are left out if nothing is drawn,
- * because note_draws has noted them. */
+/* Notes settings of samplers that are switched off. If no token is drawn at random, settings that need this are left
+ * out, because note_draws has noted them. */
 static void note_off(const fr_arguments *args) {
     static const struct {
         fr_arg of[5];  /* ends with COUNT */

@@ -1,6 +1,6 @@
-/* Notes options that were given but have no effect, one line for each kind: options that only llama.cpp has, sampling
- * options while decoding is greedy, settings of a sampler that is switched off, and samplers that mirostat
- * replaces. */
+/* Notes options that were given but have no effect, one line for each kind. The kinds are options that only llama.cpp
+ * has, sampling options while decoding is greedy, settings of a sampler that is switched off, and samplers that
+ * mirostat replaces. */
 #ifndef FR_TOOLS_CLI_OPTION_NOTES_H
 #define FR_TOOLS_CLI_OPTION_NOTES_H
 

@@ -22,7 +22,8 @@ extern char **environ;
 
 /* ---------------------------------------------------------------------------------------------------------- setting */
 
-/* Makes the word --NAME or --NAME=VALUE, which stays as long as the arguments, and reads it. value NULL: none. */
+/* Makes the word --NAME or --NAME=VALUE and reads it. The word stays as long as the arguments. value NULL: no
+ * value. */
 static int take_word(fr_arguments *args, const char *option, const char *value) {
     size_t size = strlen(option) + (value ? strlen(value) + 1 : 0) + 1;
     char *word = fr_resize(NULL, size, 1);
@@ -40,8 +41,8 @@ static bool is_off(const char *value) {
     return fr_has_word_in_any_case("off false no disabled 0", value, strlen(value));
 }
 
-/* Reads one setting. option: its name with two dashes; value NULL: it has none. A flag that is off is the option
- * --no-NAME if there is one, and otherwise as if it had not been given. */
+/* Reads one setting. option: its name with two dashes; value NULL: it has none. For a flag that is off, the option
+ * --no-NAME is read if there is one. Otherwise it is as if the flag had not been given. */
 static int take_setting(fr_arguments *args, const char *option, const char *value) {
     char opposite[NAME_MAX_BYTES + 3];
     fr_option_form form = fr_option_form_of(args->verb, option);
@@ -56,7 +57,7 @@ static int take_setting(fr_arguments *args, const char *option, const char *valu
     return fr_option_form_of(args->verb, opposite) == FR_FORM_FLAG ? take_word(args, opposite, NULL) : 0;
 }
 
-/* Marks all options as settled that were given so far: the next source does not change them. */
+/* Marks all options that were given so far as settled, so that the next source does not change them. */
 static void settle(fr_arguments *args) {
     memcpy(args->settled, args->given, sizeof args->settled);
 }
@@ -129,7 +130,7 @@ static int take_file(fr_arguments *args, const char *path) {
 
 /* ------------------------------------------------------------------------------------------------------ environment */
 
-/* Makes the option's name of a variable's: CTX_SIZE is --ctx-size. Returns false if it is too long. */
+/* Makes an option's name of a variable's name: CTX_SIZE becomes --ctx-size. Returns false if the name is too long. */
 static bool name_option(const char *variable, size_t length, char option[NAME_MAX_BYTES]) {
     if (length == 0 || length >= NAME_MAX_BYTES - 2) return false;
     option[0] = option[1] = '-';
@@ -139,7 +140,7 @@ static bool name_option(const char *variable, size_t length, char option[NAME_MA
     return true;
 }
 
-/* Gives the option of a variable of llama.cpp whose name is not made of the option's. */
+/* Gives the option that a variable of llama.cpp sets, if the two names differ; NULL if they do not. */
 static const char *foreign_name(const char *variable, size_t length) {
     static const char *const named[][2] = {
         {"BATCH", "--batch-size"},
@@ -166,8 +167,8 @@ static const char *foreign_name(const char *variable, size_t length) {
     return NULL;
 }
 
-/* Reads one variable, if it has this prefix and names an option that a variable may set. *taken: it set one. An empty
- * variable counts as not set. */
+/* Reads one variable of the environment, if it begins with this prefix and names an option that a variable may set. An
+ * empty variable counts as not set. *taken: the variable set an option. */
 static int take_variable(fr_arguments *args, const char *variable, const char *prefix, bool foreign, bool *taken) {
     static const char *const never[] = {"--config", "--help", "--version"}; /* containers set FORERUN_VERSION */
     char option[NAME_MAX_BYTES], name[NAME_MAX_BYTES + 16];
@@ -192,7 +193,7 @@ static int take_variable(fr_arguments *args, const char *variable, const char *p
     return code;
 }
 
-/* Reads all variables of a prefix. Those of llama.cpp are noted, because they were set for another program. */
+/* Reads all variables with a prefix. Variables of llama.cpp are noted, because they were set for another program. */
 static int take_variables(fr_arguments *args, const char *prefix, bool foreign) {
     char list[512] = "";
     bool taken;

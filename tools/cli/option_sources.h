@@ -1,8 +1,9 @@
 /* Reads options of serve that are not on the command line: from a configuration file and from the environment.
  *
- * In: the arguments of the command line. Out: options that it left open. An option is taken from the first source that
- * has it: the command line, the file of --config (or FORERUN_CONFIG), variables FORERUN_NAME, and variables of
- * llama.cpp's server (LLAMA_ARG_NAME, LLAMA_API_KEY), which a note lists. Other verbs read neither. */
+ * In: the arguments of the command line. Out: values of options that the command line does not give. An option is
+ * taken from the first source that has it: the command line, the file of --config (or FORERUN_CONFIG), variables
+ * FORERUN_NAME, and variables of llama.cpp's server (LLAMA_ARG_NAME, LLAMA_API_KEY). A note lists the variables of
+ * llama.cpp's server that are used. Other verbs read neither the file nor the variables. */
 #ifndef FR_TOOLS_CLI_OPTION_SOURCES_H
 #define FR_TOOLS_CLI_OPTION_SOURCES_H
 

@@ -47,16 +47,17 @@ typedef struct fr_option_row {
     bool switches;  /* a flag that may be followed by on, off or auto */
     bool manual;    /* only the manual page lists the option, --help does not */
     fr_option sets; /* the library's option that this option sets */
-    fr_set_to to;   /* the value to which it sets that option */
+    fr_set_to to;   /* what the row sets the library's option to */
     /* Limits of a number. If the row sets a library's option to the given value, both may be 0, and the library's
      * limits hold. */
     int64_t low, high;
     const char *words; /* the words that the option takes */
-    fr_lab_words of;   /* the library's table of words that the option takes; they replace {} in the help text */
-    /* a second table of the library's words that the option takes but the help text does not list */
+    fr_lab_words of;   /* the library's table of the words that the option takes; {} in the help text stands for
+                        * them */
+    /* a second table of the library's words; the option takes them, but the help text does not list them */
     fr_lab_words also;
     bool any_case;        /* words may be written in capital or small letters */
-    const char *special;  /* a word that may stand instead of a number; the value is then -1 */
+    const char *special;  /* a word that may be given instead of a number, and stands for the value -1 */
     const char *unbuilt;  /* words that are known but not built yet; they are refused by name */
     int64_t unbuilt_from; /* numbers from this one on are known but not built; 0: all numbers are built */
     const char *help;
@@ -88,8 +89,9 @@ typedef enum fr_option_form {
 /* Gives the form of an option of a verb, or of llama.cpp. name: with its dashes. */
 fr_option_form fr_option_form_of(const fr_verb *verb, const char *name);
 
-/* Reads an option from one word: "--name", or "--name=value" if it has a value. An option that is settled is passed
- * over. The word must stay as long as the arguments. Gives 0, or the exit status after an error line. */
+/* Reads an option from one word: "--name", or "--name=value" if it has a value. An option that an earlier source has
+ * given (args->settled) is skipped. The word must stay as long as the arguments. Gives 0, or the exit status after an
+ * error line. */
 int fr_option_take_word(fr_arguments *args, char *word);
 
 /* Reads an option's value from its text (NULL: it has none). Gives 0, or the exit status after an error line. */

@@ -131,8 +131,8 @@ size_t fr_arguments_numbers(const fr_arguments *args, fr_arg arg, int64_t *numbe
     return count;
 }
 
-/* Reads a list of ids. Text that is no list of numbers is wrong usage. A number that is too large for any vocabulary
- * is bad input, as is one that exceeds the model's vocabulary. */
+/* Reads a list of ids. A text that is no list of numbers is wrong usage. A number that is too large for any vocabulary
+ * is bad input, and so is a number beyond the model's vocabulary. */
 static int take_ids(fr_arguments *args, const char *name, const char *text) {
     const char *list = text;
     size_t length, capacity = strlen(text) / 2 + 1;

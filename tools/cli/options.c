@@ -57,8 +57,8 @@ static int unknown_option(const fr_verb *verb, const char *name) {
     return fr_wrong_usage("unknown option %s (forerun %s --help lists them)", name, verb->name);
 }
 
-/* Gives the option that a word without an option's name is the value of: for verbs that write a model the output file,
- * for report the trace, for bench the part, for completion the shell, and for all other verbs the model. */
+/* Gives the option to which a word without an option's name belongs. For verbs that write a model it is the output
+ * file, for report the trace, for bench the part, for completion the shell. For all other verbs it is the model. */
 static fr_arg bare_word_of(const fr_arguments *args) {
     unsigned verb = args->verb->bit;
     if (verb == FR_VERB_BENCH) return FR_ARG_BENCH_PART;
@@ -76,7 +76,7 @@ static bool is_switch(const char *list) {
     return true;
 }
 
-/* Reads a flag. Some flags are switches in llama.cpp, so a word may follow: "off" clears the flag, and "auto" sets it
+/* Reads a flag. For flags that are switches in llama.cpp a word may follow: "off" clears the flag, and "auto" sets it
  * if standard output is a terminal. */
 static int take_flag(fr_arguments *args, fr_arg arg, const char *name, const char *equals, int count, char **words,
                      int *at) {
@@ -141,8 +141,8 @@ static int take_bare(fr_arguments *args, const char *word) {
     return fr_option_take(args, arg, fr_option_table[arg].names, word);
 }
 
-/* Assigns quantize's words without an option's name in the order of llama-quantize: MODEL FILE TYPE THREADS. MODEL and
- * TYPE may have been given as options; the words then begin at the next one. */
+/* Assigns those words of quantize that follow no option's name, in the order of llama-quantize: MODEL FILE TYPE
+ * THREADS. If MODEL, FILE or TYPE was given as an option, the words are assigned to the others. */
 static int place_bare(fr_arguments *args) {
     static const fr_arg order[FR_BARE_MAX] = {FR_ARG_MODEL, FR_ARG_OUT_FILE, FR_ARG_TYPE, FR_ARG_THREADS};
     size_t next = 0;
@@ -181,7 +181,7 @@ static int take_range(fr_arguments *args, const char *name, const char *value, i
                           args->vector_range[0], args->vector_range[1]);
 }
 
-/* Reads the option at words[*at]: "--name value", "--name=value" or a flag; and moves *at behind it. */
+/* Reads the option at words[*at]: "--name value", "--name=value" or a flag. Then it moves *at to the next word. */
 static int take_option(fr_arguments *args, int count, char **words, int *at) {
     const char *word = words[(*at)++];
     const char *equals = strncmp(word, "--", 2) == 0 ? strchr(word, '=') : NULL;
@@ -243,8 +243,8 @@ int fr_arguments_lack_prompt(const fr_arguments *args) {
                           takes_ids ? ", --ids LIST or standard input" : " or standard input");
 }
 
-/* Checks that a verb that needs a prompt got one: ids or a text (-p or -f), but not both. Without either, piped input
- * is the prompt. */
+/* Checks the prompt of a verb that needs one: it must be ids or a text (-p or -f), but not both. Without either, piped
+ * input is the prompt. */
 static int check_prompt(fr_arguments *args) {
     if (!fr_verb_takes(args->verb, &fr_option_table[FR_ARG_PROMPT])) return 0;
     bool text = args->given[FR_ARG_PROMPT] || args->given[FR_ARG_FILE], ids = args->given[FR_ARG_IDS];
@@ -293,7 +293,7 @@ static int check_kwargs(const fr_arguments *args) {
     return 0;
 }
 
-/* Refuses options that only a chat has if generate is used without --chat. */
+/* Refuses the options of chats if generate is used without --chat. */
 static int check_chat(const fr_arguments *args) {
     static const struct {
         fr_arg arg;
@@ -336,8 +336,8 @@ const char *fr_arguments_drafting(const fr_arguments *args) {
     return given[FR_ARG_PRESET] && !given[FR_ARG_DRAFT_MAX] ? "--preset" : NULL;
 }
 
-/* Decides by --spec-type and --draft-max if a drafter is used. Notes drafting options that have no effect because
- * there are no drafts. */
+/* Decides by --spec-type and --draft-max if a drafter is used. If there are no drafts, notes the drafting options that
+ * have no effect. */
 static int check_drafting(fr_arguments *args) {
     const char *words = args->text[FR_ARG_SPEC_TYPE], *asks = fr_arguments_drafting(args);
     bool zero = args->given[FR_ARG_DRAFT_MAX] && args->number[FR_ARG_DRAFT_MAX] == 0;
@@ -347,8 +347,8 @@ static int check_drafting(fr_arguments *args) {
     bool drafts = args->verb->bit & drafting || args->given[FR_ARG_DRAFT_STEPS];
     bool weights = fr_lab_takes_drafter(words);
     args->uses_drafter = drafts && !zero && weights;
-    /* A drafter without drafts gets no note: to compare with a plain run, one usually adds such an option to the same
-     * command line. */
+    /* A drafter gets no note if there are no drafts: users add --spec-type none to the same command line to compare
+     * with a plain run. */
     if (asks && (none || zero) && !args->given[FR_ARG_QUIET])
         fr_note("%s is for drafts, and %s makes none", asks, none ? "--spec-type none" : "--draft-max 0");
     if (!weights && !none && args->given[FR_ARG_DRAFT_P_MIN] && args->real[FR_ARG_DRAFT_P_MIN] > 0)
@@ -361,7 +361,7 @@ uint32_t fr_draw_seed(void) {
     return getrandom(&drawn, sizeof(drawn), 0) == sizeof(drawn) ? drawn : (uint32_t)time(NULL);
 }
 
-/* Replaces escapes if --escape was given. The texts of --system and --stop are changed in place. The prompt is changed
+/* Replaces escapes if --escape was given. It changes the texts of --system and --stop in place; the prompt is changed
  * later, in its own copy. An escape that stands for a NUL is refused, because a NUL would end the text. */
 static int read_escapes(fr_arguments *args) {
     if (args->given[FR_ARG_ESCAPE] && args->given[FR_ARG_NO_ESCAPE])
@@ -466,7 +466,7 @@ static int check_rules(fr_arguments *args) {
 }
 
 /* Notes too many threads after the error line of a wrong option, so that the user can correct both mistakes at once.
- * All words are searched for -t, because it may come after the wrong option. */
+ * It searches all words for -t, because -t may come after the wrong option. */
 static void note_threads_behind(fr_arguments *args, int count, char **words) {
     for (int i = 0; i + 1 < count && !args->given[FR_ARG_THREADS]; i++) {
         if (!fr_has_word(fr_option_table[FR_ARG_THREADS].names, words[i], strlen(words[i]))) continue;

@@ -243,7 +243,8 @@ typedef enum fr_arg {
 struct fr_arguments {
     const fr_verb *verb;
     bool given[FR_ARG_COUNT];
-    bool settled[FR_ARG_COUNT];     /* given by a source that comes before the one that is read (option_sources.h) */
+    bool settled[FR_ARG_COUNT];     /* given by an earlier source, which later sources do not change
+                                     * (option_sources.h) */
     const char *name[FR_ARG_COUNT]; /* the name by which each option was given, perhaps with =value */
     const char *text[FR_ARG_COUNT];
     int64_t number[FR_ARG_COUNT];

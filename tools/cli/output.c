@@ -101,8 +101,8 @@ void *fr_resize(void *memory, size_t count, size_t size) {
     exit(1);
 }
 
-/* Opens each standard stream that is closed on /dev/null, but in the wrong direction, so that using it fails. If it
- * stayed closed, the next file that the command opens would get its number, and output would go into that file. */
+/* Opens each closed standard stream on /dev/null, in the wrong direction, so that using it fails. If the stream stayed
+ * closed, the next opened file would get its number, and output would go into that file. */
 static void hold_streams(void) {
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {
         int fails = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
@@ -112,8 +112,8 @@ static void hold_streams(void) {
 
 static bool unread;
 
-/* Runs as the last exit handler. If the reader of the output has gone, the command should end by SIGPIPE, about which
- * shells print nothing. */
+/* Ends the command by SIGPIPE if the reader of its output has gone, because shells print nothing about that signal. It
+ * runs as the last exit handler. */
 static void end_unread(void) {
     if (!unread) return;
     signal(SIGPIPE, SIG_DFL);
@@ -186,7 +186,7 @@ static void put_byte(void *context, char byte, bool accepted) {
     putc(byte, text->out);
 }
 
-/* Writes the bytes from `written` up to `end`. */
+/* Writes the bytes of the text from `text->written` up to `end`. */
 static void write_until(fr_stream *text, size_t end) {
     if (text->told && text->written < end) text->told(text->context, text->bytes + text->written, end - text->written);
     for (; text->out && text->written < end; text->written++) {
@@ -236,9 +236,9 @@ void fr_ids_print(const int32_t *ids, size_t count, FILE *out) {
     putc('\n', out);
 }
 
-/* Gives the length of the UTF-8 character at `bytes`, of which `length` are left. If there is none it gives 0, and
- * *bad is the number of bytes that one U+FFFD replaces. The range of the second byte excludes overlong forms,
- * surrogates and characters above U+10FFFF. */
+/* Gives the length of the UTF-8 character at `bytes`, of which `length` are left. If no valid character is there, the
+ * result is 0, and *bad is the number of bytes that one U+FFFD replaces. The range of the second byte excludes
+ * overlong forms, surrogates and characters above U+10FFFF. */
 static size_t utf8_length(const unsigned char *bytes, size_t length, size_t *bad) {
     unsigned char first = bytes[0], low = 0x80, high = 0xbf;
     *bad = 1;
@@ -335,8 +335,8 @@ typedef struct outlet {
     char name[];
 } outlet;
 
-/* Writes bytes of a stream. The first write that fails ends the command. Bytes that are flushed after that, while the
- * command ends, are dropped. */
+/* Writes bytes of a stream. The first write that fails ends the command. While the command ends, later bytes of the
+ * stream are dropped. */
 static ssize_t take_bytes(void *cookie, const char *bytes, size_t size) {
     outlet *out = cookie;
     for (size_t done = 0; done < size && !out->failed;) {
@@ -466,7 +466,7 @@ int fr_writer_open(fr_writer *writer, const char *path) {
 }
 
 int fr_writer_close(fr_writer *writer) {
-    int error = 0, held = -1; /* until the file has its final name this keeps the lock */
+    int error = 0, held = -1; /* keeps the file locked until it has its final name */
     fflush(writer->file);
     if (writer->temporary && (held = dup(writer->fd)) < 0) error = errno;
     if (fclose(writer->file) != 0 && !error) error = errno;

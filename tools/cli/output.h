@@ -16,8 +16,8 @@
 /* Makes all further lines begin with a place, such as a file and a line; "" for none. */
 void fr_output_set_source(const char *place);
 
-/* Write one line "forerun: ..." to standard error. The first returns exit status 2, the second 1; the third writes a
- * note and has no status. */
+/* Write one line "forerun: ..." to standard error. fr_wrong_usage returns exit status 2, and fr_bad_input returns 1.
+ * fr_note writes a note, which is no failure. */
 int fr_wrong_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int fr_bad_input(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void fr_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -32,8 +32,9 @@ int fr_exit_status(fr_status status);
 /* Resizes memory to `count` elements, as realloc does. If there is no memory the command ends with exit status 1. */
 void *fr_resize(void *memory, size_t count, size_t size);
 
-/* Makes writes to a closed pipe, to a file larger than allowed, or to a standard stream that was closed at the start
- * fail with an error, instead of ending the command by a signal or going to a wrong file. Call it first. */
+/* Makes failing writes return an error. Otherwise a write to a closed pipe or to a file larger than allowed would end
+ * the command by a signal. A write to a standard stream that was closed at the start would go to a wrong file. Call it
+ * first. */
 void fr_output_begin(void);
 
 /* Flushes standard output. If a write fails (a full disk), prints the reason and exits with status 1. If the reader
@@ -41,9 +42,9 @@ void fr_output_begin(void);
  * before a long computation. */
 void fr_flush_output(void);
 
-/* The first makes the command survive the loss of its terminal (a closed connection), so that it can still save its
- * work: from then on output to the terminal is dropped. Call it before any long work, because a terminal that has gone
- * already looks like a pipe. The second returns true if the terminal has gone. */
+/* fr_output_outlive_terminal makes the command survive the loss of its terminal (a closed connection), so that it can
+ * still save its work. After the loss, output to the terminal is dropped. Call it before any long work, because a
+ * terminal that is lost already looks like a pipe. fr_output_gone returns true if the terminal was lost. */
 void fr_output_outlive_terminal(void);
 bool fr_output_gone(void);
 
@@ -95,8 +96,8 @@ void fr_quoted_print(const char *bytes, size_t length, FILE *out);
  * (Unicode Standard, 3.9). */
 json_t *fr_json_bytes(const char *bytes, size_t length);
 
-/* Makes an array of the bytes as numbers. A token may be only a part of a character, whose text as a string would be
- * U+FFFD and not identify it. */
+/* Makes an array of the bytes as numbers. It identifies a token that is only a part of a character; as a string such a
+ * token would become U+FFFD. */
 json_t *fr_json_byte_numbers(const char *bytes, size_t length);
 
 /* Counts the characters of a JSON string. */
@@ -116,11 +117,12 @@ void fr_json_put(json_t *object, const char *key, json_t *value);
 int fr_output_check(const char *path);
 
 /* A file that gets its name only when it is complete. It is written under a temporary name in the same folder, synced
- * and renamed, and then the folder is synced. "-" is standard output. A path that exists and is no regular file (a
- * pipe, a device) is written in place, and so is an open descriptor (/dev/stdout). If the command ends early, also by
- * SIGINT, SIGTERM or SIGHUP, the temporary file is removed; after SIGKILL, the next run that writes to the same path
- * removes it. Only one writer may be open at a time. The first write that fails ends the command with exit status 1,
- * after a line that names the file and the reason. */
+ * and renamed, and then the folder is synced. The path "-" is standard output. If the path exists and is no regular
+ * file (a pipe, a device), or is an open descriptor (/dev/stdout), it is written in place.
+ *
+ * If the command ends early, also by SIGINT, SIGTERM or SIGHUP, the temporary file is removed. After SIGKILL it stays,
+ * and the next run that writes to the same path removes it. Only one writer may be open at a time. The first write
+ * that fails ends the command with exit status 1, after a line with the file's name and the reason. */
 typedef struct fr_writer {
     FILE *file;
     int fd;
@@ -142,8 +144,8 @@ void fr_writer_remove(void);
 /* Returns true if an error line has been written. */
 bool fr_has_failed(void);
 
-/* The first sets a callback that decides if a signal ends the command. Signal handlers call the second to ask it;
- * without a callback the answer is true. */
+/* fr_signal_ask sets a callback that decides if a signal ends the command. Signal handlers call fr_signal_ends to ask
+ * the callback; without a callback the answer is true. */
 void fr_signal_ask(bool (*ends)(int signal_number));
 bool fr_signal_ends(int signal_number);
 

@@ -1,5 +1,5 @@
-/* Compares each file that a verb writes with all files that its options make it read, and with the other files that it
- * writes (output_check.h). */
+/* Compares each file that a verb writes with all files that it reads, and with the other files that it writes
+ * (output_check.h). */
 #include "tools/cli/output_check.h"
 
 #include <dirent.h>
@@ -75,8 +75,8 @@ static bool is_other_shard(const char *name, const char *of) {
            strcmp(name + stem + DIGITS, of + stem + DIGITS) == 0;
 }
 
-/* Checks the files of a folder. If a shard is named, these are the shards of its series, otherwise the files of a
- * published model. */
+/* Checks the files of a folder. If `shard` is given, these are the shards of its series. Otherwise they are the files
+ * of a published model. */
 static int check_folder(const fr_target *target, fr_arg reader, const char *folder, const char *shard) {
     DIR *entries = opendir(folder);
     int code = 0;
@@ -127,8 +127,8 @@ static bool find_folder(const char *path, struct stat *folder) {
     return stat(dirname(copy), folder) == 0;
 }
 
-/* Returns true if two paths lead to the same file, or would once it exists. A file that does not exist yet is
- * identified by its folder and its name. */
+/* Returns true if two paths lead to the same file. A file that does not exist yet is identified by its folder and its
+ * name. */
 static bool is_same(const fr_target *a, const fr_target *b) {
     struct stat left, right;
     if (a->exists || b->exists) return a->exists && b->exists && is_target(a, &b->info);

@@ -51,7 +51,7 @@ static void plot_depths(const fr_sums *sums, FILE *out) {
 
 typedef struct fr_bins {
     double x[BINS_MAX], share[BINS_MAX], low[BINS_MAX], high[BINS_MAX], drafted[BINS_MAX];
-    size_t count, rounds; /* rounds a bin */
+    size_t count, rounds; /* number of bins; number of rounds in each bin */
 } fr_bins;
 
 static size_t bin_size(const fr_record *record) {
@@ -107,7 +107,8 @@ static void plot_over_time(const fr_record *record, const fr_sums *sums, FILE *o
             bins.count, bins.rounds, 100 * sums->accepted / sums->drafted);
 }
 
-/* Plots acceptance by the target's margin, the distance between its two best logits. The last bin has no upper end. */
+/* Plots acceptance by the target's margin, which is the difference of its two largest logits. The last bin has no
+ * upper end. */
 static void plot_margins(const fr_record *record, FILE *out) {
     static const double ends[MARGIN_BINS] = {0.5, 1, 2, 4, 8, INFINITY};
     static const char *const names[MARGIN_BINS] = {"0&#8211;0.5", "0.5&#8211;1", "1&#8211;2",
@@ -278,7 +279,7 @@ static void plot_time(const fr_record *record, const fr_sums *sums, FILE *out) {
                  "one.</p></figure>\n");
 }
 
-/* Plots the tokens per second along the text. Each point is the mean of the same number of rounds. */
+/* Plots the tokens per second along the text. Each point is the mean of a fixed number of rounds. */
 static void plot_speed(const fr_record *record, const fr_sums *sums, FILE *out) {
     double x[BINS_MAX], y[BINS_MAX], tokens = 0, highest = 0;
     size_t rounds = bin_size(record), count = 0;

@@ -26,7 +26,7 @@ void fr_plot_end(fr_plot *plot);
 
 void fr_plot_x_ticks(const fr_plot *plot);
 
-/* Writes a name below the axis at x, and in a smaller font another text below the name; under "": none. */
+/* Writes a name below the axis at x. under: a text that is written below the name in a smaller font; "": none. */
 void fr_plot_x_name(const fr_plot *plot, double x, const char *name, const char *under);
 
 /* Draws a bar from 0 to y, `width` wide around x. tip: the text that a pointer over the bar shows. */
@@ -41,11 +41,11 @@ void fr_plot_band(const fr_plot *plot, const char *class, const double *x, const
                   size_t count);
 void fr_plot_dot(const fr_plot *plot, const char *class, double x, double y, const char *tip);
 
-/* Draw dashed lines: the first a vertical one at x, the second a horizontal one at y. */
+/* fr_plot_rule_up draws a dashed vertical line at x. fr_plot_rule_across draws a dashed horizontal line at y. */
 void fr_plot_rule_up(const fr_plot *plot, double x);
 void fr_plot_rule_across(const fr_plot *plot, double y);
 
-/* Gives the 95% confidence interval of a proportion of n trials (Wilson 1927). */
+/* Gives the 95% confidence interval of a proportion (Wilson 1927): `successes` of n trials. */
 void fr_wilson(double successes, double n, double *low, double *high);
 
 #endif

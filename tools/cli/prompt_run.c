@@ -10,8 +10,8 @@ typedef struct watched {
     size_t total; /* number of ids that had to be run when the first piece began; 0: no piece has begun */
 } watched;
 
-/* Shows the progress before each piece. If the prompt has only one piece, no line is shown, because it would vanish
- * before anyone could read it. */
+/* Shows the progress before each piece of the prompt. If the prompt is only one piece, no line is shown, because it
+ * would vanish before anyone could read it. */
 static bool watch(void *context) {
     watched *w = context;
     size_t waiting = fr_session_waiting(w->session);

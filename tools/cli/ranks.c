@@ -1,8 +1,8 @@
 /* Runs the command as a rank of a job (ranks.h).
  *
- * Every rank runs the same command with the same arguments. Only the output of rank 0 is shown. Standard output of all
- * other ranks is dropped; their standard error goes to a file in memory, and if such a rank fails, rank 0 prints the
- * last line of its file. */
+ * Every rank runs the same command with the same arguments, but only the output of rank 0 is shown. Standard output of
+ * the other ranks is dropped, and their standard error goes to a file in memory. If such a rank fails, rank 0 prints
+ * the last line of that rank's file. */
 #include "tools/cli/ranks.h"
 
 #include <errno.h>
@@ -28,14 +28,15 @@
 #include "tools/cli/verbs.h"
 
 enum { SILENT_SECONDS = 30, LINE = 400 };
-/* milliseconds that a failing process lives on, so that others of this machine find first_to_say's name taken */
+/* milliseconds that a failing process lives on after it has bound the name of first_to_say, so that the other
+ * processes of its machine find the name taken */
 enum { LOOK_MS = 300 };
 
 /* Seconds that rank 0 has to notice a failure while it computes a long prompt. This must be short, because the program
  * that started the job kills the other ranks one second after a rank has died. */
 #define LATE_SECONDS 0.5
 
-/* the file in memory that holds the standard error of a rank whose output is not shown; -1: it is shown */
+/* the file in memory that holds this rank's standard error; -1: the standard error is shown */
 static int kept = -1;
 static int seen = STDERR_FILENO; /* the standard error that the user sees */
 static int exit_code = 1;        /* the status that main returns; until it does, only failures exit */
@@ -81,8 +82,8 @@ static void write_words(const char *line) {
 /* ---------------------------------------------------------------------------------------------- joining and leaving */
 
 /* Returns true for the first process of the job on this machine that wants to print a line. To find out, the process
- * binds a socket to a name, which only one living process can have. Further calls in the same process return false,
- * because the line was printed already, by this or another process. */
+ * binds a socket to a name that only one living process can have. Further calls in the same process return false,
+ * because this or another process has already printed the line. */
 static bool first_to_say(void) {
     static atomic_flag asked = ATOMIC_FLAG_INIT;
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -97,8 +98,8 @@ static bool first_to_say(void) {
     return one >= 0 && bind(one, (struct sockaddr *)&name, size) == 0;
 }
 
-/* Ends a rank on a signal that came while ranks join or leave the job. At that time nobody knows which rank has
- * failed; the program that started the ranks ends them all by this signal. */
+/* Ends a rank on a signal that comes while ranks join or leave the job. At that time no rank knows which rank has
+ * failed, and the program that started the ranks ends all of them by this signal. */
 static void end_unknown(int signal_number) {
     if (!fr_lab_ranks_struck(signal_number)) return;
     if (first_to_say()) {
@@ -115,8 +116,8 @@ static void watch_for_unknown(struct sigaction *before) {
     if (before->sa_handler != SIG_IGN) sigaction(SIGTERM, &action, NULL);
 }
 
-/* Prints the error that the job could not be formed. All ranks find this out at the same time, so only the first one
- * prints it. */
+/* Prints the error that the job could not be formed. All ranks find this out at the same time, so only the first of
+ * them prints it. */
 static int fail_to_join(fr_status status) {
     int code = first_to_say() ? fr_exit_status(status) : 1;
     poll(NULL, 0, LOOK_MS);
@@ -125,14 +126,14 @@ static int fail_to_join(fr_status status) {
 
 /* --------------------------------------------------------------------------------------------------------- failures */
 
-/* Prints the error line of a failed rank: rank 0 does it, or rank 1 if rank 0 has failed, unless a rank that had not
- * joined yet has printed the line. */
+/* Prints the error line of a failed rank. Rank 0 prints it. Any other rank prints it only if no process of this
+ * machine has printed a line. */
 static void say(const char *line) {
     if (fr_rank() == 0 || first_to_say()) write_words(line);
 }
 
-/* Ends this process after another rank has failed, although it is still computing. Runs in the thread that watches the
- * other ranks. */
+/* Ends this process after another rank has failed, even while it computes. Runs in the thread that watches the other
+ * ranks. */
 static void end_late(const char *line) {
     if (before_end) before_end(before_end_context);
     fr_writer_remove();
@@ -186,7 +187,7 @@ static void leave_networks_out(void) {
     for (size_t i = 0; i < sizeof without / sizeof *without; i++) setenv(without[i][0], without[i][1], 0);
 }
 
-/* Returns true if the user told mpirun how to bind ranks to cores; these are the variables of OpenMPI 4. */
+/* Returns true if the user told mpirun how to bind ranks to cores. The variables are those of OpenMPI 4. */
 static bool binding_was_chosen(void) {
     static const char *const names[] = {"OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_hwloc_base_cpu_set",
                                         "OMPI_MCA_rmaps_base_cpus_per_rank", "OMPI_MCA_orte_rankfile"};
@@ -197,9 +198,9 @@ static bool binding_was_chosen(void) {
     return strcasestr(mapping, "PE=") || (strncmp(mapping, "slot", 4) != 0 && strncmp(mapping, "node", 4) != 0);
 }
 
-/* Removes mpirun's default binding, which gives a rank only one core if there are two ranks, and one socket if there
- * are more. A rank alone on its machine would leave all other cores idle. After this, a rank may use all cores of the
- * process that started it, and ranks on the same machine divide them. */
+/* Removes mpirun's default binding of ranks to cores. By default a rank gets only one core if there are two ranks, and
+ * one socket if there are more, so a rank alone on its machine would leave all other cores idle. After this, a rank
+ * may use all cores of the process that started it. Ranks on the same machine divide these cores. */
 static void undo_binding(void) {
     cpu_set_t usable[8];
     if (!getenv("OMPI_MCA_orte_bound_at_launch") || binding_was_chosen()) return;
@@ -221,8 +222,9 @@ int fr_ranks_enter(void) {
     return fr_rank() > 0 ? hide() : 0;
 }
 
-/* Divides the model among the ranks by rows or by layers: as --rank-split says, or else in the faster way. Ranks on
- * different machines get shares according to their measured speed; on a single machine nothing is measured. */
+/* Divides the model among the ranks by rows or by layers, as --rank-split says, or in the faster way if it says
+ * nothing. Ranks on different machines get shares according to their measured speed. On a single machine nothing is
+ * measured. */
 static int split(const fr_arguments *args) {
     static const char *const words[] = {"auto", "rows", "layers"};
     uint32_t parts[FR_LAB_MOST_RANKS];

@@ -10,8 +10,8 @@
  * exit status. */
 int fr_ranks_enter(void);
 
-/* Returns the status, after noting it for the other ranks. Call it last in main: a process that exits without it tells
- * them 1. */
+/* Tells the other ranks this process's exit status, and returns it. Call it last in main. If a process exits without
+ * this call, the other ranks are told the status 1. */
 int fr_ranks_leave_with(int code);
 
 /* Sets a callback that runs before a failure of another rank ends this process in the middle of its work. It runs in a

@@ -13,7 +13,7 @@ typedef struct fr_reader {
     fr_record *record;
     const char *path, *event;
     size_t line;
-    size_t drafted; /* number of drafts in the last draft line, until the accept line that belongs to it comes */
+    size_t drafted; /* number of drafts in the last draft line; 0 after its accept line has come */
     int code;
 } fr_reader;
 

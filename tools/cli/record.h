@@ -11,7 +11,7 @@
 #include "tools/cli/output.h"
 
 typedef struct fr_record_round {
-    size_t rows; /* rows of the target's forward; 0: the id was predicted by a prompt's forward */
+    size_t rows; /* number of rows of the target's forward; 0: a prompt's forward predicted the id */
     size_t drafted, accepted, count;
     double draft, verify, accept, seconds;
     double margins[FR_STEP_MAX]; /* the target's margin at each id, NAN if it is unknown */
@@ -32,7 +32,7 @@ typedef struct fr_record_piece {
 } fr_record_piece;
 
 typedef struct fr_record {
-    json_t *begin, *stats; /* begin: the first line; stats: the last line of statistics, NULL if there is none */
+    json_t *begin, *stats; /* the trace's first line, and its last line of statistics; stats NULL: there is none */
     fr_record_round *rounds;
     size_t round_count, round_capacity;
     fr_record_piece *pieces;
@@ -44,9 +44,9 @@ typedef struct fr_record {
     bool cut_off;
 } fr_record;
 
-/* Sums over calls of the target, which are all forwards except those of prompts. */
+/* Sums over calls of the target. Its calls are all forwards except those of prompts. */
 typedef struct fr_sums {
-    double calls, tokens; /* number of calls, and of the tokens that they gave */
+    double calls, tokens; /* number of calls, and number of tokens that they gave */
     double drafting;      /* number of calls that had drafts to verify */
     double drafted, accepted, draft, verify, accept, seconds;
     double at_depth[FR_STEP_MAX - 1][FR_DEPTH_COUNT];

@@ -31,7 +31,7 @@ static bool put_text(fr_reply *r, int32_t id, bool accepted) {
     return stopped || (!known && fr_stream_feed(text, FR_NO_TOKEN, strlen(FR_NO_TOKEN), accepted));
 }
 
-/* Adds an id. An end-of-sequence token or a stop id counts as an id of the reply, but adds no text. */
+/* Adds an id. An end-of-sequence token or a stop id is one of the reply's ids, but adds no text. */
 static fr_status take_id(fr_reply *r, int32_t id, bool accepted) {
     fr_status status = FR_OK;
     bool stopped = false;
@@ -70,7 +70,7 @@ fr_status fr_reply_begin(fr_reply *r, const fr_reply_setting *setting) {
     *r = (fr_reply){.setting = *setting};
     if (!setting->text || setting->view) return FR_OK;
     fr_status status = fr_decoder_new(fr_model_tokenizer(setting->model), false, &r->decoder);
-    fr_decoder_follow(r->decoder); /* Without a view the text continues that of the prompt. */
+    fr_decoder_follow(r->decoder); /* without a view, the reply's text continues the prompt's text */
     return status;
 }
 
@@ -79,8 +79,7 @@ size_t fr_reply_room(const fr_reply *r) {
     return most - r->count < FR_STEP_MAX ? most - r->count : FR_STEP_MAX;
 }
 
-/* Adds the ids of a step. The reason for the end is that of the first id that ends the reply, even if a later id of
- * the step would end it too. */
+/* Adds the ids of a step. If several ids of the step would end the reply, the first of them gives the reason. */
 fr_status fr_reply_take(fr_reply *r, const int32_t *ids, size_t count, size_t accepted) {
     fr_status status = FR_OK;
     if (r->capacity - r->count < count) {
@@ -103,7 +102,7 @@ fr_status fr_reply_take(fr_reply *r, const int32_t *ids, size_t count, size_t ac
     return FR_OK;
 }
 
-/* Ends the text. If its last character is incomplete, the bytes that the decoder still holds are added. */
+/* Ends the text. If its last character is incomplete, the bytes of the character that the decoder holds are added. */
 fr_status fr_reply_finish(fr_reply *r) {
     fr_stream *text = r->setting.text;
     if (!text) return FR_OK;
@@ -149,8 +148,7 @@ void fr_reply_free(fr_reply *reply) {
     *reply = (fr_reply){0};
 }
 
-/* ------------------------------------------------------------------------------------------ the command line's
- * reply */
+/* ----------------------------------------------------------------------------------------- the command line's reply */
 
 static fr_status run_step(fr_reply *reply, fr_tracer *trace) {
     int32_t ids[FR_STEP_MAX];
@@ -162,7 +160,7 @@ static fr_status run_step(fr_reply *reply, fr_tracer *trace) {
     return status;
 }
 
-/* If the context is full, tries to make room so that the reply can continue. */
+/* Tries to make room if the context is full, so that the reply can continue. */
 static fr_status go_on(fr_reply *reply, const fr_reply_shift *shift) {
     bool made = false;
     if (!shift || reply->end != FR_END_CONTEXT) return FR_OK;

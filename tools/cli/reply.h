@@ -25,7 +25,8 @@ typedef struct fr_reply_setting {
     const fr_model *model;
     fr_session *session;
     int64_t most; /* limit of ids; below 1: no limit */
-    /* For each id its own log-probability is given, and those of this many most likely tokens; -1: none are given. */
+    /* number of most likely tokens whose log-probabilities are given with each id, besides the id's own; -1: no
+     * log-probabilities are given */
     int64_t best;
     bool chances; /* give probabilities, "prob" and "top_probs", instead of log-probabilities */
     bool ignore_eos;
@@ -53,7 +54,7 @@ struct fr_reply {
     int32_t *ids;
     size_t *begins; /* for each id, the number of bytes of text before it */
     size_t count;   /* all ids, which are also on the session's timeline */
-    size_t kept;    /* ids up to the one that ended the reply, for example by completing a stop string */
+    size_t kept;    /* number of ids up to the one that ended the reply, for example by completing a stop string */
     size_t capacity;
     /* with --logprobs, for each id: its own log-probability, then those of the `best` most likely tokens */
     fr_reply_logprob *logprobs;
@@ -61,8 +62,9 @@ struct fr_reply {
     fr_end end;
 };
 
-/* Call these in this order: begin an empty reply (with text, the model needs a tokenizer); take the ids of each step,
- * at most as many as the reply has room for, until it has ended; finish its text. */
+/* Collect a reply. fr_reply_begin begins an empty reply; if it has a text, the model needs a tokenizer. Then
+ * fr_reply_take takes the ids of each step, at most fr_reply_room of them, until the reply has ended. fr_reply_finish
+ * ends its text. */
 fr_status fr_reply_begin(fr_reply *reply, const fr_reply_setting *setting);
 size_t fr_reply_room(const fr_reply *reply);
 fr_status fr_reply_take(fr_reply *reply, const int32_t *ids, size_t count, size_t accepted);
@@ -76,11 +78,11 @@ fr_status fr_reply_put(const fr_reply *reply, json_t *object);
 /* Gives the ids [from, to) as an array. */
 json_t *fr_reply_ids(const fr_reply *reply, size_t from, size_t to);
 
-/* Give the log-probabilities of the ids [from, to), or NULL if none were wanted. The first function makes an object
- * for each id: [{"id", "logprob", "token", "bytes", "top_logprobs": [{"id", "logprob", "token", "bytes"}, ...]}, ...].
- * The second uses the form of OpenAI's /v1/completions: {"tokens", "token_logprobs", "top_logprobs", "text_offset"}.
- * There *offset is the offset of the first token in the text, and becomes that of the next token after these. A model
- * without a tokenizer has no texts. */
+/* Give the log-probabilities of the ids [from, to), or NULL if none were wanted. fr_reply_logprobs makes an object for
+ * each id: [{"id", "logprob", "token", "bytes", "top_logprobs": [{"id", "logprob", "token", "bytes"}, ...]}, ...].
+ * fr_reply_logprobs_lists uses the form of OpenAI's /v1/completions: {"tokens", "token_logprobs", "top_logprobs",
+ * "text_offset"}. There *offset is the first token's offset in the text, and is moved to the offset of the token after
+ * these ids. If the model has no tokenizer, the results have no texts. */
 json_t *fr_reply_logprobs(const fr_reply *reply, size_t from, size_t to);
 json_t *fr_reply_logprobs_lists(const fr_reply *reply, size_t from, size_t to, size_t *offset);
 

@@ -15,8 +15,8 @@ static void put_text(const fr_reply *reply, int32_t id, json_t *entry) {
     fr_json_put(entry, "bytes", bytes ? fr_json_byte_numbers(bytes, length) : json_null());
 }
 
-/* Makes the entry of one id. JSON has no -infinity, so the lowest float is written for it, as in llama.cpp's server.
- * The log-probability of an id with no ids before it is null. */
+/* Makes the entry of one id. JSON has no -infinity, so the lowest float is written instead, as llama.cpp's server
+ * does. If there are no ids before this id, its log-probability is null. */
 static json_t *entry_of(const fr_reply *reply, const fr_reply_logprob *one) {
     json_t *entry = json_object();
     double value = isfinite(one->value) ? (double)one->value : -(double)FLT_MAX;
@@ -55,7 +55,7 @@ static size_t characters_of(const json_t *entry) {
     return count;
 }
 
-/* Adds a token, unless a token with the same text was added before, which was more likely. */
+/* Adds a token. If a token with the same text is there already, it is the more likely one and stays. */
 static void put_best(json_t *best, const json_t *entry) {
     const char *token = json_string_value(json_object_get(entry, "token"));
     json_t *value = json_object_get(entry, "logprob");

@@ -23,7 +23,7 @@ static void show_all(const fr_reply_screen *screen, const char *text) {
     show(screen, text, strlen(text));
 }
 
-/* Writes the separator before a part, if the part before it is of another kind. */
+/* Writes the separator before a part, if the last part was of another kind. thinks: the new part is reasoning. */
 static void part_from_last(fr_reply_screen *screen, bool thinks) {
     if (screen->thinking && !thinks) show_all(screen, screen->dim ? "\n\n" : "\n</think>\n\n");
     if (!screen->thinking && thinks && screen->begun) show_all(screen, "\n\n");

@@ -5,14 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Passes content on to the callback. The stream has held back what may begin a stop string (an fr_stream_fn). */
+/* Passes content on to the callback (an fr_stream_fn). The stream holds back bytes that may begin a stop string. */
 static void tell_content(void *context, const char *text, size_t length) {
     fr_reply_view *view = context;
     if (view->told) view->told(view->context, FR_REPLY_CONTENT, text, length);
 }
 
-/* Receives a piece of a part. A stop string can't reach across parts of different kinds, so before a piece of another
- * kind the content that was held back is passed on. */
+/* Receives the next bytes of a part. No stop string reaches across parts of different kinds. So when the kind changes,
+ * the content that was held back is passed on first. */
 static void take_part(void *context, fr_reply_part part, const char *text, size_t length) {
     fr_reply_view *view = context;
     if (view->stopped) return;
@@ -69,7 +69,7 @@ fr_status fr_reply_view_finish(fr_reply_view *view, bool cut, bool *stopped) {
     return status;
 }
 
-/* Removes all calls but the first. One step may complete more calls than are wanted. */
+/* Removes all calls but the first. This is necessary because one step may complete several calls. */
 static void keep_one(json_t *calls) {
     while (json_array_size(calls) > 1) json_array_remove(calls, json_array_size(calls) - 1);
 }

@@ -1,7 +1,7 @@
 /* Splits the reply of a chat, while it is generated, into its parts: content, reasoning and calls.
  *
- * In: ids. Out: content to an fr_stream, which searches it for stop strings; all parts to a callback, which gets
- * content once it is known that no stop string begins in it. If the stream writes to a terminal or a file,
+ * In: ids. Out: content to an fr_stream, which searches it for stop strings; and all parts to a callback. The callback
+ * gets content only when it is certain that no stop string begins in it. If the stream writes to a terminal or a file,
  * reply_screen.c shows all parts there. */
 #ifndef FR_TOOLS_CLI_REPLY_VIEW_H
 #define FR_TOOLS_CLI_REPLY_VIEW_H
@@ -11,8 +11,8 @@
 #include "forerun.h"
 #include "tools/cli/output.h"
 
-/* Shows the parts of a reply to a person. Reasoning is dim on a terminal; elsewhere it stands between <think> and
- * </think>, each on its own line. A call is one line. Content is written by the stream itself. */
+/* Shows the parts of a reply to a person. Reasoning is dim on a terminal. Elsewhere it is put between the lines
+ * <think> and </think>. A call is one line. The stream itself writes the content. */
 typedef struct fr_reply_screen {
     FILE *out;
     fr_word_wrap *wrap; /* wraps lines if `out` is a terminal; NULL: lines are not wrapped */
@@ -21,14 +21,15 @@ typedef struct fr_reply_screen {
     bool begun;         /* something was shown */
 } fr_reply_screen;
 
-/* The first shows a piece of a part (an fr_reply_fn). The second ends the part that was shown last. */
+/* fr_reply_screen_show (an fr_reply_fn) shows the next bytes of a part. fr_reply_screen_end ends the part that was
+ * shown last. */
 void fr_reply_screen_show(void *screen, fr_reply_part part, const char *text, size_t length);
 void fr_reply_screen_end(fr_reply_screen *screen);
 
 typedef struct fr_reply_view {
     fr_reply_parser *parser;
     fr_stream *text;
-    fr_reply_fn *told; /* called for each piece; NULL: no callback */
+    fr_reply_fn *told; /* gets the next bytes of a part as they come; NULL: no callback */
     void *context;
     fr_reply_screen screen; /* shows the parts; nothing is shown if its `out` is NULL */
     bool accepted;          /* the id that is being split was an accepted draft */
@@ -47,9 +48,9 @@ void fr_reply_view_close(fr_reply_view *view);
  * it is complete, or incomplete if the reply was cut off. */
 void fr_reply_view_tell(fr_reply_view *view, fr_reply_fn *told, void *context);
 
-/* The first adds the next id of the reply. accepted: the id was an accepted draft. *stopped: a stop string was found,
- * or the only call that is wanted is complete. The second ends the reply and passes on the bytes that were held back.
- * cut: the reply ended at a limit, so an incomplete call is passed on as it is. */
+/* fr_reply_view_feed adds the next id of the reply. accepted: the id was an accepted draft. *stopped: a stop string
+ * was found, or the only call that is wanted is complete. fr_reply_view_finish ends the reply, and passes on the bytes
+ * that were held back. cut: the reply ended at a limit, so an incomplete call is passed on as it is. */
 fr_status fr_reply_view_feed(fr_reply_view *view, int32_t id, bool accepted, bool *stopped);
 fr_status fr_reply_view_finish(fr_reply_view *view, bool cut, bool *stopped);
 

@@ -23,7 +23,7 @@ typedef struct fr_task {
     size_t count; /* number of choices, at least 1 */
 } fr_task;
 
-/* Reads the next task of the file. The result is NULL, with a count of 0 if there are no more tasks. If the task is
+/* Reads the next task of the file. If there is none, the result is NULL and the task's count is 0. If the task is
  * malformed, the result is the text of the error. */
 typedef const char *fr_task_take(fr_task_text *file, fr_task *task);
 
@@ -34,9 +34,9 @@ fr_task_take fr_task_take_hellaswag;
  * the _, and the number of the right one, 1 or 2. Fields are unquoted in place. */
 fr_task_take fr_task_take_winogrande;
 
-/* Read a binary file of questions. Numbers have 32 bits, and a text follows its length. The first function reads the
- * head: the number of tasks, and the position of each. The second reads a task: a question, its answers with labels
- * that mark the right ones, and a second list of answers, which is skipped. */
+/* Read a binary file of questions. Numbers have 32 bits, and each text has its length before it. fr_task_take_head
+ * reads the head: the number of tasks, and the position of each. fr_task_take_answers reads a task: a question, its
+ * answers with labels that mark the right ones, and a second list of answers, which is skipped. */
 const char *fr_task_take_head(fr_task_text *file, size_t *count);
 fr_task_take fr_task_take_answers;
 

@@ -1,9 +1,11 @@
 /* Answers multiple-choice tasks by log-probabilities (tasks.h).
  *
- * Each choice is run as a text of its own. Its score is the mean log-probability of its tokens, without those that all
- * choices begin with; the choice with the best score is the model's answer. The scores are llama-perplexity's, with
- * one exception: for the second choice of a Winogrande task that ends soon after its word, llama-perplexity reads the
- * probability of that choice's first token from a wrong row, the one after the first choice's last row. */
+ * Each choice is run as a text of its own. Its score is the mean log-probability of its tokens, without the tokens
+ * with which all choices begin. The choice with the best score is the model's answer.
+ *
+ * The scores are llama-perplexity's, with one exception, the second choice of a Winogrande task that ends soon after
+ * its word. llama-perplexity reads the probability of that choice's first token from a wrong row: the row after the
+ * last one of the first choice. */
 #include "tools/cli/tasks.h"
 
 #include <math.h>
@@ -52,16 +54,16 @@ static int tokenize(const tasks *all, const fr_task *read, size_t i, bool whole,
     return code;
 }
 
-/* Counts the ids with which all choices begin, which are not scored. The first id is always counted, because no row
- * predicts it. The last id of a choice is never counted, so that each choice has an id to score. */
+/* Counts the ids with which all choices begin. These ids are not scored. The first id is always counted, because no
+ * row predicts it. The last id of a choice is never counted, so that each choice has an id to score. */
 static size_t shared_ids(const task *t) {
     for (size_t i = 0;; i++)
         for (size_t c = 0; c < t->count; c++)
             if (i + 1 >= t->choices[c].count || t->choices[c].ids[i] != t->choices[0].ids[i]) return i ? i : 1;
 }
 
-/* Chooses the ids of a Winogrande task that are scored. These are the ids after the word, or also those of the word if
- * a choice is short. The last id, usually a full stop, is not scored unless it is the only one. */
+/* Chooses the ids of a Winogrande task that are scored: those after the choice's word. If a choice is short, the ids
+ * of the word are scored too. The last id, usually a full stop, is scored only if it is the only one. */
 static int choose_scored(const tasks *all, const fr_task *read, task *t, size_t shared) {
     enum { SHORT = 3 };
     int code = 0;
@@ -131,11 +133,11 @@ static int read_tasks(tasks *all, fr_task_text file, fr_task_take *take, size_t 
 
 typedef struct scoring {
     const choice *choice;
-    size_t row; /* index of the id whose row comes next; the row predicts the id after it */
+    size_t row; /* index of the id whose row comes next; this row predicts the id after it */
     double sum;
 } scoring;
 
-/* Adds the log-probabilities that rows give to the ids after them (an fr_logits_fn). */
+/* Adds up the log-probabilities that rows give to the ids after them (an fr_logits_fn). */
 static fr_status add_rows(void *context, const float *logits, size_t rows, size_t vocab) {
     scoring *s = context;
     for (size_t r = 0; r < rows; r++, s->row++, logits += vocab) {

@@ -1,5 +1,5 @@
-/* Tests a model with multiple-choice tasks, of which it chooses the likeliest answer: HellaSwag, Winogrande, and
- * questions with several answers.
+/* Tests a model with multiple-choice tasks, in which it chooses the likeliest answer. The tests are HellaSwag,
+ * Winogrande, and questions with several answers.
  *
  * In: the command line of perplexity, with the option of one of these tests. Out: the percentage of right answers. */
 #ifndef FR_TOOLS_CLI_TASKS_H

@@ -26,9 +26,8 @@ static void write_object(fr_tracer *tracer, json_t *object) {
     json_decref(object);
 }
 
-/* Decodes ids into one piece of text each. A piece also shows special tokens, which the command's own output leaves
- * out. An id without a token gives an empty piece. Such ids occur because a model may have more logits than its
- * vocabulary has tokens. */
+/* Decodes ids into one text each. A text also shows special tokens, which the command's own output leaves out. An id
+ * without a token gives an empty text; a model may have more logits than its vocabulary has tokens. */
 static json_t *take_pieces(fr_tracer *tracer, const int32_t *ids, size_t count, bool last) {
     const char *bytes;
     size_t length;

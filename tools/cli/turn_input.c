@@ -79,7 +79,7 @@ bool fr_turn_read(fr_turn *turn, fr_line_input *input) {
     turn->command = false;
     if (got != FR_LINE_TYPED) return got == FR_LINE_DROPPED;
     append(turn, "", 0);
-    /* a line with line ends in it was pasted, and is taken as it is */
+    /* a line that contains line ends was pasted, and becomes the text unchanged */
     bool pasted = memchr(line, '\n', length) != NULL;
     turn->command = !pasted && line[0] == '/' && line[1] != '/';
     if (turn->command || pasted)

@@ -24,8 +24,8 @@ typedef struct fr_turn {
 /* Puts this text into the next turn so that it can be edited. Returns false if lines can't be edited. */
 bool fr_turn_begin_with(fr_line_input *input, const char *text);
 
-/* Reads the next turn into *turn. The turn is empty if the person drops one of its lines. If the input ends within a
- * turn, the turn counts; if it ends before a turn begins, the function returns false. */
+/* Reads the next turn into *turn. If the person drops a line of the turn, the turn is empty. If the input ends within
+ * a turn, that turn is still returned. The function returns false if the input ends before a turn begins. */
 bool fr_turn_read(fr_turn *turn, fr_line_input *input);
 void fr_turn_free(fr_turn *turn);
 

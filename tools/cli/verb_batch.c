@@ -14,10 +14,11 @@ enum { USUAL_JOBS = 4 };
 
 typedef struct batch {
     fr_job_places places;
-    /* answers: [input.total], from an earlier run or this one; NULL: not there yet, or already written */
+    /* kept.answers: [input.total] answers of an earlier run or of this one; NULL: there is no answer yet, or it was
+     * already written */
     fr_batch_kept kept;
     size_t done, written, failed, cut; /* cut: number of texts that an interrupt cut off */
-    /* a prompt that begins with the same token twice was noted; one note is enough */
+    /* the note that a prompt begins with the same token twice was printed; it is printed once */
     bool told_doubled;
     FILE *out;
     fr_progress progress;
@@ -50,8 +51,8 @@ static void show_progress(batch *b) {
     fr_progress_count(&b->progress, b->done, total, total == 1 ? "line" : "lines", so_far);
 }
 
-/* Writes the answers that come next in the order of lines. Both fprintf and fflush are checked, because fflush has
- * nothing left to report after a write that fails within fprintf. */
+/* Writes the answers that come next in the order of lines. Both fprintf and fflush are checked: if a write fails
+ * within fprintf, fflush has nothing left to write and reports no error. */
 static int write_answers(batch *b) {
     bool failed = false;
     for (; !failed && b->written < b->places.begun && b->kept.answers[b->written]; b->written++) {
@@ -88,7 +89,8 @@ static void pass_over(batch *b, const fr_job_line *line) {
 }
 
 /* Stops the batch after an interrupt. Lines that are being run are answered with their text so far. Lines that were
- * swapped out, and lines before a kept answer, are answered without a text, so that all answers stay in order. */
+ * swapped out are answered without a text. So are lines before an answer that was kept, because answers must stay in
+ * order. */
 static int stop_here(batch *b) {
     for (size_t place = 0; place < b->places.count; place++) {
         if (!b->places.jobs[place].setting) continue;
@@ -120,7 +122,7 @@ static int run(batch *b) {
 
 /* ------------------------------------------------------------------------------------------------------------- verb */
 
-/* Opens the output file. The answers at its beginning that can be kept stay in it. */
+/* Opens the output file. If the run resumes, the answers at the beginning of the file that can be kept stay in it. */
 static int open_output(batch *b) {
     const char *path = b->places.setting.args->text[FR_ARG_OUT_FILE];
     bool resumes = b->places.setting.args->given[FR_ARG_RESUME];
@@ -169,7 +171,7 @@ static void note_interrupt(const batch *b) {
 static int run_batch(batch *b, fr_loaded *loaded) {
     const fr_arguments *args = b->places.setting.args;
     const char *path = args->text[FR_ARG_OUT_FILE];
-    /* this comes first, because it sets its own handlers for the signals that end the command */
+    /* this comes before fr_interrupt_watch, because it sets its own handlers for the signals that end the command */
     int code = args->given[FR_ARG_RESUME] ? fr_batch_kept_save(&b->kept, b->places.input.total, path) : 0;
     if (code) return code;
     fr_interrupt_watch();

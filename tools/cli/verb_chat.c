@@ -125,7 +125,7 @@ static int hold(fr_chat *chat) {
     int code = converse(chat);
     if (!code) code = fr_tracer_close(&chat->loaded.trace);
     if (!code) code = save(chat);
-    /* the status is 1 if no turn was answered, and error lines have said why */
+    /* the status is 1 if no turn was answered; error lines have given the reasons */
     return !code && chat->left_out && !chat->answered ? 1 : code;
 }
 

@@ -1,7 +1,7 @@
 /* Implements forerun features: collects data on which drafters are trained. It answers the prompts of a file several
- * at once, as batch does. Then it runs each text through the model once more, and writes the inputs of some layers for
- * each id to a folder (features_folder.h). Texts are written in the order of their lines, so that the same command
- * writes the same bytes for any -np, threads or drafter. */
+ * at once, as batch does. Then it runs each text through the model once more. For each id it writes the inputs of some
+ * layers to a folder (features_folder.h). Texts are written in the order of their lines, so the same command writes
+ * the same bytes for any -np, threads or drafter. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 enum { USUAL_JOBS = 4 };
 
-/* The text of a line. It waits here until the texts of all lines before it are written. */
+/* The text of a line, which waits here until the texts of all earlier lines are written. */
 typedef struct answered {
     char *line; /* the text's line in the index; NULL: the text is not complete yet */
     int32_t *ids;
@@ -115,8 +115,8 @@ static int run(features *f) {
 
 /* ------------------------------------------------------------------------------------------------------------- verb */
 
-/* Chooses the layers whose inputs are written. The default is an early, a middle and a late one, as EAGLE-3's drafters
- * use, and the input of the head before its norm. */
+/* Chooses the layers whose inputs are written. The default is an early, a middle and a late layer, as EAGLE-3's
+ * drafters use, and the input of the head before its norm. */
 static int choose_layers(features *f) {
     const fr_arguments *args = f->places.setting.args;
     const fr_model *model = f->places.setting.loaded->model;
@@ -141,8 +141,8 @@ static int choose_layers(features *f) {
     return 0;
 }
 
-/* Opens the engine with one session more than there are texts at a time. In that session the texts are run a second
- * time. It has no drafter, because a drafter would need memory and rows of its own. */
+/* Opens the engine with one session more than the number of texts that are run at once. In this last session the texts
+ * are run a second time. It has no drafter, because a drafter would need memory and rows of its own. */
 static int open_engine(features *f, fr_loaded *loaded) {
     int64_t usual, context;
     int code = fr_job_places_context(&f->places, loaded, &usual, &context);
@@ -197,7 +197,7 @@ int fr_verb_features(const fr_arguments *args) {
                              .needs = needs,
                              .ended = end_job}};
     if (args->given[FR_ARG_PARALLEL]) f.places.count = (size_t)args->number[FR_ARG_PARALLEL];
-    if (f.places.count == FR_SESSIONS_MAX) f.places.count--; /* leaves a session for the second runs */
+    if (f.places.count == FR_SESSIONS_MAX) f.places.count--; /* leaves one session for the second runs */
     int code = fr_job_places_read(&f.places, args);
     if (!code) code = fr_loaded_open(&loaded, args);
     f.progress = fr_progress_begin("running", args->given[FR_ARG_QUIET]);

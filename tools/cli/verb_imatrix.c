@@ -2,8 +2,8 @@
  * the result in llama-imatrix's form. Quantization uses it to keep the important columns more exact.
  *
  * The text is cut into chunks of N ids (-c, 512 unless given); an incomplete last chunk is left out. Each chunk is run
- * by itself, with its first id replaced by the one that the tokenizer puts before a text, if there is one. The library
- * adds the sums up. */
+ * by itself. If the tokenizer puts an id before a text, that id replaces the first id of each chunk. The library adds
+ * the sums up. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 typedef struct collecting {
     fr_prompt text;
     size_t chunk, chunks;
-    int32_t front; /* the id that replaces the first one of each chunk; -1: the first one stays */
+    int32_t front; /* the id that replaces the first id of each chunk; -1: the first id stays */
 } collecting;
 
 static fr_status drop_rows(void *context, const float *logits, size_t rows, size_t vocab) {

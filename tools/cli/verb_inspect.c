@@ -9,8 +9,8 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
-/* Gives the library's description of a model as an object. There is one even if the model does not fit into memory,
- * with the exit status in *code. After any other failure the result is NULL. */
+/* Gives the library's description of a model as an object, or NULL after a failure. *code is the exit status. A model
+ * that does not fit into memory is described too, although *code is not 0. */
 static json_t *describe(const char *path, const fr_lab_inspection *how, const fr_options *options, int *code) {
     char *text = NULL;
     size_t length = 0;

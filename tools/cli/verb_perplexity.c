@@ -1,15 +1,16 @@
 /* Implements forerun perplexity: measures how well the model predicts a text, and how far its predictions are from a
  * baseline's.
  *
- * The text is cut into chunks of N ids (-c, 512 unless given); an incomplete last one is left out. Each chunk is run
- * by itself, with its first id replaced by the one that the tokenizer puts before a text, if there is one. The ids
- * after the positions N / 2 .. N - 2 are scored: perplexity = exp(mean of -log p(id)). With --ppl-stride S, chunks
- * begin S ids apart, the last S ids of each are scored, and no id is replaced. Both are llama-perplexity's
- * definitions.
+ * The text is cut into chunks of N ids (-c, 512 unless given); an incomplete last chunk is left out. Each chunk is run
+ * by itself. If the tokenizer puts an id before a text, that id replaces the first id of each chunk. The ids after the
+ * positions N / 2 .. N - 2 are scored: perplexity = exp(mean of -log p(id)), where p(id) is the probability that the
+ * model gives the id. With --ppl-stride S, chunks begin S ids apart, the last S ids of each are scored, and no id is
+ * replaced. Both definitions are llama-perplexity's.
  *
  * With a baseline, two more figures are given. One is the Kullback-Leibler divergence of a row, the sum over ids of
- * p_base * (log p_base - log p), which leaves out ids whose log p_base is -16 or less because the file does not have
- * them. The other is the share of rows in which both models have the same most likely id. */
+ * p_base * (log p_base - log p), where p_base is the baseline's probability. It leaves out ids whose log p_base is -16
+ * or less, because the file does not have their probabilities. The other is the share of rows in which both models
+ * have the same most likely id. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,18 +46,18 @@ static double error(const tally *t) {
 }
 
 typedef struct scoring {
-    /* number of ids in a chunk; distance between the beginnings of two chunks; index of the first row that is
-     * scored */
+    /* number of ids in a chunk; distance in ids between the beginnings of two chunks; index of the first scored row of
+     * a chunk */
     size_t chunk, step, first;
     size_t chunks;
     const int32_t *ids;  /* ids of the text */
-    int32_t front;       /* the id that replaces the first one of a chunk; -1: the first one stays */
+    int32_t front;       /* the id that replaces the first id of a chunk; -1: the first id stays */
     const int32_t *next; /* the id that the next row should predict */
     fr_baseline baseline;
     bool saving, comparing;
-    fr_writer writer;    /* writes the baseline if `saving` */
+    fr_writer writer;    /* writes the baseline; used only if `saving` */
     float *baseline_row; /* [vocab] */
-    tally own, theirs;   /* -log p(id) of the model and of the baseline */
+    tally own, theirs;   /* sums of -log p(id) by the model and by the baseline */
     tally divergence;
     size_t same_top;
 } scoring;
@@ -102,8 +103,7 @@ static fr_status score_rows(void *context, const float *logits, size_t rows, siz
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------- all
- * chunks */
+/* ------------------------------------------------------------------------------------------------------- all chunks */
 
 static void show_progress(const scoring *s, fr_progress *progress, size_t done) {
     char so_far[64] = "";
@@ -162,7 +162,7 @@ static int check(const fr_arguments *args) {
     return 0;
 }
 
-/* Decides how the text is cut: into the chunks of the baseline, or as the options say. */
+/* Decides how the text is cut: into chunks like the baseline's, or as the options say. */
 static int cut(scoring *s, const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *text) {
     size_t stride = 0;
     s->chunk = s->comparing ? s->baseline.chunk : fr_chunks_ids(loaded, args);

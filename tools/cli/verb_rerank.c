@@ -1,4 +1,4 @@
-/* forerun rerank: scores documents by how well they answer a query. */
+/* Implements forerun rerank: scores documents by how well they answer a query. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ typedef struct ranked {
     float score;
 } ranked;
 
-/* Orders the best first; of equal scores the earlier document. */
+/* Orders the highest score first. Documents with equal scores keep their order. */
 static int compare(const void *one, const void *other) {
     const ranked *a = one, *b = other;
     if (a->score != b->score) return a->score < b->score ? 1 : -1;

@@ -1,4 +1,4 @@
-/* Implements forerun synth: writes random weights of a given shape as GGUF. */
+/* Implements forerun synth: writes a model of a given shape with random weights as GGUF. */
 #include "forerun_lab.h"
 #include "tools/cli/loaded.h"
 #include "tools/cli/output.h"

@@ -1,5 +1,6 @@
 /* Implements forerun trim-head: writes the ids that occur in a text, the most frequent first, for a drafter that
- * scores only these (--draft-head FILE). The file is a line "forerun draft head 1", then an id on each line. */
+ * scores only the ids of this list (--draft-head FILE). The file is a line "forerun draft head 1", then an id on each
+ * line. */
 #include <stdlib.h>
 
 #include "tools/cli/loaded.h"

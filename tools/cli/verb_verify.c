@@ -62,8 +62,8 @@ static fr_status set_sampling(fr_options *options) {
     return status;
 }
 
-/* Prints the hash of sampled ids. The sampling is set when a session is opened, so this opens a second session, after
- * the first one has freed its memory. */
+/* Prints the hash of sampled ids. The sampling is set when a session is opened, so this function closes the first
+ * session, which frees its memory, and opens a second one. */
 static fr_status print_sampled(fr_loaded *loaded, const int32_t *prompt) {
     fr_session_close(loaded->session);
     loaded->session = NULL;
@@ -95,7 +95,7 @@ static fr_status run(fr_loaded *loaded) {
 int fr_verb_verify(const fr_arguments *args) {
     fr_loaded loaded = {0};
     int code = fr_loaded_open(&loaded, args);
-    /* With end-of-sequence tokens ignored, the number of generated tokens is always the same. */
+    /* end-of-sequence tokens are ignored, so that the number of generated tokens is always the same */
     if (!code) code = fr_exit_status(fr_options_set(loaded.options, FR_OPT_IGNORE_EOS, 1));
     if (!code) code = fr_loaded_start(&loaded, args, PROMPT, SAMPLED);
     if (!code && !args->given[FR_ARG_QUIET]) {

@@ -40,7 +40,8 @@ static size_t write_closers(const char *text, size_t length, char *closers, size
 }
 
 json_t *fr_json_load_cut(const char *text, size_t length) {
-    /* LOOKS: the most bytes at the end that are dropped until the rest can be closed; DEEP: the most open brackets */
+    /* LOOKS: the most bytes that are dropped at the text's end to make the rest an object; DEEP: the most open
+     * brackets */
     enum { LOOKS = 256, DEEP = 64 };
     json_error_t error;
     char *copy = length ? malloc(length + DEEP + 1) : NULL;
@@ -106,8 +107,8 @@ static bool write_array(const json_t *array, FILE *out) {
     return written;
 }
 
-/* Writes a number with the fewest digits that give the same number when read, and so that it is not read as an
- * integer. */
+/* Writes a number with the fewest digits that read back as the same number. A number without a point or an exponent
+ * gets ".0", so that it is not read as an integer. */
 static bool write_real(double value, FILE *out) {
     char text[32];
     for (int digits = 15; digits <= 17; digits++) {

@@ -11,16 +11,17 @@ static inline size_t fr_least(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* Gives the next word of a list and its *length, and moves *list behind it; NULL at the end of the list. */
+/* Gives the next word of a list and its *length, and moves *list to the text after the word. NULL: the list has
+ * ended. */
 const char *fr_next_word(const char **list, char separator, size_t *length);
 
-/* Return true if a list of words, separated by blanks, contains this word. The second ignores case; its list must be
- * in small letters. */
+/* Return true if a list of words, separated by blanks, contains this word. fr_has_word_in_any_case ignores case; its
+ * list must be in small letters. */
 bool fr_has_word(const char *list, const char *wanted, size_t wanted_length);
 bool fr_has_word_in_any_case(const char *list, const char *wanted, size_t wanted_length);
 
-/* Counts the single-character edits, including swaps of neighbours, that turn one word into the other. For a word that
- * is too long for a name the count is large. */
+/* Counts the edits that turn one word into the other: inserted, removed or replaced characters, and swapped
+ * neighbours. If a word is too long for a name, the count is very large. */
 size_t fr_word_distance(const char *a, const char *b);
 
 /* Returns true if a word is so near to another that it can be suggested: at most one edit for three letters. */

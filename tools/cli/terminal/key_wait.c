@@ -16,7 +16,7 @@ static int ending; /* the SIGTERM or SIGHUP that fr_key_wait has returned; 0: no
 static void note(int signal_number) {
     int error = errno;
     unsigned char byte = (unsigned char)signal_number;
-    /* if the pipe is full the signal is lost, which does no harm because other signals can be read already */
+    /* if the pipe is full the signal is lost, but this does no harm, because other signals can be read already */
     while (write(noted[1], &byte, 1) < 0 && errno == EINTR) continue;
     errno = error;
 }
@@ -37,7 +37,7 @@ bool fr_key_wait_begin(void) {
     return true;
 }
 
-/* Restores the handlers. A SIGTERM or SIGHUP that came meanwhile is raised again. */
+/* Restores the handlers. A recorded SIGTERM or SIGHUP is raised again. */
 void fr_key_wait_end(void) {
     unsigned char byte;
     for (int i = 0; i < SIGNALS; i++) sigaction(signals[i], &before[i], NULL);

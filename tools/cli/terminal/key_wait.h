@@ -1,8 +1,8 @@
 /* Waits for keys on standard input, and for the signals that a person at a terminal sends.
  *
  * In: keys, Ctrl-C, Ctrl-Z, a terminal that changes its size or goes away, a process that was stopped and continues.
- * Out: the first of these that came. Signal handlers write to a pipe, and one call waits for the pipe and the keys
- * together, so that no signal is missed between two keys, in whatever thread it arrives. */
+ * Out: the first of these that came. Signal handlers write to a pipe. One call waits for the pipe and the keys
+ * together, so no signal between two keys is missed, whichever thread handles it. */
 #ifndef FR_TOOLS_CLI_TERMINAL_KEY_WAIT_H
 #define FR_TOOLS_CLI_TERMINAL_KEY_WAIT_H
 
@@ -14,9 +14,9 @@ enum {
     FR_KEY_FAILED = -2,
 };
 
-/* The first function installs handlers that record SIGINT, SIGWINCH, SIGCONT, SIGTSTP, SIGTERM and SIGHUP. A signal
- * that was ignored when the command started (nohup) stays ignored, except SIGINT. It returns false if no pipe can be
- * made. The second restores the handlers, and raises a recorded SIGTERM or SIGHUP again. */
+/* fr_key_wait_begin installs handlers that record SIGINT, SIGWINCH, SIGCONT, SIGTSTP, SIGTERM and SIGHUP. A signal
+ * that was ignored when the command started (nohup) stays ignored, except SIGINT. The function returns false if no
+ * pipe can be made. fr_key_wait_end restores the handlers, and raises a recorded SIGTERM or SIGHUP again. */
 bool fr_key_wait_begin(void);
 void fr_key_wait_end(void);
 

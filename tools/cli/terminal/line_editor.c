@@ -33,7 +33,7 @@ struct fr_line_editor {
     char prompt[8];
     char *initial;  /* text that the line has before the first key; NULL: none */
     mbstate_t half; /* conversion state of a character of which some bytes were read */
-    /* bytes that are read once more, because they turned out to belong to no paste mark or character */
+    /* bytes that were read ahead and did not belong to the paste mark or character, so they are read again */
     char again[MARK + 1];
     size_t agains;
     char *pasted;
@@ -59,8 +59,8 @@ static volatile sig_atomic_t bracketed; /* bracketed paste is used between two l
 
 static struct termios cooked; /* the terminal's settings while no line is edited */
 
-/* Turns bracketed paste on between two lines, or off again. While it is on, keys are not echoed, so that keys typed
- * ahead for the next line do not appear within a reply. */
+/* Turns bracketed paste on between two lines, or off again. While it is on, keys are not echoed. Otherwise keys that
+ * are typed early, for the next line, would appear within a reply. */
 static void bracket(bool on) {
     const char *asks = on ? PASTE_ON : PASTE_OFF;
     struct termios hushed = cooked;
@@ -77,8 +77,8 @@ static void stop_bracketing(void) {
     bracketed = false;
 }
 
-/* Handles Ctrl-Z between two lines: restores the terminal's settings for the program that uses it while this one is
- * stopped, and changes them again afterwards. */
+/* Handles Ctrl-Z between two lines. It restores the terminal's settings before this program is stopped, for the
+ * program that uses the terminal meanwhile. It changes them again when this program continues. */
 static void step_aside(int signal_number) {
     struct sigaction own, usual = {.sa_handler = SIG_DFL};
     sigset_t only;
@@ -140,9 +140,9 @@ static wchar_t replacement(void) {
     return wcrtomb(bytes, 0xfffd, &state) == (size_t)-1 ? L'?' : (wchar_t)0xfffd;
 }
 
-/* Adds a byte to a character. Invalid bytes are replaced by one character; these are a single byte that can't begin a
- * character, or all bytes of a character that breaks off. Returns false if the character continues in the next byte.
- * *again: the byte must be read again, because it may begin the next character. */
+/* Adds a byte to a character. Invalid bytes become one replacement character: a single byte that can't begin a
+ * character, or all bytes of a character that is broken off. Returns false if the character continues in the next
+ * byte. *again: the byte must be read again, because it may begin the next character. */
 static bool take_byte(mbstate_t *half, char byte, wchar_t *character, bool *again) {
     bool begun = !mbsinit(half);
     size_t length = mbrtowc(character, &byte, 1, half);
@@ -179,7 +179,7 @@ static void put_text(fr_line_editor *editor, const char *bytes, size_t length) {
     free(text);
 }
 
-/* Reads pasted text up to the mark after it, and inserts it. Gives 1, or what next_byte gave when reading failed. */
+/* Reads pasted text up to the mark after it, and inserts it. Gives 1, or next_byte's result if reading fails. */
 static int paste(fr_line_editor *editor) {
     for (editor->length = 0;;) {
         char byte;
@@ -189,7 +189,7 @@ static int paste(fr_line_editor *editor) {
             editor->capacity = 2 * editor->capacity + 256;
             editor->pasted = fr_resize(editor->pasted, editor->capacity, 1);
         }
-        /* terminals send Enter for each end of a pasted line */
+        /* terminals send the Enter key for each end of a pasted line */
         editor->pasted[editor->length++] = byte == '\r' ? '\n' : byte;
         if (editor->length < MARK || memcmp(editor->pasted + editor->length - MARK, paste_end, MARK) != 0) continue;
         editor->length -= MARK;
@@ -198,8 +198,8 @@ static int paste(fr_line_editor *editor) {
     }
 }
 
-/* Reads the rest of a paste mark, whose first byte, an escape, has been read. Gives 1 if it is such a mark; 0 if not,
- * and its bytes are then read again as keys; -1 if the line ends here. */
+/* Reads the rest of a paste mark after its first byte, an escape. Gives 1 if it is such a mark, and -1 if the line
+ * ends here. Gives 0 if it is no such mark; its bytes are then read again as keys. */
 static int begins_paste(fr_line_editor *editor) {
     char bytes[MARK];
     size_t count = 1;
@@ -291,7 +291,7 @@ fr_line_editor *fr_line_editor_open(void) {
     el_set(editor->edit, EL_BIND, "^I", "ed-insert", NULL); /* a tab is inserted, because pasted text may have tabs */
     el_set(editor->edit, EL_HIST, history, editor->history);
     el_source(editor->edit, NULL); /* reads the user's own settings from ~/.editrc */
-    /* Binds SHOW_CHANGED in both of libedit's key maps, because users of its vi mode have two. */
+    /* SHOW_CHANGED is bound in both of libedit's key maps, because in libedit's vi mode both are used */
     el_set(editor->edit, EL_BIND, "\\200", "ed-redisplay", NULL);
     el_set(editor->edit, EL_BIND, "-a", "\\200", "ed-redisplay", NULL);
     struct sigaction before, action = {.sa_handler = step_aside, .sa_flags = SA_RESTART};
@@ -325,7 +325,7 @@ fr_line fr_line_editor_read(fr_line_editor *editor, const char *prompt, const ch
     editor->agains = 0;
     if (!fr_key_wait_begin()) return FR_LINE_END;
     bracketed = false;
-    /* this comes before the prompt, so that keys that are typed at the prompt belong to this line */
+    /* this comes before the prompt is shown, so that keys typed at the prompt belong to this line */
     prepare_terminal(editor);
     *line = el_gets(editor->edit, &count);
     leave_terminal(editor);

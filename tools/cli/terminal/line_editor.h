@@ -1,9 +1,9 @@
 /* Reads a line that a person types on a terminal. The person can move the cursor in it, recall earlier lines, and drop
  * it with Ctrl-C.
  *
- * In: keys from standard input, a prompt; both are shown on standard error. Out: the line, which may have line ends if
- * it was pasted. Between lines, and while Ctrl-Z has stopped the command, the terminal has its usual settings, and
- * Ctrl-C goes to the program that runs then. */
+ * In: keys from standard input, and a prompt. Both are shown on standard error. Out: the line, which may have line
+ * ends if it was pasted. The terminal has its usual settings between lines, and while Ctrl-Z has stopped the command.
+ * Ctrl-C then goes to the program that runs. */
 #ifndef FR_TOOLS_CLI_TERMINAL_LINE_EDITOR_H
 #define FR_TOOLS_CLI_TERMINAL_LINE_EDITOR_H
 

@@ -1,4 +1,4 @@
-/* Reads lines of standard input one at a time, of any bytes and any length. On a terminal they can be edited.
+/* Reads lines of standard input one at a time, of any bytes and any length. On a terminal the person can edit them.
  *
  * In: a prompt, which is shown on a terminal only. Out: a line without its end, which stays valid until the next call.
  * If several lines are pasted at once on a terminal, they count as one line that contains line ends. */

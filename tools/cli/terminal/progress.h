@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 typedef struct fr_progress {
-    const char *doing; /* "loading" */
+    const char *doing; /* what is being done, such as "loading" */
     bool on;
     int percent; /* the percentage that is shown; -1: nothing is shown */
 } fr_progress;

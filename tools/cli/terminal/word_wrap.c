@@ -19,7 +19,8 @@ bool fr_word_wrap_begin(fr_word_wrap *wrap, FILE *out) {
     return true;
 }
 
-/* Gives the number of bytes that follow the first byte of a character; 0 if this byte begins no longer character. */
+/* Gives the number of bytes that follow the first byte of a character. The result is 0 for a byte that is a character
+ * by itself, or that can't begin one. */
 static size_t count_following(unsigned char first) {
     if (first < 0xc0 || first >= 0xf8) return 0;
     return first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
@@ -45,8 +46,8 @@ static void end_line(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
     wrap->column = 0;
 }
 
-/* Begins a new line for the character at the end of the word, and moves the word there if the line has other words.
- * The last column of a line stays free, because terminals differ in where they place the cursor after it. */
+/* Begins a new line for the character at the end of the word. If the line has other words, the whole word moves to the
+ * new line. The last column of a line stays free, because terminals differ in where they place the cursor after it. */
 static void break_line(fr_word_wrap *wrap, fr_wrap_put *put, void *context) {
     size_t shown = wrap->character;
     bool whole_line = wrap->width == wrap->column;

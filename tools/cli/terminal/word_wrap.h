@@ -1,8 +1,8 @@
 /* Wraps a text that comes in pieces between words, for a terminal.
  *
- * In: bytes of UTF-8, in any pieces. Out: the same bytes, with a line end before a word for which the line has no
- * room. A word is shown while it comes. If it turns out to be too long for its line, it is erased and shown again on
- * the next one. */
+ * In: bytes of UTF-8, in any pieces. Out: the same bytes, with a line end before each word that does not fit into its
+ * line. A word is shown as its bytes come. If it turns out to be too long for the line, it is erased there and shown
+ * again on the next line. */
 #ifndef FR_TOOLS_CLI_TERMINAL_WORD_WRAP_H
 #define FR_TOOLS_CLI_TERMINAL_WORD_WRAP_H
 
