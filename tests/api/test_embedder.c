@@ -23,9 +23,9 @@ static void require(fr_status status) {
 static const int32_t prompt[] = {2, 100, 200, 300, 400, 50, 60, 70, 80, 90};
 enum { PROMPT = sizeof prompt / sizeof *prompt };
 
-/* These models undo rejected drafts in three ways. gemma4-e has sliding layers and a separate drafter. An EAGLE-3
- * drafter keeps one row for each row of the target. qwen35-tied has recurrent states, and drafts with its own MTP
- * layer. */
+/* The three pairs undo rejected drafts in different ways. gemma4-e has sliding layers and a separate drafter.
+ * EAGLE-3's drafter keeps a row of its own for each row of the target. qwen35-tied has recurrent states, and drafts
+ * with its own MTP layer. */
 static const struct {
     const char *target, *drafter; /* drafter "" is the target's own layer; NULL: no drafter */
 } pairs[] = {{FR_TEST_MODELS "gemma4-e", FR_TEST_MODELS "gemma4-e/assistant"},
@@ -62,7 +62,8 @@ static fr_session *open_session(const engine *e, bool drafts) {
     return session;
 }
 
-/* Prompts with ids that are reduced to the model's vocabulary, because the smallest has fewer tokens. */
+/* Prompts a session. The ids are taken modulo the size of the vocabulary, because the smallest model has few
+ * tokens. */
 static void begin(const engine *e, fr_session *session) {
     int32_t ids[PROMPT], vocab = (int32_t)fr_model_fact(e->model, FR_FACT_VOCAB);
     for (size_t i = 0; i < PROMPT; i++) ids[i] = prompt[i] % vocab;
@@ -90,8 +91,8 @@ static void expect_ids(const int32_t *got, const int32_t *expected, size_t count
 
 /* --------------------------------------------------------------------------------------------------- ids and logits */
 
-/* Prompting the same ids again starts a new text. So mirostat's bound is back at its initial value, even if logits
- * were read in between. */
+/* Prompting the same ids again starts a new text, so mirostat's bound must be back at its initial value. Reading
+ * logits in between must not change that. */
 START_TEST(a_look_at_logits_leaves_no_bound_behind) {
     engine e = open_engine(_i);
     require(fr_options_set_number(e.options, FR_OPT_TEMPERATURE, 1));
@@ -176,8 +177,8 @@ START_TEST(logits_of_the_next_token_are_those_of_its_prompt) {
 }
 END_TEST
 
-/* Appending the id of the largest logit as a prompt, again and again, gives the ids that the session generates by
- * itself. */
+/* A program can choose tokens itself: it appends the id of the largest logit as a prompt, again and again. This must
+ * give the ids that the session generates by itself. */
 START_TEST(a_sampler_of_ones_own_is_a_loop) {
     engine e = open_engine(_i);
     int32_t expected[COUNT];
@@ -202,8 +203,8 @@ START_TEST(a_sampler_of_ones_own_is_a_loop) {
 }
 END_TEST
 
-/* The engine keeps logits in its memory, where a forward pass of another session overwrites them. If they are read
- * after that, the last row is run again. */
+/* Logits lie in memory of the engine, which a forward pass of another session overwrites. Reading them after that must
+ * run the last row again. */
 START_TEST(logits_outlive_a_neighbour) {
     engine e = open_engine(0);
     fr_engine *shared;
@@ -275,8 +276,8 @@ START_TEST(a_mask_bans_what_a_bias_bans) {
 }
 END_TEST
 
-/* A mask that is set after a prompt applies to the logits that this prompt gave. A mask that fails leaves the timeline
- * as it was. */
+/* A mask that is set after a prompt applies already to the logits of the prompt's last row. A mask function that fails
+ * leaves the timeline as it was. */
 START_TEST(a_mask_comes_and_goes) {
     engine e = open_engine(_i);
     int32_t expected[COUNT], got[COUNT];
@@ -474,8 +475,8 @@ START_TEST(a_limit_is_heeded_to_the_byte) {
 }
 END_TEST
 
-/* Under a memory limit an engine opens with fewer pages of keys and values. Below the least number of pages that can
- * work, opening fails. */
+/* Under a memory limit an engine opens with fewer pages of keys and values. Opening fails if not even the least number
+ * of pages that can work fits. */
 START_TEST(an_engine_gives_way_to_its_limit) {
     engine e = open_engine(0);
     uint64_t bytes[FR_ESTIMATE_COUNT], least[FR_ESTIMATE_COUNT];
@@ -502,8 +503,8 @@ START_TEST(an_engine_gives_way_to_its_limit) {
 }
 END_TEST
 
-/* An engine opens under every limit between the least and the full size, and has no more pages than fit in the
- * limit. */
+/* An engine opens under every limit between the least and the full size. A lower limit never gives it more memory for
+ * keys and values. */
 START_TEST(every_limit_from_the_least_on_opens) {
     enum { SESSIONS = 4, LIMITS = 5 };
     engine e = open_engine(_i);
@@ -561,7 +562,8 @@ static bool after_one(void *context) {
     return (*(int *)context)++ > 0;
 }
 
-/* The abort callback is asked before each picture, and stops the vision encoder before the second of two. */
+/* The abort callback is asked before each picture. Here it stops the vision encoder before the second of two
+ * pictures. */
 START_TEST(a_tower_asks_whether_to_abort) {
     fr_model *model;
     fr_picture *picture;
@@ -606,7 +608,8 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- processes */
 
-/* Runs in the child process. Its result, the exit status, says which check failed. */
+/* Uses inherited models and sessions in a child process. Returns the child's exit status, which says which check
+ * failed. */
 static int in_child(const engine *e, fr_session *session, const int32_t *expected) {
     int32_t ids[COUNT];
     size_t count = 1, made = 0;

@@ -70,14 +70,14 @@ static void nap(long microseconds) {
     nanosleep(&(struct timespec){0, 1000 * microseconds}, NULL);
 }
 
-/* The system may list a thread for a moment after it was joined, so this waits. */
+/* Waits for at most five seconds, because the system may still list a thread for a moment after it was joined. */
 static void check_threads_left(size_t most) {
     for (int tries = 0; tries < 1000 && living_threads() > most; tries++) nap(5000);
     ck_assert_uint_le(living_threads(), most);
 }
 
-/* Counts the threads after one pool was opened and closed, because a sanitizer may start a thread of its own with the
- * first pool. */
+/* Counts the threads of this process. It first opens and closes a pool, because a sanitizer may start a thread of its
+ * own with the first pool. */
 static size_t threads_before(void) {
     fr_pool_close(open_pool(2, false));
     return living_threads();
@@ -171,13 +171,14 @@ static size_t draw_number(void *context) {
 }
 
 typedef struct shares {
-    int owner[1000]; /* how often each item was handled; every round assigns the items to threads anew */
+    int owner[1000]; /* times that item i was incremented; in each round another thread owns the item */
     int wrong[SOME_TEAM];
     int ran[SOME_TEAM];
     size_t count[SOME_TEAM];
 } shares;
 
-/* Runs rounds with barriers between them: each thread increments its items, then checks those of all threads. */
+/* Runs three rounds. In each round a thread increments its own items, waits at a barrier, then checks the items of all
+ * threads. */
 static void count_up(void *context, const fr_team *team) {
     shares *s = context;
     size_t begin, end;
@@ -193,8 +194,8 @@ static void count_up(void *context, const fr_team *team) {
     }
 }
 
-/* Each run has a team of its own size, which consists of the first threads, whatever teams ran before. Some runs in
- * between take all threads, and naps in between put the threads to sleep. */
+/* Each run takes the first n threads of the pool, with a random n, however many the run before took. Every seventh run
+ * takes all threads. Naps between runs let the threads fall asleep. */
 START_TEST(some_take_part) {
     size_t threads = (size_t[]){2, 3, 5, SOME_TEAM}[_i / 2];
     static shares s;
@@ -224,8 +225,8 @@ START_TEST(some_take_part) {
 }
 END_TEST
 
-/* The test runs alone and is short, so that no thread waits for a core long enough to be parked. On a busy machine
- * some threads may be parked all the same; then the remaining ones complete the run. */
+/* Threads of the pool that wait long for a core are parked: they take no part in the next runs. This test runs alone
+ * and is short, so usually none is parked. On a busy machine some may be; then the remaining ones complete the run. */
 START_TEST(the_chosen_threads_take_part) {
     static shares s;
     fr_pool *pool = open_pool(3, false);
@@ -237,8 +238,8 @@ START_TEST(the_chosen_threads_take_part) {
 }
 END_TEST
 
-/* Each node's memory holds the rows of the weights that its threads own. So a team that spans two nodes always runs
- * with all its threads. */
+/* With threads on two nodes, every run takes all threads. Each thread multiplies the rows of weights that lie in its
+ * own node's memory, so none of them can be left out. */
 START_TEST(nodes_take_part_whole) {
     fr_plan plan;
     fr_pool *pool;
@@ -260,13 +261,14 @@ END_TEST
 
 typedef struct relay {
     int rounds;
-    int nap_every;                  /* in each round one thread naps, another one after this many rounds; 0: none */
+    int nap_every;                  /* in each round one thread naps; after this many rounds it is another thread; 0:
+                                     * no naps */
     int slots[2][BARRIER_TEAM][16]; /* plain memory, not atomic: only the barrier orders the accesses */
     int early[BARRIER_TEAM];
 } relay;
 
-/* Writes a slot, waits at a barrier, and reads all threads' slots. There are two sets of slots, so that the next
- * round's writes don't meet this round's reads. */
+/* Writes the thread's own slot, waits at a barrier, and reads all threads' slots. Odd and even rounds have their own
+ * slots, so that a fast thread's next write does not meet a slow thread's read. */
 static void run_relay(void *context, const fr_team *team) {
     relay *race = context;
     for (int round = 1; round <= race->rounds; round++) {
@@ -301,7 +303,7 @@ START_TEST(nobody_is_early_unpinned) {
 }
 END_TEST
 
-/* The other threads wait for the napping one longer than they spin, so they fall asleep at the barrier. */
+/* One thread naps for longer than the other threads spin, so these fall asleep at the barrier. */
 START_TEST(sleepers_wake) {
     check_relay(relay_sizes[_i], true, 400, 1);
 }
@@ -403,8 +405,8 @@ static void note_control(void *context, const fr_team *team) {
     words[team->index] = control();
 }
 
-/* Threads inherit the floating-point control word of the thread that starts them, so the pool is also opened under the
- * odd one. */
+/* New threads inherit the control word of the thread that starts them. So the pool is opened, and run, by a caller
+ * with ODD_CONTROL. Its threads must have the default word all the same. */
 START_TEST(floating_point_environment) {
     size_t threads = team_sizes[_i];
     uint64_t words[FR_THREADS_MAX] = {0};
@@ -458,8 +460,8 @@ END_TEST
 
 static volatile int living;
 
-/* A team makes progress beside programs that keep every CPU busy. If it yielded the CPU at each barrier, each yield
- * would give these programs a time slice of 3 ms, which adds up to minutes here. */
+/* A team makes progress beside two programs that keep the CPUs busy. If threads yielded the CPU at each barrier, each
+ * yield would give these programs a time slice of 3 ms, which adds up to minutes here. */
 START_TEST(busy_neighbours_leave_turns) {
     pid_t neighbours[2];
     for (size_t i = 0; i < 2; i++) {

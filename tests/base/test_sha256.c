@@ -43,8 +43,8 @@ START_TEST(digests_are_the_standards) {
 }
 END_TEST
 
-/* Hashes the first 0 to 199 of the bytes 0, 1, 2, ..., and then the hexadecimal digests of all of these. Python's
- * hashlib gave the expected value. */
+/* Hashes the first n of the bytes 0, 1, 2, ... for each n from 0 to 199, then hashes these 200 digests, written in
+ * hexadecimal, as one text. Python's hashlib gave the expected value. */
 START_TEST(every_length_is_padded_right) {
     uint8_t bytes[200], digest[FR_SHA256_BYTES];
     fr_sha256 all = fr_sha256_begin();

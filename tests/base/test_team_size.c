@@ -1,5 +1,5 @@
-/* Tests base/team_size, which chooses how many threads take part in a job, on simulated series of jobs that run beside
- * simulated other programs.
+/* Tests base/team_size on simulated jobs. team_size chooses how many of a pool's threads take part in a job; the
+ * others are parked. It parks threads when busy neighbours, which are other programs, take cores away.
  *
  * A series simulates a machine: it says how long a job takes with a given number of threads at a given time, and how
  * much of that time threads waited for a core. The choice is compared with the best fixed number of threads for the
@@ -21,7 +21,7 @@ struct series {
     double work;                  /* time of a job with one thread, in milliseconds */
     double gain;                  /* speed of each further thread, as a share of the first's */
     double noise;                 /* random part of a job's time, as a share of it */
-    size_t (*loops)(int64_t now); /* number of busy neighbours, which use a core each */
+    size_t (*loops)(int64_t now); /* number of busy neighbours, each of which uses one core; NULL: none */
     uint64_t seed;
 };
 
@@ -30,8 +30,9 @@ static double draw(series *s) {
     return (double)(s->seed >> 11) / (double)(UINT64_C(1) << 53);
 }
 
-/* Returns the simulated time of a job. Each job ends at a barrier, which waits for the slowest thread. If there are
- * more threads than free cores, some threads get half a core. */
+/* Returns the simulated time of a job. A job ends at a barrier, which waits for the slowest thread. If there are more
+ * threads than free cores, some threads share a core with a neighbour. *in_line becomes the time that threads waited
+ * for a core, summed over the threads. */
 static double job_time(series *s, size_t threads, int64_t now, double *in_line) {
     double alone = s->work / (1 + s->gain * (double)(threads - 1)) * (1 + s->noise * (draw(s) - 0.5));
     size_t loops = s->loops ? s->loops(now) : 0;
@@ -41,8 +42,8 @@ static double job_time(series *s, size_t threads, int64_t now, double *in_line) 
     return alone + late;
 }
 
-/* Returns how many milliseconds `jobs` jobs take with `threads` threads. If `threads` is 0, team_size chooses their
- * number, and seen[n] counts how often it chose n. */
+/* Returns how many milliseconds `jobs` jobs take. If `threads` is 0, team_size chooses the number of threads of each
+ * job, and seen[n] counts how often it chose n. */
 static double run_series(series s, size_t jobs, size_t threads, size_t *seen) {
     fr_team_size team_size;
     int64_t now = 5000 * MS, begin = now;
@@ -85,8 +86,8 @@ START_TEST(alone_none_is_parked) {
 }
 END_TEST
 
-/* Work of the operating system takes a core for a moment, in one job of twenty. This is not a busy neighbour, so no
- * thread is parked. */
+/* In one job of twenty, the operating system takes a core for a moment. That is no busy neighbour, so no thread is
+ * parked. */
 START_TEST(interruptions_park_none) {
     fr_team_size team_size;
     int64_t now = 0;
@@ -100,9 +101,8 @@ START_TEST(interruptions_park_none) {
 }
 END_TEST
 
-/* With many threads, one of them is always waiting for a core briefly, though each does so in at most a hundredth of
- * the time. Summed over all threads this looks like one busy neighbour. Parking threads never helps here, and trying
- * it must cost next to nothing. */
+/* Each thread waits for a core in at most a hundredth of the time. Summed over many threads, this looks like one busy
+ * neighbour. Parking threads does not help here, and trying it must cost next to nothing. */
 START_TEST(many_small_interruptions_cost_little) {
     static const size_t threads[] = {16, 64};
     fr_team_size team_size;
@@ -148,7 +148,7 @@ static const struct {
     {{.threads = 8, .cores = 16, .work = 100, .gain = 0.8, .noise = 0.2, .loops = three}, 8},
 };
 
-/* The choice is as fast as the best fixed number of threads, except for the time it takes to find it. */
+/* The choice is as fast as the best fixed number of threads, apart from the time that finding that number takes. */
 START_TEST(beside_busy_loops) {
     const series *s = &loads[_i].s;
     size_t seen[65] = {0}, jobs = (size_t)(60000 / s->work); /* a minute of one thread */
@@ -165,7 +165,7 @@ START_TEST(beside_busy_loops) {
 END_TEST
 
 /* One of two threads waits for a core a quarter of the time, but two threads are still faster than one. So the second
- * is parked for a trial only. */
+ * thread is parked only for a trial. */
 START_TEST(what_does_not_pay_is_undone) {
     size_t seen[3] = {0};
     fr_team_size team_size;
@@ -188,8 +188,8 @@ START_TEST(a_neighbour_leaves) {
     size_t seen[3] = {0};
     ck_assert(before > 9000 && before < 10000);
     run_series(s, 500, 0, seen);
-    size_t after = 500 - 217;               /* 217 jobs of 46 ms are ten seconds */
-    ck_assert_uint_gt(seen[2], after - 80); /* found out within about two and a half seconds */
+    size_t after = 500 - 217;               /* the neighbour leaves after ten seconds, which are 217 jobs of 46 ms */
+    ck_assert_uint_gt(seen[2], after - 80); /* 80 jobs: the choice notices it within about two and a half seconds */
 }
 END_TEST
 
@@ -204,8 +204,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ kinds */
 
-/* Prompts, rounds of several rows, and drafts alternate. Only jobs of the same kind may be compared with each
- * other. */
+/* Jobs of very different lengths alternate, as prompts, rounds and drafts do. Times may be compared only between jobs
+ * of the same kind. */
 START_TEST(kinds_of_jobs_are_not_mixed_up) {
     static const int64_t work[] = {1, 1, 30, 1, 1, 1, 40, 200};
     size_t seen[3] = {0};
@@ -237,7 +237,8 @@ START_TEST(any_number_of_kinds) {
 }
 END_TEST
 
-/* Jobs without a measurement, and no jobs at all, are no evidence of a neighbour, so no thread is parked. */
+/* Two things are no evidence of a neighbour: jobs whose waiting time was not measured, and the absence of jobs. So no
+ * thread is parked. */
 START_TEST(without_evidence_none_is_parked) {
     fr_team_size team_size;
     int64_t now = 0;
@@ -249,7 +250,7 @@ START_TEST(without_evidence_none_is_parked) {
 }
 END_TEST
 
-/* Only one job in ten is measured, and it counts for the others. */
+/* The waiting time of one job in ten is measured. That is enough to find a neighbour. */
 START_TEST(some_jobs_are_watched) {
     fr_team_size team_size;
     int64_t now = 0;

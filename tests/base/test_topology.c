@@ -1,6 +1,6 @@
-/* Tests base/topology (how work is divided among threads, plans for invented machines, CPU quotas from invented cgroup
- * trees, and this machine), base/cores, which records the cores that plans have claimed, and base/ranks_cores, which
- * divides cores among ranks. */
+/* Tests base/topology: how work is divided among threads, plans for invented machines, CPU quotas from invented cgroup
+ * trees, and this machine. Also tests base/cores, which records the cores that plans have claimed, and
+ * base/ranks_cores, which divides cores among ranks. */
 /* suite: native */
 #include "base/process_registry.h"
 #include "base/cores.h"
@@ -24,7 +24,7 @@
 
 /* -------------------------------------------------------------------------------------------------------- partition */
 
-/* Checks that every item has one owner, that owners ascend, and that their ranges begin at whole units and differ in
+/* Checks that every item has one owner and that owners ascend. Their ranges must begin at whole units, and differ in
  * size by at most one unit. */
 static void check_partition(size_t count, size_t unit, size_t parts) {
     size_t next = 0, least = SIZE_MAX, most = 0;
@@ -219,8 +219,8 @@ START_TEST(several_nodes_are_pinned) {
 }
 END_TEST
 
-/* The system puts a page into the memory of the node whose thread writes it first. So the threads of one node together
- * own one contiguous range of rows, whose length is proportional to their number. */
+/* The system puts a page into the memory of the node whose thread writes it first. So the threads of one node must
+ * together own one contiguous range of rows, with a length proportional to their number. */
 START_TEST(rows_of_a_node_are_one_range) {
     static const size_t row_counts[] = {262144, 1536, 1537, 16, 3};
     const size_t unit = 16;
@@ -289,8 +289,8 @@ START_TEST(claims_take_free_cores) {
 }
 END_TEST
 
-/* When no whole core is free, plans take free siblings. Then every CPU is used equally often, give or take one, and
- * plans that share CPUs know it. */
+/* When no whole core is free, plans take free siblings, and then CPUs that other plans have too. Any two CPUs are in
+ * equally many plans, give or take one. fr_core_is_shared is true for a CPU in several plans. */
 START_TEST(claims_are_even_where_cores_are_few) {
     fr_machine machine;
     fr_plan plans[9];
@@ -394,7 +394,7 @@ START_TEST(processes_take_different_cores) {
 }
 END_TEST
 
-/* A record in a folder that other users may write to is neither read nor written. */
+/* The file that records claimed cores is neither read nor written if other users may write to its folder. */
 START_TEST(a_record_is_the_users_own) {
     fr_machine machine;
     char path[128];
@@ -410,7 +410,7 @@ START_TEST(a_record_is_the_users_own) {
 }
 END_TEST
 
-/* Claiming a plan without pinning records nothing. */
+/* A plan without pinning names no CPUs, so claiming it records nothing. */
 START_TEST(claims_of_unpinned_plans) {
     fr_machine machine;
     fr_plan plan;
@@ -434,12 +434,12 @@ END_TEST
 
 static const struct {
     int quota;
-    const char *cgroup; /* /proc/self/cgroup */
+    const char *cgroup; /* content of /proc/self/cgroup */
     struct {
         const char *path, *text;
     } files[4];
 } quotas[] = {
-    /* version 2 */
+    /* cgroup version 2 */
     {0, "0::/\n", {{0}}},
     {0, "0::/\n", {{V2 "cpu.max", "max 100000\n"}}},
     {2, "0::/\n", {{V2 "cpu.max", "200000 100000\n"}}},
@@ -467,7 +467,7 @@ static const struct {
     {0, "", {{V2 "cpu.max", "100000 100000\n"}}},
     {0, "nonsense\n0:\n:\n::\n\n0::relative\n", {{V2 "cpu.max", "100000 100000\n"}}},
     {0, NULL, {{V2 "cpu.max", "100000 100000\n"}}},
-    /* version 1 */
+    /* cgroup version 1 */
     {3, "4:cpu,cpuacct:/a\n", {{V1 "a/cpu.cfs_quota_us", "250000\n"}, {V1 "a/cpu.cfs_period_us", "100000\n"}}},
     {3, "4:cpuacct,cpu:/a\n", {{V1 "a/cpu.cfs_quota_us", "30000\n"}, {V1 "a/cpu.cfs_period_us", "10000\n"}}},
     {7, "4:cpu:/docker/1\n", {{V1 "cpu.cfs_quota_us", "70\n"}, {V1 "cpu.cfs_period_us", "10\n"}}},
@@ -475,7 +475,7 @@ static const struct {
     {0, "4:cpu:/a\n", {{V1 "a/cpu.cfs_quota_us", "200000\n"}}},
     {0, "4:cpuset:/a\n", {{V1 "a/cpu.cfs_quota_us", "30000\n"}, {V1 "a/cpu.cfs_period_us", "10000\n"}}},
     {0, "4:memory:/a,cpu,\n", {{V1 "a,cpu,/cpu.cfs_quota_us", "30000\n"}, {V1 "a,cpu,/cpu.cfs_period_us", "10000\n"}}},
-    /* both: the tighter */
+    /* With a quota in both versions, the smaller one counts. */
     {2,
      "12:pids:/x\n4:cpu,cpuacct:/a\n0::/b\n",
      {{V1 "a/cpu.cfs_quota_us", "20\n"}, {V1 "a/cpu.cfs_period_us", "10\n"}, {V2 "b/cpu.max", "50 10\n"}}},

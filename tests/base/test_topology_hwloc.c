@@ -59,8 +59,8 @@ START_TEST(whole_machines) {
 }
 END_TEST
 
-/* Each mask leaves nodes of different sizes. The expected CPUs and nodes are those of the default plan first, then
- * those of a plan that uses every sibling. */
+/* Each case leaves nodes of different sizes, because `usable` excludes CPUs. The struct has the expected number of
+ * threads, CPUs and nodes twice: of the default plan, and of a plan that uses every sibling. */
 static const struct {
     const char *description, *usable;
     int nodes;
@@ -114,7 +114,8 @@ START_TEST(more_units_than_seats) {
 }
 END_TEST
 
-/* The two readers may number cores and nodes differently, but must agree on which CPUs share a core and a node. */
+/* The readers of /sys and of hwloc may number cores and nodes differently. They must agree on which CPUs share a core
+ * and which share a node. */
 START_TEST(sys_says_what_hwloc_says) {
     static fr_machine by_sys, by_hwloc;
     bool usable[FR_CPUS_MAX];

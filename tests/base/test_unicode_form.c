@@ -8,16 +8,19 @@
 #include "base/unicode_form.h"
 #include "tests/support/suite.h"
 
-/* Continuation bytes range from 80 to BF, so these are the bytes on both sides of their limits. */
+/* Continuation bytes range from 0x80 to 0xBF. These are the bytes on both sides of the two limits, and the least and
+ * the largest byte. */
 static const unsigned char bounds[] = {0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xFF};
 enum { BOUNDS = sizeof bounds };
 
-/* The number of bytes of the character that begins with these 1 to 4 bytes; 0 if no character does. */
+/* Has, for each beginning of 1 to 4 bytes, the length of a character that begins with these bytes; 0 if none does. The
+ * first index is the length of the beginning - 1. The next four are its bytes, the third and fourth as indexes into
+ * `bounds`. */
 typedef struct lengths {
     unsigned char of[4][256][256][BOUNDS][BOUNDS];
 } lengths;
 
-/* n: the first two bytes, then the indexes of the third and fourth byte in bounds. */
+/* Returns the entry for the first `length` bytes that n stands for: two bytes, then two indexes into `bounds`. */
 static unsigned char *of_beginning(lengths *known, size_t length, const size_t *n) {
     size_t second = length > 1 ? n[1] : 0, third = length > 2 ? n[2] : 0, fourth = length > 3 ? n[3] : 0;
     return &known->of[length - 1][n[0]][second][third][fourth];

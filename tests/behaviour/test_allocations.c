@@ -144,8 +144,8 @@ static fr_status run_engine(int which, outcome *o) {
     return status;
 }
 
-/* Renders a conversation with a checkpoint's own template, tokenizes it with the tokenizer's patterns, and parses a
- * reply. */
+/* Renders a conversation with a checkpoint's own template, tokenizes it, and parses a reply. Tokenizing runs the
+ * regular expressions of the tokenizer. */
 static fr_status reply(const fr_tokenizer *tokenizer, const fr_marked_text *text, const char *given, outcome *o) {
     static const char said[] = "<think>Well.\n<tool_call>\n{\"name\": \"now\", \"arguments\": {\"a\": [1, 2], "
                                "\"\\u0061\": {\"b\": 1, \"b\": [1, 2]}}}\n</tool_call>";
@@ -187,9 +187,8 @@ static fr_status run_chat(int which, outcome *o) {
     return status;
 }
 
-/* Follows a tool-call grammar token by token. If a failed allocation had silently lost one of the grammar's
- * conditions, a mask would differ. The grammar sorts the vocabulary only once, in the first of the two warm-up
- * runs. */
+/* Follows a tool-call grammar token by token and hashes its masks. If a failed allocation silently lost a rule of the
+ * grammar, a mask would differ. The grammar sorts the vocabulary once per process, in the first warm-up run. */
 static fr_status along(fr_grammar *grammar, size_t vocab, const int32_t *ids, size_t count, outcome *o) {
     const size_t words = (vocab + 63) / 64;
     for (size_t i = 0; i < count; i++) {

@@ -1,16 +1,17 @@
 /* Tests that `forerun verify` prints the answers stored in tests/data/answers, on every machine and with every
  * instruction set.
  *
- * A line there has the name of a case and four hashes: of the logits, the draft logits (- without a drafter), the
- * greedy ids and the sampled ids. The first line is the version of the numerics that they belong to. The cases are the
- * fixtures and the demo model, each with its drafter; a model for each type that weights may have (for float types the
- * converted fixture, for block types random weights); and each type of cached keys and values. Every case runs with
- * the best instruction set. Each other instruction set runs every FEW-th case, starting at a different one. Under an
- * emulator each instruction set runs half as many, and only the logits of each case. With FULL in the environment
- * every instruction set runs all of every case.
+ * The first line of that file is the version of the numerics that it belongs to. Each further line has the name of a
+ * case and four hashes: of the logits, the draft logits (- without a drafter), the greedy ids and the sampled ids. The
+ * cases are the fixtures and the demo model, each with its drafter; a model for each type that weights may have (for
+ * float types the converted fixture, for block types random weights); and each type of cached keys and values.
  *
- * `test_answers --write` writes the file. A change of the numerics changes the file and FR_NUMERICS_VERSION with it
- * (make answers). */
+ * Every case runs with the best instruction set. Each other instruction set runs every FEW-th case, starting at a
+ * different one. Under an emulator each instruction set runs half as many, and only the logits of each case. With FULL
+ * in the environment every instruction set runs all of every case.
+ *
+ * `test_answers --write` writes the file (make answers). Whoever changes the numerics must also change
+ * FR_NUMERICS_VERSION. */
 /* suite: hosts neon no-valgrind */
 #include <check.h>
 #include <ctype.h>
@@ -127,7 +128,7 @@ static void make_model(fr_dtype type) {
     unlink(plain);
 }
 
-/* Returns the hash after this word in verify's output, or "-" if there is no such line. */
+/* Returns the hash after this word in verify's output, or "-" if no line begins with the word. */
 static const char *hash_of(const char *printed, const char *word) {
     static char hashes[4][17];
     static int next;
@@ -151,8 +152,8 @@ static void answer(const subject *s, const char *isa, char *line, size_t size) {
     fr_command_free(&c);
 }
 
-/* Writes the first part of the case's line, up to the hash of the logits. The command is killed once it has printed
- * that hash. */
+/* Writes the first part of the case's line, up to the hash of the logits. Kills the command as soon as it has printed
+ * that hash, which saves the time for the others. */
 static void answer_logits(const subject *s, const char *isa, char *line, size_t size) {
     char words[512], printed[128] = "";
     int ends[2];
@@ -197,7 +198,8 @@ static bool emulated(void) {
     return getenv("FORERUN_EMULATOR") && !fr_test_full();
 }
 
-/* Returns true if this instruction set (level) runs case number `index`. */
+/* Returns true if instruction set number `level` runs case number `index`. `best` is the number of the best one, which
+ * runs all cases. */
 static bool runs_here(size_t index, size_t level, size_t best) {
     if (!fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, level))) return false;
     if (emulated()) return (index + level + FEW) % (2 * FEW) == 0; /* each level runs one type of weights */

@@ -1,12 +1,12 @@
 /* Tests 16 sessions of one engine through hundreds of random calls: prompts, rounds of some of the sessions,
  * truncations, forks with options of their own, timelines that are saved and restored in another session or later, and
- * sessions that close and open. Afterwards each session's whole life is run again alone, and all its ids and their
- * log-probabilities must be equal to the last bit.
+ * sessions that close and open. The calls on a session, from opening to closing, are its life. Afterwards each life is
+ * run again alone, and all its ids and their log-probabilities must be equal to the last bit.
  *
  * The fixtures have dense, sliding and recurrent layers, latent attention and mixtures of experts. They run with and
  * without drafters, and with pages for all sessions or with so few that calls are refused. A life is stored as a list
- * of events, so that it can be repeated; the life of a fork begins with the ids that it was forked with. FULL in the
- * environment makes the test longer. */
+ * of events. The life of a fork begins with the ids that it was forked with. FULL in the environment makes the test
+ * longer. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +46,8 @@ typedef struct token {
     float values[BEST];
 } token;
 
-/* An event in a session's life: the whole timeline becomes these ids (PUT), it is truncated to `count` ids (CUT), or
- * these tokens are generated (SAID). */
+/* An event in a session's life. PUT: the whole timeline becomes `ids`. CUT: the timeline is truncated to `count` ids.
+ * SAID: the session generates `tokens`. */
 typedef struct event {
     enum { PUT, CUT, SAID } what;
     size_t count;
@@ -113,12 +113,12 @@ typedef struct world {
     fr_drafter *drafter; /* NULL: the fixture has none */
     fr_options *options;
     fr_engine *engine;
-    fr_session *sessions[PLACES]; /* NULL: the place is free */
-    size_t whose[PLACES];         /* number of the life in each place */
+    fr_session *sessions[PLACES]; /* NULL: the session is closed */
+    size_t whose[PLACES];         /* for each session, the index of its life in `lives` */
     life lives[LIVES_MAX];
     size_t life_count;
     saved saved[SAVED];
-    int32_t texts[2][LONGEST]; /* prompts begin with these */
+    int32_t texts[2][LONGEST]; /* two texts whose beginnings many prompts share */
     size_t calls[7], refused;
 } world;
 
@@ -205,7 +205,8 @@ static void close_place(world *w, size_t place) {
     w->sessions[place] = NULL;
 }
 
-/* Gives a session a prompt that begins like a text that all sessions use, like its own timeline, or like neither. */
+/* Gives a session a new prompt. It begins like a text that many prompts share, or like the session's timeline, or with
+ * random ids. */
 static void put(world *w, size_t place) {
     int32_t ids[LONGEST];
     const int32_t *own;
@@ -223,7 +224,8 @@ static void cut(world *w, size_t place) {
     add_event(life_at(w, place), CUT)->count = length;
 }
 
-/* Returns true if there were enough pages for the call. If there were too few, the call has changed nothing. */
+/* Returns true if the call succeeded, and false if there were too few pages for it. A call without enough pages must
+ * have changed nothing. */
 static bool found_pages(world *w, fr_status status) {
     if (status == FR_MEMORY)
         w->refused++;
@@ -258,7 +260,7 @@ static void restore_place(world *w, size_t place) {
     add_put(life_at(w, place), s->ids, s->count);
 }
 
-/* Runs a round of some of the sessions that can continue, each limited to a random number of ids. */
+/* Runs a round of some of the sessions that can continue. Each may give at most a random number of ids. */
 static void round_of_some(world *w) {
     static int32_t ids[PLACES][FR_STEP_MAX];
     fr_round rounds[PLACES];

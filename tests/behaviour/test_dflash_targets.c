@@ -36,7 +36,7 @@ typedef struct subject {
     size_t prompt;
 } subject;
 
-/* If there is a picture, the prompt contains its tokens. */
+/* Makes a prompt of random ids, with the tokens of the picture in it if there is one. */
 static void make_prompt(subject *s) {
     int32_t vocab = (int32_t)fr_model_fact(s->model, FR_FACT_VOCAB), image;
     size_t tokens = s->picture ? fr_picture_tokens(s->picture) : 0;
@@ -98,8 +98,8 @@ static bool reject_in_turn(void *context, size_t round, size_t depth) {
     return depth != round % (*(size_t *)context + 1);
 }
 
-/* Three sessions generate the text together: the first with its drafter's own drafts, the others with scripted ones.
- * Each begins some rounds after the one before, and the second is truncated on the way. */
+/* Three sessions generate the text together: the first with the drafter's own drafts, the others with scripted ones.
+ * Each session starts some rounds after the session before it, and the second is truncated on the way. */
 static void say_together(const subject *s, int64_t depth, int64_t chunk) {
     fr_engine *engine;
     fr_session *sessions[SESSIONS];

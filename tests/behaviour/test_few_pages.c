@@ -1,6 +1,6 @@
 /* Tests sessions that have only just enough pages: a session that drafts needs no more pages than one that doesn't,
- * and gives the same ids. The test itself takes all other pages of the pools, so that each case has exactly as many
- * left as it states. */
+ * and gives the same ids. The test itself takes free pages from the engine's pools, so that as many are left as a case
+ * states. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,11 @@ static const struct {
                 {FR_TEST_MODELS "gemma4-e-odd", FR_TEST_MODELS "gemma4-e-odd/assistant"},
                 {FR_TEST_MODELS "llama", "tests/data/llama/q4_0.gguf"},
                 {FR_TEST_MODELS "qwen35-odd", NULL}};
-enum { SUBJECTS = sizeof subjects / sizeof *subjects, FOLLOWERS = 3 }; /* the first FOLLOWERS read the target's rows */
+enum {
+    SUBJECTS = sizeof subjects / sizeof *subjects,
+    FOLLOWERS = 3
+}; /* the drafters of the first FOLLOWERS read the
+                                                                        * target's rows */
 
 typedef struct subject {
     fr_options *options;
@@ -29,7 +33,7 @@ typedef struct subject {
     fr_drafter *drafter;
     fr_engine *engine;
     fr_session *sessions[SESSIONS];
-    uint8_t *hoard[FR_KV_KINDS][PAGES_MAX]; /* free pages that the test has taken away */
+    uint8_t *hoard[FR_KV_KINDS][PAGES_MAX]; /* free pages that the test has taken from the pools */
     size_t hoarded[FR_KV_KINDS];
 } subject;
 
@@ -56,7 +60,8 @@ static void close_subject(subject *s) {
     fr_options_free(s->options);
 }
 
-/* Takes free pages away until `left` pages of each kind are left, none of which holds cached rows. */
+/* Takes free pages from the pools until `left` pages of each kind are left. Those that are left hold no cached
+ * rows. */
 static void leave(subject *s, size_t left) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
         fr_kv_pages *pool = &s->engine->kv.pages[kind];
@@ -100,8 +105,8 @@ static double drafted(const subject *s, size_t session) {
     return fr_session_stat(s->sessions[session], FR_STAT_DRAFTED);
 }
 
-/* Runs a session from 56 ids on, with no other page than its own, until a page is missing. Returns how many ids it
- * gives. */
+/* Steps a session whose timeline has 56 ids and one page, while no other page is free. Stops when a page is missing.
+ * Returns how many ids the session gave. */
 static size_t say(int which, int64_t drafts, int32_t *text) {
     subject s;
     size_t made = 0, got, accepted;
@@ -126,7 +131,8 @@ START_TEST(drafts_end_where_pages_do) {
 }
 END_TEST
 
-/* The first session's drafts would take pages that the rows of the other sessions need. */
+/* Three pages are free, and the rows of the three sessions need all of them. The drafts of the first session must not
+ * take one. */
 START_TEST(drafts_take_no_page_of_a_row) {
     int32_t ids[SESSIONS][FR_STEP_MAX], waiting[CHUNK];
     subject s;
@@ -143,7 +149,7 @@ START_TEST(drafts_take_no_page_of_a_row) {
 }
 END_TEST
 
-/* If there are too few pages even for the smallest number of drafts, the session makes none. */
+/* A session makes no drafts if its pages have room for fewer than --draft-min. Here there is room for one draft. */
 START_TEST(few_drafts_are_none) {
     int32_t ids[1][FR_STEP_MAX];
     subject s;
@@ -200,8 +206,8 @@ START_TEST(rejected_drafts_hold_no_page) {
 }
 END_TEST
 
-/* Another session has run the first ids of this prompt, and one page is free for the rest. A drafter that follows the
- * target must run the last shared id again, so it copies the page that holds it. */
+/* Another session has run the first 70 ids of this prompt, and one page is free for the rest. With a drafter that
+ * reads the target's rows, the last shared id is run again, so the page that holds it must be copied. */
 START_TEST(what_is_found_is_enough) {
     int32_t ids[100];
     subject s;
@@ -216,7 +222,7 @@ START_TEST(what_is_found_is_enough) {
 }
 END_TEST
 
-/* The part of a prompt that has been run can be reused while the rest of the prompt waits. */
+/* The first rows of a prompt have been run, the others wait. Another session can already reuse the first rows. */
 START_TEST(pieces_are_shared_at_once) {
     int32_t ids[1][FR_STEP_MAX], text[150];
     subject s;
@@ -231,8 +237,8 @@ START_TEST(pieces_are_shared_at_once) {
 }
 END_TEST
 
-/* Two sessions generate the same text and reach the end of a page. The complete block becomes one page that both
- * share, before either needs another page. */
+/* Two sessions generate the same text up to the end of a page. There both begin to share one page for the complete
+ * block. This frees a page; with the one that is left, both can go on. */
 START_TEST(texts_are_shared_at_once) {
     int32_t ids[2][FR_STEP_MAX];
     subject s;

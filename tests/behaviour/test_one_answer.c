@@ -2,14 +2,15 @@
  *
  * The factors are the model with its drafter, the instruction set, the threads, the prompt chunk, the draft method,
  * the draft depth and the question. A question is a pair of types of the KV cache or a way of sampling tokens. It
- * changes the answer, so each question has a base run of its own: plain decoding by one thread. A pairwise cover of
- * all factors (tests/support/pairs.h) is compared with the base runs over 64 ids; it takes 8 of the 15 depths, and the
- * depth that is chosen by the clock. Tokens are sampled at two temperatures, with top-p and a penalty, and with
- * rejection sampling. The text of rejection sampling may depend on method and depth, so these are the same as in its
- * base run. Apart from the cover, wrong drafts force rejection at each of 15 depths. As a negative control one
- * rounding in one kernel is broken, and the comparison must notice it.
+ * changes the answer, so each question has a base run of its own: plain decoding by one thread.
  *
- * FULL=1 in the environment compares 400 ids and forces rejection with drafts of every depth; its case "product",
+ * A pairwise cover of all factors (tests/support/pairs.h) is compared with the base runs over 64 ids. It takes 8 of
+ * the 15 depths, and the depth that is chosen by the clock. Tokens are sampled at two temperatures, with top-p and a
+ * penalty, and with rejection sampling. The text of rejection sampling may depend on method and depth, so a run has
+ * the same method and depth as its base run. Apart from the cover, wrong drafts force rejection at each of 15 depths.
+ * As a negative control one rounding in one kernel is broken, and the comparison must notice it.
+ *
+ * FULL=1 in the environment compares 400 ids and forces rejection with drafts of every depth. Its case "product",
  * which is split into parts (tests/support/parts.h), takes every combination.
  *
  * Under an emulator, where a run takes fifty times as long, the smallest model writes 16 ids, and there are fewer
@@ -34,8 +35,8 @@ enum { COUNT = 400, VALUES_MAX = FR_PAIRS_VALUES };
 
 typedef enum factor { WHO, WORD, THREADS, CHUNK, METHOD, DEPTH, QUESTION, FACTORS } factor;
 
-/* With 5 threads, each forward pass and each draft may run on a different number of them, as it would beside other
- * programs. Depth 0 stands for runs without drafts. */
+/* Values of the factors. With 5 threads, each forward pass and each draft may take another number of them, as it would
+ * beside other programs. Depth 0 stands for runs without drafts. */
 static const int threads[] = {1, 2, 3, 5}, chunks[] = {1, 7, 64, 512},
                  every_depth[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, FR_DRAFT_AUTO},
                  some_depths[] = {0, 1, 2, 3, 4, 7, 8, 12, 15, FR_DRAFT_AUTO},
@@ -48,7 +49,8 @@ static const char *const caches[][2] = {{"f32", "f32"},   {"f16", "f16"},   {"bf
                                         {"q4_0", "q4_0"}, {"q8_0", "q4_0"}, {"turbo4", "turbo3"}, {"turbo3", "f16"}};
 enum { CACHES = sizeof caches / sizeof *caches };
 
-/* The ways of sampling, whose questions follow those of the caches; all use the first pair of cache types. */
+/* The ways of sampling. The questions about them are numbered after those about cache types. All use the first pair of
+ * cache types. */
 static const fr_test_draws draws[] = {{.temperature = 0.8, .top_p = 0.95},
                                       {.temperature = 0.8, .top_p = 0.95, .repeat = 1.1, .rejection = true},
                                       {.temperature = 1.3, .top_p = 0.9, .repeat = 1.1}};
@@ -57,12 +59,12 @@ enum { DRAWS = sizeof draws / sizeof *draws, FEW_DRAWS = 2, REJECTION = 1 };
 static const fr_test_method every_method[] = {FR_TEST_NONE,      FR_TEST_MTP,      FR_TEST_NGRAM,
                                               FR_TEST_NGRAM_MTP, FR_TEST_SCRIPTED, FR_TEST_REPLACED},
                             few_methods[] = {FR_TEST_NONE, FR_TEST_MTP, FR_TEST_REPLACED};
-enum { NO_DRAFTS, MTP }; /* their indexes in both lists */
+enum { NO_DRAFTS, MTP }; /* indexes in both lists of methods */
 
 typedef struct subject {
     const char *target, *assistant; /* assistant NULL: the target has an MTP layer */
-    bool product;                   /* FULL takes every combination */
-    size_t caches;                  /* the model can have this many of the caches, from the start of the list */
+    bool product;                   /* true: the case "product" takes this model */
+    size_t caches;                  /* the model's heads allow the first so many pairs of cache types */
     const char *drafts;             /* the name of its drafter's method; NULL: mtp */
 } subject;
 
@@ -84,7 +86,7 @@ static const subject subjects[] = {
 };
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
-/* The models of this run: all, or one of them. */
+/* The models of this run are those of `subjects` at [first_subject, end_subject). */
 static size_t first_subject, end_subject;
 
 static size_t text_length(void) {
@@ -95,8 +97,8 @@ static size_t text_length(void) {
 static const char *words[VALUES_MAX];
 static const fr_test_method *methods;
 static const int *depths;
-static size_t depth_3; /* the index of depth 3 in the list */
-static size_t cached;  /* number of cache questions, the most that any model of this run has */
+static size_t depth_3; /* the index of depth 3 in `depths` */
+static size_t cached;  /* number of questions about cache types: the most that any model of this run can have */
 static size_t values[FACTORS] = {[THREADS] = 4, [CHUNK] = 4};
 
 static void find_values(void) {
@@ -114,10 +116,11 @@ static void find_values(void) {
     depths = fr_test_emulated() ? few_depths : fr_test_full() ? every_depth : some_depths;
     while (depths[depth_3] != 3) depth_3++;
     while (depths[values[DEPTH]] != FR_DRAFT_AUTO) values[DEPTH]++;
-    values[DEPTH]++; /* counts the depth that is chosen by the clock */
+    values[DEPTH]++; /* adds FR_DRAFT_AUTO, which ends the list */
 }
 
-/* Excludes pairs of values that change the answer or that make no sense together. */
+/* Excludes pairs of values that make no sense together, and pairs with which the answer differs from the base
+ * run's. */
 static bool may_meet(size_t f, size_t a, size_t g, size_t b) {
     if (f == METHOD && g == DEPTH) return (a == NO_DRAFTS) == (b == 0);
     if (f == WHO && g == QUESTION) return b < subjects[first_subject + a].caches || b >= cached;
@@ -170,8 +173,8 @@ static void base_run(size_t *at, size_t who, size_t question) {
     at[DEPTH] = depth_3;
 }
 
-/* Makes the base runs of the first `count` questions that the model has. No two of them may give the same answer,
- * which shows that each type of cache and each way of sampling is really used. */
+/* Makes the base runs of the first `count` questions that the model can have. Any two of them must give different
+ * answers, which shows that each type of cache and each way of sampling is really used. */
 static base *make_bases(size_t who, size_t count, size_t length) {
     const subject *whose = &subjects[first_subject + who];
     base *bases = calloc(values[QUESTION], sizeof *bases);
@@ -219,8 +222,8 @@ START_TEST(rejection_at_every_depth) {
 }
 END_TEST
 
-/* Only the widest instruction set writes the longer text. The others are compared over fewer ids here, and over the
- * longer text in other cases. */
+/* Compares every combination of one model's factors. To save time, only the widest instruction set writes the longer
+ * text; the others write OTHERS_LENGTH ids. Other cases compare these over the longer text. */
 START_TEST(every_combination) {
     enum { OTHERS_LENGTH = 64 };
     fr_test_part part = fr_test_part_here();

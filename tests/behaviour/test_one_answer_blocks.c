@@ -1,11 +1,12 @@
 /* Tests with block-quantized weights the same as test_one_answer.c, for every type that has a kernel.
  *
- * The models are tiny ones of tests/data, whose target and drafter are quantized here, with all matrices in the type.
- * Forerun is compared with itself only; test_gguf_models.c tests how accurate the numbers are. The base run decodes
- * without drafts on one thread with the best instruction set. It is compared with one run for each instruction set, in
- * which threads, chunk, draft method and depth differ too; with rejection at several depths; and with the packed file.
- * It writes 48 ids. With FULL in the environment it writes 400, and the low-bit types run at four depths for each
- * instruction set. */
+ * The models are tiny ones of tests/data. The suite itself quantizes target and drafter, with all matrices in one
+ * type. Forerun is compared with itself only; test_gguf_models.c tests how accurate the numbers are.
+ *
+ * The base run decodes without drafts on one thread with the best instruction set. It is compared with one run for
+ * each instruction set, in which threads, chunk, draft method and depth differ too; with rejection at several depths;
+ * and with the packed file. It writes 48 ids. With FULL in the environment it writes 400, and the low-bit types run at
+ * four depths for each instruction set. */
 /* suite: alone no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -79,7 +80,7 @@ static void compare(const subject *who, const fr_answer *base, const int32_t *te
                   manner->method, manner->depth, got.ids == base->ids ? "logits" : "ids");
 }
 
-/* Each type runs every other instruction set; with FULL, all of them. */
+/* Each type runs with every second instruction set; with FULL in the environment, with all of them. */
 START_TEST(every_type_gives_one_answer) {
     static const int threads[] = {3, 2, 1}, chunks[] = {1, 7, 512, 64}, depths[] = {3, 1, 15, 7, 2};
     const subject *who = &subjects[_i];

@@ -1,14 +1,19 @@
 /* Tests that block drafters give one answer: a text of 96 ids and the log-probabilities of each are equal to the last
  * bit, however DFlash, DFlash2 and DSpark draft it.
  *
- * The factors are: the drafter, or two for one target, in a folder or a GGUF file; how ids are sampled; a mask or a
- * grammar on the text; neighbours with other prompts and drafts of their own in the same forward pass; an event in the
- * middle (the session is saved and restored after another text, is forked, is truncated, or gets its prompt again, or
- * another session has run its prompt before); the method (the drafter's own drafts, n-grams before them, or scripted
- * drafts that are right and wrong at each depth in turn); depth, threads, chunk and instruction set. The reference is
- * decoding without drafts, each text in a session alone; test_dflash.c compares that with transformers. The runs are a
- * pairwise cover of all factors, then every depth, then rejection sampling, whose text may depend only on drafter and
- * depth. */
+ * The factors are:
+ *   - the drafter, or two for one target, in a folder or a GGUF file;
+ *   - how ids are sampled;
+ *   - a mask or a grammar on the text;
+ *   - neighbours with other prompts and drafts of their own in the same forward pass;
+ *   - an event in the middle of the text: the session is saved and restored after another text, forked, truncated,
+ *     or gets its prompt again; or none, but another session has run its prompt before;
+ *   - the method: the drafter's own drafts, n-grams before them, or scripted drafts, wrong at each depth in turn;
+ *   - depth, threads, chunk and instruction set.
+ *
+ * The reference is decoding without drafts, each text in a session alone; test_dflash.c compares that with
+ * transformers. The runs are a pairwise cover of all factors, then every depth, then rejection sampling, whose text
+ * may depend only on drafter and depth. */
 /* suite: alone native threads no-valgrind */
 #include <check.h>
 #include <math.h>
@@ -38,7 +43,7 @@ static const struct {
                 {DATA "v2-spec-qwen3", DATA "v2-spec-qwen3/drafter", "dflash2"},
                 {DATA "dspark-qwen3", DATA "dspark-qwen3/drafter", "dspark"},
                 {DATA "dspark-dense-qwen3", DATA "dspark-dense-qwen3/drafter.gguf", "dspark"},
-                /* these have two drafters, of which the first drafts if the depth is fixed */
+                /* These have two drafters. If the depth is fixed, only the first of the two drafts. */
                 {DATA "v2-qwen3.5-mtp", DATA "v2-qwen3.5/drafter", "dflash2,mtp"},
                 {DATA "v2-qwen3.5-mtp", DATA "v2-qwen3.5/drafter.gguf", "mtp,dflash2"}};
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
@@ -58,7 +63,7 @@ enum { DEPTHS = sizeof some_depths / sizeof *some_depths };
 static const char *words[FR_PAIRS_VALUES];
 static size_t word_count;
 
-/* The factors of a run, as indexes of their values; depth is the value itself. */
+/* A way of running. `at` has the index of each factor's value, except that `depth` is the number of drafts itself. */
 typedef struct manner {
     size_t at[FACTORS];
     int64_t depth;
@@ -126,7 +131,8 @@ static uint64_t hash_logprobs(const fr_session *session, size_t index) {
     return fr_hash(fr_hash(fr_hash(0, &own, sizeof own), ids, count * sizeof *ids), values, count * sizeof *values);
 }
 
-/* The first prompt is one of the reference's prompts, because the drafter was trained on the text after it. */
+/* Makes prompt number `index`. The first is a prompt of reference.json, because the drafter was trained on the text
+ * after it. */
 static void make_prompt(const char *target, int64_t vocab, size_t index, text *t) {
     if (index == 0) {
         char path[128];
@@ -161,7 +167,8 @@ typedef struct texts {
     text all[MOST];
 } texts;
 
-/* Makes a subject's text, with or without a mask or grammar, and the texts of its neighbours, which have none. */
+/* Makes the text of the session under test, with a mask or grammar if `bound` says so. Also makes the texts of its
+ * neighbours, which have neither. */
 static texts texts_of(size_t who, size_t drawn, size_t bound) {
     texts made = {0};
     fr_options *options = fr_options_new();
@@ -191,7 +198,7 @@ typedef struct speaker {
     const text *text;
     int32_t said_ids[TEXT + FR_STEP_MAX];
     size_t said;
-    int depth; /* drafts per step of its scripted drafts */
+    int depth; /* number of scripted drafts per step */
 } speaker;
 
 typedef struct run {
@@ -207,7 +214,8 @@ typedef struct run {
     double accepted;
 } run;
 
-/* Makes drafts wrong at one depth per round, at a different depth each round. Once per cycle all drafts are right. */
+/* Returns true if the draft at this depth shall be right. In each round the drafts are wrong at one depth, which is
+ * one deeper in the next round. Once per cycle all drafts are right. */
 static bool reject_in_turn(void *context, size_t round, size_t depth) {
     int asked = *(int *)context, drafts = asked == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : asked;
     return depth != round % ((size_t)drafts + 1);
@@ -247,7 +255,8 @@ static fr_session *open_session(const run *r, size_t seed) {
     return session;
 }
 
-/* Another session runs the same prompt before, generates some ids, and is closed. */
+/* Runs the same prompt in another session, which generates some ids and is closed. The session under test then finds
+ * the prompt's keys and values. */
 static void run_before(const run *r) {
     int32_t ids[FR_STEP_MAX];
     const text *t = &r->texts->all[0];
@@ -269,7 +278,7 @@ static void open_speakers(run *r) {
     }
 }
 
-/* Runs a longer text of another kind in the same session. */
+/* Replaces the session's text by another one of 150 ids. */
 static void digress(fr_session *session) {
     int32_t ids[150 + FR_STEP_MAX];
     for (size_t i = 0; i < 150; i++) ids[i] = (int32_t)((7 * i * i + i) % 300);
@@ -277,7 +286,7 @@ static void digress(fr_session *session) {
     for (size_t round = 0, got; round < 3; round++) require(fr_session_step(session, ids, FR_STEP_MAX, &got, NULL));
 }
 
-/* In the middle of its text, the first session goes through the event that its factor LIFE names. */
+/* Puts the first session, in the middle of its text, through the event that the factor LIFE names. */
 static void live(const run *r, speaker *s) {
     const text *t = s->text;
     fr_session *fork;

@@ -1,12 +1,17 @@
 /* Tests that a text in an engine, and the texts of its neighbours, are equal to the last bit of their logits, whatever
  * neighbours it has, in whatever order they run, and wherever its pages came from.
  *
- * The factors are: the model and drafter; how ids are sampled; how many neighbours there are (with other prompts, some
- * of which begin alike, and of other lengths); the order in which rounds name them; whether the prompt was run before
- * and is found again, or was evicted meanwhile and is run again; the draft method (including scripted drafts that are
- * right and wrong at each depth in turn, also in place of a drafter's); depth, threads, chunk and instruction set. The
- * reference is decoding without drafts, each text in a session alone; other suites compare that with transformers. The
- * runs are a pairwise cover of all factors; each drafter with rejection at every depth, greedy and sampled; and a
+ * The factors are:
+ *   - the model and drafter;
+ *   - how ids are sampled;
+ *   - the number of neighbours, which have other prompts, some of which begin alike;
+ *   - the order in which rounds name the sessions;
+ *   - whether the prompt was run before, and is then found again or was evicted meanwhile;
+ *   - the draft method, including scripted drafts, which are wrong at each depth in turn;
+ *   - depth, threads, chunk and instruction set.
+ *
+ * The reference is decoding without drafts, each text in a session alone; other suites compare that with transformers.
+ * The runs are a pairwise cover of all factors; each drafter with rejection at every depth, greedy and sampled; and a
  * wrong rounding that the comparison must notice. GLM's texts are about pictures.
  *
  * A text has 140 ids, with FULL in the environment 400, and fewer with scalar instructions, which are much slower. The
@@ -59,7 +64,7 @@ typedef enum factor {
     NEIGHBOURS,
     ORDER,
     SHARED,
-    METHOD, /* the case "product" combines all values of the factors up to here */
+    METHOD, /* the last factor of which the case "product" combines all values */
     DEPTH,
     THREADS,
     CHUNK,
@@ -89,15 +94,15 @@ static bool is_scalar(const char *word) {
     return word[0] == 's';
 }
 
-/* Runs without drafts have depth 0, and no others have. In the cover, scalar runs take most of the time, so they have
- * few neighbours and evict nothing. */
+/* Excludes pairs of values. Depth 0 belongs to runs without drafts, and only to these. Scalar runs take most of the
+ * time of the cover, so they have few neighbours, and their prompt is never evicted. */
 static bool may_meet(size_t f, size_t a, size_t g, size_t b) {
     if (f == METHOD && g == DEPTH) return (a == FR_TEST_NONE) == (b == 0);
     if (g != WORD || !is_scalar(words[b])) return true;
     return f == NEIGHBOURS ? neighbours[a] < 2 : f != SHARED || a != EVICTED;
 }
 
-/* After 136 ids, rejection has been forced at each depth of 15 drafts. */
+/* Returns the number of ids of a text. 140 are enough: after 136 ids, each of 15 drafts has been rejected once. */
 static size_t text_length(void) {
     return fr_test_full() ? TEXT : 140;
 }
@@ -178,7 +183,7 @@ static void say_alone(const fr_model *model, const fr_options *options, const fr
     fr_session_close(session);
 }
 
-/* Makes all texts of a subject. */
+/* Makes all texts of a model. */
 static texts *texts_of(size_t who, bool drawn) {
     texts *made = calloc(1, sizeof *made);
     fr_options *options = options_of(drawn);
@@ -206,7 +211,7 @@ typedef struct speaker {
     const text *text;
     size_t said, most; /* ids */
     size_t starts;     /* the round in which its session begins */
-    int depth;         /* drafts per step of its scripted drafts */
+    int depth;         /* number of scripted drafts per step */
 } speaker;
 
 typedef struct run {
@@ -217,11 +222,11 @@ typedef struct run {
     fr_drafter *drafter;
     fr_picture *picture;
     fr_engine *engine;
-    fr_session *asker; /* the session that found() uses until there are speakers */
+    fr_session *asker; /* a session for found() while the speakers have no sessions yet */
     speaker speakers[MOST];
     size_t count;
     fr_kernels misrounded;
-    bool control; /* the negative control is running; it counts differences in `wrong` instead of failing */
+    bool control; /* this run is the negative control: differences are counted in `wrong`, and don't fail */
     size_t wrong;
 } run;
 
@@ -234,7 +239,8 @@ static void differ(run *r, const char *what, size_t index) {
     ck_abort_msg("%s, text %zu: other %s than alone; factors%s", subjects[r->at[WHO]].target, index, what, factors);
 }
 
-/* Checks the ids that a session gives, and the logits from which they were chosen if these are known (`hashed`). */
+/* Compares the ids that a session gives with those of its text. If `hashed`, also compares the logits from which each
+ * id was chosen. */
 static void check(run *r, speaker *s, const int32_t *ids, size_t count, bool hashed) {
     size_t index = (size_t)(s - r->speakers);
     const text *t = s->text;
@@ -244,7 +250,8 @@ static void check(run *r, speaker *s, const int32_t *ids, size_t count, bool has
     s->said += count;
 }
 
-/* Makes drafts wrong at one depth per round, at a different depth each round. Once per cycle all drafts are right. */
+/* Returns true if the draft at this depth shall be right. In each round the drafts are wrong at one depth, which is
+ * one deeper in the next round. Once per cycle all drafts are right. */
 static bool reject_in_turn(void *context, size_t round, size_t depth) {
     int asked = *(int *)context, drafts = asked == FR_DRAFT_AUTO ? FR_STEP_MAX - 1 : asked;
     return depth != round % ((size_t)drafts + 1);
@@ -261,7 +268,7 @@ static fr_session *open_session(const run *r, size_t seed) {
     return session;
 }
 
-/* Limits the memory for keys and values so that all texts of the run fit, but not those that ran before as well. */
+/* Limits the memory for keys and values: all texts of the run fit, but not also the texts that ran before. */
 static void limit_memory(const run *r) {
     double least = (double)fr_test_least_kv(r->model, r->drafter, r->options, 2);
     double timelines = 2 + 0.6 * (double)neighbours[r->at[NEIGHBOURS]];
@@ -371,7 +378,8 @@ static size_t turn_around(run *r, size_t turn) {
         left += s->said < s->most;
         if (turn < s->starts || s->said == s->most) continue;
         whose[n] = s;
-        waited[n] = s->session->phase == FR_PHASE_PENDING; /* the first id's logits may be overwritten */
+        waited[n] = s->session->phase == FR_PHASE_PENDING; /* the first id is not chosen yet; other rows of the round
+                                                            * may overwrite its logits */
         rounds[n] =
             (fr_round){.session = s->session, .ids = ids[n], .limit = fr_smaller(FR_STEP_MAX, s->most - s->said)};
         n++;
@@ -384,7 +392,7 @@ static size_t turn_around(run *r, size_t turn) {
     return left;
 }
 
-/* control: run with a kernel that rounds once too often. Returns how many differences there were. */
+/* Runs one combination and returns the number of differences. With `control`, a kernel rounds once too often. */
 static size_t try_run(const size_t *at, const texts *of, bool control) {
     static run r;
     state = 7;
@@ -434,8 +442,8 @@ START_TEST(one_rounding_more_is_told_apart) {
 }
 END_TEST
 
-/* Takes every combination of the factors before METHOD. A random generator seeded with the combination sets the
- * others. */
+/* Takes every combination of the factors before METHOD. Chooses the other factors at random, with the combination as
+ * the seed. */
 START_TEST(every_combination) {
     enum { FRONT = METHOD - WHO };
     fr_test_part part = fr_test_part_here();

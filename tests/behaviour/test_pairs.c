@@ -9,16 +9,16 @@
 
 #include "tests/support/suite.h"
 
-/* Allows the last value of factor 0 with the first of factor 1 only, as a run without drafts has no depth, and
- * excludes value 0 of factor 2 with the second half of factor 3's values. */
+/* Excludes pairs like those of real suites. The last value of factor 0 goes with the first of factor 1 alone, as a run
+ * without drafts has no depth. Value 0 of factor 2 never goes with the second half of factor 3's values. */
 static bool fits(size_t f, size_t a, size_t g, size_t b) {
     if (f == 0 && g == 1) return (a == 2) == (b == 0);
     if (f == 2 && g == 3) return a != 0 || b < 3;
     return true;
 }
 
-/* most: the largest allowed number of runs. Any cover needs at least the product of the two largest factors, and
- * `most` is not far above that. */
+/* The spaces to cover. `most` is the largest allowed number of runs, not far above the product of the two largest
+ * factors, which any cover needs. */
 static const struct {
     size_t values[FR_PAIRS_FACTORS], factors, most;
     fr_pairs_fit *fit;

@@ -137,8 +137,8 @@ static int32_t *prefix(const fr_reference *r, size_t prompt_index, size_t n, siz
     return ids;
 }
 
-/* Compares the logits that were scored. A centroid head leaves some ids out: their logits are -infinity here, and the
- * row's smallest value in the reference. */
+/* Compares the draft logits of a row. A centroid head scores only some ids: for the others we have -infinity, and the
+ * reference has the smallest value of the row. */
 static void compare_draft_row(const char *name, size_t step, const float *got, const float *expected, size_t vocab) {
     float smallest = INFINITY;
     size_t scored = 0;

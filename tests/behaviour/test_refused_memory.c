@@ -1,8 +1,9 @@
 /* Tests that memory may be refused anywhere. Each fr_arena_take of a model, a drafter, a session, a picture, an engine
- * and its sessions fails in turn, and the call that opens them must end with FR_MEMORY and one line. Each fr_kv_claim
- * in the rounds of two sessions fails in turn too, and the session must continue unharmed. Only a page that a round
- * needs is reported: a session whose drafter gets no page does not draft, and a page for later positions is not needed
- * yet.
+ * and its sessions fails in turn. The call that opens them must then end with FR_MEMORY and one line.
+ *
+ * Each fr_kv_claim in the rounds of two sessions fails in turn too, and the session must continue unharmed. Only a
+ * page that the round needs is reported as missing. A session whose drafter gets no page just does not draft, and a
+ * page for later positions is not needed yet.
  *
  * The linker replaces fr_arena_take and fr_kv_claim by the functions below (wraps= below). Calls that only measure are
  * never refused. */
@@ -32,9 +33,9 @@ fr_status __real_fr_kv_claim(fr_kv *kv, size_t rows);
 fr_status __wrap_fr_kv_claim(fr_kv *kv, size_t rows);
 
 static size_t claims, refused_claim;
-static bool drafters;     /* true: claims of the drafter's own layers are refused; false: those of the target's */
+static bool drafters;     /* true: claims for the drafter's own layers are refused; false: claims for the target's */
 static size_t own_layers; /* number of the drafter's layers */
-static bool beyond;       /* the refused page comes after the page that holds the next row */
+static bool beyond;       /* the refused claim was for a page after the page of the next row */
 
 fr_status __wrap_fr_kv_claim(fr_kv *kv, size_t rows) {
     if ((kv->count == own_layers) != drafters || ++claims != refused_claim) return __real_fr_kv_claim(kv, rows);
@@ -44,7 +45,7 @@ fr_status __wrap_fr_kv_claim(fr_kv *kv, size_t rows) {
 
 static const struct {
     const char *target, *drafter, *spec_type, *picture;
-    size_t own; /* number of the drafter's layers that keep keys and values; 0 stands for one */
+    size_t own; /* number of the drafter's layers that keep keys and values; 0 means one */
 } subjects[] = {
     {"tests/data/models/gemma4-e", "tests/data/models/gemma4-e/assistant", "mtp", NULL, 0},
     {"tests/data/models/gemma4-moe-odd", "tests/data/models/gemma4-moe-odd/assistant", "ngram,mtp", NULL, 0},
@@ -121,8 +122,8 @@ END_TEST
 
 enum { TALKS = 2, PROMPT = 120, SAID = 20 };
 
-/* Forks the session and steps the fork, with no call refused. The fork drafts if its session does, unless its drafter
- * lacks rows that the session has already run. */
+/* Forks the session and steps the fork while no claim is refused. The fork's drafter must have rows exactly if the
+ * session's drafter has some. */
 static void go_on_forked(fr_session *session) {
     int32_t ids[FR_STEP_MAX];
     size_t count, accepted;
@@ -141,7 +142,7 @@ static void go_on_forked(fr_session *session) {
     refused_claim = refused;
 }
 
-/* Two sessions of an engine generate after prompts of their own, in rounds. Returns how many rounds were refused. */
+/* Runs two sessions of an engine in rounds, each with a prompt of its own. Returns how many rounds were refused. */
 static size_t talk(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                    int32_t said[TALKS][SAID]) {
     fr_session *sessions[TALKS];

@@ -1,9 +1,10 @@
-/* libFuzzer's target for texts of which some bytes are trusted and others foreign, any of the input's bytes being
- * either.
+/* libFuzzer's target for marked texts, in which some bytes are trusted (a chat template wrote them) and the others are
+ * foreign.
  *
- * In: the first line has the lengths of foreign and trusted runs in turn, one per byte, and the text follows. If its
- * first byte is '!', the other bytes of the line are the starts and ends of spans, in any order. Out: nothing, unless
- * the sanitizers find something, or control tokens are found that the trusted runs by themselves don't have. */
+ * In: a first line, then the text. Each byte of the first line is the length of a run of the text, and foreign and
+ * trusted runs alternate. If the line begins with '!', its other bytes are instead the starts and ends of trusted
+ * spans, in any order. Out: nothing, unless the sanitizers find something, or the control tokens of the text are not
+ * exactly those that its trusted runs have by themselves. */
 #include "src/language/tokenizer/tokenizer_parts.h"
 #include "tests/fuzz/harness.h"
 
@@ -16,8 +17,8 @@ static bool next_control(const fr_tokenizer *tokenizer, const int32_t *ids, size
     return *at < count;
 }
 
-/* Checks that the control tokens of one trusted run, tokenized by itself, come next in the ids of the text, from *at
- * on. */
+/* Tokenizes one trusted run by itself. Checks that its control tokens are the next control tokens in the ids of the
+ * whole text, from ids[*at] on. *at moves past them. */
 static void match_run(const fr_tokenizer *tokenizer, const char *run, size_t length, const int32_t *ids, size_t count,
                       size_t *at) {
     int32_t *own;

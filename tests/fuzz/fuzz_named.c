@@ -1,8 +1,9 @@
-/* libFuzzer's target for models by name: the input is a name and, after a NUL, the content that every file of the
- * caches gets: a branch's commit, llama.cpp's manifest, ollama's.
+/* libFuzzer's target for models by other programs' names: the input is a name and, after a NUL, the content of every
+ * file in these programs' caches. So the same bytes are read as Hugging Face's commit of a branch and as the manifests
+ * of llama.cpp and ollama.
  *
- * In: bytes. Out: nothing, unless the sanitizers find something. The caches' folder has every file that a name can
- * find. */
+ * In: bytes. Out: nothing, unless the sanitizers find something. The caches share one folder, which has every kind of
+ * file that a name can lead to. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -17,7 +18,7 @@ static char *join(const char *folder, const char *name) {
     return path;
 }
 
-/* Puts a link to the file at a path. Each folder of the path is a link to a new folder. */
+/* Puts a link to `file` at `path` below the folder. Makes the inner folders of `path`. */
 static void put(const char *folder, const char *path, const char *file) {
     const char *slash = strchr(path, '/');
     if (!slash) {

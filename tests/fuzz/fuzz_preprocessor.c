@@ -6,7 +6,7 @@
 
 #define PICTURE "tests/data/vision/tower/grown.png"
 
-/* The others' pictures are one run of tokens, these kinds' are several. */
+/* The first tower turns a picture into one run of tokens, the other three into several. */
 static const char *const towers[] = {"tests/data/vision/tower", "tests/data/vision/gemma3-crops",
                                      "tests/data/vision/smolvlm", "tests/data/vision/mistral3"};
 

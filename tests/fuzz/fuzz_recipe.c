@@ -12,7 +12,8 @@ static const char *const names[] = {
     "tokenizer_config.json"};
 enum { MODELS = sizeof models / sizeof *models, NAMES = sizeof names / sizeof *names };
 
-/* Links a model's files into the folder: inner folders become folders of links, and `name` is the file in memory. */
+/* Puts links to a model's files into the folder, and makes its inner folders. The file `name` is linked to the file
+ * `memory` instead. */
 static void link_files(const char *folder, const char *model, const char *name, const char *memory) {
     static const char *const others[] = {"config.json", "model.safetensors", "tokenizer.json",
                                          "2_Dense/model.safetensors", "3_Dense/model.safetensors"};

@@ -105,7 +105,7 @@ static void read_reply(parts *p, const uint8_t *bytes, size_t size, bool by_byte
     fr_reply_reader_free(reader);
 }
 
-/* Checks that the parts joined are the reply. Holds only if all of them are content. */
+/* Checks that the joined parts are the whole reply. Call it only if the reply has no part but content. */
 static void check_content(const parts *p, const uint8_t *bytes, size_t size) {
     const uint8_t *at = bytes + 2, *begin;
     size_t length, done = p->text.length > 0 ? 2 : 0;

@@ -1,9 +1,10 @@
-/* libFuzzer's target for requests to a server. The input is a body in one of three formats, in another chat dialect,
- * or with code to be filled in. It is read, given to sessions and run for some rounds.
+/* libFuzzer's target for requests to a server. The input is the body of a request: in OpenAI's or llama.cpp's format,
+ * in one of the dialects, or with code to be filled in. It is read, given to sessions and run for some rounds.
  *
- * In: a byte that chooses the format and whether the model reads pictures, then the body. Forward passes take a
- * hundred times as long as reading, so only inputs whose size is a multiple of RUN_EVERY are run. Out: nothing, unless
- * the sanitizers find something, or a request has neither an error nor choices that can be run. */
+ * In: a byte that chooses the format and whether the model reads pictures, then the body. Out: nothing, unless the
+ * sanitizers find something, or a request has neither an error nor choices that can be run.
+ *
+ * Running takes a hundred times as long as reading, so only inputs whose size is a multiple of RUN_EVERY are run. */
 /* suite: links=command */
 #include "tests/fuzz/harness.h"
 #include "tools/cli/wide_json.h"

@@ -50,7 +50,7 @@ static void go_on(fr_session *session) {
     refused(fr_session_step(session, ids, FR_STEP_MAX, &count, &accepted));
 }
 
-/* Returns the size in bytes of the sliding layers' rows at positions [from, end). all: includes the rows of all other
+/* Returns the size in bytes of the sliding layers' rows at positions [from, end). If `all`, adds the rows of all other
  * layers at positions [0, end). */
 static size_t cache_bytes(const fr_kv *kv, uint64_t from, uint64_t end, bool all) {
     size_t bytes = 0;

@@ -1,5 +1,5 @@
-/* libFuzzer's target for files of tasks: the first byte chooses the kind, and the rest is the file, which is read to
- * its end.
+/* libFuzzer's target for the files of questions that the verb perplexity scores (HellaSwag, Winogrande, multiple
+ * choice): the first byte chooses the kind, and the rest is the file, which is read to its end.
  *
  * In: bytes. Out: nothing, unless the sanitizers find something. */
 /* suite: links=command */

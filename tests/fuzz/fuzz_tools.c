@@ -47,8 +47,8 @@ static int32_t pick(const uint64_t *bits, size_t vocab, uint32_t number) {
         if (bits[id / 64] >> (id % 64) & 1 && chosen-- == 0) return (int32_t)id;
 }
 
-/* Makes a reply that the grammar allows. Returns its number of ids, or 0 if no reply ended soon or if the reply has
- * too many ids to keep. */
+/* Makes a reply that the grammar allows. Returns its number of ids. Returns 0 if no reply ended within MOST ids, or if
+ * the grammar failed. */
 static size_t walk(fr_grammar *grammar, int form, uint32_t *seed, int32_t *ids) {
     for (size_t count = 0; count < MOST; count++) {
         const uint64_t *bits;

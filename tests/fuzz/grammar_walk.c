@@ -3,8 +3,8 @@
 
 #include "tests/fuzz/harness.h"
 
-/* Only one input in WALKED is walked, and most of these only a little, because inputs differ mainly in how they are
- * read. */
+/* Inputs differ mainly in how they are read. So only one input in WALKED is walked, and most of these take only
+ * FEW_STEPS steps. */
 enum { STEPS = 24, FEW_STEPS = 2, WALKED = 4, FAR = 4, REPEATED_MAX = 100, SELDOM = 64 };
 
 static const fr_token_tree *token_tree(size_t *vocab) {
@@ -43,8 +43,8 @@ static void walk(fr_grammar *grammar, size_t vocab, uint32_t state) {
     }
 }
 
-/* Returns true if repetition counts may make the grammar so large that it would take most of the fuzzer's time. Only
- * few such grammars are read here; test_grammar_bounds.c tests that their time is limited. */
+/* Returns true if repetition counts may make the grammar so large that it would take most of the fuzzer's time. Such
+ * grammars are read only now and then here; test_grammar_bounds.c tests that their time is limited. */
 static bool repeats_much(const char *text, size_t length) {
     double product = 1, number = 0;
     bool counts = false; /* the text is inside a brace */

@@ -1,8 +1,9 @@
-/* Shared by the fuzz_ targets: inputs as files in memory, folders with them, and models that run with the files that
- * were read.
+/* Helps the fuzz_ targets: it keeps inputs as files in memory, makes folders that contain them, and opens and runs
+ * models on them.
  *
- * In: the bytes from libFuzzer or replay.c. Out: a path that opens as that file; a folder with it; a model or a
- * drafter whose other files stay open from input to input. Nothing of an input is written to disk. */
+ * In: the bytes from libFuzzer or replay.c. Out: a path that opens as a file with these bytes; a folder with that
+ * file; a model or a drafter, whose other files stay open from input to input. Nothing of an input is written to
+ * disk. */
 #ifndef FR_TESTS_FUZZ_HARNESS_H
 #define FR_TESTS_FUZZ_HARNESS_H
 
@@ -50,8 +51,7 @@ const fr_kernels *fuzz_kernels(void);
 /* Options with a short context, which ignore an end of sequence. */
 const fr_options *fuzz_options(void);
 
-/* Drops what is written to standard error while code under test prints its lines; a sanitizer's reports still
- * appear. */
+/* While hushed, code under test writes its error lines to nowhere. A sanitizer's reports still appear. */
 void fuzz_hush(bool hushed);
 
 /* Opens a published folder or a GGUF file, which must succeed. */

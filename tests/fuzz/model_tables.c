@@ -174,7 +174,7 @@ __attribute__((format(printf, 2, 3))) static void put_text(writer *w, const char
     put(w, text, (size_t)length);
 }
 
-/* Returns an offset into the file's data as it is once the hole is left out. */
+/* Returns where data at this offset are in a file that leaves the hole out. */
 static uint64_t moved(const model_table *t, uint64_t offset) {
     return offset >= t->hole_end ? offset - (t->hole_end - t->hole) : offset;
 }

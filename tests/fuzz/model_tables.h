@@ -10,10 +10,10 @@
 
 typedef struct table_tensor {
     char name[280];
-    char type[16]; /* "BF16"; GGUF's number */
+    char type[16]; /* such as "BF16"; in GGUF the number of the type, as text */
     uint64_t shape[5];
     size_t dims;         /* at most 5, one more than readers accept */
-    uint64_t begin, end; /* where the data are; for GGUF there is no end */
+    uint64_t begin, end; /* offsets of the tensor's data; for GGUF there is no end */
 } table_tensor;
 
 /* A key of GGUF's metadata. */
@@ -31,7 +31,7 @@ typedef struct model_table {
     table_tensor *tensors;
     table_key *keys;
     size_t tensor_count, key_count;
-    uint64_t hole, hole_end; /* bytes of a safetensors file's data that are left out when it is written */
+    uint64_t hole, hole_end; /* offsets of a hole in a safetensors file's data: bytes that a written file leaves out */
 } model_table;
 
 /* Reads the table of a file. The lists have room for one more entry. */

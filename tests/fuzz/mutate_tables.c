@@ -1,10 +1,11 @@
-/* Changes single entries of model files, in one process, and opens the result: every tensor's entry, every key of
- * config.json and every key of GGUF metadata, of a model of each family, in every way that is listed here.
+/* Changes single entries of model files and opens the result, many times in one process. The entries are those of
+ * tensors, the keys of config.json and the keys of GGUF metadata, of a model of each family. The lists below have the
+ * ways in which each is changed.
  *
- * In: how many changes to make per file at most (default 30, spread evenly; if the number is large enough, each change
- * is made once) and a seed (default 1). Out: exit status 0 if each changed model was either opened and run, where the
- * change allows that, or refused with one line that names the tensor or the key, and with the exit status of bad input
- * or of an unsupported model. Build it with -fsanitize=address,undefined. */
+ * In: about how many changes of each kind to make per file (default 30, chosen at random from all) and a seed (default
+ * 1). Out: exit status 0 if each changed model was either opened and run, where the change allows that, or refused. A
+ * refusal must be one line that names the tensor or the key, with the exit status of bad input or of an unsupported
+ * model. Build it with -fsanitize=address,undefined. */
 #include <fnmatch.h>
 #include <jansson.h>
 
@@ -179,8 +180,8 @@ static fr_status open_and_run(const bench *b) {
     return status;
 }
 
-/* The names that an error line may give: the changed tensor or key or, if numbers contradict each other, another key,
- * the tensor that doesn't fit, or what the numbers count. */
+/* The names of which an error line must give one. Usually it is the changed tensor or key. If numbers contradict each
+ * other, it may be another key, the tensor that doesn't fit, or the things that were counted. */
 typedef struct names {
     const char *at[512];
     size_t count;
@@ -213,7 +214,7 @@ static void judge(bench *b, const char *change, bool may_open, const names *all)
     printf("%s/%s: %s: %s: %s\n", b->who->folder, b->who->file, change, fault, status == FR_OK ? "" : line);
 }
 
-/* Returns true if this change is made. Of `total` changes about `count` are, chosen at random. */
+/* Returns true if this change is to be made. Chooses about `count` of `total` changes at random. */
 static bool drawn(size_t count, size_t total) {
     return count >= total || draw(total) < count;
 }
@@ -487,7 +488,8 @@ static const char *const json_values[] = {
 };
 enum { JSON_VALUES = sizeof json_values / sizeof *json_values };
 
-/* Values that some families have for the kind of rotary positions, and others. An unknown kind must be refused. */
+/* Values for the kind of rotary positions. Some families know some of them. A kind that a family doesn't know must be
+ * refused. */
 static const char *const ropes[] = {
     "5",
     "[]",
@@ -522,7 +524,8 @@ static size_t count_members(const json_t *root) {
     return count;
 }
 
-/* Replaces the member number *left of the walk by `value` (NULL: removes it). Returns the key that contains it. */
+/* Replaces one member by `value`; NULL removes it. *left is its number in a walk through all members, and counts down.
+ * Returns the key of the member, or for an element of an array the key of the array. */
 static const char *change_member(json_t *root, const char *below, size_t *left, json_t *value) {
     const char *key, *found = NULL;
     json_t *member;
@@ -565,7 +568,7 @@ static void add_keys(names *all, const json_t *root) {
     }
 }
 
-/* The model may still open, because keys that are not read may have any value. */
+/* Allows the changed model to open too, because keys that are not read may have any value. */
 static void try_config(bench *b, const json_t *original, const json_t *changed, const char *change) {
     names all = {0};
     char *text = json_dumps(changed, 0);

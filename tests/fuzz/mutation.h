@@ -137,7 +137,7 @@ static inline bool are_lines(const char *text) {
     return *text && end != text && (!end || (end[1] && !strchr(end + 1, '\n')));
 }
 
-/* Returns true if a call was refused, and checks that the error then has such lines. */
+/* Returns true if a call was refused. Then also checks that the error is one line or two. */
 static inline bool refused(fr_status status) {
     const char *line = fr_last_error();
     if (status == FR_OK) return false;

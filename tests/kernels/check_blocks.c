@@ -1,15 +1,16 @@
 /* Checks every kernel of block-quantized weights and of grouped codes, with every instruction set of this machine,
- * against the scalar definition, bit for bit. Also checks the definition against sums over blocks in the file's own
- * layout, and packing and unpacking.
+ * against the scalar definition, bit for bit. Also checks that definition against sums over the blocks of the file,
+ * and packing and unpacking.
  *
  *     check_blocks [--one-in N] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
  *
  * The lists are block_kernels.def and grouped_kernels.def: a kernel with a line there is checked (and timed, by
  * bench/kernels.c). The plain scalar build gives the expected bits, and every other build must give the same. Any NaN
- * equals any other, and with --either-zero, for valgrind, -0 equals 0; check_kernels.c says why. Arrays end where an
- * inaccessible page begins, or begin where one ends. So a kernel that reads or writes one byte outside its arrays gets
- * a signal, whose handler prints the kernel. One case in N runs, chosen by the seed; tests/support/brief.h gives the
- * default. Prints one line per kernel; the exit status is 1 if any differs. */
+ * equals any other, and with --either-zero, for valgrind, -0 equals 0; check_kernels.c says why.
+ *
+ * Arrays end where an inaccessible page begins, or begin where one ends. So a kernel that reads or writes one byte
+ * outside its arrays gets a signal, whose handler prints the kernel's name. One case in N runs, chosen by the seed;
+ * tests/support/brief.h gives the default. Prints one line per kernel; the exit status is 1 if any differs. */
 /* suite: neon */
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
@@ -32,13 +33,14 @@ typedef void any_fn(void);
 
 enum { BUILDS_MAX = 8, RUN = 32, UNTOUCHED = -12345 };
 
-/* The arrays of a case, each in guarded memory of its own. */
+/* Indexes of the guarded memories in which the arrays of a case lie. */
 enum { WEIGHTS, ROWS, RESULT, EXPECTED, FILE_ROWS, VALUES, UNPACKED };
 
-/* A slot of the kernel table: the definition, the builds to compare with it, and the results. */
+/* An entry of the kernel table (fr_kernels): its definition, the builds to compare with it, and the results. A build
+ * is the kernel for one instruction set. */
 typedef struct operation {
     const struct kind *kind;
-    size_t offset; /* of the slot, in fr_kernels */
+    size_t offset; /* offset of the entry in fr_kernels */
     any_fn *definition;
     struct build {
         const char *name;
@@ -81,7 +83,7 @@ static bool differ(float a, float b) {
     return memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b));
 }
 
-/* Counts an error of a build, and prints where its first error is. */
+/* Counts an error of a build. The build's first error is also printed. */
 static void tell(struct build *build, size_t index, double got, double expected) {
     if (build->wrong++ == 0)
         printf("%s: value %zu is %a, not %a, at %s, --seed %llu\n", build->name, index, got, expected, shape,
@@ -173,7 +175,7 @@ static void make_weights(matmul_case *c, fr_weight_mode mode) {
                      c->features - o < FR_TILE_FEATURES ? c->features - o : FR_TILE_FEATURES, c->cols);
 }
 
-/* Makes rows as the quantize kernel does. Bytes between them must not be read, so they are no valid numbers. */
+/* Makes quantized rows. The bytes between two rows must not be read, so they are 0xff, which as a scale is NaN. */
 static void make_rows(matmul_case *c, fr_row_mode mode) {
     size_t count = (c->rows - 1) * c->x_stride + c->cols / RUN;
     float *values = fr_guarded(VALUES, c->cols * sizeof *values, true);
@@ -185,15 +187,15 @@ static void make_rows(matmul_case *c, fr_row_mode mode) {
     }
 }
 
-/* Runs a kernel. The gaps between rows of y are compared too, as a kernel must not write there. */
+/* Runs a kernel. y is filled with UNTOUCHED first, so that a write between two rows of y is seen. */
 static void run_matmul(const matmul_case *c, any_fn *function, float *y) {
     for (size_t i = 0; i < c->y_count; i++) y[i] = UNTOUCHED;
     ((fr_matmul_block_fn *)function)(
         &(fr_matmul_block){y, c->y_stride, c->x, c->x_stride, c->rows, c->w, c->cols, c->features});
 }
 
-/* Compares one output of the definition, which reads packed tiles, with the same sum over the file's own blocks.
- * Packing must not change a bit. */
+/* Compares one output of the definition with the sum over the file's own blocks. The definition reads packed tiles, so
+ * this shows that packing changes no bit. */
 static void check_against_file(operation *op, const matmul_case *c, const float *expected) {
     static struct build definition = {.name = "the definition, unpacked,"};
     size_t r = fr_random_below((uint32_t)c->rows), o = fr_random_below((uint32_t)c->features);
@@ -227,8 +229,8 @@ static void check_matmul_case(operation *op, matmul_case c) {
     }
 }
 
-/* Checks matrices that fit in no cache, and rows of activations that do not fit in L1, because kernels may walk
- * through these in another order. */
+/* Checks matrices that fit in no cache, and rows of activations that do not fit in L1, because kernels may process
+ * these in another order. */
 static void check_large_matmul(operation *op) {
     static const size_t rows[] = {1, 2, 3, 4, 6, 8, 11, 33, 65}, cols[] = {1536, 2048, 6144, 10240, 16384, 33024};
     matmul_case c = {.type = type_of(op)};
@@ -240,7 +242,7 @@ static void check_large_matmul(operation *op) {
         check_matmul_case(op, c);
     }
     if (options.one_in > 4) return;
-    /* These have too many columns, outputs and rows at once for the caches. Kernels divide them into parts, in any
+    /* These have too many columns, outputs and rows for the caches at once. Kernels may process them in blocks, in any
      * order. */
     check_matmul_case(op, (matmul_case){.type = c.type, .rows = 19, .cols = 4352, .features = 661});
     check_matmul_case(op, (matmul_case){.type = c.type, .rows = 67, .cols = 4352, .features = 33});
@@ -275,7 +277,7 @@ static void check_matmul(operation *op) {
 
 /* --------------------------------------------------------------------------------------------------- matmul_grouped */
 
-/* A matrix of grouped codes, stored as the arrays of its rows and also as tiles. */
+/* A matrix of grouped codes, stored twice: as arrays for each row, and as tiles. */
 typedef struct grouped_case {
     fr_grouping form;
     fr_grouped_tiles tiles;
@@ -285,7 +287,7 @@ typedef struct grouped_case {
     bool at_end;
 } grouped_case;
 
-/* Returns a random scale or bias that its type can hold exactly. */
+/* Returns a random scale or bias that `type` can hold exactly. */
 static float random_scale(unsigned type, fr_weight_mode mode) {
     uint32_t bits = (uint32_t)fr_random_bits();
     uint16_t half = (uint16_t)bits;
@@ -330,7 +332,7 @@ static int zero_of(const fr_grouping *form, const fr_grouped_row *row, size_t gr
     return form->offset == FR_OFFSET_ZERO ? row->zeros[group] : 1 << (form->bits - 1);
 }
 
-/* Computes one output from the row's arrays, as kernels.h defines it. */
+/* Computes one output from the arrays of its row, as kernels.h defines it. */
 static float grouped_output(const grouped_case *c, const fr_grouped_row *row, const fr_qblock *x) {
     float acc = 0;
     for (size_t from = 0; from < c->cols; from += RUN, x++) {
@@ -344,7 +346,8 @@ static float grouped_output(const grouped_case *c, const fr_grouped_row *row, co
     return acc;
 }
 
-/* Compares rows that are decoded from tiles with the values of their arrays. Rows past the last one must be 0. */
+/* Compares rows that are decoded from tiles with the values of the rows' arrays. A last tile may have more rows than
+ * the matrix; these must be 0. */
 static bool decodes_rows(const grouped_case *c) {
     float *values = fr_guarded(VALUES, c->cols * sizeof *values, true);
     for (size_t o = 0; o < c->features; o++) {
@@ -361,8 +364,8 @@ static bool decodes_rows(const grouped_case *c) {
     return true;
 }
 
-/* Chooses the number of bits and the kind of offset that a slot is for, the other properties at random, and a number
- * of columns for which tiles exist. */
+/* Chooses a form of grouped codes. The entry of the table fixes the number of bits, and whether there is a bias. All
+ * other properties are random, with a number of columns for which tiles exist. */
 static void choose_grouped(const operation *op, grouped_case *c) {
     size_t slot = (op->offset - offsetof(fr_kernels, matmul_grouped)) / sizeof(any_fn *);
     bool biased = slot > FR_GROUPED_BITS_MAX;
@@ -371,8 +374,10 @@ static void choose_grouped(const operation *op, grouped_case *c) {
     c->form.offset = (uint8_t)(biased ? FR_OFFSET_BIAS : fr_random_below(2) ? FR_OFFSET_ZERO : FR_OFFSET_CENTRE);
     c->form.scale_type = (uint8_t)fr_random_below(FR_FLOAT_TYPES);
     c->form.group = groups[fr_random_below(COUNT(groups))];
-    if (fr_random_below(3) == 0) c->cols = c->cols / RUN * RUN + RUN; /* otherwise the last run is incomplete */
-    if (fr_random_below(6) == 0) c->form.group = (uint32_t)c->cols;   /* one group for the whole row */
+    if (fr_random_below(3) == 0)
+        c->cols = c->cols / RUN * RUN + RUN;                        /* otherwise the last RUN of columns is
+                                                                       * incomplete */
+    if (fr_random_below(6) == 0) c->form.group = (uint32_t)c->cols; /* one group for the whole row */
     c->groups = (c->cols + c->form.group - 1) / c->form.group;
     if (fr_grouped_layout(&c->tiles, &c->form, c->cols)) return;
     printf("no tiles of %u bits, groups of %u, %zu columns\n", c->form.bits, c->form.group, c->cols);
@@ -425,7 +430,7 @@ static void check_grouped(operation *op) {
         if (!left_out()) check_grouped_case(op, rows[i % COUNT(rows)], 30 + fr_random_below(40), 9000);
 }
 
-/* Checks for which forms tiles exist, and how many bytes they take. */
+/* Checks which forms of grouped codes can be stored as tiles, and how many bytes the tiles take. */
 static size_t check_layouts(void) {
     static const struct {
         fr_grouping form;
@@ -464,8 +469,9 @@ static size_t check_layouts(void) {
 
 /* ---------------------------------------------------------------------------------------------------------- packing */
 
-/* Compares decoded values and not bytes, because a type may have several bytes for one value: TQ1_0 and PTQ1_0 encode
- * five digits in 243 of 256 byte values, and several bytes may stand for one NVFP4 scale. */
+/* Returns true if two rows have the same values. Compares decoded values instead of bytes, because types may have
+ * several bytes for one value: five ternary digits take 243 of 256 byte values (TQ1_0, PTQ1_0), and NVFP4 has several
+ * bytes for one scale. */
 static bool same_values(fr_dtype type, const uint8_t *row, const uint8_t *expected, size_t cols) {
     bool same = true;
     size_t block = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, block);
@@ -478,7 +484,8 @@ static bool same_values(fr_dtype type, const uint8_t *row, const uint8_t *expect
     return same;
 }
 
-/* Packs rows of random bytes and unpacks them. Each row must come back unchanged, and missing rows as zeros. */
+/* Packs rows of random bytes into tiles and unpacks them. Each row must come back unchanged. A tile's rows past the
+ * last feature must come back as zeros. */
 static bool packs_forth_and_back(fr_dtype type, size_t features, size_t cols) {
     size_t row_bytes = fr_dtype_row_bytes(type, cols), stride = row_bytes + fr_random_below(9);
     bool at_end = fr_random_below(2);
@@ -493,7 +500,7 @@ static bool packs_forth_and_back(fr_dtype type, size_t features, size_t cols) {
     fr_pack_tile(type, tile, rows, stride, features, cols);
     for (size_t o = 0; o < FR_TILE_FEATURES; o++) {
         fr_unpack_row(type, row, tile, o, cols);
-        /* A missing row of Q8_0 is not compared: the tile has zero bytes there, which stand for codes of -128. */
+        /* A row past the last feature is not compared for Q8_0: its zero bytes in the tile stand for codes of -128. */
         if (o >= features && type == FR_Q8_0) continue;
         const uint8_t *expected = o < features ? rows + o * stride : zeros;
         if (by_value ? !same_values(type, row, expected, cols) : memcmp(row, expected, row_bytes) != 0) return false;
@@ -548,7 +555,7 @@ static unsigned wanted_levels(void) {
     exit(2);
 }
 
-/* Makes the operation that a scalar kernel defines, with every wanted build of it. */
+/* Makes the operation that a scalar kernel defines. It has every build whose instruction set is in `levels`. */
 static operation open_operation(const struct kernel *scalar, unsigned levels) {
     operation op = {.kind = scalar->kind, .offset = scalar->offset, .definition = scalar->function};
     for (size_t i = 0; i < COUNT(kernels); i++) {

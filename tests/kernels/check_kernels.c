@@ -2,13 +2,14 @@
  *
  *     check_kernels [--one-in N] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
  *
- * The list is kernels.def: a kernel with a line there is checked (and timed, by bench/kernels.c). For each slot of the
- * table, cases are made of random numbers. The plain scalar build gives the expected bits, and every other build must
- * give the same. Any NaN equals any other. With --either-zero -0 equals 0, because valgrind emulates a negated
- * multiply-add by negating the sum, which turns 0 into -0. Arrays end where an inaccessible page begins, or begin
- * where one ends. So a kernel that reads or writes one byte outside its arrays gets a signal, whose handler prints the
- * kernel. One case in N runs, chosen by the seed; tests/support/brief.h gives the default. Prints one line per kernel;
- * the exit status is 1 if any differs. */
+ * The list is kernels.def: a kernel with a line there is checked (and timed, by bench/kernels.c). For each entry of
+ * the table, cases are made of random numbers. The plain scalar build gives the expected bits, and every other build
+ * must give the same. Any NaN equals any other. With --either-zero -0 equals 0, because valgrind emulates a negated
+ * multiply-add by negating the sum, which turns 0 into -0.
+ *
+ * Arrays end where an inaccessible page begins, or begin where one ends. So a kernel that reads or writes one byte
+ * outside its arrays gets a signal, whose handler prints the kernel's name. One case in N runs, chosen by the seed;
+ * tests/support/brief.h gives the default. Prints one line per kernel; the exit status is 1 if any differs. */
 /* suite: neon */
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
@@ -31,10 +32,11 @@ typedef void any_fn(void);
 
 enum { BUILDS_MAX = 8 };
 
-/* A slot of the kernel table: the definition, the builds to compare with it, and the results. */
+/* An entry of the kernel table (fr_kernels): its definition, the builds to compare with it, and the results. A build
+ * is the kernel for one instruction set. */
 typedef struct operation {
     const struct kind *kind;
-    size_t offset; /* of the slot, in fr_kernels */
+    size_t offset; /* offset of the entry in fr_kernels */
     any_fn *definition;
     struct build {
         const char *name;
@@ -44,8 +46,8 @@ typedef struct operation {
     size_t count, cases;
 } operation;
 
-/* Describes how the kernels of one contract are checked. Contracts on plain arrays share one check: `call` runs them
- * with the most general arguments, and in_place says whether y may be a or b. */
+/* Describes how kernels with the same contract are checked. All contracts on plain arrays share one check, which calls
+ * a kernel by `call`. in_place says which of a and b may be the same array as y. */
 typedef void call_fn(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor);
 
 enum { Y_MAY_BE_A = 1, Y_MAY_BE_B = 2 };
@@ -86,11 +88,11 @@ typedef enum fill_mode { ORDINARY, CANCELLING, TINY, VANISHING, WIDE, NONFINITE,
 
 static const char *const mode_names[MODES] = {"ordinary", "cancelling", "tiny", "vanishing", "wide", "nonfinite"};
 
-/* In the mode VANISHING all numbers of an array have this sign. If all products are negative and vanish, the sum must
+/* The sign of all numbers of an array in the mode VANISHING. If every product is negative and vanishes, the sum must
  * be -0. */
 static uint32_t array_sign;
 
-/* Returns the bits of a random number with this many exponent and mantissa bits. */
+/* Returns a random number of this mode, as the bits of a format with so many exponent and mantissa bits. */
 static uint32_t random_number(fill_mode mode, unsigned exponent_bits, unsigned mantissa_bits) {
     uint32_t top = (1u << exponent_bits) - 1, bias = top / 2;
     uint32_t sign = below(2), exponent = bias - 6 + below(8);
@@ -134,8 +136,8 @@ static void fill_weights(char *w, size_t n, fr_dtype type, fill_mode mode) {
     }
 }
 
-/* Returns the mode of one row. Some processors take forty times as long for products with denormal numbers, so in a
- * large matrix only one row in sixteen has them; in a small matrix all rows do. */
+/* Returns the mode of one row. In a large matrix only one row in sixteen may have denormal numbers, because some
+ * processors take forty times as long for their products. */
 static fill_mode row_mode(fill_mode mode, size_t values) {
     bool slow = mode == TINY || mode == VANISHING;
     return slow && values > 4096 && below(16) > 0 ? ORDINARY : mode;
@@ -169,7 +171,7 @@ static void arena_open(guarded *arena, size_t size) {
     arena->size = size;
 }
 
-/* Returns memory of arena `index` that ends at its last byte (at_end) or begins at its first. */
+/* Returns `bytes` of guarded memory number `index`: its last ones (at_end) or its first. */
 static void *place(size_t index, size_t bytes, bool at_end) {
     guarded *arena = &arenas[index];
     if (!arena->base || arena->size < bytes) arena_open(arena, bytes > 1 << 16 ? bytes : 1 << 16);
@@ -198,7 +200,7 @@ static bool differ(float a, float b) {
     return memcmp(&a, &b, sizeof a) != 0 && !(isnan(a) && isnan(b));
 }
 
-/* If a value differs, counts an error of the build, and prints where its first error is. */
+/* Compares n values. If one differs, counts an error of the build. The build's first error is also printed. */
 static void compare(struct build *build, const float *got, const float *expected, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (!differ(got[i], expected[i])) continue;
@@ -243,8 +245,8 @@ static size_t extent(size_t count, size_t stride, size_t last) {
     return (count - 1) * stride + last;
 }
 
-/* Checks one case. The gaps between rows are compared too, as they must not change. Afterwards each row alone must
- * give what it gave in the batch. */
+/* Checks one case. The gaps between rows of y are compared too, because they must not change. Then each row is run
+ * alone and must give the same as in the batch. */
 static void check_matmul_case(operation *op, const matmul_case *c) {
     fill_mode w_mode = below(MODES), x_mode = below(MODES);
     size_t row_bytes = fr_dtype_row_bytes(c->type, c->cols), y_count = extent(c->rows, c->y_stride, c->features);
@@ -275,14 +277,14 @@ static void check_matmul_case(operation *op, const matmul_case *c) {
     }
 }
 
-/* One in so many large cases runs. As there are few, this is at most six, so that each number of rows and of columns
- * occurs. */
+/* Returns N: one in N large cases runs. There are few of them, so N is at most six; then each number of rows and of
+ * columns occurs. */
 static unsigned large_one_in(void) {
     return options.one_in < 6 ? options.one_in : 6;
 }
 
-/* Checks matrices that don't fit in the L2 cache; with one row, matrices that fit in no cache; and rows that fall on
- * the same cache lines. Kernels may walk through these in other orders. */
+/* Checks three kinds of large matrices, because kernels may process them in other orders: those that don't fit in the
+ * L2 cache; with one row, those that fit in no cache; and those whose rows fall on the same cache lines. */
 static void check_large_matmul(operation *op, fr_dtype type) {
     static const size_t rows[] = {1, 1, 2, 3, 5, 7, 8, 13, 53}, cols[] = {500, 1500, 1543, 2048, 2700, 5001};
     for (size_t i = 0; i < COUNT(rows); i++)
@@ -318,13 +320,13 @@ static void check_matmul(operation *op) {
     }
 }
 
-/* Fills in scales with every exponent that they may have, including denormal ones. */
+/* Fills an array with scales. Every exponent that a scale may have occurs, including denormal ones. */
 static void fill_scales(float *scales, size_t n, fill_mode mode) {
     fill_floats(scales, n, mode == NONFINITE ? WIDE : mode);
     for (size_t i = 0; i < n; i++) scales[i] = fminf(fabsf(scales[i]), FR_FP8_SCALE_MAX);
 }
 
-/* Fills in every code except NaN. In the mode VANISHING, only denormal codes of one sign. */
+/* Fills an array with random codes, except NaN. In the mode VANISHING it has only denormal codes of one sign. */
 static void fill_codes(uint8_t *codes, size_t n, fill_mode mode) {
     uint8_t sign = (uint8_t)(below(2) << 7);
     for (size_t i = 0; i < n; i++) {
@@ -334,7 +336,7 @@ static void fill_codes(uint8_t *codes, size_t n, fill_mode mode) {
     }
 }
 
-/* Fills weights and scales. Outputs that share a row of scale blocks have the same mode. */
+/* Fills weights and scales. All outputs whose scales are in the same row of blocks have the same mode. */
 static void fill_fp8(uint8_t *w, const matmul_case *c, float *scales, size_t stride, size_t first, fill_mode mode) {
     size_t across = fr_fp8_blocks(c->cols);
     fill_mode of_blocks = mode;
@@ -392,8 +394,7 @@ static void check_fp8_case(operation *op, const matmul_case *c, size_t first) {
     }
 }
 
-/* Checks small shapes, and then shapes whose weights fit in no cache, with scale blocks that begin and end
- * anywhere. */
+/* Checks small shapes, then shapes whose weights fit in no cache. The scale blocks begin and end anywhere in a row. */
 static void check_matmul_fp8(operation *op) {
     static const size_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 17, 20, 24, 25, 47, 48, 49, 50, 64, 97};
     static const size_t large[] = {1, 2, 3, 4, 5, 8, 53}, cols[] = {500, 1543, 2048, 5001};
@@ -498,12 +499,12 @@ static void call_gated(any_fn *function, float *y, const float *a, const float *
     ((fr_gelu_mul_fn *)function)(y, a, b, n);
 }
 
-/* Runs RMSNorm; a factor above 1 means without weights. */
+/* Runs RMSNorm, without weights if the factor is above 1. */
 static void call_rmsnorm(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
     ((fr_rmsnorm_fn *)function)(y, a, factor > 1 ? NULL : b, n, 1e-6f);
 }
 
-/* Runs LayerNorm; a factor above 1 means without a bias. */
+/* Runs LayerNorm, without a bias if the factor is above 1. */
 static void call_layernorm(any_fn *function, float *y, const float *a, const float *b, size_t n, float factor) {
     ((fr_layernorm_fn *)function)(y, a, b, factor > 1 ? NULL : b, n, 1e-6f);
 }
@@ -529,8 +530,8 @@ static void check_array_case(operation *op, size_t n, fill_mode mode, unsigned a
     }
 }
 
-/* Takes every N-th of all float32 bit patterns as a and as y's first content, and other patterns in another order as
- * b. */
+/* Checks a contract on arrays with every step-th of all float32 bit patterns as a, which is also y's first content. b
+ * has other patterns in another order. */
 static void check_array_sweep(operation *op) {
     uint32_t n = 4096, step = options.one_in > 4 ? 99991 : 9973, count = UINT32_MAX / step;
     float *first = place_floats(0, n, true), *b = place_floats(2, n, true);
@@ -589,8 +590,8 @@ static void check_rope(operation *op) {
 
 /* ------------------------------------------------------------------------------------------------------- selection */
 
-/* Fills with small whole numbers, many of them equal, including +0 and -0. Then `spoiled` of them become NaN or
- * infinite. */
+/* Fills an array with small whole numbers, many of them equal, including +0 and -0. Then `spoiled` elements become NaN
+ * or infinite. */
 static void fill_ties(float *x, size_t n, uint32_t levels, uint32_t spoiled) {
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < n; i++) x[i] = copysignf((float)below(levels), below(2) ? 1 : -1);
@@ -655,7 +656,7 @@ static fr_dtype row_type(uint32_t index) {
     return index < FR_KV_TYPES ? index : index == FR_KV_TYPES ? FR_TURBO4 : FR_TURBO3;
 }
 
-/* Fills rows of a block type. The scales are numbers of this mode; the codes may be any bytes. */
+/* Fills rows of a block type. The scales are random numbers of `mode`, and the codes are random bytes. */
 static void fill_blocks(uint8_t *row, size_t bytes, fr_dtype type, fill_mode mode) {
     size_t block = fr_dtype_row_bytes(type, fr_dtype_block(type));
     for (size_t at = 0; at < bytes; at += block) {
@@ -665,8 +666,8 @@ static void fill_blocks(uint8_t *row, size_t bytes, fr_dtype type, fill_mode mod
     }
 }
 
-/* Makes K or V of which only slots low..high may be touched: an inaccessible page follows, or precedes, these
- * slots. */
+/* Makes K or V with memory for slots low..high only. An inaccessible page lies directly after these slots (at_end) or
+ * before them. */
 static const void *place_slots(size_t index, size_t head_dim, fr_dtype type, size_t stride, size_t low, size_t high,
                                bool at_end, fill_mode mode) {
     size_t row_bytes = fr_dtype_row_bytes(type, head_dim);
@@ -679,8 +680,8 @@ static const void *place_slots(size_t index, size_t head_dim, fr_dtype type, siz
     return (const void *)((uintptr_t)seen - low * stride);
 }
 
-/* Makes queries as a forward pass does: `count` of them at positions from `start` on, `share` heads at each position,
- * each seeing back to the window's edge. */
+/* Makes queries as a forward pass does: `count` queries at positions from `start` on, of which `share` heads are at
+ * the same position. Each query sees back to the window's edge. */
 static void make_queries(fr_attn_query *queries, size_t count, int64_t start, size_t share, int64_t window) {
     for (size_t j = 0; j < count; j++) {
         int64_t last = start + (int64_t)(j / share);
@@ -693,7 +694,7 @@ static void make_queries(fr_attn_query *queries, size_t count, int64_t start, si
 typedef struct attn_case {
     fr_attn attn;
     size_t slots;
-    bool latent; /* the values are the first parts of their keys */
+    bool latent; /* each value is the first part of its key */
 } attn_case;
 
 /* Finds the lowest and the highest slot that any query sees. */
@@ -708,12 +709,13 @@ static void seen_slots(const attn_case *c, size_t *low, size_t *high) {
         }
 }
 
-/* Returns the number of floats in a query's output: those of one result, or of a partial result for each block. */
+/* Returns the number of floats in a query's output: one result, or a partial result for each page of positions. */
 static size_t output_size(const fr_attn *attn) {
     return attn->partial_stride ? (SLOTS_MAX / PAGE + 1) * attn->partial_stride : attn->value_dim;
 }
 
-/* Returns the page pointers for positions up to `last`. Rows begin `at` bytes into each page. */
+/* Returns the pointers to the pages of positions up to `last`. They point `at` bytes before the rows, as the rows of a
+ * layer lie inside a page. */
 static const uint8_t *const *pages_of(const attn_case *c, const uint8_t *ring, size_t stride, size_t at, int64_t last,
                                       const uint8_t **pages) {
     for (size_t p = 0; p <= (size_t)last; p += PAGE)
@@ -721,13 +723,14 @@ static const uint8_t *const *pages_of(const attn_case *c, const uint8_t *ring, s
     return pages;
 }
 
-/* Gives each query its place in `out`, which is cleared, so that floats that are not written are equal. */
+/* Gives each query its part of `out`. `out` is cleared, so that floats that no kernel writes are equal. */
 static void point_outputs(const fr_attn *attn, fr_attn_query *queries, float *out) {
     memset(out, 0, attn->count * output_size(attn) * sizeof *out);
     for (size_t j = 0; j < attn->count; j++) queries[j].out = out + j * output_size(attn);
 }
 
-/* Runs a build or the definition. In partial results a maximum of zero may have either sign, so it is set to +0. */
+/* Runs a build or the definition. The maximum in a partial result may be +0 or -0; it is set to +0, so that both
+ * compare as equal. */
 static void run_attn(any_fn *function, const fr_attn *attn) {
     ((fr_attn_fn *)function)(attn);
     for (size_t j = 0; attn->partial_stride && j < attn->count; j++)
@@ -735,8 +738,8 @@ static void run_attn(any_fn *function, const fr_attn *attn) {
             if (attn->queries[j].out[at] == 0) attn->queries[j].out[at] = 0;
 }
 
-/* Gives about a third of the cases a cap on scores, and a third sinks, to some or to all queries. Some sinks are far
- * below or above any possible score. */
+/* Gives about a third of the cases a cap on scores. Gives another third sinks, to some or all queries; some sinks are
+ * far below or above any possible score. */
 static void cap_and_sink(fr_attn *attn, fr_attn_query *queries, float *sinks, fill_mode mode) {
     static const float caps[] = {0.25f, 1.5f, 50.0f};
     attn->softcap = below(3) ? 0 : caps[below(COUNT(caps))];
@@ -796,14 +799,14 @@ static void check_attn_case(operation *op, attn_case *c, fr_attn_query *queries)
     }
 }
 
-/* Returns a random number of bytes from row to row, which for floats is aligned. */
+/* Returns a random number of bytes from one row to the next. For floats it keeps rows aligned. */
 static size_t random_stride(fr_dtype type, size_t head_dim) {
     size_t gap = below(2) * below(30);
     return fr_dtype_row_bytes(type, head_dim) + (type == FR_F32 ? gap * sizeof(float) : gap);
 }
 
-/* The keys are wider than the values: latents followed by a rotary part, with queries of many heads. Also tests values
- * with rows of their own. */
+/* Checks latent attention, in which keys are wider than values: a key is a latent and a rotary part, and the value is
+ * the latent. Also checks values that have rows of their own. */
 static void check_latent_attn(operation *op) {
     static const size_t dims[][2] = {{2, 1}, {17, 16}, {40, 33}, {96, 32}, {80, 64}, {100, 80}, {576, 512}};
     fr_attn_query queries[QUERIES_MAX];
@@ -854,9 +857,9 @@ static void check_attn(operation *op) {
 
 typedef enum store_fill { NUMBERS, SCALED, HALFWAY, EQUALS, STORE_FILLS } store_fill;
 
-/* Fills in values that a store must round: numbers of a mode; the same times a power of two, so that scales have every
- * exponent of float16; multiples of half the step of a code or of half a last place; and blocks whose largest value
- * occurs with both signs. */
+/* Fills a row with values that a store must round. NUMBERS: numbers of `mode`. SCALED: the same times a power of two,
+ * so that scales have every exponent of float16. HALFWAY: multiples of half a code's step or half a last place.
+ * EQUALS: blocks whose largest magnitude occurs with both signs. */
 static void fill_row(float *x, size_t n, store_fill fill, fill_mode mode) {
     float power = ldexpf(1, (int)below(48) - 32);
     fill_floats(x, n, mode);
@@ -923,7 +926,7 @@ static void check_kv_store(operation *op) {
 
 enum { ROWS_MAX = 12, CONV_KERNEL_MAX = 6 };
 
-/* Fills in factors from 0 to 1, including both. */
+/* Fills an array with factors from 0 to 1, including 0 and 1. */
 static void fill_factors(float *x, size_t n, fill_mode mode) {
     fill_floats(x, n, mode == NONFINITE ? WIDE : mode);
     for (size_t i = 0; i < n; i++) x[i] = below(8) ? fminf(fabsf(x[i]), 1) : (float)below(2);
@@ -939,13 +942,14 @@ static void fill_head(float *head, size_t key_dim, size_t value_dim, fill_mode m
 
 typedef struct deltanet_case {
     size_t key_dim, value_dim, count, keeps;
-    const float *head, *keys, *queries, *values, *factors, *decays; /* decays: of each row's keys, or NULL */
+    const float *head, *keys, *queries, *values, *factors, *decays; /* decays: for each value of each row's key, or
+                                                                     * NULL */
     float *scratch, skip;
     bool down, asked[ROWS_MAX]; /* down: rows descend in memory; asked: the row has a query */
 } deltanet_case;
 
-/* Runs a build. The rows' values are read from `values`, or in place from where the results go. Rows without a query
- * must leave their results unchanged, which are the values at first. */
+/* Runs a build. It reads the rows' values from `values`, or (in_place) from where the results go. Rows without a query
+ * must leave their results as they were. */
 static void run_deltanet(const operation *op, any_fn *function, const deltanet_case *c, bool in_place, float *head,
                          float *out) {
     fr_deltanet_row rows[ROWS_MAX];
@@ -1134,7 +1138,7 @@ static unsigned wanted_levels(void) {
     exit(2);
 }
 
-/* Makes the operation that a scalar kernel defines, with every wanted build of it. */
+/* Makes the operation that a scalar kernel defines. It has every build whose instruction set is in `levels`. */
 static operation open_operation(const struct kernel *scalar, unsigned levels) {
     operation op = {.kind = scalar->kind, .offset = scalar->offset, .definition = scalar->function};
     for (size_t i = 0; i < COUNT(kernels); i++) {

@@ -39,17 +39,18 @@ static void fill(float *x, size_t n, uint64_t *state) {
 
 /* ------------------------------------------------------------------------------------------------- one layer's head */
 
-/* A head's rows, as the projections and the convolution give them, and the inputs of its gates. */
+/* The rows of one head, as the projections and the convolution give them, and the inputs of the head's gates. */
 typedef struct head_case {
     size_t key_dim, value_dim, rows;
     float query[ROWS][DIM_MAX], key[ROWS][DIM_MAX], value[ROWS][DIM_MAX], out[ROWS][DIM_MAX];
     float a[ROWS], b[ROWS], a_log, bias;
-    bool by_key; /* Kimi Delta Attention: `decays` are what `fades` and the bias, of each value of a key, become */
+    bool by_key; /* true for Kimi Delta Attention, in which each value of a key has a decay of its own: `decays`, from
+                  * `fades` and the bias */
     float lower_bound, fades[ROWS][DIM_MAX], decays[ROWS][DIM_MAX], biases[DIM_MAX];
 } head_case;
 
-/* Does what a layer does: norms, made of rmsnorm and scale, then the gates, then the state in runs of `step` rows. The
- * last row of each run is run twice, the first time as a draft that is rejected. */
+/* Does what a layer does for one head: norms (by rmsnorm and scale), then the gates, then the state in runs of `step`
+ * rows. The last row of each run is run twice; the first time it stands for a draft that is rejected. */
 static void run_head(head_case *c, size_t step) {
     static float state[DIM_MAX * DIM_MAX], scratch[FR_DELTANET_TOGETHER * FR_DELTANET_STRIP * DIM_MAX];
     static fr_deltanet_row rows[ROWS];
@@ -80,7 +81,7 @@ static void run_head(head_case *c, size_t step) {
     }
 }
 
-/* Computes the definition in double precision from the same inputs, into exact[row][column]. */
+/* Computes the head by its definition in double precision. exact[row][column] becomes the results. */
 static void define_head(const head_case *c, double (*exact)[DIM_MAX]) {
     static double state[DIM_MAX][DIM_MAX];
     memset(state, 0, sizeof state);
@@ -120,8 +121,8 @@ static const struct head_shape {
                    {128, 128, ROWS, 64, -3, -3, true, 0},  {37, 21, ROWS, 2, -1, 1, true, 0},
                    {64, 64, ROWS, 7, 1, -3, true, -5},     {5, 33, 100, 3, -2, 0, true, -0.5f}};
 
-/* Each error is divided by the largest result of any row. Only rounding errors, which the state carries on, are
- * allowed. */
+/* Compares a head with its definition. Errors are shares of the largest result of any row. They must be as small as
+ * rounding makes them, although the state carries them from row to row. */
 START_TEST(a_head_over_many_rows) {
     static head_case c;
     static double exact[ROWS][DIM_MAX];
@@ -150,7 +151,7 @@ START_TEST(a_head_over_many_rows) {
 }
 END_TEST
 
-/* Fills x with numbers that are exact in any language, because the script that made the references uses the same. */
+/* Fills x with numbers that a float32 holds exactly. The script that made the references uses the same numbers. */
 static void fill_published(float *x, size_t n, size_t start) {
     for (size_t i = 0; i < n; i++) x[i] = (float)((int)((start + i) * 29 + 7) % 61 - 30) / 16;
 }
@@ -179,8 +180,9 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- Mamba-2 */
 
-/* Runs a head of Mamba-2 over rows in runs of `step`, the last row of each first as a draft that is rejected, and
- * compares it with the recurrence in double: shares of the largest result. */
+/* Runs a head of Mamba-2 over rows, in runs of `step`. The last row of each run is run twice; the first time it stands
+ * for a draft that is rejected. Compares the head with the recurrence in double precision; errors are shares of the
+ * largest result. */
 START_TEST(a_head_of_mamba_over_many_rows) {
     static float state[DIM_MAX * DIM_MAX], scratch[FR_DELTANET_TOGETHER * FR_DELTANET_STRIP * DIM_MAX];
     static head_case c;
@@ -262,7 +264,7 @@ START_TEST(gates_everywhere) {
 }
 END_TEST
 
-/* The step is the nearest float32, and the decay that of the rounded step, except in rare near ties. */
+/* Step and decay must each be the nearest float32, except in rare near ties. The decay is that of the rounded step. */
 START_TEST(gates_of_mamba) {
     static const float slopes[] = {-16, -2.5f, -0.01f};
     double worst = 0;

@@ -22,7 +22,8 @@ START_TEST(words) {
 }
 END_TEST
 
-/* The header lists the words in a comment, which can't be generated from the table. */
+/* The public header lists the words for instruction sets in a comment. That comment can't be generated from the table,
+ * so it is compared with it. */
 START_TEST(the_public_header_has_the_words) {
     char line[256];
     bool found = false;
@@ -34,8 +35,8 @@ START_TEST(the_public_header_has_the_words) {
 }
 END_TEST
 
-/* Returns true if this slot of the table has no kernel by design: for types that are multiplied as floats, and for
- * code widths that grouped codes don't have. */
+/* Returns true if this entry of the table has no kernel by design: a block kernel for a float type, or a number of
+ * bits that grouped codes never have. */
 static bool is_empty(size_t slot) {
     size_t blocks = offsetof(fr_kernels, matmul_block) / sizeof(void *);
     size_t grouped = offsetof(fr_kernels, matmul_grouped) / sizeof(void *);
@@ -45,7 +46,8 @@ static bool is_empty(size_t slot) {
     return bits < 2 || bits == 7;
 }
 
-/* If the machine has the instruction set of a word, its table must be complete. Otherwise the word must be refused. */
+/* Each word for an instruction set must give a complete table if the machine has that set. Otherwise it must be
+ * refused. */
 START_TEST(tables) {
     unsigned here = fr_cpu_levels();
     ck_assert(here & 1u << FR_ISA_SCALAR);
@@ -76,7 +78,8 @@ START_TEST(unknown_word) {
 }
 END_TEST
 
-/* Without a word the strongest instruction set is chosen. With a word no kernel of a stronger one may be used. */
+/* Without a word, the table has the kernels of the strongest instruction set. With a word, it has no kernel of a
+ * stronger one. */
 START_TEST(order) {
     const fr_kernels *best, *scalar, *word;
     unsigned here = fr_cpu_levels();

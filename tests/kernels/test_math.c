@@ -40,8 +40,8 @@ static double error_in_ulps(float got, double exact) {
     return fabs((double)got - exact) / ldexp(1, exponent - 23);
 }
 
-/* Keeps the larger of two errors; NaN counts as the largest. Millions of values are compared in this way, because
- * ck_assert would write to a file each time. */
+/* Keeps the larger of two errors; NaN counts as the largest. Millions of values are compared in this way; ck_assert
+ * would write to a file each time. */
 static void keep_worst(double *worst, double error) {
     if (!(error <= *worst)) *worst = error;
 }
@@ -136,7 +136,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------- rotary tables */
 
-/* Frequencies that transformers 5.17 computes (ROPE_INIT_FUNCTIONS on torch 2, in float32). */
+/* Frequencies of rotary positions that transformers 5.17 computes (ROPE_INIT_FUNCTIONS on torch 2, in float32). */
 static const struct {
     fr_rope_kind kind;
     double theta;
@@ -194,8 +194,8 @@ START_TEST(published_scaling) {
 }
 END_TEST
 
-/* YaRN with DeepSeek-V3's settings; with few pairs, all of them on the ramp; with a ramp of a single pair; and with
- * gpt-oss's settings, whose ramp bounds are not truncated. */
+/* Settings of YaRN: DeepSeek-V3's; few pairs, all of them on the ramp between fast and slow; a ramp of a single pair;
+ * and gpt-oss's, whose ramp bounds are not truncated. */
 static const struct {
     size_t pairs;
     double theta, factor, fast, slow, trained;
@@ -253,8 +253,8 @@ START_TEST(published_yarn_scaling) {
 }
 END_TEST
 
-/* The expected values are transformers' attention_factor, with mscale 1, mscale_all_dim 0.5 and factor 3; and with
- * neither of the two and factor 4. */
+/* The expected values are transformers' attention_factor: once with mscale 1, mscale_all_dim 0.5 and factor 3, once
+ * with factor 4 alone. */
 START_TEST(published_yarn_magnitudes) {
     double factor = fr_rope_yarn_magnitude(3, 1) / fr_rope_yarn_magnitude(3, 0.5);
     ck_assert_double_eq_tol(factor, 0x1.0d547ba360690p+0, 1e-14);
@@ -314,9 +314,9 @@ START_TEST(angles) {
 }
 END_TEST
 
-/* Sums of integers are exact, and so is the factor for blocks of 4^k. So the values must be exactly those of the
- * Hadamard matrix, whose element in row r and column c is -1 to the power of the number of bits that r and c have in
- * common. */
+/* Sums of integers are exact, and so is the factor for blocks of 4^k. So each result must be exactly that of the
+ * Hadamard matrix. Its element in row r and column c is -1 to the power of the number of bits that are set in both r
+ * and c. */
 START_TEST(hadamard_of_integers) {
     enum { N = 4096 };
     static float x[N], signs[N], y[N];

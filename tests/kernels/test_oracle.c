@@ -1,6 +1,6 @@
 /* Tests the matrix products of every instruction set of this machine against OpenBLAS, over random shapes. Float types
- * must be within the error that summing in another order makes, and block types within the error of rounding a row to
- * 8 bits.
+ * may differ by as much as summing in another order does. Block types may differ by the error of rounding a row of
+ * activations to 8 bits.
  *
  * OpenBLAS serves only as the reference here: forerun itself neither needs it nor links it. */
 /* suite: needs=openblas */
@@ -66,8 +66,8 @@ static void make_case(fr_dtype type) {
     multiply_by_blas();
 }
 
-/* Returns the sum of |w| * |x| over the columns. If bounds are given, one for each block of columns, the sum is of |w|
- * * bound. */
+/* Returns the sum of |w| * |x| over the columns. If bounds are given, one for each block of columns, they take the
+ * place of |x|. */
 static double magnitude(size_t r, size_t o, const fr_qblock *bounds) {
     double sum = 0;
     for (size_t i = 0; i < c.cols; i++)
@@ -83,9 +83,9 @@ static void check_output(const char *isa, fr_dtype type, size_t r, size_t o, dou
                   fr_dtype_name(type), c.rows, c.features, c.cols, r, o, y, exact);
 }
 
-/* A sum with n roundings is off by at most n units of the sum of magnitudes. Our kernels round cols / 16 times and
- * then in the tree; the double-precision product is exact but for 2^-53. OpenBLAS's float32 product may round at every
- * column. */
+/* A sum with n roundings is off by at most n units of the sum of magnitudes. Our kernels round cols / 16 times for
+ * each of 16 partial sums, and then where these are added in a tree. OpenBLAS's float32 product may round at every
+ * column; its double-precision product is practically exact. */
 static void check_float(const fr_kernels *kernels, fr_dtype type) {
     make_case(type);
     kernels->matmul[type](&(fr_matmul){c.y, c.features, c.x, c.cols, c.rows, c.stored, fr_dtype_row_bytes(type, c.cols),
@@ -99,7 +99,8 @@ static void check_float(const fr_kernels *kernels, fr_dtype type) {
         }
 }
 
-/* Each value of a row is off by at most half its step d. The roundings of the sums are a thousandth of that. */
+/* Each value of a row is quantized, so it is off by at most half its block's step d. The roundings of the sums are a
+ * thousandth of that. */
 static void check_blocks(const fr_kernels *kernels, fr_dtype type) {
     make_case(type);
     size_t row_bytes = fr_dtype_row_bytes(type, c.cols), blocks = c.cols / BLOCK;

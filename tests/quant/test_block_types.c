@@ -75,8 +75,8 @@ START_TEST(explicit_values) {
 }
 END_TEST
 
-/* Rows begin at every alignment and end where their memory ends, so that sanitizers find reads past it. Bytes after
- * the target must stay unchanged. */
+/* Decodes rows that begin at every alignment and end where their memory ends, so that sanitizers find reads past the
+ * end. Bytes after the decoded values must stay unchanged. */
 START_TEST(every_alignment) {
     table t;
     open_table(&t, (fr_dtype)_i);
@@ -104,7 +104,7 @@ static uint8_t noise(uint64_t *state) {
     return (uint8_t)(*state >> 56);
 }
 
-/* The hash is FNV-1a over words instead of bytes. */
+/* Compares a hash of many blocks of noise with the file's. The hash is FNV-1a over words instead of bytes. */
 START_TEST(hash_of_noise) {
     table t;
     open_table(&t, (fr_dtype)_i);
@@ -123,8 +123,8 @@ START_TEST(hash_of_noise) {
 }
 END_TEST
 
-/* The reference that kernels are tested with must be, but for rounding, the product of the decoded weights and the
- * row. */
+/* fr_block_reference, with which kernels are tested, must give the product of the decoded weights and the row, apart
+ * from rounding. */
 START_TEST(reference_product) {
     enum { RUN = 32, RUNS_MAX = 8 };
     table t;
@@ -154,8 +154,8 @@ START_TEST(reference_product) {
 }
 END_TEST
 
-/* The kernels' tables must hold the values of decoding: with a scale of 1.0 (for MXFP4, the smallest step times
- * 2^127), the decoded value of each code. */
+/* The tables that kernels use must have the same values as decoding. A block with scale 1.0 gives the value of each
+ * code. MXFP4 has scale 2.0 here, because its table has doubled values. */
 START_TEST(code_values) {
     for (fr_dtype type = FR_F32; type <= FR_DTYPE_COUNT; type++) {
         const int8_t *values = fr_code_values(type);
@@ -179,7 +179,7 @@ START_TEST(code_values) {
 }
 END_TEST
 
-/* The sizes with which kernels step through tiles must be those of the types. */
+/* Kernels step through tiles by fixed sizes, which must be those of the types. */
 START_TEST(a_tile_is_as_long_as_its_rows) {
     static const struct {
         fr_dtype type;

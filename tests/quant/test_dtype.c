@@ -55,8 +55,8 @@ START_TEST(every_bf16) {
 }
 END_TEST
 
-/* Rounds to nearest even, by comparing the distances to the two neighbouring bfloat16 values. Beyond the largest
- * finite value the neighbour is 2^128, whose code is infinity's. */
+/* Rounds to nearest even, by comparing the distances to the two neighbouring bfloat16 values. The neighbour above the
+ * largest finite value is taken as 2^128; its code is that of infinity. */
 static uint16_t nearest_bf16(float value) {
     uint32_t toward_zero = bits_of(value) >> 16, away = toward_zero + 1;
     double low = fabs(value_of(toward_zero, 7, 127)), high = fabs(value_of(away, 7, 127));
@@ -94,7 +94,7 @@ START_TEST(bf16_landmarks) {
 }
 END_TEST
 
-/* Rounds to nearest even for float16, whose neighbours are found by their values. */
+/* Rounds to nearest even for float16. A search by value finds the two neighbours. */
 static uint16_t nearest_f16(float value) {
     uint16_t sign = (uint16_t)(bits_of(value) >> 16 & 0x8000), low = 0, high = 0x7C00;
     double size = fabs((double)value);
@@ -216,7 +216,7 @@ START_TEST(names_and_sizes) {
 }
 END_TEST
 
-/* Rows begin at every alignment, and bytes after the target must stay unchanged. */
+/* Decodes rows at every alignment. Bytes after the decoded values must stay unchanged. */
 START_TEST(decoding) {
     static const float expected[] = {1, -2.5f, 0, 0x1p-24f, 65504, -INFINITY, 0.333251953125f};
     static const uint16_t f16[] = {0x3C00, 0xC100, 0x0000, 0x0001, 0x7BFF, 0xFC00, 0x3555};

@@ -46,7 +46,7 @@ static float noise(uint64_t *state) {
 
 /* --------------------------------------------------------------------------------------------------------- accuracy */
 
-/* Returns the largest allowed error relative to llama-quantize's. Our search gains this much and a little more. */
+/* Returns the largest allowed error as a multiple of llama-quantize's. Our search is a little better than this. */
 static double bound(fr_dtype type, bool weighed) {
     switch (type) {
     case FR_Q4_K: return 0.97;
@@ -61,8 +61,8 @@ static double bound(fr_dtype type, bool weighed) {
     }
 }
 
-/* Checks the types in `errors`, which has llama-quantize's error for each type. Types for which it ignores importance
- * are missing there. */
+/* Checks the types in `errors`, which has llama-quantize's error for each type. With importance, types for which
+ * llama-quantize ignores it are missing. */
 static void check_kind(const char *kind, const json_t *errors, const float *importance, const uint8_t *bits,
                        size_t rows) {
     const char *name;
@@ -111,8 +111,8 @@ START_TEST(accuracy) {
 }
 END_TEST
 
-/* If all weights of a block are -1, 0 or 1 times one float16, they must come back bit for bit, in any ternary or
- * binary type. */
+/* Blocks whose weights are all -1, 0 or 1 times one float16 must come back bit for bit, in any ternary or binary
+ * type. */
 START_TEST(ternary_weights_come_back) {
     static const fr_dtype types[] = {FR_Q1_0, FR_Q2_0, FR_PQ2_0, FR_TQ1_0, FR_PTQ1_0, FR_TQ2_0};
     uint64_t state = 5;
@@ -135,7 +135,7 @@ START_TEST(ternary_weights_come_back) {
 END_TEST
 
 /* If all columns are equally important, only the sizes of the values count. If no column is important, the result is
- * the same as without a matrix. With any numbers in the matrix, blocks are no worse than zeros. */
+ * the same as without importances. Whatever numbers the importances are, the error is no larger than that of zeros. */
 START_TEST(importances) {
     static const float sizes[] = {0, 1, 1e-38f, 1e-45f, 3e38f};
     uint64_t state = 17;
@@ -161,7 +161,8 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- soundness */
 
-/* Values that a type can hold are kept: if blocks are decoded and encoded again, there is no error, or hardly any. */
+/* A type keeps the values that it can hold: if blocks are decoded and encoded again, there is no error, or hardly
+ * any. */
 START_TEST(round_trips) {
     uint64_t state = 5;
     for (size_t t = 0; t < TYPES; t++) {
@@ -199,8 +200,8 @@ START_TEST(zeros_and_constants) {
 }
 END_TEST
 
-/* For values of any size the error must be no larger than if all were stored as zeros, but for the rounding of
- * sums. */
+/* Values have every size that a float32 has. The error must be no larger than if all values were stored as zeros,
+ * apart from the rounding of sums. */
 START_TEST(every_size) {
     uint64_t state = 7;
     for (size_t t = 0; t < TYPES; t++) {

@@ -90,8 +90,8 @@ END_TEST
 
 enum { STACK = 3, PART = 70, COLS = 150, DOWN = 2, ACROSS = 2 };
 
-/* Writes a folder with FP8 weights: a tensor of STACK matrices, each of two parts, or (alone) a single matrix. All its
- * scales differ. */
+/* Writes a folder with FP8 weights: a tensor of STACK matrices with two parts each or, if `alone`, a single such
+ * matrix. Every scale is different. */
 static void write_stack(bool alone, uint8_t *codes, float *scales) {
     char header[512];
     size_t stack = alone ? 1 : STACK, bytes = stack * 2 * PART * COLS, count = stack * DOWN * ACROSS;
@@ -115,7 +115,7 @@ static void write_stack(bool alone, uint8_t *codes, float *scales) {
     fclose(out);
 }
 
-/* Checks the decoded rows of a matrix, and its product with a row against that of the decoded rows. */
+/* Checks the decoded rows of a matrix. Also checks that its product with a row is the product of the decoded rows. */
 static void check_matrix(const fr_matrix *matrix, size_t index, const uint8_t *codes, const float *scales) {
     float row[COLS], x[COLS], got[PART], expected;
     fr_workspace workspace = {0};
@@ -176,8 +176,7 @@ static void apply(const change *c, json_t *header, uint8_t *data) {
     json_object_del(header, c->tensor);
 }
 
-/* Writes the model with a change, and with other members of quantization_config. If `how` is NULL, these are not
- * changed. */
+/* Writes the model with a change. `how` has members of quantization_config to replace; NULL replaces none. */
 static void write_model(const change *c, const char *how) {
     fr_map map;
     uint64_t length;
@@ -249,7 +248,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- the verbs */
 
-/* A tensor of FP8 weights is quantized to float32, with the same rows. If it contains a NaN, that is an error. */
+/* quantize writes a tensor of FP8 weights as float32, with the same rows. It fails if a weight is NaN. */
 START_TEST(quantize_reads_them) {
     const char *published = LAYER "mlp.gate_proj.weight";
     fr_checkpoint source, made;

@@ -59,7 +59,7 @@ static bool counted(void) {
     return false;
 }
 
-/* Counts the memory as live, unless it replaces other memory. Returns the memory. */
+/* Counts new memory as live, and returns it. Memory that replaces other memory was counted before. */
 static void *kept(void *memory, const void *before) {
     if (memory && !before) atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
     return memory;

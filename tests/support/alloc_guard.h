@@ -21,7 +21,7 @@ size_t fr_alloc_live(void);
  * fails. */
 void fr_alloc_fail(size_t after);
 
-/* Returns true if that allocation has failed. */
+/* Returns true if the allocation that fr_alloc_fail chose has failed. */
 bool fr_alloc_failed(void);
 
 #endif

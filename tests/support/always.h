@@ -1,4 +1,4 @@
-/* The fr_lab_accept_fn of a script whose drafts are all accepted. */
+/* Accepts every draft: an fr_lab_accept_fn, which a scripted draft method asks whether a draft shall be right. */
 #ifndef FR_TESTS_ALWAYS_H
 #define FR_TESTS_ALWAYS_H
 

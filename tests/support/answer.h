@@ -12,12 +12,13 @@ typedef enum fr_test_method {
     FR_TEST_MTP, /* the drafter's own method */
     FR_TEST_NGRAM,
     FR_TEST_NGRAM_MTP, /* ngram if it has a long match, otherwise the drafter */
-    FR_TEST_SCRIPTED,  /* right drafts except a wrong one, at each depth in turn, so all rejections happen */
-    FR_TEST_REPLACED,  /* the same drafts in place of the drafter's, while the drafter runs */
+    FR_TEST_SCRIPTED,  /* drafts that are right except one in each round, at every depth in turn, so that all
+                        * rejections happen */
+    FR_TEST_REPLACED,  /* the same drafts; the drafter runs too, but its own drafts are replaced */
     FR_TEST_METHODS
 } fr_test_method;
 
-/* The settings of sampling. If all of them are 0, sampling is greedy. */
+/* The settings of sampling. If all of them are 0, the ids are chosen greedily. */
 typedef struct fr_test_draws {
     double temperature, top_p, repeat; /* 0 leaves top_p or the repeat penalty off */
     bool rejection;
@@ -42,10 +43,10 @@ typedef struct fr_answer {
     uint64_t logits; /* hash of the raw logits of prompt and text */
 } fr_answer;
 
-/* Generates `count` ids after a fixed prompt with the model in `folder` and the drafter in `assistant`, or with the
- * model's own MTP layer if `assistant` is NULL. Runs them in the given way, and continues after an end of sequence.
- * Then computes the logits of the whole text. script: the right ids after the prompt, for FR_TEST_SCRIPTED and
- * FR_TEST_REPLACED. text: receives the ids; may be NULL. misround: see fr_misround. Ends the test at any failure. */
+/* Generates `count` ids after a fixed prompt, with the model in `folder` and the drafter in `assistant`. If
+ * `assistant` is NULL, the model's own MTP layer drafts. Generation continues after an end of sequence. Then computes
+ * the logits of the whole text. script: the right ids after the prompt, for FR_TEST_SCRIPTED and FR_TEST_REPLACED.
+ * text: receives the ids; may be NULL. misround: see fr_misround. Ends the test at any failure. */
 fr_answer fr_answer_of(const char *folder, const char *assistant, const fr_manner *manner, size_t count,
                        const int32_t *script, int32_t *text, bool misround);
 

@@ -14,8 +14,8 @@ static bool is_one_of(const char *key, const char *const *words) {
 
 /* ----------------------------------------------------------------------------------------------------- what is said */
 
-/* Appends values to an array. The calls of a stream have an index, which is removed, because those of a whole answer
- * have none. */
+/* Appends values to an array. Removes the index of each, which tool calls of a stream have and those of a whole answer
+ * don't. */
 static void extend(json_t *array, const json_t *values) {
     const json_t *value;
     size_t i;
@@ -26,7 +26,7 @@ static void extend(json_t *array, const json_t *values) {
     }
 }
 
-/* Adds a part of a choice, or a part of one of its members, to the parts before it. */
+/* Adds the next part of a streamed choice, or of one of its members, to what the earlier parts have given. */
 static void join(json_t *into, const json_t *part) {
     static const char *const left_out[] = {"index",
                                            "id",
@@ -82,7 +82,7 @@ static void add(json_t *said, const json_t *event) {
     json_object_set(said, "completion_tokens", json_object_get(usage, "completion_tokens"));
 }
 
-/* Removes empty values. A stream leaves out values for which a whole answer has "". */
+/* Removes empty values, because a stream leaves out values for which a whole answer has "". */
 static void tidy(json_t *said) {
     const char *key;
     void *next;
@@ -312,7 +312,7 @@ json_t *fr_ask_otherwise(uint64_t *state, const json_t *body) {
     return other;
 }
 
-/* Draws the settings that depend on the format of the request: the prompt and log-probabilities. */
+/* Draws the endpoint, and the settings that have another form at each endpoint: the prompt and log-probabilities. */
 static json_t *draw_form(uint64_t *state, const char **path) {
     static const char *const paths[] = {CHAT, CHAT, COMPLETION, NATIVE};
     bool logprobs = fr_chance(state, 3) == 0;

@@ -1,4 +1,5 @@
-/* Sends requests to a server of texts and reads its answers, and brings whole answers and streams into the same form.
+/* Sends requests for text to a server. Brings whole answers and streams into the same form, so that they can be
+ * compared.
  *
  * In: paths and bodies. Out: everything in an answer that must be the same whenever the request is repeated: texts,
  * ids, log-probabilities, finish reasons, counts. The id of an answer, times, the number of cached tokens, and empty
@@ -25,7 +26,7 @@ typedef struct fr_events {
 /* Sends the request and reads the head of the answer. *status becomes its status. */
 fr_client *fr_ask_begin(uint16_t port, const char *path, const json_t *body, int *status);
 
-/* Does the same for a request whose answer must be a stream. Closing the events closes their client too. */
+/* Sends a request whose answer must be a stream. fr_events_close closes the connection too. */
 fr_events fr_ask_stream(uint16_t port, const char *path, const json_t *body);
 
 /* Returns the next event, or NULL if there is none; the caller releases it. */
@@ -53,9 +54,9 @@ json_t *fr_body(const char *format, ...);
 /* If the answers differ, ends the test and prints both. */
 void fr_same_said(const json_t *expected, const json_t *got, const char *what);
 
-/* Make random choices, which are the same for the same seed. fr_chance returns a number below `below`. fr_draw_request
- * returns a request {"path", "body"}. fr_ask_otherwise returns the same request in another way: whole or as a stream,
- * with another number of drafts. */
+/* These functions make random choices, which are the same for the same seed. fr_chance returns a number below `below`.
+ * fr_draw_request returns a request {"path", "body"}. fr_ask_otherwise returns a copy of a request that must have the
+ * same answer, but as a stream or whole, or with another number of drafts. */
 size_t fr_chance(uint64_t *state, size_t below);
 json_t *fr_draw_request(uint64_t *state);
 json_t *fr_ask_otherwise(uint64_t *state, const json_t *body);

@@ -99,7 +99,7 @@ static uint16_t random_scale(fr_weight_mode mode) {
     return (uint16_t)((bits & 0x83ff) | exponent << 10);
 }
 
-/* Returns the number of float16 numbers in a block. `offsets` becomes their offsets. */
+/* Returns how many float16 scales a block has. `offsets` becomes their offsets in the block. */
 static size_t scale_offsets(fr_dtype type, size_t offsets[2]) {
     static const uint8_t first[FR_KERNEL_TYPES] = {
         [FR_Q6_K] = 208, [FR_Q2_K] = 80, [FR_Q3_K] = 108, [FR_TQ1_0] = 52, [FR_TQ2_0] = 64, [FR_PTQ1_0] = 26};
@@ -108,7 +108,7 @@ static size_t scale_offsets(fr_dtype type, size_t offsets[2]) {
     return type == FR_Q4_1 || type == FR_Q5_1 || type == FR_Q2_K || type == FR_Q4_K || type == FR_Q5_K ? 2 : 1;
 }
 
-/* Puts four bits of d into the high bits of each of the last four 16-bit words of an IQ1_M block. */
+/* Stores d in an IQ1_M block: four of its bits in the high bits of each of the last four 16-bit words. */
 static void spread_scale(uint8_t *block, uint16_t bits) {
     for (size_t i = 0; i < 4; i++) {
         uint8_t *top = block + 49 + 2 * i;

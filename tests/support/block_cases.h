@@ -1,5 +1,5 @@
-/* Makes cases for the checks of block-quantized kernels: random and hostile weights and rows, arrays at the edge of
- * memory that must not be touched, and times.
+/* Makes cases for the checks of block-quantized kernels: random and hostile weights, rows of activations, and memory
+ * with a page without access on one side. It also has a clock.
  *
  * In: a seed. Out: blocks as GGUF stores them, rows of floats, guarded memory. The same seed gives the same
  * numbers. */
@@ -20,20 +20,21 @@ typedef enum fr_row_mode {
     FR_ROW_FULL,      /* one magnitude with random signs: all codes are 127 or -127 */
     FR_ROW_POSITIVE,  /* one magnitude and one sign: the largest sums possible */
     FR_ROW_TIES,      /* values halfway between two codes */
-    FR_ROW_SMALL,     /* values around 2^-100, at which a block becomes zeros; denormals */
+    FR_ROW_SMALL,     /* values around 2^-100, so that a block quantizes to zeros; also denormals */
     FR_ROW_LARGE,     /* values up to the largest float */
     FR_ROW_NONFINITE, /* NaN and infinities in some blocks */
     FR_ROW_SPARSE,    /* whole blocks of zeros, of both signs */
     FR_ROW_MODES
 } fr_row_mode;
 
-/* The kinds of values in a row of weights. Codes and the scales of runs are random bytes, except in
- * FR_WEIGHTS_FULL. */
+/* The kinds of values in a row of weights. Codes are random bytes, and so are the scales of runs within a block,
+ * except in FR_WEIGHTS_FULL. d is the float16 scale of a block. */
 typedef enum fr_weight_mode {
-    FR_WEIGHTS_ORDINARY,  /* d is like that of real weights */
+    FR_WEIGHTS_ORDINARY,  /* each row repeats one byte, 0, 127, 128 or 255, which gives the largest codes; d is
+                           * ordinary */
     FR_WEIGHTS_FULL,      /* all bytes of a row are 0, 127, 128 or 255: the largest codes; ordinary d */
     FR_WEIGHTS_SPECIAL,   /* d is zero, denormal or the largest number, of both signs */
-    FR_WEIGHTS_NONFINITE, /* d any bits */
+    FR_WEIGHTS_NONFINITE, /* d is any bits */
     FR_WEIGHT_MODES
 } fr_weight_mode;
 
@@ -43,8 +44,9 @@ const char *fr_weight_mode_name(fr_weight_mode mode);
 void fr_fill_row(float *x, size_t cols, fr_row_mode mode);
 void fr_fill_weights(fr_dtype type, uint8_t *row, size_t cols, fr_weight_mode mode);
 
-/* Returns `bytes` of memory that either end where a page without access begins, or begin where such a page ends. The
- * same index, 0 <= index < 8, gives the same memory again unless it has to grow. Exits if there is no memory. */
+/* Returns `bytes` of memory next to a page without access: the memory ends where such a page begins (at_end) or begins
+ * where one ends. The same index, 0 <= index < 8, gives the same memory again unless it has to grow. Exits if there is
+ * no memory. */
 void *fr_guarded(size_t index, size_t bytes, bool at_end);
 
 double fr_now(void); /* seconds */

@@ -1,5 +1,5 @@
-/* See block_reference.h. Columns are looked up one by one. This is slow, but easy to compare with the description of a
- * format. */
+/* Computes products of blocks column by column: see block_reference.h. This is slow, but easy to compare with the
+ * description of a format. A run is 32 columns, as many as a block of activations has. */
 #include "tests/support/block_reference.h"
 
 #include <math.h>
@@ -23,7 +23,8 @@ static int nibble(const uint8_t *bytes, unsigned c) {
     return bits(bytes[c % 16], c / 16 * 4, 4);
 }
 
-/* Returns the four bits of column c from the bytes of pairs of runs, in which each byte has one column of each run. */
+/* Returns the four bits of column c. Each pair of runs has 32 bytes: the first run is in their low halves, the second
+ * in the high halves. */
 static int nibble_of_pair(const uint8_t *bytes, unsigned c) {
     return bits(bytes[c / 64 * 32 + c % 32], c / 32 % 2 * 4, 4);
 }
@@ -33,7 +34,7 @@ static int q6_k_code(const uint8_t *block, unsigned c) {
     return bits(block[low], run / 2 * 4, 4) | bits(block[128 + high], run * 2, 2) << 4;
 }
 
-/* Returns the two bits of column c from 64 bytes, in which each byte has one column of each of four runs. */
+/* Returns the two bits of column c. Four runs have 32 bytes together, and each byte has one column of each run. */
 static int pair_at(const uint8_t *bytes, unsigned c) {
     return bits(bytes[c / 128 * 32 + c % 32], c % 128 / 32 * 2, 2);
 }
@@ -42,12 +43,14 @@ static int u16_at(const uint8_t *bytes) {
     return bytes[0] | bytes[1] << 8;
 }
 
-/* Returns true if sign i of eight is minus. The eighth sign makes the number of minus signs even. */
+/* Returns true if sign i of eight is minus. Seven signs are stored; the eighth makes the number of minus signs
+ * even. */
 static bool even_minus(int seven, unsigned i) {
     return i < 7 ? seven >> i & 1 : __builtin_popcount((unsigned)seven & 127) & 1;
 }
 
-/* Returns the 7 sign bits of eight columns, number i of 4 such groups, from the 28 bits at `bytes`. */
+/* Returns the 7 sign bits of a group of eight columns. The 28 bits at `bytes` are those of four groups, and i is the
+ * group's number. */
 static int seven_at(const uint8_t *bytes, unsigned i) {
     return (int)(((uint32_t)u16_at(bytes) | (uint32_t)u16_at(bytes + 2) << 16) >> 7 * i & 127);
 }
@@ -73,7 +76,7 @@ static int iq2_code(fr_dtype type, const uint8_t *block, unsigned c) {
     return signed_value(values[fr_grid_iq2_s[point] >> 2 * i & 3], bits(block[34 + octet], i, 1));
 }
 
-/* Returns column c of IQ3. For IQ3_XXS the result is a multiple of half the scale. */
+/* Returns column c of IQ3 as a multiple of the scale; for IQ3_XXS of half the scale. */
 static int iq3_code(fr_dtype type, const uint8_t *block, unsigned c) {
     static const int xxs[] = {2, 6, 10, 14, 18, 22, 26, 31};
     unsigned quad = c / 4, octet = c / 8, shift = c % 4 * 4;
@@ -84,7 +87,8 @@ static int iq3_code(fr_dtype type, const uint8_t *block, unsigned c) {
     return signed_value(2 * (fr_grid_iq3_s[point] >> shift & 7) + 1, bits(block[74 + octet], c % 8, 1));
 }
 
-/* Returns the odd number for which the 4 bits of scale stand, in the run or half run of column c. */
+/* Returns the factor by which column c's run, or half run, multiplies the block's scale. Its 3 or 4 bits stand for 2 *
+ * bits + 1. */
 static int iq_scale(fr_dtype type, const uint8_t *block, unsigned c) {
     switch (type) {
     case FR_IQ2_XXS: return 2 * bits(block[2 + c / 32 * 8 + 7], 4, 4) + 1;
@@ -113,8 +117,8 @@ static int iq1_code(fr_dtype type, const uint8_t *block, unsigned c) {
     return 8 * ((fr_grid_iq1[point] >> c % 8 * 2 & 3) - 1) + (lower ? -1 : 1);
 }
 
-/* Returns the digit of column c of TQ1_0 (256 columns) or PTQ1_0 (128 columns) from the column's byte. The first digit
- * of a byte is the most significant. */
+/* Returns the digit (0 to 2) of column c of TQ1_0 (256 columns) or PTQ1_0 (128 columns). A byte holds the digits of
+ * several columns; the first digit is the most significant. */
 static int tq1_code(const uint8_t *block, unsigned c, unsigned columns) {
     unsigned a = columns / 8, b = a / 2, d = b / 4; /* number of bytes of the three parts */
     unsigned byte = c < 5 * a ? c % a : c < 5 * (a + b) ? a + (c - 5 * a) % b : a + b + (c - 5 * (a + b)) % d;
@@ -124,7 +128,7 @@ static int tq1_code(const uint8_t *block, unsigned c, unsigned columns) {
     return (int)(fraction * 3 / 256) - 1;
 }
 
-/* Returns twice the value of a float with a sign, two bits of exponent and one bit of fraction. */
+/* Returns twice the value of an E2M1 number, which has a sign, two bits of exponent and one bit of fraction. */
 static int e2m1(int code) {
     int exponent = code >> 1 & 3, fraction = code & 1;
     return signed_value(exponent == 0 ? fraction : (2 + fraction) << (exponent - 1), code >> 3);
@@ -170,16 +174,15 @@ static int code_at(fr_dtype type, const uint8_t *block, unsigned c) {
     }
 }
 
-/* Returns the sum of code * q over `count` columns of the block, beginning with column `first`. They all belong to one
- * run. */
+/* Returns the sum of code * q over `count` columns of the block from column `first` on, which must lie in one run. */
 static int sum_of(fr_dtype type, const uint8_t *block, unsigned first, unsigned count, const int8_t *q) {
     int sum = 0;
     for (unsigned c = first; c < first + count; c++) sum += code_at(type, block, c) * q[c % RUN];
     return sum;
 }
 
-/* k_scale returns the scale of a run of Q4_K or Q5_K, from the 12 bytes after d and dmin. The next function returns
- * the run's minimum. */
+/* k_scale returns the scale of a run of Q4_K or Q5_K, and the function below it the run's minimum. Both read the 12
+ * bytes after d and dmin. */
 static int k_scale(const uint8_t *block, unsigned run) {
     return run < 4 ? bits(block[4 + run], 0, 6) : bits(block[8 + run], 0, 4) | bits(block[run], 6, 2) << 4;
 }
@@ -197,7 +200,7 @@ static int q3_k_scale(const uint8_t *block, unsigned h) {
     return (h < 8 ? bits(low[h], 0, 4) : bits(low[h - 8], 4, 4)) + 16 * bits(high[h % 4], h / 4 * 2, 2) - 32;
 }
 
-/* Returns the sum over both halves of a run, each multiplied by its scale. */
+/* Returns the sum over a run whose two halves have the scales `first` and `second`. */
 static float sum_of_halves(fr_dtype type, const uint8_t *block, unsigned run, const fr_qblock *x, int first,
                            int second) {
     return (float)(first * sum_of(type, block, run * RUN, 16, x->q) +

@@ -8,7 +8,7 @@
 
 #include "kernels/kernels.h"
 
-/* type: FR_FLOAT_TYPES <= type < FR_KERNEL_TYPES. */
+/* The type must be a block type that has a kernel: FR_FLOAT_TYPES <= type < FR_KERNEL_TYPES. */
 void fr_block_reference(float *y, fr_dtype type, const uint8_t *row, const fr_qblock *x, size_t cols);
 
 #endif

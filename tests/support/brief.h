@@ -1,9 +1,9 @@
-/* Shortens suites that take hours under valgrind or an emulator. FORERUN_BRIEF in the environment asks for this.
- * FORERUN_EMULATOR says that an emulator runs the suite, which is about fifty times slower.
+/* Shortens suites that take hours under valgrind or an emulator. Two environment variables control this: FORERUN_BRIEF
+ * asks for the short form, and FORERUN_EMULATOR says that an emulator runs the suite, about fifty times slower.
  *
  * In: a loop test, its number of runs, and its number of runs in the short form. Out: the case with all its runs, or
- * with as few of them as asked, spread over the whole range. The short form leaves out runs that repeat the same code
- * with other numbers. */
+ * in the short form with that few, spread over the whole range. The short form leaves out runs that repeat the same
+ * code with other numbers. */
 #ifndef FR_TESTS_BRIEF_H
 #define FR_TESTS_BRIEF_H
 
@@ -21,7 +21,8 @@ static inline bool fr_test_emulated(void) {
     return getenv("FORERUN_EMULATOR") != NULL;
 }
 
-/* Returns N, so that one of N random cases of kernels is run. With FULL in the environment all cases are run. */
+/* Returns N: a suite of kernels then runs one of N of its random cases. With FULL in the environment all cases are
+ * run. */
 static inline unsigned fr_test_one_in(void) {
     if (fr_test_full()) return 1;
     return fr_test_emulated() ? 40 : 4;
@@ -32,9 +33,9 @@ static inline void fr_test_add_loop(TCase *cases, const TTest *test, int count, 
     for (int i = 0; i < count; i += step) tcase_add_loop_test(cases, test, i, i + 1);
 }
 
-/* Adds a loop over two factors: run i has value i / inner of the first factor and i % inner of the second. One of
- * `step` pairs of values is run; with FULL every pair is run. If step is at most `inner` and at most `outer`, each
- * value of both factors is in some run. */
+/* Adds a loop over pairs of values of two factors. Run i has value i / inner of the first factor and i % inner of the
+ * second. One pair in `step` is run; with FULL in the environment every pair is. If step is at most `inner` and at
+ * most `outer`, each value of both factors is in some run. */
 static inline void fr_test_add_pairs(TCase *cases, const TTest *test, int outer, int inner, int step, int few) {
     if (fr_test_brief() || fr_test_full()) {
         fr_test_add_loop(cases, test, outer * inner, few);

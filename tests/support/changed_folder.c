@@ -61,7 +61,7 @@ void fr_changed_folder_make(fr_changed_folder *folder, const char *from, const c
 void fr_changed_folder_write(const fr_changed_folder *folder, const char *name, const char *text) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/%s", folder->path, name);
-    unlink(path); /* The target of the link stays. */
+    unlink(path); /* unlink removes the link; its target stays. */
     FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
     ck_assert_int_ge(fputs(text, file), 0);

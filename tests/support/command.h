@@ -27,7 +27,7 @@ typedef struct fr_command {
     size_t err_length;
 } fr_command;
 
-/* input: the contents of standard input; NULL for nothing */
+/* Runs a command line. input: the contents of standard input; NULL for an empty one. */
 fr_command fr_command_run(const char *line, const char *input);
 fr_command fr_command_run_bytes(const char *line, const char *input, size_t length);
 

@@ -10,10 +10,10 @@
 /* Returns the thread's control word (MXCSR or FPCR) without the exception flags. */
 uint64_t fr_fp_word(void);
 
-/* Sets the unfriendly word. */
+/* Sets a control word with the unfriendly settings. */
 void fr_fp_unfriendly(void);
 
-/* Sets a word. */
+/* Sets the thread's control word. */
 void fr_fp_set(uint64_t word);
 
 #endif

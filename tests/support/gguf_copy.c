@@ -16,7 +16,12 @@ void fr_gguf_copy(const char *from, const char *to, fr_gguf_copied *copied) {
     ck_assert_ptr_nonnull(out);
     require(fr_checkpoint_open(&files, from, true));
     fr_gguf_writer_open(&w, out, files.gguf->architecture);
-    for (size_t i = 1; i < files.gguf->count; i++) fr_gguf_put_value(&w, &files.gguf->values[i]); /* 0: architecture */
+    for (size_t i = 1; i < files.gguf->count; i++)
+        fr_gguf_put_value(&w, &files.gguf->values[i]); /* value 0 is the
+                                                                                                   * architecture,
+                                                                                                   * which the writer
+                                                                                                   * has already
+                                                                                                   * written */
     copied(&files.tensors, &w, false);
     require(fr_gguf_write_header(&w));
     copied(&files.tensors, &w, true);

@@ -6,8 +6,8 @@
 
 #include "formats/gguf_write.h"
 
-/* This function is called twice with the tensors of the file: first to add the tensors of the copy, then to write
- * their data in the same order. */
+/* Writes the tensors of a copy. It is called twice: first to declare the tensors, then (with `data`) to write their
+ * data in the same order. all: the tensors of the original file. */
 typedef void fr_gguf_copied(const fr_tensors *all, fr_gguf_writer *writer, bool data);
 
 void fr_gguf_copy(const char *from, const char *to, fr_gguf_copied *copied);

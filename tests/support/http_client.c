@@ -84,7 +84,8 @@ static ssize_t fill(fr_client *client) {
     return got;
 }
 
-/* Returns the position after the next `end`, which is a line's end or an empty line, or NULL if it doesn't come. */
+/* Returns the position after the next `end`, which is "\r\n" or an empty line. Returns NULL if the server sends
+ * none. */
 static char *find(fr_client *client, const char *end) {
     for (;;) {
         char *found = client->size > client->at ? strstr(client->bytes + client->at, end) : NULL;

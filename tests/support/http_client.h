@@ -17,15 +17,15 @@ typedef struct fr_client {
     char *head; /* status line and headers of the last answer */
     int status;
     enum { FR_BODY_NONE, FR_BODY_LENGTH, FR_BODY_CHUNKED, FR_BODY_CLOSED } form;
-    size_t left; /* bytes that are still to come of the body or its chunk */
+    size_t left; /* bytes of the body, or of its current chunk, that are still to come */
     bool ended, head_only;
 } fr_client;
 
 /* Connects to a server. Returns NULL if no server listens there or if it accepts no more connections. */
 fr_client *fr_client_open(uint16_t port);
 
-/* fr_client_close closes the connection properly. fr_client_abort closes it like a process that is killed while its
- * kernel drops the rest of the data (RST). */
+/* fr_client_close closes the connection properly. fr_client_abort resets it (RST), as happens to a process that is
+ * killed. */
 void fr_client_close(fr_client *client);
 void fr_client_abort(fr_client *client);
 

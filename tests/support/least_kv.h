@@ -9,8 +9,8 @@
 
 #include "forerun.h"
 
-/* Reads the number from the error of an engine that refuses to open. Afterwards the options still ask for too few
- * bytes. */
+/* Reads the least number from the error of an engine that refuses to open. Leaves the options with a number that is
+ * too small, so the caller must set it. */
 static inline int64_t fr_test_least_kv(const fr_model *model, const fr_drafter *drafter, fr_options *options,
                                        size_t sessions) {
     fr_engine *none;

@@ -25,7 +25,7 @@ static float draw(writer *w) {
     return (float)(w->state >> 8) / 8388608.0F - 1.0F;
 }
 
-/* Adds a tensor of F32. If cols is 0, the tensor is the vector of ones of a norm. */
+/* Adds a float32 tensor. If cols is 0, the tensor is a norm's vector, all ones. */
 static void put(writer *w, const char *name, size_t rows, size_t cols) {
     size_t count = rows * (cols ? cols : 1), bytes = count * sizeof(float);
     json_t *shape = cols ? json_pack("[ii]", (int)rows, (int)cols) : json_pack("[i]", (int)rows);
@@ -43,7 +43,7 @@ static void put(writer *w, const char *name, size_t rows, size_t cols) {
 static void put_layer(writer *w, size_t layer, size_t hidden) {
     static const struct {
         const char *name;
-        size_t rows, cols; /* 0 means the hidden size; a norm has only rows */
+        size_t rows, cols; /* 0: the hidden size; a norm has only rows */
         bool norm;
     } tensors[] = {{"input_layernorm", 0, 0, true},
                    {"post_attention_layernorm", 0, 0, true},

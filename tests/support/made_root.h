@@ -1,5 +1,4 @@
-/* Writes a folder of invented files: a /proc and a /sys for code that reads those of a system, or caches of other
- * programs.
+/* Writes a folder of invented files in place of a system's: /proc and /sys, or the caches of other programs.
  *
  * In: paths and texts. Out: fr_made_root, a folder that belongs to the test. */
 #ifndef FR_TESTS_MADE_ROOT_H

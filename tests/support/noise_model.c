@@ -42,7 +42,7 @@ static fr_status write_noise(fr_gguf_writer *writer, const fr_tensor *t, fr_dtyp
 }
 
 static fr_status write_all(fr_gguf_writer *writer, const fr_gguf *gguf, const fr_tensors *tensors, fr_dtype type) {
-    static const char first_key[] = "general.architecture"; /* The writer has already written this key. */
+    static const char first_key[] = "general.architecture"; /* the writer has already written this key */
     size_t replaced = 0;
     for (size_t i = 0; i < gguf->count; i++)
         if (strncmp(gguf->values[i].key.bytes, first_key, sizeof first_key - 1) != 0)
@@ -70,7 +70,8 @@ void fr_noise_model(const char *from, fr_dtype type, const char *to) {
     ck_assert_ptr_nonnull(out);
     ck_assert_int_eq(fr_map_open(&map, from, true), FR_OK);
     ck_assert_int_eq(fr_gguf_read(&gguf, &map, 0, &tensors, &unread), FR_OK);
-    /* These types are older than the two types before them in the list. They keep the noise that they had before. */
+    /* Each type has its own seed, so that its noise never changes. Q4_K to Q3_K got their seeds before two other types
+     * were put before them in the list. */
     bool older = type >= FR_Q4_K && type <= FR_Q3_K;
     fr_random_start(older ? type - 2 : type);
     fr_gguf_writer_open(&writer, out, gguf.architecture);

@@ -26,7 +26,7 @@ static bool may_meet(const cover *c, size_t f, size_t a, size_t g, size_t b) {
     return f < g ? c->fit(f, a, g, b) : c->fit(g, b, f, a);
 }
 
-/* Returns the number of new pairs if value a of factor f is added to a run, or -1 if another value of the run excludes
+/* Returns how many new pairs a run gets if factor f has value a in it. Returns -1 if another value of the run excludes
  * value a. */
 static int count_added(const cover *c, const size_t *run, size_t f, size_t a) {
     int added = 0;
@@ -38,8 +38,9 @@ static int count_added(const cover *c, const size_t *run, size_t f, size_t a) {
     return added;
 }
 
-/* Gives each factor that has no value yet, in a random order, the value that adds most pairs. Among equal values it
- * takes the first one after a random start. Returns the number of added pairs, or -1 if no value fits some factor. */
+/* Gives a value to each factor that has none yet, in a random order of factors. It takes the value that adds most
+ * pairs; among equals, the first one after a random start. Returns the number of added pairs, or -1 if no value fits
+ * some factor. */
 static int complete_run(cover *c, size_t *run) {
     size_t order[FR_PAIRS_FACTORS];
     int pairs = 0;
@@ -66,7 +67,7 @@ static int complete_run(cover *c, size_t *run) {
     return pairs;
 }
 
-/* Makes several runs that have these two values, and adds the best of them. */
+/* Makes several runs in which factor f has value a and factor g has value b. Adds the one with the most new pairs. */
 static void add_run_with(cover *c, size_t f, size_t a, size_t g, size_t b, size_t *best) {
     int most = -1;
     for (size_t trial = 0; trial < TRIALS; trial++) {

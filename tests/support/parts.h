@@ -1,8 +1,9 @@
-/* Splits the full form of suites that take hours. Each part fits the time limit of a suite, and the parts can run side
- * by side.
+/* Splits suites that take hours in their full form into parts. Each part fits the time limit of a suite, and parts can
+ * run side by side.
  *
- * In: FULL in the environment, and SHARD=i/n for part i of n. Out: the numbers of a loop 0, 1, 2 ... that belong to
- * this part: first, first + step, first + 2 step ... Without SHARD a suite runs the cases that are not split. */
+ * In: FULL in the environment asks for the full form, and SHARD=i/n for part i of n. Out: the numbers of a loop 0, 1,
+ * 2 ... that belong to this part: first, first + step, first + 2 step ... Without SHARD a suite runs the cases that
+ * are not split. */
 #ifndef FR_TESTS_PARTS_H
 #define FR_TESTS_PARTS_H
 

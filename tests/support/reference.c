@@ -30,7 +30,8 @@ static const char *const names[] = {"gemma4-e",        "gemma4-dense",
 static const char *const alone[] = {"llama",         "llama-odd",       "llama-fp8",        "qwen3-moe-odd",
                                     "qwen3-moe-raw", "qwen3-moe-dense", "qwen3-next-dense", NULL};
 
-/* Models of test_dense.c that were chosen for their features: windows, one norm for both parts, a convolution. */
+/* Models of test_dense.c with a feature that others lack: windows, one norm for both parts of a layer, a
+ * convolution. */
 static const char *const dense[] = {"olmo3-yarn", "exaone4-window", "cohere2-window", "lfm2-long", NULL};
 
 const char *fr_reference_name(size_t index) {

@@ -31,7 +31,7 @@ typedef struct fr_reference {
 void fr_reference_open(fr_reference *reference, const char *name, const fr_options *options);
 void fr_reference_close(fr_reference *reference);
 
-/* Returns true if the prompt has an image, so that its ids alone are not the whole prompt. */
+/* Returns true if the prompt has a picture. Its ids alone are then not the whole prompt. */
 bool fr_reference_sees(const fr_reference *reference, size_t prompt);
 
 /* Returns the float32 tensor whose name results from the printf format. */

@@ -8,8 +8,8 @@
 
 #include "forerun.h"
 
-/* This is not an assertion, because Check writes each assertion into a file, and some suites call this function a
- * million times. */
+/* Does not use Check's assertions: Check writes each of them into a file, and some suites call this function a million
+ * times. */
 static inline void require(fr_status status) {
     if (status != FR_OK) ck_abort_msg("%s", fr_last_error());
 }

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* If no case of a suite runs, the suite fails: CK_RUN_CASE then names a case that the suite doesn't have. The command
- * must find no cache folder, since a suite depends on no earlier run and writes nothing into the user's. */
+/* Fails if no case has run: then CK_RUN_CASE names a case that the suite doesn't have. Commands under test get no
+ * cache folder, so that no earlier run counts and the user's folder stays as it is. */
 int fr_suite_run(const char *name, fr_suite_cases_fn *add) {
     setenv("XDG_CACHE_HOME", "/dev/null", 1);
     Suite *suite = suite_create(name);

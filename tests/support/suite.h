@@ -10,8 +10,8 @@
 
 typedef void fr_suite_cases_fn(Suite *suite);
 
-/* Runs the cases that `add` adds and returns the exit status. It is for a suite whose main function does more than
- * that. */
+/* Runs the cases that `add` adds and returns the exit status. Only a suite whose main function does more calls this
+ * itself; FR_SUITE calls it for the others. */
 int fr_suite_run(const char *name, fr_suite_cases_fn *add);
 
 /* Prints the reason why a case tests nothing on this machine. tests/run shows the line below the suite's verdict. */

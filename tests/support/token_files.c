@@ -125,7 +125,8 @@ static size_t valid_length(const char *text, size_t length) {
     return valid;
 }
 
-/* Returns everything that a decoder gives. If the whole is valid UTF-8, the decoder's parts must be valid too. */
+/* Returns all bytes that a decoder gives for the ids. If they are valid UTF-8 together, each part that the decoder
+ * returned must be valid too. */
 static char *decode(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, bool special, size_t *length) {
     fr_decoder *decoder;
     ck_assert_int_eq(fr_decoder_new(tokenizer, special, &decoder), FR_OK);
@@ -159,7 +160,8 @@ char *fr_print_ids(const fr_tokenizer *tokenizer, const int32_t *ids, size_t cou
     return text;
 }
 
-/* Texts with U+FFFD are not compared here; other cases say which bytes were meant. */
+/* Compares the printed text with the expected one. Texts with U+FFFD are left out, because they don't say which bytes
+ * were meant; other cases do. */
 static void check_text(const char *text, size_t length, const json_t *expected, const char *name) {
     if (!expected || strstr(json_string_value(expected), "\uFFFD")) return;
     bool same = length == json_string_length(expected) && memcmp(text, json_string_value(expected), length) == 0;

@@ -15,13 +15,13 @@
 json_t *fr_load_json(const char *path);
 char *fr_load_text(const char *path, size_t *length);
 
-/* Returns the expected result of fr_chat_render for a case of tests/data/chat. fr_chat_render adapts messages to the
- * template, so the result is either the case's own "rendered" or the one in adapted.json. Returns NULL if a failure is
- * expected. */
+/* Returns what fr_chat_render must give for a case of tests/data/chat; NULL if it must fail. fr_chat_render adapts
+ * messages to the template. Where that changes the text, adapted.json has the result; elsewhere it is the case's
+ * "rendered". */
 const json_t *fr_chat_case_text(const json_t *adapted, const char *style, const json_t *item);
 
-/* Calls fr_tokenizer_open on a folder with this tokenizer.json and with this tokenizer_config.json, unless it is
- * NULL. */
+/* Opens a tokenizer from a folder with this tokenizer.json and, unless `config` is NULL, with this
+ * tokenizer_config.json. */
 fr_status fr_open_text(const char *text, size_t length, const char *config, fr_tokenizer **tokenizer);
 
 /* Opens a tokenizer from a JSON value, which must be accepted. */

@@ -1,4 +1,4 @@
-/* An fr_logits_fn for a text that is run without a use for its logits: it ignores them. */
+/* An fr_logits_fn that ignores the logits, for a text that is only run. */
 #ifndef FR_TESTS_UNREAD_LOGITS_H
 #define FR_TESTS_UNREAD_LOGITS_H
 

@@ -1,7 +1,7 @@
-/* Prints one line of hashes per model. They cover the logits and the inputs of the layers, the ids that a session
- * generates with drafts, that session's saved bytes and its ids after it is restored from them, and four texts that
- * are generated side by side. In a job of several processes (mpirun) all processes run each model together, and rank 0
- * prints.
+/* Prints one line of hashes per model. The hashes cover the logits and the inputs of the layers; the ids that a
+ * session generates with drafts; the session's saved bytes, and its ids after it is restored from them; and four texts
+ * that are generated side by side. In a job of several processes (mpirun) all processes run each model together, and
+ * rank 0 prints.
  *
  * In: answers [--alone | --mixed | --uneven | --layers | --auto]... [--cache TYPE] MODEL[,DRAFTER]... With --alone one
  * process runs with two threads; otherwise every second rank has two threads and the others have one. With --mixed
@@ -23,7 +23,7 @@ enum { PROMPT = 40, TEXT = 24, SESSIONS = 4, CONTEXT = 96, CHUNK = 16, DRAFTS = 
 typedef struct asked {
     const char *path;
     bool alone, mixed, first;
-    bool layers;       /* each rank has some of the layers, and passes rows on only after its last layer */
+    bool layers;       /* ranks split the model by layers, so each passes rows on only after its last layer */
     const char *cache; /* the type of cached keys and values; NULL: the model's default */
     uint64_t logits, ids, saved, together;
 } asked;
@@ -68,8 +68,8 @@ static fr_status say(fr_session *session, const int32_t *prompt, uint64_t *to) {
     return FR_OK;
 }
 
-/* Hashes the session's saved bytes and the ids that it gives after restoring them. It skips models with recurrent
- * states, which ranks can't save, and texts in which the model has written a picture's id. */
+/* Hashes the session's saved bytes and the ids that it gives after restoring them. Skips sessions that can't be saved:
+ * those with recurrent states, and texts in which the model has written the id of a picture's token. */
 static fr_status save(fr_session *session, uint64_t *to) {
     void *bytes = NULL;
     size_t size = 0, count;

@@ -1,6 +1,6 @@
-/* Prints what an engine answers when all its calls are made on rank 0. Three sessions run side by side and make rank 0
- * send every kind of message that it has for the other ranks. In a job of several processes (mpirun) rank 0 leads and
- * prints.
+/* Prints what an engine answers when rank 0 leads: the program makes all calls on rank 0, and the other ranks follow
+ * its messages. Three sessions run side by side and make rank 0 send every kind of message that it has. In a job of
+ * several processes (mpirun) rank 0 prints.
  *
  * In: led [--alone] MODEL[,DRAFTER]... With --alone there is one process. Out: a line for each model, with a hash of
  * the statuses and ids of each step. If something fails, a line says why and the exit status is 1. */
@@ -163,7 +163,7 @@ static fr_status say_again(led *l) {
     return step(l, 5);
 }
 
-/* If several ranks run the engine, other calls on its sessions are refused. */
+/* Hashes the pooled embedding of a text. */
 static fr_status pool(led *l) {
     const int32_t ids[] = {1, 5, 9, 2};
     size_t width = (size_t)fr_model_fact(l->model, FR_FACT_HIDDEN);
@@ -184,8 +184,8 @@ static fr_status take_score(void *context, int32_t id, float own, const int32_t 
     return ++l->scored % 20 ? FR_OK : FR_ABORTED; /* aborts the scoring */
 }
 
-/* Scores a text in one call that the callback aborts, and another in one call whose callback takes all rows. Then a
- * text is scored in rounds beside the other sessions, and its callback aborts too. */
+/* Scores three texts. The first is scored in one call, which the callback aborts; the second in one call that runs to
+ * its end. The third is scored in rounds beside the other sessions, and its callback aborts too. */
 static fr_status score(led *l) {
     int32_t ids[3 * CHUNK];
     for (int32_t i = 0; i < 3 * CHUNK; i++) ids[i] = 1 + i * 7 % 50;
