@@ -16,7 +16,7 @@
 #include "tests/support/suite.h"
 
 #define DEMO    "tools/demo/target"
-#define FIXTURE "tests/data/models/gemma4-e" /* heads 16 wide */
+#define FIXTURE "tests/data/models/gemma4-e" /* a model whose heads have 16 values */
 #define BLOCK   32
 
 static const char *const types[FR_CACHED_TYPES] = {"f32", "f16", "bf16", "q8_0", "q4_0", "turbo4", "turbo3"};
@@ -34,7 +34,7 @@ static fr_kv_store_fn *store_of(fr_dtype type, size_t index) {
 
 static uint32_t state = 1;
 
-/* -1 to 1. */
+/* Returns a random number from -1 to 1. */
 static float random_value(void) {
     state = state * 1664525u + 1013904223u;
     return (float)(state >> 8) / 0x1p23f - 1;
@@ -42,8 +42,8 @@ static float random_value(void) {
 
 /* ---------------------------------------------------------------------------------------------------------- numbers */
 
-/* Checks the rounding between each two neighbouring positive numbers of a 16-bit type. The middle between them rounds
- * to the even one; the floats just below and above the middle round to the lower and to the higher one. */
+/* Checks the rounding between each two neighbouring positive numbers of a 16-bit type. Their midpoint must round to
+ * the even one. The floats just below and just above the midpoint must round to the lower and to the higher one. */
 static void check_rounding(fr_dtype type, uint16_t past) {
     fr_kv_store_fn *store;
     for (size_t isa = 0; (store = store_of(type, isa)); isa++)
@@ -68,8 +68,8 @@ START_TEST(halves_round_to_nearest_even) {
 }
 END_TEST
 
-/* Checks that each stored value is off by at most half a step. Q4_0 has no code for the negative of its largest value,
- * so values of the other sign may be off by a whole step. */
+/* Checks that each stored value is off by at most half a step. Q4_0 has a code for its largest value but not for the
+ * negative of it, so values of the other sign may be off by a whole step. */
 static void check_block(fr_dtype type, const float *x, const uint8_t *row) {
     float y[BLOCK], largest = 0;
     uint16_t half;
@@ -197,7 +197,8 @@ START_TEST(unknown_words_are_refused) {
 }
 END_TEST
 
-/* Returns the default cache types for a model whose only matrix has this type and is read in this way. */
+/* Returns the default cache types of a model with a single matrix, whose values have this type and are accessed in
+ * this way. */
 static fr_kv_types usual(fr_dtype type, fr_access access) {
     fr_tensor tensor = {.type = type, .dims = 2};
     fr_bound bound = {.tensor = &tensor, .access = access};
@@ -252,7 +253,7 @@ static double distance(const row_sink *a, const row_sink *b) {
     return sqrt(difference / spread);
 }
 
-/* The bounds allow rounding errors only; a wrong scale or mixed-up slots would exceed them by far. */
+/* The bounds are as large as rounding errors may be. A wrong scale or mixed-up slots would exceed them by far. */
 START_TEST(logits_stay_near_a_float_cache) {
     static const double bounds[FR_CACHED_TYPES] = {0, 1e-3, 1e-2, 2e-2, 0.3, 0.2, 0.3};
     fr_model *model;

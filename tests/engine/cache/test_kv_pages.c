@@ -11,8 +11,8 @@
 
 enum { CONTEXT = 1500, BATCH = 20, WINDOW = 70, CHECKPOINTS = 3 };
 
-/* The shapes of three layers, on a machine that has all heads; on one of several ranks, which has some heads but none
- * of the first layer's; and on a rank that has none. */
+/* The shapes of three layers in three cases: on a machine that has all heads; on a rank that has some heads, but none
+ * of the first layer's; and on a rank that has no heads. */
 enum { LAYERS = 3, KEPT = 3 };
 static const fr_kv_shape all_shapes[KEPT][LAYERS] = {
     {{1, 8, 0, 0, 0, 0}, {2, 4, WINDOW, 0, 0, 0}, {3, 16, WINDOW, 0, 0, 0}},
@@ -24,9 +24,9 @@ typedef struct timeline {
     fr_arena arena;
     fr_kv kv;
     fr_kv_checkpoints checkpoints;
-    uint32_t written[CONTEXT]; /* for each position: the stamp of the last forward pass that wrote it */
+    uint32_t written[CONTEXT]; /* for each position, the stamp (number) of the last forward pass that wrote it */
     uint32_t stamp;
-    size_t known; /* the first so many ids were run before; running them again writes the same values */
+    size_t known; /* number of ids that were run before; running them again writes the same values */
 } timeline;
 
 static void layout(timeline *t, fr_arena *arena) {
@@ -58,7 +58,8 @@ static size_t below(size_t n) {
     return (size_t)(((uint64_t)state * n) >> 32);
 }
 
-/* Writes a stamp into the first and the last bytes of each head's row, so that the row can be recognized. */
+/* Writes the stamp into the first and the last bytes of each head's row at this position, so that the row can be
+ * recognized. */
 static void write_rows(uint32_t stamp, const fr_kv_layer *layer, const fr_kv_rows *rows, size_t position) {
     for (size_t head = 0; head < layer->heads; head++) {
         uint8_t *row = fr_kv_slot(layer, rows, head, position);
@@ -75,7 +76,7 @@ static void check_rows(const timeline *t, const fr_kv_layer *layer, const fr_kv_
     }
 }
 
-/* Runs a forward pass of `rows` rows, of which `accepted` are kept. */
+/* Runs a forward pass of `rows` rows. The first `accepted` of them are kept. */
 static void forward(timeline *t, size_t rows, size_t accepted) {
     fr_kv *kv = &t->kv;
     ck_assert_msg(fr_kv_claim(kv, rows) == FR_OK, "%s", fr_last_error());
@@ -124,7 +125,8 @@ static void check_holders(const timeline *t) {
     }
 }
 
-/* Does a random operation of a session on its cache: a prompt in chunks, rounds of drafts, or a truncation. */
+/* Does at random one of the things that a session does to its cache: a prompt in chunks, rounds of drafts, or a
+ * truncation. */
 static void act(timeline *t) {
     fr_kv *kv = &t->kv;
     size_t left = CONTEXT - kv->length, what = below(20);
@@ -162,8 +164,7 @@ START_TEST(what_is_held_is_what_was_written) {
 }
 END_TEST
 
-/* A timeline that continues after a checkpoint copies only one of its pages, the one at the frontier, and only
- * once. */
+/* A timeline that continues after a checkpoint must copy one page, the one with the frontier, and copy it once. */
 START_TEST(a_checkpoint_copies_one_page) {
     shapes = all_shapes[_i];
     timeline *t = open_timeline();
@@ -188,7 +189,7 @@ START_TEST(a_checkpoint_copies_one_page) {
 }
 END_TEST
 
-/* If no page is free, the call fails, and the accepted rows stay unchanged. */
+/* A claim for which no page is free must fail and leave the accepted rows unchanged. */
 START_TEST(a_full_pool_is_told) {
     shapes = all_shapes[_i];
     timeline *t = open_timeline();
@@ -208,7 +209,7 @@ START_TEST(a_full_pool_is_told) {
 }
 END_TEST
 
-/* All ranks of a model have the same number of pages and compute the same least number, whichever heads each of them
+/* Every rank of a model must have the same number of pages, and compute the same least number, whichever heads it
  * has. */
 START_TEST(heads_that_are_kept_elsewhere_count) {
     fr_kv kv, whole;

@@ -1,12 +1,15 @@
 /* Tests shared prefixes: whatever timelines share, lose and find again, a search finds everything that is stored and
  * nothing else.
  *
- * The tree of shared prefixes is compared with a simple list of texts, each with the pages that were stored with it.
- * After every call the list drops the pages that the tree gave up: those with fewer holders, by their pool's count,
- * than timelines and the list's texts would make. Then three things must hold. Each page has exactly the holders that
- * these make. A text that was given up was unused, and had been unused for longer than any unused text that remains.
- * A search in the tree finds the same as a search through the list. Every row holds a digest of all ids up to it, so
- * that a page of another text is noticed. The pools are so small that pages are given up all the time. */
+ * The tree of shared prefixes (the index) is compared with a model of it: a simple list of texts, each with the pages
+ * that were stored with it. The pools are so small that the index gives up pages all the time. After every call the
+ * model first drops these pages. It recognizes them by their pool, which counts fewer holders than the timelines and
+ * the model's texts would make.
+ *
+ * Then three things must hold. Each page has exactly as many holders as timelines and texts of the model have it. A
+ * text that was given up was unused, and unused for longer than any unused text that remains. A search in the tree
+ * finds the same as a search through the list. Every row holds a digest of all ids up to it, so that a page of another
+ * text is noticed. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +26,7 @@ typedef struct setting {
     fr_kv_shape shapes[2];
     size_t layers, batch;
     bool drafts;
-    size_t recurrent; /* number of further layers, with recurrent states (small_states) */
+    size_t recurrent; /* number of additional layers with recurrent states (small_states) */
 } setting;
 
 static const fr_recurrent_shape small_states = {
@@ -40,7 +43,7 @@ static const setting settings[] = {
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
-/* The index of the drafter among those that an engine may have. */
+/* The number of this test's drafter; an engine may have several. */
 enum { DRAFTER = 1 };
 
 static uint32_t state = 1;
@@ -60,21 +63,23 @@ typedef struct text {
 typedef struct timeline {
     fr_kv kv, drafter, *drafters[FR_KV_DRAFTERS];
     fr_kv_path path;
-    uint8_t *checkpoint[BLOCKS]; /* sliding pages that its checkpoints hold */
+    uint8_t *checkpoint[BLOCKS]; /* sliding pages that the timeline's checkpoints hold */
     bool drafts;
     text says;
-    size_t length; /* number of ids of the text so far */
-    size_t prompt; /* number of blocks before a prompt's end that is not marked yet */
+    size_t length; /* number of ids so far; `says` has the ids of the whole context */
+    size_t prompt; /* number of blocks before the end of a prompt, if that end is still to be marked in the index */
 } timeline;
 
-/* An entry of the index: a text in blocks, and the pages of its last block, which may be a tail shorter than a page. */
+/* An entry of the model: a text of whole blocks, and the pages of its last block. That block may also be a tail, which
+ * is shorter than a page. */
 typedef struct entry {
     text says;
     size_t blocks;
-    size_t count, run; /* of the last block: number of ids, and of positions that were run */
+    size_t count, run; /* in the last block: number of ids, and number of positions that were run */
     uint8_t *page[FR_KV_KINDS], *drafter, *before;
-    bool ends_prompt, gone, cached; /* cached: after the last call only the index held its full page */
-    /* when the last timeline left it, and when the index became the only holder of its sliding page; 0: not yet */
+    bool ends_prompt, gone, cached; /* cached: after the last call, the index was the only holder of its full page */
+    /* The times at which the last timeline left the entry, and at which the index became the only holder of its
+     * sliding page. 0: that has not happened. */
     size_t left, alone;
 } entry;
 
@@ -82,7 +87,7 @@ enum { ENTRIES_MAX = 200 };
 
 typedef struct world {
     const setting *set;
-    bool full; /* some layers keep all positions, so their pages show when a node has gone */
+    bool full; /* true: some layers keep all positions, so a missing page shows that the index gave up a text */
     fr_arena arena;
     fr_kv kv, drafter;
     fr_kv_prefixes prefixes;
@@ -138,7 +143,7 @@ static fr_kv *const *drafter_of(timeline *t) {
     return t->drafts ? t->drafters : NULL;
 }
 
-/* Describes a text to the index. If it has no digests, NULL is passed for them half of the time, which must mean the
+/* Describes a text to the index. Half of the time, a text without digests passes NULL for them, which must mean the
  * same. */
 static fr_kv_content content_of(const text *says) {
     static const text nothing;
@@ -153,7 +158,8 @@ static bool same_blocks(const text *a, const text *b, size_t blocks) {
 
 /* ----------------------------------------------------------------------------------------------------------- stamps */
 
-/* Computes for each position a digest of all ids up to it, the stamp that its rows hold. */
+/* Computes the stamp of each position, which is a digest of all ids up to it. All rows of the position hold the
+ * stamp. */
 static void stamp_text(const text *says, size_t length, uint64_t *stamps) {
     uint64_t stamp = 1;
     for (size_t p = 0; p < length; p++) {
@@ -167,7 +173,7 @@ static void write_row(const fr_kv *kv, size_t layer, size_t position, uint64_t s
     memcpy(fr_kv_slot(&kv->layers[layer], &kv->layers[layer].v, 0, position), &stamp, sizeof stamp);
 }
 
-/* Checks the first `rows` rows of a page of a layer. */
+/* Checks the stamps of the first `rows` rows of a layer's page. */
 static void check_page(const fr_kv_layer *layer, const uint8_t *page, const uint64_t *stamps, size_t rows) {
     for (size_t r = 0; r < rows; r++)
         if (memcmp(page + layer->k.at + r * layer->k.bytes, &stamps[r], sizeof *stamps) != 0 ||
@@ -180,8 +186,8 @@ static void check_table(const fr_kv_layer *layer, const uint64_t *stamps, size_t
         check_page(layer, layer->pages[p / PAGE], stamps + p, fr_smaller(PAGE, length - p));
 }
 
-/* Checks all pages of a timeline. A drafter's row at a position depends on the next id too, so it holds the next
- * position's stamp. */
+/* Checks all pages of a timeline. A drafter's row depends on the next id too, so it holds the stamp of the next
+ * position. */
 static void check_timeline(const timeline *t) {
     uint64_t stamps[CONTEXT + 1];
     stamp_text(&t->says, t->length, stamps);
@@ -243,8 +249,8 @@ static size_t children(const world *w, const entry *e) {
     return count;
 }
 
-/* Returns true if the page lies in the window before a prompt's end or before a branch. Such pages are given up
- * last. */
+/* Returns true if the entry's page is worth keeping: a prompt may start again at the end of an earlier prompt or at a
+ * branch, and needs the window before it. The index gives up such pages last. */
 static bool is_kept(const world *w, const entry *e) {
     size_t window = fr_kv_blocks(w->kv.window + 1);
     for (const entry *q = w->entries; q < w->entries + w->count; q++) {
@@ -255,7 +261,7 @@ static bool is_kept(const world *w, const entry *e) {
     return false;
 }
 
-enum { POOLS = 3 }; /* two pools of the target, full and sliding, and the drafter's */
+enum { POOLS = 3 }; /* the target's pools of full and of sliding pages, and the drafter's pool */
 
 static fr_kv_pages *pool_of(const world *w, size_t pool) {
     return pool < FR_KV_KINDS ? &w->kv.pages[pool] : &w->drafter.pages[FR_KV_FULL];
@@ -265,7 +271,7 @@ static void count_page(const fr_kv_pages *pool, const uint8_t *page, uint32_t *h
     if (page) holders[(size_t)(page - pool->data) / pool->bytes]++;
 }
 
-/* Counts how many tables point to each page. */
+/* Counts for each page of a pool how many timelines have it in their tables. */
 static void count_tables(const world *w, size_t pool, uint32_t *holders) {
     for (const timeline *t = w->timelines; t < w->timelines + TIMELINES; t++)
         for (size_t b = 0; b < t->kv.blocks; b++) {
@@ -292,8 +298,9 @@ static bool is_alone(const world *w, fr_kv_kind kind, const uint8_t *page) {
     return page && of_page(pool_of(w, kind), pool_of(w, kind)->holders, page) == 1;
 }
 
-/* An entry shares its drafter page with one of its children. When that child goes, the index may drop the page from
- * the entry too, as other children have pages of their own. Here the model learns which were dropped. */
+/* Removes from the model the drafter pages that the index has dropped. An entry shares its drafter page with one of
+ * its children. When that child goes, the index may drop the entry's page too, because other children have pages of
+ * their own. */
 static void learn_drafters(world *w, const counts *c) {
     const fr_kv_pages *pool = pool_of(w, FR_KV_KINDS);
     uint32_t holders[8 * BLOCKS];
@@ -305,8 +312,8 @@ static void learn_drafters(world *w, const counts *c) {
             e->drafter = NULL;
 }
 
-/* If all children of an entry have a drafter page, the entry's own page must be one of theirs. So there are at most as
- * many drafter pages as target pages, plus one for each leaf. */
+/* If all children of an entry have a drafter page, the entry's own page must be one of theirs. This limits the drafter
+ * pages to one for each target page and one for each leaf. */
 static void check_drafters(const world *w) {
     for (const entry *e = w->entries; e < w->entries + w->count; e++) {
         bool theirs = !e->drafter || children(w, e) == 0;
@@ -336,7 +343,7 @@ static size_t learn(world *w, const counts *c, size_t *last_left, size_t *last_a
         uint8_t **page = &e->page[FR_KV_SLIDING];
         if (!*page || held_by_index(w, c, FR_KV_SLIDING, *page)) continue;
         bool worth = is_kept(w, e);
-        /* pages worth keeping are given up after all others, in an order of their own */
+        /* pages worth keeping go after all others, and the longest unused of them first */
         if (worth && !*kept_went) *last_alone = 0;
         *kept_went |= worth;
         if (*kept_went == worth) *last_alone = fr_larger(*last_alone, e->alone);
@@ -347,7 +354,7 @@ static size_t learn(world *w, const counts *c, size_t *last_left, size_t *last_a
     return given_up;
 }
 
-/* Checks that every entry that remains was used later than those that were given up. */
+/* Checks that no entry remains that was unused for longer than one that was given up. */
 static void check_order(const world *w, size_t last_left, size_t last_alone, bool kept_went) {
     for (const entry *e = w->entries; e < w->entries + w->count; e++) {
         if (e->left < last_left && !is_stood_in(w, e) && children(w, e) == 0 && e->cached)
@@ -394,7 +401,8 @@ static void check_use(const world *w, const counts *c) {
     ck_assert_uint_eq(told.cached, use.cached);
 }
 
-/* Notes the time at which each entry lost its last timeline. Deeper nodes get an earlier time than their parents. */
+/* Notes for each entry when the last timeline left it. An entry of more blocks counts as left before its parent, so it
+ * goes first. */
 static void note_times(world *w) {
     for (entry *e = w->entries; e < w->entries + w->count; e++) {
         if (is_stood_in(w, e))
@@ -433,8 +441,8 @@ static void check_world(world *w, event what) {
     for (const entry *e = w->entries; e < w->entries + w->count; e++) check_entry(w, e);
 }
 
-/* Returns true if a prompt can start at `length`, which lies within this entry's block, with all earlier blocks from
- * whole entries. */
+/* Returns true if a prompt can start at `length` with the pages of this entry. `length` must lie in the entry's last
+ * block, and all earlier blocks must be those of whole entries. */
 static bool serves(world *w, const entry *e, const text *says, size_t count, size_t length, bool drafts) {
     size_t needed = length - (e->blocks - 1) * PAGE, first = length > w->kv.window ? length - w->kv.window : 0;
     if (shared_in(e, says, count) < needed + drafts || e->run < needed) return false;
@@ -448,7 +456,7 @@ static bool serves(world *w, const entry *e, const text *says, size_t count, siz
     return true;
 }
 
-/* Finds the longest usable prefix by trying every length. */
+/* Finds the longest usable prefix by trying every length with every entry. */
 static size_t naive_find(world *w, const text *says, size_t count, bool drafts) {
     for (size_t length = count - 1; length > 0; length--)
         for (const entry *e = w->entries; e < w->entries + w->count; e++)
@@ -465,7 +473,7 @@ static entry *add_entry(world *w, const text *says, size_t blocks, size_t count,
     return e;
 }
 
-/* Drops tails that a newer entry extends. Returns where that entry is now. */
+/* Removes tails from the model that are the beginning of entry number `newer`. Returns where that entry is now. */
 static entry *forget_tails(world *w, size_t newer) {
     const entry of = w->entries[newer];
     size_t kept = 0, at = 0;
@@ -488,7 +496,8 @@ static entry *owner_of(world *w, fr_kv_kind kind, const uint8_t *page) {
     return NULL;
 }
 
-/* Offers the last, incomplete block of a text to the index as a tail. */
+/* Offers the last, incomplete block of a text to the index as a tail, and adds it to the model if the index must take
+ * it. */
 static void offer(world *w, timeline *t) {
     size_t block = t->path.length, first = block * PAGE, end = t->kv.length;
     bool fits, covered = false, drafts = t->drafts;
@@ -573,7 +582,7 @@ static void vary(text *says, size_t length) {
     if (below(2)) says->digests[other / PAGE].bytes[below(32)] = 1;
 }
 
-/* Makes a text whose blocks are drawn from very few, so that equal blocks follow different ones. */
+/* Makes a text from very few different blocks, so that equal blocks often follow different ones. */
 static text new_text(size_t length) {
     text says = {0};
     for (size_t b = 0; b < BLOCKS; b++) {
@@ -614,7 +623,7 @@ static void begin(world *w, timeline *t) {
     w->found++;
 }
 
-/* A call may be refused only if the timelines' tables hold all pages. */
+/* Checks that a call was refused for want of pages: in some pool, all pages are in the timelines' tables. */
 static void check_refusal(world *w, const fr_kv *kv) {
     bool drafter = kv->pages == w->drafter.pages, exhausted = false;
     for (size_t kind = 0; kind < FR_KV_KINDS; kind++) {
@@ -689,7 +698,7 @@ static void say_otherwise(world *w, timeline *t) {
     cut(w, t, length);
     text other = new_text(t->length);
     size_t from = t->kv.length, block = fr_kv_blocks(from);
-    /* the drafter's newest row depends on the next id, which changes */
+    /* the drafter's last row depends on the id after it, which changes */
     if (t->drafter.length >= from && from > 0) fr_kv_rewind(&t->drafter, from - 1);
     memcpy(t->says.ids + from, other.ids + from, (CONTEXT - from) * sizeof *other.ids);
     memcpy(t->says.digests + block, other.digests + block, (BLOCKS - block) * sizeof *other.digests);
@@ -721,7 +730,7 @@ static size_t take_all(fr_kv_pages *pages) {
     return taken;
 }
 
-/* Ends all timelines and gives everything up; no page may be missing then. */
+/* Ends all timelines and gives up everything in the index. Then every page must be free. */
 static void end(world *w) {
     for (timeline *t = w->timelines; t < w->timelines + TIMELINES; t++) {
         drop_checkpoint(w, t);
@@ -752,7 +761,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- directed */
 
-/* Runs the drafter for the positions that the target has run and whose next id is known. */
+/* Runs the drafter at every position that the target has run and whose next id is known. */
 static void run_pairs(timeline *t) {
     uint64_t stamps[CONTEXT];
     size_t first = t->drafter.length, end = fr_smaller(t->kv.length, t->length - 1);
@@ -790,8 +799,8 @@ static text plain_text(int32_t first) {
     return says;
 }
 
-/* The pool has pages for two timelines, and two timelines fill it. One is truncated into a page that the index holds
- * too, and writes there. A copy needs a page, so the index must give one up. */
+/* The pool has pages for two timelines, and two timelines fill it. One is truncated in the middle of a page that the
+ * index holds too, and then writes there. This needs a copy of the page, so the index must give up another page. */
 START_TEST(what_only_the_index_holds_is_no_obstacle) {
     for (size_t i = 0; i < SETTINGS; i++) {
         world *w = open_world(&settings[i]);
@@ -812,8 +821,8 @@ START_TEST(what_only_the_index_holds_is_no_obstacle) {
 }
 END_TEST
 
-/* A timeline holds a text. Branches of it, which begin at its end first and nearer to its beginning each time, come
- * and go one after the other. They must leave no drafter pages behind, or the pool would run out. */
+/* A timeline holds a text. Branches of the text come and go, one after the other; each begins nearer to the beginning
+ * than the last. They must leave no drafter pages behind, or the pool would run out. */
 START_TEST(branches_leave_no_pages_behind) {
     world *w = open_world(&settings[4]);
     timeline *t = &w->timelines[1], *other = &w->timelines[2];
@@ -861,8 +870,8 @@ START_TEST(a_prompts_end_outlives_what_was_passed) {
 }
 END_TEST
 
-/* A session that was saved in the middle of a page has only the second half of that page in its sliding layers after
- * it is restored. Such a page must not enter the index. */
+/* A session that was saved in the middle of a page lacks the first half of that page in its sliding layers after it is
+ * restored. Such a page must not enter the index. */
 START_TEST(a_page_begun_in_the_middle_stays_out) {
     world *w = open_world(&settings[0]);
     timeline *t = &w->timelines[0];
@@ -875,8 +884,9 @@ START_TEST(a_page_begun_in_the_middle_stays_out) {
 }
 END_TEST
 
-/* Makes a timeline leave its text twice at one position, with a different id later in the text. So two points of the
- * index share one page of recurrent states. */
+/* Makes a timeline leave its text twice at position LEFT_AT, each time with a different id later in the text. Both
+ * times, a point of the index keeps the recurrent states of that position. The two points share one page of states,
+ * which is returned. */
 enum { LEFT_AT = 40 };
 static uint8_t *leave_a_text(world *w, timeline *t, text says[2]) {
     uint8_t *states = NULL;
@@ -893,8 +903,8 @@ static uint8_t *leave_a_text(world *w, timeline *t, text says[2]) {
     return states;
 }
 
-/* Two points share one page of states. The index must be able to give up both, to free the page if nobody else holds
- * it, and to let a timeline that holds it too write it in place. */
+/* Two points share one page of states, and the index must be able to give up both. Then the page is free if no
+ * timeline holds it, and a timeline that does hold it may write it in place. */
 START_TEST(states_of_branches_are_given_up) {
     const setting recurrent = {"recurrent", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 1};
     world *w = open_world(&recurrent);
@@ -917,8 +927,8 @@ START_TEST(states_of_branches_are_given_up) {
 }
 END_TEST
 
-/* A drafter whose rows depend on the next id has already used the id after a point. So only a prompt that has the same
- * id there may start at the point with such a drafter. */
+/* The rows of some drafters depend on the next id. Their row at a point has used the id after the point, so only a
+ * prompt with the same id there may start at the point. */
 START_TEST(a_point_is_for_its_next_id) {
     const setting recurrent = {"recurrent, drafts", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, true, 1};
     world *w = open_world(&recurrent);
@@ -940,13 +950,13 @@ START_TEST(a_point_is_for_its_next_id) {
             ck_assert_uint_eq(without, differs >= at ? at : i ? LEFT_AT : 0);
         }
     }
-    run(w, t, 2 * PAGE + 1); /* the tail becomes a block, which then has the point */
+    run(w, t, 2 * PAGE + 1); /* the tail becomes a whole block and keeps the point */
     ck_assert_uint_eq(fr_kv_prefixes_find(&w->prefixes, content_of(&t->says), CONTEXT, 0), PAGE + 4);
     close_world(w);
 }
 END_TEST
 
-/* Spare points are given up before all others, even if the others have been unused for longer. */
+/* Points that were added as spare are given up before all others, even if the others have been unused for longer. */
 START_TEST(spare_points_go_first) {
     const setting recurrent = {"recurrent", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 1};
     world *w = open_world(&recurrent);
@@ -981,7 +991,7 @@ START_TEST(colliding_blocks_are_few) {
         memcpy(&word, says.ids, sizeof word);
         hash = fr_hash(0, &word, sizeof word);
         first = fr_hash(0, &zero, sizeof zero);
-        word = hash ^ first; /* this word makes the hash the same for every n */
+        word = hash ^ first; /* with this word as ids 2 and 3, the hash is the same for every n */
         memcpy(says.ids + 2, &word, sizeof word);
         t->says = says;
         run(w, t, PAGE + 1);

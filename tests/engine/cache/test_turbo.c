@@ -56,13 +56,13 @@ static bool read_head(FILE *file, head *h) {
     return true;
 }
 
-/* Gives the code of value i of a block, read as turbo.h describes it. */
+/* Returns the code of value i of a block, in the layout that turbo.h describes. */
 static unsigned code_at(fr_dtype type, const uint8_t *block, size_t i) {
     if (type == FR_TURBO4) return block[2 + i % 16] >> (i / 16 * 4) & 15;
     return (block[2 + i % 8] >> (i / 8 * 2) & 3) | (unsigned)(block[10 + i / 8] >> (i % 8) & 1) << 2;
 }
 
-/* Checks a stored head against the reference, and the decoded values against codes and scales. */
+/* Compares a stored head with the reference. Also compares the decoded values with codes times scales. */
 static void check_stored(const head *h, size_t t, const uint8_t *row) {
     static const int magnitudes[2][8] = {{5, 15, 25, 36, 48, 62, 79, 104}, {10, 31, 55, 88}};
     size_t n = (size_t)h->n, bytes = t == 0 ? 18 : 14;
@@ -138,8 +138,9 @@ static void fill(spread kind, float *x, size_t n) {
     if (kind == SPARSE) x[0] = 1;
 }
 
-/* The paper's first theorem: a head's expected error is at most sqrt(3) pi / 2 / 4^bits of its squared length. No code
- * of a normal distribution with so many bits a number, the scale's among them, can have less than 4^-bits. */
+/* Checks the bound of the paper's first theorem: a head's expected error is at most sqrt(3) pi / 2 / 4^bits of its
+ * squared length. Normally distributed numbers must also have an error of at least 4^-(bits + 1/2): no code with that
+ * many bits a number has less. The half bit is the scale's. */
 START_TEST(the_error_is_within_the_papers_bound) {
     static const size_t widths[] = {64, 96, 128, 256, 512};
     const fr_kernels *kernels = kernels_of(0);
@@ -173,7 +174,7 @@ START_TEST(the_error_is_within_the_papers_bound) {
 }
 END_TEST
 
-/* The scale is chosen so that a stored block's dot with the block itself is the block's squared length. */
+/* The scale is chosen so that the dot product of a block with its stored values is the block's squared length. */
 START_TEST(lengths_are_kept) {
     for (size_t t = 0; t < 2; t++)
         for (size_t repeat = 0; repeat < 1000; repeat++) {

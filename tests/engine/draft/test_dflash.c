@@ -1,7 +1,7 @@
 /* Tests block drafters (DFlash, DFlash2, DSpark) from folders and from llama.cpp's GGUF against a reference: their
  * scores and drafts after a text, for whole and for shortened blocks, and how many drafts are accepted in each round.
- * After saving and restoring, a truncation, a fork, another conversation or rounds without drafts, their drafts must
- * be those of a fresh session.
+ * A session must also draft like a fresh one after it was saved and restored, truncated or forked, after another
+ * conversation, and after rounds without drafts.
  *
  * The reference values come from the packages dflash 0.1.0 and speculators 0.9.0, which run their own classes beside
  * transformers' targets in float32 (tests/data/dflash; tests/references/README.md). */
@@ -23,14 +23,15 @@
 enum { MOST = FR_STEP_MAX - 1, IDS = 48, VOCAB = 320 };
 
 static const struct {
-    const char *name, *drafter, *method, *scores; /* scores: the reference tensor that its drafts are picked from */
+    const char *name, *drafter, *method, *scores; /* scores: the name of the reference's tensor of draft scores */
     bool shares;                                  /* all rows of a block share one window, which GGUF can't express */
 } subjects[] = {{"qwen3", "drafter", "dflash", "logits", false},
                 {"qwen3", "drafter.gguf", "dflash", "logits", false},
                 {"llama-sliding", "drafter", "dflash", "logits", false},
                 {"llama-sliding", "drafter.gguf", "dflash", "logits", false},
                 {"spec-llama", "drafter", "dflash", "logits", true},      /* llama.cpp's converter does not accept it */
-                {"v2-spec-qwen3", "drafter", "dflash2", "scores", false}, /* nor this one */
+                {"v2-spec-qwen3", "drafter", "dflash2", "scores", false}, /* llama.cpp's converter does not accept it
+                                                                           * either */
                 {"v2-qwen3", "drafter", "dflash2", "scores", false},
                 {"v2-qwen3", "drafter.gguf", "dflash2", "scores", false},
                 {"v2-qwen3.5", "drafter", "dflash2", "scores", false},
@@ -54,7 +55,7 @@ typedef struct bench {
     fr_drafter *drafter;
     fr_options *options;
     const char *scores;
-    size_t first;       /* the row of the reference's logits that the first draft is picked from */
+    size_t first;       /* the row of the reference's logits that gives the first draft */
     int32_t ids[VOCAB]; /* the target's id for each id of the draft vocabulary */
     size_t scored;      /* number of ids in the draft vocabulary */
 } bench;
@@ -76,7 +77,7 @@ static void read_draft_vocabulary(bench *b) {
     fr_map_close(&map);
 }
 
-/* `drafter` replaces the subject's own drafter; NULL: it doesn't. */
+/* Opens the models of a subject. drafter: the path of another drafter for it; NULL: its own. */
 static void open_bench_with(bench *b, int which, const char *drafter) {
     char name[64], path[320];
     *b = (bench){.options = fr_options_new(), .scores = subjects[which].scores};
@@ -153,7 +154,7 @@ static void expect_scores(const bench *b, const char *name, size_t drafts, float
         }
         return;
     }
-    bool rows = strcmp(b->scores, "logits") == 0; /* logits also have rows before the first draft */
+    bool rows = strcmp(b->scores, "logits") == 0; /* the tensor "logits" also has rows before the first draft */
     ck_assert_uint_eq(count, (drafts + (rows ? b->first : 0)) * b->scored);
     if (rows) scores += b->first * b->scored;
     for (size_t d = 0; d < drafts; d++)
@@ -205,7 +206,8 @@ static size_t compare_cases(const bench *b, fr_session *session, const char *lis
     return i;
 }
 
-/* Compares whole and shortened blocks, after prompts that are run in chunks of several sizes. */
+/* Compares drafts with the reference's, for whole and shortened blocks. The prompts before them are run in chunks of
+ * several sizes. */
 START_TEST(drafts_are_the_references) {
     bench b;
     open_bench(&b, _i);
@@ -231,8 +233,8 @@ static void interleave(uint8_t *bytes, size_t count, size_t head_dim, size_t siz
     free(head);
 }
 
-/* Writes the drafter of subject `which` to a folder with rotated pairs next to each other, as in the drafters
- * published for LFM2. */
+/* Writes a copy of a subject's drafter in which the two values of each rotated pair are next to each other, as in the
+ * drafters published for LFM2. */
 static void write_interleaved(int which, const char *folder) {
     char path[320];
     fr_map map;
@@ -286,7 +288,7 @@ START_TEST(an_interleaved_drafter_scores_the_same) {
 }
 END_TEST
 
-/* A drafter gives the same scores from the file that forerun quantize writes of its folder. Only drafters whose rows
+/* forerun quantize writes a drafter as a file, which must give the same scores as its folder. Drafters whose rows
  * share a window can't be written, because GGUF can't express that. */
 START_TEST(a_written_file_scores_the_same) {
     static const char *const types[] = {"f32", "bf16"};
@@ -361,9 +363,9 @@ static const json_t *loops_of(const bench *b) {
     return loops;
 }
 
-/* Runs rounds after the prompt and checks that they draft and accept what the reference's rounds do. For the last
- * round the reference's text is too short to say how many drafts are accepted. asks: before each round, the test also
- * asks for its drafts. */
+/* Runs rounds after the prompt. Checks that each drafts and accepts what the reference's round does. For the last
+ * round the reference's text is too short to say how many drafts are accepted. With `asks`, the test asks for the
+ * session's drafts before each round too. */
 static void follow_rounds(const bench *b, fr_session *session, const json_t *loop, bool asks) {
     const json_t *rounds = json_object_get(loop, "rounds");
     int32_t said[IDS + 2 * FR_STEP_MAX], drafts[MOST];
@@ -394,8 +396,8 @@ static void follow_rounds(const bench *b, fr_session *session, const json_t *loo
     free(text);
 }
 
-/* Runs in three ways: in a fresh session; in one that is asked for its drafts before each round; and in one whose
- * prompt was truncated to its half and completed again. */
+/* Follows the reference's rounds in three ways: in a fresh session; in one that is asked for its drafts before each
+ * round; and in one whose prompt was truncated to a half and completed again. */
 START_TEST(accepted_lengths_are_the_references) {
     bench b;
     json_t *loop;
@@ -419,8 +421,8 @@ START_TEST(accepted_lengths_are_the_references) {
 }
 END_TEST
 
-/* Runs rounds without drafts before each round of the reference. The round must accept as many drafts as without
- * them. */
+/* Repeats each round of the reference after rounds without drafts. It must accept as many drafts as the reference's
+ * round. */
 START_TEST(rounds_without_drafts_change_no_later_draft) {
     bench b;
     json_t *loop, *round;
@@ -475,7 +477,7 @@ static void check_as_fresh(const bench *b, fr_session *session, const int32_t *i
     fr_session_close(fresh);
 }
 
-/* Runs another conversation, which is longer than the one that the test restores after it. */
+/* Runs another conversation in the session. It is longer than the one that is restored afterwards. */
 static void digress(fr_session *session) {
     int32_t ids[256];
     for (size_t i = 0; i < 170; i++) ids[i] = (int32_t)((7 * i * i + i) % 300);
@@ -487,9 +489,9 @@ static void fill(int32_t *ids, size_t from, size_t to, size_t step) {
     for (size_t i = from; i < to; i++) ids[i] = (int32_t)((i * i * 31 + step * i + 2) % 300);
 }
 
-/* A conversation has prompts, replies, another prompt that begins alike, a truncation and a fork, and is saved and
- * restored after another one. It runs once in a session alone, and then in an engine, where later repetitions find its
- * pages. */
+/* A conversation has prompts, replies, another prompt that begins alike, a truncation and a fork. It is saved and
+ * restored after another one. It runs once in a session alone, then several times in an engine, where later runs find
+ * the pages of earlier ones. */
 START_TEST(conversations_draft_as_fresh_sessions) {
     bench b;
     fr_engine *engine;

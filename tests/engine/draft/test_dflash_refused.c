@@ -40,7 +40,7 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* The members of `changes` replace those of `config`, also inside objects; null removes one. */
+/* Replaces members of `config`, also inside objects, by those of `changes`; null removes a member. */
 static void change(json_t *config, const json_t *changes) {
     const char *key;
     json_t *value;
@@ -54,7 +54,7 @@ static void change(json_t *config, const json_t *changes) {
     }
 }
 
-/* Replaces every `from` by `to`, which is as long. */
+/* Replaces every `from` by `to`, which must have the same length. */
 static void replace(uint8_t *bytes, size_t size, const char *from, const char *to) {
     size_t length = strlen(from), count = 0;
     ck_assert_uint_eq(length, strlen(to));
@@ -106,7 +106,8 @@ static void write_changed(const char *name, const char *changes, const char *fro
     fr_map_close(&map);
 }
 
-/* Opens the drafter with the target and checks the error line. If `line` is NULL, the drafter must open and draft. */
+/* Opens the drafter with the target, which must fail with this text in the error line. If `line` is NULL, the drafter
+ * must open and draft. */
 static void open_drafter(const char *drafter, const char *target, const char *line, const char *what) {
     static const int32_t ids[] = {3, 141, 59, 26, 5};
     char whole[64];
@@ -252,7 +253,7 @@ END_TEST
 
 static const struct {
     const char *drafter, *from, *to; /* a tensor's name, shape or type, and what replaces it */
-    damage d2t;                      /* changes a value instead, if from is NULL */
+    damage d2t;                      /* if `from` is NULL, this value is changed instead */
     const char *line;
 } tensors[] = {
     {"qwen3", "\"fc.weight\"", "\"fd.weight\"", {0, 0}, "fc.weight is missing"},
@@ -345,7 +346,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- the words */
 
-/* The word given for the method must fit the drafter. */
+/* The word for the draft method must fit the drafter. */
 START_TEST(words_are_the_drafters) {
     static const struct {
         const char *drafter, *words;
@@ -394,7 +395,8 @@ static const struct {
     const char *line, *says;
     int status;
 } commands[] = {
-    /* If a drafter is given as the model, the refusal says that it is a drafter and which target it needs. */
+    /* A drafter that is given as the model is refused: the line says that it is a drafter, and which target it
+     * needs. */
     {"generate -m " DATA "qwen3/drafter --ids 1,2,3 -n 2", "drafter", 1},
     {"generate -m " DATA "dspark-qwen3/drafter --ids 1,2,3 -n 2", "drafter", 1},
     {"generate -m " DATA "v2-qwen3/drafter.gguf --ids 1,2,3 -n 2", "drafter", 1},

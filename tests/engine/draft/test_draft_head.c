@@ -1,6 +1,6 @@
-/* Tests trimmed draft heads. The ids that a trimmed head scores get the same bits as from the whole head, and no other
- * id is ever drafted. The text is the target's at every size of head, greedy and sampled. A file that is no list of
- * ids is refused with one line. */
+/* Tests trimmed draft heads, which score only the ids of a list. These ids get the same bits as from the whole head,
+ * and no other id is ever drafted. The text is the target's with every size of head, greedy and sampled. A file that
+ * is no list of ids is refused with one line. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void write_file(char *path, size_t size, const char *text, size_t length)
     close(fd);
 }
 
-/* The list has every third id, the largest ids first. */
+/* Returns true if the list has this id. It has every third id, the largest first. */
 static bool is_listed(size_t id) {
     return id % 3 == 1;
 }
@@ -91,7 +91,7 @@ static fr_session *open_session(const subject *s, int64_t depth) {
     return session;
 }
 
-/* Returns how many drafts there are after a prompt and two tokens, and writes the drafts and their scores. */
+/* Writes the drafts after a prompt and two tokens, and their scores. Returns how many there are. */
 static size_t drafts_of(const subject *s, int32_t *ids, float *logits, double *weights) {
     int32_t said[FR_STEP_MAX];
     size_t count, got, accepted;
@@ -202,7 +202,7 @@ START_TEST(what_is_no_head_is_refused) {
 }
 END_TEST
 
-/* EAGLE-3's head has an id list of its own, so the option that would trim it is refused. */
+/* EAGLE-3's head has a list of ids of its own, so the option that trims heads is refused. */
 START_TEST(a_list_of_its_own_stays) {
     subject s = open_subject(0);
     require(fr_options_set_text(s.options, FR_OPT_DRAFT_HEAD, "50"));
@@ -239,7 +239,7 @@ START_TEST(a_text_makes_a_list) {
 }
 END_TEST
 
-/* An FP8 head has one scale for 128 neighbouring rows, so it can't be trimmed. A head of all ids is accepted. */
+/* A head in FP8 has one scale for 128 neighbouring rows, so it can't be trimmed. A list of all ids is accepted. */
 START_TEST(a_head_of_fp8_is_not_trimmed) {
     const float scales[1] = {1};
     const fr_matrix whole = {.type = FR_F8_E4M3, .features = 128, .cols = 128, .scales = scales};

@@ -1,7 +1,6 @@
-/* Tests the limits below which drafts are not used. A chain of drafts ends before the first one that is less likely
- * than FR_OPT_DRAFT_P_MIN, and a chain shorter than FR_OPT_DRAFT_MIN is dropped. The text is the same as without
- * drafting. With FR_DRAFT_P_AUTO the measured times decide how many drafts are worth it, and the text is still the
- * same.
+/* Tests the limits below which drafts are not used. A chain of drafts ends before the first draft that is less likely
+ * than FR_OPT_DRAFT_P_MIN, and a chain shorter than FR_OPT_DRAFT_MIN is dropped. With FR_DRAFT_P_AUTO measured times
+ * decide where a chain ends. The text is always the same as without drafting.
  *
  * The expected probability of a draft is calculated here from the drafter's logits, in double precision. */
 #include <check.h>
@@ -75,7 +74,7 @@ static double chance(const float *logits, size_t count, int32_t id) {
     return 1 / sum;
 }
 
-/* Returns how many drafts the limits leave of those after the timeline. */
+/* Returns how many of the next drafts the two limits leave. */
 static size_t worth(const subject *s, fr_session *session, double least, int64_t fewest, float *logits) {
     int32_t ids[DEPTH];
     size_t count, kept = 0;
@@ -91,7 +90,7 @@ static void write_plain(const subject *s, int32_t *text) {
     fr_session_close(session);
 }
 
-/* Checks in each step how many drafts the session makes. Every other step uses drafts that were submitted before. */
+/* Checks in each step how many drafts the session makes. In every other step the drafts were made before the step. */
 static size_t check_steps(const subject *s, int limit, const int32_t *plain, float *logits) {
     int32_t text[TEXT + FR_STEP_MAX], shown[FR_STEP_MAX];
     double least = limits[limit].least;
@@ -126,8 +125,8 @@ START_TEST(chains_end_where_they_should) {
 }
 END_TEST
 
-/* Tests the limits with sampled text: with depth "auto" the text must be the one without drafts. With rejection
- * sampling the text may differ. */
+/* Tests the limits with sampled text. With depth "auto" the text must be the one without drafts. With rejection
+ * sampling the text may differ, but the limits must hold. */
 START_TEST(every_way_of_drafting_heeds_them) {
     subject s = open_subject(_i);
     int32_t plain[TEXT], text[TEXT + FR_STEP_MAX];
@@ -148,7 +147,7 @@ START_TEST(every_way_of_drafting_heeds_them) {
 }
 END_TEST
 
-/* The clock reports arbitrary times, so chains of drafts end anywhere. The text must not change. */
+/* The clock reports arbitrary times, so chains of drafts end anywhere. The text must stay the same. */
 START_TEST(worthwhile_chains_write_the_same_text) {
     subject s = open_subject(_i);
     int32_t plain[TEXT], text[TEXT + FR_STEP_MAX];

@@ -1,6 +1,6 @@
-/* Tests a smaller model as drafter. Its drafts are the ids that it generates itself after the same ids, however the
- * timeline came about; the target's text is the same with it; and a model that can't draft for a target is refused
- * with one line.
+/* Tests a smaller model as drafter. Its drafts must be the ids that it generates by itself after the same text,
+ * whatever calls have made the timeline. The target's text must be the same with it. A model that can't draft for a
+ * target is refused with one line.
  *
  * The reference is a session of the draft model alone, whose logits other suites compare with transformers. */
 #include <check.h>
@@ -17,7 +17,7 @@
 
 #define LLAMA  FR_TEST_MODELS "llama"
 #define SMALL  "tests/data/llama/q4_0.gguf"
-#define ROOMY  FR_TEST_MODELS "qwen3-moe-odd" /* its context is longer */
+#define ROOMY  FR_TEST_MODELS "qwen3-moe-odd" /* a model with a longer context */
 #define STATES FR_TEST_MODELS "qwen35-tied"
 
 enum { VOCAB = 400, PROMPT = 50, DEPTH = 6, TEXT = 80 };
@@ -84,7 +84,7 @@ static void check_drafts(const subject *s, fr_session *session, const int32_t *i
     ck_assert_mem_eq(drafts, expected, sizeof expected);
 }
 
-/* Runs rounds at several depths, truncates, gives another prompt, and runs more rounds. */
+/* Checks drafts after rounds of several depths, after a truncation, after another prompt, and after more rounds. */
 START_TEST(drafts_are_what_the_small_model_says) {
     int32_t ids[PROMPT + 3 * TEXT];
     subject s = open_subject(SMALL, 1 + _i);
@@ -146,7 +146,7 @@ START_TEST(the_text_is_the_targets) {
 }
 END_TEST
 
-/* The target drafts for itself, so no draft may ever be rejected, greedy or sampled. */
+/* The target is its own draft model, so no draft may be rejected, greedy or sampled. */
 START_TEST(a_models_own_drafts_all_stand) {
     int32_t ids[TEXT + FR_STEP_MAX], prompt[PROMPT];
     subject s = open_subject(LLAMA, 1);
@@ -169,8 +169,8 @@ static const uint8_t *first_page(const fr_session *session) {
     return session->drafting.draft->method->kv(session->drafting.draft)->table[FR_KV_FULL][0];
 }
 
-/* The sessions of an engine propose in one batch. A fork has its own draft timeline, which shares pages with the
- * first. */
+/* The sessions of an engine propose in one batch. A fork has its own draft timeline, which shares pages with that of
+ * the session that was forked. */
 START_TEST(sessions_draft_together) {
     enum { SESSIONS = 3 };
     int32_t ids[SESSIONS][PROMPT + 2 * TEXT], forked[FR_STEP_MAX];
@@ -210,7 +210,7 @@ START_TEST(sessions_draft_together) {
 }
 END_TEST
 
-/* The session's memory is counted once, and is the sum of its parts. */
+/* Checks that a session's memory is the sum of its parts, each counted once. */
 static void check_memory(const fr_session *session) {
     double all = (double)(session->engine->arena.used + session->arena.used);
     ck_assert_double_gt(fr_session_stat(session, FR_STAT_DRAFT_KV_BYTES), 0);
@@ -262,7 +262,7 @@ START_TEST(without_pages_nothing_is_drafted) {
 }
 END_TEST
 
-/* Runs rounds of one id each, without drafts, so that the draft model lags behind. */
+/* Runs rounds of one id each. They make no drafts, so the draft model does not run these ids. */
 static void idle(fr_session *session, int32_t *ids, size_t rounds) {
     size_t got, accepted;
     for (size_t i = 0; i < rounds; i++) {
@@ -272,9 +272,9 @@ static void idle(fr_session *session, int32_t *ids, size_t rounds) {
     }
 }
 
-/* After rounds without drafts the draft model lacks rows. One session catches up, or several with different lags
- * propose together, also if all their missing rows exceed one forward pass. In the last cases a model with recurrent
- * states drafts for itself. */
+/* Rounds without drafts leave the draft model without their rows. Then one session drafts, or several with different
+ * numbers of missing rows draft together, even more rows than fit one forward pass. In the last cases a model with
+ * recurrent states drafts for itself. */
 START_TEST(what_rounds_without_drafts_left_is_followed_together) {
     enum { SESSIONS = 3, MOST = 50 };
     static const size_t behind[][SESSIONS] = {{0, 1, 2}, {3, 0, MOST}, {17, 16, 15}, {MOST, MOST, 1}};
@@ -318,9 +318,9 @@ static size_t followed(const fr_session *session) {
     return session->drafting.draft->method->kv(session->drafting.draft)->length;
 }
 
-/* If several sessions draft only as much as is worth it, the draft model runs a session's prompt only once drafts are
- * wanted. If the prompt changes, it keeps the beginning that still matches. If there is only one session, it runs the
- * prompt at once. */
+/* With several sessions that draft only as much as is worth it, the draft model runs a session's prompt once drafts
+ * are wanted. If the prompt changes before that, it keeps the beginning that still matches. With a single session, it
+ * runs the prompt at once. */
 START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
     enum { SESSIONS = 2, KEPT = 20 };
     int32_t ids[PROMPT], id;
@@ -358,8 +358,8 @@ START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
 }
 END_TEST
 
-/* Only the ids are compared here, and they differ. Models with tokenizers would draft by their text instead
- * (test_draft_text.c). */
+/* These models have no tokenizers, so their vocabularies must be the same, and they differ. Models with tokenizers
+ * would draft by text instead (test_draft_text.c). */
 START_TEST(what_can_not_draft_is_refused) {
     fr_options *options = fr_options_new();
     fr_model *target;

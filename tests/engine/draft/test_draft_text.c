@@ -1,6 +1,6 @@
-/* Tests drafts between models with different vocabularies. A text that is kept in the draft model's ids must equal
- * what its tokenizer gives for the whole text; a draft model that is the target with renumbered ids must draft what
- * the target generates; and the target's text must be the same with any drafter.
+/* Tests drafts between models with different vocabularies. The target's text is also kept in the draft model's ids,
+ * which must be those that its tokenizer gives for the whole text. A draft model that is the target with renumbered
+ * ids must draft what the target generates. The target's text must be the same with any drafter.
  *
  * The trained model of tools/demo drafts for itself, once with its ids in another order and once with fewer merges in
  * its tokenizer. */
@@ -57,7 +57,7 @@ static void write_tokenizer(const fr_changed_folder *folder, bool fewer_merges) 
     json_decref(file);
 }
 
-/* Reorders the rows of a tensor as the ids are renumbered. `data` is where the tensors' data begin in the file. */
+/* Reorders the rows of a tensor like the ids. `data` points to the beginning of the tensors' data in the file. */
 static void move_rows(const json_t *header, const char *name, const char *data, char *to) {
     const json_t *offsets = json_object_get(json_object_get(header, name), "data_offsets");
     size_t begin = (size_t)json_integer_value(json_array_get(offsets, 0));
@@ -132,7 +132,7 @@ static void close_vocabularies(vocabularies *v) {
     fr_model_close(v->models[1]);
 }
 
-/* The ids of both vocabularies must decode to the same text. */
+/* Checks that the ids of both vocabularies decode to the same text. */
 static void check_same(const vocabularies *v, const int32_t *ids, size_t count) {
     char *texts[2];
     size_t lengths[2];
@@ -175,7 +175,7 @@ START_TEST(a_text_is_the_same_in_other_ids) {
 }
 END_TEST
 
-/* The ids that are reported as unchanged must be unchanged. */
+/* `stands` is the number of ids that the last change of the text kept. Those must not have changed. */
 START_TEST(what_stands_has_not_changed) {
     static int32_t before[2 * CONTEXT];
     vocabularies v = open_vocabularies(pairs[_i].from, pairs[_i].to);
@@ -196,7 +196,8 @@ START_TEST(what_stands_has_not_changed) {
 }
 END_TEST
 
-/* If the text has more ids in the draft model's vocabulary than there is room for, only its newer half is kept. */
+/* If the text has more ids in the draft model's vocabulary than there is room for, only the newer half is kept.
+ * `origin` is the number of the target's ids before that half. */
 START_TEST(a_text_too_long_loses_its_first_half) {
     int32_t ids[CONTEXT];
     vocabularies v = open_vocabularies(DEMO, LLAMA);
@@ -220,7 +221,7 @@ START_TEST(a_text_too_long_loses_its_first_half) {
 }
 END_TEST
 
-/* The draft model's ids are converted back until the first control token, which has no text. */
+/* Drafts are converted back to the target's ids up to the first control token, which has no text. */
 START_TEST(control_tokens_do_not_go_back) {
     vocabularies v = open_vocabularies(DEMO, LLAMA);
     const fr_tokenizer *demo = fr_model_tokenizer(v.models[0]), *llama = fr_model_tokenizer(v.models[1]);
@@ -332,7 +333,7 @@ START_TEST(the_target_under_other_ids_drafts_what_it_says) {
 }
 END_TEST
 
-/* Runs a round, then compares the drafts with those of a session that was given the same ids at once. */
+/* Runs a round. Then compares the session's drafts with those of a new session that got all its ids as a prompt. */
 static void check_drafts(const subject *s, fr_session *session, int32_t *ids, size_t *count) {
     int32_t drafts[FR_STEP_MAX], expected[FR_STEP_MAX], id;
     size_t proposed, fresh, got, accepted;
@@ -351,7 +352,7 @@ static void check_drafts(const subject *s, fr_session *session, int32_t *ids, si
     fr_session_close(alone);
 }
 
-/* The timeline is truncated, extended, forked, saved and restored. */
+/* Checks drafts after a timeline was truncated, extended, forked, saved and restored. */
 START_TEST(a_timeline_that_changes_is_followed) {
     int32_t ids[256];
     void *saved;

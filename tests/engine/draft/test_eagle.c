@@ -49,7 +49,7 @@ static void remove_folder(void) {
 
 /* ------------------------------------------------------------------------------------------------- changed drafters */
 
-/* The members of `changes` replace those of `config`; null removes one. */
+/* Replaces members of `config` by those of `changes`; null removes a member. */
 static void change(json_t *config, const char *changes) {
     json_t *all = json_loads(changes, 0, NULL), *value;
     const char *key;
@@ -77,8 +77,8 @@ typedef struct damage {
     int64_t value;
 } damage;
 
-/* Writes a drafter's folder with another config.json, other tensor names and another value of d2t. NULL leaves the
- * names or d2t unchanged. */
+/* Writes a drafter's folder with another config.json, other tensor names and another value of d2t. names: pairs of old
+ * and new names; NULL changes none. d2t: NULL changes nothing. */
 static const char *write_folder(const char *from, json_t *config, const char *const *names, const damage *d2t) {
     char whole[256];
     fr_map map;
@@ -168,7 +168,7 @@ static const char *eagle1(void) {
 static const struct {
     const char *(*write)(void);
     const char *reference, *method;
-    bool maps; /* the reference's logits are those of a draft vocabulary */
+    bool maps; /* true: the reference has logits for the ids of a draft vocabulary */
 } drafters[] = {{eagle3, "eagle3_draft", "eagle3", true},
                 {eagle3_file, "eagle3_draft", "eagle3", true},
                 {write_speculator, "eagle3_draft", "eagle3", true},
@@ -190,8 +190,8 @@ typedef struct bench {
     int32_t ids[VOCAB]; /* the target's id for each id of the draft vocabulary */
 } bench;
 
-/* Reads the target's id for each draft id. drafter: a folder, or NULL if the drafter has no draft vocabulary, so that
- * all ids map to themselves. */
+/* Reads the target's id for each draft id. If `drafter` is NULL, there is no draft vocabulary, and each id is its
+ * own. */
 static void read_ids(const char *drafter, int32_t *ids) {
     char name[128];
     fr_map map;
@@ -303,7 +303,7 @@ END_TEST
 static const struct {
     const char *drafter;
     bool maps;
-    size_t vocab; /* number of ids that it scores */
+    size_t vocab; /* number of ids that the drafter scores */
 } odd[] = {
     {LLAMA "eagle3-odd", true, 101},   /* EAGLE 3.1 with every flag; narrower than its target */
     {LLAMA "eagle3-qwen", true, 101},  /* a sliding layer as in Qwen3, and one norm for each of aux_layers */
@@ -354,7 +354,8 @@ static void generate(fr_session *session, const int32_t *prompt, size_t count, i
         require(fr_session_step(session, ids + made, wanted - made, &got, &accepted));
 }
 
-/* Compares the accepted lengths, except for the last round, which stops at the wanted number of ids. */
+/* Compares the accepted lengths with the reference's. The last round is left out, because it stops at the wanted
+ * number of ids. */
 static void compare_lengths(fr_session *session, const json_t *rounds) {
     const uint8_t *lengths;
     size_t count = fr_session_accepted_lengths(session, &lengths), whole = json_array_size(rounds) - 1;
@@ -363,8 +364,8 @@ static void compare_lengths(fr_session *session, const json_t *rounds) {
         ck_assert_int_eq(lengths[i], json_integer_value(json_object_get(json_array_get(rounds, i), "accepted")));
 }
 
-/* Runs rounds without drafts before each round of the reference. The round must accept as many drafts as without
- * them. */
+/* Repeats each round of the reference after rounds without drafts. It must accept as many drafts as the reference's
+ * round. */
 START_TEST(rounds_without_drafts_change_no_later_draft) {
     bench b;
     json_t *loop, *round;
@@ -395,7 +396,8 @@ START_TEST(rounds_without_drafts_change_no_later_draft) {
 }
 END_TEST
 
-/* Runs each text in a new session, and again in one session that is kept for all texts. Both must draft alike. */
+/* Runs each text in a new session, and also in one session that is kept for all texts. Both must accept what the
+ * reference does. */
 START_TEST(accepted_lengths_are_the_references) {
     bench b;
     json_t *loop;
@@ -435,7 +437,7 @@ typedef struct manner {
     const char *isa;
 } manner;
 
-/* Generates after a prompt of the reference, where some drafts are accepted. */
+/* Generates after a prompt of the reference. It is one after which some drafts are accepted. */
 static void answer(const manner *how, int32_t *ids, double *accepted) {
     fr_options *options = fr_options_new();
     fr_model *model;
@@ -526,7 +528,7 @@ static size_t say(fr_session *session, int32_t *ids, size_t length, size_t count
     return length;
 }
 
-/* Runs another conversation, which is longer than the one that the test restores after it. */
+/* Runs another conversation in the session. It is longer than the one that is restored afterwards. */
 static void digress(fr_session *session) {
     int32_t ids[256];
     for (size_t i = 0; i < 170; i++) ids[i] = (int32_t)(7 * i * i + i) % 500;
@@ -534,9 +536,9 @@ static void digress(fr_session *session) {
     say(session, ids, 170, 9);
 }
 
-/* A conversation has prompts, replies, another prompt that begins alike, a truncation and a fork, and is saved and
- * restored after another one. It runs once in a session alone, and then in an engine, where later repetitions find its
- * pages. */
+/* A conversation has prompts, replies, another prompt that begins alike, a truncation and a fork. It is saved and
+ * restored after another one. It runs once in a session alone, then several times in an engine, where later runs find
+ * the pages of earlier ones. */
 START_TEST(conversations_draft_as_fresh_sessions) {
     bench b;
     fr_engine *engine;
@@ -599,8 +601,8 @@ static const struct {
 };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
-/* No id may depend on draft depth, threads, chunk, instruction set or the list of methods, greedy or sampled, even if
- * the target is of another family than the drafter's. Half of the instruction sets run greedily and the others
+/* No id may depend on draft depth, threads, chunk, instruction set or the list of methods, greedy or sampled. That
+ * holds even if drafter and target are of different families. Half of the instruction sets run greedily and the others
  * sampled; with FULL in the environment each runs both ways, twice. */
 START_TEST(drafting_changes_no_id) {
     static const int chunks[] = {1, 7, 64}, depths[] = {1, 2, 5, 15};
@@ -706,9 +708,9 @@ START_TEST(what_does_not_fit_is_refused_in_a_line) {
 }
 END_TEST
 
-/* Several published architectures can have the same name in GGUF: GLM-4.7-Flash has the name of DeepSeek-V3. A drafter
- * that names a fitting architecture gets as far as the check of the target's width, which this Llama drafter then
- * fails. */
+/* Several published architectures have one name in GGUF: GLM-4.7-Flash is called DeepSeek-V3 there. A drafter names
+ * the architecture that it drafts for. If that fits, the next check, of the target's width, fails for this Llama
+ * drafter. */
 START_TEST(a_verifiers_architecture_may_have_another_name_in_gguf) {
 #define FLASH FR_TEST_MODELS "glm-4.7-flash-odd"
     static const char width[] = "target_hidden_size is 256, the target's 96";
@@ -748,7 +750,7 @@ START_TEST(a_verifiers_architecture_may_have_another_name_in_gguf) {
 }
 END_TEST
 
-/* The word given for the method must fit the drafter. */
+/* The word for the draft method must fit the drafter. */
 START_TEST(words_are_the_drafters) {
     static const struct {
         const char *drafter, *words;

@@ -46,7 +46,7 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Writes the odd drafter with norm_output off: each draft step then passes on its row before the norm, which is the
+/* Writes the odd drafter with norm_output off. Each draft step then passes on its row as it is before the norm, the
  * only form that GGUF has. */
 static void write_odd(bool norm_before_residual) {
     char weights[PATH_MAX];
@@ -67,7 +67,7 @@ static fr_status quantize(const char *target, const char *drafter, const char *t
     return status;
 }
 
-/* Scores one chain of drafts after a text. */
+/* Writes the scores of one chain of drafts after a text. */
 static void score(const char *path, float *scores) {
     fr_model *model;
     fr_drafter *drafter;
@@ -88,9 +88,8 @@ static void score(const char *path, float *scores) {
     free(ids);
 }
 
-/* In the file the rows of queries and keys, and their biases, are in another order within each head. So the sums of
- * the attention scores round differently, and nothing else changes. A target from a GGUF file works like one from a
- * folder. */
+/* A file has the rows of queries and keys, and their biases, in another order within each head. Apart from the
+ * rounding of attention scores, this changes nothing. The target may be a folder or a GGUF file. */
 START_TEST(an_odd_drafter_scores_the_same) {
     static const char *const types[] = {"f32", "bf16"}, *const targets[] = {TARGET, LLAMA "q4_0.gguf"};
     float expected[SCORES], got[SCORES];
@@ -107,8 +106,7 @@ START_TEST(an_odd_drafter_scores_the_same) {
 }
 END_TEST
 
-/* The scores of the first draft step are near the folder's. Later steps may follow other drafts, so they are not
- * compared. */
+/* Compares the first draft step with the folder's. Later steps may follow other drafts, so they are not compared. */
 START_TEST(every_type_is_near) {
     static const struct {
         const char *type;
@@ -150,7 +148,7 @@ static void copy_without_ids(const fr_tensors *all, fr_gguf_writer *w, bool data
     }
 }
 
-/* Runs inspect on keyless.gguf alone and reads how many ids its target has. */
+/* Runs inspect on keyless.gguf without a target. *ids becomes the size that it says the target's vocabulary has. */
 static fr_status inspect_keyless(size_t *ids) {
     char text[4096] = "";
     FILE *out = fmemopen(text, sizeof text, "w");
@@ -161,8 +159,8 @@ static fr_status inspect_keyless(size_t *ids) {
     return status;
 }
 
-/* If no key gives the size of the target's vocabulary, it follows from the drafter's embedding table, or from a head
- * that scores all ids. */
+/* Without the key, the size of the target's vocabulary follows from the drafter's embedding table, or from a head that
+ * scores all ids. */
 START_TEST(a_drafters_tensors_say_of_how_many_ids_its_target_is) {
     char path[128];
     float expected[SCORES], got[SCORES];

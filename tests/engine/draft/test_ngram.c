@@ -1,5 +1,6 @@
-/* Tests drafts that are looked up in the text. The index is compared with a search that tries every suffix at every
- * position. Then come its cost, the method's proposals after prompts and rejections, and combinations of methods. */
+/* Tests drafts that are looked up in the text. The index of the text is compared with a search that tries every suffix
+ * at every position. Further cases test how many steps an id costs, what the method proposes after prompts and
+ * rejections, and combinations of methods. */
 /* suite: native */
 #include <check.h>
 #include <stdlib.h>
@@ -44,8 +45,8 @@ static void make_text(int32_t *text, size_t count, int kind, uint32_t seed) {
     }
 }
 
-/* Returns the length of the longest suffix of the first `count` ids, up to `longest`, that also occurs earlier, by
- * trying all. */
+/* Returns the length of the longest suffix of the first `count` ids that also occurs earlier, up to `longest`. Tries
+ * every suffix at every position. */
 static size_t longest_by_trying(const int32_t *text, size_t count, size_t longest) {
     size_t best = 0;
     for (size_t end = 1; end < count; end++) {
@@ -89,7 +90,7 @@ START_TEST(of_equal_matches_the_latest_seen_counts) {
 }
 END_TEST
 
-/* Looking up an edge, making an edge and following a link each count as one step. */
+/* A step of the index is looking up an edge, making an edge or following a link. */
 START_TEST(an_id_costs_a_bounded_number_of_steps) {
     enum { COUNT = 50000 };
     int32_t *text = malloc(COUNT * sizeof *text);
@@ -162,7 +163,7 @@ START_TEST(it_follows_a_new_prompt_a_cut_text_and_a_rejection) {
     text[9] = 8; /* the draft was wrong */
     o.draft->method->commit(o.draft, &(fr_draft_view){.ids = text, .length = 10}, 1, 0);
     ck_assert_uint_eq(propose(o.draft, text, 10, 1, drafts), 0);
-    text[3] = 1, text[4] = 2, text[5] = 3; /* cut to three ids, then another prompt */
+    text[3] = 1, text[4] = 2, text[5] = 3; /* the text was truncated to three ids, and another prompt followed */
     begin(o.draft, text, 6);
     ck_assert_uint_eq(propose(o.draft, text, 6, 3, drafts), 3);
     ck_assert_mem_eq(drafts, ((int32_t[]){1, 2, 3}), 3 * sizeof *drafts);
@@ -183,8 +184,8 @@ START_TEST(before_another_method_only_a_long_match_counts) {
 }
 END_TEST
 
-/* Returns how many drafts are found. Verifying one more row costs as much time as `row` tokens, and each of the first
- * `made` drafts of the drafter would gain `gain` tokens. */
+/* Returns how many drafts the method proposes. Verifying one more row costs as much time as `row` tokens. Each of the
+ * first `made` drafts of a drafter would gain `gain` tokens instead. */
 static size_t find(fr_draft *draft, const int32_t *ids, size_t length, double row, size_t made, double gain) {
     int32_t drafts[FR_STEP_MAX];
     fr_draft_gain gains = {0};
@@ -207,8 +208,8 @@ START_TEST(as_many_are_found_as_are_worth_their_rows) {
     opened o = open_ngram(&fr_draft_ngram_first);
     begin(o.draft, text, 18);
     ck_assert_uint_eq(find(o.draft, text, 18, 0, 0, 0), 0); /* two ids are too short for a match */
-    /* Five ids match. If all drafts before it are accepted, a draft at depths 1 to 6 is expected to be accepted in 5,
-     * 6, 6, 7, 7 and 7 of ten cases. */
+    /* Five ids match. Then the method expects that a draft at depths 1 to 6 is accepted in 5, 6, 6, 7, 7 and 7 of ten
+     * cases, given that all drafts before it are. */
     begin(o.draft, text, 21);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.51, 0, 0), 0);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.49, 0, 0), 1);
@@ -224,16 +225,17 @@ START_TEST(what_is_made_may_gain_more) {
     for (size_t i = 0; i < 21; i++) text[i] = (int32_t)(i % 16);
     opened o = open_ngram(&fr_draft_ngram);
     begin(o.draft, text, 21);
-    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.09), 1); /* the gain 0.5 - 0.4 exceeds 0.09 */
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.09), 1); /* 0.5 - 0.4, the gain of the draft that was looked
+                                                                  * up, exceeds 0.09 */
     ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.11), 0);
-    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, 0.06), 0); /* not more than twice 0.06 */
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, 0.06), 0); /* 0.1 does not exceed twice 0.06 */
     ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, -0.5), 1);
     fr_arena_close(&o.arena);
 }
 END_TEST
 
-/* A different id follows every "1 2 3", so the continuation that is looked up is always wrong. The method must learn
- * from its answer that such drafts are rejected. */
+/* Another id follows each "1 2 3", so what followed the last one is always wrong. In an answer, the method must learn
+ * from this that such drafts are rejected. */
 START_TEST(an_answer_tells_how_often_they_stand) {
     int32_t text[200];
     for (size_t i = 0; i < 200; i++) text[i] = i % 4 < 3 ? (int32_t)(1 + i % 4) : (int32_t)(100 + i);
@@ -242,7 +244,7 @@ START_TEST(an_answer_tells_how_often_they_stand) {
     ck_assert_uint_eq(find(o.draft, text, 7, 0.25, 0, 0), 1);
     ck_assert_uint_eq(find(o.draft, text, 11, 0.25, 0, 0), 1);
     ck_assert_uint_eq(find(o.draft, text, 199, 0.25, 0, 0), 0);
-    begin(of_prompt.draft, text, 199); /* it learns nothing from a prompt, which the model didn't write */
+    begin(of_prompt.draft, text, 199); /* a prompt teaches it nothing, because the model didn't write it */
     ck_assert_uint_eq(find(of_prompt.draft, text, 199, 0.25, 0, 0), 1);
     fr_arena_close(&o.arena);
     fr_arena_close(&of_prompt.arena);
@@ -315,7 +317,7 @@ START_TEST(so_do_those_that_are_found_where_they_pay) {
 }
 END_TEST
 
-/* A method that always drafts the one id 77, and records the arguments of its calls. */
+/* What the method `always` below has been told. It always drafts one id, 77. */
 static size_t told_proposed, told_accepted, told_begins, told_rows;
 
 static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
@@ -375,9 +377,9 @@ START_TEST(in_a_combination_the_first_that_has_a_proposal_wins) {
     ck_assert_mem_eq(drafts, text + 8, 4 * sizeof *drafts);
     draft->method->commit(draft, &(fr_draft_view){.ids = text, .length = 29}, 4, 4);
     ck_assert(told_proposed == 0 && told_accepted == 0);
-    ck_assert_uint_eq(told_rows, 1); /* the rows of the round in which the lookup drafted */
+    ck_assert_uint_eq(told_rows, 1); /* `always` also followed the rows of the round in which the lookup drafted */
     ck_assert(draft->finds && !draft->only_finds);
-    ck_assert_uint_eq(find(draft, text, 29, 2, 0, 0), 0); /* no row is worth its cost, so no draft is made */
+    ck_assert_uint_eq(find(draft, text, 29, 2, 0, 0), 0); /* no draft is worth the cost of its row, so none is made */
     ck_assert_uint_eq(told_rows, 2);
     ck_assert_uint_eq(find(draft, text, 29, 0, 0, 0), 6);
     fr_arena_close(&arena);

@@ -1,5 +1,7 @@
-/* Tests a draft method written by the caller. Whatever it proposes, the text is the target's. Drafts that it takes
- * over from the drafter count as the drafter's. An invalid proposal gives one line and leaves the session unharmed.
+/* Tests a draft method written by the caller. Whatever it proposes, the text is the target's. The method may take
+ * drafts over from the drafter; these count as the drafter's. An invalid proposal gives one line and leaves the
+ * session unharmed.
+ *
  * With rejection sampling the text has the target's distribution, whoever drafts: the test counts pairs of ids and
  * compares them with the target's own logits. */
 #include <check.h>
@@ -69,8 +71,8 @@ static void write_plain(const subject *s, int32_t *text) {
 
 /* ---------------------------------------------------------------------------------------------------------- answers */
 
-/* A method that knows the text, and makes one draft wrong in every second round. It counts the drafts that it is told
- * were accepted. */
+/* A method that knows the text and makes one draft wrong in every second round. It counts the drafts that were
+ * accepted, as the session reports them. */
 typedef struct knower {
     const int32_t *text;
     size_t wrong, rounds, proposed, accepted, closed;
@@ -101,7 +103,8 @@ static void end(void *context) {
     ((knower *)context)->closed++;
 }
 
-/* Tests greedy and sampled text at every depth, with one wrong draft at every depth, with and without a drafter. */
+/* Tests greedy and sampled text at several depths, with and without a drafter. One draft of the chain is wrong, at
+ * another place in each run. */
 START_TEST(the_text_is_the_targets) {
     static int32_t plain[TEXT], text[TEXT];
     subject s = open_subject(LLAMA, _i / 2 ? "tests/data/llama/eagle3" : NULL);
@@ -132,8 +135,8 @@ static size_t hand_on(void *context, fr_drafting *d) {
     return count;
 }
 
-/* A method that takes over all drafts of the drafter drafts as the drafter does. One that takes over only the first
- * two drafts as the drafter does at depth 2. */
+/* A method that takes over all drafts of the drafter must draft as the drafter does. A method that takes over the
+ * first two must draft as the drafter does at depth 2. */
 START_TEST(what_is_handed_on_is_the_drafters) {
     static int32_t text[3][TEXT];
     static const char *const drafters[] = {"tests/data/llama/eagle3", "tests/data/llama/eagle",
@@ -168,8 +171,8 @@ START_TEST(what_is_handed_on_is_the_drafters) {
 }
 END_TEST
 
-/* A fork does not inherit the method. It drafts as the session did without the method, because its drafter has seen
- * all rows. */
+/* A fork does not inherit the caller's method. Its drafter has seen all rows, so the fork drafts as a session that
+ * never had the method. */
 START_TEST(a_fork_goes_on_without_it) {
     static int32_t text[2][TEXT];
     subject s = open_subject(LLAMA, _i ? "tests/data/llama/eagle3" : "tests/data/llama/q4_0.gguf");
@@ -198,8 +201,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- odds */
 
-/* A method that knows the text and makes every third draft wrong. It may report for each draft how likely it is to be
- * accepted. */
+/* A method that knows the text and makes every third draft wrong. It may also report a probability for each draft. */
 typedef struct oracle {
     int32_t text[PROMPT + TEXT + FR_STEP_MAX], vocab;
     float wrong; /* the probability that it reports for wrong drafts */
@@ -220,8 +222,8 @@ static size_t foretell(void *context, fr_drafting *d) {
     return count;
 }
 
-/* Writes a text with the method's drafts. Returns true if the depth controller got the probabilities that the method
- * reports; it decides with them how many drafts are verified (test_draft_cut tests that, in simulation). */
+/* Writes a text with the method's drafts. Returns true if the session's depth controller got the probabilities that
+ * the method reports. With them it decides how many drafts are verified; test_draft_cut.c tests that. */
 static bool odds_arrive(const subject *s, oracle *o) {
     static int32_t text[TEXT];
     int32_t ids[FR_STEP_MAX];
@@ -284,9 +286,9 @@ END_TEST
 /* --------------------------------------------------------------------------------------------------------- nonsense */
 
 static const struct {
-    int32_t id;          /* the second draft */
-    size_t extra;        /* how many more drafts than wanted are proposed */
-    float chance, other; /* the probabilities that it reports for the second draft and for id 7 */
+    int32_t id;          /* id of the second draft */
+    size_t extra;        /* number of drafts that are proposed beyond those that are wanted */
+    float chance, other; /* the probabilities that the method reports for `id` and for id 7 */
     const char *line;
 } nonsense[] = {{-1, 0, 1, 1, "draft 1 of the caller's method is id -1, outside the vocabulary of 512"},
                 {512, 0, 1, 1, "is id 512, outside"},
@@ -344,10 +346,10 @@ static int64_t draws(void) {
 
 static const struct {
     const char *target, *drafter;
-    /* The drafts are 0: the drafter's; 1: sampled by this test from a few ids; 2: the same, but reported as certain;
-     * 3: taken over from the drafter. */
+    /* The drafts come from: 0: the drafter; 1: this test, which samples them from a few ids; 2: the same, but reported
+     * as certain; 3: a method that takes them over from the drafter. */
     int own;
-    bool least; /* set FR_OPT_DRAFT_P_MIN between the probabilities of the two likeliest drafts */
+    bool least; /* FR_OPT_DRAFT_P_MIN is set between the probabilities of the two likeliest drafts */
 } laws[] = {{LLAMA, "tests/data/llama/eagle3", 0, false},
             {LLAMA, "tests/data/llama/eagle", 0, false},
             {LLAMA, "tests/data/llama/q4_0.gguf", 0, false},
@@ -451,7 +453,7 @@ static size_t read_prompt(const char *target, int32_t *ids) {
     return count;
 }
 
-/* Finds a position in the greedy text at which a draft was accepted for the second id. */
+/* Returns a position of the greedy text from which on the second id is an accepted draft. */
 static size_t find_place(const subject *s, const char *target, int32_t *ids) {
     fr_session *session = open_session(s, 1);
     size_t count = read_prompt(target, ids), first = count, got, accepted;
@@ -465,8 +467,8 @@ static size_t find_place(const subject *s, const char *target, int32_t *ids) {
     return s->drafter ? count - 3 : first;
 }
 
-/* Counts which pairs of ids follow a text. The first id comes without a draft, and the second after a draft was
- * accepted or rejected. The counts must fit the target's probabilities. */
+/* Counts which pairs of ids follow a text. The first id of a pair has no draft. For the second a draft was accepted or
+ * rejected. The counts must fit the target's probabilities. */
 START_TEST(rejection_has_the_targets_law) {
     subject s = open_subject(laws[_i].target, laws[_i].drafter);
     int32_t ids[PROMPT + TEXT + FR_STEP_MAX];
@@ -505,7 +507,8 @@ START_TEST(rejection_has_the_targets_law) {
             double want = (double)draws() * first.chance[i] * second[i].chance[k], off = (double)counts[i][k] - want;
             sum += off * off / want;
         }
-    ck_assert_msg(sum < 45, "chi-square %g", sum); /* 8 degrees of freedom: chance gives over 45 once in 3e6 */
+    ck_assert_msg(sum < 45, "chi-square %g", sum); /* with 8 degrees of freedom, the sum exceeds 45 by chance once in
+                                                    * 3e6 runs */
     ck_assert_int_gt((int64_t)stood, draws() / 10);
     close_subject(&s);
 }

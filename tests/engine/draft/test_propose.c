@@ -1,5 +1,5 @@
-/* Tests sessions that propose drafts together: each must get the drafts and logits that it gets when it proposes
- * alone, whichever sessions propose with it and whatever happens to these. The reference is a session alone that went
+/* Tests sessions that propose drafts together. Each must get the drafts and logits that it gets when it proposes
+ * alone, whichever sessions propose with it and whatever happens to those. The reference is a session alone that went
  * through the same calls; other suites compare such sessions with transformers. Also tests how often methods are
  * called. */
 /* suite: threads alone */
@@ -56,8 +56,8 @@ static const pair pairs[] = {{E, E "/assistant", NULL, 1, true},
                              {DFLASH "dspark-dense-qwen3", DFLASH "dspark-dense-qwen3/drafter.gguf", NULL, 3, true}};
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
-/* The draft methods that the sessions get in turn; "mtp" stands for the drafter's own method. If scripted is set,
- * scripted drafts replace the method's, so that known numbers of them are accepted. */
+/* The draft methods of the sessions, in turn; "mtp" stands for the drafter's own method. With `scripted`, scripted
+ * drafts replace the method's, so that known numbers of them are accepted. */
 static const struct {
     const char *words[3];
     bool scripted;
@@ -87,7 +87,7 @@ typedef struct world {
     fr_options *options;
     fr_engine *engine;
     twin twins[SESSIONS];
-    size_t drafted, stood; /* so far */
+    size_t drafted, stood; /* drafts so far, and how many of them were accepted */
 } world;
 
 static fr_drafter *open_drafter(const pair *p, const fr_model *model, const fr_options *options) {
@@ -135,7 +135,7 @@ static void close_world(world *w) {
     fr_options_free(w->options);
 }
 
-/* Makes random ids, or ids that repeat in a cycle, so that the method ngram has drafts. */
+/* Makes random ids. Every second text repeats nine ids, so that the method ngram has drafts. */
 static void make_text(const world *w, size_t i, int32_t *ids, size_t count) {
     size_t circle = i % 2 ? 9 : count;
     for (size_t at = 0; at < count; at++) {
@@ -144,15 +144,15 @@ static void make_text(const world *w, size_t i, int32_t *ids, size_t count) {
     }
 }
 
-/* Decides which drafts of a round are right. In the first round none is, so all sessions have one new row; in the
- * second all are, so the sessions together have more new rows than fit a batch. */
+/* Returns true if the draft at this depth of a round is right. In the first round none is, so each session has one new
+ * row. In the second all are, so the sessions together have more new rows than fit a batch. */
 static bool right(void *context, size_t round, size_t depth) {
     static const size_t stand[] = {0, MOST, 7, 3, 14};
     (void)context;
     return depth < stand[round % 5];
 }
 
-/* Scripts the session's drafts with the target's own text. */
+/* Gives both sessions of a twin scripted drafts: the text that the target generates without drafts. */
 static void script(const world *w, twin *t, const int32_t *text, size_t count) {
     int32_t ids[CONTEXT];
     fr_session *plain;
@@ -177,7 +177,7 @@ static void set_words(const world *w, const char *words) {
     require(fr_options_set_text(w->options, FR_OPT_SPEC_TYPE, at ? own : words));
 }
 
-/* Sessions with odd numbers sample, unless scripted drafts decide what is accepted. */
+/* Opens the twins. Every second one samples, unless scripted drafts decide what is accepted. */
 static void open_twins(world *w, size_t crowd) {
     int32_t text[LONGEST];
     for (size_t i = 0; i < SESSIONS; i++) {
@@ -215,8 +215,8 @@ typedef struct question {
     float *logits; /* [MOST, vocab] */
 } question;
 
-/* Prepares a proposal of `count` drafts. hidden: rows that replace the target's rows in the session; NULL: nothing is
- * replaced. */
+/* Prepares a proposal of `count` drafts. If `hidden` is not NULL, its rows replace the target's rows in what the
+ * method sees. */
 static fr_proposal ask(fr_session *s, question *q, size_t count, bool scores, const float *hidden) {
     size_t bytes = MOST * s->model->trunk.spec.vocab * sizeof *q->logits;
     *q = (question){.view = fr_session_view(s), .logits = malloc(bytes)};
@@ -253,8 +253,8 @@ static void compare(world *w, const fr_proposal *together, const fr_proposal *al
     w->drafted += alone->proposed;
 }
 
-/* Lets n sessions propose some drafts each, together and in any order. The session `damaged` gets hidden rows of NaN,
- * or none, and must fail alone. */
+/* Lets n sessions propose drafts, together and in any order. Session number `damaged` gets hidden rows of NaN. It must
+ * fail, and the others must not. No session is damaged if `damaged` is not one of them. */
 static void propose(world *w, size_t n, bool scores, size_t damaged) {
     question together[SESSIONS], alone[SESSIONS];
     fr_proposal asked[SESSIONS];
@@ -297,7 +297,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------ who is asked when */
 
-/* A draft method that writes a note of each call. As its flags say, it drafts the id 7, fails, or does neither. */
+/* A draft method that notes each call by its name. It drafts the id 7 if `drafts` is set, and fails if `fails` is. */
 typedef struct noting {
     fr_draft base;
     char name;
@@ -343,7 +343,7 @@ static const fr_draft_method method_a = {
 static const fr_draft_method method_b = {
     .name = "b", .open = open_b, .propose = noting_propose, .follow = noting_follow};
 
-/* The method of each kind that was opened last. */
+/* The last opened draft of method_a and of method_b. */
 static noting *opened_a, *opened_b;
 
 static fr_draft *open_a(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
@@ -382,8 +382,9 @@ START_TEST(a_method_is_asked_once) {
 }
 END_TEST
 
-/* Three lists of methods begin with a, one begins with b. Some of the methods draft nothing and one fails, so the
- * second methods in the lists are asked next. */
+/* Three lists have the methods a and b, one has b and a. In some lists the first method drafts nothing. Then the
+ * second method is asked, together with those of other lists. One first method fails; its second method is not
+ * asked. */
 START_TEST(silent_links_go_on_together) {
     static const fr_draft_list ab = {.methods = {&method_a, &method_b}, .count = 2};
     static const fr_draft_list ba = {.methods = {&method_b, &method_a}, .count = 2};
@@ -407,8 +408,8 @@ START_TEST(silent_links_go_on_together) {
     }
     notes[0] = 0;
     fr_draft_propose(asked, 4);
-    /* The first methods are asked, a's together with those of other a's. Then come the second methods of lists without
-     * drafts. At the end B follows the rows, because b proposed. */
+    /* All first methods are asked: a, b and d together, which are of method_a, then C. Of the two lists whose first
+     * method drafted nothing, A and c are asked. At the end B follows the rows, because b drafted in its place. */
     ck_assert_str_eq(notes, "abd C A c +B");
     ck_assert(asked[0].proposed == 1 && asked[1].proposed == 1 && asked[2].proposed == 0 && asked[3].proposed == 0);
     ck_assert_int_eq(asked[3].failure.status, FR_NUMERIC);

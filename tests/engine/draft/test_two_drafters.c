@@ -1,5 +1,5 @@
 /* Tests a session with two drafters, a block drafter and the MTP layer in the target's own checkpoint. Each must make
- * the drafts that it makes alone, whichever drafted before, and also after forks, truncations, saved sessions and
+ * the drafts that it makes alone, whichever drafted before. That also holds after forks, truncations, restoring, and
  * prompts whose pages another session has run. Memory for the second drafter must be laid out only if it is asked
  * for. */
 /* suite: native threads no-valgrind */
@@ -16,8 +16,8 @@
 
 enum { PROMPT = 140, TEXT = 60, DRAFTS = 5, CONTEXT = 640, WAYS = 3, VOCAB = 320 };
 
-/* A session has both drafters, or one of them. In the first case drafter 0 is the block drafter and drafter 1 the MTP
- * layer. */
+/* The sessions of the test: one has both drafters, the others have one of them. With both, drafter 0 is the block
+ * drafter and drafter 1 the MTP layer. */
 static const struct {
     const char *drafter, *words;
 } ways[WAYS] = {{DRAFTER, "dflash2,mtp"}, {DRAFTER, "dflash2"}, {NULL, "mtp"}};
@@ -39,7 +39,7 @@ static size_t below(subject *s, size_t n) {
     return (s->state >> 8) % n;
 }
 
-/* Opens a session of each kind, in engines that have room for a second one. */
+/* Opens a session for each of these ways, in engines with room for a second session. */
 static void open_subject(subject *s) {
     *s = (subject){.options = fr_options_new(), .length = PROMPT, .state = 5};
     require(fr_options_set(s->options, FR_OPT_CONTEXT, CONTEXT));
@@ -68,8 +68,8 @@ static void close_subject(subject *s) {
     fr_options_free(s->options);
 }
 
-/* Runs rounds until the session has generated, up to `limit` ids. A prompt may take several rounds first. Returns the
- * number of ids. */
+/* Runs rounds until a round has given ids, at most `limit`. A prompt may take several rounds first. Returns the number
+ * of ids. */
 static size_t run_round(subject *s, size_t way, size_t length, size_t limit) {
     fr_round round = {.session = s->session[way], .ids = s->ids + length, .limit = limit};
     for (size_t rounds = 0; round.count == 0; rounds++) {
@@ -80,8 +80,8 @@ static size_t run_round(subject *s, size_t way, size_t length, size_t limit) {
     return round.count;
 }
 
-/* The session with both drafters generates one id without drafts, or as many as it can with the drafts of one drafter.
- * Then the other sessions generate as many. */
+/* Lets the session with both drafters generate: one id without drafts, or as many as a round gives with the drafts of
+ * one drafter. Then the other sessions generate the same number of ids. */
 static void step(subject *s) {
     size_t count = run_round(s, 0, s->length, below(s, 2) ? 1 : FR_STEP_MAX);
     for (size_t i = 1; i < WAYS; i++)
@@ -104,7 +104,8 @@ static void ask(fr_session *session, size_t by, drafts *d) {
     d->count = p.proposed;
 }
 
-/* Compares the drafts of one of the two drafters, and their scores to the last bit, with those that it makes alone. */
+/* Compares the drafts that one of the two drafters makes with those that it makes alone. Their scores must be equal to
+ * the last bit. */
 static void compare(subject *s, size_t drafter) {
     static drafts both, alone;
     ask(s->session[0], 1 + drafter, &both);
@@ -117,8 +118,8 @@ static void compare(subject *s, size_t drafter) {
     s->proposed += both.count;
 }
 
-/* Runs rounds, and after some of them asks one or both drafters for drafts. The drafter that is not asked must keep
- * up. */
+/* Runs rounds. After some of them it asks one or both drafters for drafts and compares these. A drafter that is not
+ * asked must keep up all the same. */
 static void go_on(subject *s, size_t rounds) {
     for (size_t i = 0; i < rounds; i++) {
         step(s);

@@ -1,8 +1,8 @@
-/* Tests embeddings and scores of text encoders, and of models that generate text, against sentence-transformers.
+/* Tests embeddings and scores against sentence-transformers, for text encoders and for models that generate text.
  *
  * tests/data/encoders/NAME is a small model with random weights, with what sentence-transformers 6.2 over transformers
- * 5.24 computed from its texts (tests/references/encoders.py). Rows agree within 1e-5. FR_ENCODER_FIXTURES names
- * another folder with such models. */
+ * 5.24 computed from its texts (tests/references/encoders.py). Embeddings agree within 1e-5. FR_ENCODER_FIXTURES in
+ * the environment names another folder with such models. */
 /* suite: threads */
 #include <jansson.h>
 #include <math.h>
@@ -136,7 +136,7 @@ START_TEST(rows_are_those_of_sentence_transformers) {
 }
 END_TEST
 
-/* Files that llama.cpp's converter made of the folders (encoders_gguf.py). Their rows have length 1. */
+/* Files that llama.cpp's converter made of the folders (encoders_gguf.py). The length of their embeddings is 1. */
 static const char *const converted[] = {"bert-mean", "nomic", "modernbert"};
 
 START_TEST(gguf_files_have_the_rows_of_their_folders) {
@@ -167,7 +167,7 @@ START_TEST(gguf_files_have_the_rows_of_their_folders) {
 }
 END_TEST
 
-/* llama.cpp's converter leaves out the pooler, without which a score is not the model's. */
+/* llama.cpp's converter leaves out the pooler. Without it the score would be wrong, so such a file gives no scores. */
 START_TEST(a_gguf_file_without_its_pooler_scores_nothing) {
     fixture f = {.cases = NULL};
     open_embedder(&f, path_of("gguf", "cross-bert.gguf"), 0, NULL);
@@ -201,12 +201,12 @@ START_TEST(scores_are_those_of_sentence_transformers) {
 }
 END_TEST
 
-/* Makes all texts' rows, or pairs' scores, together, or one by one. */
+/* Computes the embeddings of all texts, or the scores of all pairs: together, or one by one (`alone`). */
 static float *run_all(const fixture *f, bool alone, size_t *bytes) {
     bool scores = json_object_get(f->cases, "pairs") != NULL;
     fr_embedder_text *texts;
     size_t count = scores ? encode_pairs(f, &texts) : encode_texts(f, NULL, &texts);
-    char *tail = calloc(1, 8 * LONG + 1); /* as long as the model reads, twice, beside short texts */
+    char *tail = calloc(1, 8 * LONG + 1); /* a text twice as long as the model reads, beside the short ones */
     for (size_t i = 0; i < LONG; i++) memcpy(tail + 8 * i, "the sea ", 8);
     texts = realloc(texts, (count + 2) * sizeof *texts);
     for (size_t i = 0; i < 2; i++, count++)
@@ -259,7 +259,7 @@ START_TEST(a_text_is_cut_at_its_end_and_says_so) {
     ck_assert_uint_eq(encoded.count, 64);
     ck_assert_uint_eq(encoded.whole, 102);
     ck_assert_int_eq(encoded.ids[0], 2);  /* [CLS] */
-    ck_assert_int_eq(encoded.ids[63], 3); /* [SEP] stays */
+    ck_assert_int_eq(encoded.ids[63], 3); /* [SEP] stays although the text is cut */
     fr_embedder_text_free(&encoded);
     require(fr_embedder_encode_pair(f.embedder, NULL, "a house", 7, text, strlen(text), &pair));
     ck_assert_uint_eq(pair.count, 64);
@@ -299,7 +299,7 @@ END_TEST
 
 #define MODULES(rest) "[{\"type\": \"x.Transformer\", \"path\": \"\"}, " rest "]"
 
-/* A configuration that changes what is computed, and the word of the error line that names it. */
+/* A configuration that would change what is computed, and the word by which the error line must name it. */
 static const struct {
     const char *model, *file, *change, *word;
 } refused[] = {
@@ -359,8 +359,8 @@ static const struct {
     {"bert-modes", "2_Dense/config.json", "{\"module_input_name\": \"token_embeddings\"}", "module_input_name"},
 };
 
-/* Copies a model's folder, with links to its files, but one of its JSON files changed: members of an object are
- * replaced, a list takes the file's place. */
+/* Makes a copy of a model's folder with links to its files and one JSON file changed. If `change` is an object, its
+ * members replace those of the file; a list replaces the whole file. */
 static char *changed_folder(const char *model, const char *file, const char *change) {
     static const char *const files[] = {"config.json",
                                         "model.safetensors",
@@ -472,7 +472,8 @@ START_TEST(types_that_the_model_lacks_are_refused) {
 }
 END_TEST
 
-/* A caller's pooling takes the place of several, each of which has a part of the row; the row still has length 1. */
+/* The model has several poolings, each of which gives a part of the row. A caller's pooling replaces all of them, and
+ * the row still has length 1. */
 START_TEST(one_pooling_instead_of_several_gives_a_whole_row) {
     const char *folder = changed_folder("bert-modes", "modules.json",
                                         MODULES("{\"type\": \"x.Pooling\", \"path\": \"1_Pooling\"}, "
@@ -499,7 +500,7 @@ START_TEST(one_pooling_instead_of_several_gives_a_whole_row) {
 }
 END_TEST
 
-/* Weights of 3e38 are numbers, but their sums are not. */
+/* Weights of 3e38 are finite, but sums of them are not. */
 START_TEST(a_row_that_is_not_finite_is_an_error) {
     const char *folder = changed_folder("gemma", "", "{}");
     char place[128];
