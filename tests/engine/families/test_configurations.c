@@ -1,8 +1,9 @@
 /* Tests configurations that state a fixture's values in another form, or leave out members for which transformers has
- * a default: the logits must still be transformers' (reference.safetensors). The forms are those of transformers 5.17,
- * RotaryEmbeddingConfigMixin and PreTrainedModel.tie_weights. Also tests configurations that scale rotary positions
- * differently from the fixture's, with the numbers that transformers computes for them (tests/data/configurations,
- * tests/references/configurations.py). */
+ * a default. The logits must still be transformers' (reference.safetensors). The forms are those of transformers 5.17,
+ * RotaryEmbeddingConfigMixin and PreTrainedModel.tie_weights.
+ *
+ * Also tests configurations that scale rotary positions differently from the fixture's. Their expected numbers are
+ * those that transformers computes (tests/data/configurations, tests/references/configurations.py). */
 #include <check.h>
 #include <glob.h>
 #include <stdio.h>
@@ -21,8 +22,8 @@
 enum { SCALED = 8 };
 
 static const struct {
-    const char *name, *changes; /* null: left out */
-    const char *text;           /* changes of text_config; NULL: there is no text_config */
+    const char *name, *changes; /* changes: members that replace those of config.json; null removes one */
+    const char *text;           /* the same for the members of text_config; NULL: there is no text_config */
 } cases[] = {
     /* The older key rope_scaling is used instead of rope_parameters, and type instead of rope_type. */
     {"qwen35-odd",
@@ -36,10 +37,10 @@ static const struct {
      "{\"rope_scaling\": null, \"rope_theta\": null, \"rope_parameters\": {\"rope_theta\": 9000.0, \"rope_type\": "
      "\"yarn\", \"factor\": 5.0, \"original_max_position_embeddings\": 40, \"beta_fast\": 8}}",
      NULL},
-    /* If both keys are there, rope_scaling counts, unless it is empty. */
+    /* With both keys, rope_scaling counts, unless it is empty. */
     {"glm4-moe-dense", "{\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 10.0}}", NULL},
     {"qwen35-odd", "{\"rope_scaling\": {}}", NULL},
-    /* If rope_scaling doesn't give the original number of positions, max_position_embeddings is that number. */
+    /* rope_scaling may leave out the original number of positions. Then max_position_embeddings is that number. */
     {"glm4-moe-dense",
      "{\"max_position_embeddings\": 40, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 5.0, \"beta_fast\": 8}}",
      NULL},
@@ -48,8 +49,8 @@ static const struct {
      "{\"hidden_size_per_layer_input\": null, \"vocab_size_per_layer_input\": null}"},
     {"gemma4-dense", "{\"architectures\": [\"Gemma4UnifiedForConditionalGeneration\"]}",
      "{\"hidden_size_per_layer_input\": null, \"vocab_size_per_layer_input\": null}"},
-    /* Qwen3.5's mixture has defaults of its own. Its routers always normalize the chosen weights, whatever the
-     * configuration says. */
+    /* Qwen3.5's mixture has defaults of its own, and its routers always normalize the chosen weights: norm_topk_prob
+     * has no effect. */
     {"qwen35-moe-tied", "{\"num_key_value_heads\": null}", NULL},
     {"qwen35-moe-tied", "{\"norm_topk_prob\": false}", NULL},
     {"qwen35-moe-odd", "{}", "{\"norm_topk_prob\": false, \"num_key_value_heads\": null}"},
@@ -88,7 +89,7 @@ static fr_status open_changed(const char *name, const char *changes, const char 
     return fr_model_open(folder->path, NULL, model);
 }
 
-/* Compares the logits of prompt 2. */
+/* Compares the logits of prompt 2 of the fixture. */
 static void compare_logits(const char *name, fr_model *model) {
     fr_reference r;
     fr_session *session;
@@ -157,8 +158,8 @@ START_TEST(rotary_positions_are_scaled_as_transformers_does) {
 }
 END_TEST
 
-/* If "architectures" is missing or empty, model_type decides how the folder is read, or else the model_type of
- * text_config. Each fixture must be read the same without its "architectures". */
+/* Without "architectures", the model_type decides how the folder is read; without that, the model_type of text_config.
+ * Each fixture must then be the same model. */
 START_TEST(a_model_type_stands_for_an_architecture) {
     static const char *const changes[] = {"{\"architectures\": null}", "{\"architectures\": []}",
                                           "{\"architectures\": [\"\"]}",
@@ -215,8 +216,8 @@ START_TEST(an_unknown_model_type_is_named) {
 }
 END_TEST
 
-/* Python's json module writes NaN and Infinity, and configurations with Mamba's limits contain Infinity. Such values
- * must be accepted in keys that are not used and refused in keys that are. */
+/* Python's json module writes NaN and Infinity, and configurations with Mamba's limits contain Infinity. A key that is
+ * used must refuse such a value; in other keys it is accepted. */
 START_TEST(numbers_that_are_not_finite_matter_where_they_are_used) {
     static const struct {
         const char *key, *value, *line; /* line NULL: the value is not used */
@@ -252,8 +253,8 @@ START_TEST(numbers_that_are_not_finite_matter_where_they_are_used) {
 }
 END_TEST
 
-/* If the configuration doesn't give the number of MTP layers, transformers has a default of one for DeepSeek-V3 and
- * GLM-4.5. */
+/* For DeepSeek-V3 and GLM-4.5, transformers has a default of one MTP layer if the configuration doesn't give their
+ * number. */
 START_TEST(an_mtp_layer_need_not_be_announced) {
     static const char *const of[] = {"../deepseek-v3", "deepseek-v3-own", "glm4-moe-own", "glm-4.7-flash-odd"};
     fr_changed_folder folder;
@@ -265,7 +266,8 @@ START_TEST(an_mtp_layer_need_not_be_announced) {
 }
 END_TEST
 
-/* The 12B model gets the defaults of Gemma4UnifiedTextConfig, some of which differ from Gemma4TextConfig's. */
+/* Gemma 4's 12B model gets the defaults of Gemma4UnifiedTextConfig, some of which differ from those of
+ * Gemma4TextConfig. */
 START_TEST(gemma4_12b_has_defaults_of_its_own) {
     fr_changed_folder folder;
     fr_model *model;
@@ -279,7 +281,8 @@ START_TEST(gemma4_12b_has_defaults_of_its_own) {
 }
 END_TEST
 
-/* Folders quantized by these tools are refused by name, whatever tensors they have. */
+/* Folders that these tools have quantized are refused. The error line names the tool, whatever tensors the folder
+ * has. */
 START_TEST(what_other_tools_quantize_is_refused_by_its_name) {
     static const char *const methods[] = {"hqq", "aqlm", "quark", "torchao", "bitsandbytes"};
     char changes[128], line[128];
@@ -293,8 +296,8 @@ START_TEST(what_other_tools_quantize_is_refused_by_its_name) {
 }
 END_TEST
 
-/* ModelOpt names its algorithm in hf_quant_config.json, and newer folders also in config.json, with or without
- * quant_method. An unsupported algorithm is refused by its name. */
+/* ModelOpt names the algorithm of a quantization in hf_quant_config.json, newer folders also in config.json, with or
+ * without quant_method. The refusal of an unsupported algorithm must name it. */
 START_TEST(what_modelopt_quantizes_otherwise_is_refused_by_its_algorithm) {
     static const struct {
         const char *changes, *file, *line;

@@ -1,5 +1,5 @@
 /* Tests DeepSeek-V3 beyond what test_reference.c tests for every family: the file formats of latent attention, its
- * cache, that quantized heads give one answer, and configurations.
+ * cache, configurations, and that quantized heads give one answer.
  *
  * The expected values are those of tests/data/deepseek-v3, made by transformers (reference.safetensors,
  * reference.json); llama.cpp's converter wrote model-bf16.gguf. */
@@ -51,9 +51,8 @@ static const char *written(const char *path, const char *type, bool pure) {
 
 /* ----------------------------------------------------------------------------------------------------------- logits */
 
-/* most: the largest allowed difference of a prompt's logits from the reference's, relative to the reference's largest
- * logit. half: a bound that at least half of the rows must keep; the others may exceed it, as rounding can choose
- * another expert for a row. */
+/* Bounds on the difference of logits, relative to the reference's largest logit. `most` is for every row. `half` is
+ * for at least half of the rows, because rounding can choose another expert for some rows. */
 typedef struct apart {
     double most, half;
 } apart;
@@ -93,7 +92,7 @@ static void replace_tensors(fr_reference *r, const char *path) {
     fr_tensors_free(&unread);
 }
 
-/* A bound of 0 is not checked. */
+/* Compares the logits of a fixture's prompts with these bounds. A bound of 0 is not checked. */
 static void check_logits(const char *name, const char *path, const fr_options *options, apart bounds) {
     fr_reference r;
     fr_model *model;
@@ -115,7 +114,8 @@ static void check_logits(const char *name, const char *path, const fr_options *o
     fr_reference_close(&r);
 }
 
-/* In one form of file kv_b is complete and transposed when it is loaded; in the other it is split into k_b and v_b. */
+/* One form of file has the whole matrix kv_b, which is transposed when it is loaded. The other has it split into k_b
+ * and v_b. */
 START_TEST(both_forms_of_file_have_the_references_logits) {
     static const apart bounds = {.most = 5e-5};
     check_logits("../deepseek-v3", FOLDER, NULL, bounds);
@@ -125,15 +125,15 @@ START_TEST(both_forms_of_file_have_the_references_logits) {
 }
 END_TEST
 
-/* The references of these files have float activations, while ours are quantized to 8 bits. So the bounds are wide. */
+/* The references of these files have float activations, and ours are quantized to 8 bits. So the bounds are wide. */
 START_TEST(both_quantized_forms_are_near_their_references) {
     check_logits("../deepseek-v3", FOLDER "/model-whole-q8_0.gguf", NULL, (apart){.half = 8e-3});
     check_logits("../deepseek-v3", FOLDER "/model-apart-q8_0.gguf", NULL, (apart){.half = 8e-3});
 }
 END_TEST
 
-/* Each type of cache rounds the latents, so the logits differ by a few such roundings. If the type of values is not
- * given, it is that of the keys. */
+/* Each type of cache rounds the latents, which moves the logits a little. Without a type for values, the keys' type is
+ * taken. */
 START_TEST(every_cache_is_near_the_reference) {
     static const struct {
         const char *k, *v;
@@ -166,7 +166,8 @@ START_TEST(a_cache_that_does_not_fit_is_refused) {
 }
 END_TEST
 
-/* With latent attention the keys and values are one cache, so a different type for values is refused. */
+/* With latent attention, keys and values are one cache. So another type for the values than for the keys is
+ * refused. */
 START_TEST(values_of_another_type_are_refused) {
     static const struct {
         const char *k, *v;
@@ -192,8 +193,8 @@ START_TEST(values_of_another_type_are_refused) {
 }
 END_TEST
 
-/* The file that forerun quantize writes of the folder must have every tensor as llama.cpp's converter writes it, and
- * the MTP layer as well. */
+/* forerun quantize writes the folder as a file. It must have every tensor as llama.cpp's converter writes it, and also
+ * the MTP layer. */
 START_TEST(a_folder_as_gguf_is_the_converters) {
     fr_checkpoint ours, theirs;
     const fr_tensor *mine;
@@ -240,8 +241,8 @@ static void check_one_answer(const char *path, fr_test_method method, const char
     }
 }
 
-/* With float types the folder, which has kv_b, and the file, which has k_b and v_b, give the same bits, because the
- * numbers are the same. */
+/* The folder has kv_b, and the file has k_b and v_b. With float types both have the same numbers, so they must give
+ * the same bits. */
 START_TEST(a_folder_as_gguf_gives_its_answer) {
     fr_answer expected = answer_of(FOLDER, NULL, 2, 64, FR_TEST_MTP, NULL);
     fr_answer same = answer_of(written(FOLDER, "bf16", false), NULL, 2, 64, FR_TEST_MTP, NULL);

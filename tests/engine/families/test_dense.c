@@ -1,6 +1,6 @@
 /* Tests dense decoders against transformers (tests/references/dense.py): the logits of prompts and greedy text, from
- * folders and from llama.cpp's GGUF files of them; and that every way of running gives one answer. Families that
- * differ only in table rows are tested here.
+ * folders and from llama.cpp's GGUF files of them. Also tests that every way of running gives one answer. Families
+ * that differ only in rows of tables are tested here.
  *
  * If a window, a bias or a norm were left out, the logits would move by at least a hundred times the bound. Each
  * reference records how far leaving out each feature moves its logits, and this suite checks that. */
@@ -29,7 +29,7 @@ typedef enum gguf { GGUF_OF_FOLDER, GGUF_OF_FILE, GGUF_OF_TOKENIZER } gguf;
 static const struct {
     const char *name;
     size_t features;
-    gguf gguf; /* which files there are beside the folder; each kind includes the ones before it */
+    gguf gguf; /* the files beside the folder; each kind includes those before it in the enum */
 } models[] = {
 #define FR_DENSE(name, features, has) {name, features, GGUF_OF_##has},
 #include "tests/engine/families/dense_models.def"
@@ -212,8 +212,8 @@ static void text_of(const char *path, const char *isa, int threads, int chunk, c
     fr_options_free(options);
 }
 
-/* There are six ways of running, with different threads, chunks and draft methods. For each model an instruction set
- * runs one of them, and the next model runs another one. With FULL each runs all six. */
+/* There are six ways of running, with different threads, chunks and draft methods. Each instruction set runs a model
+ * in one of the six, which differs from model to model. With FULL in the environment it runs all six. */
 START_TEST(every_manner_of_running_gives_one_answer) {
     static const char *const methods[] = {"none", "ngram"};
     static const int chunks[CHUNKS] = {1, 7, 64};
@@ -237,7 +237,8 @@ START_TEST(every_manner_of_running_gives_one_answer) {
 }
 END_TEST
 
-/* MiMo's MTP layer takes the hidden row before the embedding (tests/references/dense_of_mimo.py). */
+/* MiMo's MTP layer concatenates the hidden row before the embedding, unlike others
+ * (tests/references/dense_of_mimo.py). */
 START_TEST(an_mtp_layer_drafts_as_the_reference) {
     fr_reference r;
     fr_session *session;
@@ -258,7 +259,7 @@ START_TEST(an_mtp_layer_drafts_as_the_reference) {
 }
 END_TEST
 
-/* Checks that a session whose timeline was cut to its first `kept` ids generates the same ids again. */
+/* Checks that a session that was truncated to `kept` ids generates the same ids again. */
 static void expect_again(fr_session *session, size_t kept, const int32_t *ids, size_t prompt) {
     int32_t again[IDS];
     size_t count = IDS - (kept - prompt);
@@ -267,8 +268,9 @@ static void expect_again(fr_session *session, size_t kept, const int32_t *ids, s
     ck_assert_mem_eq(again, ids + (kept - prompt), count * sizeof *again);
 }
 
-/* Truncates within windows and at their edges, and at the length where LongRoPE's long texts begin. After that, a fork
- * and a restored session must continue the same too, with a neighbour in the engine. */
+/* Truncates a text within windows, at their edges, and at the length where LongRoPE changes its factors. After each
+ * truncation the same ids must follow. So they must in a fork and in a restored session, with a neighbour in the
+ * engine. */
 START_TEST(a_text_that_was_cut_goes_on_the_same) {
     static const int32_t prompt[] = {2, 30, 31, 32, 33, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31};
     static const size_t cuts[] = {62, 50, 41, 40, 39, 24, 17, 60};
@@ -307,8 +309,8 @@ START_TEST(a_text_that_was_cut_goes_on_the_same) {
 }
 END_TEST
 
-/* LongRoPE uses other rotary factors from a certain length on. Drafts must stop at that length, because later ones
- * would be verified with the factors for short texts. Up to there each step must take as many drafts as it can. */
+/* LongRoPE uses other rotary factors from a certain length on. Drafts must end at that length, because later ones
+ * would be verified with the factors of short texts. Before it, each step must take as many drafts as it can. */
 START_TEST(drafts_end_where_long_texts_begin) {
     enum { LONGEST = 40, BEGIN = 20, WANTED = 40 }; /* original_max_position_embeddings */
     int32_t script[BEGIN + WANTED + FR_STEP_MAX] = {2}, plain[WANTED], ids[WANTED + FR_STEP_MAX];

@@ -1,6 +1,6 @@
-/* Tests families that are rows of tables (src/engine/families/config.c): which configurations are refused, and that a
- * folder written as GGUF is the same model, including its kinds of layers and rotary forms, or is refused.
- * test_dense.c compares these families with transformers. */
+/* Tests families that are rows of tables (src/engine/families/config.c): which configurations are refused; and that a
+ * folder written as GGUF is either refused or the same model, with its kinds of layers and rotary forms. test_dense.c
+ * compares these families with transformers. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -36,7 +36,7 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Changed configurations. `line` is a part of the error line, and "" if the model is accepted. */
+/* Changed configurations. `line` is a part of the error line, or "" if the model must open. */
 static const struct {
     const char *name, *changes;
     fr_status status;
@@ -63,7 +63,7 @@ static const struct {
     {"gemma3-odd", "{\"hidden_activation\": \"silu\"}", FR_UNBUILT, "hidden_activation silu"},
     {"gemma3-odd", "{\"attention_bias\": true}", FR_UNBUILT, "attention_bias"},
     {"gemma3-odd", "{\"attn_logit_softcapping\": 50}", FR_UNBUILT, "attn_logit_softcapping"},
-    {"gemma3-odd", "{\"use_bidirectional_attention\": true}", FR_OK, ""}, /* a text encoder */
+    {"gemma3-odd", "{\"use_bidirectional_attention\": true}", FR_OK, ""}, /* makes it a text encoder */
     {"gemma2-odd", "{\"use_bidirectional_attention\": true}", FR_UNBUILT, "use_bidirectional_attention"},
     {"gemma3-odd", "{\"is_causal\": false}", FR_UNBUILT, "is_causal false"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 0}", FR_INPUT, "query_pre_attn_scalar"},
@@ -75,7 +75,8 @@ static const struct {
     {"gemma4-e", "{\"num_kv_shared_layers\": 4}", FR_INPUT, "this is a drafter"},
     {"gemma4-e", "{\"num_kv_shared_layers\": 3}", FR_INPUT, "layer 1 borrows a KV cache of its kind"},
     {"gemma4-e", "{\"enable_moe_block\": true, \"num_experts\": 8}", FR_INPUT, "0 experts are chosen of 8"},
-    {"gemma4-e", "{\"num_experts\": 8, \"top_k_experts\": 9}", FR_OK, ""}, /* enable_moe_block is off */
+    {"gemma4-e", "{\"num_experts\": 8, \"top_k_experts\": 9}", FR_OK, ""}, /* enable_moe_block is off, so these keys
+                                                                            * are not used */
     {"gemma4-e", "{\"rope_parameters\": {" FULL("dynamic", "2") "}}", FR_UNBUILT, "rope_type dynamic"},
     {"gemma4-e", "{\"rope_parameters\": {" FULL("linear", "2, \"partial_rotary_factor\": 0.5") "}}", FR_UNBUILT,
      "partial_rotary_factor 0.5 is not built with rope_type linear"},
@@ -120,7 +121,7 @@ static fr_rows rows_of(const char *path) {
     return rows;
 }
 
-/* transformers 5.17 reads partial_rotary_factor in all families, but these families rotate all values of a head
+/* transformers 5.17 accepts partial_rotary_factor for all families. But in these it rotates all values of a head
  * nevertheless. */
 START_TEST(heads_turn_as_a_whole) {
     static const char *const names[] = {"qwen2-tied", "llama-fp8", "qwen3-moe-raw"};
@@ -149,15 +150,15 @@ static const struct {
 } written[] = {
     {"qwen2-tied", "{}"},
     {"qwen2-yarn", "{}"},
-    /* Gemma has several patterns of layer kinds. An irregular one needs a key in GGUF, and so does "every third layer
-     * is full". "Every sixth layer is full" is the default and needs none. */
+    /* Gemma has several patterns of layer kinds. "Every sixth layer is full" is the default of a GGUF file. Any other
+     * pattern needs a key in the file. */
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14}"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null, \"sliding_window_pattern\": 3, "
                    "\"final_logit_softcapping\": 2.5}"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null}"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 14, \"layer_types\": null, \"sliding_window_pattern\": 1}"},
     {"gemma3-tower", "{\"image_token_index\": 3}"}, /* 3 is none of the prompt's ids */
-    /* In these models the widths, or the numbers of KV heads, differ by layer. */
+    /* In these models the heads' widths, or the numbers of KV heads, differ by layer. */
     {"gemma4-e", "{}"},
     {"gemma4-e-layers", "{}"},
     {"gemma4-moe", "{}"},
@@ -173,8 +174,8 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* In these folders gate and up are one matrix, in experts and in dense layers. They must be split as by llama.cpp's
- * converter. */
+/* These folders have gate and up in one matrix, in experts and in dense layers. The file must have them split as
+ * llama.cpp's converter does. */
 static const char *const parted[] = {"granite-moe-shared", "granite4-micro"};
 
 START_TEST(a_folder_is_written_as_the_converter_does) {
@@ -201,8 +202,8 @@ START_TEST(what_gguf_has_no_key_for_is_not_written) {
 }
 END_TEST
 
-/* Writes only the metadata of a Gemma 3 with this number of layers and this query_pre_attn_scalar. Heads have 128
- * values and rows 5376, as in the published 27B model. */
+/* Writes only the metadata of a Gemma 3 with this number of layers and this query_pre_attn_scalar. Its widths are
+ * those of the published 27B model. */
 static fr_status write_scaled(long long layers, long long scalar, fr_model_spec *spec) {
     json_t *config = json_pack("{s:I, s:i, s:i, s:i, s:i, s:I}", "num_hidden_layers", layers, "hidden_size", 5376,
                                "num_attention_heads", 32, "num_key_value_heads", 16, "head_dim", 128,
@@ -220,9 +221,9 @@ static fr_status write_scaled(long long layers, long long scalar, fr_model_spec 
     return status;
 }
 
-/* GGUF has no key for the attention scale. llama.cpp (src/models/gemma3.cpp) divides by the root of the head's width;
- * for the 27B model, which has 62 layers, it divides by the root of hidden size / heads. A folder with any other scale
- * is refused. */
+/* GGUF has no key for the attention scale. llama.cpp (src/models/gemma3.cpp) divides by the square root of the head's
+ * width. For the 27B model, which it knows by its 62 layers, it divides by the root of hidden size / heads. A folder
+ * with any other scale is refused. */
 START_TEST(a_scale_without_a_key_is_what_readers_take_it_for) {
     static const struct {
         long long layers, scalar;
@@ -248,8 +249,8 @@ START_TEST(a_scale_without_a_key_is_what_readers_take_it_for) {
 }
 END_TEST
 
-/* transformers 5.17's configuration_gpt_oss.py and configuration_ministral3.py treat a key that is null, or an older
- * key that is an empty object, like a missing key. */
+/* Like transformers 5.17 (configuration_gpt_oss.py, configuration_ministral3.py), a null is taken as a missing key,
+ * and so is an empty object of the older key rope_scaling. */
 START_TEST(positions_of_which_nothing_is_said_are_scaled_as_usual) {
     static const char *const silent[] = {"{}", "{\"rope_parameters\": null}", "{\"rope_scaling\": null}",
                                          "{\"rope_scaling\": {}, \"rope_parameters\": null}"};
@@ -274,8 +275,8 @@ START_TEST(positions_of_which_nothing_is_said_are_scaled_as_usual) {
 }
 END_TEST
 
-/* In transformers 5.17's configurations (__post_init__) a null means something else than a missing key: the number
- * follows from others. */
+/* In transformers 5.17's configurations (__post_init__), a null differs from a missing key: the number then follows
+ * from others. */
 START_TEST(numbers_that_are_null_follow_from_others) {
     static const fr_family *const families[] = {&fr_family_seed_oss, &fr_family_ernie45, &fr_family_qwen3,
                                                 &fr_family_smollm3};
@@ -291,7 +292,8 @@ START_TEST(numbers_that_are_null_follow_from_others) {
 }
 END_TEST
 
-/* llama.cpp's readers of these architectures support these keys, but forerun doesn't, so the files are refused. */
+/* llama.cpp reads these keys for these architectures. forerun doesn't support them, so it refuses files that have
+ * them. */
 START_TEST(what_is_not_built_is_no_key_of_a_file) {
     static const struct {
         const fr_family *family;

@@ -30,7 +30,8 @@ static fr_model *open_model(const char *path) {
     return model;
 }
 
-/* Returns the logits of these ids; the caller frees the values. */
+/* Returns the logits of these ids or, with a drafter, of `steps` draft steps after them; the caller frees the
+ * values. */
 static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const int32_t *ids, size_t count,
                          size_t steps) {
     fr_session *session;
@@ -47,7 +48,7 @@ static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const
 
 /* ------------------------------------------------------------------------------------------------------- the target */
 
-/* This model has experts, keys that serve as values, heads of two widths, and heads in which only 2 of 9 rotary pairs
+/* The model has experts, keys that serve as values, heads of two widths, and heads in which only 2 of 9 pairs
  * rotate. */
 START_TEST(same_logits_as_the_folder) {
     fr_model *folder = open_model(MODELS "gemma4-moe-odd"), *file = open_model(GGUF "moe-odd.gguf");
@@ -78,7 +79,7 @@ static size_t argmax(const float *row, size_t n) {
     return best;
 }
 
-/* Returns by how much the largest logit exceeds the second, divided by the row's range. */
+/* Returns by how much the largest logit exceeds the second largest, divided by the row's range. */
 static double margin(const float *row, size_t n) {
     size_t best = argmax(row, n);
     double second = -INFINITY, lowest = INFINITY;
@@ -89,9 +90,9 @@ static double margin(const float *row, size_t n) {
     return (row[best] - second) / (row[best] - lowest);
 }
 
-/* The file is Q4_0 with a Q6_K embedding. The reference has float activations, while ours are quantized to 8 bits. The
- * mean difference is 0.11, with a range of about 40. An id must be the reference's if its logit exceeds the next by
- * more than 5% of the range. */
+/* The file is Q4_0 with a Q6_K embedding. The reference has float activations, and ours are quantized to 8 bits. The
+ * mean difference is 0.11, with a range of about 40. An id must be the reference's if the reference's best logit
+ * exceeds the next by more than 5% of the range. */
 START_TEST(quantized_logits) {
     static const char *const names[] = {"prompt.0.logits", "prompt.2.logits", "prompt.3.logits"};
     fr_model *model = open_model(GGUF "e-q4_0.gguf");
@@ -133,7 +134,7 @@ static fr_drafter *open_drafter(const char *path, const fr_model *model) {
     return drafter;
 }
 
-/* The files of two llama.cpp forks keep the centroids. One of them stores the inverse of the ordering. */
+/* Two llama.cpp forks keep the centroids in their files. One of them stores the inverse of the ordering. */
 START_TEST(same_drafts_as_the_folder) {
     static const char *const names[] = {GGUF "atomic.gguf", GGUF "ik.gguf"};
     fr_model *model = open_model(GGUF "moe-odd.gguf");
@@ -156,8 +157,8 @@ START_TEST(same_drafts_as_the_folder) {
 }
 END_TEST
 
-/* llama.cpp's converter drops the centroids. So every id is scored, and the ids of the best clusters must keep the
- * scores that they had. */
+/* llama.cpp's converter drops the centroids, so every id is scored. The ids of the best clusters must have the same
+ * scores as with centroids. */
 START_TEST(full_head_without_centroids) {
     fr_model *model = open_model(MODELS "gemma4-moe-odd");
     fr_drafter *folder = open_drafter(MODELS "gemma4-moe-odd/assistant", model),
@@ -196,7 +197,7 @@ START_TEST(same_ids_as_the_reference) {
 }
 END_TEST
 
-/* Three tokens end a text: the file's eos, and two tokens that are recognized by their text. The chat template is the
+/* Three tokens end a text: the file's eos, and two tokens known by their text. The chat template must be the
  * folder's. */
 START_TEST(ends_and_chat) {
     const int32_t *ids;
@@ -231,7 +232,7 @@ static uint8_t *read_file(const char *path, size_t *size) {
     return bytes;
 }
 
-/* Overwrites bytes of the file, `skip` bytes after a text that occurs once. */
+/* Overwrites bytes of the file: those that begin `skip` bytes after a text that occurs once. */
 static void patch(uint8_t *bytes, size_t size, const char *text, size_t skip, const void *value, size_t length) {
     uint8_t *found = memmem(bytes, size, text, strlen(text));
     ck_assert_msg(found != NULL, "%s", text);
@@ -239,7 +240,7 @@ static void patch(uint8_t *bytes, size_t size, const char *text, size_t skip, co
 }
 
 typedef struct damage {
-    const char *file, *text; /* after a key come 4 bytes of its type */
+    const char *file, *text; /* text: the place of the change, often a key, after which come 4 bytes of its type */
     size_t skip;
     const void *value;
     size_t length;
@@ -301,7 +302,7 @@ START_TEST(wrong_files) {
 }
 END_TEST
 
-/* If a special token of a drafter has no id, its vocabulary still counts as the target's. */
+/* A special token of a drafter may have no id. Its vocabulary still counts as the target's. */
 START_TEST(drafter_without_begin) {
     char path[64] = "/tmp/test_gguf_models_XXXXXX";
     int file = mkstemp(path);
@@ -336,7 +337,8 @@ START_TEST(wrong_roles) {
 }
 END_TEST
 
-/* The ordering is damaged: it is neither a permutation of the ids nor a map from ids to centroids. */
+/* Damages the ordering of a drafter's ids. Then it is neither a permutation of the ids nor a map from ids to
+ * centroids, and must be refused. */
 START_TEST(wrong_orderings) {
     static const char *const names[] = {"mtp.token_ordering.weight", "mtp_token_ordering.weight"};
     static const char *const files[] = {GGUF "atomic.gguf", GGUF "ik.gguf"};
@@ -352,7 +354,7 @@ START_TEST(wrong_orderings) {
     memcpy(&first, bytes + at, sizeof first);
     memcpy(&last, bytes + at + 4 * 402, sizeof last);
     ck_assert_int_ne(first, last);
-    memcpy(bytes + at, &last, sizeof last); /* now one id occurs twice, or a centroid has too many ids */
+    memcpy(bytes + at, &last, sizeof last); /* one id occurs twice now, or a centroid has too many ids */
     int file = mkstemp(path);
     ck_assert_int_eq(write(file, bytes, size), (ssize_t)size);
     close(file);
@@ -389,10 +391,10 @@ START_TEST(descriptions) {
 }
 END_TEST
 
-/* Four models in types of few bits. low_bits.py wrote a file with every type of up to 3 bits and NVFP4 tensors that
- * have a scale, and a file whose experts are NVFP4 with a scale each. rotated.py wrote a file with rotated weights,
- * some in PrismML's types, and a folder as MLX reads it. The references have float activations, while ours are
- * quantized to 8 bits. */
+/* Four models in types of few bits. low_bits.py wrote two files: one with every type of up to 3 bits and NVFP4 tensors
+ * that have a scale, one whose experts are NVFP4 with a scale each. rotated.py wrote a file with rotated weights, some
+ * in PrismML's types, and a folder as MLX reads it. The references have float activations, and ours are quantized to 8
+ * bits. */
 static const struct {
     const char *model, *reference;
     double apart; /* the largest allowed mean difference, divided by the row's range */
@@ -433,9 +435,8 @@ START_TEST(logits_of_low_bits) {
 }
 END_TEST
 
-/* This file stores float16 weights rotated, including the embedding table, with the heads of DeltaNet's outputs
- * grouped. Its logits must be those of the model before the rotation, as transformers computes them from the
- * folder. */
+/* This file stores rotated float16 weights, including the embedding table, with the heads of DeltaNet's outputs
+ * grouped. The logits must be those that transformers computes from the folder before the rotation. */
 START_TEST(logits_of_a_rotated_hybrid) {
     fr_model *model = open_model(GGUF "rotated-qwen35.gguf");
     fr_map map;
@@ -467,7 +468,7 @@ START_TEST(logits_of_a_rotated_hybrid) {
 }
 END_TEST
 
-/* Invalid scales of NVFP4, of a stack of 5 experts and of a single matrix. */
+/* Invalid scales of NVFP4: those of a stack of 5 experts, and that of a single matrix. */
 static const struct {
     const char *file, *tensor;
     uint64_t shape; /* 0: not changed */

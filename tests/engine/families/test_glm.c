@@ -1,8 +1,8 @@
 /* Tests GLM-OCR beyond what test_reference.c tests for every family: prompts with a picture, the GGUF files, and the
  * MTP layer's own KV cache.
  *
- * The expected values are those of tests/data/glm-ocr, made by transformers (reference.safetensors, reference.json).
- * make_quantized.py there explains those of the quantized file. */
+ * The expected values are those of tests/data/glm-ocr, made by transformers (reference.safetensors, reference.json);
+ * for the quantized file, make_quantized.py there says how they were made. */
 /* suite: threads native */
 #include <check.h>
 #include <math.h>
@@ -23,8 +23,8 @@
 #define FOLDER "tests/data/glm-ocr"
 #define BOUND  1e-3
 
-/* Returns how far the session's logits are from the expected ones, at most. With `steps` the drafter's logits of so
- * many draft steps are compared instead. */
+/* Returns the largest difference of the session's logits from the expected ones. If `steps` is not 0, compares the
+ * drafter's logits of that many draft steps instead. */
 static double difference(fr_session *session, const int32_t *ids, size_t count, size_t steps, const float *expected,
                          size_t expected_count) {
     fr_rows got = {malloc(expected_count * sizeof(float)), 0, expected_count};
@@ -66,7 +66,7 @@ static fr_options *endless(int chunk) {
     return options;
 }
 
-/* The fixtures that come with a picture. */
+/* The fixtures with a picture. */
 static const char *const seeing[] = {"../glm-ocr", "glm-ocr-odd"};
 
 static void show_picture(fr_session *session, const fr_reference *r, fr_picture *picture) {
@@ -84,7 +84,7 @@ static void show(fr_session *session, const fr_reference *r) {
     show_picture(session, r, picture);
 }
 
-/* Reads the picture's file; free the bytes. */
+/* Reads the file of the fixture's picture; the caller frees the bytes. */
 static void *picture_bytes(const fr_reference *r, size_t *size) {
     char path[320], *bytes = malloc(1 << 16);
     snprintf(path, sizeof path, "%s/image/digits.png", r->folder);
@@ -95,7 +95,8 @@ static void *picture_bytes(const fr_reference *r, size_t *size) {
     return bytes;
 }
 
-/* Shows the picture from bytes and frees them at once, because a decoded picture must not need them any more. */
+/* Shows the picture from its file's bytes. Frees these at once, because a decoded picture must not need them any
+ * more. */
 static void show_bytes(fr_session *session, const fr_reference *r) {
     fr_picture *picture;
     size_t size;
@@ -134,7 +135,8 @@ START_TEST(logits_behind_a_picture) {
 }
 END_TEST
 
-/* Compares the logits of every draft step. Some of the drafter's rows have the picture's rows as embeddings. */
+/* Compares the logits of every draft step. At the picture's positions, the drafter gets the picture's rows as
+ * embeddings. */
 START_TEST(drafts_behind_a_picture) {
     fr_reference r;
     fr_session *session;
@@ -167,7 +169,7 @@ static void step_to(fr_session *session, int32_t *ids, size_t count) {
         require(fr_session_step(session, ids + made, count - made, &got, &accepted));
 }
 
-/* The ids must be the reference's with any chunk, with and without drafts, and so must the accepted lengths. */
+/* Ids and accepted lengths must be the reference's, with any chunk, with and without drafts. */
 START_TEST(text_behind_a_picture) {
     static const int chunks[] = {1, 7, 64, 512};
     fr_reference r;
@@ -189,7 +191,7 @@ START_TEST(text_behind_a_picture) {
         json_array_foreach (json_object_get(json_object_get(r.info, "draft"), "loop"), index, loop) {
             if (run >= 4 || json_integer_value(json_object_get(loop, "prompt")) != PICTURE_PROMPT) continue;
             json_t *expected = json_object_get(loop, "rounds");
-            /* The last round is not compared: it stops at 48 ids, or has no room for a draft. */
+            /* The last round is left out: it stops at 48 ids, or has no room for a draft. */
             size_t whole = json_array_size(expected) - 1;
             ck_assert(rounds == whole + 1 || rounds == whole);
             json_array_foreach (expected, at, round)
@@ -235,7 +237,8 @@ static void refuse_bytes(const void *bytes, size_t size, size_t *pixels, const f
     ck_assert_msg(strstr(fr_last_error(), words), "%s", fr_last_error());
 }
 
-/* The caller limits the pixels of all pictures. A picture whose header gives more pixels than are left is refused. */
+/* The caller limits the pixels of all pictures together. A picture is refused if its header gives more pixels than are
+ * left. */
 START_TEST(bytes_that_are_no_picture) {
     fr_reference r;
     fr_picture *picture;
@@ -256,7 +259,8 @@ START_TEST(bytes_that_are_no_picture) {
 }
 END_TEST
 
-/* A fork keeps no picture. If it would have to run the picture's rows again, it is refused; other forks are made. */
+/* A fork has none of its session's pictures. So a fork that would have to run the picture's rows again is refused.
+ * Other forks are made. */
 START_TEST(a_fork_without_its_picture) {
     enum { TEXT = 6 };
     fr_reference r;
@@ -316,7 +320,7 @@ static void go_on(fr_session *session, int32_t *ids, size_t count) {
 }
 
 /* A prompt with a picture is aborted before forward pass number _i. Then it is truncated before, within or after the
- * picture, and a text continues it there. The part that was removed must have no influence. */
+ * picture, and another text is appended. The removed part must have no influence on what follows. */
 START_TEST(an_aborted_picture_can_be_cut_away) {
     enum { CHUNK = 7, STEPS = 6 };
     fr_reference r;
@@ -340,8 +344,8 @@ START_TEST(an_aborted_picture_can_be_cut_away) {
         ck_assert_int_eq(fr_session_prompt(aborted, ids, count), FR_ABORTED);
         fr_session_set_abort(aborted, NULL, NULL);
         require(fr_session_truncate(aborted, cuts[c]));
-        /* The other session gets the same ids, but no forward pass runs before the truncation, or no picture is shown
-         * at all. */
+        /* The other session gets the same ids without running the removed part. Its prompt is aborted before its first
+         * forward pass, or ends before the picture. */
         fr_session_reset(fresh);
         if (cuts[c] > first) {
             show(fresh, &r);
@@ -368,7 +372,8 @@ START_TEST(an_aborted_picture_can_be_cut_away) {
 }
 END_TEST
 
-/* If a picture was removed, the text that follows must be run as text and not get rows of the picture. */
+/* A picture is removed by a truncation. The text that takes its place must be run as text, and not get rows of the
+ * picture. */
 START_TEST(a_cut_picture_gives_no_rows_to_text) {
     fr_reference r;
     fr_session *session;
@@ -394,7 +399,7 @@ START_TEST(a_cut_picture_gives_no_rows_to_text) {
 }
 END_TEST
 
-/* Makes a folder with a model that rotates only half of each head's values. The test removes it. */
+/* Makes a folder with a model in which only half of each head's values rotate. The test removes the folder. */
 static const char *make_partial(void) {
     static char folder[64];
     char command[512];
@@ -441,8 +446,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* llama.cpp's file has the rows of queries and keys in another order, but must be the same text model and MTP
- * layer. */
+/* llama.cpp's file has the rows of queries and keys in another order. It must be the same text model and MTP layer. */
 START_TEST(gguf_is_the_same_model) {
     fr_reference r;
     fr_model *model;
@@ -471,7 +475,7 @@ START_TEST(gguf_is_the_same_model) {
 }
 END_TEST
 
-/* Compares the logits, the drafts and a text of 40 ids that was generated with drafts. */
+/* Compares two models: their logits, their drafts, and a text of 40 ids that is generated with drafts. */
 static void compare_models(const char *expected_path, const char *path) {
     const char *const paths[] = {expected_path, path};
     fr_model *models[2];
@@ -511,8 +515,8 @@ static void compare_models(const char *expected_path, const char *path) {
     fr_reference_close(&r);
 }
 
-/* The folders have heads of 32, heads of 20, and heads of 32 of which only 16 values rotate. forerun quantize must
- * order their rows as readers of the file expect. */
+/* forerun quantize must order the rows of queries and keys as readers of the file expect. The folders have heads of 32
+ * values, heads of 20, and heads of 32 of which 16 rotate. */
 START_TEST(a_folder_as_gguf_is_the_same_model) {
     char path[64];
     const char *folders[] = {FOLDER, FR_TEST_MODELS "glm-ocr-odd", make_partial()};
@@ -530,8 +534,8 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* The reference has float activations, while ours are quantized to 8 bits. The mean difference is 0.037, with a range
- * of 22. */
+/* The reference has float activations, and ours are quantized to 8 bits. The mean difference is 0.037, with a range of
+ * 22. */
 START_TEST(quantized_logits) {
     fr_reference r;
     fr_model *model;
@@ -567,8 +571,8 @@ START_TEST(quantized_logits) {
 }
 END_TEST
 
-/* In this model gate and up are fused, and two layers share one head. Both are packed when the model is loaded or in a
- * file, and quantized kernels run them. */
+/* This model has gate and up in one matrix, and its MTP layer uses the model's head. Both matrices are packed, in the
+ * file or when the model is loaded, and run by quantized kernels. */
 START_TEST(quantized_text_is_one_answer) {
     static const int threads[] = {1, 2, 3}, chunks[] = {1, 7, 64, 512}, depths[] = {3, 1, 15, 7, 2};
     enum { COUNT = 200 };
@@ -616,13 +620,13 @@ static bool reject_in_turn(void *context, size_t round, size_t depth) {
 typedef struct speculation {
     size_t prompt;
     int64_t depth;
-    bool again; /* the prompt's ids are repeated in the middle of the text */
+    bool again; /* the text repeats the prompt's ids in its middle */
 } speculation;
 
 static const speculation speculations[] = {{2, 3, false}, {4, 1, false}, {4, 7, true}, {PICTURE_PROMPT, 3, false}};
 
 /* Runs 50 rounds with wrong drafts at every depth. Then a fresh session gets the whole text as one prompt, in other
- * chunks. The MTP layer's caches must be equal. */
+ * chunks. Both sessions' MTP layers must have the same keys and values. */
 START_TEST(the_mtp_cache_is_that_of_the_text) {
     const speculation *how = &speculations[_i];
     enum { ROUNDS = 50, CONTEXT = 512 };
@@ -669,8 +673,8 @@ START_TEST(the_mtp_cache_is_that_of_the_text) {
 }
 END_TEST
 
-/* Scripted drafts, which are right and wrong at each depth in turn, replace the drafter's own, but the drafter still
- * runs. */
+/* The drafter runs, but scripted drafts replace its own. In each round they are wrong at another depth. Text and cache
+ * must be as without rejections. */
 START_TEST(rejection_at_every_depth_leaves_no_trace) {
     enum { TEXT = 200 };
     fr_reference r;
@@ -717,8 +721,8 @@ static void compare_with_fresh(fr_session *session, const fr_reference *r, const
     fr_session_close(fresh);
 }
 
-/* The session is truncated, gets another prompt that begins alike, and is saved and restored. The MTP layer's cache
- * must always be that of the text. */
+/* The MTP layer's cache must be that of the text after each of these: a truncation, another prompt that begins alike,
+ * and saving and restoring. */
 START_TEST(turns_leave_the_mtp_cache_that_of_the_text) {
     fr_reference r;
     fr_session *session;

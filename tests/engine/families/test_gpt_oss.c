@@ -2,8 +2,8 @@
  * exponents in separate tensors, and llama.cpp's GGUF file of it. test_dense.c tests it with float experts.
  *
  * With such weights the rows of activations are quantized, so logits differ from transformers' by about a hundredth.
- * Two tests show that each 4-bit code is in its place: the same weights decoded to float32 keep the bound of all float
- * models, and the folder and the file give the same bits. */
+ * Two tests show all the same that each 4-bit code is in its place. The same weights decoded to float32 keep the bound
+ * of all float models, and the folder and the file give the same bits. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -94,7 +94,8 @@ START_TEST(decoded_weights_have_the_references_logits) {
 }
 END_TEST
 
-/* The published form, and what mlx-lm saves of it (tests/references/gpt_oss_mlx.py). */
+/* Two folders must give the bits of the file: the published form, and what mlx-lm saves of it
+ * (tests/references/gpt_oss_mlx.py). */
 START_TEST(a_folder_is_the_file) {
     fr_rows file = logits_of(FILE_, NULL, 1, 64), of_folder = logits_of(_i ? MLX : FOLDER, NULL, 3, 7);
     fr_rows_expect_same(&of_folder, &file);
@@ -117,7 +118,7 @@ START_TEST(every_instruction_set_gives_one_answer) {
 }
 END_TEST
 
-/* Names, types and shapes in the header of model.safetensors are replaced by others of the same length. The error line
+/* Replaces names, types and shapes in the header of model.safetensors by others of the same length. The error line
  * must name the tensor that is missing or has the wrong shape. */
 static const struct {
     const char *from, *to, *says;
@@ -165,7 +166,8 @@ START_TEST(damaged_experts_are_refused) {
 }
 END_TEST
 
-/* transformers 5.24 reads both keys. A limit below the published 7.0 clamps more values, so it changes the logits. */
+/* transformers 5.24 reads both keys. The published limit is 7.0; a lower one clamps more values, so it changes the
+ * logits. */
 START_TEST(the_activation_is_as_the_folder_says) {
     static const struct {
         const char *keys;

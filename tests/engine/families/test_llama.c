@@ -55,7 +55,8 @@ static fr_model *open_decoded(const char *path) {
     return model;
 }
 
-/* These files have the rows of queries and keys in llama.cpp's order, and a table that scales rotary positions. */
+/* These files have the rows of queries and keys in llama.cpp's order, and a tensor with factors for rotary
+ * positions. */
 START_TEST(a_file_has_the_references_logits) {
     fr_model *model = open_decoded(GGUF ".gguf");
     fr_session *session;
@@ -122,8 +123,8 @@ START_TEST(a_file_says_what_the_reference_says) {
 }
 END_TEST
 
-/* One of the folders has biases, heads of width 22 and positions scaled by one factor; another scales positions as
- * Llama 3 does. */
+/* The second folder has biases, heads of width 22 and positions scaled by one factor. Another folder scales positions
+ * as Llama 3 does. */
 START_TEST(a_folder_as_gguf_is_the_same_model) {
     static const char *const folders[] = {MODELS "llama", MODELS "llama-odd", MODELS "llama-fp8"};
     static const int32_t prompt[] = {1, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31, 12, 13, 14, 200, 201, 202};
@@ -154,10 +155,10 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* The keys of a file for the scaling of rotary positions. NULL or 0: the file doesn't have the key. */
+/* The keys of a file that scale rotary positions. NULL or 0: the file lacks the key. */
 typedef struct scaling {
     const char *type;
-    float factor, older; /* older: the factor as the older key gives it */
+    float factor, older; /* older: the factor under the older key's name */
 } scaling;
 
 static scaling said;
@@ -221,8 +222,8 @@ static double number_of(const fr_options *options, fr_option option) {
     return number;
 }
 
-/* The keys are llama.cpp's (gguf-py's constants). A value that is not a number, or is outside its option's range, is
- * ignored. */
+/* The keys are llama.cpp's (gguf-py's constants). A value is ignored if it is not a number or is outside its option's
+ * range. */
 START_TEST(files_recommend_how_to_sample) {
     fr_model *model;
     int64_t whole;
@@ -254,12 +255,12 @@ START_TEST(files_recommend_how_to_sample) {
 }
 END_TEST
 
-/* The rules are llama.cpp's (src/llama-model.cpp): if no type is given, the scaling is linear, and the older key
- * counts if the newer one is missing. */
+/* The rules are llama.cpp's (src/llama-model.cpp). Without a type, the scaling is linear. Without the newer key of the
+ * factor, the older one counts. */
 START_TEST(positions_are_scaled_without_a_type) {
     static const struct {
         scaling said;
-        bool scaled; /* positions are scaled by 4 */
+        bool scaled; /* positions must be scaled by 4 */
     } files[] = {{{NULL, 4, 0}, true},     {{NULL, 0, 4}, true},    {{NULL, 4, 8}, true},
                  {{"linear", 0, 4}, true}, {{NULL, 1, 0}, false},   {{NULL, 1, 4}, false},
                  {{"none", 4, 0}, false},  {{"none", 0, 4}, false}, {{"linear", 0, 0}, false}};

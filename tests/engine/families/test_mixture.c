@@ -1,5 +1,5 @@
-/* Tests mixtures of experts: folders and their GGUF files are the same models, every way of running gives one answer,
- * and wrong routers, names and configurations are refused. test_reference.c compares folders with transformers. */
+/* Tests mixtures of experts. Folders and their GGUF files are the same models, and every way of running gives one
+ * answer. Wrong routers, names and configurations are refused. test_reference.c compares folders with transformers. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -65,7 +65,8 @@ static fr_rows room(const fr_model *model, size_t rows) {
     return (fr_rows){malloc(capacity * sizeof(float)), 0, capacity};
 }
 
-/* mtp: a file that has only the MTP layer; NULL: the model's own layer, if it has one. */
+/* Returns the answer of a model. mtp: a file with only an MTP layer; NULL: the model's own layer drafts, if it has
+ * one. */
 static answer answer_beside(const char *path, const char *mtp) {
     fr_model *model;
     fr_drafter *drafter = NULL;
@@ -92,7 +93,7 @@ static const char *const folders[] = {MODELS "qwen3-moe-odd", MODELS "glm4-moe-o
                                       MODELS "glm4-moe-fp8"};
 enum { FOLDERS = sizeof folders / sizeof *folders };
 
-/* In the file the experts' matrices are stacked and fused matrices are split. The logits must have the same bits:
+/* A file has the experts' matrices stacked, and splits fused ones. The logits must have the same bits as the folder's:
  * float32 keeps every weight, and FP8 weights are rounded only once, as they are when the folder is loaded. */
 START_TEST(a_folder_as_gguf_is_the_same_model) {
     write_gguf(folders[_i], "f32", true);
@@ -108,7 +109,8 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* Compares every prompt's logits within a tighter bound than that of test_reference.c for all families. */
+/* Compares every prompt's logits with the reference's, within a tighter bound than that of test_reference.c for all
+ * families. */
 START_TEST(logits_are_within_a_part_of_their_scale) {
     fr_reference r;
     fr_session *session;
@@ -134,7 +136,7 @@ START_TEST(logits_are_within_a_part_of_their_scale) {
 }
 END_TEST
 
-/* If the MTP layer's table and head are copies of the model's, they must not be kept in memory a second time. */
+/* The MTP layer's table and head may be copies of the model's. Then memory must not hold them a second time. */
 START_TEST(copies_are_not_held_twice) {
     static const struct {
         const char *folder;
@@ -165,8 +167,8 @@ END_TEST
 #define TABLE "nextn.embed_tokens.weight"
 #define HEAD  "nextn.shared_head_head.weight"
 
-/* The tensors that an MTP layer gets in a changed copy of a file, in the order NORM, TABLE, HEAD. Each is missing
- * (NULL) or a copy of the named tensor, with its rows in order or reversed. */
+/* A change of the MTP layer's tensors NORM, TABLE and HEAD, in this order. NULL leaves one out; a name makes it a copy
+ * of that tensor. With `backwards`, the rows of matrices are copied in reverse order. */
 typedef struct change {
     const char *from[3];
     bool backwards;
@@ -220,9 +222,13 @@ static void free_answer(answer *a) {
 static const char *const with_mtp[] = {MODELS "glm4-moe-own",      MODELS "qwen35-moe-odd", MODELS "qwen35-odd",
                                        MODELS "glm-4.7-flash-odd", MODELS "../deepseek-v3", MODELS "glm-ocr-odd",
                                        MODELS "qwen3-next-odd",    MODELS "ling-odd"};
-enum { WITH_MTP = sizeof with_mtp / sizeof *with_mtp, MAY_SHARE = WITH_MTP - 1 }; /* Ling has its own norm */
+enum {
+    WITH_MTP = sizeof with_mtp / sizeof *with_mtp,
+    MAY_SHARE = WITH_MTP - 1
+}; /* Ling, the last, has a norm of its
+                                                                                   * own, so it is left out here */
 
-/* If the MTP layer lacks these tensors, the model's own serve instead, as in llama.cpp. */
+/* An MTP layer without these tensors uses the model's own, as in llama.cpp. */
 START_TEST(an_mtp_layer_may_share_its_norm_table_and_head) {
     write_gguf(with_mtp[_i], "f32", true);
     answer shared = answer_changed((change){{NULL}, false});
@@ -234,8 +240,8 @@ START_TEST(an_mtp_layer_may_share_its_norm_table_and_head) {
 }
 END_TEST
 
-/* A head that has the model's rows in reverse order must score the ids in reverse order. With a reversed table the
- * drafts must change. */
+/* A head with the model's rows in reverse order must score the ids in reverse order. A table in reverse order must
+ * change the drafts. */
 START_TEST(an_mtp_layer_may_have_a_table_and_a_head) {
     write_gguf(with_mtp[_i], "f32", true);
     answer shared = answer_changed((change){{"output_norm.weight", NULL, NULL}, true});
@@ -252,8 +258,8 @@ START_TEST(an_mtp_layer_may_have_a_table_and_a_head) {
 }
 END_TEST
 
-/* Copies what llama.cpp's converter writes with --mtp: the layer after the others, and the model's tensors with which
- * that layer scores. */
+/* Copies what llama.cpp's converter writes with --mtp: the MTP layer, which is the last one, and the model's tensors
+ * that it needs for its scores. */
 static void copy_alone(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     size_t last = 0, block;
     for (size_t i = 0; i < all->count; i++)
@@ -268,8 +274,8 @@ static void copy_alone(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     }
 }
 
-/* The folder's own MTP layer is written to a file, with GGUF's names and order of rows. In GLM-OCR the order differs
- * from the folder's, so sums round differently. */
+/* The folder's own MTP layer is written to a file, with GGUF's names and order of rows. Its drafts must have the
+ * folder's bits. In GLM-OCR the order of rows differs from the folder's, so sums round differently there. */
 START_TEST(an_mtp_layer_drafts_from_a_file_beside_its_folder) {
     char from[128];
     write_gguf(with_mtp[_i], "f32", true);
@@ -287,8 +293,8 @@ START_TEST(an_mtp_layer_drafts_from_a_file_beside_its_folder) {
 }
 END_TEST
 
-/* Copies GLM-OCR with the two values of each rotary pair next to each other, as in its folder and in llama.cpp's files
- * without sections. */
+/* Copies GLM-OCR's file with the two values of each rotary pair next to each other. Its folder has them so, and so
+ * have llama.cpp's files without sections. */
 static void copy_in_pairs(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     enum { HEAD_DIM = 20 };
     for (size_t i = 0; i < all->count; i++) {
@@ -310,8 +316,8 @@ static void write_in_pairs(const char *name, const char *as) {
     fr_gguf_hide_key(in_folder(as), in_folder(as), "glm4.rope.dimension_sections");
 }
 
-/* A target and a file with its MTP layer may each have the values of rotary pairs next to each other or in two
- * halves. */
+/* A head's rotary pairs may lie next to each other or in two halves. A target and a file with its MTP layer may differ
+ * in this. */
 START_TEST(an_mtp_layers_file_says_how_its_own_rows_stand) {
     static const char *const targets[] = {NULL, "model.gguf", "pairs.gguf"}; /* NULL: the folder */
     static const char *const layers[] = {"changed.gguf", "changed-pairs.gguf"};
@@ -393,8 +399,8 @@ START_TEST(every_manner_of_running_gives_one_answer) {
 }
 END_TEST
 
-/* The experts are packed in tiles when they are loaded or in the file. Up to seven threads share matrices of only two
- * tiles. */
+/* Experts are packed in tiles, in the file or when they are loaded. Here up to seven threads share matrices of only
+ * two tiles. */
 START_TEST(packed_experts_give_one_answer) {
     write_gguf(folders[_i], "q4_0", false);
     FILE *out = fopen(in_folder("packed.gguf"), "wb");
@@ -467,8 +473,8 @@ START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
 }
 END_TEST
 
-/* Writes a model's file with each `from` in its header replaced by `to`, of the same length, and with a NaN as value 3
- * of the BF16 tensor `nan`. If `from` or `nan` is NULL, that change is not made. */
+/* Writes a model's file with each `from` in its header replaced by `to`, which has the same length. Value 3 of the
+ * BF16 tensor `nan` becomes NaN. NULL leaves a change out. */
 static void write_changed(const char *name, const char *from, const char *to, const char *nan) {
     char path[128];
     fr_map map;
@@ -498,7 +504,7 @@ static void write_changed(const char *name, const char *from, const char *to, co
 
 static const struct {
     const char *from, *to, *line;
-    bool drafter; /* the error is in the MTP layer, so the drafter is refused */
+    bool drafter; /* the fault is in the MTP layer, so the model opens and the drafter is refused */
 } names[] = {
     {EXPERTS "3.up_proj.weight\"", EXPERTS "x.up_proj.weight\"", "tensor " EXPERTS "3.up_proj.weight is missing",
      false},
@@ -512,7 +518,7 @@ static const struct {
     {"model.layers.2.mlp.experts.1.up_proj.weight\"", "model.layers.2.mlp.experts.9.up_proj.weight\"",
      "tensor model.layers.2.mlp.experts.1.up_proj.weight is missing", true},
     {"model.layers.2.enorm.weight\"", "model.layers.2.anorm.weight\"", "model.layers.2.anorm.weight", false},
-    /* tensors of quantizations that the configuration doesn't mention */
+    /* these tensors belong to quantizations that the configuration doesn't mention */
     {"model.layers.0.input_layernorm.weight\"", "model.layers.0.inproj.pre_quant_scale\"",
      "tensor model.layers.0.inproj.pre_quant_scale: its weights' quantization is not built", false},
     {"model.layers.0.self_attn.q_proj.weight\"", "model.layers.0.self_attn.pproj.qweight\"",
@@ -535,7 +541,7 @@ START_TEST(a_name_that_is_missing_or_too_many_is_told) {
 }
 END_TEST
 
-/* A NaN in a router's matrix must end in an error line, whether or not the expert of that row is chosen. */
+/* A NaN in a router's matrix must end in an error line, also if the expert of that row would not be chosen. */
 START_TEST(nan_in_a_router_ends_in_a_line) {
     fr_model *model;
     fr_session *session;
@@ -553,8 +559,8 @@ START_TEST(nan_in_a_router_ends_in_a_line) {
 }
 END_TEST
 
-/* Each forward pass reads the experts only once. So if no other session waits, a mixture runs its prompt in longer
- * chunks. */
+/* A forward pass reads the experts once, however many rows it has. So a mixture runs its prompt in longer chunks,
+ * unless other sessions would wait for them. */
 START_TEST(a_prompts_forwards_are_longer_alone) {
     static const struct {
         const char *name;
@@ -579,8 +585,8 @@ END_TEST
 
 #define GATED MODELS "qwen35-moe-odd"
 
-/* Writes the model in one of two forms. If `there`, its shared experts give 0. Otherwise the shared experts have width
- * 0, and their tensors are renamed like those of a vision encoder, which are ignored. */
+/* Writes the model with shared experts that give 0 (`there`), or with shared experts of width 0. In the second form
+ * their tensors are renamed to a vision encoder's, which are ignored. */
 static void write_gated(bool there) {
     fr_map map;
     size_t length = 0;
@@ -616,8 +622,8 @@ static void write_gated(bool there) {
     free(bytes);
 }
 
-/* If the shared experts have width 0, their gate is ignored. The file stores logarithms of the decays, which round
- * differently, so its logits differ slightly. */
+/* If the shared experts have width 0, their gate is ignored. The logits of the file differ slightly, because it stores
+ * logarithms of the decays, which round differently. */
 START_TEST(gated_experts_of_width_0_are_none) {
     write_gated(true);
     answer silent = answer_of(folder);

@@ -3,10 +3,12 @@
  * Q4_K.
  *
  * Both engines quantize rows of activations, each in its own way. So three sets of logits are compared: ours,
- * llama.cpp's, and those of the same weights decoded to float32, which test_reference.c compares with transformers.
- * Ours may be about as far from the float ones as llama.cpp's are. In some rows rounding chooses another expert. The
- * row with the median difference is compared, so these rows don't count. The ids were chosen so that this happens in
- * neither engine at an early row, because it would change all rows after it. */
+ * llama.cpp's, and exact ones, from the same weights decoded to float32. Ours may be about as far from the exact ones
+ * as llama.cpp's are. test_reference.c compares the exact ones with transformers.
+ *
+ * In some rows rounding chooses another expert. The row with the median difference is compared, so these rows don't
+ * count. The ids were chosen so that this happens in neither engine at an early row, because it would change all rows
+ * after it. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -79,7 +81,8 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Returns, for the row with the median difference, the mean difference of a and b divided by the range of b. */
+/* Returns the mean difference of a and b, divided by the range of b, in the row where this is the median of all
+ * rows. */
 static double apart(const float *a, const float *b, size_t vocab) {
     double rows[IDS];
     for (size_t r = 0; r < IDS; r++) {

@@ -1,7 +1,7 @@
-/* Tests Qwen3.5 and Qwen3-Next. Folders are compared tensor by tensor with the files that llama.cpp's converter makes
- * of them, and those files with transformers; MTP layers are read from files of their own; wrong configurations, names
- * and files are refused. test_reference.c compares folders with transformers. tests/references/converted.py makes the
- * files. */
+/* Tests Qwen3.5 and Qwen3-Next. llama.cpp's converter makes files of the fixtures' folders
+ * (tests/references/converted.py). Our files must have the same tensors as these, and these must give transformers'
+ * logits. MTP layers are read from files of their own. Wrong configurations, names and files are refused.
+ * test_reference.c compares folders with transformers. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +19,7 @@
 
 #define FILES "tests/data/qwen35/"
 
-/* These models have 3, 1, 2, 2 and 2 times as many value heads as key heads. The last three are mixtures of
- * experts. */
+/* These models have 3, 1, 2, 2 and 2 value heads for each key head. The last three are mixtures of experts. */
 static const char *const names[] = {"qwen35-odd", "qwen35-tied", "qwen35-moe-odd", "qwen35-moe-tied", "qwen3-next-odd"};
 
 enum { NAMES = sizeof names / sizeof *names };
@@ -65,8 +64,8 @@ static void quantize(const char *path, const char *type) {
     fclose(out);
 }
 
-/* Our decays are computed with exp in double precision, so as floats they may differ from the converter's by one unit
- * in the last place. */
+/* Compares decays, which are negative exponentials. Ours are computed in double precision, so as floats they may
+ * differ from the converter's by one unit in the last place. */
 static void compare_decays(const fr_tensor *ours, const fr_tensor *theirs) {
     const int32_t *a = ours->data, *b = theirs->data;
     for (size_t i = 0; i < ours->bytes / sizeof *a; i++)
@@ -87,8 +86,8 @@ static void compare_tensors(const fr_checkpoint *ours, const fr_checkpoint *thei
     }
 }
 
-/* The converter also writes the interval of attention layers, a value that these folders don't have, and the kind of
- * each layer. */
+/* Compares the keys of two files. Some keys are only in the converter's file: a name, and the interval of attention
+ * layers, which these folders don't have. */
 static void compare_keys(const fr_checkpoint *ours, const fr_checkpoint *theirs) {
     static const char *const own[] = {"general.name", "qwen35.full_attention_interval",
                                       "qwen35moe.full_attention_interval", "qwen3next.full_attention_interval"};
@@ -121,8 +120,8 @@ START_TEST(a_folder_becomes_the_converters_file) {
 }
 END_TEST
 
-/* llama-quantize treats the fused matrix of a DeltaNet layer like the value matrix of an attention layer: in some
- * layers, of either kind, it gets more bits. */
+/* llama-quantize gives more bits to the value matrix of some attention layers. The fused matrix of a DeltaNet layer
+ * counts as such a matrix. */
 START_TEST(values_have_more_bits_in_some_layers) {
     static const char *const matrices[] = {"blk.0.attn_qkv.weight", "blk.1.attn_qkv.weight", "blk.2.attn_qkv.weight",
                                            "blk.3.attn_v.weight", "blk.4.attn_v.weight"};
@@ -162,8 +161,8 @@ static size_t generate(const fr_model *model, const fr_drafter *drafter, const i
     return stood;
 }
 
-/* Compares the logits of all prompts and the greedy text with the reference's. drafter NULL: the text is generated
- * without drafts. */
+/* Compares the logits of all prompts and the greedy text with the reference's. drafter: NULL to generate without
+ * drafts. */
 static void check_against(const fr_reference *r, const fr_model *model, const fr_drafter *drafter) {
     json_t *prompts = json_object_get(r->info, "prompts"), *text;
     fr_session *session;
@@ -195,7 +194,7 @@ static void check_against(const fr_reference *r, const fr_model *model, const fr
     ck_assert_uint_gt(index, 0);
 }
 
-/* The folder stores the value heads of each key head together; the file stores them interleaved. Both must give the
+/* The folder stores the value heads of one key head next to each other; the file interleaves them. Both must give the
  * reference's logits. */
 START_TEST(folders_and_files_have_the_references_logits) {
     fr_reference r;
@@ -212,8 +211,8 @@ START_TEST(folders_and_files_have_the_references_logits) {
 }
 END_TEST
 
-/* FP8 codes are converted to other types. The float32 file must have the values that the codes stand for, with their
- * scales and the order of heads. Files with fewer bits have a text of their own, which their MTP layer drafts. */
+/* FP8 codes are converted to other types. As float32, the file must give the reference's logits, so codes, scales and
+ * the order of heads are right. With fewer bits the text differs, and the MTP layer must still draft it. */
 START_TEST(codes_become_files_of_any_type) {
     static const char *const types[] = {"f32", "q8_0", "q4_0"};
     fr_reference r;
@@ -250,7 +249,8 @@ START_TEST(an_mtp_layer_drafts_from_a_file_of_its_own) {
     require(fr_drafter_open(FILES "tied-mtp.gguf", trunk, NULL, &drafter));
     check_against(&r, trunk, drafter);
     fr_drafter_close(drafter);
-    require(fr_drafter_open(FILES "tied-mtp.gguf", r.model, NULL, &drafter)); /* the file also serves a folder */
+    require(fr_drafter_open(FILES "tied-mtp.gguf", r.model, NULL, &drafter)); /* the MTP layer's file also serves the
+                                                                               * model in a folder */
     check_against(&r, r.model, drafter);
     fr_drafter_close(drafter);
     fr_model_close(trunk);
@@ -311,7 +311,7 @@ static fr_status open_both(const char *path) {
     return status;
 }
 
-/* If a tensor is renamed, one tensor is missing and another is unknown. The error line must name one of the two. */
+/* Renaming a tensor makes one tensor missing and another unknown. The error line must name one of the two. */
 START_TEST(a_tensor_that_is_missing_or_too_many_is_named) {
     static const char *const renamed[][4] = {
         {"qwen35-odd", "layers.0.linear_attn.dt_bias", "layers.0.linear_attn.xt_bias", "linear_attn."},
@@ -348,12 +348,13 @@ START_TEST(a_key_of_a_file_is_checked) {
 }
 END_TEST
 
-/* Older converters did not write each layer's kind. Files without the MTP layer don't count it among the layers. */
+/* Older converters wrote an interval of attention layers and not each layer's kind. A file without the MTP layer does
+ * not count it among its layers. */
 START_TEST(an_older_file_tells_by_an_interval) {
     fr_model *model;
     copy_changed(FILES "tied-trunk.gguf", "model.gguf", "qwen35.attention.recurrent_layers",
                  "qwen35.attention.recurrent_lxyers");
-    /* the interval in the file is 4, but the attention layers are every third */
+    /* the interval in the file is 4, but this model has attention in every third layer */
     expect_line(fr_model_open(folder.file, NULL, &model), FR_INPUT, "blk.");
     copy_changed(FILES "tied-trunk.gguf", "model.gguf", "qwen35.full_attention_interval",
                  "qwen35.fxll_attention_interval");
@@ -419,7 +420,7 @@ START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
 }
 END_TEST
 
-/* Pictures are refused if the folder has no vision encoder. With an encoder from a file they are refused too, if the
+/* Pictures are refused if the folder has no vision encoder. They are refused too if a file adds an encoder but the
  * tokenizer has no image token. */
 START_TEST(pictures_are_refused) {
     fr_model *model;

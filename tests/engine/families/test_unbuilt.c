@@ -1,6 +1,6 @@
-/* Tests src/engine/families/architecture.c and families.c: a model of an unsupported architecture is refused with exit
- * status 1, and a second line lists the supported ones; an unsupported drafter is refused with FR_UNBUILT and exit
- * status 2. */
+/* Tests the refusal of unsupported architectures (src/engine/families/architecture.c and families.c). A model is
+ * refused with exit status 1, and a second line lists the supported architectures. An unsupported drafter is refused
+ * with FR_UNBUILT and exit status 2. */
 /* suite: native */
 #include <check.h>
 #include <stdio.h>
@@ -26,8 +26,8 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Makes a folder that has only a config.json with this architecture, or a GGUF file that has only the key. The refusal
- * needs no more. */
+/* Makes a model that has only its architecture's name: in the config.json of a folder, or as the key of a GGUF file.
+ * The refusal reads no more. */
 static const char *make_model(const char *architecture, bool gguf) {
     snprintf(path, sizeof path, "%s/%s", folder, gguf ? "model.gguf" : "config.json");
     if (gguf) {
@@ -59,8 +59,9 @@ static void expect(const char *line, int status, const char *says, bool listed) 
     fr_command_free(&c);
 }
 
-/* The second line, which lists the supported architectures, comes only if the architecture is the problem. A folder of
- * an unknown architecture may be a drafter's, so its tensors are looked at first. */
+/* `listed`: a second line lists the supported architectures. It comes only if the architecture is the fault. A folder
+ * of an unknown architecture may be a drafter's, so first its tensors are looked for, and their absence is the
+ * fault. */
 static const struct {
     const char *architecture, *says;
     int status;
@@ -97,7 +98,7 @@ START_TEST(an_architecture_that_is_not_built_is_refused) {
     static const char *const lines[] = {"inspect -m %s", "generate -p x -m %s", "verify -m %s",
                                         "quantize --type q4_0 -o /dev/null -m %s"};
     for (size_t i = 0; i < COUNT_OF(lines); i++) {
-        if (cases[_i].gguf && i == 3) continue; /* a GGUF file is converted nevertheless */
+        if (cases[_i].gguf && i == 3) continue; /* quantize converts GGUF files of any architecture */
         snprintf(line, sizeof line, lines[i], model);
         expect(line, cases[_i].status, cases[_i].says, cases[_i].listed);
     }

@@ -1,6 +1,6 @@
 /* Tests attention that is divided among a team of threads. The bits must be the same however many threads share the
  * work, whether they divide queries or positions, in one split or several. The reference is one thread, whose kernel
- * joins the blocks (tests/kernels/check_kernels.c has its definition). */
+ * joins partial results by itself (tests/kernels/check_kernels.c has its definition). */
 /* suite: quick threads neon */
 #include <check.h>
 #include <math.h>
@@ -13,14 +13,14 @@
 #include "tests/support/brief.h"
 #include "tests/support/suite.h"
 
-/* A layer of `kv_heads` heads of width `head_dim`, and a batch of rows: row r sees the positions up to last + r, but
- * at most the last `span` of them (0: all). */
+/* A layer of `kv_heads` heads of width `head_dim`, and a batch of rows. Row r sees the positions up to last + r. If
+ * `span` is not 0, it sees at most the last `span` of them. */
 typedef struct batch {
     size_t kv_heads, head_dim, heads, rows;
     int64_t last;
     size_t span;
     fr_dtype type;
-    size_t latent; /* the values are the first so many numbers of the keys; 0: they are stored by themselves */
+    size_t latent; /* each value is the first `latent` numbers of its key; 0: values are stored by themselves */
 } batch;
 
 static const fr_kernels *kernels;
@@ -33,8 +33,7 @@ static void fill(float *x, size_t n) {
     }
 }
 
-/* Fills the positions that some row sees. All others keep the bytes of make_layer, which read as NaN or as huge
- * numbers. */
+/* Fills the positions that some row sees. All others keep the bytes of make_layer, which are NaN or huge numbers. */
 static void fill_rows(const batch *b, const fr_kv_layer *layer, const fr_kv_rows *rows) {
     float *row = malloc(b->head_dim * sizeof *row);
     for (size_t head = 0; head < b->kv_heads; head++)
@@ -46,7 +45,7 @@ static void fill_rows(const batch *b, const fr_kv_layer *layer, const fr_kv_rows
     free(row);
 }
 
-/* Makes a layer whose pages lie in memory in no particular order. Pages that no row sees are missing. */
+/* Makes a layer with pages in random places of memory. Pages that no row sees are missing. */
 static fr_kv_layer make_layer(const batch *b) {
     size_t blocks = fr_kv_blocks((size_t)b->last + b->rows);
     size_t row = fr_dtype_row_bytes(b->type, b->head_dim);
@@ -104,7 +103,7 @@ static void run(fr_attend_rows *rows, size_t threads, float *out) {
     fr_arena_close(&arena);
 }
 
-/* Rows of several timelines side by side. Each timeline has a layer and rows of its own; all have the same number of
+/* Limits of a batch with rows of several timelines. Each timeline has a layer of its own; all have the same number of
  * heads. */
 enum { TIMELINES_MAX = 4, ROWS_MAX = 16, HEADS_MAX = 128 };
 
@@ -157,7 +156,8 @@ static void run_alone(const side_by_side *s, size_t first, size_t count, float *
     run(&rows, 1, out);
 }
 
-/* Runs all timelines in one batch on teams of several sizes, and compares that with each timeline's rows run alone. */
+/* Runs all timelines in one batch, on teams of several sizes. Compares each timeline's rows with the same rows run
+ * alone. */
 static void check_teams(side_by_side *s, const batch *batches, size_t count) {
     static const size_t teams[] = {3, 8, 1, 2, 5, 13}; /* an emulator runs only the first two */
     size_t size = s->batch.count * s->attend.stride, some = fr_test_emulated() ? 2 : sizeof teams / sizeof *teams;
@@ -180,7 +180,7 @@ static void check_teams(side_by_side *s, const batch *batches, size_t count) {
     free(shared);
 }
 
-/* Compares the timelines, and then again with a cap on the scores and with sinks for the heads. */
+/* Compares the timelines' rows, first as they are, then with a cap on the scores and a sink for each head. */
 static void check_batches(const batch *batches, size_t count) {
     side_by_side s;
     open_side_by_side(&s, batches, count);
@@ -211,8 +211,8 @@ START_TEST(any_team_gives_the_same_bits) {
 }
 END_TEST
 
-/* Latent attention has one KV head, whose values are the first part of its keys. The cases have more heads per row
- * than the kernel takes at once, or few heads, or values that end within a strip of columns. */
+/* Latent attention has one KV head, and its values are the first part of its keys. Some cases have more heads per row
+ * than the kernel takes at once, some have few, and some have values whose number no vector divides. */
 START_TEST(latent_values_are_read_from_their_keys) {
     static const batch batches[] = {{1, 576, 128, 4, 300, 0, FR_F16, 512}, {1, 576, 8, 1, 700, 0, FR_BF16, 512},
                                     {1, 576, 3, 2, 500, 0, FR_Q8_0, 512},  {1, 96, 20, 5, 130, 0, FR_Q4_0, 32},
@@ -222,7 +222,7 @@ START_TEST(latent_values_are_read_from_their_keys) {
 }
 END_TEST
 
-/* These contexts have more blocks than can be kept at a time, so they are attended in several splits. */
+/* These contexts have more blocks than there is room for partial results, so they are attended in several splits. */
 START_TEST(long_contexts_are_joined_split_by_split) {
     if (!fr_test_emulated()) check_batch(&(batch){1, 32, 16, 1, 20000, 0, FR_F16, 0});
     if (!fr_test_emulated()) check_batch(&(batch){1, 32, 24, 1, 30040, 22001, FR_F16, 0});
@@ -230,7 +230,7 @@ START_TEST(long_contexts_are_joined_split_by_split) {
 }
 END_TEST
 
-/* A row's result must not depend on the other rows of the batch, whether they belong to its own timeline or to others,
+/* A row's result must not depend on the other rows of the batch. These may belong to its own timeline or to others,
  * short or long. */
 START_TEST(timelines_side_by_side_are_as_each_alone) {
     static const batch halves[] = {{2, 64, 6, 1, 700, 0, FR_F16, 0},

@@ -1,7 +1,9 @@
-/* Tests the LM head, divided among a team of threads and into pieces. Every logit is computed and capped once. The
- * best id is the first of those with the largest logit, wherever pieces and threads meet. A logit that is not finite
- * invalidates only its own row. The expected logits are known without a matrix product, because each row of
- * activations selects one column of the matrix and doubles it. */
+/* Tests the LM head, which is divided into pieces of the vocabulary, and these among a team of threads. Every logit is
+ * computed and capped once. The best id is the first of those with the largest logit, wherever pieces and threads
+ * meet. A logit that is not finite invalidates only its own row.
+ *
+ * The expected logits are known without a matrix product, because each row of activations selects one column of the
+ * matrix and doubles it. */
 /* suite: quick threads neon */
 #include <check.h>
 #include <math.h>
@@ -12,7 +14,7 @@
 #include "src/engine/layers/head.h"
 #include "tests/support/suite.h"
 
-enum { HIDDEN = FR_STEP_MAX, VOCAB = 40001 }; /* 8 rows; five pieces of the head */
+enum { HIDDEN = FR_STEP_MAX, VOCAB = 40001 }; /* the vocabulary is divided into five pieces */
 
 static fr_machine machine;
 static const fr_kernels *kernels;
@@ -57,7 +59,7 @@ static float *value(size_t feature, size_t row) {
     return &matrix_values[feature * HIDDEN + row];
 }
 
-/* Finds the first of the largest expected logits with a plain loop, or returns -1 if one is not finite. */
+/* Returns the first id with the largest expected logit, or -1 if a logit is not finite. */
 static int64_t first_largest(void) {
     int64_t best = 0;
     for (int64_t i = 0; i < VOCAB; i++) {
@@ -97,7 +99,7 @@ START_TEST(every_logit_is_made_once) {
 }
 END_TEST
 
-/* The largest value occurs several times: in neighbouring columns, in different pieces, and in columns of different
+/* The largest logit occurs several times: at neighbouring ids, in different pieces, and at ids of different
  * threads. */
 START_TEST(of_equals_the_first_is_best) {
     static const size_t places[] = {40000, 32768, 20016, 20015, 9000, 8191, 4096};
@@ -110,8 +112,8 @@ START_TEST(of_equals_the_first_is_best) {
 }
 END_TEST
 
-/* A huge value in column 2 overflows in row 2, which doubles it. In other rows it is multiplied by 0, so they stay
- * finite. */
+/* Column 2 has a huge value, which overflows in row 2, because that row doubles it. Other rows multiply it by 0, so
+ * they stay finite. */
 START_TEST(what_is_not_finite_spoils_its_row) {
     static const size_t places[] = {0, 8191, 8192, 25000, VOCAB - 1};
     cap = 0.0f;

@@ -1,6 +1,7 @@
-/* Tests adapters (LoRA): fr_adapter_open and fr_session_set_adapters against peft (tests/references/adapters.py), on
- * models and adapters of both kinds of file; that no thread, instruction set, chunk, draft or neighbour changes a bit;
- * that sessions with other adapters share nothing; and that files that don't fit are refused by name. */
+/* Tests adapters (LoRA). fr_adapter_open and fr_session_set_adapters are compared with peft
+ * (tests/references/adapters.py), on models and adapters in folders and in GGUF. No thread, instruction set, chunk,
+ * draft or neighbour may change a bit. Sessions with different adapters share nothing. Files that don't fit are
+ * refused by name. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +19,8 @@
 #define ADAPTERS "tests/data/adapters/"
 #define MODELS   "tests/data/models/"
 
-/* gguf: a GGUF model that llama.cpp made of the same weights; adapter_gguf: the adapter has a GGUF file too. */
+/* The cases. gguf: a GGUF file of the same model, made by llama.cpp, or NULL. adapter_gguf: the adapter has a GGUF
+ * file too. */
 static const struct {
     const char *adapter, *model, *gguf;
     bool adapter_gguf;
@@ -135,7 +137,7 @@ END_TEST
 
 enum { PROMPT = 90 };
 
-/* Collects the logits of a prompt and 24 ids after it. */
+/* Collects the logits of a prompt, and 24 ids that are generated after it. */
 static void run(fr_session *session, fr_rows *rows, int32_t ids[24]) {
     int32_t prompt[PROMPT];
     for (size_t i = 0; i < PROMPT; i++) prompt[i] = (int32_t)(11 + 17 * i) % 160;
@@ -161,7 +163,7 @@ static void run_alone(const char *model_path, const char *adapter_path, fr_optio
     fr_options_free(options);
 }
 
-/* A block-quantized model, a float one and a mixture. */
+/* The models whose bits are compared: a block-quantized one, a float one and a mixture, each with an adapter. */
 static const char *const answered[][2] = {{"tests/data/llama/q4_0.gguf", ADAPTERS "llama"},
                                           {MODELS "qwen35-odd", ADAPTERS "deltanet"},
                                           {MODELS "qwen3-moe-odd", ADAPTERS "experts"}};
@@ -263,7 +265,8 @@ START_TEST(rows_of_other_adapters_lie_side_by_side) {
         fr_session_close(alone);
         for (size_t j = 0; j < i; j++) ck_assert_mem_ne(text[i], text[j], sizeof ids);
     }
-    /* A session that takes over another one's adapters shares that one's prefix, and none before. */
+    /* So far no session has found a prefix, because no two have the same adapters. Now each session takes the adapters
+     * of the next one, and must find that one's prefix. */
     for (size_t i = 0; i < CROWD; i++) {
         double reused = fr_session_stat(c.sessions[i], FR_STAT_REUSED_TOKENS);
         ck_assert_double_eq(reused, 0);
@@ -304,7 +307,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- refusals */
 
-/* Writes an adapter with one pair of tensors. */
+/* Writes an adapter with the two tensors of one matrix. */
 static void write_adapter(const char *folder, const char *config, const char *tensors, size_t bytes,
                           const float *values) {
     char path[256];

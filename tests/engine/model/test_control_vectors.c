@@ -1,6 +1,6 @@
-/* Tests control vectors: logits against transformers with hooks that add the rows (tests/references/adapters.py); that
- * threads, instruction sets, chunks and drafts change no bit, beside an adapter too; the command's options; and that
- * files that don't fit are refused. */
+/* Tests control vectors. Logits are compared with transformers, where hooks add the vectors
+ * (tests/references/adapters.py). Threads, instruction sets, chunks and drafts change no bit, beside an adapter too.
+ * Also tests the command's options, and that files that don't fit are refused. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 
 enum { PROMPT = 12, LONG = 90, TEXT = 24 };
 
-/* How a prompt is run. */
+/* A way of running a prompt. The vector is added in the layers `first` to `last`. */
 typedef struct way {
     const char *isa, *drafts;
     int threads, chunk;
@@ -132,7 +132,7 @@ START_TEST(the_command_takes_them) {
     static const char *const wrong[] = {"--control-vector-layer-range 4", "--control-vector-layer-range 4 2",
                                         "--control-vector-layer-range a b", "--control-vector-scaled " VECTOR,
                                         "--control-vector " LORA,
-                                        /* more than a text can have */
+                                        /* these are more adapters than a session can have */
                                         "--control-vector " VECTOR " --lora " FOUR "," FOUR "," FOUR "," FOUR};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char line[2048];
@@ -144,7 +144,8 @@ START_TEST(the_command_takes_them) {
 }
 END_TEST
 
-/* Damages: a text in the file that is replaced by another one of the same length, and what is said then. */
+/* Each case replaces a text in the file by another one of the same length. The error line must have the words
+ * `says`. */
 START_TEST(files_that_do_not_fit_are_refused) {
     static const struct {
         const char *from, *to, *says;

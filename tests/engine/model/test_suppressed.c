@@ -2,8 +2,8 @@
  * tokenizer.ggml.suppress_tokens.
  *
  * The reference is transformers' logits in the fixtures: if an id is suppressed, the best of the other ids is
- * generated. When every id of a reference's greedy text is suppressed at once, each position of the text gets another
- * id. */
+ * generated. Most tests suppress every id of a reference's greedy text, so that each position of the text must get
+ * another id. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static bool is_in(const int32_t *ids, size_t count, int32_t id) {
     return false;
 }
 
-/* Returns the best id that is not suppressed; *margin gets its distance from the next. */
+/* Returns the best id that is not in `out`. *margin becomes how far its logit is above the next. */
 static int32_t best_of_others(const float *row, size_t vocab, const int32_t *out, size_t count, float *margin) {
     int32_t best = -1;
     float next = -INFINITY;
@@ -86,7 +86,7 @@ static int32_t best_of_others(const float *row, size_t vocab, const int32_t *out
 /* A fixture, copied to a folder whose generation_config.json suppresses ids. */
 typedef struct subject {
     fr_changed_folder folder;
-    fr_reference reference; /* as published */
+    fr_reference reference; /* the fixture as published, with nothing suppressed */
     fr_model *model;
     fr_drafter *drafter; /* NULL: the fixture has none */
     fr_options *options;
@@ -105,7 +105,7 @@ static void keep_out(const fr_changed_folder *folder, const int32_t *ids, size_t
     fr_changed_folder_write(folder, "generation_config.json", config);
 }
 
-/* Suppresses all ids that occur in the fixture's first greedy text. */
+/* Opens a fixture in which all ids of its first greedy text are suppressed. */
 static void open_subject(subject *s, const char *name) {
     char path[320];
     *s = (subject){.options = fr_options_new()};
@@ -151,7 +151,7 @@ static const char *const fixtures[] = {"gemma4-e",   "gemma4-e-odd",    "gemma4-
                                        "qwen35-odd", "deepseek-v3-odd", "llama"};
 enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
 
-/* Compares the next id after the prompt, and after each prefix of its greedy text. */
+/* Checks the next id after the prompt, and after each beginning of its greedy text. */
 START_TEST(the_best_of_the_others_comes) {
     subject s;
     int32_t id;
@@ -179,7 +179,7 @@ START_TEST(the_best_of_the_others_comes) {
 }
 END_TEST
 
-/* Compares the text that is generated without drafts with the one that is generated with the drafter's drafts. */
+/* Generates a text without drafts and, if there is a drafter, with its drafts. Both must be the same. */
 static void compare_texts(const subject *s, int32_t *plain) {
     text t = first_text(&s->reference);
     int32_t drafted[COUNT];
@@ -204,7 +204,7 @@ START_TEST(one_text_with_and_without_drafts) {
 }
 END_TEST
 
-/* The temperature is so high that suppressed ids would be sampled often if they were not suppressed. */
+/* At this high temperature, ids would often be sampled that must be suppressed. */
 START_TEST(sampled_texts_are_one_too) {
     subject s;
     int32_t ids[COUNT];
@@ -218,8 +218,8 @@ START_TEST(sampled_texts_are_one_too) {
 }
 END_TEST
 
-/* The scripted drafts are the ids that the model would generate if nothing were suppressed. None of them may be
- * accepted, in any way of sampling. */
+/* The scripted drafts are the ids that the model would generate without suppression. None of them may be accepted,
+ * greedy or sampled. */
 START_TEST(drafts_of_such_ids_do_not_stand) {
     subject s;
     int32_t ids[COUNT], script[256];
@@ -242,8 +242,8 @@ START_TEST(drafts_of_such_ids_do_not_stand) {
 }
 END_TEST
 
-/* Rejection sampling compares the drafter's distribution with the target's. So the text differs, but it must never
- * contain a suppressed id. */
+/* Rejection sampling compares the drafter's distribution with the target's. Its text differs from the others, but must
+ * not contain a suppressed id. */
 START_TEST(rejection_never_gives_them) {
     subject s;
     int32_t ids[COUNT];
@@ -295,8 +295,8 @@ START_TEST(sessions_of_an_engine_say_the_same) {
 }
 END_TEST
 
-/* Logits that the library hands out are the model's own, with nothing suppressed, and log-probabilities are computed
- * from these. */
+/* Logits that the library gives to callers are the model's own, with nothing suppressed. Log-probabilities are
+ * computed from these. */
 START_TEST(logits_stay_as_they_are) {
     subject s;
     open_subject(&s, "gemma4-e");
@@ -345,8 +345,8 @@ static void make_file(char *path, const int32_t *ids, size_t count) {
     fr_gguf_copy(GGUF "gguf", path, copy_with_list);
 }
 
-/* Returns transformers' greedy text for a file, with its weights as floats. Our activations are quantized, so only ids
- * whose logit exceeds the next by 5% of the range are compared. */
+/* Returns the greedy text that transformers computed for a quantized file, with the file's weights as floats. Our
+ * activations are quantized, so an id is compared only if its logit exceeds the next by 5% of the range. */
 static text text_of_file(const fr_reference *r, fr_map *map, fr_tensors *tensors) {
     json_t *info;
     fr_tensors unread = {0};
@@ -429,7 +429,8 @@ static void expect_listed(const char *model, const int32_t *ids, size_t count) {
     fr_command_free(&words);
 }
 
-/* A folder's list must be written to the file that is made of it, and to files that are made of that file. */
+/* A folder's list must be written to the file that is made of it. It must also be written to a file that is made of
+ * that file. */
 START_TEST(conversions_keep_the_list) {
     static const int32_t ids[] = {361, 7, 511};
     char file[3][80];
@@ -511,7 +512,7 @@ END_TEST
 
 enum { MOST = 4096, VOCAB = 512 };
 
-/* Makes `count` ids from 0 on; the vocabulary has only the first of them. */
+/* Returns the ids 0 to count - 1. The vocabulary has only some of them. */
 static int32_t *count_up(size_t count) {
     int32_t *ids = malloc(count * sizeof *ids);
     for (size_t i = 0; i < count; i++) ids[i] = (int32_t)i;
@@ -543,7 +544,7 @@ START_TEST(a_list_has_a_limit) {
 }
 END_TEST
 
-/* The list's type is replaced by another one with elements of the same size. */
+/* Replaces the type of the list's elements by another one of the same size. */
 START_TEST(a_file_whose_list_is_of_another_type_is_refused) {
     static const char key[] = "tokenizer.ggml.suppress_tokens";
     static const uint32_t types[] = {FR_GGUF_F32, FR_GGUF_U32};
@@ -563,7 +564,7 @@ START_TEST(a_file_whose_list_is_of_another_type_is_refused) {
 }
 END_TEST
 
-/* If all ids are suppressed, no id is left to generate, and the step must fail with one line. */
+/* With all ids suppressed, nothing can be generated, and the step must fail with one line. */
 START_TEST(a_list_of_all_ids_leaves_no_token) {
     fr_model *model;
     fr_session *session;
@@ -605,8 +606,8 @@ static void open_drawer(drawer *d, const fr_options *options, const int32_t *out
     fr_sampler_layout(&d->sampler, &d->arena, FR_STEP_MAX - 1);
 }
 
-/* Returns options of one kind: greedy, temperature 1, temperature 1 with filters, or rejection sampling; kinds from 4
- * on add a repeat penalty. */
+/* Returns options of one kind. Kinds 0 to 3 are greedy, temperature 1, temperature 1 with filters, and rejection
+ * sampling. Kinds 4 to 7 are the same with a repeat penalty. */
 static fr_options *options_of(int kind) {
     fr_options *options = fr_options_new();
     require(fr_options_set_number(options, FR_OPT_TEMPERATURE, kind % 4 ? 1 : 0));
@@ -617,8 +618,7 @@ static fr_options *options_of(int kind) {
     return options;
 }
 
-/* Fills a row with few different values, so that a suppressed id often has the same logit as the best of the
- * others. */
+/* Fills a row with few different values. So a suppressed id often has the same logit as the best of the others. */
 static void make_row(float *row, size_t n, uint32_t *state) {
     static const float values[] = {-2.5F, -1, -0.0F, 0, 0.75F, 2};
     for (size_t i = 0; i < n; i++) {
@@ -627,9 +627,9 @@ static void make_row(float *row, size_t n, uint32_t *state) {
     }
 }
 
-/* Sampling with suppressed ids must give the same ids as banning these by a bias, which test_sampling compares with
- * numpy. The logits are those of all ids, or of the ids that a drafter scores. A positive bias from the caller can't
- * allow a suppressed id. */
+/* Suppressing ids must give the same samples as banning them by a bias, which test_sampling.c compares with numpy. The
+ * logits are those of all ids, or of the ids that a drafter scores. A positive bias from the caller can't allow a
+ * suppressed id. */
 START_TEST(draws_are_those_with_the_ids_banned) {
     static const int32_t out[OUT] = {0, 1, 7, 8, 20, 21, 33, 38, 39}, ids[] = {8, 39, 3, 21, 30, 20, 11, 0, 5};
     static const char bans[] = "0-inf,1-inf,7-inf,8-inf,20-inf,21-inf,33-inf,38-inf,39-inf";
@@ -656,8 +656,8 @@ START_TEST(draws_are_those_with_the_ids_banned) {
 }
 END_TEST
 
-/* The probabilities of the remaining ids are the softmax over these alone. A draft of a suppressed id has probability
- * 0, however likely it is for the drafter and in the raw logits. */
+/* The probabilities of the remaining ids are the softmax over these ids alone. A draft of a suppressed id has
+ * probability 0, however likely it is for the drafter and in the raw logits. */
 START_TEST(probabilities_are_of_what_is_left) {
     static const int32_t out[] = {4, 11};
     float rows[2][IDS];

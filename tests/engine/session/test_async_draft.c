@@ -1,10 +1,9 @@
-/* Tests asynchronous drafting: the ids are those of decoding without drafts, whatever is submitted, awaited, cancelled
- * and truncated in between; a second submit is refused; and no other thread sees a half-done state of the session's
- * own thread.
+/* Tests asynchronous drafting. Whatever is submitted, awaited, cancelled and truncated in between, the ids are those
+ * of decoding without drafts. A second submit is refused. No other thread sees a half-done state of the session's own
+ * thread.
  *
- * The reference is decoding the same model without drafts. The build for ThreadSanitizer runs 10,000 random
- * interleavings of the calls, other builds run fewer, and with FORERUN_BRIEF in the environment (valgrind) 75 are
- * run. */
+ * The build for ThreadSanitizer runs 10,000 random interleavings of the calls, other builds run fewer, and with
+ * FORERUN_BRIEF in the environment (valgrind) 75 are run. */
 /* suite: threads native */
 #include <check.h>
 #include <math.h>
@@ -36,7 +35,7 @@ typedef struct pair {
     fr_drafter *drafter;
     fr_options *options;
     fr_session *async, *plain;
-    int32_t *text; /* text of the kind on which the demo model was trained */
+    int32_t *text; /* code, on which the demo model was trained, as ids */
     size_t text_length, accepted;
 } pair;
 
@@ -83,7 +82,7 @@ static void close_pair(pair *p) {
     fr_free(p->text);
 }
 
-/* Steps the asynchronous session, and then the plain one id by id until it has as many ids. */
+/* Steps the asynchronous session. Then steps the plain session until it has as many ids, and compares them. */
 static size_t step_both(pair *p, size_t limit) {
     int32_t ids[FR_STEP_MAX], id;
     size_t count, accepted, one;
@@ -98,7 +97,8 @@ static size_t step_both(pair *p, size_t limit) {
     return count;
 }
 
-/* Appends a prompt to both sessions: mostly the next part of the text, as far as it goes, and sometimes random ids. */
+/* Appends a prompt to both sessions. Mostly it is the next part of the text, while there is more of it, and sometimes
+ * it is random ids. */
 static void prompt_both(pair *p, size_t count) {
     int32_t ids[CONTEXT];
     size_t length = fr_session_length(p->async);
@@ -124,7 +124,7 @@ START_TEST(ids_are_those_of_plain_decoding) {
 }
 END_TEST
 
-/* The drafts that fr_draft_wait returned are those that the next step verifies. */
+/* The next step must verify the drafts that fr_draft_wait returned. */
 START_TEST(a_step_takes_the_drafts_that_were_submitted) {
     pair p;
     int32_t drafts[FR_STEP_MAX], ids[FR_STEP_MAX];
@@ -153,7 +153,7 @@ static size_t count_call(void *context, fr_drafting *drafting) {
     return 1;
 }
 
-/* A step uses the drafts that were submitted and does not ask the method for more. */
+/* A step uses the submitted drafts. It must not ask the method for more. */
 START_TEST(a_step_asks_for_no_drafts_beside_those_submitted) {
     pair p;
     size_t calls = 0;
@@ -210,7 +210,7 @@ static fr_status keep(void *context, const float *logits, size_t count, size_t v
     return FR_OK;
 }
 
-/* Checks only the form of the logits: test_reference.c compares those of fr_session_draft_logits with the
+/* Checks the number and form of the logits. test_reference.c compares those of fr_session_draft_logits with the
  * reference. */
 START_TEST(drafting_now_gives_the_full_logits) {
     enum { STEPS = 4, COUNT = 12 };
@@ -276,7 +276,7 @@ START_TEST(random_interleavings_change_nothing) {
     state = 17 + (uint32_t)_i;
     open_pair(&p, (size_t)_i % 2, 1 + _i / 2, _i / 2 ? FR_DRAFT_AUTO : 4, 0);
     for (size_t i = 0; i < interleavings(); i++) act(&p);
-    /* With auto the number of drafts depends on the clock, so its bound is lower. */
+    /* With auto, the number of drafts depends on the clock, so fewer accepted drafts are required. */
     if (p.text) ck_assert_uint_gt(p.accepted, interleavings() / (_i / 2 ? 100 : 20));
     close_pair(&p);
 }

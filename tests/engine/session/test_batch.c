@@ -1,4 +1,4 @@
-/* Tests rows of several timelines in one forward pass: each row's logits are, bit for bit, those of its own timeline
+/* Tests rows of several timelines in one forward pass. Each row's logits are, bit for bit, those of its own timeline
  * run alone, whichever other rows are in the batch and however the timeline was divided into batches. The reference is
  * a session with that timeline; tests/behaviour/test_reference.c compares such sessions with transformers. */
 /* suite: threads */
@@ -59,8 +59,8 @@ static void layout(engine *e, fr_arena *arena) {
     e->best = fr_arena_take(arena, threads * FR_STEP_MAX, sizeof *e->best);
 }
 
-/* Opens the model. The random numbers start from the same seed for each case, even if several cases run in one
- * process. */
+/* Opens the model. Sets the seed of the random numbers, so that each case draws the same ones even after other
+ * cases. */
 static engine *open_engine(const char *fixture, size_t threads) {
     char path[256];
     engine *e = calloc(1, sizeof *e);
