@@ -1,5 +1,5 @@
-/* Tests, in simulation, the choice between two drafters of one timeline. The rate must come near that of the better
- * drafter alone, whichever that is, and both must be tried. */
+/* Tests, in simulation, the choice between two drafters of one timeline. The tokens per second must come near those of
+ * the better drafter alone, whichever that is, and both must be tried. */
 /* suite: native no-valgrind */
 #include <check.h>
 
@@ -8,8 +8,8 @@
 
 enum { MOST = FR_STEP_MAX - 1, TOKENS = 800, SEEDS = 20, BOTH = 3 };
 
-/* stands: the probability that a draft is accepted if those before it are. step: the time of a draft step, or of a
- * whole block if the drafter makes blocks of `block` drafts. */
+/* A simulated drafter. stands: the probability that a draft is accepted if those before it are. step: the time of a
+ * draft step. If block is not 0, step is instead the time of a whole block of `block` drafts. */
 typedef struct drafter {
     double stands, step;
     size_t block;
@@ -36,8 +36,8 @@ static double read_clock(double seconds, uint64_t *random) {
     return uniform(random) < 0.01 ? 10 * read : read;
 }
 
-/* Returns the tokens per second of a text that may use the drafters of this set. asked[d] counts the rounds in which
- * drafter d was asked. */
+/* Simulates a text for which the drafters of this set may be used. Returns the tokens per second. asked[d] counts the
+ * rounds in which drafter d was asked. */
 static double write_text(const drafter *drafters, unsigned set, uint64_t random, size_t asked[FR_DRAFTERS_MAX]) {
     static fr_draft_depth depth;
     fr_draft_depth_timeline timeline;

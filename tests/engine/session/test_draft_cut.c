@@ -2,8 +2,8 @@
  *
  * A simulated drafter gives each draft a probability, and the draft is accepted with that probability. The mean at
  * each position is that of a published block drafter. The controller chooses how many drafts to make. A block is
- * always made whole, and the controller then cuts its unlikely end. An oracle that knows the probabilities, the times
- * and the long-run rate makes the best cut, for comparison.
+ * always made whole, and the controller then cuts off its unlikely end. For comparison, an oracle makes the best cut;
+ * it knows the probabilities, the times and the rate of tokens in the long run.
  *
  * Eight timelines run together on machines whose forward passes become slower with each row, sooner or later. */
 /* suite: native no-valgrind */
@@ -29,13 +29,13 @@ static double read_clock(double seconds, uint64_t *random) {
 
 /* --------------------------------------------------------------------------------------------------- blocks, drafts */
 
-/* A block drafter. first, further: the share of first drafts, and of all further ones, that are accepted if those
- * before them are. The name has the resulting number of tokens per call. */
+/* A block drafter. first: the share of first drafts that are accepted. further: the share of later drafts that are
+ * accepted if those before them are. The name has the resulting number of tokens per call. */
 typedef struct drafter {
     const char *name;
     size_t drafts; /* number of drafts in a block, or the most drafts made step by step */
     double first, further;
-    bool tells; /* it knows which of its drafts are likely; otherwise each has the mean of its position */
+    bool tells; /* true: it knows which of its drafts are likely; false: it reports the mean of each position */
     bool in_blocks;
 } drafter;
 
@@ -58,7 +58,7 @@ static double share_of(const drafter *d, size_t depth) {
     return depth ? d->further : d->first;
 }
 
-/* Draws the probability of a draft: either 0.97 or a value up to 0.7, in proportions that give the mean of its
+/* Draws the probability of a draft. It is 0.97 or a value up to 0.7, in proportions that give the mean of the draft's
  * position. */
 static double draw_chance(const drafter *d, size_t depth, uint64_t *random) {
     double mean = share_of(d, depth), sure = fmax(0, (mean - 0.35) / 0.62), drawn = uniform(random);
@@ -67,7 +67,8 @@ static double draw_chance(const drafter *d, size_t depth, uint64_t *random) {
     return uniform(random) * fmin(0.7, 2 * (mean - 0.97 * sure) / (1 - sure));
 }
 
-/* Draws the probabilities of a block's drafts. Returns how many of the drafts would be accepted. */
+/* Draws the probabilities of a drafter's drafts, and also which of them are right. Returns how many would be
+ * accepted. */
 static size_t draw_drafts(const drafter *d, double chances[FR_STEP_MAX], uint64_t *random) {
     size_t stood = 0;
     for (size_t i = 0; i < d->drafts; i++) {
@@ -79,9 +80,10 @@ static size_t draw_drafts(const drafter *d, double chances[FR_STEP_MAX], uint64_
 
 /* ----------------------------------------------------------------------------------------------------------- worlds */
 
-/* The costs of a simulated machine. A forward pass of one row takes the time 1. When many rows keep the cores busy,
- * each takes the time `row`; `sharp` says how abruptly that begins. A block takes `block`, a draft step `step`. If
- * several timelines draft in one batch, each further one costs `beside` times the first. */
+/* The costs of a simulated machine, in units of the time that weights take to be read. With few rows a forward pass
+ * takes about 1. With many rows, which keep the cores busy, it takes `row` for each; `sharp` says how abruptly that
+ * begins. A block takes `block`, a draft step `step`. If several timelines draft in one batch, each further one costs
+ * `beside` times the first. */
 typedef struct world {
     const char *name;
     double row, sharp, block, step, beside;
@@ -98,7 +100,7 @@ static double verify_seconds(const world *w, size_t rows) {
     return pow(1 + pow(w->row * (double)rows, w->sharp), 1 / w->sharp);
 }
 
-/* Returns the time of a draft step, or of a block, for this number of timelines. */
+/* Returns the time of a draft step, or of a block, that is made for this number of timelines together. */
 static double step_seconds(const world *w, const drafter *d, size_t timelines) {
     double one = d->in_blocks ? w->block : w->step;
     return timelines ? one * (1 + w->beside * (double)(timelines - 1)) : 0;
@@ -108,8 +110,9 @@ typedef struct sums {
     double tokens, seconds;
 } sums;
 
-/* Returns the rate of an oracle that knows all probabilities and times. Either all timelines draft or none does. A
- * further row is verified if it brings more tokens than `rate`, its long-run rate, would in that time. */
+/* Returns the tokens per second of an oracle that knows all probabilities and times. Either all timelines draft or
+ * none does. It verifies a further row if that brings more tokens than `rate`, its tokens per second in the long run,
+ * would in the same time. */
 static double oracle(const world *w, const drafter *d, size_t timelines, double rate) {
     uint64_t random = 99;
     sums sum = {0};
@@ -149,8 +152,8 @@ static double best_rate(const world *w, const drafter *d, size_t timelines) {
     return rate;
 }
 
-/* Makes a timeline's drafts, at once or step by step, and counts in steps[i] how many timelines took step i. Returns
- * how many of the drafts would be accepted. */
+/* Makes a timeline's drafts, in one block or step by step. steps[i] counts the timelines that made step i. Returns how
+ * many of the drafts would be accepted. */
 static size_t make_drafts(const drafter *d, fr_draft_depth_part *part, double chances[FR_STEP_MAX],
                           size_t steps[FR_STEP_MAX], uint64_t *random) {
     size_t stood = draw_drafts(d, chances, random);
@@ -227,8 +230,8 @@ START_TEST(blocks_are_cut_nearly_as_an_oracle_does) {
 }
 END_TEST
 
-/* A block costs the same however many of its drafts are used, also if fewer were asked for when its time was measured.
- * So a method that looks drafts up must compare its gain with that of the whole block. */
+/* A block costs the same however many of its drafts are used, even if fewer were asked for when its time was measured.
+ * So a method that looks drafts up must gain more than a whole block does. */
 START_TEST(a_block_is_paid_once) {
     const world *w = &worlds[1];
     const drafter *d = &drafters[0];
@@ -253,8 +256,8 @@ START_TEST(a_block_is_paid_once) {
 }
 END_TEST
 
-/* With rejection sampling, which compares distributions, the drafts are verified as planned and not cut by their
- * probabilities. Those depend on ids that were drawn, so cutting by them would change the text's distribution. */
+/* Rejection sampling compares distributions. Its drafts are verified as planned and not cut by their probabilities,
+ * because these depend on ids that were drawn. Cutting by them would change the text's distribution. */
 START_TEST(compared_drafts_are_not_cut_by_chances) {
     static fr_draft_depth depth;
     fr_draft_depth_timeline state;
@@ -271,7 +274,7 @@ START_TEST(compared_drafts_are_not_cut_by_chances) {
         ck_assert_uint_gt(part.planned, 1);
         ck_assert_uint_eq(part.asked, compares ? part.planned : 7);
         part.drafted = part.made = part.asked;
-        part.tells = true; /* reports probabilities of 0 */
+        part.tells = true; /* the drafter reports probabilities, all of them 0 */
         fr_draft_cut(&depth, &part, 1, MOST, 0);
         ck_assert_uint_eq(fr_draft_depth_verified(&part), compares ? part.planned : 0);
     }
@@ -287,8 +290,8 @@ static const drafter stepping[] = {
 };
 #define STEPPING (sizeof stepping / sizeof *stepping)
 
-/* If rows are cheap, useful drafts bring at least 1.1 or 1.15 times the tokens per second of no drafts. Otherwise the
- * rate may fall to 0.99 of it, and in the first 100 rounds, when little is known, to 0.97. */
+/* If rows are cheap, useful drafts must bring at least 1.1 or 1.15 times the tokens per second of a crowd without
+ * drafts. Otherwise the rate may fall to 0.99 of that, and in the first 100 rounds, when little is known, to 0.97. */
 START_TEST(a_crowd_gains_by_drafts_and_never_loses) {
     const world *w = &worlds[_i];
     double none = CROWD / verify_seconds(w, CROWD);
@@ -306,8 +309,8 @@ START_TEST(a_crowd_gains_by_drafts_and_never_loses) {
 }
 END_TEST
 
-/* Machines on which a forward pass of 8 rows is still limited by memory, or already by arithmetic. A pass of 16 rows
- * costs 1.07 to 1.95 times as much as one of 8. */
+/* Machines on which memory still limits a forward pass of 8 rows, and others on which arithmetic already does. A pass
+ * of 16 rows costs 1.07 to 1.95 times as much as one of 8. */
 static const world crowded[] = {
     {"16 rows cost 1.07 of 8", 0.03, 2, 0.12, 0.05, 0.1},
     {"16 rows cost 1.4 of 8", 0.1, 2, 0.12, 0.05, 0.1},
@@ -316,9 +319,9 @@ static const world crowded[] = {
 };
 #define CROWDED (sizeof crowded / sizeof *crowded)
 
-/* Returns the highest rate, in tokens per second, that any policy can reach if it knows only what share of drafts is
- * accepted. All drafts of one depth are then worth the same, so they go to the timelines in turn, and only their
- * number is left to choose. bench/crowd_bound.py computes the same from measured times. */
+/* Returns the most tokens per second that any policy can reach if it knows only what share of drafts is accepted. Then
+ * all drafts at one depth are worth the same, so the timelines get them in turn, and a policy can only choose their
+ * number. bench/crowd_bound.py computes the same from measured times. */
 static double bound_without_chances(const world *w, const drafter *d) {
     double best = 0, tokens = CROWD, draft = 0, all = 1;
     for (size_t depth = 0; depth < d->drafts && CROWD * (depth + 1) < FR_DRAFT_DEPTH_ROWS; depth++) {

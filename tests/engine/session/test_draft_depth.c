@@ -1,14 +1,15 @@
-/* Tests, in simulation, how the number of drafts of each session is chosen.
+/* Tests, in simulation, how the controller chooses the number of drafts of each session.
  *
  * One timeline: recorded times with recorded or invented texts, compared with the fixed number of drafts that turns
- * out best. A text lists for each position how many drafts would be made there and how many of them accepted, so any
- * choice of the number (K) can be simulated exactly. tests/data/depth/README.md says where the recorded texts are
- * from.
+ * out best. A text lists for each position how many drafts would be made there and how many of them accepted. So any
+ * choice of the number of drafts (K) can be simulated exactly. tests/data/depth/README.md says where the recorded
+ * texts are from.
  *
- * Short texts of one timeline, for which the cost of learning counts, and mixtures of experts, whose forward passes
- * cost more with each row.
+ * Short texts of one timeline: the cost of learning counts here. Some models are mixtures of experts, whose forward
+ * passes cost more with each row.
  *
- * Probabilities: a drafter that reports how sure it is, with chains of drafts that end by that and chains that don't.
+ * Probabilities: drafters that report how sure they are. Chains of drafts that end where a draft is unlikely are
+ * compared with chains that don't.
  *
  * Several timelines: random costs and acceptance rates, compared with an oracle that knows them. */
 /* suite: native no-valgrind */
@@ -23,24 +24,24 @@
 #include "tests/support/parts.h"
 #include "tests/support/suite.h"
 
-#define TOKENS  8000 /* a stream's length */
+#define TOKENS  8000 /* number of ids that a text has */
 #define MOST    (FR_STEP_MAX - 1)
-#define STREAMS 8 /* each case runs with this many random streams, and their mean counts */
+#define STREAMS 8 /* each case runs with this many random texts, and the mean counts */
 
 /* ------------------------------------------------------------------------------------------------------------ times */
 
-/* verify: the time of a forward pass of 1 to 16 rows, relative to one row; draft_start, draft_step: the time of
- * drafting, in the same unit. */
+/* The times of a simulated machine. verify: of a forward pass of 1 to 16 rows, relative to one row. draft_start,
+ * draft_step: of drafting at all and of each draft, in the same unit. */
 typedef struct machine {
     const char *name;
     double verify[FR_STEP_MAX + 1];
     double draft_start, draft_step;
 } machine;
 
-/* The first two machines and their drafters follow measurements on two cores: 1.1 GB of BF16 weights that are read
- * from memory, and the demo model, which fits in the cache. (Not measured: more than 8 rows, and the demo model beside
- * other work.) The third has llama.cpp's times from the design document, interpolated. The others are the first two
- * with a drafter that costs as much as the target, and a machine on which rows cost nothing. */
+/* The first two machines and their drafters follow measurements on two cores: with 1.1 GB of BF16 weights that are
+ * read from memory, and with the demo model, which fits in the cache. (Not measured: more than 8 rows, and the demo
+ * model beside other work.) The third has llama.cpp's times from the design document, interpolated. The others are the
+ * first two with a drafter that costs as much as the target, and a machine on which rows cost nothing. */
 static const machine machines[] = {
     {"memory",
      {0, 1.00, 1.03, 1.08, 1.09, 1.14, 1.14, 1.35, 1.46, 1.54, 1.60, 1.63, 1.84, 1.90, 1.95, 1.99, 2.09},
@@ -75,7 +76,8 @@ static double uniform(uint64_t *random) {
     return (double)(*random >> 11) * 0x1p-53;
 }
 
-/* At positions first .. end - 1, each draft is right with this probability if the drafts before it are. */
+/* Sets what happens at positions first .. end - 1: each draft is right with this probability if those before it
+ * are. */
 static void stand_at_rate(text *t, size_t first, size_t end, double rate, uint64_t *random) {
     for (size_t p = first; p < end; p++) {
         t->came[p] = MOST;
@@ -195,8 +197,8 @@ static void report(single *one, size_t asked, size_t drafted, size_t accepted, d
     fr_draft_depth_report(&one->draft_depth, &part, 1, 0, draft, verify);
 }
 
-/* Returns the tokens per second over a text with a fixed K, or with the controller's K if depth is given. The rate
- * counts the machine's true times; the controller sees those of a noisy clock. */
+/* Returns the tokens per second over a text, with a fixed K or, if `depth` is given, with the controller's. The rate
+ * counts the machine's true times; the controller gets the readings of a noisy clock. */
 static double run(const machine *m, const text *t, size_t fixed, single *depth, clock_noise noise) {
     double seconds = 0;
     size_t at = 0;
@@ -207,7 +209,7 @@ static double run(const machine *m, const text *t, size_t fixed, single *depth, 
         double draft = draft_seconds(m, asked), verify = m->verify[drafted + 1];
         seconds += draft + verify;
         if (depth) {
-            /* a statement of its own, so that every compiler takes this reading first */
+            /* two statements, so that every compiler draws the noise of this reading first */
             double draft_read = reading(&noise, 1e-3 * draft);
             report(depth, asked, drafted, accepted, draft_read, reading(&noise, 1e-3 * verify));
         }
@@ -225,8 +227,8 @@ static double best_fixed(const machine *m, const text *t) {
     return best;
 }
 
-/* Returns the controller's rate divided by that of the best fixed number of drafts, averaged over the streams. If a
- * text has no randomness and the clock no noise, all streams are equal and one is enough. */
+/* Returns the controller's rate divided by that of the best fixed number of drafts, as the mean over several random
+ * texts. If neither the text nor the clock is random, one text is enough. */
 static double share_of_best(const machine *m, size_t which, double spread, double jumps) {
     double sum = 0;
     bool equal = spread == 0 && memcmp(texts[0][which], texts[1][which], sizeof(text)) == 0;
@@ -273,8 +275,8 @@ START_TEST(a_useless_drafter_costs_less_than_3_percent) {
 }
 END_TEST
 
-/* Runs rounds in which all drafts are accepted (stand) or none. Returns how many rounds it takes until the controller
- * has chosen to draft (drafting), or not to draft, three times in a row. */
+/* Runs rounds in which all drafts are accepted (`stand`) or none. Stops when the controller has chosen three times in
+ * a row to draft (`drafting`) or not to draft. Returns the number of rounds. */
 static size_t rounds_until(single *depth, const machine *m, bool stand, bool drafting) {
     size_t rounds = 0;
     for (size_t right = 0; right < 3 && rounds < 10000; rounds++) {
@@ -326,7 +328,7 @@ START_TEST(no_more_than_the_limit_is_asked_for) {
 }
 END_TEST
 
-/* Drafts that were made but not verified show nothing about whether they would be accepted. */
+/* Drafts that were made but not verified must teach the controller nothing about their acceptance. */
 START_TEST(drafts_left_out_say_nothing_of_the_drafter) {
     fr_draft_depth draft_depth;
     fr_draft_depth_timeline timeline;
@@ -360,8 +362,8 @@ START_TEST(the_same_readings_give_the_same_depths) {
 }
 END_TEST
 
-/* If the clock stands still or gives absurd readings, nothing may be divided by zero, and the chosen numbers of drafts
- * must stay valid. */
+/* The clock stands still or gives absurd readings. Nothing may be divided by zero, and the numbers of drafts must stay
+ * valid. */
 START_TEST(senseless_readings_do_no_harm) {
     const double readings[] = {0, 0, 1e-300, 1e300, 0, 1};
     single depth;
@@ -376,18 +378,19 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------ short texts */
 
-/* A model with a drafter, described by the costs of forward passes and drafts. stands: how often each draft is
- * accepted if those before it are; the last value holds for all deeper ones. In a mixture, each row chooses `chosen`
- * of `experts`, and a forward pass of one row spends the share `reading` of its time on them. So the time of K rows
- * grows with the number of different experts that they choose. For a dense model (experts 0) the times are in
- * verify. */
+/* A model with a drafter, described by the times of forward passes and drafts.
+ *
+ * stands: how often each draft is accepted if those before it are; the last value holds for all deeper ones. For a
+ * dense model (experts is 0) `verify` has the times of forward passes. In a mixture, each row chooses `chosen` of
+ * `experts`, and a forward pass of one row spends the share `reading` of its time on reading experts. So the time of
+ * more rows grows with the number of different experts that they choose. */
 typedef struct shape {
     const char *name;
     double experts, chosen, reading;
     double verify[6]; /* times of 1 to 5 rows, and then of each further row */
     double draft_start, draft_step;
     double stands[4];
-    double follow; /* each id beyond 7 since the last draft adds this time to the next draft */
+    double follow; /* time that the next draft takes longer for each id beyond 7 since the last draft */
 } shape;
 
 static const shape shapes[] = {
@@ -405,8 +408,10 @@ static const shape shapes[] = {
     {"a small model", 0, 0, 0, {1, 1.03, 1.05, 1.07, 1.12, 0.1}, 0, 0.2, {0.72, 0.50, 0.34, 0.22}, 0.02},
     {"a small useless model", 0, 0, 0, {1, 1.03, 1.05, 1.07, 1.12, 0.1}, 0, 0.2, {0.15, 0.1, 0.1, 0.1}, 0.02},
 };
-#define SHAPES     (sizeof shapes / sizeof *shapes)
-#define LAGGING    4   /* in the last shapes the method runs the text when it drafts */
+#define SHAPES (sizeof shapes / sizeof *shapes)
+#define LAGGING \
+    4                  /* number of shapes, at the end of the list, whose drafter must first run the ids since its last
+                        * draft */
 #define SHORT_RUNS 100 /* runs of each shape, each with other clock errors */
 
 static double shape_verify(const shape *s, size_t rows) {
@@ -443,7 +448,7 @@ static double shape_best(const shape *s) {
     return best;
 }
 
-/* Returns how many drafts are accepted. The acceptances are spread as evenly as in bench model. */
+/* Returns how many drafts are accepted. Accepted drafts are spread evenly over the rounds, as in bench model. */
 static size_t stand_evenly(const shape *s, size_t drafts, double *owed) {
     size_t stood = 0;
     for (; stood < drafts; stood++) {
@@ -454,7 +459,7 @@ static size_t stand_evenly(const shape *s, size_t drafts, double *owed) {
     return stood;
 }
 
-/* The sums over texts that are written one after the other under a controller: the tokens expected, and the time. */
+/* The expected tokens and the time of texts that are written one after the other under one controller. */
 typedef struct sums {
     double tokens, seconds;
 } sums;
@@ -480,7 +485,7 @@ static void write_texts(const shape *s, single *depth, size_t count, size_t ids,
     }
 }
 
-/* Measures as bench model does: one text that is not timed, and then three that are. */
+/* Measures as bench model does: after one text that is not timed come three that are. */
 START_TEST(short_texts_are_within_5_percent_of_the_best_fixed_depth_and_1_of_none) {
     const shape *s = &shapes[_i];
     for (size_t ids = 48; ids <= 128; ids += 80) {
@@ -500,7 +505,7 @@ START_TEST(short_texts_are_within_5_percent_of_the_best_fixed_depth_and_1_of_non
 }
 END_TEST
 
-/* Even in the very first text, when nothing is known, a controller loses at most three forward passes beyond the
+/* In the very first text nothing is known. Even then a controller may lose at most three forward passes, besides the
  * 1%. */
 START_TEST(a_first_text_loses_three_forwards_at_most) {
     const shape *s = &shapes[_i];
@@ -519,8 +524,8 @@ START_TEST(a_first_text_loses_three_forwards_at_most) {
 END_TEST
 
 /* One reading in 20 is ten times too long, and sometimes several for the same number of rows. No text may stay at a
- * wrong depth because of that. Shapes that lag are left out: for them trying again soon costs too much, so they may
- * stay at a wrong depth until the next prompt. */
+ * wrong depth because of that. The LAGGING shapes are left out: drafting again soon is too expensive for them, so they
+ * may stay at a wrong depth until the next prompt. */
 START_TEST(no_text_is_lost_to_clocks_held_up) {
     const shape *s = &shapes[_i];
     ck_assert_double_eq(s->follow, 0);
@@ -541,12 +546,12 @@ END_TEST
 /* A drafter that reports probabilities, high for some drafts and low for others. */
 typedef struct teller {
     const char *name;
-    double sure;  /* the share of drafts with a probability of 0.97; the others have 0.1 to 0.7 */
-    double power; /* a draft is accepted with its probability to this power; at 1 the reports are right */
-    double least; /* the least gain in tokens per second from ending chains by the probabilities */
+    double sure;  /* share of drafts with a probability of 0.97; the others have 0.1 to 0.7 */
+    double power; /* a draft is accepted with its reported probability to this power; 1: the reports are right */
+    double least; /* the least factor on tokens per second that ending chains by the probabilities must bring */
 } teller;
 
-/* The last two drafters report nearly the same probability for all drafts, so ending their chains by these can't help,
+/* The last two drafters report nearly the same probability for all drafts. Ending their chains by these can't help,
  * and must cost almost nothing. */
 static const teller tellers[] = {{"knows", 0.7, 1, 1.05},
                                  {"is too sure", 0.7, 3, 1.04},
@@ -560,7 +565,8 @@ static const machine third = {
     0,
     0.33};
 
-/* Makes one chain of drafts as draft methods do. Returns how many of them are accepted. */
+/* Makes one chain of drafts as draft methods do; with `ends`, the chain may end early. Returns how many drafts are
+ * accepted. */
 static size_t draft_chain(const teller *t, fr_draft_depth_part *part, bool ends, uint64_t *random) {
     size_t stood = 0;
     fr_draft_gain_verdict verdict = FR_DRAFT_GAIN_MORE;
@@ -607,7 +613,7 @@ START_TEST(chains_end_where_that_pays) {
 }
 END_TEST
 
-/* Some drafts have the probability 1/2 and others 1, and they are accepted that often. */
+/* Some drafts have the probability 1/2 and others 1, and the calibration has found these to be right. */
 START_TEST(a_draft_is_judged_by_the_whole_chain) {
     fr_draft_gain gains = {0};
     const float sure[] = {1, 1}, once[] = {0.5f}, twice[] = {0.5f, 0.5f};
@@ -639,15 +645,17 @@ START_TEST(bins_are_what_became_of_their_drafts) {
     fr_calibration_tell(&calibration, &gains);
     ck_assert_double_gt(gains.stands[0][sure], 0.99);
     ck_assert_double_lt(gains.stands[1][unsure], 0.02);
-    ck_assert_double_lt(gains.stands[0][unsure], 0.1);         /* learned from the other depths */
-    ck_assert_double_eq(calibration.bins[2][unsure].tries, 0); /* it came after a rejected draft */
+    ck_assert_double_lt(gains.stands[0][unsure], 0.1);         /* learned from what became of such drafts at depth 1 */
+    ck_assert_double_eq(calibration.bins[2][unsure].tries, 0); /* the draft before it was rejected, so nothing is known
+                                                                * about it */
 }
 END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ finds */
 
-/* Runs a round on a machine on which each further row costs 0.2 of the first. At most `made` drafts may be made,
- * `drafted` may be found or made, and `accepted` may be accepted. */
+/* Runs a round on a machine on which each further row costs 0.2 of the first. The drafter may make up to `made`
+ * drafts. `drafted` is how many drafts the text would give, looked up or made, and `accepted` how many would be right;
+ * the controller's choice limits both. */
 static fr_draft_depth_part find_round(single *one, size_t made, size_t drafted, size_t accepted) {
     fr_draft_depth_part part = {.timeline = &one->timeline, .limit = made, .most_found = MOST};
     fr_draft_depth_choose(&one->draft_depth, &part, 1, MOST, 0);
@@ -664,15 +672,19 @@ START_TEST(rows_of_finds_are_hoped_then_known) {
     reset(&one);
     for (int round = 0; round < 4; round++) ck_assert_uint_eq(find_round(&one, 0, 0, 0).found, 0);
     fr_draft_depth_part part = find_round(&one, 0, 15, 0);
-    ck_assert(part.found == 1 && part.gains.found[0] == 0); /* two rows were never measured, so a try is free */
+    ck_assert(part.found == 1 && part.gains.found[0] == 0); /* the time of two rows was never measured, so a first try
+                                                             * counts as free */
     part = find_round(&one, 0, 15, 15);
     ck_assert_uint_eq(part.found, 3);
-    ck_assert_double_eq_tol(part.gains.found[0], 0.2, 1e-9); /* 5 tokens took 5.2 seconds, so the rate stays at 1 */
-    ck_assert_double_eq_tol(part.gains.found[1], 0.1, 1e-9); /* unknown: assumed to cost half of a known row */
+    ck_assert_double_eq_tol(part.gains.found[0], 0.2, 1e-9); /* 5 tokens took 5.2 seconds, so the rate is still taken
+                                                              * as 1 */
+    ck_assert_double_eq_tol(part.gains.found[1], 0.1, 1e-9); /* not measured yet, so it is assumed to cost half of a
+                                                              * measured row */
     ck_assert_uint_eq(find_round(&one, 0, 15, 15).found, 7);
     ck_assert_uint_eq(find_round(&one, 0, 15, 0).found, MOST);
     for (int round = 0; round < 200; round++) part = find_round(&one, 0, 4, 4);
-    ck_assert_double_gt(part.gains.found[0], 0.2 * 0.95 * 5 / 1.8); /* valued at the rate of the last rounds */
+    ck_assert_double_gt(part.gains.found[0], 0.2 * 0.95 * 5 / 1.8); /* its time is valued at the rate of the last
+                                                                     * rounds */
 }
 END_TEST
 
@@ -695,8 +707,8 @@ START_TEST(finds_teach_nothing_of_what_is_made) {
 }
 END_TEST
 
-/* Drafts are looked up whenever the controller allows it. For a time none is accepted: this may cost one forward pass
- * and 0.5 % of the time. Then all are accepted: lookups must come back soon. */
+/* Drafts are looked up whenever the controller allows it. At first none is accepted, which may cost one forward pass
+ * and 0.5 % of the time. Then all are accepted, and the controller must soon allow lookups again. */
 START_TEST(finds_that_lose_are_given_up_for_a_time) {
     single one;
     double seconds = 0;
@@ -712,8 +724,8 @@ START_TEST(finds_that_lose_are_given_up_for_a_time) {
 }
 END_TEST
 
-/* Writes an answer of 48 ids with looked-up drafts, which are found whenever they are allowed. In the first `good`
- * rounds with drafts all of them are accepted, and later none. Returns the tokens per second. */
+/* Writes an answer of 48 ids with looked-up drafts. The lookup finds as many as it is allowed. In the first `good`
+ * rounds with drafts all are accepted, and later none. Returns the tokens per second. */
 static double short_answer(const machine *m, size_t good, clock_noise noise) {
     single one;
     double seconds = 0;
@@ -734,8 +746,8 @@ static double short_answer(const machine *m, size_t good, clock_noise noise) {
     return (double)made / seconds;
 }
 
-/* Without drafts the rate is 1. Looked-up drafts can do most harm if they are all wrong, from the beginning or after a
- * few rounds in which they were right. */
+/* Without drafts the rate is 1. Looked-up drafts do most harm if they are all wrong, from the beginning or after a few
+ * rounds in which they were right. */
 START_TEST(finds_cost_a_short_answer_3_percent_at_most) {
     const machine *m = &machines[_i];
     for (size_t good = 0; good < 4; good++)
@@ -746,8 +758,8 @@ START_TEST(finds_cost_a_short_answer_3_percent_at_most) {
 }
 END_TEST
 
-/* If a text repeats another one, all looked-up drafts are right. Holding lookups back must not cost such a text
- * much. */
+/* In a text that repeats another one, all looked-up drafts are right. The controller's caution must not cost such a
+ * text much. */
 START_TEST(finds_that_are_right_gain_in_a_short_answer) {
     static const double least[MACHINES] = {4, 2, 1.15, 4, 2, 4};
     double rate = short_answer(&machines[_i], SIZE_MAX, (clock_noise){0.05, 0.01, 7});
@@ -759,16 +771,16 @@ END_TEST
 
 enum { TIMELINES = 16, WORLDS = 4, ROUNDS = 3000, ROWS = TIMELINES * FR_STEP_MAX };
 
-/* A simulated engine, whose true costs and acceptance rates only the oracle knows. Drafts of several timelines are
- * made one timeline after the other, or in one batch (batched), in which a step costs draft_step and each further row
- * of it draft_row. */
+/* A simulated engine, whose true costs and acceptance rates only the oracle knows. The drafts of several timelines are
+ * made one timeline after the other, or all in one batch (`batched`). In a batch a step costs draft_step, and each
+ * draft of it draft_row more. */
 typedef struct world {
     size_t timelines;
-    /* for each depth from 1: probability that a draft is accepted if all before it are */
+    /* the probability that a draft at each depth, counted from 1, is accepted if all before it are */
     double stands[TIMELINES][FR_STEP_MAX];
     double verify[ROWS + 1];
     double draft_start, draft_step, draft_row;
-    double follow; /* time of each id beyond 7 since the timeline's last draft */
+    double follow; /* time that a draft takes longer for each id beyond 7 since the timeline's last draft */
     bool batched;
 } world;
 
@@ -776,8 +788,8 @@ static double between(uint64_t *random, double low, double high) {
     return low * pow(high / low, uniform(random));
 }
 
-/* Makes a random engine. The cost of a forward pass is flat while memory is the limit. From some number of rows on it
- * rises with the rows, abruptly or smoothly. */
+/* Makes a random engine. The time of a forward pass stays about the same while memory is the limit. From some number
+ * of rows on it grows with the rows; that begins abruptly or smoothly. */
 static world make_world(uint64_t random, size_t timelines) {
     world w = {.timelines = timelines, .batched = uniform(&random) < 0.5};
     double row = between(&random, 0.01, 1), sharp = between(&random, 1, 8);
@@ -799,8 +811,8 @@ static double tokens_of(const world *w, size_t timeline, size_t drafts) {
     return tokens;
 }
 
-/* Returns the cost of drafting for one more timeline, apart from the steps of the longest chain, which longest_seconds
- * counts. */
+/* Returns the cost of one timeline's drafts. In a batch these are its rows; longest_seconds adds the steps, which all
+ * timelines share. */
 static double chain_seconds(const world *w, size_t drafts) {
     if (drafts == 0) return 0;
     return w->batched ? w->draft_row * (double)(drafts) : w->draft_start + w->draft_step * (double)drafts;
@@ -810,9 +822,9 @@ static double longest_seconds(const world *w, size_t drafts) {
     return w->batched && drafts ? w->draft_start + w->draft_step * (double)drafts : 0;
 }
 
-/* Tries all ways to distribute drafts among the timelines, with at most `longest` for each. Returns the largest value
- * of tokens - price * seconds, and in *rate the tokens per second of that way. The tables give the best for the first
- * i timelines and a number of drafts. */
+/* Finds the best distribution of drafts among the timelines, with at most `longest` for each. Best is the largest
+ * tokens - price * seconds, which is returned. *rate becomes the tokens per second of that distribution. The tables
+ * have the best of the first i timelines with r drafts together. */
 static double best_at(const world *w, double price, size_t longest, double *rate) {
     static double gain[TIMELINES + 1][ROWS + 1], tokens[TIMELINES + 1][ROWS + 1], seconds[TIMELINES + 1][ROWS + 1];
     for (size_t i = 0; i <= w->timelines; i++)
@@ -837,8 +849,8 @@ static double best_at(const world *w, double price, size_t longest, double *rate
     return most;
 }
 
-/* Returns the highest possible tokens per second, by Dinkelbach's method (1967): it is the price at which the largest
- * value of tokens - price * seconds is 0. */
+/* Returns the highest possible tokens per second, by Dinkelbach's method (1967). That is the price at which the
+ * largest value of tokens - price * seconds is 0. */
 static double oracle(const world *w) {
     double best = 0;
     for (bool better = true; better;) {
@@ -860,7 +872,7 @@ static size_t draw(const world *w, size_t timeline, size_t drafted, uint64_t *ra
     return stood;
 }
 
-/* Runs a round with the controller's choice, random acceptances and a noisy clock. Returns its duration in seconds. */
+/* Runs a round with the controller's choice, random acceptances and a noisy clock. Returns the round's true time. */
 static double run_round(const world *w, fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t *behind,
                         clock_noise *noise) {
     size_t longest = 0, rows = w->timelines;
@@ -899,8 +911,8 @@ static double controlled(const world *w, clock_noise noise) {
     return tokens / seconds;
 }
 
-/* The controller must also never be worse than no drafts by more than 1%. All readings are off by up to 3%, and one in
- * a hundred is ten times too long. */
+/* The controller must also lose at most 1% against no drafts. All readings are off by up to 3%, and one in a hundred
+ * is ten times too long. */
 START_TEST(within_5_percent_of_an_oracle) {
     for (uint64_t i = 0; i < fr_test_times(1, WORLDS); i++) {
         size_t timelines = (size_t)_i + 1;
@@ -914,7 +926,7 @@ START_TEST(within_5_percent_of_an_oracle) {
 END_TEST
 
 /* Writes short texts after prompts that the draft method has not run yet. When a text ends, the next one takes its
- * place. Returns the tokens per second with at most `most` drafts for each timeline. */
+ * place. Each timeline may make at most `most` drafts a round. Returns the tokens per second. */
 static double crowded(const world *w, size_t most, size_t prompt, clock_noise noise) {
     enum { CROWD = 16, IDS = 150 };
     static fr_draft_depth draft_depth;
@@ -947,7 +959,7 @@ static double crowded(const world *w, size_t most, size_t prompt, clock_noise no
 }
 
 /* The drafter has a third of the target's size, and eight rows already keep the cores busy. So no draft is worth its
- * row, and the controller must find that out cheaply. */
+ * row. Finding that out must cost little. */
 START_TEST(a_crowd_is_never_slower_by_3_percent) {
     world w = {.timelines = 8, .batched = true, .draft_step = 0.3, .draft_row = 0.02, .follow = 0.015 * (double)_i};
     for (size_t rows = 1; rows <= ROWS; rows++) w.verify[rows] = rows < 8 ? 0.9 : 0.1 + 0.1 * (double)rows;
@@ -981,7 +993,7 @@ START_TEST(a_new_timeline_is_guessed_to_be_like_the_others) {
 }
 END_TEST
 
-/* If the rows without drafts already take all the room of a round, no timeline may draft. */
+/* A round has room for a limited number of rows. If rows without drafts take all of it, no timeline may draft. */
 START_TEST(there_are_never_more_rows_than_there_is_room_for) {
     static fr_draft_depth draft_depth;
     fr_draft_depth_timeline timelines[TIMELINES];

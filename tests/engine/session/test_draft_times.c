@@ -1,5 +1,5 @@
-/* Tests that measured times are stored and used: the second run of a model drafts from its first token, a damaged file
- * is ignored, and no id depends on any of it. */
+/* Tests that measured times are stored in a file and used in the next run of the model: it drafts from its first
+ * token. A damaged file is ignored, and no id depends on any of it. */
 /* suite: hostile native */
 #include <check.h>
 #include <dirent.h>
@@ -36,12 +36,13 @@ static void close_place(void) {
 
 /* ------------------------------------------------------------------------------------------------------ controller */
 
-/* The times of one forward on a machine where further rows cost a little. */
+/* Returns the time of a forward pass on a machine where further rows cost a little. */
 static double forward(size_t rows) {
     return 0.01 * (1 + 0.1 * (double)(rows - 1));
 }
 
-/* Runs rounds with perfect looked-up drafts or made ones, and gives the tokens of the first `rounds` of them. */
+/* Runs rounds in which every draft is right, looked-up ones (`finds`) or made ones, on a machine that is `slower`
+ * times as slow. Returns the number of tokens. */
 static size_t run_rounds(fr_draft_depth *depth, size_t rounds, double slower, bool finds) {
     fr_draft_depth_timeline timeline;
     size_t tokens = 0;
@@ -58,7 +59,7 @@ static size_t run_rounds(fr_draft_depth *depth, size_t rounds, double slower, bo
     return tokens;
 }
 
-/* Begins a controller with the times that another one has learned. */
+/* Gives a new controller the times that another one has learned. */
 static void inherit(fr_draft_depth *depth, const fr_draft_depth *from) {
     double verify[TIMES], draft[FR_STEP_MAX];
     fr_draft_depth_reset(depth);
@@ -81,7 +82,8 @@ START_TEST(a_run_with_earlier_times_drafts_from_its_first_token) {
 }
 END_TEST
 
-/* Half the speed changes all times alike, so the choice stays as it is, and the times are stored as they are now. */
+/* On a machine of half the speed all times are twice as long. The choices must stay as they were, and the doubled
+ * times must be stored. */
 START_TEST(earlier_times_are_scaled) {
     fr_draft_depth first, fast, slow;
     double seconds[TIMES];
@@ -92,7 +94,8 @@ START_TEST(earlier_times_are_scaled) {
     ck_assert_uint_eq(run_rounds(&fast, 40, 1, true), run_rounds(&slow, 40, 2, true));
     ck_assert(fr_draft_depth_verify_times(&slow, seconds));
     for (size_t rows = 1; rows < TIMES; rows++) {
-        double least = slow.verify[rows].count ? 2 : 1.9; /* what was not measured again is doubted */
+        double least = slow.verify[rows].count ? 2 : 1.9; /* a time that was not measured again may be scaled a little
+                                                           * less */
         if (slow.earlier[rows] <= 0) continue;
         ck_assert_double_le(seconds[rows], 2 * slow.earlier[rows] + 1e-9);
         ck_assert_double_ge(seconds[rows], least * slow.earlier[rows] - 1e-9);
@@ -100,7 +103,8 @@ START_TEST(earlier_times_are_scaled) {
 }
 END_TEST
 
-/* Times that say the opposite of the machine's cost a text little: what is measured replaces them. */
+/* The stored times are the opposite of the machine's true costs. This must cost a text little, because new
+ * measurements replace them. */
 START_TEST(wrong_times_are_forgotten) {
     fr_draft_depth wrong, right;
     fr_draft_depth_reset(&right);
@@ -156,7 +160,7 @@ static void generate(subject *s, int32_t *ids) {
     ck_assert_uint_eq(total, IDS);
 }
 
-/* Gives the path of the only file in `folder`. */
+/* Returns the path of the only file in `folder`. */
 static const char *only_file(void) {
     static char path[512];
     DIR *entries = opendir(folder);
@@ -172,7 +176,7 @@ static const char *only_file(void) {
     return path;
 }
 
-/* Reads the file as bytes; it must have its size. */
+/* Reads the file, which must have FILE_BYTES bytes. */
 static void read_file(uint8_t bytes[FILE_BYTES]) {
     FILE *file = fopen(only_file(), "r");
     ck_assert_ptr_nonnull(file);
@@ -194,7 +198,7 @@ static bool has_times(const subject *s) {
     return has;
 }
 
-/* Makes the file by one run. */
+/* Writes the file of times by a first run of the model. */
 static void store_times(int32_t *ids) {
     subject s = open_subject(folder);
     ck_assert(!has_times(&s));
@@ -226,7 +230,7 @@ END_TEST
 
 static const double no_times[] = {-1, 3601, 1e300, INFINITY, -INFINITY, NAN, -0.0001, 1e-300};
 
-/* Puts a time into a file's bytes, with a hash that fits. */
+/* Changes the time of a forward pass of `rows` rows in a file's bytes, and corrects the hash. */
 static void set_time(uint8_t bytes[FILE_BYTES], size_t rows, double seconds) {
     memcpy(bytes + 16 + 8 * rows, &seconds, sizeof seconds);
     uint64_t hash = fr_hash(0, bytes, FILE_BYTES - 8);
@@ -274,7 +278,7 @@ START_TEST(a_damaged_file_is_ignored) {
 }
 END_TEST
 
-/* Other things than a file at its place, and a folder without rights, are no failure. */
+/* Something else than a file at its path must not make a run fail, and neither must a folder without rights. */
 START_TEST(what_is_no_file_is_ignored) {
     int32_t ids[IDS], again[IDS];
     char path[512];
@@ -301,7 +305,7 @@ START_TEST(what_is_no_file_is_ignored) {
 }
 END_TEST
 
-/* A file of another model, or of another number of threads, is another file. */
+/* Times of another model, or of another number of threads, are stored in another file. */
 START_TEST(each_number_of_threads_has_a_file) {
     int32_t ids[IDS];
     char first[512];
@@ -322,7 +326,7 @@ START_TEST(each_number_of_threads_has_a_file) {
 }
 END_TEST
 
-/* Processes that store at the same time leave a whole file, and no temporary one. */
+/* Several processes store at the same time. They must leave one whole file and no temporary one. */
 START_TEST(processes_store_at_once) {
     enum { PROCESSES = 4, TIMES_EACH = 25 };
     subject s = open_subject("off");

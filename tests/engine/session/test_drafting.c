@@ -1,9 +1,9 @@
-/* Tests the drafts of a crowd: eight sessions of one engine must write the ids that each writes alone without drafts,
- * although their chains of drafts are cut because only so many rows of a forward pass are cheap.
+/* Tests the drafts of a crowd. Eight sessions of one engine must write the ids that each writes alone without drafts.
+ * Meanwhile their chains of drafts are cut, because only so many rows of a forward pass are cheap.
  *
- * Before each round the test makes the controller believe that drafts are mostly accepted, that most chains end early,
- * and that rows are free up to a number, which changes, and expensive beyond it. So methods propose more drafts than
- * there is room for. */
+ * Before each round the test makes the controller believe three things: drafts are mostly accepted, most chains end
+ * early, and rows are free up to a number and expensive beyond it. That number changes. So methods propose more drafts
+ * than there is room for. */
 /* suite: threads native */
 #include <check.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static size_t below(size_t n) {
     return (size_t)(((uint64_t)state * n) >> 32);
 }
 
-/* Makes the controller believe what the comment at the top says. */
+/* Makes the controller believe what the comment at the top of this file says. */
 static void tell_controller(fr_engine *engine) {
     fr_draft_depth *d = &engine->draft_depth;
     size_t cheap = CROWD + below(12);

@@ -1,5 +1,5 @@
-/* Tests texts that are embedded as one row: fr_session_embed against transformers (tests/references/embeddings.py),
- * the pooling that a model declares, and that every way of computing a row gives the same one. */
+/* Tests the embeddings of texts: fr_session_embed against transformers (tests/references/embeddings.py), the pooling
+ * that a model declares, and that every way of computing an embedding gives the same bits. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -56,7 +56,8 @@ static fr_options *settings(const char *isa, int threads, int chunk) {
     return options;
 }
 
-/* Fills values[POOLINGS][TEXTS][WIDTH], computed with this instruction set, these threads and this chunk. */
+/* Fills values[POOLINGS][TEXTS][WIDTH] with embeddings, computed with this instruction set, these threads and this
+ * chunk. */
 static void embed_all(const char *isa, int threads, int chunk, float *values) {
     fr_model *model;
     fr_session *session;

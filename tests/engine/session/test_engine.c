@@ -1,4 +1,4 @@
-/* Tests the sessions of one engine: each gives the ids that it gives alone, and the same bits of its logits, whatever
+/* Tests the sessions of one engine. Each gives the ids that it gives alone, and the same bits of its logits, whatever
  * its neighbours are, in whatever order they are called, and whatever happens to them. The reference is a session
  * alone; other suites compare such sessions with transformers. */
 /* suite: threads alone */
@@ -44,7 +44,8 @@ static void set(subject *s, fr_option option, int64_t value) {
     require(fr_options_set(s->options, option, value));
 }
 
-/* Counts the holders of pages of recurrent states other than the index's points, which are only a cache. */
+/* Counts the holders of pages with recurrent states. The points of the index don't count, because they are only a
+ * cache. */
 static size_t holders_of_states(const fr_kv_prefixes *prefixes) {
     size_t holders = 0;
     for (size_t i = 0; i < prefixes->point_count; i++) {
@@ -54,7 +55,7 @@ static size_t holders_of_states(const fr_kv_prefixes *prefixes) {
     return holders;
 }
 
-/* Checks that after all sessions are closed every page is free or only cached. */
+/* Checks, after all sessions were closed, that every page is free or held by the cache alone. */
 static void check_nobody_holds(const fr_engine *engine) {
     ck_assert_uint_eq(holders_of_states(&engine->prefixes), 0);
     fr_kv_use use = fr_kv_prefixes_use(&engine->prefixes, &engine->kv);
@@ -99,8 +100,8 @@ static void make_ids(const subject *s, int32_t *ids, size_t count) {
 
 /* ----------------------------------------------------------------------------------------------------------- answer */
 
-/* The ids that a session generates, and a hash of the logits from which they were chosen, except for those of the
- * first id. */
+/* The ids that a session generates, and a hash of the logits from which they were chosen. The first id's logits are
+ * not in the hash. */
 typedef struct answer {
     int32_t ids[CONTEXT];
     size_t count;
@@ -137,7 +138,7 @@ typedef struct talk {
     fr_session *session;
     int32_t prompt[LONGEST];
     size_t length, most, starts; /* starts: the round in which its session begins */
-    bool begun;                  /* its session has got the prompt */
+    bool begun;                  /* true: the session has got the prompt */
     answer said, alone;
 } talk;
 
@@ -153,7 +154,8 @@ static void converse(fr_engine *engine, talk *talks, size_t count) {
             if (turn == t->starts && !t->begun) require(fr_session_put(t->session, t->prompt, t->length));
             if (turn < t->starts || t->said.count == t->most) continue;
             whose[n] = t;
-            first[n] = t->session->phase == FR_PHASE_PENDING; /* its first id's logits may be overwritten */
+            first[n] = t->session->phase == FR_PHASE_PENDING; /* the first id is not chosen yet; other rows of the
+                                                               * round may overwrite its logits */
             rounds[n] = (fr_round){
                 .session = t->session, .ids = ids[n], .limit = fr_smaller(FR_STEP_MAX, t->most - t->said.count)};
             n++;
@@ -221,7 +223,7 @@ typedef struct world {
     fr_engine *engine;
     twin twins[SESSIONS];
     char file[64];
-    int32_t texts[2][180]; /* prompts begin with these */
+    int32_t texts[2][180]; /* two texts whose beginnings many prompts share */
     size_t calls[13];
 } world;
 
@@ -270,7 +272,8 @@ static void step_alone(const twin *t, size_t count, int32_t *ids) {
         require(fr_session_step(t->alone, ids + made, fr_smaller(FR_STEP_MAX, count - made), &got, &accepted));
 }
 
-/* Some of the sessions generate together in rounds. In between, some of them are asked to draft ahead. */
+/* Lets some of the sessions generate together in rounds. Between rounds, some of them are asked to draft in
+ * advance. */
 static void rounds(world *w) {
     static int32_t ids[SESSIONS][64], alone[64];
     size_t want[SESSIONS], made[SESSIONS] = {0}, left = 0;
@@ -312,7 +315,7 @@ static void cut(twin *t) {
     require(fr_session_truncate(t->alone, length));
 }
 
-/* Forks a session. The session alone that it is compared with gets the same ids as a prompt. */
+/* Forks the session in the engine. The fork's reference is a session alone that gets the same ids as a prompt. */
 static void fork_twin(world *w, size_t from, size_t to) {
     const twin *t = &w->twins[from];
     twin *f = &w->twins[to];
@@ -323,8 +326,8 @@ static void fork_twin(world *w, size_t from, size_t to) {
     if (t->in->length) require(fr_session_set_prompt(f->alone, t->in->ids, t->in->length));
 }
 
-/* Cancels a step before anything is run; the session must then continue as if nothing had happened. If the step would
- * run nothing, the call is left out, as nothing would be aborted. */
+/* Cancels a step before it runs anything; the session must then continue as if nothing had happened. A step that needs
+ * no forward pass would not be aborted, so then nothing is done. */
 static void cancel(const world *w, twin *t) {
     bool rests = t->in->phase == FR_PHASE_PREDICTED || t->in->ended || t->in->length == t->in->context;
     if (rests && t->in->phase != FR_PHASE_PENDING) return;
@@ -337,7 +340,7 @@ static void cancel(const world *w, twin *t) {
     ck_assert_uint_eq(round.count, 0);
 }
 
-/* Saves and restores both sessions, one through memory and the other through a file. */
+/* Saves both sessions of a twin and restores them in another, one through memory and one through a file. */
 static void save_and_restore(world *w, twin *t, twin *into) {
     void *bytes;
     size_t size;
@@ -348,7 +351,7 @@ static void save_and_restore(world *w, twin *t, twin *into) {
     fr_free(bytes);
 }
 
-/* Scores a text, which then is the session's prompt. */
+/* Scores a text, which then is the prompt of both sessions. */
 static void score(const world *w, twin *t) {
     int32_t ids[90];
     size_t count = 1 + below(90);
@@ -387,9 +390,9 @@ static void call_something(world *w) {
     check_twin(t);
 }
 
-/* Returns how many random sequences of calls to run. In parts (make check-all) there are at least 10,000 in total, and
- * 10,000 for the two fixtures with recurrent states. All sequences of a fixture run in one engine, because leftovers
- * may show only after hundreds. */
+/* Returns how many random sequences of calls to run for a fixture. With all parts (make check-all) there are at least
+ * 10,000 in total, and 10,000 for the two fixtures with recurrent states. All sequences run in one engine, because
+ * what one leaves behind may show only after hundreds of others. */
 static size_t sequences(const subject *s) {
     if (fr_test_in_parts()) return s->model->trunk.recurrent_count > 0 ? 5000 : 2000;
     return 10;
@@ -416,8 +419,8 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------- shared prefixes */
 
-/* Runs a prompt in a new session and checks its ids against a session alone. Returns how many ids of the prompt were
- * reused. */
+/* Runs a prompt in a new session of the engine. Compares its ids with those of a session alone. Returns how many ids
+ * of the prompt were reused. */
 static double ask(const subject *s, fr_engine *engine, const int32_t *ids, size_t count, const char *what) {
     static answer said, alone;
     talk t = {.length = count, .most = 24};
@@ -434,8 +437,8 @@ static double ask(const subject *s, fr_engine *engine, const int32_t *ids, size_
     return spared;
 }
 
-/* Makes messages end after 100 and after 150 ids of a prompt, and nowhere else. At these positions, and at the end of
- * a prompt, the engine keeps the states of recurrent layers. */
+/* Makes messages end after 100 and after 150 ids of a prompt, and nowhere else. The engine keeps the states of
+ * recurrent layers at the ends of messages and at the end of the prompt. */
 static void end_messages(const subject *s, int32_t *ids) {
     int32_t none = 0;
     while (fr_model_is_eos(s->model, none)) none++;
@@ -444,8 +447,8 @@ static void end_messages(const subject *s, int32_t *ids) {
     ids[99] = ids[149] = s->model->eos[0];
 }
 
-/* A prompt that comes again reuses everything that the engine still has of it, and so does a prompt that differs only
- * later. This must work even if each session is closed before the next one opens. */
+/* A prompt that comes again must reuse everything that the engine still has of it. So must a prompt that begins alike.
+ * This holds even if each session is closed before the next one opens. */
 START_TEST(what_was_run_is_not_run_again) {
     const char *name = fixtures[_i / 4];
     int32_t ids[LONGEST], other[LONGEST];
@@ -472,7 +475,7 @@ START_TEST(what_was_run_is_not_run_again) {
 }
 END_TEST
 
-/* Makes prompts that are given at the same time and begin with the same `common` ids. */
+/* Makes prompts that begin with the same `common` ids. They will be given at the same time. */
 static void make_crowd(const subject *s, fr_engine *engine, talk *talks, size_t count, size_t common) {
     int32_t beginning[LONGEST];
     make_ids(s, beginning, LONGEST);
@@ -488,7 +491,8 @@ static void make_crowd(const subject *s, fr_engine *engine, talk *talks, size_t 
     }
 }
 
-/* Checks that each session generates what it generates alone. Returns how many ids of prompts were run. */
+/* Lets all sessions generate, and checks that each gives what it gives alone. Returns how many ids of their prompts
+ * were run. */
 static double end_crowd(fr_engine *engine, talk *talks, size_t count, const char *what) {
     double ran = 0;
     converse(engine, talks, count);
@@ -512,7 +516,7 @@ static size_t all_ids(const talk *talks, size_t count) {
 
 enum { CROWD = 5, COMMON = 150, WHOLE = 128 }; /* WHOLE: number of common ids in full pages */
 
-/* Several prompts that begin alike come together. Only one of them runs the common ids, and the others wait for it. */
+/* Several prompts that begin alike come together. One session must run the common ids, and the others wait for it. */
 START_TEST(what_is_being_run_is_waited_for) {
     const char *name = fixtures[_i / 2];
     talk talks[CROWD];
@@ -532,8 +536,8 @@ START_TEST(what_is_being_run_is_waited_for) {
 }
 END_TEST
 
-/* The session that others wait for is closed in the middle of a page. Another one must run the rest of the common
- * ids. */
+/* Other sessions wait for a session that runs their common ids. It is closed in the middle of a page, and one of the
+ * others must run the rest. */
 START_TEST(who_is_waited_for_may_go) {
     const char *name = fixtures[_i / 2];
     talk talks[CROWD];
@@ -554,7 +558,8 @@ START_TEST(who_is_waited_for_may_go) {
     ck_assert_uint_eq(fr_session_waiting(talks[0].session), talks[0].length - 4 * CHUNK);
     for (size_t i = 1; i < CROWD; i++) ck_assert(fr_session_stat(talks[i].session, FR_STAT_PROMPT_TOKENS) == 0);
     if (_i % 2) {
-        talks[0].session->round.last_failed = true; /* the others must not wait for a session that makes no progress */
+        talks[0].session->round.last_failed = true; /* says that its last round failed: the others must not wait for a
+                                                     * session that makes no progress */
         require(fr_engine_step(engine, rounds + 1, CROWD - 1));
     }
     fr_session_close(talks[0].session);
@@ -571,8 +576,8 @@ END_TEST
 #define GLM    "../glm-ocr"
 #define IMAGES "tests/data/images/jpeg-"
 
-/* A prompt with two pictures: the first begins at position AT, then come BETWEEN ids of text, the second picture, and
- * BEHIND ids of text. */
+/* Lengths of a prompt with two pictures: AT ids, the first picture, BETWEEN ids of text, the second picture, and
+ * BEHIND ids of text. SEEN ids are generated after it. */
 enum { AT = 50, BETWEEN = 40, BEHIND = 60, SEEN = 8 };
 
 typedef struct album {
@@ -599,7 +604,7 @@ static album open_album(const subject *s) {
     return a;
 }
 
-/* Shows the pictures `which` of the album, and prompts with its ids from `from` to `end`. */
+/* Shows the pictures `which` of the album. Then appends the ids `from` to `end` of the album's prompt. */
 static void show(fr_session *session, const album *a, const size_t *which, size_t pictures, size_t from, size_t end) {
     const fr_picture *shown[2];
     for (size_t i = 0; i < pictures; i++) shown[i] = a->pictures[which[i]];
@@ -612,8 +617,8 @@ static void see(fr_session *session, int32_t *ids) {
         require(fr_session_step(session, ids + made, SEEN - made, &got, &accepted));
 }
 
-/* Generates after the prompt with two of the pictures, in the engine and in a session alone, and compares the ids.
- * Returns how many ids were reused. */
+/* Generates after the prompt with two of the pictures, in the engine and in a session alone. Compares the ids. Returns
+ * how many ids of the prompt the engine reused. */
 static double look(const subject *s, fr_engine *engine, const album *a, size_t first, size_t second) {
     int32_t said[SEEN], alone[SEEN];
     const size_t which[] = {first, second};
@@ -631,8 +636,8 @@ static double look(const subject *s, fr_engine *engine, const album *a, size_t f
     return spared;
 }
 
-/* In the engine, the second picture is shown, removed again by a truncation, and replaced by another. The text must be
- * that of a session alone that only ever saw the other picture. */
+/* In the engine, a truncation removes the second picture, and another picture takes its place. The text must be that
+ * of a session alone that saw only the other picture. */
 static void look_again(const subject *s, fr_engine *engine, const album *a) {
     int32_t said[2][SEEN];
     for (size_t i = 0; i < 2; i++) {
@@ -651,7 +656,7 @@ static void look_again(const subject *s, fr_engine *engine, const album *a) {
     ck_assert_mem_eq(said[0], said[1], sizeof *said);
 }
 
-/* If two prompts have equal ids but different pictures, the engine must not take one for the other. */
+/* Two prompts have equal ids but different pictures. The engine must not reuse one for the other. */
 START_TEST(pictures_are_told_apart) {
     fr_engine *engine;
     subject s = open_subject(GLM, 2);
@@ -687,7 +692,7 @@ static fr_engine *open_tight(subject *s, size_t sessions) {
     return engine;
 }
 
-/* There are pages for hardly more than one session, so the pages of earlier texts are evicted all the time. */
+/* There are pages for hardly more than one session. So the pages of earlier texts are evicted all the time. */
 START_TEST(evicted_and_run_again) {
     int32_t texts[5][LONGEST];
     double spared = 0;
@@ -707,8 +712,8 @@ START_TEST(evicted_and_run_again) {
 }
 END_TEST
 
-/* If all pages are held, the call is refused with a line that says how many. The session continues once pages are
- * free. */
+/* Sessions hold all pages. A call that needs one is refused with a line that says how many there are. The session
+ * continues once pages are free. */
 START_TEST(no_page_is_left) {
     talk talks[3] = {{.most = 20}, {.most = 20}, {.most = 20}};
     int32_t ids[FR_STEP_MAX];
@@ -744,7 +749,7 @@ START_TEST(no_page_is_left) {
 END_TEST
 
 /* Several sessions run texts of their own one after the other, and each is reset before the next one begins. A reset
- * session must hold no page, so all the others have enough pages to draft, too. */
+ * session must hold no page; then all others have enough pages, also for drafts. */
 START_TEST(a_reset_session_holds_no_page) {
     enum { TEXTS = 4, LONG = 600, SAID = 20 };
     int32_t prompt[LONG], ids[FR_STEP_MAX];
@@ -773,8 +778,8 @@ START_TEST(a_reset_session_holds_no_page) {
 }
 END_TEST
 
-/* A session is closed while its fork, and a session that reuses its prompt, still hold its pages. Both must continue
- * as if it still existed. */
+/* A session is closed while its fork and a session that reuses its prompt still hold its pages. Both must continue as
+ * if the closed session still existed. */
 START_TEST(closed_while_others_hold_its_pages) {
     talk talks[3] = {{.length = LONGEST, .most = 40}};
     state = (uint32_t)_i + 3;
@@ -816,8 +821,8 @@ static void save_alone(const subject *s, const talk *t, void **bytes, size_t *si
     fr_session_close(alone);
 }
 
-/* If pages are missing, a restore is refused and leaves the session unchanged. If giving up the session's own pages is
- * enough, it is restored. */
+/* A restore is refused if pages are missing, and leaves the session unchanged. It succeeds if giving up the session's
+ * own pages frees enough. */
 START_TEST(a_restore_without_pages_changes_nothing) {
     talk saved = {.length = LONGEST, .most = 20}, talks[2] = {{.length = 30, .most = 12}, {.length = 100, .most = 12}};
     void *bytes;
@@ -857,8 +862,8 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------------- cancel */
 
-/* A cancel takes effect at the next forward pass: a step that needs none still returns its id, and the step after it
- * is aborted. */
+/* A cancel takes effect at the next forward pass. So a step that needs none still returns its id, and the step after
+ * it is aborted. */
 START_TEST(a_cancel_waits_for_a_forward) {
     subject s = open_subject("gemma4-e", 1);
     fr_session *session;
@@ -877,8 +882,8 @@ START_TEST(a_cancel_waits_for_a_forward) {
 }
 END_TEST
 
-/* Together the prompts give a round as many rows as are allowed. The first prompt comes first and gives as many as it
- * can. */
+/* The engine limits how many rows of prompts a round may run, all prompts together. The first prompt takes as many as
+ * it can, and the second one the rest. */
 START_TEST(a_piece_bounds_a_round) {
     subject s = open_subject("gemma4-e", 1);
     fr_engine *engine;

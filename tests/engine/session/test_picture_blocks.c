@@ -1,6 +1,6 @@
-/* Tests pictures whose rows attend to each other (Gemma 3 and 4), so a forward pass must not divide them. A prompt
- * must give the ids and logits that it gives in a session alone, whatever the chunk, the neighbours, and what ran
- * before. test_vision_models.c compares sessions alone with transformers. */
+/* Tests pictures whose rows attend to each other (Gemma 3 and 4). All rows of such a picture must be in one forward
+ * pass. A prompt must give the ids and logits that it gives in a session alone, whatever the chunk, the neighbours,
+ * and what ran before. test_vision_models.c compares sessions alone with transformers. */
 /* suite: threads */
 #include <check.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-/* Pictures of Gemma 4's E-series, Mistral and SmolVLM are causal like text. The last three have pictures in several
- * runs of tokens, so that some truncations are between the runs of one picture. */
+/* The kinds of pictures. Those of Gemma 4's E-series, Mistral and SmolVLM are causal like text. The last three kinds
+ * have several runs of tokens in a picture, so that truncations may fall between two of them. */
 static const char *const kinds[] = {"gemma3",   "gemma4-dense", "gemma4-unified", "gemma4-e",
                                     "mistral3", "smolvlm",      "gemma3-crops"};
 
@@ -127,8 +127,8 @@ START_TEST(any_chunk_gives_the_same_bits) {
 }
 END_TEST
 
-/* A picture waits if earlier prompts use up a round's rows. No forward pass may have more rows than it has memory
- * for. */
+/* A picture must wait if earlier prompts leave too few rows of a round. No forward pass may have more rows than it has
+ * memory for. */
 START_TEST(neighbours_leave_no_trace) {
     subject s = open_subject(_i);
     for (size_t piece = 0; piece < 2; piece++) {
@@ -168,8 +168,8 @@ START_TEST(neighbours_leave_no_trace) {
 }
 END_TEST
 
-/* Runs prompts that begin with what another session has run, including pictures. If there are few pages, the reusable
- * beginning may end within a picture. Returns how many ids were reused. */
+/* Runs prompts that begin with what another session has run, including pictures. With few pages, the part that can be
+ * reused may end within a picture. Returns how many ids were reused. */
 static double run_prefixes(const subject *s, bool few_pages) {
     fr_engine *engine;
     fr_options *options = make_options(9);
@@ -209,7 +209,7 @@ static bool count_down(void *context) {
     return (*left)-- == 0;
 }
 
-/* An aborted prompt is completed by the next step. Then it is truncated at several positions and given again; a
+/* A prompt is aborted, and the next step completes it. Then it is truncated at several positions and given again. A
  * truncation within a picture must remove the whole picture. */
 START_TEST(aborted_and_cut_prompts) {
     subject s = open_subject(_i);
@@ -231,7 +231,7 @@ START_TEST(aborted_and_cut_prompts) {
         fr_session_set_abort(session, NULL, NULL);
         go_on(session, g.ids, TEXT);
         ck_assert_mem_eq(g.ids, s.alone[prompt].ids, sizeof g.ids);
-        /* all is run now; truncates before, within and after the picture, and gives the prompt again */
+        /* Everything has been run. Truncates before, within and after the picture, and gives the prompt again. */
         const size_t cuts[] = {count - 1, last + 1, last, first + 1, first, 2};
         for (size_t c = 0; c < sizeof cuts / sizeof *cuts; c++) {
             require(fr_session_truncate(session, cuts[c]));
@@ -243,7 +243,8 @@ START_TEST(aborted_and_cut_prompts) {
         }
         free(g.logits);
     }
-    /* the rest of a truncated picture can't be run, even while its rows are still in the cache */
+    /* After a truncation within a picture, the rest of the picture can't be run, even while its first rows are in the
+     * cache. The exception is a causal picture of which nothing had been run. */
     for (int all = 0; all < 2; all++) {
         int none = 0;
         fr_session_reset(session);

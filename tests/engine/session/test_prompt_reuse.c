@@ -1,5 +1,5 @@
-/* Tests that prompts are reused: whatever ran before, and in however many sessions, a prompt skips the ids that it
- * shares with an earlier one, and the text is that of a session alone, to the last bit of its logits. */
+/* Tests that prompts are reused, whatever ran before and in however many sessions. A prompt skips the ids that it
+ * shares with an earlier one. Its text must be that of a session alone, to the last bit of its logits. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@
 
 enum { CONTEXT = 256, CHUNK = 24, SAID = 12, LEAST = 16, ROWS_THAT_WAIT = 7 };
 
-/* The models have all kinds of attention (full, sliding, latent), recurrent states and convolutions. Some drafters run
- * rows of their own, and one reads the target's cache. */
+/* Together the models have all kinds of attention (full, sliding, latent), recurrent states and convolutions. Some
+ * drafters run rows of their own, and one reads the target's cache. */
 static const struct {
     const char *name, *drafter; /* drafter: a folder inside the model's, "" for the model's own layer, NULL for none */
 } models[] = {{"llama", NULL},         {"gemma4-e", "assistant"}, {"gemma3-odd", NULL},     {"gpt-oss-odd", NULL},
@@ -85,7 +85,8 @@ static void end_message(const subject *s, int32_t *ids, size_t *count) {
     ids[(*count)++] = s->model->eos[0];
 }
 
-/* The ids of a reply, and a hash of the logits from which all but the first were chosen. */
+/* The ids of a reply, and a hash of the logits from which they were chosen. The first id's logits are not in the
+ * hash. */
 typedef struct said {
     int32_t ids[SAID];
     uint64_t logits;
@@ -104,9 +105,9 @@ static said say(fr_session *session, const int32_t *prompt, size_t count) {
     return s;
 }
 
-/* Runs a prompt in a session of the engine, and checks ids and logits against a session alone. *reused gets the number
- * of prompt ids that were found in the cache. The session in *place stays open until the next call with the same
- * place. */
+/* Runs a prompt in a session of the engine. Compares ids and logits with those of a session alone. *reused becomes the
+ * number of prompt ids that were found in the cache. The session stays open in *place until the next call with the
+ * same place. */
 static said ask(const subject *s, fr_session **place, const int32_t *prompt, size_t count, size_t *reused) {
     fr_session *alone;
     fr_session_close(*place);
@@ -129,14 +130,15 @@ static void expect(const subject *s, size_t reused, size_t least, size_t most, c
                   reused, least, most);
 }
 
-/* The index keeps a point that lies at the end of a page one position earlier. Returns where. */
+/* Returns the position where the index keeps a point that was added here. At the end of a page that is one position
+ * earlier. */
 static size_t within_page(size_t position) {
     return position - (position % FR_KV_PAGE == 0);
 }
 
-/* Each turn's prompt is the previous prompt with its reply and more. Everything is reused, except the reply's last id,
- * which was not run, and rows that the drafter has not run. Recurrent states were saved after the last id of the reply
- * that is certain. The test runs with one and with three sessions, greedy and sampled. */
+/* Each turn's prompt is the last turn's prompt, its reply and more. Almost everything must be reused. The reply's last
+ * id was not run, and a drafter may lack some rows. Recurrent states are kept at an id of the reply that no later
+ * draft could still change. The test runs with one and with three sessions, greedy and sampled. */
 START_TEST(a_grown_conversation_goes_on) {
     size_t sessions = _i % 2 ? 3 : 1;
     subject s = open_subject((size_t)_i / 4, sessions, _i % 4 / 2);
@@ -162,8 +164,8 @@ START_TEST(a_grown_conversation_goes_on) {
 }
 END_TEST
 
-/* A template that drops the reasoning changes the reply in the next prompt. Everything before the change must be
- * reused. */
+/* A template drops the reasoning of an earlier reply, so the reply is different in the next prompt. Everything before
+ * the difference must be reused. */
 START_TEST(a_rewritten_reply_is_run_from_where_it_differs) {
     size_t sessions = _i % 2 ? 3 : 1;
     subject s = open_subject((size_t)_i / 2, sessions, false);
@@ -187,8 +189,8 @@ START_TEST(a_rewritten_reply_is_run_from_where_it_differs) {
 }
 END_TEST
 
-/* Prompts share a first message and then differ. The message has any length from 14 ids on, and 16 are enough to be
- * reused. */
+/* Prompts share a first message and then differ. The message has many lengths from 14 ids on, because 16 ids are the
+ * least that is reused. */
 START_TEST(any_length_is_enough) {
     static const size_t lengths[] = {14, 15, 16, 17, 30, 45, 51, 62, 63, 64, 65, 66, 90, 115, 127, 128, 129};
     subject s = open_subject((size_t)_i, 2, false);
@@ -200,7 +202,7 @@ START_TEST(any_length_is_enough) {
         end_message(&s, ids, &count);
         for (size_t second = 0; second < 2; second++) {
             common = count;
-            ids[count++] = 5; /* a drafter whose rows depend on the next id runs the last shared id again */
+            ids[count++] = 5; /* a drafter whose rows depend on the next id must run the last shared id again */
             ids[count] = (int32_t)second + 8;
             ask(&s, &places[second], ids, count + 1, &reused);
             count = common;
@@ -214,9 +216,9 @@ START_TEST(any_length_is_enough) {
 }
 END_TEST
 
-/* Two prompts that have no end of a message begin alike and then branch. If recurrent states can't be cut at the
- * branch, the second prompt begins at the last regular position before it, so at most half of the shared ids are run
- * again. It leaves its states at the branch, so the third prompt begins there. */
+/* Two prompts begin alike and branch where no message ends. Recurrent states exist only at regular positions, so the
+ * second prompt begins at the last of these before the branch and runs at most half of the shared ids again. It leaves
+ * its states at the branch, so the third prompt begins there. */
 START_TEST(a_first_branch_is_reused) {
     static const struct {
         size_t branch, regular;
@@ -239,8 +241,8 @@ START_TEST(a_first_branch_is_reused) {
 }
 END_TEST
 
-/* A short request, such as one for a title, runs on the only slot. The long conversation must still be in the cache
- * afterwards. */
+/* A short request, for instance for a title, runs in the only session. Afterwards the long conversation must still be
+ * in the cache. */
 START_TEST(a_title_costs_no_conversation) {
     subject s = open_subject((size_t)_i, 1, false);
     fr_session *place = NULL;
@@ -265,7 +267,7 @@ START_TEST(a_title_costs_no_conversation) {
 }
 END_TEST
 
-/* A session with reuse switched off runs its whole prompt, but other sessions may reuse the pages that it fills. */
+/* A session with reuse switched off runs its whole prompt. Other sessions may still reuse the pages that it fills. */
 START_TEST(who_wants_none_has_none) {
     subject s = open_subject((size_t)_i, 2, false);
     fr_session *places[2] = {0};
@@ -288,8 +290,8 @@ static double cpu_seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A draft model must not run a prompt again that it has run for another session. It is as slow as the target here, so
- * that would show. */
+/* A draft model must not run a prompt again that it has run for another session. Here the draft model is as slow as
+ * the target, so that would cost much. */
 START_TEST(a_draft_model_goes_on_too) {
     enum { LONG = 230 };
     static const size_t which[] = {0, 8}; /* a model without and one with recurrent states */

@@ -1,6 +1,6 @@
 /* Tests prompts that are scored while rounds run them. Each log-probability is given once and is that of
- * fr_session_score, bit for bit, and the texts are those without scoring, in whatever pieces the prompt runs, beside
- * whatever neighbours, and whatever happens to it meanwhile. test_sampling.c compares fr_session_score with
+ * fr_session_score, bit for bit. The texts are those without scoring. That holds for any pieces in which the prompt
+ * runs, beside any neighbours, and whatever happens to it meanwhile. test_sampling.c compares fr_session_score with
  * transformers. */
 #include <check.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ typedef struct scores {
         int32_t id, best[BEST];
         float own, values[BEST];
     } at[LENGTH];
-    size_t count, stop; /* stop: the callback aborts at this score; 0: it accepts all */
+    size_t count, stop; /* stop: the callback aborts the scoring at this score; 0: never */
 } scores;
 
 static fr_status take(void *context, int32_t id, float own, const int32_t *ids, const float *values, size_t best) {
@@ -114,9 +114,9 @@ static void check_same(const char *name, const answer *got, const answer *expect
     ck_assert_msg(memcmp(got->own, expected->own, SAID * sizeof *got->own) == 0, "%s: other log-probabilities", name);
 }
 
-/* One session generates, one runs a plain prompt, and one is scored in pieces. The first has run the same prompt
- * before, but the scored prompt must not reuse that. Meanwhile the scored prompt is cancelled once, and set aside and
- * taken up again once. */
+/* One session generates, one runs a plain prompt, and one is scored in pieces. The scored prompt has been run by the
+ * first session, but must not reuse that. Meanwhile it is cancelled once. It is also set aside once, which gives its
+ * pages back, and taken up again. */
 START_TEST(rounds_score_as_a_run_of_its_own) {
     static answer expected, got, plain;
     subject s = open_subject(fixtures[_i]);
@@ -163,8 +163,8 @@ START_TEST(rounds_score_as_a_run_of_its_own) {
 }
 END_TEST
 
-/* A session alone scores the prompt in its first step. If the callback wants no more scores, that step and the scoring
- * end, and the next step continues the prompt. */
+/* A session alone scores the prompt in its first step. If the callback aborts the scoring, that step ends, and the
+ * next step runs the rest of the prompt without scores. */
 START_TEST(a_step_scores_its_prompt) {
     static answer expected, got;
     subject s = open_subject(fixtures[_i]);
@@ -187,7 +187,7 @@ START_TEST(a_step_scores_its_prompt) {
 }
 END_TEST
 
-/* If another prompt replaces a scored one, it is not scored. */
+/* A prompt that replaces a scored one is not scored. */
 START_TEST(another_prompt_is_not_scored) {
     subject s = open_subject("llama");
     static scores some;

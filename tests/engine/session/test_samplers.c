@@ -1,7 +1,7 @@
-/* Tests llama.cpp's samplers, DRY, XTC, typical, top-n-sigma, mirostat 2, dynamic temperature, and several orders of
- * them, against the distributions that llama.cpp's own functions give (tests/data/sampling/samplers.json, made by
- * tests/references/samplers.cpp). Drafts and neighbours must not change the text, and mirostat's state must follow a
- * timeline. */
+/* Tests llama.cpp's samplers and several orders of them: DRY, XTC, typical, top-n-sigma, mirostat 2, and dynamic
+ * temperature. The expected distributions are those of llama.cpp's own functions (tests/data/sampling/samplers.json,
+ * made by tests/references/samplers.cpp). Drafts and neighbours must not change the text, and mirostat's state must
+ * follow a timeline. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -122,13 +122,13 @@ static void check_probabilities(const fr_distribution *p, const json_t *expected
     for (size_t i = 0; i < p->count; i++) got[p->ids ? p->ids[i] : (int32_t)i] = p->weight[i] / p->total;
     for (size_t i = 0; i < json_array_size(expected); i++) {
         double want = json_number_value(json_array_get(expected, i));
-        bool left = want == 0 || want > 1e-12; /* in float32 a smaller probability may be 0 */
+        bool left = want == 0 || want > 1e-12; /* a probability this small may be 0 in float32 */
         ck_assert_msg((got[i] == 0) == (want == 0) || !left, "%s %zu, id %zu: %g, not %g", what, at, i, got[i], want);
         ck_assert_msg(fabs(got[i] - want) <= 1e-5, "%s %zu, id %zu: %.9g, not %.9g", what, at, i, got[i], want);
     }
 }
 
-/* Tests one case. Some of the last past tokens are passed as drafts, which must count like the others. */
+/* Tests one case. Up to four of the last past tokens are passed as drafts, which must count like the others. */
 static void check_case(const json_t *one, const fr_tokenizer *tokenizer, const char *what, size_t at) {
     static drawer d;
     static float logits[VOCAB];
@@ -138,7 +138,7 @@ static void check_case(const json_t *one, const fr_tokenizer *tokenizer, const c
     int32_t *ids = fr_json_ids_of(json_object_get(one, "past"), &past);
     const fr_past before = {.ids = ids, .length = past - drafted, .drafts = ids + past - drafted, .drafted = drafted};
     open_drawer(&d, options, scores.count, tokenizer);
-    for (int again = 0; again < 2; again++) { /* drawing twice must give the same, as it changes no state */
+    for (int again = 0; again < 2; again++) { /* drawing changes no state, so it must give the same twice */
         fr_distribution p = fr_sampler_distribution(&d.sampler, &scores, &before);
         check_probabilities(&p, json_object_get(one, "probs"), what, at);
     }
@@ -196,8 +196,8 @@ START_TEST(mirostats_bound_is_llama_cpps_along_a_text) {
 }
 END_TEST
 
-/* XTC is applied at about a third of 4000 positions. With the same seed it must be the same positions, in whatever
- * order they are asked for. */
+/* XTC is applied at about a third of 4000 positions. The seed alone decides at which, in whatever order they are asked
+ * for. */
 START_TEST(xtcs_coin_is_the_positions_own) {
     static drawer d;
     float logits[6] = {3, 3, 2, 1, 0, -1};
@@ -296,7 +296,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------- along a timeline */
 
-/* The model for the tests below, and options with a set of samplers. */
+/* The model of the tests below, and options with several samplers. */
 typedef struct subject {
     fr_reference r;
     fr_options *options;
@@ -352,13 +352,14 @@ START_TEST(mirostats_bound_follows_the_timeline) {
     ck_assert_mem_eq(ids, whole + FIRST, REST * sizeof *ids);
     generate(drafted, ids, REST);
     ck_assert_mem_eq(ids, whole + FIRST, REST * sizeof *ids);
-    require(fr_session_truncate(drafted, s.count)); /* back to the prompt: the text starts again */
+    require(fr_session_truncate(drafted, s.count)); /* truncates to the prompt, so the text starts again */
     generate(drafted, ids, BOTH);
     ck_assert_mem_eq(ids, whole, BOTH * sizeof *ids);
     require(fr_session_set_prompt(restored, s.prompt, s.count));
     generate(restored, ids, BOTH);
     ck_assert_mem_eq(ids, whole, BOTH * sizeof *ids);
-    require(fr_session_set_prompt(session, s.prompt, s.count)); /* a prompt, unlike a reply, leaves mirostat alone */
+    require(fr_session_set_prompt(session, s.prompt, s.count)); /* unlike a reply, a prompt leaves mirostat's state as
+                                                                 * it is */
     require(fr_session_prompt(session, whole, FIRST));
     generate(session, ids, REST);
     ck_assert(memcmp(ids, whole + FIRST, REST * sizeof *ids) != 0);
@@ -369,7 +370,7 @@ START_TEST(mirostats_bound_follows_the_timeline) {
 }
 END_TEST
 
-/* The sessions of an engine. The first half have a set of options each, and the others are their forks. */
+/* The sessions of an engine. Those of the first half have different options each. The others are their forks. */
 typedef struct neighbours {
     fr_engine *engine;
     fr_session *sessions[2 * SETS];
@@ -403,7 +404,8 @@ static void fork_all(neighbours *n) {
     }
 }
 
-/* Opens a session with the options of this set. alone: gets the ids of a session without drafts and neighbours. */
+/* Opens a session with options number `set`, and gives it the prompt. Also writes to `alone` the ids that a session
+ * without drafts and neighbours generates. */
 static void join(neighbours *n, const subject *s, size_t set, int32_t *alone) {
     fr_session *plain;
     fr_options *options = fr_options_new();
@@ -454,8 +456,8 @@ static void spread(drawer *d, double share, double *probability) {
 }
 
 /* Both ways of accepting judge a draft by the target's and the drafter's logits. 60,000 draws must fit the
- * distributions that the tests above check; XTC's are weighted by the probability that it is applied. There are at
- * most 7 degrees of freedom, and chance exceeds 36 once in 1e5. */
+ * distributions that the tests above check. XTC's two distributions are weighted by the probability that it is
+ * applied. With at most 7 degrees of freedom, the sum exceeds 36 by chance once in 1e5. */
 START_TEST(drafted_draws_have_the_samplers_distributions) {
     static drawer d;
     double expected[FEW] = {0}, sum = 0;

@@ -21,7 +21,7 @@
 #define DATA  "tests/data/sampling/"
 #define VOCAB 64 /* vocabulary of the largest case */
 
-/* Returns the number of draws per case: fewer in an emulator, which is slow and whose arithmetic is the same. */
+/* Returns the number of draws per case. In an emulator, which is slow, there are fewer; its arithmetic is the same. */
 static size_t draw_count(void) {
     return getenv("FORERUN_EMULATOR") ? 5000 : 200000;
 }
@@ -63,8 +63,8 @@ static void set_number(fr_options *options, const json_t *params, const char *na
         require(fr_options_set_number(options, option, json_real_value(value)));
 }
 
-/* Returns the options of a case; the default temperature is 1. The references apply the filters after the temperature,
- * so the order is set to that. */
+/* Returns the options of a case. The default temperature is 1. The references apply the temperature before the
+ * filters, so the order is set to that. */
 static fr_options *options_of(const json_t *params, bool rejection) {
     fr_options *options = fr_options_new();
     size_t i;
@@ -194,7 +194,7 @@ START_TEST(filters_leave_the_reference_distributions) {
         if (d.sampler.set.temperature > 0)
             check_probabilities(&d, &scores, &past, probs);
         else
-            ck_assert(!d.sampler.on); /* with temperature 0 the session takes the largest logit itself */
+            ck_assert(!d.sampler.on); /* temperature 0: the session takes the largest logit itself */
         fr_arena_close(&d.arena);
     }
     ck_assert_uint_eq(at, 120);
@@ -233,7 +233,8 @@ START_TEST(penalties_bias_and_draws_are_numpys) {
 }
 END_TEST
 
-/* A larger vocabulary with many equal logits, and candidates in any order. The filters are compared with sorting. */
+/* A candidate of a larger vocabulary. Many candidates have equal logits, and they come in any order. The filters are
+ * compared with sorting. */
 typedef struct ranked {
     float logit;
     int32_t id;
@@ -257,7 +258,7 @@ static void random_row(uint64_t row, float *logits, int32_t *ids, ranked *order)
     qsort(order, MANY, sizeof *order, best_first);
 }
 
-/* Counts the sorted candidates that the filters keep, by the filters' definitions. */
+/* Returns how many of the sorted candidates the filters keep by their definitions. */
 static size_t count_staying(const ranked *order, double top_p, size_t top_k, double min_p) {
     size_t most = MANY;
     if (top_k) {
@@ -410,8 +411,8 @@ START_TEST(decisions_are_the_references) {
 }
 END_TEST
 
-/* Tries STEPS values of u over [0, 1) and checks which token each gives: the share of u that gives a token must be its
- * probability in the residual distribution. */
+/* Tries STEPS values of the random number u, spread over [0, 1), and counts which token each gives. A token's share of
+ * them must be its probability in the residual distribution. */
 static void check_residual(const fr_distribution *p, const fr_distribution *q, int32_t draft, const json_t *expected) {
     enum { STEPS = 20000 };
     double want[VOCAB], got[VOCAB] = {0};
@@ -431,7 +432,7 @@ START_TEST(acceptance_and_residual_are_the_references) {
         json_array_foreach (json_object_get(one, "accept_prob"), i, chance) {
             double want = json_number_value(chance), of_p = fr_probability(&p, (int32_t)i),
                    of_q = fr_probability(&q, (int32_t)i);
-            if (b[i] == 0) continue; /* never drafted */
+            if (b[i] == 0) continue; /* the drafter never drafts this token */
             ck_assert(fr_accept_draft(of_p, of_q, want - 1e-6) || want == 0);
             ck_assert(want >= 1 || !fr_accept_draft(of_p, of_q, want + 1e-6));
         }
@@ -447,7 +448,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------- distributions */
 
-/* Returns the chi-square statistic of the counts. Bins with fewer than 10 expected draws are joined; a bin of
+/* Returns the chi-square statistic of the counts. Bins with fewer than 10 expected draws are joined. A bin of
  * probability 0 must be empty. */
 static double chi_square(const size_t *counts, const double *expected, size_t bins, double draws) {
     double sum = 0, rest = 0, rest_expected = 0;
@@ -465,11 +466,11 @@ static double chi_square(const size_t *counts, const double *expected, size_t bi
 }
 
 /* The ways to draw a case's token: without a draft; with a draft sampled from the drafter's logits; with the drafter's
- * best token, as if it were certain; and with a draft sampled from a draft vocabulary that lacks every third token. */
+ * best token, reported as certain; and with a draft from a draft vocabulary that lacks every third token. */
 typedef enum way { PLAIN, DRAFTED, CERTAIN, NARROW } way;
 
-/* Draws one token at the position after `past`, with a draft made in this way, and accepts the draft by the sampler's
- * mode. */
+/* Draws one token at the position after `past`. A draft is made in the given way, and accepted or rejected by the
+ * sampler. */
 static int32_t one_token(fr_sampler *s, const float *rows, const fr_scores *drafter, const fr_past *past, way how) {
     int32_t draft, token;
     fr_past round = *past;
@@ -485,7 +486,7 @@ static int32_t one_token(fr_sampler *s, const float *rows, const fr_scores *draf
     return fr_sampler_verify(s, rows, NULL, &round, &token) ? draft : token;
 }
 
-/* Returns the scores of a drafter that scores only two of three tokens, with the ids of these. */
+/* Returns the scores of a drafter that scores two of three tokens, with these tokens' ids. */
 static fr_scores draft_vocabulary(const float *drafter, size_t vocab, float *logits, int32_t *ids) {
     fr_scores scores = {.logits = logits, .ids = ids};
     for (size_t i = 0; i < vocab; i++) {
@@ -503,7 +504,8 @@ static void check_distribution(const json_t *one, bool rejection, way how) {
     double expected[VOCAB];
     size_t counts[VOCAB] = {0}, vocab = doubles_of(json_object_get(one, "probs"), expected);
     floats_of(json_object_get(one, "logits"), rows);
-    floats_of(json_object_get(one, "logits"), rows + vocab); /* the row after the draft, if it is accepted */
+    floats_of(json_object_get(one, "logits"), rows + vocab); /* the row after the draft, for the case that it is
+                                                              * accepted */
     fr_scores scores = {.logits = drafter, .count = floats_of(json_object_get(one, "drafter"), drafter)};
     if (how == NARROW) scores = draft_vocabulary(drafter, scores.count, narrow, narrow_ids);
     fr_past past;
@@ -522,8 +524,8 @@ static void check_distribution(const json_t *one, bool rejection, way how) {
     free(ids);
 }
 
-/* The first HOT cases have 16 ids and a temperature. Each runs with both ways of accepting, and in every way of
- * drafting that differs. */
+/* Number of cases, at the beginning of the list, that have 16 ids and a temperature. Each of them runs with both ways
+ * of accepting, and with each way of drafting that differs. */
 enum { HOT = 6 };
 
 START_TEST(gumbel_draws_have_the_targets_distribution) {
@@ -538,7 +540,7 @@ START_TEST(rejection_draws_have_the_targets_distribution) {
 }
 END_TEST
 
-/* Numbers sequences of up to 3 tokens, each below 3, from 0 to 39. */
+/* Returns the number, from 0 to 39, of a sequence of up to 3 tokens that are each below 3. */
 static size_t bin_of(const int32_t *tokens, size_t count) {
     size_t bin = 0;
     for (size_t i = 0; i < count; i++) bin = 3 * bin + (size_t)tokens[i] + 1;
@@ -552,8 +554,8 @@ static size_t bin_of_key(const char *key) {
     return bin_of(tokens, strlen(key));
 }
 
-/* Tests complete rounds of 2 drafts over 3 tokens. A row of logits depends on the tokens before it, and the tables
- * have one row for each such sequence. */
+/* Logits for complete rounds of 2 drafts over 3 tokens. They depend on the tokens before, so there is a row for each
+ * sequence of up to 2 tokens. */
 typedef float tables[13][3];
 
 static void read_tables(const json_t *object, tables logits) {
@@ -598,7 +600,7 @@ START_TEST(rounds_of_rejection_have_the_references_distribution) {
         d.sampler.seed = seed;
         counts[bin_of(tokens, one_round(&d.sampler, target, drafter, tokens))]++;
     }
-    /* at most 38 degrees of freedom; chance exceeds 93 once in 1e6 */
+    /* with at most 38 degrees of freedom, the sum exceeds 93 by chance once in 1e6 */
     ck_assert_double_le(chi_square(counts, expected, 40, (double)draw_count()), 93);
     fr_arena_close(&d.arena);
 }
@@ -625,10 +627,10 @@ static void check_logprobs(const fr_session *session, size_t index, const json_t
     compare_logprobs(own, ids, values, expected, at);
 }
 
-/* A text to be scored: its ids, and the expected scores of those after the prompt. */
+/* A text to be scored, and the expected scores of its ids after the prompt. */
 typedef struct scored {
     const int32_t *ids;
-    size_t at, prompt, stop; /* stop: the callback aborts at this id; 0: it does not */
+    size_t at, prompt, stop; /* stop: the callback aborts at this id; 0: never */
     const json_t *expected;
 } scored;
 
@@ -692,7 +694,7 @@ START_TEST(logprobs_are_the_targets_with_and_without_drafting) {
         scored s = {.ids = text, .prompt = count, .expected = json_object_get(cases, "logprobs")};
         require(fr_session_score(session, text, length, take_score, &s));
         ck_assert_uint_eq(s.at, length - 1);
-        require(fr_session_put(session, text, length)); /* the scored text is the session's text now */
+        require(fr_session_put(session, text, length)); /* the scored text has become the session's text */
         ck_assert_uint_eq(fr_session_waiting(session), 1);
         s.at = 0;
         s.stop = 7;
@@ -707,8 +709,7 @@ START_TEST(logprobs_are_the_targets_with_and_without_drafting) {
 }
 END_TEST
 
-/* Collects the bits of all log-probabilities of a sampled text with penalties, so that runs can be compared
- * exactly. */
+/* Collects the log-probabilities of a sampled text with penalties. Runs can be compared by their bits. */
 static void sampled_logprobs(const fr_reference *r, const fr_options *options, bool draft, int32_t *text, float *own) {
     fr_session *session;
     const int32_t prompt[] = {2, 100, 200, 300, 40}, *ids;
@@ -747,7 +748,8 @@ END_TEST
 
 enum { DRAWN = 40, OF_DRAW = 5, KEPT_OF_DRAW = 3 };
 
-/* The log-probabilities of a generated text: its ids, the value of each id, and the best ids with their values. */
+/* A generated text with its log-probabilities: its ids, the value of each, and the best ids at each position with
+ * their values. */
 typedef struct told {
     int32_t ids[DRAWN], best[DRAWN][OF_DRAW];
     float own[DRAWN], values[DRAWN][OF_DRAW];
@@ -780,8 +782,8 @@ static void tell_draws(const fr_reference *r, double temperature, bool drawn, bo
     fr_options_free(options);
 }
 
-/* Samples from the three most likely ids with a temperature. The log-probabilities must be those of this distribution,
- * not of the raw logits. */
+/* Samples from the three most likely ids with a temperature. With the option for it, the log-probabilities must be
+ * those of this distribution; otherwise those of the raw logits. */
 START_TEST(draws_tell_what_they_were_drawn_from) {
     static told raw, drawn, drafted;
     fr_reference r;
@@ -865,8 +867,9 @@ START_TEST(settings_that_mean_nothing_are_refused) {
 }
 END_TEST
 
-/* Banning a script or all digits takes thousands of ids, given one by one or as a list. Copies of options are
- * independent of each other, and so are a session's own. A fork that gets no options samples like its session. */
+/* Banning a script or all digits takes thousands of ids, given one by one or as a list. A copy of options is
+ * independent of the original, and so is the copy that a session keeps. A fork that gets no options samples like its
+ * session. */
 START_TEST(biases_may_be_many) {
     enum { IDS = 20000, LEFT = 77, A_BIAS = 16 };
     fr_model *model;

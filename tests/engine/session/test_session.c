@@ -49,7 +49,7 @@ static fr_session *open_session(const engine *e, bool draft) {
 static const int32_t prompt[] = {2, 100, 200, 300, 400, 50, 60, 70, 80, 90};
 static const size_t prompt_count = sizeof prompt / sizeof *prompt;
 
-/* If log-probabilities are wanted, each id of a step has them, and no further index has. */
+/* Checks that each id of a step has log-probabilities, if they are wanted, and that no index beyond has any. */
 static void check_logprobs(const fr_session *session, size_t got) {
     const int32_t *ids;
     const float *values;
@@ -75,7 +75,7 @@ static size_t generate(fr_session *session, int32_t *ids, size_t count) {
     return made;
 }
 
-/* Writes the ids that the model generates without drafts after the prompt, with end of sequence ignored. */
+/* Writes the ids that the model generates after the prompt without drafts. It does not stop at an end of sequence. */
 static void right_text(const engine *e, int32_t *ids) {
     require(fr_options_set(e->options, FR_OPT_IGNORE_EOS, 1));
     fr_session *session = open_session(e, false);
@@ -105,7 +105,8 @@ START_TEST(an_end_of_sequence_inside_a_step_ends_it) {
     int32_t text[COUNT], ids[COUNT];
     engine e = open_engine();
     right_text(&e, text);
-    for (size_t at = 0; at < 12; at++) { /* at 15 drafts per step, the end comes at index `at` of its step */
+    for (size_t at = 0; at < 12; at++) { /* with 15 drafts per step, the step that contains the end has it at index
+                                          * `at` */
         size_t first = 0;
         while (text[first] != text[at]) first++;
         require(fr_options_set(e.options, FR_OPT_LOGPROBS, 2));
@@ -256,8 +257,8 @@ static bool at_once(void *context) {
     return true;
 }
 
-/* The scored text has no later effect: after a reset, a truncation runs only the last id again, and an aborted step
- * runs nothing. */
+/* A scored text must have no later effect. After a reset, a truncation runs only the last id again, and an aborted
+ * step leaves no rows waiting. */
 START_TEST(a_scored_text_is_forgotten) {
     int32_t ids[FR_STEP_MAX], text[COUNT];
     size_t got, accepted;
@@ -325,7 +326,9 @@ START_TEST(a_drafter_of_another_model_is_refused) {
     ck_assert_int_eq(fr_drafter_open(FR_TEST_MODELS "gemma4-e/assistant", other, NULL, &drafter), FR_INPUT);
     ck_assert_ptr_null(drafter);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "backbone_hidden_size"));
-    require(fr_drafter_open(FR_TEST_MODELS "llama", e.model, NULL, &drafter)); /* this model drafts by its text */
+    require(fr_drafter_open(FR_TEST_MODELS "llama", e.model, NULL, &drafter)); /* unlike the first drafter, this model
+                                                                                * drafts by text, so it fits any
+                                                                                * target */
     fr_drafter_close(drafter);
     fr_model_close(other);
     ck_assert_int_eq(fr_model_open(FR_TEST_MODELS "gemma4-e/assistant", NULL, &other), FR_INPUT);
@@ -334,7 +337,7 @@ START_TEST(a_drafter_of_another_model_is_refused) {
 }
 END_TEST
 
-/* If choosing an id fails at the end of a prompt, the next call, whichever it is, runs the prompt's end again and
+/* Choosing an id fails at the end of a prompt. The next call, whichever it is, runs the end of the prompt again and
  * fails too. */
 START_TEST(a_prompt_without_a_choice_fails_again) {
     enum { VOCAB = 211, A_BIAS = 16 };
@@ -376,7 +379,7 @@ static void set_seed(fr_session *session, fr_options *options, int64_t seed) {
 }
 
 /* The seed is set before the first step, after one, or before a truncation to the prompt. The samples must be those of
- * a session that had this seed from the start. One target has recurrent states and the other sliding layers. */
+ * a session that had this seed from the start. One target has recurrent states, the other sliding layers. */
 START_TEST(another_seed_draws_as_if_it_had_been_the_first) {
     static const char *const folders[] = {"gemma4-e", "qwen35-odd"};
     fr_model *model;

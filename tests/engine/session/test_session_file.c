@@ -1,5 +1,5 @@
-/* Tests saved sessions: a restored session continues as a fresh run would, bit for bit, in any other way of running;
- * and a file that is no session of this model is refused with one line and changes nothing. */
+/* Tests saved sessions. A restored session must continue as a fresh run would, bit for bit, in any other way of
+ * running. A file that is no session of this model is refused with one line and changes nothing. */
 /* suite: hostile damaged native */
 #include <check.h>
 #include <stdio.h>
@@ -79,7 +79,7 @@ static void generate(fr_session *session, int32_t *ids, size_t count) {
     }
 }
 
-/* Runs a prompt of `count` ids, generates `made` more, and saves the session with an attachment. */
+/* Runs a prompt of `count` ids, generates `made` ids, and saves the session with an attachment. */
 static void save_with(const char *name, const manner *m, const char *kv, size_t count, size_t made,
                       const char *attached) {
     int32_t ids[640];
@@ -127,8 +127,8 @@ static void check_same(const outcome *here, const outcome *there) {
     ck_assert_mem_eq(here->ids, there->ids, sizeof here->ids);
 }
 
-/* Restores the file in a session that runs in this way. Continues from the whole timeline, and then from a part of
- * it. */
+/* Restores the file in a session that runs in this way. Compares what follows with a fresh run, after the whole
+ * timeline and then after a part of it. */
 static void check_restored(const char *name, const manner *m, const char *kv) {
     int32_t ids[640];
     engine e = open_engine(name, m, kv);
@@ -148,8 +148,8 @@ static void check_restored(const char *name, const manner *m, const char *kv) {
     close_engine(&e);
 }
 
-/* Each model is saved in every second way of running, or with FULL in every one, and restored in another. Over all
- * models every pair of ways is tested. */
+/* The first model is saved in each way of running, and restored in each other one. Every other model is saved in every
+ * second way (with FULL in the environment in each), and restored in one way, which differs from model to model. */
 START_TEST(a_restored_session_equals_a_fresh_run) {
     static const char *const kv[] = {NULL, "f16", "bf16"};
     const char *name = fr_reference_long((size_t)_i);
@@ -182,7 +182,7 @@ START_TEST(short_and_empty_timelines_come_back) {
 END_TEST
 
 /* The sliding layers of the restored session may keep fewer or more positions than those of the saved one. Positions
- * that they have are not run again. */
+ * that the file has must not be run again. */
 START_TEST(little_is_run_again) {
     for (size_t to = 0; to < MANNERS; to++) {
         save("gemma4-dense", &manners[0], NULL, 500, 0);
@@ -262,7 +262,7 @@ START_TEST(another_model_type_or_context_is_refused) {
 }
 END_TEST
 
-/* Changes the first byte of a tensor, which is among the bytes that the model's fingerprint samples. */
+/* Changes the first byte of a tensor, which is one of the bytes that the model's fingerprint covers. */
 START_TEST(one_other_weight_is_another_model) {
     engine e = open_engine("gemma4-e", &manners[0], NULL);
     const fr_checkpoint *files = &e.reference.model->files;
@@ -337,8 +337,8 @@ START_TEST(a_damaged_file_is_refused) {
 }
 END_TEST
 
-/* Wrong sizes are written into a file, and its hash is corrected. The file must be refused or read with those sizes,
- * without a crash and without reading or writing other memory. */
+/* Writes wrong sizes into a file and corrects its hash. The file must be refused, or read with those sizes. Nothing
+ * may crash, and no other memory may be read or written. */
 START_TEST(lying_sizes_do_no_harm) {
     const char *attached = _i ? "beside it" : NULL;
     static const uint64_t words[] = {0, 1, 63, 64, 199, 200, 201, 640, UINT32_MAX, (uint64_t)1 << 61, UINT64_MAX};
@@ -388,7 +388,7 @@ static void remove_folder(void) {
     rmdir(folder);
 }
 
-/* A session saved to memory has the same bytes as its file. A part of these bytes is not a session. */
+/* A session saved to memory has the same bytes as its file. A part of these bytes must be refused. */
 START_TEST(in_memory) {
     const char *name = fr_reference_name(0);
     char *file;

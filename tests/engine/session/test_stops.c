@@ -1,5 +1,5 @@
-/* Tests stop strings: a step ends at the id whose text completes a stop string, with and without drafts, and on forks
- * too. Meanwhile the session reports how much of the text is safe to show. The reference is a search through the
+/* Tests stop strings. A step must end at the id whose text completes a stop string, with and without drafts, and on
+ * forks too. Meanwhile the session reports how much of the text is safe to show. The reference is a search through the
  * decoded text. */
 #include <check.h>
 #include <stdlib.h>
@@ -50,7 +50,8 @@ static fr_session *begin(size_t drafts, int64_t seed) {
     return session;
 }
 
-/* Generates until the end, or until there are `most` ids. The length that is safe to show must never shrink. */
+/* Generates until the session stops, or until there are `most` ids. The length that is safe to show must never
+ * shrink. */
 static size_t go_on(fr_session *session, int32_t *ids, size_t made, size_t most) {
     size_t count, accepted, shown = 0, now;
     do {
@@ -63,7 +64,7 @@ static size_t go_on(fr_session *session, int32_t *ids, size_t made, size_t most)
     return made;
 }
 
-/* A text, with its length after each id. */
+/* A text, and its length after each id. */
 typedef struct text {
     char bytes[4096];
     size_t length, end[MOST];
@@ -84,8 +85,8 @@ static void decode(text *t, const int32_t *ids, size_t count) {
     fr_decoder_free(decoder);
 }
 
-/* Returns how many ids there are up to the first whose text completes one of the strings, or `count` if none does.
- * *before gets the length of the text before that string, and *which the string's index, or -1. */
+/* Returns the number of ids up to the one whose text first completes a stop string, or `count` if none does. *before
+ * becomes the length of the text before that string, and *which the string's index, or -1. */
 static size_t expected(const text *t, size_t count, char *const *strings, size_t strings_count, int *which,
                        size_t *before) {
     for (size_t i = 0; i < count; i++) {
@@ -120,7 +121,7 @@ START_TEST(steps_end_where_the_text_does) {
                 size_t length = 1 + below(12), from = below(all.length - length);
                 memcpy(strings[s], all.bytes + from, length);
                 strings[s][length] = '\0';
-                /* such a stop string begins in the text but never completes */
+                /* Makes a stop string whose beginning is in the text but which never completes. */
                 if (below(3) == 0) strings[s][length - 1] = '\x01';
             }
             size_t made = expected(&all, MOST, list, count, &which, &before);
@@ -171,8 +172,8 @@ START_TEST(forks_stop_there_too) {
 }
 END_TEST
 
-/* If a fork drafts by a method that needs every row, it runs the timeline again. That must not count as a new text, so
- * a stop string that began before the fork still stops it. */
+/* A fork with a draft method that needs every row runs the timeline again. That is no new text, so a stop string that
+ * began before the fork must still stop it. */
 START_TEST(forks_with_another_method_stop_there_too) {
     static const int32_t prompt[] = {40, 41, 42, 43, 44, 45, 46, 47};
     enum { FORKED = 5, ENOUGH = 30 };
@@ -229,7 +230,7 @@ START_TEST(a_new_prompt_is_a_new_text) {
     ck_assert_int_eq(fr_session_stopped(session, &before), 0);
     int32_t whole[3 + MOST + 1 + MOST] = {2, 400, 300};
     size_t length = fr_session_length(session);
-    memcpy(whole, session->ids, length * sizeof *whole); /* gives the current timeline as a prompt again */
+    memcpy(whole, session->ids, length * sizeof *whole); /* the current timeline is given as a prompt again */
     require(fr_session_set_prompt(session, whole, length));
     ck_assert_int_eq(fr_session_stopped(session, &before), -1);
     ck_assert_uint_eq(before, 0);
