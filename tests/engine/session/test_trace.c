@@ -1,5 +1,5 @@
-/* Tests src/engine/session/trace.c and src/engine/session/stats.c: what a session reports of its rounds, and what it
- * counts, compared with transformers' own loop. */
+/* Tests src/engine/session/trace.c and src/engine/session/stats.c. What a session reports and counts of its rounds is
+ * compared with transformers' own speculative loop. */
 /* suite: quick hostile native */
 #include <check.h>
 #include <limits.h>
@@ -20,7 +20,7 @@
 
 enum { CONTEXT = 128, ROOM = 1 << 18, DEPTH = 3 };
 
-/* The trace's lines in order, in a fixed buffer so that nothing is allocated. */
+/* All lines of a trace in order. The buffer has a fixed size, so that the test allocates nothing. */
 typedef struct heard {
     char text[ROOM];
     size_t length;
@@ -49,7 +49,7 @@ static json_t *parse(const heard *from) {
     return all;
 }
 
-/* Returns the lines of one event. */
+/* Returns the lines that report this kind of event. */
 static json_t *events(const json_t *all, const char *event) {
     json_t *some = json_array();
     for (size_t i = 0; i < json_array_size(all); i++) {
@@ -72,10 +72,10 @@ static double real(const json_t *object, const char *key) {
 typedef struct engine {
     fr_reference reference;
     fr_options *options;
-    const json_t *rounds, *prompt; /* from transformers' loop */
+    const json_t *rounds, *prompt; /* those of transformers' loop */
 } engine;
 
-/* loop: the index of a run in the reference that drafts DEPTH tokens per round. */
+/* Opens the fixture. loop: the number of one of the reference's runs that draft DEPTH tokens per round. */
 static void open_engine(engine *e, size_t loop) {
     e->options = fr_options_new();
     require(fr_options_set(e->options, FR_OPT_CONTEXT, CONTEXT));
@@ -113,7 +113,7 @@ static void run_rounds(const engine *e, fr_session *session) {
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* The drafts, the accepted drafts, the ids and the margins must be those of transformers. */
+/* Drafts, accepted drafts, ids and margins must be those of transformers. */
 START_TEST(the_rounds_are_the_references) {
     engine e;
     open_engine(&e, (size_t)_i);
@@ -154,7 +154,7 @@ START_TEST(the_rounds_are_the_references) {
 }
 END_TEST
 
-/* The prompt lines have the prompt's ids in order, at most a chunk of ids in each line. */
+/* The lines for a prompt must have its ids in order, each line at most a chunk of them. */
 START_TEST(prompt_lines_are_the_prompt) {
     engine e;
     open_engine(&e, 0);
@@ -177,7 +177,7 @@ START_TEST(prompt_lines_are_the_prompt) {
 }
 END_TEST
 
-/* A traced session gives the same ids as an untraced one, and the library allocates nothing for the trace. */
+/* A trace must change no id, and the library must allocate nothing for it. */
 START_TEST(tracing_changes_no_id_and_allocates_nothing) {
     int32_t ids[2][60];
     engine e;
@@ -204,7 +204,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- figures */
 
-/* The counts for each depth follow from how many drafts were accepted in each round of the reference. */
+/* The expected counts for each depth follow from how many drafts each round of the reference accepts. */
 START_TEST(depths_are_counted) {
     engine e;
     open_engine(&e, (size_t)_i);
@@ -234,8 +234,8 @@ START_TEST(depths_are_counted) {
 }
 END_TEST
 
-/* All 15 drafts are right, and the fifth is an end of sequence. So five are accepted, and the other ten are compared
- * with nothing. */
+/* All 15 drafts are right, and the fifth is an end of sequence. So five are accepted. The other ten must not be
+ * compared with the target's choice, nor counted. */
 START_TEST(drafts_behind_an_end_of_sequence_are_not_compared) {
     enum { STOOD = 5 };
     engine e;
@@ -269,7 +269,8 @@ START_TEST(drafts_behind_an_end_of_sequence_are_not_compared) {
 }
 END_TEST
 
-/* The seconds in the lines add up to the totals, even if the totals are reset in the middle of a trace. */
+/* The seconds in a trace's lines must add up to the session's totals, also if the totals are reset in the middle of
+ * the trace. */
 START_TEST(seconds_add_up_to_the_statistics) {
     static const struct {
         const char *key;
@@ -311,7 +312,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------------- header */
 
-/* The folder of the model has odd bytes in its name: quotes, a newline, an incomplete character. */
+/* The name of the model's folder has odd bytes: quotes, a newline, an incomplete character. */
 START_TEST(any_path_is_a_json_string) {
     static const char name[] = "fr\"\\\n\x01\x1f\xff\xc3\xa9\xe2\x82<";
     static const char shown[] = "fr\"\\\n\x01\x1f\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd";

@@ -1,5 +1,5 @@
-/* Tests going back on a timeline: after any truncation, abort or changed prompt a session equals a fresh one with the
- * same ids, bit for bit. Also tests the cost: which tokens are run again. */
+/* Tests going back on a timeline. After any truncation, abort or changed prompt, a session must equal a fresh one with
+ * the same ids, bit for bit. Also tests the cost: which tokens are run again. */
 /* suite: native */
 #include <check.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-#define CONTEXT 640 /* ten times the positions that the fixtures' sliding layers keep (RING) */
+#define CONTEXT 640 /* ten times RING, the number of positions that the fixtures' sliding layers keep */
 #define CHUNK   16
 #define RING    64
 #define MORE    9 /* number of ids that a comparison generates */
@@ -60,11 +60,11 @@ typedef struct walk {
     const fr_drafter *drafter;
     fr_session *session;
     size_t vocab;
-    int countdown; /* forward passes until the abort callback returns true; below 0: it never does */
+    int countdown; /* forward passes until the abort callback returns true; negative: never */
 } walk;
 
-/* Both sessions have just run a prompt. Compares their next ids, the logits from which these were chosen, and their
- * drafts. */
+/* Compares two sessions that have just run a prompt: their next ids, the logits from which these were chosen, and
+ * their drafts. */
 static void compare_states(const walk *w, fr_session *fresh) {
     fr_session *s = w->session;
     size_t hidden = s->model->trunk.spec.hidden;
@@ -81,7 +81,7 @@ static void compare_states(const walk *w, fr_session *fresh) {
     for (size_t i = 0; i < 2; i++) {
         logits[i] = calloc(4 * w->vocab, sizeof(float));
         fr_draft_view view = fr_session_view(both[i]);
-        both[i]->ids[view.length++] = s->next; /* the step that returns this id does the same */
+        both[i]->ids[view.length++] = s->next; /* appends the next id, as the step that returns it does */
         fr_proposal proposal = {
             .draft = both[i]->drafting.draft, .view = &view, .count = 4, .ids = drafts[i], .logits = logits[i]};
         require(fr_draft_propose_one(&proposal));
@@ -114,7 +114,7 @@ static bool count_down(void *context) {
     return *countdown >= 0 && (*countdown)-- == 0;
 }
 
-/* Changes the end of the timeline, as an edited conversation does. */
+/* Replaces the end of the timeline by a new prompt, as an edited conversation does. */
 static fr_status set_prompt(walk *w) {
     int32_t ids[CONTEXT];
     size_t kept = draw(fr_session_length(w->session) + 1), more = draw(100);
@@ -134,8 +134,8 @@ static fr_status append(walk *w) {
     return fr_session_prompt(w->session, ids, count);
 }
 
-/* Makes one random change of the timeline, and completes a call that was aborted. *ran: it ended by running a
- * prompt. */
+/* Makes one random change of the timeline; its call may be aborted. *ran becomes true if the call ran a prompt to its
+ * end. */
 static void change(walk *w, bool *ran) {
     size_t length = fr_session_length(w->session);
     int32_t ids[30];
@@ -195,7 +195,7 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------- what is rerun */
 
-/* Opens a session, runs a prompt of `count` ids and generates `made` more. */
+/* Opens a session, runs a prompt of `count` ids and generates `made` ids. */
 static fr_session *open_long(const fr_reference *reference, const fr_options *options, size_t count, size_t made) {
     int32_t ids[CONTEXT];
     fr_session *session;
@@ -222,16 +222,16 @@ START_TEST(what_a_truncation_runs_again) {
                *whole = options_with(0, true, NULL);
     state = 7;
     fr_reference_open(&reference, "gemma4-e", none);
-    /* Within the positions that sliding layers keep, only the last token is run again, to get the target's logits
-     * after it. At length 300 they have kept positions from 192 on (the page of position 299 and the one before), and
-     * a row needs 9 positions before it. */
+    /* A truncation within the positions that sliding layers keep runs only the last token again, to get the target's
+     * logits after it. At length 300 they keep the positions from 192 on: the page with position 299 and the page
+     * before it. A row needs 9 positions before it. */
     ck_assert(rerun_of(&reference, none, 300, 0, 300) == 0);
     ck_assert(rerun_of(&reference, none, 300, 0, 299) == 1);
     ck_assert(rerun_of(&reference, none, 300, 0, 192 + 9 + 1) == 1);
     ck_assert(rerun_of(&reference, none, 300, 0, 192 + 9) == 192 + 9);
     ck_assert(rerun_of(&reference, none, 300, 0, 0) == 0);
-    /* After a reply of any length a session can go back to its prompt's end, or to where a template changes the end of
-     * the prompt, by running only the last token again. */
+    /* Checkpoints let a session go back to the end of its prompt by running only the last token again, after a reply
+     * of any length. The same holds for a place shortly before, where a template changes the end of the prompt. */
     ck_assert(rerun_of(&reference, some, 316, 200, 316) == 1);
     ck_assert(rerun_of(&reference, some, 316, 200, 316 - 40) == 1);
     ck_assert(rerun_of(&reference, none, 316, 200, 316) == 316);
@@ -256,8 +256,8 @@ START_TEST(few_checkpoints_stay_spread) {
             double rerun = rerun_of(&reference, options, length, 0, to);
             worst = rerun > worst ? rerun : worst;
         }
-        /* Three checkpoints and the positions that are always kept divide the timeline into four parts. No part is
-         * longer than half of the timeline. */
+        /* Three checkpoints, and the positions that are always kept, divide the timeline into four parts. No part may
+         * be longer than half of the timeline. */
         ck_assert_msg(worst <= (double)(length / 2 + RING), "%zu: %g", length, worst);
     }
     fr_reference_close(&reference);
@@ -339,7 +339,7 @@ static void check_nothing_held(const fr_session *session) {
         ck_assert_uint_eq(session->cache.kv.pages[kind].free_count, session->cache.kv.pages[kind].count);
 }
 
-/* A reset releases every page, including those of checkpoints. */
+/* A reset must release every page, including those that checkpoints hold. */
 START_TEST(a_reset_lets_go_of_every_page) {
     fr_reference reference;
     fr_options *options = options_with(4, false, NULL);

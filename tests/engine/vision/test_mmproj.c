@@ -1,7 +1,8 @@
 /* Tests a GGUF text model whose vision encoder is in a file of its own, as llama.cpp's converter writes it.
  *
- * tests/data/glm-ocr/mmproj-bf16.gguf has the vision encoder of model.safetensors there (make_mmproj.py), so the same
- * values that transformers computed are expected of it. Wrong files are made by changing bytes of right ones. */
+ * tests/data/glm-ocr/mmproj-bf16.gguf has the same vision encoder as model.safetensors there (make_mmproj.py). So it
+ * must give the values that transformers computed for that folder. Wrong files are made by changing bytes of right
+ * ones. */
 /* suite: hostile */
 #include <check.h>
 #include <math.h>
@@ -59,7 +60,7 @@ static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const
 
 /* ------------------------------------------------------------------------------------------------- the same model */
 
-/* The GGUF text model has the rows of queries and keys in another order than the folder, so the last bits of its
+/* The GGUF text model has the rows of queries and keys in another order than the folder. So the last bits of its
  * logits may differ. */
 START_TEST(logits_behind_a_picture) {
     fr_reference r;
@@ -106,7 +107,8 @@ static bool stop_at_the_third(void *context) {
     return ++*(int *)context == 3;
 }
 
-/* A prompt with a picture is aborted, as by Ctrl-C in a chat. The picture need not be shown again to continue it. */
+/* A prompt with a picture is aborted, as by Ctrl-C in a chat. It can be continued without showing the picture
+ * again. */
 START_TEST(a_prompt_that_was_stopped_can_be_run_again) {
     fr_reference r;
     fr_model *model;
@@ -159,9 +161,9 @@ static void write_as(const char *type, const char *path) {
     fclose(out);
 }
 
-/* The bounds are for differences of embeddings, whose mean size is 0.61. Rounding only the weights makes a difference
- * of 0.0074 with q8_0 and 0.052 with q5_k (computed by transformers with weights that gguf-py decoded). The 8-bit
- * activations add the rest. */
+/* The bounds are for differences of embeddings whose mean size is 0.61. Rounding the weights alone makes a difference
+ * of 0.0074 with q8_0 and 0.052 with q5_k (computed by transformers with weights that gguf-py decoded). Activations of
+ * 8 bits add the rest. */
 START_TEST(embeddings_from_every_kind_of_type) {
     static const struct {
         const char *type; /* NULL: the file is used unchanged */
@@ -194,8 +196,8 @@ START_TEST(embeddings_from_every_kind_of_type) {
 }
 END_TEST
 
-/* The file has one convolution for each of two frames. Joined, they must equal the published tensor, so the embeddings
- * are equal bit for bit. */
+/* The file has a convolution for each of two frames, and the folder has both in one tensor. The embeddings must be
+ * equal bit for bit. */
 START_TEST(embeddings_are_those_of_the_folder_bit_for_bit) {
     fr_model *folder, *model;
     fr_options *options = fr_options_new();
@@ -217,7 +219,7 @@ END_TEST
 /* ----------------------------------------------------------------------------------------------------- wrong files */
 
 typedef struct damage {
-    const char *text; /* a text that occurs once; `skip` bytes after it come the bytes to be changed */
+    const char *text; /* a text that occurs once; the bytes to change begin `skip` bytes after it */
     size_t skip;
     const void *value;
     size_t length;
@@ -268,7 +270,7 @@ static uint8_t *read_tower(size_t *size) {
     return bytes;
 }
 
-/* Opens the bytes as a vision encoder with the text model. This must fail with one line that has these words. */
+/* Opens the bytes as a vision encoder of the text model. This must fail with one line that has these words. */
 static void expect_refusal(const uint8_t *bytes, size_t size, const char *words) {
     char path[64] = "/tmp/test_mmproj_XXXXXX";
     fr_model *model;
@@ -296,8 +298,8 @@ START_TEST(wrong_files) {
 }
 END_TEST
 
-/* The second frame's convolution, and the only other tensor of four dimensions, get a wrong type. So the first frame
- * has nothing to be joined with, and the file must be refused. */
+/* The convolution of the second frame gets a wrong type, and so does the only other tensor of four dimensions. Then
+ * nothing can be joined with the convolution of the first frame, and the file must be refused. */
 START_TEST(one_frame_alone_is_refused) {
     static const char *const others[] = {"v.patch_embd.weight.1", "mm.patch_merger.weight"};
     size_t size;

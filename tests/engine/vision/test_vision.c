@@ -1,5 +1,5 @@
-/* Tests the vision encoder against transformers, from a picture's bytes to embeddings, step by step; that any number
- * of threads and any instruction set give the same answer; and the positions of prompts with pictures.
+/* Tests the vision encoder against transformers, from a picture's bytes to embeddings, step by step. Also tests that
+ * any number of threads and any instruction set give the same bits, and the positions of prompts with pictures.
  *
  * There are two vision encoders: that of the GLM-OCR reference, as published and as llama.cpp converts it, and one of
  * odd widths, whose pictures are shrunk, enlarged or left alone (tests/data/vision/make_cases.py). */
@@ -47,8 +47,8 @@ typedef struct bench {
     fr_image image;
 } bench;
 
-/* Returns the width of the text model for which the vision encoder is made, or 0 if the encoder's configuration
- * doesn't say. */
+/* Returns the width of the text model for which the vision encoder is made. Returns 0 if its configuration doesn't
+ * say. */
 static size_t text_width(const json_t *config) {
     return (size_t)json_integer_value(json_object_get(json_object_get(config, "vision_config"), "out_hidden_size"));
 }
@@ -93,7 +93,7 @@ static void close_bench(bench *b) {
     fr_map_close(&b->map);
 }
 
-/* Returns a tensor of the reference, or NULL if the reference doesn't have it. */
+/* Returns a tensor of the reference, or NULL if there is none of this name. */
 static const fr_tensor *expected(const bench *b, const char *name) {
     char full[128];
     snprintf(full, sizeof full, "%s.%s", b->subject->prefix, name);
@@ -156,7 +156,8 @@ START_TEST(pixel_values_are_those_of_the_processor) {
 }
 END_TEST
 
-/* A picture in the vision encoder; streams keeps its rows after the patches and after every block. */
+/* A picture in the vision encoder. `streams` keeps its rows: first those of the patches, then those after each
+ * block. */
 typedef struct watched {
     fr_vision_activations activations;
     float *streams[LAYERS_MAX + 1];
@@ -208,8 +209,9 @@ START_TEST(every_layer_is_that_of_transformers) {
 }
 END_TEST
 
-/* Pictures of all sizes up to 5 by 5 units run. The arena rounds its allocations up, so each size must still fit into
- * the memory that was measured for it; rows take 160 bytes here, which is no multiple of the rounding. */
+/* Runs pictures of all sizes up to 5 by 5 units in memory that was measured for each size. The arena rounds
+ * allocations up, and rows of 160 bytes are no multiple of the rounding. So this would show a size that was measured
+ * too small. */
 START_TEST(a_picture_of_any_size_is_seen) {
     enum { MOST = 5 };
     bench b;
@@ -379,7 +381,7 @@ START_TEST(the_reference_prompt_stands_where_the_reference_says) {
 }
 END_TEST
 
-/* A picture in two runs has the positions of two pictures. */
+/* The two runs of one picture must get the positions that two pictures get. */
 START_TEST(runs_of_a_picture_stand_like_pictures) {
     static const int32_t ids[] = {1, 9, 9, 9, 9, 9, 9, 2, 3, 9, 9, 9, 9, 9, 9, 4, 9, 9, 5};
     enum { COUNT = sizeof ids / sizeof *ids };
@@ -444,8 +446,8 @@ START_TEST(a_tower_that_does_not_fit_is_refused) {
 }
 END_TEST
 
-/* Makes a folder with the odd vision encoder and these two files for its picture processor (NULL: no such file), and
- * reads its limits on pictures. */
+/* Makes a folder with the odd vision encoder and these two files of its picture processor (NULL: no such file). Reads
+ * the limits that they set on pictures. */
 static fr_status read_limits(const char *processor, const char *preprocessor, fr_vision_config *limits) {
     char folder[] = "/tmp/test_vision_XXXXXX", path[64], published[64], target[PATH_MAX];
     const char *const names[] = {"config.json", "model.safetensors", "processor_config.json",
@@ -478,8 +480,8 @@ static fr_status read_limits(const char *processor, const char *preprocessor, fr
 #define SIZE(least, most) "{\"size\": {\"shortest_edge\": " #least ", \"longest_edge\": " #most "}" REST
 #define NESTED(inner)     "{\"image_processor\": " inner ", \"processor_class\": \"Glm46VProcessor\"}"
 
-/* For the picture processor transformers reads image_processor in processor_config.json, or else
- * preprocessor_config.json, but never both. */
+/* transformers looks for the picture processor in two places: image_processor in processor_config.json, or else
+ * preprocessor_config.json. It never reads both. */
 START_TEST(a_picture_processor_in_either_file) {
     static const struct {
         const char *processor, *preprocessor;

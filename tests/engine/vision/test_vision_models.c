@@ -1,9 +1,9 @@
-/* Tests models that read pictures, one kind after the other, against transformers: pixel values, the layers and rows
- * of the vision encoder, logits after pictures, greedy text and drafts.
+/* Tests models that read pictures against transformers, one kind after the other: pixel values, the layers and rows of
+ * the vision encoder, logits after pictures, greedy text and drafts.
  *
  * Each folder tests/data/vision/NAME is a small model with random weights (cut_models.py), together with what
- * transformers 5.24 computed from its pictures and prompts. FR_VISION_FIXTURES names another place for such folders,
- * relative to tests/data/models. */
+ * transformers 5.24 computed from its pictures and prompts. FR_VISION_FIXTURES in the environment names another place
+ * for such folders, relative to tests/data/models. */
 /* suite: hostile damaged threads */
 #include <check.h>
 #include <limits.h>
@@ -25,7 +25,7 @@ static const char *const kinds[] = {"qwen3.5",      "qwen3-vl",     "qwen3-vl-mo
                                     "gemma4-dense", "gemma4-e",     "gemma4-unified", "smolvlm",    "mistral3",
                                     "idefics3",     "gemma3-crops", "ministral3"};
 
-/* Indices of the kinds that also have llama.cpp's pair of files. */
+/* Indexes of the kinds for which there are also two GGUF files by llama.cpp: text model and vision encoder. */
 static const int paired[] = {0, 2, 3, 4, 5, 6, 7, 8, 9};
 
 enum { KINDS = sizeof kinds / sizeof *kinds, TEXT = 48, PICTURES_MAX = 4 };
@@ -79,7 +79,8 @@ static void compare(const float *got, const float *expected, size_t count, doubl
 
 /* ------------------------------------------------------------------------------------------------------- the tower */
 
-/* A picture in the vision encoder; streams keeps its rows after the patches and after every layer. */
+/* A picture in the vision encoder. `streams` keeps its rows: first those of the patches, then those after each
+ * layer. */
 typedef struct watched {
     fr_vision_activations a;
     float *streams; /* [layers + 1, patches, hidden] */
@@ -97,14 +98,15 @@ static void run_watched(void *context, const fr_team *team) {
     fr_vision_merge(team, &w->a);
 }
 
-/* Returns true if transformers orders the patches row by row, and false if it orders them token by token. */
+/* Returns true if transformers orders all patches of a picture row by row, and false if it puts the patches of one
+ * token next to each other. */
 static bool row_by_row(const fr_vision *vision) {
     const fr_tower *tower = vision->config.tower;
     return tower == &fr_tower_gemma3 || tower == &fr_tower_gemma4 || tower == &fr_tower_idefics3 ||
            tower == &fr_tower_pixtral;
 }
 
-/* Returns the index of a patch in transformers' order. */
+/* Returns where transformers' order has the patch. */
 static size_t place_of(const watched *w, size_t patch) {
     const fr_vision_config *c = &w->a.vision->config;
     size_t row, column;
@@ -113,8 +115,9 @@ static size_t place_of(const watched *w, size_t patch) {
     return row * w->a.grid.columns * c->merge + column;
 }
 
-/* Gives the processor's value number `value` of a patch. The processors of Gemma 3, Idefics 3 and Pixtral give whole
- * pictures by channel, one for each view. The model, not the processor, of Gemma 4 makes 2 * (x - 0.5) of a value. */
+/* Returns value number `value` of a patch as the processor gives it. The processors of Gemma 3, Idefics 3 and Pixtral
+ * give a picture's values by channel, one picture for each view. For Gemma 4 the model, not the processor, makes 2 *
+ * (x - 0.5) of a value. */
 static double pixel_of(const fr_vision_config *c, const fr_tensor *pixels, size_t view, size_t patch, size_t value,
                        size_t row, size_t column) {
     const float *all = pixels->data;
@@ -142,7 +145,7 @@ static void check_layers(const fr_reference *r, size_t index, const fr_vision *v
     fr_vision_activations_layout(&w.a, &arena, 1);
     fr_pool *pool = open_pool(1);
     fr_pool_run(pool, run_watched, &w);
-    /* the reference may have only the first patches */
+    /* the reference may have only the first patches of a picture */
     size_t kept = layers->shape[layers->dims - 2] * c->hidden;
     ck_assert_uint_eq(layers->shape[0], c->layers + 1);
     ck_assert_uint_eq(layers->dims == 4 ? layers->shape[1] : 1, views);
@@ -155,13 +158,16 @@ static void check_layers(const fr_reference *r, size_t index, const fr_vision *v
         compare(ordered, (const float *)layers->data + (i * views + view) * kept, kept, 5e-5, "a layer");
     }
     free(ordered);
-    /* the processor orders patches by tokens, and the tokens row by row, even if the vision encoder has windows */
+    /* The processor puts the patches of one token next to each other, and orders tokens row by row. That holds even if
+     * the vision encoder divides the picture into windows. */
     float *patch = calloc(width, sizeof *patch);
     if (pixels->dims == 2) ck_assert_uint_eq(pixels->shape[1], width);
     for (size_t p = 0; p < w.a.patches; p++) {
         size_t row, column, parts = c->merge * c->merge, at = w.a.tokens[p / parts].place * parts + p % parts;
         if (row_by_row(vision)) at = place_of(&w, p);
-        if (pixels->dims == 2 && at >= pixels->shape[0]) continue; /* the reference has only the first patches */
+        if (pixels->dims == 2 && at >= pixels->shape[0])
+            continue; /* patches beyond the reference's first ones are not
+                                                                    * compared */
         fr_vision_place(c, grid, w.a.tokens, p, &row, &column);
         fr_vision_patch(c, resized, row, column, patch);
         for (size_t i = 0; i < width; i++)
@@ -198,7 +204,7 @@ static void check_rows(const fr_reference *r, size_t index, const fr_vision_rows
     free(part);
 }
 
-/* Compares a picture with number `view` of those that a tensor has one below the other. */
+/* Compares a picture's bytes with view number `view` of a tensor that has several views one below the other. */
 static void check_bytes(const fr_image *image, const fr_tensor *expected, size_t view, const char *what) {
     if (!expected) return;
     size_t bytes = image->width * image->height * FR_VISION_CHANNELS;
@@ -209,7 +215,7 @@ static void check_bytes(const fr_image *image, const fr_tensor *expected, size_t
                   "%s: other bytes in view %zu", what, view);
 }
 
-/* Checks a picture's views: their bytes, the values of their patches, the tower's layers. */
+/* Checks the views of a picture: their bytes, the values of their patches, and the layers of the vision encoder. */
 static void check_views(const fr_reference *r, size_t index, const fr_vision *vision, const fr_image *image) {
     const fr_tensor *tiles = find(r, index, "tiles_rgb");
     fr_vision_tiling tiling;
@@ -258,7 +264,7 @@ START_TEST(rows_are_those_of_transformers) {
 }
 END_TEST
 
-/* Compares what a picture is cut into with a line of tests/data/vision/cuts.json. */
+/* Checks into how many tiles a picture of this size is cut. `line` is from tests/data/vision/cuts.json. */
 static void check_cut(const fr_vision *vision, const char *kind, const size_t *line, size_t count) {
     fr_vision_tiling t;
     fr_image_grid grid = {0};
@@ -285,7 +291,7 @@ static void check_cut(const fr_vision *vision, const char *kind, const size_t *l
     }
 }
 
-/* The lines for many sizes come from the processors, by tests/references/vision.py. */
+/* cuts.json has a line for each of many sizes. tests/references/vision.py got them from the processors. */
 START_TEST(pictures_are_cut_as_by_the_processors) {
     static const int cut[] = {8, 9, 11};
     json_t *all = json_load_file("tests/data/vision/cuts.json", 0, NULL), *entry;
@@ -307,13 +313,13 @@ START_TEST(pictures_are_cut_as_by_the_processors) {
 }
 END_TEST
 
-/* A limit makes fewer tiles, or fewer rows and columns, of a picture that has more tokens without it. */
+/* A limit on tokens must cut a picture into fewer tiles, or give it fewer rows and columns of tokens. */
 START_TEST(limits_make_fewer_tokens) {
     static const struct {
         int kind;
         int64_t tokens; /* 0: no limit */
         size_t expected, runs;
-        const char *line; /* why the limit is refused */
+        const char *line; /* a part of the error line that refuses the limit; NULL: it is accepted */
     } cases[] = {
         {8, 0, 20, 5, NULL}, {8, 20, 20, 5, NULL},
         {8, 19, 4, 1, NULL}, {8, 3, 0, 0, "sees at least one square of 24 x 24 pixels, more than 432"},
@@ -438,13 +444,14 @@ static void check_logits(const fr_reference *r, size_t prompt, int chunk, size_t
     free(ids);
 }
 
-/* A text that a chat template wrote must be tokenized to the ids that transformers' processor gives. */
+/* A chat template's text with pictures must be tokenized to the ids that transformers' processor gives. */
 START_TEST(prompts_are_those_of_the_processor) {
     fr_reference r;
     size_t prompt;
     json_t *entry;
     open_fixture(&r, _i, NULL);
-    /* the model's own template can show pictures, even if its vocabulary has another family's tokens */
+    /* There must be no note that the template can't show pictures, even if the vocabulary has another family's
+     * tokens. */
     ck_assert_ptr_null(fr_chat_note(fr_model_tokenizer(r.model), true));
     json_array_foreach (json_object_get(r.info, "prompt_text"), prompt, entry) {
         const json_t *list = json_array_get(json_object_get(r.info, "prompt_pictures"), prompt);
@@ -497,7 +504,7 @@ static void check_accepted(const fr_reference *r, size_t prompt, const fr_sessio
     json_array_foreach (json_object_get(json_object_get(r->info, "draft"), "loop"), index, loop) {
         if ((size_t)json_integer_value(json_object_get(loop, "prompt")) != prompt) continue;
         json_t *expected = json_object_get(loop, "rounds");
-        /* The last round is not compared: it stops at 48 ids, or has no room for a draft. */
+        /* The last round is left out: it stops at 48 ids, or has no room for a draft. */
         size_t whole = json_array_size(expected) - 1;
         ck_assert(rounds == whole + 1 || rounds == whole);
         json_array_foreach (expected, at, round)
@@ -505,7 +512,7 @@ static void check_accepted(const fr_reference *r, size_t prompt, const fr_sessio
     }
 }
 
-/* The ids must be the reference's with any chunk, with and without drafts, and so must the accepted lengths. */
+/* Ids and accepted lengths must be the reference's, with any chunk, with and without drafts. */
 static void check_texts(const fr_reference *r) {
     static const int chunks[] = {1, 7, 512};
     size_t index;
@@ -539,7 +546,7 @@ START_TEST(texts_are_those_of_transformers) {
 }
 END_TEST
 
-/* All prompts run side by side, in rounds with limits on the prompt rows. Each must give what it gives alone. */
+/* All prompts run side by side, in rounds that limit the rows of prompts. Each must give what it gives alone. */
 START_TEST(neighbours_change_nothing) {
     enum { SESSIONS_MAX = 8 };
     static int32_t made[SESSIONS_MAX][TEXT + FR_STEP_MAX];
@@ -591,7 +598,7 @@ START_TEST(neighbours_change_nothing) {
 }
 END_TEST
 
-/* A drafter's rows must have the pictures' embeddings, and the same positions as the target's rows. */
+/* The drafter's rows at a picture must have the picture's embeddings, and the positions of the target's rows. */
 START_TEST(drafts_are_those_of_the_reference) {
     fr_reference r;
     size_t index, vocab;
@@ -621,8 +628,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ pairs */
 
-/* Opens llama.cpp's pair of files instead of the folder's model. These files give no limits on pictures and no width
- * of windows, so the folder's are copied to the vision encoder. */
+/* Opens llama.cpp's two files instead of the folder's model. The files lack the limits on pictures and the width of
+ * windows, so these are copied from the folder's vision encoder. */
 static void open_pair(fr_reference *r, int kind) {
     char text[320], tower[320];
     open_fixture(r, kind, NULL);
@@ -671,7 +678,8 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------- configurations */
 
-/* Each row sets a member of vision_config, or of the picture processor's file, to a JSON value; null removes it. */
+/* Each case sets a member of vision_config, or of the picture processor's file, to a JSON value; null removes the
+ * member. */
 static const struct {
     int kind;
     const char *file, *key, *value, *line; /* line NULL: the model is accepted */

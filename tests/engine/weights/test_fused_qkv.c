@@ -1,5 +1,5 @@
-/* Tests queries, keys and values that are one tensor, as llama.cpp's converter writes them with --fuse-qkv. The logits
- * must be, bit for bit, those of the file with separate tensors, in every family and for every way of storing
+/* Tests files in which queries, keys and values are one tensor, as llama.cpp's converter writes with --fuse-qkv. The
+ * logits must be, bit for bit, those of the file with separate tensors, in every family and for every way of storing
  * matrices. A tensor that can't be divided is refused.
  *
  * The converter wrote tests/data/qwen35/tied-fused.gguf. The other files are made here in the same way: the rows of
@@ -45,8 +45,8 @@ static void quantize(const char *name, const char *type) {
     ck_assert_int_eq(fclose(out), 0);
 }
 
-/* Returns the tensor whose name has the letter `other` instead of `is` after "attn_". Returns NULL if the name is of
- * another kind or no such tensor exists. */
+/* Returns another tensor of the same layer: the one with letter `other` where `name` has letter `is`, after "attn_".
+ * Returns NULL if `name` does not have that letter, or if there is no such tensor. */
 static const fr_tensor *beside(const fr_tensors *all, const char *name, char is, char other) {
     char changed[128];
     const char *at = strstr(name, ".attn_");
@@ -80,7 +80,7 @@ static void fuse(void) {
     fr_gguf_copy(apart, fused, copy_fused);
 }
 
-/* Returns the logits of every position, followed by those of a chain of drafts if there is a drafter; the caller frees
+/* Returns the logits of every position. If there is a drafter, those of a chain of drafts follow. The caller frees
  * them. */
 static fr_rows numbers_of(const char *path) {
     fr_model *model;
@@ -136,7 +136,7 @@ START_TEST(a_packed_one_does_too) {
 }
 END_TEST
 
-/* The queries have 6 heads of 22 rows, so the keys begin within a tile, and the tensor can't be packed. */
+/* The queries have 6 heads of 22 rows. So the keys begin in the middle of a tile, and the tensor can't be packed. */
 START_TEST(parts_that_begin_amid_a_tile_are_refused) {
     fr_model *model;
     quantize("qwen3-moe-odd", "q8_0");

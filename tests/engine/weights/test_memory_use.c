@@ -1,5 +1,6 @@
-/* Tests how models use memory: how much memory invented systems have, how much the weights take depending on their
- * file's format, the notes and refusals if there is too little, and that reading ahead changes no bit. */
+/* Tests how models use memory: the memory that invented systems have left; how much memory weights take, which depends
+ * on the form of their file; and the notes and refusals if there is too little. Also tests that reading ahead changes
+ * no bit. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +76,7 @@ static const char *in_folder(const char *name) {
     return path;
 }
 
-/* Quantizes the model to q4_0 and packs the result. */
+/* Writes the model quantized to q4_0, and that file packed. */
 static void make_files(void) {
     fr_made_root_open();
     fr_lab_quantization how = {.type = "q4_0"};
@@ -103,8 +104,8 @@ static uint64_t bytes_named(const fr_weights *weights, const char *part) {
     return bytes;
 }
 
-/* If the file is packed, only small vectors are copied. Of other files everything is copied that kernels need in
- * another layout. Without memory mapping the whole file is copied. */
+/* Of a packed file only small vectors are copied. Of other files everything is copied that kernels need in another
+ * layout. Without memory mapping the whole file is copied. */
 START_TEST(copies_depend_on_the_files_form) {
     fr_model *packed = opened("packed.gguf", true), *plain = opened("model.gguf", true);
     fr_model *read = opened("packed.gguf", false);
@@ -128,7 +129,7 @@ START_TEST(copies_depend_on_the_files_form) {
 }
 END_TEST
 
-/* The tiles of low-bit types are larger than the blocks in the file. Tokens read the tiles, so these are counted. */
+/* Tiles of low-bit types are larger than the blocks in the file. Each token reads the tiles, so their size counts. */
 START_TEST(copies_count_as_large_as_they_are) {
     fr_model *model;
     require(fr_model_open("tests/data/gguf/low-bits.gguf", NULL, &model));
@@ -142,7 +143,7 @@ START_TEST(copies_count_as_large_as_they_are) {
 }
 END_TEST
 
-/* In a packed file the MTP layer is packed like the target's layers, so only its vectors are copied. */
+/* A packed file also has the MTP layer packed, so only the vectors of that layer are copied. */
 START_TEST(an_mtp_layer_is_packed_too) {
     fr_drafter *own;
     fr_model *packed = opened("packed.gguf", true);
@@ -155,7 +156,7 @@ START_TEST(an_mtp_layer_is_packed_too) {
 }
 END_TEST
 
-/* The weights fit if a sixteenth of the memory stays free. */
+/* Weights count as fitting if a sixteenth of the memory stays free beside them. */
 START_TEST(weights_fit_below_a_limit) {
     static const struct {
         uint64_t available;
@@ -176,9 +177,9 @@ START_TEST(weights_fit_below_a_limit) {
 }
 END_TEST
 
-/* When a drafter is opened, the target's copies are already in memory, so the memory that is left doesn't include
- * them. The target's mapped weights are still to be read and should stay in memory, so they are counted with the
- * drafter's. */
+/* A drafter is opened after its target. The target's copies are in memory by then, so the memory that is left excludes
+ * them. But the target's mapped weights are still to be read and must stay in memory, so they are counted together
+ * with the drafter's. */
 START_TEST(a_drafter_is_compared_beside_its_target) {
     fr_model *model = opened("model.gguf", true);
     fr_drafter *own;
@@ -194,7 +195,7 @@ START_TEST(a_drafter_is_compared_beside_its_target) {
     fr_weights_compare(weights, (fr_mixture_size){0}, target, least - 2);
     ck_assert(weights->exceed);
     ck_assert_ptr_nonnull(strstr(fr_drafter_note(own, 0), "that are in use, and memory has"));
-    target->placed = false; /* as if neither were loaded yet */
+    target->placed = false; /* makes the target look as if its weights were not loaded yet */
     fr_weights_compare(weights, (fr_mixture_size){0}, target, least + target->memory_use.own);
     ck_assert(!weights->exceed);
     fr_weights_compare(weights, (fr_mixture_size){0}, target, least + target->memory_use.own - 2);

@@ -1,5 +1,5 @@
-/* Tests a model from a quantized folder: its logits, that it gives the same bits however it is run, and what the
- * command says.
+/* Tests a model from a folder that other tools have quantized: its logits, that it gives the same bits however it is
+ * run, and what the command says.
  *
  * tests/data/storages/whole is a mixture of experts as mlx-lm writes one, with stacked experts, a router of 8 bits,
  * and quantized embeddings and head. The expected logits are transformers', from the dequantized weights
@@ -55,7 +55,7 @@ static size_t list_ids(size_t prompt, char *list, size_t size) {
     return count;
 }
 
-/* Runs the command on a prompt. Its standard output has the logits' bytes. */
+/* Runs `forerun logits` on a prompt. Standard output then has the bytes of the logits. */
 static fr_command run_logits(const char *model, size_t prompt, const char *options) {
     char ids[512];
     list_ids(prompt, ids, sizeof ids);
@@ -87,9 +87,9 @@ static void compare(const fr_command *got, size_t prompt, float part) {
     fr_map_close(&map);
 }
 
-/* The reference has float activations, while here they are quantized to 8 bits, so the bound is wide. In prompt 2 the
- * experts of a row are so close that rounding would choose another one, so prompt 1 is used. The float32 file below
- * shows that the weights are exactly right. */
+/* The reference has float activations, and ours are quantized to 8 bits, so the bound is wide. In prompt 2 two experts
+ * of a row are so close that rounding chooses another one, so prompt 1 is used. The float32 file below shows that the
+ * weights are exactly right. */
 START_TEST(logits_are_near_those_of_the_dequantized_weights) {
     fr_command c = run_logits(WHOLE, 1, "");
     compare(&c, 1, 5e-2F);
@@ -110,7 +110,7 @@ START_TEST(bits_are_the_same_however_it_is_run) {
 }
 END_TEST
 
-/* A file of float32 loses nothing, so its logits are within the narrow bound of float models. */
+/* A file of float32 loses nothing, so its logits must keep the narrow bound of float models. */
 START_TEST(quantize_makes_a_file_of_it) {
     fr_command c = fr_command_ok("quantize -m " WHOLE " --type f32 -o %s", in_folder("model.gguf"));
     ck_assert_msg(strstr(c.err, "were quantized before"), "%s", c.err);
@@ -144,7 +144,7 @@ START_TEST(inspect_names_the_storage) {
 }
 END_TEST
 
-/* Writes the folder with two bytes of a tensor's data changed. */
+/* Writes the folder with another 16-bit value in the data of a tensor. */
 static void write_changed(const char *tensor, size_t at, uint16_t bits) {
     fr_map map;
     fr_tensors tensors = {0}, unread = {0};
@@ -193,9 +193,9 @@ static const char *const kinds[] = {
     "ct-fp8-block", "ct-nvfp4",  "modelopt-nvfp4", "modelopt-fp8", "mlx-3bit",       "mlx-8bit",
     "mlx-mxfp4",    "mlx-nvfp4", "mlx-mxfp8",      "ct-mxfp4",     "ct-mxfp8"};
 
-/* Checks a loaded matrix's rows, and its product with a row of activations, against the values that its storage
- * decodes to. Where activations are quantized (blocks of 32 columns, with a step of 1 / 127 of the largest), the
- * product may be off by the rounding, at most half a step for each column. */
+/* Checks a loaded matrix against the values that its storage decodes to: its rows, and its product with a row of
+ * activations. If activations are quantized (32 columns to a block, with a step of 1 / 127 of the largest), the
+ * product may be off by half a step for each column. */
 static void check_matrix(const fr_matrix *m, const float *wanted, const char *kind) {
     enum { COLS_MAX = 256, ROWS_MAX = 64 };
     float x[COLS_MAX], y[ROWS_MAX], row[COLS_MAX];
