@@ -19,7 +19,7 @@
 
 #define START "-p 'The function returns a' "
 
-/* Runs generate --output json, which prints one object and nothing else. */
+/* Runs generate with --output json, which must print one object and nothing else. Returns the object. */
 __attribute__((format(printf, 1, 2))) static json_t *run_json(const char *format, ...) {
     char line[4096];
     va_list values;
@@ -54,7 +54,7 @@ static bool same_ids(const json_t *a, const json_t *b, size_t count) {
 
 /* --------------------------------------------------------------------------------------------------------- tokenize */
 
-/* Ids from tokenizers 0.22 for this tokenizer.json. */
+/* Texts, and the ids that tokenizers 0.22 gives for them with this tokenizer.json. */
 static const struct {
     const char *text, *ids;
 } tokenized[] = {
@@ -83,7 +83,7 @@ START_TEST(tokenize_and_back) {
 }
 END_TEST
 
-/* The bytes of a quoted text, which ends the line. */
+/* Writes the bytes of a quoted text, which ends at `end`. Returns their number. */
 static size_t unquote(const char *quoted, const char *end, char *bytes) {
     size_t length = 0;
     ck_assert(*quoted == '"' && end[-1] == '"' && end - quoted >= 2);
@@ -103,8 +103,8 @@ static size_t unquote(const char *quoted, const char *end, char *bytes) {
     return length;
 }
 
-/* There is one line per id; the pieces joined give the text again, and bytes that are part of a character are
- * escaped. */
+/* --pieces prints one line per id. The pieces joined must give the text again; bytes that are only part of a character
+ * are escaped. */
 START_TEST(pieces_are_the_ids_and_the_text) {
     char ids[512] = "", bytes[512];
     size_t length = 0, lines = 0;
@@ -135,7 +135,8 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- generate */
 
-/* The ids are transformers', with and without drafts; every margin of the reference is far above rounding errors. */
+/* The ids must be transformers', with and without drafts. Every margin of the reference is far larger than rounding
+ * errors. */
 START_TEST(ids_are_the_references) {
     static const char *const ways[] = {"--spec-type none", DRAFTER, DRAFTER "--draft-max 15",
                                        DRAFTER "--draft-max 1 -t 1"};
@@ -167,7 +168,7 @@ static void check_types(const json_t *stats) {
     ck_assert(json_is_array(fr_json_get(stats, "accepted_lengths")));
 }
 
-/* A drafter that has run counts as called, also if all of its drafts were dropped as too unlikely. */
+/* A call of the drafter must be counted even if all of its drafts were dropped as too unlikely. */
 START_TEST(cut_drafts_are_calls) {
     json_t *object =
         run_json("generate " DEMO START DEMO_DRAFTER "-n 30 --ignore-eos --draft-max 3 --draft-p-min 1 --output json");
@@ -183,7 +184,7 @@ START_TEST(cut_drafts_are_calls) {
 }
 END_TEST
 
-/* The numbers of the JSON form agree with each other. */
+/* The numbers of the JSON output must agree with each other. */
 START_TEST(json_has_everything) {
     bool drafting = _i > 0;
     const char *drafter = drafting ? DEMO_DRAFTER "--draft-max 3" : "";
@@ -201,7 +202,7 @@ START_TEST(json_has_everything) {
     ck_assert_double_eq(number(stats, "tokens_per_target_call"), 59 / calls);
     ck_assert_double_eq(accepted + calls, 59);
     ck_assert_double_eq(number(stats, "rejected"), drafted - accepted);
-    /* and one row without a draft in each */
+    /* each forward pass also has one row without a draft */
     ck_assert_double_eq(number(stats, "rows"), drafted + (double)json_array_size(lengths));
     ck_assert_double_eq(number(stats, "acceptance"), drafted > 0 ? accepted / drafted : 0);
     double sum = 0;
@@ -217,7 +218,7 @@ START_TEST(json_has_everything) {
 }
 END_TEST
 
-/* The numbers are those of inspect for the same files; of files that are read into memory nothing is mapped. */
+/* The numbers must be those of inspect for the same files. If files are read into memory, nothing is mapped. */
 START_TEST(json_says_what_must_stay_in_memory) {
     static const char *const ways[] = {"", "--no-mmap "};
     for (size_t i = 0; i < 2; i++) {
@@ -237,7 +238,7 @@ END_TEST
 
 #define DRAWN "-n 40 --temp 0.9 --top-p 0.9 --repeat-penalty 1.1 --seed 5 "
 
-/* Sampled text has an object with log-probabilities for each id; it is the same with drafts, and another text with
+/* Each id of a sampled text has an object with log-probabilities. The text is the same with drafts, and different with
  * another seed. */
 START_TEST(logprobs_of_drawn_text_are_in_json) {
     json_t *plain = run_json("generate " DEMO START DRAWN "--output json --logprobs 2");
@@ -280,8 +281,7 @@ START_TEST(three_forms_of_one_answer) {
 }
 END_TEST
 
-/* A prompt's text and its ids are the same prompt; an empty one is <bos>. */
-/* Piped input is the prompt if no other is given, and -p is added after the text of -f. */
+/* Piped input is the prompt if no other is given. With -f and -p, the text of -p follows that of -f. */
 START_TEST(prompts_come_by_pipes_and_in_two_parts) {
     fr_command whole = fr_command_ok("generate " DEMO START "-n 20"), piped, parts;
     piped = fr_command_feed("The function returns a", "generate " DEMO "-n 20");
@@ -303,6 +303,7 @@ START_TEST(prompts_come_by_pipes_and_in_two_parts) {
 }
 END_TEST
 
+/* A text and its ids must be the same prompt. An empty text is the prompt <bos>. */
 START_TEST(prompts_are_their_ids) {
     fr_command tokens = fr_command_ok("tokenize " DEMO START), text, file, ids, empty, bos;
     tokens.out[tokens.out_length - 1] = '\0';
@@ -324,7 +325,7 @@ START_TEST(prompts_are_their_ids) {
 }
 END_TEST
 
-/* A stop string from the middle of the text: ends it there, at the same token with and without drafts. */
+/* A stop string from the middle of the text must end it there, at the same token with and without drafts. */
 START_TEST(stop_ends_before_the_text) {
     json_t *whole = run_json("generate " DEMO START "-n 60 --output json");
     char stop[12] = "", before[1024] = "";
@@ -355,7 +356,8 @@ START_TEST(stop_ends_before_the_text) {
 }
 END_TEST
 
-/* Text that begins like a stop string is printed if the stop string never completes, at the very end too. */
+/* Text that may be the beginning of a stop string is held back. It must be printed if the stop string never completes,
+ * at the very end too. */
 START_TEST(what_was_held_back_comes) {
     json_t *whole = run_json("generate " DEMO START "-n 60 --output json");
     const char *text = text_of(whole);
@@ -370,7 +372,7 @@ START_TEST(what_was_held_back_comes) {
 }
 END_TEST
 
-/* The reference model in a folder whose generation_config.json names another end of sequence. */
+/* Makes a folder with the reference model, whose generation_config.json names another end of sequence. */
 static void make_model(char *folder, size_t size, long long eos) {
     static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"};
     snprintf(folder, size, "%s/forerun-cli-XXXXXX", P_tmpdir);
@@ -400,7 +402,7 @@ static void remove_folder(const char *folder) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* The vocabulary is shortened, but the configuration is that of the whole one. */
+/* The configuration names an end of sequence that the vocabulary doesn't have. It must be ignored. */
 START_TEST(an_end_that_no_token_has_is_left_out) {
     char folder[256], line[512];
     make_model(folder, sizeof folder, 151645);
@@ -416,7 +418,7 @@ START_TEST(an_end_that_no_token_has_is_left_out) {
 }
 END_TEST
 
-/* An end of sequence is the last id and prints no text; --ignore-eos continues past it. */
+/* An end of sequence is the last id and prints no text. --ignore-eos continues past it. */
 START_TEST(end_of_sequence) {
     enum { AT = 5 };
     json_t *object = fr_reference_json(), *ids = fr_reference_prompt(object), *tokens = fr_reference_greedy(object);
@@ -441,8 +443,8 @@ START_TEST(end_of_sequence) {
 }
 END_TEST
 
-/* A model may have more rows than its vocabulary has tokens: the last token is removed, and is the only one that can
- * be sampled. */
+/* A model may have more rows in its head than its vocabulary has tokens. Here the last token is removed from the
+ * vocabulary, and its id is the only one that can be sampled. */
 START_TEST(an_id_that_is_no_token) {
     json_t *tokenizer = json_load_file(FOLDER "/tokenizer.json", 0, NULL), *model = fr_json_get(tokenizer, "model");
     json_t *merges = fr_json_get(model, "merges");
@@ -485,7 +487,8 @@ START_TEST(until_the_context_is_full) {
 }
 END_TEST
 
-/* A context larger than the model's is reduced to the model's, with a note; --verbose prints what runs. */
+/* A context larger than the model's becomes the model's, and a note says so. --verbose prints the context that is
+ * used. */
 START_TEST(contexts) {
     fr_command large = fr_command_ok("generate " MODEL "--ids 2 -n 1 -c 5000"), quiet, all, small;
     ck_assert_ptr_nonnull(strstr(large.err, "4096"));
@@ -502,7 +505,7 @@ START_TEST(contexts) {
 }
 END_TEST
 
-/* Removes the colours from a text. Returns how many times one was switched on. */
+/* Removes the escape sequences of colours from a text. Returns how many times a colour was switched on. */
 static size_t strip_colours(char *text) {
     size_t count = 0;
     char *to = text;
@@ -544,7 +547,8 @@ START_TEST(stats_are_for_people) {
 }
 END_TEST
 
-/* Runs the command with `out` as standard output; it must end with this status and print only this. */
+/* Runs the command with `out` as standard output. It must end with this status and write only `says` to standard
+ * error. */
 static void expect_failed_write(const char *line, int out, int expected, const char *says) {
     char err[4096];
     FILE *in = tmpfile(), *file = tmpfile();
@@ -559,8 +563,8 @@ static void expect_failed_write(const char *line, int out, int expected, const c
     fclose(file);
 }
 
-/* Tests each verb that writes. Verbs with a lot of output end at the first write that fails, without statistics or a
- * second line. */
+/* A command line for each verb that writes to standard output. A verb must end at the first write that fails, without
+ * statistics or a second line. */
 static const char *const writers[] = {
     "generate " DEMO START "-no-cnv -n 4000 --ignore-eos --stats",
     "generate " DEMO START "-no-cnv -n 300 --ignore-eos --output ids --stats",
@@ -589,16 +593,15 @@ START_TEST(the_first_write_that_fails_ends_the_command) {
                               : "forerun: standard output: No space left on device\n");
     ck_assert_int_eq(pipe(ends), 0);
     close(ends[0]);
-    /* as cat, yes and other programs before a closed pipe end */
+    /* a closed pipe ends cat, yes and other programs in this way */
     expect_failed_write(line, ends[1], 128 + SIGPIPE, "");
     close(ends[1]);
     close(full);
 }
 END_TEST
 
-/* A file that may not grow is named in the error, and no part of it is left. */
-/* A standard stream that is closed from the start must not become the next file that is opened, which would then get
- * the stream's output. */
+/* A standard stream may be closed from the start. The next file that is opened must not take its number, because it
+ * would get the stream's output. */
 START_TEST(a_closed_stream_is_no_file) {
     char file[] = "/tmp/forerun-closed-XXXXXX", line[256], text[1 << 16] = "";
     int named = mkstemp(file), null = open("/dev/null", O_RDWR);
@@ -615,6 +618,7 @@ START_TEST(a_closed_stream_is_no_file) {
 }
 END_TEST
 
+/* Files may not grow beyond a limit here. The error must name the file, and no part of it may be left. */
 START_TEST(a_file_that_can_not_be_written_is_named) {
     static const char *const lines[] = {
         "logits " DEMO "-f tests/data/perplexity/text.txt -o %s",
@@ -641,7 +645,7 @@ START_TEST(a_file_that_can_not_be_written_is_named) {
 }
 END_TEST
 
-/* ulimit -s 256 is less than a kernel needs, and less than the default of a thread. */
+/* The stack of 256 KB (ulimit -s 256) is smaller than a kernel needs, and smaller than a thread's default. */
 START_TEST(a_small_stack_is_enough) {
     static const char *const lines[] = {
         "generate " DEMO START "-n 30 --output ids",
@@ -667,7 +671,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- terminals */
 
-/* Runs a command whose standard error is a terminal, and gives what it writes there. */
+/* Runs a command whose standard error is a terminal. `text` becomes what it writes there. */
 static void run_on_terminal(const char *line, char *text, size_t size) {
     int terminal, end, null = open("/dev/null", O_RDWR);
     ck_assert_int_eq(openpty(&terminal, &end, NULL, NULL, NULL), 0);

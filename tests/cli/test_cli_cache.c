@@ -1,4 +1,4 @@
-/* Tests --prompt-cache and the options for the memory of a session, as users call them: the text is the same, and
+/* Tests --prompt-cache and the options for the memory of a session, as users call them. The text must be the same, and
  * fewer tokens are run. */
 /* suite: native */
 #include <check.h>
@@ -50,7 +50,7 @@ START_TEST(a_cached_prompt_is_not_run_again) {
 }
 END_TEST
 
-/* A rate counts the tokens that were run; if none were, there is no rate. */
+/* The statistics give a rate for the prompt's tokens that were run, and none if all were in the cache. */
 START_TEST(figures_tell_what_was_cached) {
     static const char *const options[] = {START, START, "-p 'The cat sat on the mat, and the dog was not amused'"};
     static const char *const rates[] = {" tokens/s\ngenerated", NULL, " that were run\nreused"};
@@ -68,7 +68,7 @@ START_TEST(figures_tell_what_was_cached) {
 }
 END_TEST
 
-/* -n 0 runs the prompt and generates nothing; the next run finds it in the cache. */
+/* With -n 0, generate runs the prompt and generates nothing. The next run must find the prompt in the cache. */
 START_TEST(a_cache_is_filled_without_generating) {
     fr_command c = fr_command_ok("generate " DEMO START "-n 0 --prompt-cache %s", file);
     ck_assert_str_eq(c.out, "");
@@ -100,8 +100,8 @@ END_TEST
 #define FIRST_TURNS  "The function returns a list.\nWhat is a dictionary of bytes?\n"
 #define SECOND_TURNS "And more?\nA \"quoted\" word, \xff and caf\xc3\xa9.\n"
 
-/* Reads the numbers that the statistics of a turn, counted from 0, give for its prompt: new tokens, cached tokens, and
- * how many of the cached ones were run again. */
+/* Reads the statistics of turn number `turn`, counted from 0. figures becomes three numbers of its prompt's tokens:
+ * new ones, cached ones, and how many of the cached ones were run again. */
 static void prompt_figures(const char *stats, size_t turn, int figures[3]) {
     for (size_t i = 0; i <= turn; i++) {
         stats = strstr(stats, "prompt  ");
@@ -123,7 +123,8 @@ static char *read_file(const char *path, size_t *length) {
     return bytes;
 }
 
-/* Two runs are like one: the same answers, the same file at the end, and as few tokens run for the last turn. */
+/* Two chats, one continuing the other, must be like one chat. They give the same answers and the same file at the end,
+ * and run as few tokens for the last turn. */
 START_TEST(a_second_chat_goes_on_where_the_first_ended) {
     static const char *const manners[] = {"-n 30", "-n 30 --temp 1 --seed 7 --system Briefly.",
                                           ("-n 30 --stop ~ --draft-max 3 " DEMO_DRAFTER)};
@@ -158,7 +159,8 @@ START_TEST(a_second_chat_goes_on_where_the_first_ended) {
 }
 END_TEST
 
-/* A run without a turn keeps the conversation, and so does generate; a new system turn replaces the old one. */
+/* A chat without a turn keeps the conversation in the file, and so does generate. A new system turn replaces the old
+ * one. */
 START_TEST(a_kept_conversation_stays) {
     fr_command first, nothing, again, one;
     one = fr_command_feed("Hello.\nAnd more?\n", TALK "-n 30 --system Briefly.");
@@ -184,7 +186,8 @@ START_TEST(a_kept_conversation_stays) {
 }
 END_TEST
 
-/* Expects exit status 1 and one line with this text that names the file, which stays unchanged. */
+/* Runs the command with this cache. It must end with exit status 1 and one line, which has this text and names the
+ * file. The file must stay unchanged. */
 static void expect_refused(const char *line, const char *says) {
     size_t before, after;
     char *bytes = read_file(file, &before), whole[256];
@@ -202,7 +205,7 @@ static void expect_refused(const char *line, const char *says) {
     free(now);
 }
 
-/* Saves a session of the demo model with these bytes attached. */
+/* Saves a session of the demo model to the file, with these bytes attached. */
 static void attach(const char *bytes, size_t size) {
     fr_model *model;
     fr_session *session;
@@ -254,7 +257,7 @@ START_TEST(a_refused_file_stays_as_it_is) {
 }
 END_TEST
 
-/* An empty file is no error: mktemp makes one, and a run that is killed before it saves leaves one. The run starts a
+/* An empty file is no error: mktemp makes one, and so does a run that is killed before it saves. The command begins a
  * new session and saves it there. */
 START_TEST(an_empty_file_begins_a_session) {
     fr_command plain = fr_command_ok("generate " DEMO START "-n 8 --ignore-eos --output ids --quiet"), saved, c;
@@ -299,7 +302,7 @@ START_TEST(a_file_that_is_no_cache_of_this_is_exit_1) {
 }
 END_TEST
 
-/* The error comes before a prompt is run: no text is printed. */
+/* The cache can't be written in this folder. The error must come before the prompt is run, so no text is printed. */
 START_TEST(a_folder_that_takes_no_cache_is_found_at_once) {
     static const char *const verbs[] = {"generate " DEMO START "-n 4", TALK "-n 4"};
     char dangling[96], line[256];
@@ -319,7 +322,7 @@ START_TEST(a_folder_that_takes_no_cache_is_found_at_once) {
 }
 END_TEST
 
-/* If the cache is a link, the file that it names is written, also if that doesn't exist yet. */
+/* If the cache is a link, the file that it points to is written, even if that file doesn't exist yet. */
 START_TEST(a_link_to_a_cache_stays_a_link) {
     char first[96], second[96], line[256];
     struct stat info;
@@ -363,7 +366,7 @@ START_TEST(what_is_kept_changes_no_text) {
 }
 END_TEST
 
-/* --swa-full changes nothing for layers that are recurrent or attend to everything. */
+/* --swa-full must change nothing for recurrent layers, and nothing for layers that attend to all positions. */
 START_TEST(nothing_slides) {
     static const char recurs[] = "generate -m tests/data/models/qwen35-odd --ids 2,5 -n 2 --swa-full --output ids";
     fr_command c = fr_command_ok("%s", recurs),

@@ -15,11 +15,11 @@
 
 #define TEN_WORDS "one two three four five six seven eight nine ten "
 
-/* Turns as the template writes them; Jinja gives the same. */
+/* Turns as the model's chat template writes them. */
 #define TURN(role, text) "<|turn>" role "\n" text "<turn|>\n"
 #define OPENING          "<|turn>model\n<|channel>thought\n<channel|>"
 
-/* Returns the reply to a rendered conversation, made by generate. */
+/* Returns the reply that generate gives to a conversation whose template text is `rendered`. */
 static fr_command reply_to(const char *rendered, const char *options) {
     fr_command tokens = fr_command_feed(rendered, "tokenize " DEMO "--no-bos -f -");
     tokens.out[tokens.out_length - 1] = '\0';
@@ -28,7 +28,7 @@ static fr_command reply_to(const char *rendered, const char *options) {
     return c;
 }
 
-/* Appends to a text of at most 8191 bytes. */
+/* Appends to a text, which has room for 8191 bytes. */
 __attribute__((format(printf, 2, 3))) static void append(char *text, const char *format, ...) {
     size_t length = strlen(text), room = 8192 - length;
     va_list values;
@@ -37,7 +37,7 @@ __attribute__((format(printf, 2, 3))) static void append(char *text, const char 
     va_end(values);
 }
 
-/* Trims the text in place: the template removes blanks at both ends of a model's turn. */
+/* Trims the text in place. The template does this too: it removes blanks at both ends of a model's turn. */
 static const char *trim(char *text) {
     for (size_t length = strlen(text); length > 0 && strchr(" \n", text[length - 1]); length--) text[length - 1] = '\0';
     return text + strspn(text, " \n");
@@ -52,8 +52,8 @@ START_TEST(generate_applies_the_template) {
 }
 END_TEST
 
-/* -cnv, llama.cpp's option for a chat, applies the template too. Without it or --chat a note says that there is a
- * template, unless the prompt has control tokens or --quiet is given. */
+/* -cnv, llama.cpp's option for a chat, applies the template like --chat. If neither is given, a note says that there
+ * is a template. There is no note if the prompt has control tokens, or with --quiet. */
 START_TEST(a_template_is_pointed_at) {
     static const char *const silent[] = {"-no-cnv -p Hi", "--quiet -p Hi", "--ids 2,5", "-p '<|turn>user\nHi<turn|>'"};
     static const char says[] =
@@ -75,8 +75,8 @@ START_TEST(a_template_is_pointed_at) {
 }
 END_TEST
 
-/* A folder's recommended sampling, and the options that give the same chat; NULL: greedy. Settings that the folder
- * leaves out have llama.cpp's defaults (common/common.h). */
+/* Texts of generation_config.json, and the options that must give the same chat; NULL: a greedy chat. Settings that
+ * the file leaves out have llama.cpp's defaults (common/common.h). */
 static const struct {
     const char *generation, *options;
 } sampled[] = {
@@ -111,8 +111,8 @@ END_TEST
 static const char *const turns[] = {"The function returns a list.", "What is a dictionary of bytes?", "And more?"};
 enum { TURNS = 3 };
 
-/* Each reply is the one to the whole history, which is written here by hand; without the history it would be
- * another. */
+/* Each reply must be the one to the whole history, which is written here by hand. Some replies would be different
+ * without the history. */
 START_TEST(chat_keeps_the_history) {
     const char *options = _i ? "-n 40 --stop ~ " DEMO_DRAFTER : "-n 40 --stop ~";
     char history[8192] = "<bos>", rendered[8192 + sizeof OPENING], alone[1024], expected[8192] = "";
@@ -144,7 +144,7 @@ static fr_command run_bytes(const char *line, const char *input, size_t length) 
     return c;
 }
 
-/* A turn has every byte except those that end a line; invalid UTF-8 is answered like U+FFFD. */
+/* A turn may have every byte except those that end a line. Invalid UTF-8 is answered like U+FFFD. */
 START_TEST(any_bytes_are_a_turn) {
     char turn[600] = "A\0B", lines[700];
     size_t length = 3;
@@ -177,13 +177,13 @@ START_TEST(generated_nuls_are_kept) {
 }
 END_TEST
 
-/* Expects one line on standard error, with this text. */
+/* Checks that standard error has one line, and that it contains this text. */
 static void check_line(const fr_command *c, const char *says) {
     ck_assert_msg(strstr(c->err, says) != NULL, "%s", c->err);
     ck_assert_ptr_eq(strchr(c->err, '\n'), c->err + c->err_length - 1);
 }
 
-/* The answers to these lines must equal the answers without the lines that are refused. */
+/* `with` has lines that must be refused, and `without` lacks these. Both must get the same answers. */
 static void check_left_out(const char *with, const char *without, const char *options, const char *says) {
     fr_command c = fr_command_feed(with, TALK "%s", options);
     fr_command plain = fr_command_feed(without, TALK "%s", options);
@@ -211,7 +211,7 @@ START_TEST(a_turn_has_room_for_an_answer) {
     ck_assert_str_eq(full.out, "");
     ck_assert_int_eq(full.status, 1); /* nothing was answered */
     check_line(&full, "left out");
-    ck_assert_ptr_null(strstr(full.err, "/undo")); /* it would help nobody */
+    ck_assert_ptr_null(strstr(full.err, "/undo")); /* /undo is not offered, because there is nothing to take back */
     fr_command_free(&full);
     snprintf(options, sizeof options, "-c %d -l 500+1000", count + 1);
     full = fr_command_feed("Hello.\n", TALK "%s", options);
@@ -222,7 +222,7 @@ START_TEST(a_turn_has_room_for_an_answer) {
 }
 END_TEST
 
-/* Every turn is refused with the reason. */
+/* With a template that can't be used, every turn is refused, and the line says why. */
 START_TEST(a_template_that_is_none) {
     fr_command c = fr_command_run(TALK "--chat-template-file tests/data/chat/reference.json", "Hello.\n");
     ck_assert_str_eq(c.out, "");
@@ -232,7 +232,7 @@ START_TEST(a_template_that_is_none) {
 }
 END_TEST
 
-/* After replies that fill the context there is room again. */
+/* A reply fills the context. After /undo or /clear there is room again. */
 START_TEST(a_full_context_is_not_the_end) {
     const char *options = "-c 96 --ignore-eos";
     fr_command one = fr_command_feed("Hello.\n", TALK "%s", options);
@@ -280,7 +280,7 @@ START_TEST(turns_are_taken_back) {
 }
 END_TEST
 
-/* Each gives one line, and nothing reaches the model. */
+/* Each of these lines gives one error line. None of them is sent to the model. */
 START_TEST(other_commands_are_refused) {
     static const char *const lines[][2] = {
         {"/cler", "/cler is no command; did you mean /clear?"},
@@ -334,7 +334,7 @@ START_TEST(help_lists_the_commands) {
 }
 END_TEST
 
-/* Lines of input, and the one turn that they are. */
+/* Input of several lines, and the single turn that it must become. */
 START_TEST(lines_become_a_turn) {
     static const char *const said[][2] = {
         {"One\\\ntwo\\\nthree\n", "One\ntwo\nthree"},
@@ -366,7 +366,7 @@ START_TEST(lines_become_a_turn) {
 }
 END_TEST
 
-/* Ctrl-C during a reply ends only that reply; the next line is answered. */
+/* Ctrl-C during a reply ends only that reply. The next line is answered. */
 START_TEST(interrupt_ends_a_reply_only) {
     int in[2], out[2], null = open("/dev/null", O_WRONLY);
     ck_assert(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);

@@ -1,5 +1,6 @@
-/* Tests the completion of command lines in bash: it offers every option in the help of a verb, the words that a value
- * may be, and nothing where a file name is expected. Also tests the lines of the manual page that are not refilled. */
+/* Tests the completion of command lines in bash. It must offer every option in the help of a verb, and the words that
+ * a value may be; where a file name is expected, it must offer nothing. Also tests the width of the manual page's
+ * lines. */
 /* suite: native */
 #include <check.h>
 #include <stdbool.h>
@@ -26,8 +27,8 @@ static void remove_script(void) {
     unlink(script);
 }
 
-/* Returns bash's completions of a line whose last word, perhaps empty, is the one to complete, with blanks between
- * them; free it. */
+/* Returns bash's completions of the last word of a line, which may be empty, with blanks between them; the caller
+ * frees the text. */
 static char *complete(const char *words) {
     char line[4096], *found = NULL;
     size_t size = 0;
@@ -80,7 +81,7 @@ static const char *const verbs[] = {"generate", "chat",     "logits",     "perpl
                                     "verify",   "batch",    "quantize",   "pack",       "synth",    "bench",
                                     "report",   "template", "completion", "models",     "trim-head"};
 
-/* Options that a part of the bench refuses are not offered after its name. */
+/* After the name of a part of bench, options that this part refuses are not offered. */
 START_TEST(a_part_has_its_own_options) {
     static const char *const begins[] = {"forerun bench neighbours -", "forerun bench --part neighbours -"};
     char *found = complete(begins[_i]);
@@ -104,7 +105,8 @@ START_TEST(a_part_has_its_own_options) {
 }
 END_TEST
 
-/* In the help an option's name begins after two blanks, or after a comma and a blank, and ends before its value. */
+/* Reads the names of options from the help. A name begins after two blanks, or after a comma and a blank, and ends
+ * before its value. */
 START_TEST(every_option_is_offered) {
     char words[64], name[72];
     snprintf(words, sizeof words, "forerun %s -", verbs[_i]);
@@ -147,7 +149,8 @@ START_TEST(other_shells_have_theirs) {
 }
 END_TEST
 
-/* A page is 80 columns wide, of which 7 are its margin; roff refills all other lines. */
+/* A page has 80 columns, 7 of which are its margin. roff breaks ordinary lines itself, so only lines that it leaves as
+ * they are must fit. */
 START_TEST(manual_lines_fit_the_page) {
     fr_command c = fr_command_ok("help --man");
     bool filled = true;

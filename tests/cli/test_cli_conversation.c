@@ -1,6 +1,6 @@
 /* Tests the commands of chat that change the conversation: another reply, files of messages, making room in a full
- * context, tools. Also tests models that are named without -m, or that have no template. After any of these commands
- * the model answers as in a fresh conversation with the same turns. */
+ * context, tools. After any of them the model must answer as in a fresh conversation with the same turns. Also tests
+ * models that are named without -m, and models without a template. */
 #include <check.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #define TOOLS "tests/data/chat/tools.json"
 
-/* Expects one line on standard error with this text. */
+/* Checks that standard error contains this text. */
 static void expect_note(const fr_command *c, const char *says) {
     ck_assert_msg(strstr(c->err, says) != NULL, "%s", c->err);
 }
@@ -148,7 +148,7 @@ START_TEST(settings_that_can_not_be_are_refused) {
 }
 END_TEST
 
-/* The text of /read is put before the next turn and before no other; /undo removes it together with the turn. */
+/* /read puts a file's text before the next turn and before no other. /undo removes it together with the turn. */
 START_TEST(files_are_read_into_a_turn) {
     fr_test_folder folder;
     char lines[512];
@@ -169,7 +169,7 @@ START_TEST(files_are_read_into_a_turn) {
 }
 END_TEST
 
-/* /context must print the number of tokens that tokenize counts for the rendered conversation. */
+/* /context must print as many tokens as tokenize counts for the conversation's template text. */
 START_TEST(the_context_and_figures_are_told) {
     fr_command c = fr_command_feed("/context\nHello.\n/context\n/stats\n/set\n/quit\nNever.\n", TALK "-c 512 -n 4");
     expect_note(&c, "0 turns, 0 of 512 tokens: the context is 0% full");
@@ -185,7 +185,7 @@ START_TEST(the_context_and_figures_are_told) {
 }
 END_TEST
 
-/* The context is as long as the model's own if memory allows that, and 4096 otherwise. */
+/* A chat's context is as long as the model's own. If there is too little memory for that, it has 4096 positions. */
 START_TEST(a_chats_context_is_the_models_own) {
     fr_changed_folder folder;
     fr_changed_folder_make(&folder, "tools/demo/target", "{\"max_position_embeddings\": 16384}");
@@ -228,7 +228,7 @@ static void put(fr_test_folder *folder, const char *name, const char *text) {
     fclose(file);
 }
 
-/* A loaded conversation that ends with a user's turn gets an answer to it, in each form of OpenAI's messages. */
+/* /load reads every form of OpenAI's messages. If the conversation ends with a user's turn, it must be answered. */
 START_TEST(a_conversation_comes_from_elsewhere) {
     static const char *const forms[] = {
         "[{\"role\": \"user\", \"content\": \"Hello.\"}]",
@@ -293,12 +293,12 @@ END_TEST
 
 enum { CONTEXT = 128 };
 
-/* The timeline of a session as read from its trace: its ids, the length of its last prompt, and the ids of the last
+/* The timeline of a session, as its trace gives it: its ids, the length of its last prompt, and the ids of the last
  * reply. */
 typedef struct timeline {
     int32_t ids[CONTEXT];
     size_t length, prompt;
-    int32_t reply[CONTEXT]; /* the last one */
+    int32_t reply[CONTEXT]; /* ids of the last reply */
     size_t replied;
 } timeline;
 
@@ -327,7 +327,9 @@ static timeline read_trace(const char *path) {
         const char *what = json_string_value(fr_json_get(event, "event"));
         if (strcmp(what, "prompt") == 0 || strcmp(what, "accept") == 0) take_event(&t, event, *what == 'p');
         bool asked = strcmp(what, "text") == 0 && strcmp(json_string_value(fr_json_get(event, "of")), "prompt") == 0;
-        if (asked) t.replied = 0; /* a turn's prompt begins a new reply, unlike a prompt that makes room within one */
+        if (asked)
+            t.replied = 0; /* The prompt of a turn begins a new reply. A prompt that makes room within a reply
+                                   * doesn't, and is no text "of" a prompt. */
         json_decref(event);
     }
     free(line);
@@ -349,14 +351,14 @@ static size_t count_of(const char *text, const char *word) {
     return count;
 }
 
-/* Two targets have sliding layers, over 128 and over 8 positions; the third has recurrent states, which can't be
- * truncated. */
+/* The targets have sliding layers over 128 positions, sliding layers over 8 positions, and recurrent states, which
+ * can't be truncated. */
 static const char *const targets[] = {DEMO, MODEL, "-m tests/data/models/qwen35-odd "};
 static const char *const models[] = {DEMO DEMO_DRAFTER, MODEL DRAFTER, "-m tests/data/models/qwen35-odd "};
 
-/* The oldest turns are dropped for the last time in the middle of the last reply. From then on the timeline must be
- * that of a fresh session whose prompt has the remaining turns and the reply so far, and continue like it. The saved
- * conversation begins with the system turn and the first remaining turn. */
+/* The oldest turns are dropped several times, the last time in the middle of the last reply. The text after that must
+ * be the one that a fresh session generates after the remaining turns and the reply so far. The saved conversation
+ * must begin with the system turn and the first remaining turn. */
 START_TEST(the_oldest_turns_are_dropped) {
     fr_test_folder folder, saved;
     char lines[1024], options[256];
@@ -399,8 +401,9 @@ START_TEST(the_oldest_turns_are_dropped) {
 }
 END_TEST
 
-/* A saved conversation that is longer than the context continues without its oldest turns, as one from a file of
- * messages does. It is refused without --context-shift, and also if the cache holds other text than a conversation. */
+/* A saved conversation is longer than the context. With --context-shift it continues without its oldest turns, like a
+ * conversation from a file of messages. Without --context-shift it is refused. So is a cache that holds a text and not
+ * a conversation. */
 START_TEST(a_longer_cache_is_shifted) {
     fr_test_folder folder, saved;
     char lines[512], line[256];
@@ -446,7 +449,8 @@ static void repeat(char *text, size_t times) {
     for (size_t i = 0; i < times; i++) memcpy(text + i * (sizeof word - 1), word, sizeof word);
 }
 
-/* A long turn drops older ones to make room. The answer must be the same as if the dropped turns had never existed. */
+/* A long turn drops older turns to make room. The answer must be the same as if the dropped turns had never
+ * existed. */
 START_TEST(a_turn_makes_room_for_itself) {
     const char *options = "-c 128 -n 4 --ignore-eos --stop ~ --context-shift --system Hi";
     char lines[4096], kept[2048], longest[600];
@@ -463,8 +467,8 @@ START_TEST(a_turn_makes_room_for_itself) {
 }
 END_TEST
 
-/* A turn that is too long even alone leaves the conversation unchanged. So does a turn that finds the context full
- * without --context-shift. */
+/* A turn that is too long even alone is refused and leaves the conversation unchanged. Without --context-shift, so is
+ * a turn that finds the context full. */
 START_TEST(a_turn_that_is_too_long_drops_nothing) {
     char longest[2000], lines[4096];
     repeat(longest, 200);
@@ -513,7 +517,7 @@ START_TEST(tools_reach_the_template) {
 }
 END_TEST
 
-/* A template that has no place for tools gives a note; one that has a place gives none. */
+/* If the template has no place for tools, a note says so. Otherwise there is no note. */
 START_TEST(tools_without_a_place_are_told_of) {
     fr_test_folder folder;
     fr_folder_make(&folder);
@@ -530,7 +534,7 @@ START_TEST(tools_without_a_place_are_told_of) {
 }
 END_TEST
 
-/* JSON that is no list of tools is refused, because no template could show it. */
+/* JSON that is no list of tools is refused, because no template could render it. */
 START_TEST(what_is_no_tool_is_refused) {
     static const char *const files[] = {"[1]", "[{\"type\": \"function\"}, \"get_weather\"]", "[null]", "[[]]"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -578,7 +582,7 @@ START_TEST(a_model_needs_no_option) {
 }
 END_TEST
 
-/* Makes a model without a template, whose tokens match no known family. */
+/* Makes a model without a template. Its tokens are those of no known family. */
 static void make_templateless(fr_changed_folder *folder) {
     char path[128];
     size_t length;

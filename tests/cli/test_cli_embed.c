@@ -1,4 +1,4 @@
-/* Tests forerun embed and forerun rerank: their forms of output, prompts, notes and errors. The values are those of
+/* Tests forerun embed and forerun rerank: their output formats, prompts, notes and errors. The values must be those of
  * sentence-transformers (tests/data/encoders). */
 /* suite: native links=command */
 #include <check.h>

@@ -1,5 +1,5 @@
-/* Tests generate and batch when they are interrupted: the text so far is reported, written and kept, and a second
- * signal ends the program at once.
+/* Tests generate and batch when they are interrupted. The text so far must be printed, written and kept, and a second
+ * signal must end the program at once.
  *
  * No test depends on speed. The command writes into a pipe that is too small for all of its output, so it can't finish
  * before the test reads the pipe. */
@@ -41,8 +41,8 @@ static void remove_folder(void) {
 /* A command that has begun to write, and now waits until the test reads more. */
 typedef struct running {
     pid_t process;
-    int from;   /* the pipe that blocks the command; its first byte was read */
-    FILE *rest; /* the other stream */
+    int from;   /* the pipe that blocks the command; the test has read its first byte */
+    FILE *rest; /* the other output: standard error, or the text if the pipe has the trace */
 } running;
 
 static void small_pipe(int fds[2]) {
@@ -69,7 +69,7 @@ static running start_text(const char *options) {
     return await_byte(process, out[0], err);
 }
 
-/* Starts a command that writes its trace into the pipe, which is a named pipe. */
+/* Starts a command that writes its trace into the pipe, which has a path for this. */
 static running start_traced(const char *options) {
     char line[8192];
     int null = open("/dev/null", O_RDWR);
@@ -86,7 +86,8 @@ static running start_traced(const char *options) {
     return r;
 }
 
-/* Reads the rest of the blocked stream, waits until the command ends, and closes all streams. */
+/* Reads the rest of the pipe, waits until the command ends, and closes everything. Returns the bytes of the pipe;
+ * `other` becomes the other output. The command must end with this status. */
 static char *finish(running *r, size_t *length, char *other, size_t size, int status) {
     char *bytes = NULL;
     ssize_t got = 1;
@@ -128,7 +129,7 @@ static json_t *run_json(const char *options) {
     return object;
 }
 
-/* After the interruption come a newline and the statistics, and the saved cache continues at that place of the
+/* An interrupted text is followed by a newline and the statistics. The saved cache must continue at that place of the
  * text. */
 START_TEST(a_text_ends_with_all_that_is_known) {
     char options[256], err[4096];
@@ -181,8 +182,7 @@ START_TEST(json_and_trace_say_interrupt) {
 }
 END_TEST
 
-/* The signal comes in the middle of a prompt of 1500 ids. The ids that were run until then are kept and not run
- * again. */
+/* The signal comes in the middle of a prompt of 1500 ids. The ids that were run must be kept, and not run again. */
 START_TEST(a_prompt_is_kept_as_far_as_it_came) {
     char options[8000], json[4096];
     size_t length;
@@ -223,12 +223,13 @@ static void write_batch(void) {
     FILE *lines = fopen(cache, "w");
     ck_assert_ptr_nonnull(lines);
     fputs("{\"id\": 0, \"prompt\": \"The cat\", \"n\": 1}\n", lines);
-    fputs("nonsense\n", lines); /* this line gives an error, but the exit status must report the signal */
+    fputs("nonsense\n", lines); /* gives an error; the exit status must still be that of the signal */
     for (int i = 1; i < 200; i++) fprintf(lines, "{\"id\": %d, \"prompt\": \"The dog\", \"n\": 1500}\n", i);
     fclose(lines);
 }
 
-/* Lines that are done or running when the signal comes are answered in order; later lines are not answered. */
+/* When the signal comes, some lines are done, and some are running. These are answered in order; later lines are not
+ * answered. */
 START_TEST(a_batch_answers_what_was_begun) {
     char err[4096], options[128];
     size_t length, interrupted = 0;
@@ -243,7 +244,7 @@ START_TEST(a_batch_answers_what_was_begun) {
     running r = await_byte(process, out[0], rest);
     ck_assert_int_eq(kill(process, SIGINT), 0);
     char *lines = finish(&r, &length, err, sizeof err, 128 + SIGINT);
-    char *line = strchr(strchr(lines, '\n') + 1, '\n') + 1; /* skips the answers to the first two lines */
+    char *line = strchr(strchr(lines, '\n') + 1, '\n') + 1; /* the first two lines' answers are skipped */
     for (char *end; (end = strchr(line, '\n')); line = end + 1, id++) {
         *end = '\0';
         json_t *answer = parse(line);
@@ -260,7 +261,7 @@ START_TEST(a_batch_answers_what_was_begun) {
 }
 END_TEST
 
-/* Fills the pipe through a second descriptor, so that the command's own writes block. */
+/* Fills the pipe through a second descriptor. Then the command's own writes block. */
 static void fill(int pipe) {
     char name[32];
     snprintf(name, sizeof name, "/proc/self/fd/%d", pipe);
@@ -269,8 +270,8 @@ static void fill(int pipe) {
     close(to);
 }
 
-/* The command can't end by itself, because the pipe has no room for the last newline. The second signal must end it at
- * once and remove the unfinished trace. */
+/* After the first signal the command can't end by itself, because the pipe has no room for its last newline. The
+ * second signal must end it at once and remove the unfinished trace. */
 START_TEST(a_second_signal_ends_it_at_once) {
     char options[256];
     int status;
@@ -290,7 +291,8 @@ START_TEST(a_second_signal_ends_it_at_once) {
 }
 END_TEST
 
-/* If SIGINT was ignored when the command started, it stays ignored, as nohup and background jobs of a shell expect. */
+/* A signal that was ignored when the command started must stay ignored. nohup and background jobs of a shell rely on
+ * this. */
 START_TEST(an_ignored_signal_stays_ignored) {
     char err[4096];
     size_t length;

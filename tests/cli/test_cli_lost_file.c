@@ -2,7 +2,7 @@
  * line that names the file.
  *
  * No test depends on speed. The command writes into a pipe that is too small for all of its output, so it can't finish
- * before the test reads the pipe, and the file is truncated before that. */
+ * before the test reads the pipe. The file is changed before that. */
 /* suite: native */
 #include <check.h>
 #include <fcntl.h>
@@ -15,11 +15,11 @@
 #include "tests/support/command.h"
 #include "tests/support/suite.h"
 
-enum { PIPE = 4096, /* bytes that a pipe holds */ LEFT = 65536 /* size of the pipe in bytes */ };
+enum { PIPE = 4096, /* bytes that the pipe holds */ LEFT = 65536 /* bytes that a truncated file keeps */ };
 
 static char folder[32];
 
-/* Copies the demo model as published and packs it. The tests damage these copies. */
+/* Makes two copies of the demo model for the tests to damage: the published folder, and a packed file. */
 static void make_files(void) {
     char line[512];
     snprintf(folder, sizeof folder, "/tmp/forerun-lost-XXXXXX");
@@ -67,7 +67,7 @@ static running start_writing(const char *line) {
     return r;
 }
 
-/* Reads the rest of the output. Returns the exit status, and the line from standard error in err. */
+/* Reads the rest of the output. Returns the exit status. `err` becomes the line on standard error. */
 static int finish(running *r, char *err, size_t size) {
     char bytes[PIPE];
     while (read(r->from, bytes, sizeof bytes) > 0) continue;
@@ -105,8 +105,8 @@ START_TEST(a_file_that_is_cut_is_named) {
 }
 END_TEST
 
-/* Ways to change a file, each with the line that the command must end with. Replacing the name by another file must
- * not matter, because the opened file still exists. */
+/* Ways to change a file, and the line with which the command must end. Another file may take the name of the opened
+ * one: that must not matter, because the opened file still exists. */
 static const struct {
     const char *line, *change, *says;
 } changes[] = {
@@ -142,8 +142,8 @@ START_TEST(a_file_that_is_changed_is_named) {
 }
 END_TEST
 
-/* If another process sends SIGBUS, no file is to blame. A sanitizer would report the signal in its own words, so it is
- * left out there. */
+/* Another process may send SIGBUS; then no file must be blamed. This is not tested with a sanitizer, which reports the
+ * signal in its own words. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define BUS_ERRORS 0
 #else

@@ -1,4 +1,4 @@
-/* Tests models that are named as in other programs' caches, and `forerun models`. */
+/* Tests models that are named as in the caches of other programs, and the verb models, which lists them. */
 /* suite: native */
 #include <check.h>
 #include <jansson.h>
@@ -16,7 +16,7 @@
 #define DIGEST "00000000000000000000000000000000000000000000000000000000000000aa"
 #define GGUF   "tests/data/gguf/"
 
-/* Fills caches with a published folder, a drafter, GGUF files and an ollama store. */
+/* Makes caches of other programs, with a published folder, a drafter, GGUF files and an ollama store. */
 static void open_caches(void) {
     char value[128];
     static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json"};

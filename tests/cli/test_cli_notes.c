@@ -1,5 +1,5 @@
-/* Tests what users know from llama.cpp: its escape sequences in texts, and its options that have no effect here. These
- * are accepted, and one line says so. */
+/* Tests two things that users know from llama.cpp: its escape sequences in texts, and its options that have no effect
+ * here. These options are accepted, and one line says that they have no effect. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ START_TEST(escapes_are_read) {
 }
 END_TEST
 
-/* A command-line argument can't contain a NUL byte, but an escape can put one into a prompt. */
+/* A command-line argument can't contain a NUL byte, so an escape sequence puts one into the prompt. */
 START_TEST(a_nul_is_a_byte_of_a_prompt) {
     fr_command read = fr_command_ok("tokenize " DEMO "-e -p 'a\\x00b'");
     fr_command bytes = fr_command_run_bytes("tokenize " DEMO "-f -", "a\0b", 3);
@@ -145,7 +145,7 @@ START_TEST(what_means_nothing_is_said_once) {
 }
 END_TEST
 
-/* A batch may have --seed, because its lines may ask for sampling. */
+/* --seed is no mistake in a batch without sampling options, because its lines may ask for sampling. */
 START_TEST(a_batch_may_have_a_seed) {
     fr_command c = fr_command_feed("{\"prompt\": \"x\", \"n\": 2, \"temp\": 1}\n", "batch " DEMO "-f - -o - --seed 3");
     ck_assert_str_eq(c.err, "");
@@ -168,8 +168,8 @@ END_TEST
 
 #define TWICE "the prompt begins with <bos>, which the tokenizer adds: it stands there twice"
 
-/* A prompt from another program already begins with the token that the tokenizer adds (<bos>). One note says so, and
- * one for all lines of a batch. */
+/* The tokenizer puts <bos> before a prompt. A prompt from another program may already begin with it; then one note
+ * says so, and one for all lines of a batch. */
 START_TEST(a_first_token_that_is_there_twice) {
     fr_command c = fr_command_ok("generate " DEMO "-no-cnv -p '<bos>hi' -n 1 --seed 1");
     ck_assert_msg(strstr(c.err, TWICE), "%s", c.err);

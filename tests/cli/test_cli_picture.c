@@ -1,5 +1,5 @@
-/* Tests that generate describes a picture. The drafter is in the model's own checkpoint, and the model is read from
- * the published folder and from the pair of GGUF files.
+/* Tests that generate describes a picture. The model is read from the published folder, and from two GGUF files. Its
+ * own checkpoint has the drafter.
  *
  * The expected ids are transformers' (tests/data/glm-ocr/reference.json). Prompt 5 there is the one with the picture,
  * so it shows which ids the command must make from a text and a picture. */
@@ -19,7 +19,7 @@
 #define PICTURE GLM "/image/digits.png"
 #define PAIR    GLM "/model-bf16.gguf --mmproj " GLM "/mmproj-bf16.gguf"
 
-/* Reads the ids of prompt 5 and of the text that follows it, written as on command lines. */
+/* Writes the ids of prompt 5 and those of the text that follows it, in the format of the command line. */
 static void reference(char *prompt, char *text, size_t size) {
     json_t *root = fr_load_json(GLM "/reference.json"), *item,
            *ids = json_array_get(json_object_get(root, "prompts"), 5);
@@ -49,8 +49,8 @@ START_TEST(text_of_a_picture) {
 }
 END_TEST
 
-/* The verb logits also runs the vision encoder: the largest logit of the last row must belong to the first id of the
- * text. */
+/* The verb logits must run the vision encoder too. The largest logit of the last row must belong to the first id of
+ * the text. */
 START_TEST(logits_of_a_picture) {
     char prompt[1024], text[1024];
     float rows[512];
@@ -65,8 +65,8 @@ START_TEST(logits_of_a_picture) {
 }
 END_TEST
 
-/* Runs the prompt through the library and writes the ids that it generates to `list`. Each image token is repeated as
- * often as its picture needs. */
+/* Runs the prompt through the library, and writes the ids that it generates to `list`. Each image token of the prompt
+ * is first repeated as often as its picture needs. */
 static void text_of_the_library(const char *const *paths, size_t count, const char *prompt, char *list, size_t size) {
     fr_model *model;
     fr_session *session;
@@ -101,8 +101,8 @@ static void text_of_the_library(const char *const *paths, size_t count, const ch
 #define BEFORE "[gMASK]<sop><|user|>\n"
 #define BEHIND "<|assistant|>\n"
 
-/* Several --image options keep their order. Their pictures come before the text, or where the text has image
- * tokens. */
+/* Several --image options keep their order. The pictures come before the text, or take the places of image tokens in
+ * the text. */
 START_TEST(several_pictures) {
     static const char *const paths[] = {PICTURE, "tests/data/images/jpeg-70x50.jpg"};
     const char *const swapped[] = {paths[1], paths[0]};
@@ -160,7 +160,7 @@ START_TEST(several_pictures) {
 }
 END_TEST
 
-/* The numbers of tokens are those that smart_resize of transformers' GLM processor gives for these limits. */
+/* The numbers of tokens are those of smart_resize in transformers' GLM processor, with these limits. */
 START_TEST(tokens_of_pictures) {
     static const struct {
         const char *limits, *tokens, *photo;
@@ -202,8 +202,9 @@ START_TEST(tokens_of_pictures) {
 }
 END_TEST
 
-/* The multiply-adds follow from the shape: 2 layers of 64, 2 heads, feed-forward 128 with a gate, 48 patches of 3 * 2 *
- * 14 * 14 values. The time is an estimate, so it is only asked to be there and to grow with the work. */
+/* The number of multiply-adds follows from the shape: 2 layers of 64, 2 heads, feed-forward 128 with a gate, 48
+ * patches of 3 * 2 * 14 * 14 values. The time is only an estimate, so the test checks that there is one and that it
+ * grows with the work. */
 START_TEST(cost_of_pictures) {
     const double layer = 4.0 * 64 * 64 + 3.0 * 64 * 128, attention = 2.0 * 48 * 48 * 64, embedding = 1176.0 * 64;
     const double expected = 48 * embedding + 2 * (48 * layer + attention);
@@ -226,8 +227,8 @@ START_TEST(cost_of_pictures) {
 }
 END_TEST
 
-/* If a line is just the path of a picture, in any of the forms in which terminals write a dropped file, the chat shows
- * that picture. Other lines with paths stay text. */
+/* A line may be just the path of a picture, as terminals write it when a file is dropped on them. In each form that
+ * they use, the chat must show the picture. Other lines with paths stay text. */
 START_TEST(dropped_paths_are_pictures) {
     char folder[] = "/tmp/forerun dropped-XXXXXX", path[128], lines[1024];
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -269,9 +270,9 @@ END_TEST
 
 #define OPENING "[gMASK]<sop><|user|>\n<|begin_of_image|><|image|><|end_of_image|>Text Recognition:<|assistant|>\n"
 
-/* The picture belongs to the first turn and stays in the history, so each reply of chat must equal the answer of
- * generate to the whole conversation so far. The test compares three tokens, because the fourth token of this text is
- * half a character. */
+/* The picture belongs to the first turn and stays in the history. So each reply of chat must equal generate's answer
+ * to the whole conversation so far. Three tokens are compared, because the fourth token of this text is half a
+ * character. */
 START_TEST(chat_about_a_picture) {
     fr_command one = fr_command_ok("generate -m %s --image " PICTURE " -p 'Text Recognition:' -n 3", PAIR);
     fr_command chat =
@@ -294,7 +295,7 @@ END_TEST
 #define SHOW   "/image " PICTURE "\n" READ "\n"
 #define REPLY  "<|assistant|>\n"
 
-/* Runs a chat whose last answer must equal generate's answer to this history. */
+/* Runs a chat with these lines. Its last answer must be the one that generate gives to this history. */
 static void check_last_answer(const char *lines, const char *history, const char *images, const char *remark) {
     fr_command chat = fr_command_feed(lines, "chat --temp 0 -m " GLM " -n 2 --no-think");
     fr_command last = fr_command_feed(history, "generate -m " GLM " %s -f - -n 2 --quiet", images);
@@ -306,8 +307,7 @@ static void check_last_answer(const char *lines, const char *history, const char
     fr_command_free(&last);
 }
 
-/* A picture belongs to the turn after its command. Each answer must be the answer to all turns that were not
- * undone. */
+/* A picture belongs to the turn after its command. Each answer must be the one to all turns that were not undone. */
 START_TEST(pictures_in_a_chat) {
     fr_command first = fr_command_ok("generate -m " GLM " --image " PICTURE " -p '" READ "' -n 2 --quiet");
     fr_command hello = fr_command_ok("generate -m " GLM " --chat -p Say. -n 2 --no-think");
@@ -329,14 +329,15 @@ START_TEST(pictures_in_a_chat) {
                       "forgotten; the conversation has 0 turns");
     snprintf(history, sizeof history, "[gMASK]<sop><|user|>\nSay.<|assistant|>\n%.*s" ASKED READ REPLY,
              (int)hello.out_length - 1, hello.out);
-    ck_assert_ptr_null(strchr(hello.out, ' ')); /* the template would trim blanks */
+    ck_assert_ptr_null(strchr(hello.out, ' ')); /* otherwise the template would trim the answer's blanks */
     check_last_answer("Say.\n/image " PICTURE "\n" READ "\n", history, one, "tokens");
     fr_command_free(&first);
     fr_command_free(&hello);
 }
 END_TEST
 
-/* If a turn drops older turns to make room, their pictures are dropped too, so only the second picture is shown. */
+/* A turn drops older turns to make room, and their pictures with them. The answers must be those of a chat that saw
+ * only the second picture. */
 START_TEST(a_dropped_turn_takes_its_pictures) {
     const char *options = "-n 8 --no-think -c 60 --context-shift --stats";
     fr_command c =
@@ -408,7 +409,7 @@ START_TEST(as_many_pictures_as_there_may_be) {
 }
 END_TEST
 
-/* A drafter that is part of the model's own checkpoint has no path of its own, so the trace names the model's
+/* This drafter is part of the model's own checkpoint and has no path of its own. So the trace must name the model's
  * folder. */
 START_TEST(a_trace_names_the_drafter) {
     char path[] = "/tmp/forerun-trace-XXXXXX", line[512] = "";

@@ -1,5 +1,5 @@
-/* Tests the replies of models that reason, in generate and chat. The model's weights are random, so it never closes
- * the reasoning that the template opens, and the whole reply is reasoning. */
+/* Tests the replies of models that reason, in generate and chat. The model has random weights, so it never closes a
+ * reasoning channel that the template opens. The whole reply is then reasoning. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "tests/support/suite.h"
 #include "tests/support/token_files.h"
 
-/* With the first template the reply begins inside the reasoning channel, so all of it is reasoning. With the second no
- * channel is open, so all of it is content. */
+/* With the first template a reply begins inside the reasoning channel, so all of it is reasoning. With the second
+ * template no channel is open, so all of it is content. */
 static const char thinks[] = "{{ bos_token }}{% for m in messages %}<|turn>{{ m.role }}\n{{ m.content }}<turn|>\n"
                              "{% endfor %}<|turn>model\n<|channel>thought\n";
 static const char talks[] = "{{ bos_token }}{% for m in messages %}<|turn>{{ m.role }}\n{{ m.content }}<turn|>\n"
@@ -36,7 +36,7 @@ static const char *text_of(const json_t *object, const char *key) {
     return json_string_value(fr_json_get(object, key));
 }
 
-/* Removes the line breaks at both ends, which belong to the channel marks. */
+/* Returns a copy of the text without line breaks at its ends, which belong to the marks of the channel. */
 static char *trimmed(const char *text) {
     while (*text == '\n') text++;
     char *copy = strdup(text);
@@ -73,7 +73,8 @@ START_TEST(reasoning_apart) {
     char *words = trimmed(text_of(whole, "text"));
     ck_assert_uint_gt(strlen(words), 0);
     fr_command bytes = fr_command_ok("generate " MODEL "--chat -p Hi -n 12 --chat-template-file %s", folder.file);
-    char *bare = trimmed(bytes.out); /* read from the raw output, as the reply may have bytes that JSON can't hold */
+    char *bare = trimmed(bytes.out); /* taken from the raw output, because the reply may have bytes that JSON can't
+                                      * hold */
 
     write_template(&folder, thinks);
     json_t *apart = generate_json(&folder);

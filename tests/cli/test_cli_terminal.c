@@ -27,7 +27,7 @@
 #define ESCAPE "\033"
 #define ERASE  "\177"
 #define ENTER  "\r"
-#define OTHER  "\xef\xbf\xbd" /* shown instead of bytes that are no character */
+#define OTHER  "\xef\xbf\xbd" /* shown in place of bytes that are no character */
 
 /* xterm's "bracketed paste mode": a terminal in which it is switched on puts these sequences around pasted text. */
 #define PASTED(text) "\033[200~" text "\033[201~"
@@ -37,8 +37,8 @@
 #define CHAT TALK "-n 12 --stop ~ "
 #define LONG "-t 1 --isa scalar -c 4096 --ignore-eos " /* makes answers long and slow enough to be interrupted */
 
-/* The prompts of a chat. While the user edits a line, the line is drawn again with its prompt, without the newline
- * before it. */
+/* The prompts that a chat prints. While a line is edited, it is drawn again and again after its prompt; then the
+ * newline before the prompt is missing. */
 #define FIRST "> "
 #define NEXT  "\n> "
 #define MORE  "\n. "
@@ -65,8 +65,8 @@ static person sit_down(const char *line, const char *kind) {
     return p;
 }
 
-/* Finds where a text was first shown, and what follows it. A new prompt comes after a newline or after the sequence
- * that switches paste mode on. */
+/* Finds the first place where a text was shown. *end becomes the position after it. A text that begins with a newline
+ * may instead come after the sequence that switches paste mode on, because a new prompt does. */
 static bool find(const char *shown, const char *text, const char **end) {
     char marked[256];
     bool line = text[0] == '\n';
@@ -78,7 +78,7 @@ static bool find(const char *shown, const char *text, const char **end) {
     return true;
 }
 
-/* Reads until this text has been shown, later than the text that was awaited before. */
+/* Reads from the terminal until this text has been shown after the last awaited text. */
 static void await(person *p, const char *text) {
     const char *end;
     while (!find(p->shown + p->seen, text, &end)) {
@@ -93,13 +93,13 @@ static void await(person *p, const char *text) {
     p->seen = (size_t)(end - p->shown);
 }
 
-/* Waits for a prompt, and then types these keys. */
+/* Waits for a prompt, and then sends these keys. */
 static void type(person *p, const char *prompt, const char *keys) {
     await(p, prompt);
     ck_assert_int_eq(write(p->terminal, keys, strlen(keys)), (ssize_t)strlen(keys));
 }
 
-/* Returns the chat's answers. The chat must have ended well and restored the terminal. */
+/* Waits for the end of the chat, which must be a success with the terminal restored. Returns the chat's answers. */
 static char *stand_up(person *p) {
     static char answers[1 << 16];
     struct termios state;
@@ -115,7 +115,7 @@ static char *stand_up(person *p) {
     return answers;
 }
 
-/* The chat's answers must equal those to the same lines from a pipe. */
+/* Waits for the end of the chat. Its answers must be those to the same lines from a pipe. */
 static void expect_answers(person *p, const char *line, const char *lines) {
     char *answers = stand_up(p);
     fr_command piped = fr_command_feed(lines, "%s", line);
@@ -135,7 +135,8 @@ START_TEST(keys_edit_a_line) {
 }
 END_TEST
 
-/* The small model's answers hardly depend on the input, so the test looks at the text that commands print. */
+/* Checks typed bytes in error lines that repeat them. Answers would not show them, because those of this small model
+ * hardly depend on the input. */
 START_TEST(what_is_typed_stays) {
     person p = sit_down(CHAT, "xterm");
     type(&p, FIRST, "/x\xe2no\xff" ENTER);
@@ -158,7 +159,7 @@ START_TEST(a_locale_without_characters_does_not_matter) {
 }
 END_TEST
 
-/* Ctrl-C at the prompt discards the line and the whole turn that it belongs to, as if it had not been typed. */
+/* Ctrl-C at the prompt discards the line, and the whole turn that the line continues, as if nothing had been typed. */
 START_TEST(an_interrupt_drops_the_line) {
     person p = sit_down(CHAT, _i ? "dumb" : "xterm");
     type(&p, FIRST, "Never");
@@ -187,14 +188,15 @@ START_TEST(an_interrupt_ends_an_answer) {
     type(&p, "", CTRL_C);
     while (read(p.out, &byte, 1) == 1 && byte != '\n') bytes++;
     ck_assert_uint_lt(bytes, 4000);
-    type(&p, FIRST, "/undo" ENTER); /* the newline before the prompt belongs to the answer */
+    type(&p, FIRST, "/undo" ENTER); /* this prompt has no newline before it, because the answer ended with one */
     type(&p, "the conversation has 0 turns", "");
     type(&p, NEXT, CTRL_D);
     stand_up(&p);
 }
 END_TEST
 
-/* While the user types a line, the terminal changes its size, and the chat is stopped and continued. */
+/* In the middle of a line, the terminal changes its size, and the chat is stopped and continued. The line must still
+ * be there. */
 START_TEST(a_line_goes_on_after_other_signals) {
     person p = sit_down(CHAT, "xterm");
     struct winsize small = {.ws_row = 10, .ws_col = 30};
@@ -211,7 +213,7 @@ START_TEST(a_line_goes_on_after_other_signals) {
 }
 END_TEST
 
-/* The first screen shows the model, the context, the sampling, and how to continue and to leave. */
+/* A chat first prints the model, the context, the sampling, and how to continue and to leave. */
 START_TEST(the_first_screen_says_what_is_there) {
     person p = sit_down("chat " DEMO DEMO_DRAFTER "-c 512 --seed 3", "xterm");
     type(&p, "target with a drafter", "");
@@ -227,8 +229,8 @@ START_TEST(the_first_screen_says_what_is_there) {
 }
 END_TEST
 
-/* Converts what a terminal of this width shows to text: all lines in order, without erased text. Fails if a line is
- * longer than the screen is wide. */
+/* Writes the lines that a terminal of this width shows, in order and without erased text. Fails if a line is longer
+ * than the screen is wide. */
 static void show_lines(const char *shown, size_t columns, char *lines, size_t size) {
     size_t length = 0, column = 0;
     for (const char *c = shown; *c && length < size - 1; c++) {
@@ -247,8 +249,8 @@ static void show_lines(const char *shown, size_t columns, char *lines, size_t si
     lines[length] = '\0';
 }
 
-/* Replaces each run of blanks and line breaks by one blank, so that texts can be compared however they were
- * wrapped. */
+/* Replaces each run of blanks and line breaks by one blank. Then texts can be compared that were wrapped
+ * differently. */
 static void squeeze(char *text) {
     char *to = text;
     for (const char *c = text; *c; c++)
@@ -292,7 +294,7 @@ END_TEST
 START_TEST(pasted_lines_are_a_turn) {
     person p = sit_down(CHAT, "xterm");
     type(&p, PASTE_ON, "It is: " PASTED("one\r\ttwo\\\r/clear\nth\xff\xe2\x82\xac.\r"));
-    type(&p, "", LEFT ERASE "r" ENTER); /* the cursor is before the pasted line's end */
+    type(&p, "", LEFT ERASE "r" ENTER); /* the cursor was before the end of the pasted line */
     type(&p, PASTE_OFF, "");
     ck_assert_msg(!strstr(p.shown, "> It is: > "), "shown twice: %s", p.shown);
     type(&p, NEXT, PASTED("/undo\rOne") ENTER);
@@ -308,7 +310,7 @@ START_TEST(pasted_lines_are_a_turn) {
 }
 END_TEST
 
-/* Paste mode stays on during a reply, so that lines pasted then are one turn too. */
+/* Paste mode stays on during a reply. So lines that are pasted then become one turn too. */
 START_TEST(lines_pasted_in_a_reply_are_a_turn) {
     char byte;
     person p = sit_down(TALK LONG "-n 60", "xterm");
@@ -330,7 +332,7 @@ START_TEST(lines_pasted_in_a_reply_are_a_turn) {
 }
 END_TEST
 
-/* The pasted text fills more than the screen and arrives in several reads. */
+/* The pasted text is larger than the screen, and arrives in several reads. */
 START_TEST(much_is_pasted) {
     person p = sit_down(CHAT "-c 4096", "xterm");
     struct winsize small = {.ws_row = 10, .ws_col = 30};
@@ -353,8 +355,8 @@ START_TEST(much_is_pasted) {
 }
 END_TEST
 
-/* /edit shows the last turn again for editing, and the edited turn replaces it. If the user discards the line, nothing
- * changes. */
+/* /edit shows the last turn again for editing, and the edited turn replaces it. Discarding the line leaves the turn as
+ * it was. */
 START_TEST(a_turn_is_edited) {
     person p = sit_down(CHAT, "xterm");
     type(&p, FIRST, "/edit" ENTER);
@@ -387,7 +389,7 @@ START_TEST(a_turn_is_edited) {
 }
 END_TEST
 
-/* Starts the chat from a shell script, which gets the terminal back while the chat is stopped. */
+/* Starts the chat from a shell script. While the chat is stopped, the shell has the terminal. */
 static person sit_down_at_a_shell(const char *line, const char *script) {
     const char *emulator = getenv("FORERUN_EMULATOR");
     char *before = emulator ? strdup(emulator) : NULL, shell[512];
@@ -403,7 +405,7 @@ static person sit_down_at_a_shell(const char *line, const char *script) {
 }
 #define STOPPED "set -m; \"$0\" \"$@\"; stty -a >&2; fg >/dev/null"
 
-/* Waits until the shell has the terminal. The terminal must be as before the chat, with paste mode off. */
+/* Waits until the shell has the terminal, in the state from before the chat and with paste mode off. */
 static void await_shell(person *p, size_t from) {
     await(p, "icanon");
     await(p, "echo ");
@@ -436,7 +438,7 @@ START_TEST(an_answer_is_stopped_and_goes_on) {
     await_shell(&p, from);
     await(&p, PASTE_ON);
     for (size_t got = 0; got < 1 << 13;) {
-        ssize_t more = read(p.out, bytes, sizeof bytes); /* the command has continued, as it writes much more */
+        ssize_t more = read(p.out, bytes, sizeof bytes); /* there is much more output, so the command has continued */
         ck_assert_int_gt(more, 0);
         got += (size_t)more;
         if (got >= 1 << 10) break;
@@ -448,8 +450,8 @@ START_TEST(an_answer_is_stopped_and_goes_on) {
 }
 END_TEST
 
-/* Ctrl-C while a prompt runs removes the turn as if it had not been sent. The test also checks the progress line,
- * which is only shown on a terminal. */
+/* Ctrl-C while a prompt runs removes its turn, as if it had not been sent. The test also checks the progress line,
+ * which is shown on terminals alone. */
 START_TEST(an_interrupt_takes_a_turn_back) {
     person p = sit_down(TALK "-c 4096 -n 4 --chunk 1 -t 1 --isa scalar", "xterm");
     char word[] = "never ";
@@ -493,8 +495,8 @@ static void expect_saved(const char *folder) {
 
 static const int endings[] = {SIGTERM, SIGHUP};
 
-/* A signal comes at the prompt or during an answer. The session must be saved in its file, and the exit status must
- * name the signal. */
+/* A signal comes at the prompt or during an answer. The session must be saved, and the exit status must be that of the
+ * signal. */
 START_TEST(a_signal_ends_a_chat_that_is_saved) {
     int ending = endings[_i / 2];
     bool answering = _i % 2;
@@ -532,8 +534,8 @@ START_TEST(a_chat_without_its_terminal_is_saved) {
 }
 END_TEST
 
-/* Shell scripts, each with the output format and the exit status that the shell prints. The last script prints none,
- * because the shell ends with its terminal. */
+/* Shell scripts that start the command, with the output format, and with the exit status that the shell prints. The
+ * last script prints nothing, because the shell ends with its terminal. */
 static const struct {
     const char *script, *form, *says;
 } lost[] = {
@@ -542,7 +544,7 @@ static const struct {
     {"exec 3>&1; \"$0\" \"$@\" >/dev/tty; echo $?", "text", ""},
 };
 
-/* If the terminal is closed during a text, the text so far is kept in the cache and in the trace. */
+/* The terminal is closed while a text is generated. The text so far must be kept in the cache and in the trace. */
 START_TEST(a_text_without_its_terminal_is_kept) {
     char line[320], folder[] = "/tmp/forerun-XXXXXX", path[64], said[16] = "";
     struct stat info;
@@ -554,8 +556,8 @@ START_TEST(a_text_without_its_terminal_is_kept) {
              "%s/session",
              json ? 20 : 4000, lost[_i].form, folder, folder);
     person p = sit_down_at_a_shell(line, lost[_i].script);
-    await(&p, "text as it is"); /* the last note before the text */
-    if (!json) await(&p, ",");  /* the text has begun, so signals are watched */
+    await(&p, "text as it is"); /* the last note that is printed before the text */
+    if (!json) await(&p, ",");  /* the text has begun, so the command handles signals now */
     close(p.end);
     close(p.terminal);
     for (ssize_t got; (got = read(p.out, said + length, sizeof said - 1 - length)) > 0;) length += (size_t)got;

@@ -293,7 +293,7 @@ START_TEST(bad_input_is_exit_1) {
 }
 END_TEST
 
-/* No machine has both instruction sets, so at least one of the two is refused. */
+/* No machine has both instruction sets. So at least one of the two command lines must be refused. */
 START_TEST(a_level_the_machine_lacks_is_exit_1) {
     fr_command version = fr_command_run("generate " MODEL "--ids 2 -n 1 --quiet --isa neon", NULL);
     fr_command other = fr_command_run("generate " MODEL "--ids 2 -n 1 --quiet --isa avx2", NULL);
@@ -316,8 +316,8 @@ START_TEST(stop_can_be_given_16_times) {
 }
 END_TEST
 
-/* These are accepted: names that users know from llama.cpp, the form --name=value, and options that have no effect on
- * greedy decoding. */
+/* Command lines that must be accepted. They have names that users know from llama.cpp, the form --name=value, and
+ * options that have no effect on greedy decoding. */
 static const char *const accepted[] = {
     "generate --model tests/data/models/gemma4-e --prompt x --predict 1",
     "generate --model=tests/data/models/gemma4-e --prompt=x --n-predict=1",
@@ -325,7 +325,7 @@ static const char *const accepted[] = {
     "generate " MODEL "--spec-draft-model tests/data/models/gemma4-e/assistant -p x -n 1 --draft-n 2",
     "generate " MODEL DRAFTER "-p x -n 1 --spec-type mtp --draft-max 15 --accept gumbel",
     "generate " MODEL DRAFTER "-p x -n 1 --spec-type draft-mtp --spec-draft-n-max 1",
-    "generate " MODEL DRAFTER "-p x -n 1 --spec-type none", /* the same command without drafts, for comparison */
+    "generate " MODEL DRAFTER "-p x -n 1 --spec-type none", /* switches drafts off, for a comparison */
     "generate " MODEL DRAFTER "-p x -n 1 --draft-max 0 --draft-min 0 --draft-p-min 0 --accept gumbel",
     "generate " MODEL DRAFTER "-p x -n 9 --draft-max auto --spec-type ngram,mtp",
     "generate " MODEL DRAFTER "-p x -n 9 --spec-draft-topk 1 --spec-draft-rows auto",
@@ -362,7 +362,7 @@ static const char *const accepted[] = {
     "tokenize " MODEL "-p x --quiet",
     "inspect " MODEL DRAFTER "--tensors",
     "generate -p x -n 1 -- tests/data/models/gemma4-e",
-    "generate " MODEL "-p -- -n 1 --", /* the value may be -- */
+    "generate " MODEL "-p -- -n 1 --", /* here -- is the prompt */
 };
 
 START_TEST(users_names_are_accepted) {
@@ -377,8 +377,8 @@ START_TEST(users_names_are_accepted) {
 }
 END_TEST
 
-/* Users often repeat a command line with one option added for comparison. So an option that has no effect then is no
- * error, and a note says why it has none. */
+/* Users often repeat a command line with one option added, for a comparison. This may leave another option without
+ * effect. That is no error, and a note says why it has no effect. */
 static const struct {
     const char *line, *word;
 } undrafted[] = {
@@ -445,7 +445,7 @@ START_TEST(help_has_the_verbs_own_options) {
 }
 END_TEST
 
-/* The help text of each option ends as a whole sentence; the manual page adds further sentences. */
+/* In the help, the text of each option must end as a whole sentence. In the manual page, further sentences follow. */
 START_TEST(help_ends_its_sentences) {
     fr_command c = help(verbs[_i]), manual = fr_command_ok("help --man");
     ck_assert_ptr_null(strstr(c.out, ",\n  -"));
@@ -486,8 +486,8 @@ START_TEST(help_is_a_verb) {
 }
 END_TEST
 
-/* With --seed -1 the command prints the seed that it drew. That seed gives the same text again, and the next run draws
- * another seed. */
+/* With --seed -1 the command draws a seed and prints it. With the printed seed the text must be the same again, and
+ * the next run with -1 must draw another seed. */
 START_TEST(a_drawn_seed_is_told) {
     static const char line[] =
         "generate " DEMO "-no-cnv -p 'The function' -n 40 --temp 1 --ignore-eos --output ids --seed";
@@ -510,7 +510,8 @@ START_TEST(a_drawn_seed_is_told) {
 }
 END_TEST
 
-/* The drawn seed is also in the JSON statistics, and in the answer to a batch line that has no seed of its own. */
+/* A drawn seed must also be in the JSON statistics, and in the answer to a line of a batch that has no seed of its
+ * own. */
 START_TEST(a_drawn_seed_is_in_json) {
     fr_command c = fr_command_ok("generate " DEMO "-p x -n 1 --temp 1 --output json --seed -1");
     fr_command b = fr_command_feed("{\"ids\": [2], \"n\": 1}\n", "batch " DEMO "-f - -o - --temp 1 --seed -1");

@@ -1,6 +1,6 @@
-/* Tests the verb features and fr_session_rows: hidden rows are compared with transformers' from the same weights
- * (tests/references/layer_rows.py); every way of running gives the same folder; and a run that was interrupted can be
- * continued in its folder. */
+/* Tests the verb features and fr_session_rows. Hidden rows are compared with those that transformers computes from the
+ * same weights (tests/references/layer_rows.py). Every way of running must give the same folder, and an interrupted
+ * run can be continued in its folder. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,7 +123,7 @@ static void expect_alike(const char *of, const char *other) {
     }
 }
 
-/* Runs the verb on the prompts, one of which can't be run. */
+/* Runs the verb on the prompts, one of which must fail. */
 static void run(const char *of, const char *options) {
     char line[512];
     snprintf(line, sizeof line, FEATURES "-o %s/%s %s", folder, of, options);
@@ -146,7 +146,7 @@ static long number_of(const json_t *text, const char *key) {
     return (long)json_integer_value(fr_json_get(text, key));
 }
 
-/* The texts are those that batch gives, and the rows of all texts are stored one after the other. */
+/* The texts must be those that batch gives. The rows of all texts are stored one after the other. */
 START_TEST(texts_are_batchs) {
     run("one", "--quiet");
     fr_command batch = fr_command_run("batch " DEMO "-f - -o - -n 9", prompts);
@@ -185,7 +185,7 @@ START_TEST(one_folder_in_every_manner_of_running) {
 }
 END_TEST
 
-/* The stored rows are those of the library, rounded to the nearest bfloat16. */
+/* The stored rows must be those of the library, rounded to the nearest bfloat16. */
 START_TEST(rows_are_the_librarys) {
     fr_model *model;
     fr_session *session;
@@ -206,7 +206,7 @@ START_TEST(rows_are_the_librarys) {
         memcpy(&below, &got.values[i], sizeof below);
         below &= 0xffff0000u;
         memcpy(&next, &below, sizeof next);
-        ck_assert(stored == next || rows[i] == (below >> 16) + 1); /* one of two neighbours */
+        ck_assert(stored == next || rows[i] == (below >> 16) + 1); /* one of the two nearest bfloat16 values */
         bits = (below >> 16) + (rows[i] == below >> 16 ? 1u : 0u);
         bits <<= 16;
         memcpy(&next, &bits, sizeof next);
@@ -230,7 +230,7 @@ static void cut(const char *of, const char *name, long less) {
     ck_assert_int_eq(truncate(in_folder(of, name), info.st_size - less), 0);
 }
 
-/* The index and the rows are truncated as if a run had been killed: in the middle of an index line, after a line whose
+/* Truncates the index and the rows as if a run had been killed: in the middle of an index line, after a line whose
  * rows are missing, or in the middle of rows that no line counts yet. The continued run must give the same folder. */
 START_TEST(a_folder_that_was_cut_off_is_gone_on_with) {
     static const long ends[][2] = {{5, 0}, {0, 3000}, {400, 1000}, {100000, 100000000}};

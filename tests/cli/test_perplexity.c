@@ -39,7 +39,7 @@ static double number(const json_t *object, const char *key) {
     return json_number_value(fr_json_get(object, key));
 }
 
-/* Returns the number on the line of the output that begins with this word. */
+/* Returns the number after this word, which must begin a line of the output. */
 static double printed(const fr_command *c, const char *word) {
     const char *at = strstr(c->out, word);
     ck_assert_msg(at != NULL && (at == c->out || at[-1] == '\n'), "no %s in: %s", word, c->out);
@@ -66,8 +66,7 @@ START_TEST(perplexity_is_the_references) {
 }
 END_TEST
 
-/* Writes a copy of the demo model whose BF16 weights have lost the last 4 bits of their mantissas, as in
- * make_expected.py. */
+/* Writes a copy of the demo model in which the last 4 bits of each BF16 weight are 0, as in make_expected.py. */
 static void write_blunt_model(const char *path) {
     static const char *const others[] = {"config.json", "tokenizer.json", "tokenizer_config.json"};
     char line[1024];
@@ -103,7 +102,7 @@ START_TEST(divergence_is_the_references) {
     other = fr_command_ok("perplexity -m %s --kl-divergence --kl-divergence-base %s/base", model, folder);
     check_near(printed(&other, "perplexity "), number(blunt, "perplexity"), 1e-6);
     check_near(printed(&other, "base-perplexity "), printed(&base, "perplexity "), 1e-4);
-    /* The bounds are wide because the file holds logarithms in 16 bits, and none below -16. */
+    /* The bounds are wide, because the file holds log-probabilities in 16 bits, and none below -16. */
     check_near(printed(&other, "kl-divergence "), number(divergence, "mean"), 2e-3);
     check_near(printed(&other, "kl-largest "), number(divergence, "largest"), 2e-3);
     check_near(printed(&other, "same-top "), 100 * number(divergence, "same_top"), 1e-5);
@@ -119,7 +118,7 @@ START_TEST(divergence_is_the_references) {
 }
 END_TEST
 
-/* Expects one error line with this text, and this exit status. */
+/* Runs the command, which must end with this exit status and one error line with this text. */
 static void check_refused(const char *line, int status, const char *says) {
     fr_command c = fr_command_run(line, NULL);
     ck_assert_msg(c.status == status, "%s: exit %d: %s", line, c.status, c.err);
@@ -156,7 +155,7 @@ START_TEST(what_makes_no_sense_is_refused) {
 }
 END_TEST
 
-/* Damages a file of base logits in several ways. Each gives one line and exit status 1. */
+/* Damages a file of base logits in several ways. Each must give one line and exit status 1. */
 START_TEST(damaged_bases_are_refused) {
     static const struct {
         long at; /* where 4 bytes are overwritten; -1: the last byte is cut off */
@@ -206,8 +205,8 @@ static const struct {
     const char *name, *file;
 } kinds[] = {{"hellaswag", "hellaswag.txt"}, {"winogrande", "winogrande.csv"}, {"multiple-choice", "answers.bin"}};
 
-/* Comparing the counts of right answers after N and after N + 1 tasks shows whether task N + 1 was answered
- * correctly. */
+/* Runs the first n tasks for each n. Task n was answered correctly if there is then one right answer more than for n -
+ * 1. */
 START_TEST(the_right_tasks_are_the_references) {
     json_t *object = json_load_file(TASKS "/expected.json", 0, NULL);
     const json_t *right = fr_json_get(object, kinds[_i].name);
@@ -215,7 +214,7 @@ START_TEST(the_right_tasks_are_the_references) {
     long before = 0, tasks = 0;
     for (size_t n = 1; n <= json_array_size(right); n++) {
         const char *name = kinds[_i].name;
-        char most[64] = ""; /* the last time without the option, which means all tasks */
+        char most[64] = ""; /* the last time there is no limit, so all tasks are run */
         if (n < json_array_size(right)) snprintf(most, sizeof most, "--%s-tasks %zu", name, n);
         fr_command c = fr_command_ok("perplexity " DEMO "-t 1 --%s %s -f " TASKS "/%s", name, most, kinds[_i].file);
         long now = 0;

@@ -17,13 +17,13 @@ static fr_tokenizer *open_gemma(void) {
 }
 
 typedef struct shown {
-    char *text; /* what came out */
-    char *said; /* the content */
+    char *text; /* text with escape sequences, as a terminal would get it */
+    char *said; /* the reply's content */
     json_t *rest;
     bool stopped;
 } shown;
 
-/* Shows a reply in which the marks are control tokens. */
+/* Shows a reply, in whose text the marks become control tokens. */
 static shown show(const char *reply, bool dim, const char *stop) {
     shown s = {.rest = json_object()};
     size_t size, count;
@@ -54,7 +54,7 @@ static shown show(const char *reply, bool dim, const char *stop) {
 
 static void check_shown(const char *reply, bool dim, const char *text, const char *said) {
     shown s = show(reply, dim, NULL);
-    char bare[512] = ""; /* the text without the escape sequences between pieces of the same part */
+    char bare[512] = ""; /* the text without the escape sequences that only separate pieces of one part */
     for (const char *at = s.text; *at; at++) {
         bool between = strncmp(at, "\033[0m\033[2m", 8) == 0;
         if (between)
@@ -98,7 +98,7 @@ START_TEST(dim) {
 }
 END_TEST
 
-/* A stop string ends the content; in the reasoning it has no effect. */
+/* A stop string ends a reply if it is in the content. In the reasoning it has no effect. */
 START_TEST(stops) {
     shown s = show("<|channel>thought\na stop\n<channel|>hi stop it " CALL, false, "stop");
     ck_assert(s.stopped);

@@ -1,4 +1,5 @@
-/* Tests --trace as users call it, and the verb report on valid traces and on arbitrary bytes. */
+/* Tests --trace as users call it, and the verb report, which makes a page of a trace. It gets valid traces and
+ * arbitrary bytes. */
 /* suite: hostile damaged native */
 #include <check.h>
 #include <ctype.h>
@@ -17,7 +18,7 @@
 #define START  "-p 'The function returns a' "
 #define TRACED DEMO DEMO_DRAFTER START "-n 60 --draft-max 3 --ignore-eos "
 
-/* The folder of a test, with the paths of a trace and of its page. */
+/* The folder of the running test, and in it the paths of a trace and of the page. */
 static char folder[256], trace[300], page[300];
 
 static void make_folder(void) {
@@ -98,7 +99,7 @@ static double number(const json_t *object, const char *key) {
 
 /* ----------------------------------------------------------------------------------------------------------- traces */
 
-/* The trace and --output json describe the same run. */
+/* The trace and the output of --output json must describe the same run. */
 START_TEST(a_trace_agrees_with_the_json_output) {
     make_folder();
     fr_command c = fr_command_ok("generate " TRACED "--output json --trace %s", trace);
@@ -142,7 +143,8 @@ START_TEST(a_trace_agrees_with_the_json_output) {
 }
 END_TEST
 
-/* The counts per depth add up to the totals, and the times of the phases to the time after the first token. */
+/* The counts for each depth must add up to the totals. The times of the phases must add up to the time after the first
+ * token. */
 START_TEST(the_statistics_add_up) {
     fr_command c = fr_command_ok("generate " TRACED "--output json");
     json_t *object = parse_output(&c);
@@ -200,7 +202,7 @@ static void check_fails(const char *line, int status, const char *says) {
     fr_command_free(&c);
 }
 
-/* A trace is written completely or not at all, and never to standard output, which holds the result. */
+/* A trace is written completely or not at all. It can't be written to standard output, which has the result. */
 START_TEST(a_trace_that_can_not_be_written_is_an_error) {
     make_folder();
     char line[512];
@@ -249,7 +251,7 @@ static void check_alone(const char *html) {
         ck_assert_msg(strcasestr(html, banned[i]) == NULL, "%s: %.80s", banned[i], strcasestr(html, banned[i]));
 }
 
-/* Replaces the page by the text that a reader sees, without tags and with entities resolved. */
+/* Replaces the page by the text that a reader sees. It has no tags, and entities are replaced by their characters. */
 static char *visible_text(char *html) {
     static const struct {
         const char *entity;
@@ -327,7 +329,7 @@ END_TEST
 #define STATS(stats)     "{\"event\":\"stats\",\"stats\":" stats "}\n"
 #define TEXT(of, pieces) "{\"event\":\"text\",\"of\":\"" of "\",\"pieces\":" pieces "}\n"
 
-/* Text in a trace is shown as text on the page, even if it looks like HTML. */
+/* Text in a trace that looks like HTML must be shown on the page as text. */
 START_TEST(hostile_texts_are_text) {
     static const char hostile[] =
         "{\"event\":\"begin\",\"trace\":1,\"model\":\"a/</title><script>x()</script>\","
@@ -384,7 +386,7 @@ static const given refused[] = {
     {BEGIN STATS("[]"), "line 2: stats: "},
 };
 
-/* Each of these traces gives one error line with the number of its wrong line, and no page. */
+/* Each of these traces must give one error line, with the number of its wrong line, and no page. */
 START_TEST(bad_traces_are_refused) {
     char line[700];
     const given *g = &refused[_i];
@@ -422,7 +424,7 @@ static const given drawn[] = {
     {BEGIN ROUND TEXT("reply", "[\"only one\"]") TEXT("reply", "[]"), "only one"},
 };
 
-/* Fields that later versions might add, and the trace of an interrupted run, are accepted. */
+/* Some traces have fields that later versions might add; another is that of an interrupted run. They are accepted. */
 START_TEST(odd_traces_are_drawn) {
     make_folder();
     write_all(trace, drawn[_i].bytes, strlen(drawn[_i].bytes));
@@ -461,7 +463,7 @@ START_TEST(a_huge_trace_gives_a_page_of_some_size) {
 }
 END_TEST
 
-/* Bytes of a real trace are changed, removed and doubled. Each such trace gives a complete page or one error line. */
+/* Changes, removes and doubles bytes of a real trace. Each result must give a complete page or one error line. */
 START_TEST(damaged_traces_are_refused_or_drawn) {
     make_folder();
     fr_command made = fr_command_ok("generate " DEMO DEMO_DRAFTER START "-n 12 --ignore-eos --trace %s", trace), c;

@@ -1,6 +1,6 @@
-/* Tests that the same body gives the same result in a line of a batch and in a request to a server: the same choices,
- * byte for byte, and the same token counts. The bodies include what only requests for several choices and
- * /v1/completions have: "n", "best_of", "echo" and "suffix". */
+/* Tests that a body gives the same result as a line of a batch and as a request to a server: the same choices, byte
+ * for byte, and the same token counts. Some bodies have members of requests for several choices and of
+ * /v1/completions: "n", "best_of", "echo" and "suffix". */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static size_t count_of(const json_t *body, const char *key) {
     return (size_t)json_integer_value(fr_json_get(fr_json_get(body, "usage"), key));
 }
 
-/* The batch runs all lines at once, or one after the other. Both must give what the server's answers say. */
+/* The batch runs all lines at once, or one after the other. Both must give what the server answers. */
 START_TEST(lines_say_what_requests_say) {
     make_model();
     char *lines = lines_of_all();
@@ -122,7 +122,7 @@ START_TEST(lines_say_what_requests_say) {
 }
 END_TEST
 
-/* Bodies that can't be answered, each with a part of the reason that both batch and serve give. */
+/* Bodies that can't be answered, each with a part of the reason that batch and serve must give. */
 static const struct {
     const char *path, *body;
     int status;
@@ -154,7 +154,7 @@ static const struct {
 };
 enum { REFUSED = sizeof refused / sizeof *refused };
 
-/* batch and serve must refuse each of these requests with the same status and in the same words. */
+/* batch and serve must refuse each of these bodies with the same status and in the same words. */
 START_TEST(what_one_refuses_the_other_does) {
     char *lines = NULL;
     size_t length = 0;

@@ -56,7 +56,7 @@ static void check_members(const json_t *object, const char *const *names, size_t
     check_members(object, (const char *const[]){__VA_ARGS__}, \
                   sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
 
-/* Bodies, with the options of generate that ask for the same. */
+/* Bodies, and the options of generate that ask for the same. */
 static const struct {
     const char *line, *options, *finish;
 } requests[] = {
@@ -114,7 +114,7 @@ START_TEST(openai_requests_say_what_generate_says) {
 }
 END_TEST
 
-/* Each line is refused in its own answer, with the status that a server would give. */
+/* Each line must be refused in an answer of its own, with the status that a server would give. */
 static const struct {
     const char *line;
     int code;
@@ -199,7 +199,7 @@ START_TEST(a_prompt_that_is_too_long) {
 }
 END_TEST
 
-/* The template shows the tools. With tool_choice "none" it shows none. */
+/* A prompt must show the tools, and with tool_choice "none" it must show none. */
 #define TOOL "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": \"d\", \"parameters\": {}}}"
 
 START_TEST(tools_are_shown) {
@@ -222,7 +222,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- log-probs */
 
-/* Checks that the bytes of the tokens, joined, are the text. */
+/* Checks that the bytes of all tokens, joined, are the text. */
 static void check_texts(const json_t *logprobs, const char *text) {
     char joined[4096];
     size_t length = 0, i, b;
@@ -269,7 +269,7 @@ START_TEST(log_probabilities_have_texts) {
 }
 END_TEST
 
-/* A token that is only part of a character has its exact bytes, and a text with U+FFFD instead of them. */
+/* A token that is only part of a character must have its exact bytes. Its text has U+FFFD in their place. */
 START_TEST(part_of_a_character_has_bytes) {
     fr_command ids = fr_command_ok("tokenize -m tools/demo/target --no-bos -p '\xe2\x98\x83'");
     fr_command one = fr_command_ok("tokenize -m tools/demo/target --pieces --no-bos -p '\xe2\x98\x83'");
@@ -302,7 +302,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ lines */
 
-/* Lines are counted as in an editor, including blank ones. A byte order mark is not part of the first line. */
+/* Errors must name lines by the numbers of an editor, which counts blank ones too. A byte order mark is not part of
+ * the first line. */
 START_TEST(errors_name_their_lines) {
     char path[] = "/tmp/forerun-lines-XXXXXX", says[128];
     static const char input[] = "\xef\xbb\xbf{\"prompt\": \"x\", \"n\": 1}\n\n \nnonsense\n"

@@ -1,4 +1,4 @@
-/* Tests batch --resume: answers that the output file already has are kept unchanged, and only the other lines are
+/* Tests batch --resume. Answers that the output file already has are kept unchanged, and only the other lines are
  * run. */
 /* suite: native */
 #include <check.h>
@@ -16,7 +16,7 @@
 
 #define BATCH "batch " DEMO "--quiet -n 9 -f %s -o %s "
 
-/* Lines of both formats. One can't be run, and some have ids that no number type of C can hold. */
+/* Lines of a batch in both formats. One can't be run, and some have ids that no number type of C can hold. */
 static const char *const asked[] = {
     "{\"id\": 1.10, \"prompt\": \"The\"}",
     "{\"id\": \"b\", \"prompt\": \"def\"}",
@@ -67,7 +67,7 @@ static void write_input(void) {
     fclose(file);
 }
 
-/* Splits a text into lines without their ends. The lines point into the text, which the caller frees. */
+/* Splits a text in place into lines, and returns their number. The lines point into the text. */
 static size_t split(char *text, char **lines, size_t most) {
     size_t count = 0;
     for (char *end; count < most && (end = strchr(text, '\n')); text = end + 1) {
@@ -78,7 +78,7 @@ static size_t split(char *text, char **lines, size_t most) {
     return count;
 }
 
-/* Returns an answer without the members that differ from run to run. */
+/* Returns an answer without the members that differ between runs. */
 static json_t *bare(const char *line) {
     json_t *answer = json_loads(line, JSON_DECODE_INT_AS_REAL, NULL), *response;
     ck_assert_msg(answer != NULL, "no JSON: %s", line);
@@ -96,8 +96,8 @@ static void check_same(const char *got, const char *expected, size_t line) {
     json_decref(b);
 }
 
-/* Output files that an earlier run left. In `left`, a digit stands for the answer to that line, counted from 1; other
- * characters stand for themselves. */
+/* Output files that an earlier run has left. In `left`, a digit stands for the answer to the line of that number,
+ * counted from 1. Other characters stand for themselves. */
 #define CUT "{\"id\":\"b\",\"ids\":[4],\"text\":\"MARK\",\"stop\":\"interrupt\"}\n"
 #define CANCELLED                                                                        \
     "{\"id\":\"batch_req_7\",\"custom_id\":\"d\",\"response\":null,\"error\":{\"code\":" \
@@ -106,7 +106,7 @@ static void check_same(const char *got, const char *expected, size_t line) {
 
 static const struct {
     const char *left;
-    const char *marked; /* one character per line: # if the left answer is kept */
+    const char *marked; /* has a character for each line: # if its left answer must be kept */
 } ways[] = {
     {"", "......"},
     {"12", "##...."},
@@ -118,7 +118,8 @@ static const struct {
     {"12" FAILED "456", "##.###"},
 };
 
-/* Writes the output file as an earlier run left it. Its answers get a mark, which shows if they are kept. */
+/* Writes the output file as an earlier run left it. The answers in it get a mark, so that kept ones can be
+ * recognized. */
 static void write_left(const char *left, char **whole) {
     FILE *file = fopen(out, "w");
     while (*left) {
@@ -210,8 +211,8 @@ START_TEST(places_that_hold_no_answers) {
 }
 END_TEST
 
-/* Writes three short lines, and three of n ids, which are still running when the signal comes. For the second run n is
- * smaller. */
+/* Writes three short lines and three lines of n ids. In the first run, n is so large that they still run when the
+ * signal comes. */
 static void write_rest(int n) {
     FILE *file = fopen(in, "w");
     for (int i = 0; i < 6; i++)
@@ -219,7 +220,7 @@ static void write_rest(int n) {
     fclose(file);
 }
 
-/* Starts a command and waits until OUT has this size, or until it is not empty if the size is 0. */
+/* Starts a command and waits until the output file has this size; 0: until it is not empty. */
 static pid_t start_and_await(FILE *err, const char *options, off_t size) {
     char line[512];
     struct stat info;
@@ -262,8 +263,8 @@ START_TEST(an_interrupted_batch_goes_on) {
 }
 END_TEST
 
-/* In answers_behind_are_kept_again an earlier run has left answers to the first and the third of four lines. The
- * second line has n ids, or ends when it is interrupted. */
+/* An output file with answers to the first and the third of four lines, which an earlier run has left. The second line
+ * was not run yet. */
 #define FIRST   "{\"id\":0,\"ids\":[4],\"text\":\"\",\"stop\":\"length\"}"
 #define NOT_RUN "{\"error\": \"not run yet\"}\n"
 #define THIRD   "{\"id\":2,\"ids\":[4],\"text\":\"MARK\",\"stop\":\"length\"}"
@@ -275,7 +276,7 @@ static void write_four(int n) {
     fclose(file);
 }
 
-/* If the resumed run is interrupted too, it must still keep the answers to lines after the one that was running. */
+/* The resumed run is interrupted too. It must still keep the answers to lines after the one that was running. */
 START_TEST(answers_behind_are_kept_again) {
     char *got[3];
     FILE *err = tmpfile();
@@ -296,8 +297,8 @@ START_TEST(answers_behind_are_kept_again) {
 }
 END_TEST
 
-/* The command is killed twice while it runs its second line. The second run begins with an incomplete answer in the
- * file. */
+/* The command is killed twice while it runs its second line. The second time, the file already has an incomplete
+ * answer. */
 START_TEST(a_killed_batch_has_answers_behind) {
     char *got[4], *whole[4];
     struct stat info;
@@ -336,7 +337,7 @@ START_TEST(a_killed_batch_has_answers_behind) {
 }
 END_TEST
 
-/* Runs a command that may write files of only a few thousand bytes. */
+/* Runs a command that can't write files larger than a few thousand bytes. */
 static fr_command run_with_little_room(const char *line) {
     const char *emulator = getenv("FORERUN_EMULATOR");
     char *around = emulator ? strdup(emulator) : NULL, shell[512];
@@ -351,7 +352,7 @@ static fr_command run_with_little_room(const char *line) {
     return c;
 }
 
-/* The answer is too long for the disk, so a write fails in the middle of it. */
+/* The answer is longer than there is room on the disk, so a write fails in the middle of it. */
 START_TEST(a_full_disk_is_told_of) {
     char line[512];
     write_file(in, "{\"prompt\": \"The\", \"n\": 400, \"ignore_eos\": true}\n");
@@ -386,7 +387,8 @@ START_TEST(a_new_batch_has_nothing_before) {
 }
 END_TEST
 
-/* A file of another program has the name of the copy that --resume makes. It must be neither read nor lost. */
+/* --resume makes a copy of the output file. A file of another program may have the copy's name; it must be neither
+ * read nor lost. */
 START_TEST(a_copy_of_that_name_stays) {
     static const char left[] = FIRST "\n{\"id\":1,\"error\":\"MARK\"}\n" THIRD "\n";
     char line[512];
