@@ -1,6 +1,6 @@
-/* Tests the server as a program. Its answers must be those of batch, at once or as a stream, with and without drafts;
- * its routes must give what clients of llama.cpp's and OpenAI's servers read; and a request that it can't serve must
- * be refused with the name of the member.
+/* Tests the server as a program. Its answers must be those of batch, whole or as a stream, with and without drafts.
+ * Its routes must give what clients of llama.cpp's and OpenAI's servers read. A request that it can't serve must be
+ * refused with the name of the member.
  *
  * test_serve_crowd.c tests many clients at once, test_serve_models.c several models and saved sessions,
  * test_serve_ends.c the server's end. */
@@ -40,7 +40,8 @@ static void stop(void) {
 
 /* ---------------------------------------------------------------------------------------------- the same as batch's */
 
-/* Makes a body with all settings that decide a text, because the server's defaults differ from batch's. */
+/* Makes the body of a request. It has all settings that decide a text, because the server's defaults differ from
+ * batch's. */
 static json_t *body_of(const char *path, bool sampled) {
     json_t *body = fr_body("{s:s, s:i, s:f, s:i, s:f, s:f, s:i, s:[s]}", "prompt", "The river in winter", "max_tokens",
                            24, "temperature", sampled ? 0.9 : 0.0, "top_k", 50, "top_p", 0.97, "min_p", 0.01, "seed",
@@ -57,7 +58,7 @@ static json_t *body_of(const char *path, bool sampled) {
     return body;
 }
 
-/* Makes a batch's line that asks for choice number `choice` of the body. */
+/* Makes a line of a batch that asks for the same text as choice number `choice` of the body. */
 static json_t *line_of(const char *path, const json_t *body, int choice) {
     static const char *const servers[] = {"max_tokens", "temperature", "n_probs", "return_tokens"};
     json_t *same = json_copy((json_t *)(uintptr_t)body);
@@ -71,8 +72,8 @@ static json_t *line_of(const char *path, const json_t *body, int choice) {
     return same;
 }
 
-/* Converts the answer that `batch` gives to a line to the format of a choice in a server's answer. `batch` runs
- * without drafts, and each text alone. */
+/* Converts batch's answer to a line to a choice in a server's answer. batch runs without drafts, and each text
+ * alone. */
 static json_t *answer_of_batch(const char *path, const json_t *answer, int choice) {
     if (strcmp(path, NATIVE) == 0)
         return fr_body("{s:i, s:O, s:O, s:O}", "index", choice, "content", fr_json_get(answer, "text"), "tokens",
@@ -111,7 +112,7 @@ static json_t *ask_batch(const char *path, const json_t *body, int choices) {
     return said;
 }
 
-/* Checks the counts, and removes everything from a native answer that batch's answer doesn't have. */
+/* Checks the counts in an answer. Removes everything from llama.cpp's format that batch's answer doesn't have. */
 static void leave_common(const char *path, json_t *said, size_t choices) {
     static const char *const own[] = {"stop",      "stop_type",    "tokens_predicted", "tokens_evaluated",
                                       "truncated", "has_new_line", "stopping_word",    "system_fingerprint"};
@@ -154,7 +155,7 @@ START_TEST(further_choices_draw_with_further_seeds) {
 }
 END_TEST
 
-/* If a request asks for drafts, they are made and counted. */
+/* Drafts that a request asks for must be made and counted. */
 START_TEST(timings_count_drafts) {
     json_t *body = fr_body("{s:s, s:i, s:i, s:i}", "prompt", "import os\nimport", "n_predict", 40, "temperature", 0,
                            "speculative.n_max", 4),
@@ -191,7 +192,7 @@ static json_t *post(const char *path, json_t *body) {
     return answer;
 }
 
-/* Posts a body and returns the answer, which must be a success. Releases the body. */
+/* Posts a body, releases it, and returns the answer, which must be a success. */
 static json_t *say(const char *path, json_t *body) {
     json_t *said = fr_ask_ok(server.port, path, body);
     json_decref(body);
@@ -216,7 +217,8 @@ START_TEST(models_and_properties_are_told) {
                                        "supports_tools", "supports_tool_calls"};
     for (size_t i = 0; i < sizeof caps / sizeof *caps; i++)
         ck_assert_msg(json_is_true(fr_json_get(fr_json_get(props, "chat_template_caps"), caps[i])), "%s", caps[i]);
-    ck_assert_str_eq(json_string_value(fr_json_get(props, "media_marker")), "<__media__>"); /* llama.cpp's usual one */
+    ck_assert_str_eq(json_string_value(fr_json_get(props, "media_marker")), "<__media__>"); /* llama.cpp's default
+                                                                                             * marker */
     char *text; /* the text of the whole answer */
     ck_assert_int_eq(fr_client_once(server.port, "GET", "/props", NULL, NULL, &text), 200);
     ck_assert_msg(strstr(text, "\"temperature\":0.8,") && strstr(text, "\"top_p\":0.95,"), "%s", text);
@@ -246,7 +248,7 @@ START_TEST(texts_become_tokens_and_texts_again) {
     ck_assert_int_eq(json_integer_value(json_array_get(ids, 0)), 2);
     json_t *text = post("/detokenize", fr_body("{s:O}", "tokens", bare));
     ck_assert_str_eq(json_string_value(fr_json_get(text, "content")), "The river é");
-    ck_assert(json_equal(fr_json_get(text, "content"), fr_json_get(text, "prompt"))); /* the name that vLLM uses */
+    ck_assert(json_equal(fr_json_get(text, "content"), fr_json_get(text, "prompt"))); /* vLLM calls it content */
     json_t *vllm = post("/tokenize", fr_body("{s:s}", "prompt", "The river é"));
     json_t *info = get("/tokenizer_info");
     ck_assert(json_equal(fr_json_get(vllm, "tokens"), fr_json_get(tokens, "tokens")));
@@ -304,8 +306,8 @@ START_TEST(metrics_and_slots_count) {
 }
 END_TEST
 
-/* /rounds lists the rounds in order: first rows of the prompt, then one row and its drafts in each round, and the ids
- * that came of them. */
+/* /rounds lists the rounds in order, with the ids that each gave. The first ones have rows of the prompt. Each later
+ * one has a row of the text and its drafts. */
 START_TEST(rounds_say_whose_rows_they_had) {
     json_t *said = say(COMPLETION, body_of(COMPLETION, false)), *answer = get("/rounds"), *rounds, *round;
     size_t given = 0, prompt = 0, rows = 0, i, total = (size_t)json_integer_value(fr_json_get(answer, "total"));
@@ -338,9 +340,9 @@ START_TEST(rounds_say_whose_rows_they_had) {
 }
 END_TEST
 
-/* Counts the rounds that run a long prompt beside a stream, beginning with round `after`. Each such round also has
- * rows of the stream, and at most one piece of the prompt. *lost: true if rounds had left the server's record before
- * the test asked for them, because the stream continues meanwhile. */
+/* Counts the rounds from number `after` on that have rows of a long prompt. Each of them must have at most `piece`
+ * such rows, and also rows of the stream. *rows becomes the number of the prompt's rows. *lost becomes true if the
+ * server's record no longer has all of these rounds, because the stream continues meanwhile. */
 static size_t rounds_beside(size_t after, size_t piece, size_t *rows, bool *lost) {
     char path[64];
     size_t i, count = 0;
@@ -365,9 +367,9 @@ static size_t rounds_beside(size_t after, size_t piece, size_t *rows, bool *lost
     return count;
 }
 
-/* A stream continues while the prompt of another request is run in pieces, whether that request is plain or wants its
- * prompt echoed with log-probabilities. In both cases the stream has as many rounds in between. If the record lost
- * rounds, the test tries again with a prompt of other ids. */
+/* A stream continues while the prompt of another request is run in pieces. It must have as many rounds in between
+ * whether or not that request wants its prompt echoed with log-probabilities. If the server's record lost rounds, the
+ * test tries again with other ids. */
 START_TEST(an_echoed_prompt_holds_up_no_stream) {
     enum { LONG = 300, PIECE = 16, TRIES = 40 };
     start(DEMO "-np 2 -c 2048 -ub 16 --slots --spec-type none");
@@ -378,7 +380,7 @@ START_TEST(an_echoed_prompt_holds_up_no_stream) {
         bool lost = true;
         for (int try = 0; lost && try < TRIES; try++) {
             fr_events events = fr_ask_stream(server.port, COMPLETION, endless);
-            /* the second token of a text may wait for other sessions */
+            /* waits for more than one event, because the second token of a text may be held back for other sessions */
             for (int i = 0; i < 8; i++) json_decref(fr_events_next(&events));
             json_t *before = get("/rounds"), *answer, *ids = json_array();
             for (int i = 0; i < LONG; i++)
@@ -461,7 +463,7 @@ static void check_same_call(const json_t *function, const json_t *said) {
     ck_assert(json_equal(function, json_object_get(call, "function")));
 }
 
-/* If a request requires a call of any tool, or of a certain tool, the reply consists of one such call, with any
+/* A request may require a call of any tool, or of a certain tool. The reply must then be one such call, with any
  * model. */
 START_TEST(tools_that_must_be_called_are) {
     static const char tools[] =
@@ -527,7 +529,8 @@ END_TEST
 
 /* ---------------------------------------------------------------------------------------------------------- echoes */
 
-/* Computes the log-probability of each id of a text, after the ids before it, from the text's logits. */
+/* The ids of a text. For each id, own has its log-probability after the ids before it, and best that of the likeliest
+ * id. Both are computed from the text's logits. */
 typedef struct likelihoods {
     const int32_t *ids;
     size_t count, at;
@@ -547,8 +550,8 @@ static fr_status take_rows(void *context, const float *logits, size_t rows, size
     return FR_OK;
 }
 
-/* Checks "logprobs" of an echoed prompt: the log-probability of each token, the best tokens, and the offset in the
- * text. */
+/* Checks "logprobs" of an echoed prompt: the log-probability of each token, the best tokens, and each token's offset
+ * in the text. */
 static void check_echo(const json_t *choice, const likelihoods *l, const char *text) {
     const json_t *logprobs = fr_json_get(choice, "logprobs"), *tokens = fr_json_get(logprobs, "tokens");
     const json_t *offsets = fr_json_get(logprobs, "text_offset");
@@ -571,8 +574,8 @@ static void check_echo(const json_t *choice, const likelihoods *l, const char *t
     }
 }
 
-/* Log-probabilities of an echoed prompt must match the rows of logits. This holds with and without generated ids, for
- * whole answers and streams, and for each choice. */
+/* The log-probabilities of an echoed prompt must be those of its logits. This holds with and without generated ids,
+ * for whole answers and streams, and for each choice. */
 START_TEST(prompts_are_echoed_with_their_log_probabilities) {
     static const char text[] = "The river in winter is a long way from the sea";
     int32_t *ids;
@@ -611,7 +614,8 @@ START_TEST(prompts_are_echoed_with_their_log_probabilities) {
 }
 END_TEST
 
-/* With greedy sampling the only possible token has probability 1. */
+/* post_sampling_probs asks for the probabilities after the samplers. With greedy sampling one token is left, with
+ * probability 1. */
 START_TEST(probabilities_of_draws_are_told) {
     static const char *const forms[] = {NATIVE, CHAT};
     for (size_t p = 0; p < 2; p++) {
@@ -627,7 +631,7 @@ START_TEST(probabilities_of_draws_are_told) {
         for (size_t i = 0; i < 3; i++) {
             const json_t *one = json_array_get(list, i), *best = fr_json_get(one, "top_probs");
             ck_assert(json_number_value(fr_json_get(one, "prob")) == 1);
-            ck_assert_uint_eq(json_array_size(best), 1); /* Tokens with probability 0 are left out. */
+            ck_assert_uint_eq(json_array_size(best), 1); /* tokens with probability 0 are left out */
             ck_assert(json_number_value(fr_json_get(json_array_get(best, 0), "prob")) == 1);
         }
         json_decref(answer);
@@ -636,7 +640,8 @@ START_TEST(probabilities_of_draws_are_told) {
 }
 END_TEST
 
-/* The answer has the choices with the highest mean log-probability, beginning with the best one. */
+/* best_of asks for more choices than are answered. The answer has those with the highest mean log-probability, the
+ * best one first. */
 START_TEST(the_likeliest_choices_are_answered) {
     json_t *body = fr_body("{s:s, s:i, s:i, s:i, s:f, s:i}", "prompt", "Once upon", "max_tokens", 6, "n", 5, "seed", 11,
                            "temperature", 1.0, "logprobs", 0);
@@ -672,7 +677,7 @@ START_TEST(the_likeliest_choices_are_answered) {
 }
 END_TEST
 
-/* If a text runs out of time, it ends after its last whole line, if it has one. */
+/* A text that runs out of time ends after its last whole line, if it has one. */
 START_TEST(time_is_a_limit) {
     json_t *all, *some;
     for (int timed = 0; timed < 2; timed++) {
@@ -707,7 +712,8 @@ START_TEST(a_prompt_beyond_the_context_is_refused) {
         json_decref(body);
     }
     json_decref(ids);
-    char *text = malloc(40001); /* The prompt is echoed although the model doesn't run it. */
+    char *text = malloc(40001); /* this route renders a prompt that is too long for the model, because it doesn't run
+                                 * it */
     memset(text, 'q', 40000);
     text[40000] = '\0';
     answer = post("/apply-template", fr_body("{s:[{s:s, s:s}]}", "messages", "role", "user", "content", text));
@@ -755,7 +761,7 @@ START_TEST(keys_come_from_everywhere) {
 }
 END_TEST
 
-/* At SIGHUP the server reads the keys from the file again. If the file has no keys, the old ones stay valid. */
+/* SIGHUP makes the server read its keys from the file again. If the file has no keys then, the old ones stay valid. */
 START_TEST(keys_are_read_again) {
     char path[] = "/tmp/forerun-keys-XXXXXX", options[128];
     int file = mkstemp(path), status = 0;
@@ -787,7 +793,7 @@ START_TEST(keys_are_read_again) {
 }
 END_TEST
 
-/* Finds a line of the log that contains a text, and parses it if it is JSON. */
+/* Finds the line of the log that contains this text. Returns its value if it is JSON. */
 static json_t *logged(const char *said, const char *what) {
     const char *at = strstr(said, what);
     ck_assert_msg(at, "no %s in %s", what, said);
@@ -795,8 +801,8 @@ static json_t *logged(const char *said, const char *what) {
     return json_loadb(at, strcspn(at, "\n"), 0, NULL);
 }
 
-/* Each request has a line in the log, except successful probes. The bytes of a client can't begin a line of the
- * log. */
+/* Each request has a line in the log, but successful probes have none. Nothing that a client sends can begin a new
+ * line there. */
 START_TEST(requests_are_logged) {
     start(DEMO "-np 1 --log-format json");
     json_t *body = fr_body("{s:s, s:i}", "prompt", "The", "n_predict", 5), *answer;
@@ -825,7 +831,7 @@ START_TEST(requests_are_logged) {
 }
 END_TEST
 
-/* While the model is loading, the server's answers say so. */
+/* While the model is being loaded, the server must say so in its answers. */
 START_TEST(health_says_when_it_is_ready) {
     server = fr_server_begin(DEMO);
     json_t *answer;
@@ -856,7 +862,7 @@ static void has_header(const fr_client *client, const char *name, const char *va
     free(got);
 }
 
-/* Compares a file with the one in the sources, byte by byte. */
+/* Fetches a file of the chat page and compares it with the file in the sources, byte by byte. */
 static void check_page_file(fr_client *client, const char *path, const char *file, const char *type) {
     static char bytes[1 << 18], tag[128];
     char name[128], *body, *policy;
@@ -895,7 +901,7 @@ static void check_page_file(fr_client *client, const char *path, const char *fil
     free(policy);
 }
 
-/* The page is served even without a key, and then asks the user for one. Nothing else is served without a key. */
+/* The chat page is served even without a key, and then asks the user for one. Nothing else is served without a key. */
 START_TEST(the_page_is_there) {
     static const char script[] = "text/javascript; charset=utf-8";
     static const char *const scripts[] = {"main",   "api",      "branches", "colours",  "dom",
@@ -913,7 +919,7 @@ START_TEST(the_page_is_there) {
     }
     static const char *const libraries[] = {"/page/katex.mjs", "/page/highlight.js", "/page/licences.txt",
                                             "/page/fonts/KaTeX_Main-Regular.woff2"};
-    /* The libraries are those of Debian's packages, with which this build was made. */
+    /* These are files of Debian's packages, with which this build was made. */
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         ck_assert(fr_client_ask(client, "GET", libraries[i], NULL, NULL));
         ck_assert_int_eq(fr_client_head(client), 200);
@@ -968,7 +974,7 @@ static json_t *picture_body(const char *url) {
                    "Text Recognition:", "max_tokens", 8, "temperature", 0);
 }
 
-/* The format of a picture is recognized by its bytes. A request can never name a file on this machine. */
+/* The bytes of a picture say what its format is. A request can never name a file on the server's machine. */
 START_TEST(pictures_come_as_data) {
     char *uri = data_uri("tests/data/images/png-2-8.png"), *other = data_uri("tests/data/images/png-0-8.png");
     start(PICTURES "-np 2");
@@ -996,7 +1002,7 @@ START_TEST(pictures_come_as_data) {
 }
 END_TEST
 
-/* Draws a disc or a square on a background with a gradient, and returns it as a PNG in base64; the caller frees it. */
+/* Draws a disc or a square on a background with a gradient. Returns a PNG in base64; the caller frees it. */
 static char *draw(bool round, int width, int height) {
     char path[] = "/tmp/forerun-drawing-XXXXXX";
     unsigned char *rgb = calloc((size_t)(width * height), 3);
@@ -1027,7 +1033,7 @@ static char *draw(bool round, int width, int height) {
 enum { DIALECTS = 3 };
 static const char *const dialects[DIALECTS] = {CHAT, "/v1/responses", "/v1/messages"};
 
-/* Makes a request about two pictures that stand between texts, in the format of a dialect. */
+/* Makes a request in the format of a dialect, with two pictures between texts. */
 static json_t *two_pictures(int dialect, const char *one, const char *other) {
     static const char *const forms[DIALECTS] = {
         "{'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,%s'}}",
@@ -1058,7 +1064,7 @@ static json_t *two_pictures(int dialect, const char *one, const char *other) {
     return value;
 }
 
-/* Returns the text of the reply; the caller frees it. */
+/* Asks about two pictures in a dialect. Returns the text of the reply; the caller frees it. */
 static char *said_by(int dialect, const char *one, const char *other) {
     json_t *body = two_pictures(dialect, one, other), *answer;
     const char *text = NULL;
@@ -1081,8 +1087,8 @@ static double tower_runs(void) {
     return metric("forerun:vision_tower_runs_total");
 }
 
-/* The same question about two drawings has the same answer in all dialects. The order of the drawings matters, and the
- * vision encoder runs once for each of them. */
+/* A question about two drawings has the same answer in all dialects. Swapping the drawings must change the answer, and
+ * the vision encoder must run once for each of them. */
 START_TEST(drawings_in_every_dialect) {
     char *disc = draw(true, 90, 60), *square = draw(false, 64, 100);
     start(PICTURES "-np 2 --metrics");
@@ -1131,8 +1137,8 @@ static void wait_for_requests(double wanted) {
     ck_assert(metric("requests_processing") == wanted);
 }
 
-/* While the vision encoder runs on a large picture, other texts begin and end. If the picture's client disconnects,
- * the encoder stops. */
+/* The vision encoder runs on a large picture for long. Meanwhile other texts must begin and end. When the picture's
+ * client disconnects, the encoder must stop. */
 START_TEST(a_picture_holds_up_no_text) {
     char *drawing = draw(true, 2000, 1500);
     size_t room = strlen(drawing) + 32;

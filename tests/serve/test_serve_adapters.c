@@ -1,6 +1,6 @@
-/* Tests a server's adapters (LoRA): each request may choose their scales, texts with other adapters run side by side
- * and share no prefix, and /lora-adapters lists and sets the scales as llama.cpp's server does. The texts must be those
- * of `batch` with the same adapters. */
+/* Tests a server's adapters (LoRA). Each request may choose their scales. Texts with other adapters run side by side
+ * and share no prefix. /lora-adapters lists and sets the scales as llama.cpp's server does. The texts must be those of
+ * `batch` with the same adapters. */
 /* suite: threads native */
 #include <check.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 enum { SETS = 4, IDS = 24 };
 
-/* Each set's scales, on the command line and as a request's "lora". */
+/* Sets of scales for the two adapters, as options of the command and as a request's "lora". */
 static const struct {
     const char *options, *lora;
 } sets[SETS] = {{"", "[{\"id\": 0, \"scale\": 0}]"},
@@ -35,14 +35,14 @@ static json_t *parse(const char *text) {
     return value;
 }
 
-/* Makes a prompt that is longer than the blocks of 64 positions that requests share. */
+/* Makes a prompt of more than 64 ids. Requests share prompts in blocks of 64. */
 static json_t *make_prompt(void) {
     json_t *ids = json_array();
     for (int i = 0; i < 90; i++) json_array_append_new(ids, json_integer((7 + 13 * i) % 150));
     return ids;
 }
 
-/* Gives the ids that `batch` generates with a set's adapters on its command line. */
+/* Returns the ids that `batch` generates with these options. */
 static json_t *ask_batch(const char *options) {
     json_t *line = fr_body("{s:o, s:i, s:i, s:b}", "ids", make_prompt(), "n", IDS, "temp", 0, "ignore_eos", 1);
     char *text = json_dumps(line, JSON_COMPACT);
@@ -56,7 +56,7 @@ static json_t *ask_batch(const char *options) {
     return ids;
 }
 
-/* lora: NULL: the request has no such member */
+/* Makes the body of a request. lora: the value of its member "lora"; NULL: it has none. */
 static json_t *body_of(const char *lora) {
     json_t *body = fr_body("{s:o, s:i, s:i, s:b, s:b}", "prompt", make_prompt(), "n_predict", IDS, "temperature", 0,
                            "ignore_eos", 1, "return_tokens", 1);
@@ -64,7 +64,7 @@ static json_t *body_of(const char *lora) {
     return body;
 }
 
-/* Asks, and checks the answer's ids. Returns the number of ids of the prompt that were taken from a cache. */
+/* Sends the request and checks the ids of the answer. Returns how many ids of the prompt were reused. */
 static json_int_t ask(const char *lora, const json_t *expected) {
     json_t *answer, *body = body_of(lora);
     ck_assert_int_eq(fr_ask_json(server.port, NATIVE, body, &answer), 200);
@@ -102,11 +102,12 @@ START_TEST(each_request_chooses_its_adapters) {
     server = fr_server_start(LLAMA "--lora " FIRST "," OTHER " --lora-init-without-apply -np %d", SETS);
     expect_list(0, 0);
     ck_assert_int_eq(ask(NULL, expected[0]), 0);
-    /* the first request with a set finds no prefix in the caches, although the prompt is the same; the second does */
+    /* The first request with each set must find no prefix in the cache, although the prompt is the same. The second
+     * must find one. */
     for (size_t i = 1; i < SETS; i++) ck_assert_int_eq(ask(sets[i].lora, expected[i]), 0);
     for (size_t i = 0; i < SETS; i++) ck_assert_int_ge(ask(sets[i].lora, expected[i]), 64);
     ck_assert_int_ge(ask("[]", expected[0]), 64);
-    /* all sets at once, twice */
+    /* Two requests with each set, all at once. */
     fr_events events[2 * SETS];
     for (size_t i = 0; i < 2 * SETS; i++) {
         json_t *body = body_of(sets[i % SETS].lora);
@@ -150,7 +151,7 @@ START_TEST(the_scales_are_listed_and_set) {
 }
 END_TEST
 
-/* Returns the text of an answer in any dialect: its longest member "text" or "content". */
+/* Returns the text of an answer in any dialect, which is the longest of its members "text" and "content". */
 static const char *find_text(const json_t *value, const char *best) {
     const char *key;
     json_t *inner;
@@ -191,7 +192,7 @@ START_TEST(all_dialects_pass_them_on) {
 }
 END_TEST
 
-/* A saved slot is only restored where the model's scales are those of its text. */
+/* A saved slot can be restored only while the server's scales are those with which the slot's text was made. */
 START_TEST(saved_slots_keep_to_their_adapters) {
     char folder[] = "/tmp/forerun-slots-XXXXXX", path[64];
     json_t *file = fr_body("{s:s}", "filename", "a"), *got, *half = ask_batch(sets[2].options);
@@ -207,7 +208,7 @@ START_TEST(saved_slots_keep_to_their_adapters) {
     ck_assert_int_eq(fr_ask_json(server.port, "/slots/0?action=restore", file, &got), 200);
     json_decref(got);
     ck_assert_int_ge(ask(NULL, half), 89);
-    /* a restored session of other adapters is passed over */
+    /* a request with other scales must not reuse the restored session */
     ck_assert_int_eq(fr_ask_json(server.port, "/slots/0?action=restore", file, &got), 200);
     json_decref(got);
     json_t *plain = ask_batch(sets[0].options);

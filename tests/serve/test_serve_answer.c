@@ -1,6 +1,6 @@
-/* Tests tools/serve/answer*: the answers to choices that are still running, through an exchange that stores them. The
- * members of objects are those of OpenAI's API reference ("The chat completion object", "The chat completion chunk
- * object", "The completion object") and of llama.cpp's server. */
+/* Tests tools/serve/answer*: answers to requests whose choices are still running. The exchanges here store what is
+ * sent instead of sending it. The members of objects are those of OpenAI's API reference ("The chat completion
+ * object", "The chat completion chunk object", "The completion object") and of llama.cpp's server. */
 /* suite: links=server-answer */
 #include <check.h>
 #include <math.h>
@@ -21,9 +21,9 @@
 /* ------------------------------------------------------------------------------------------------- an exchange kept */
 
 struct fr_http_exchange {
-    unsigned status; /* status of a whole answer; 0 if there was none */
+    unsigned status; /* status of a whole answer; 0: none yet */
     json_t *whole;
-    char *text, type[64]; /* body of a stream */
+    char *text, type[64]; /* body and content type of a stream */
     size_t length, ends;
     FILE *out;
 };
@@ -100,8 +100,8 @@ typedef struct answered {
     fr_choice choices[4];
 } answered;
 
-/* Reads the body of a request. For /completion the body has the members of a line of a batch. There are `n` choices,
- * whose seeds count up from the body's seed, and none of them has begun. */
+/* Makes a request from the body. For /completion the body has the members of a line of a batch. There are `n` choices,
+ * whose seeds count up from the body's seed. None of them has begun. */
 static void read_request(answered *a, fr_job_form form, const char *body, size_t n, bool stream) {
     *a = (answered){0};
     a->request = (fr_generation_request){.exchange = &a->exchange,
@@ -145,7 +145,7 @@ static void begin(answered *a) {
     for (size_t i = 0; i < a->request.count; i++) fr_answer_began(&a->request, &a->choices[i]);
 }
 
-/* Runs at most `most` rounds of all choices, as a scheduler does, and stops when all choices have ended. */
+/* Runs rounds of all choices, as a scheduler does, until all have ended, but at most `most` rounds. */
 static void run_rounds(answered *a, size_t most) {
     for (size_t round = 0; round < most; round++) {
         fr_round rounds[4];
@@ -178,7 +178,8 @@ static void run(answered *a) {
     ck_assert(a->request.answered);
 }
 
-/* Gives a choice these ids as if the model had generated them, `step` per step, and then the end token. */
+/* Gives a choice the ids of this reply and then the end token, as if the model had generated them, `step` ids per
+ * step. */
 static void take(answered *a, fr_choice *choice, const char *reply, size_t step) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(served.loaded.model);
     int32_t *ids;
@@ -217,8 +218,8 @@ static size_t count_at(const json_t *object, const char *key) {
     return (size_t)json_integer_value(get(object, key));
 }
 
-/* Returns the events of a stream. An event that is JSON becomes its value; a comment, [DONE] or any other event
- * becomes a string. */
+/* Returns the events of a stream. An event that is JSON becomes its value. All others, comments and [DONE] among them,
+ * become strings. */
 static json_t *events_of(const fr_http_exchange *exchange) {
     json_t *events = json_array();
     ck_assert_str_eq(exchange->type, "text/event-stream");
@@ -246,7 +247,7 @@ static void append_list(json_t *object, const char *key, const json_t *list) {
     json_array_extend(all, (json_t *)(uintptr_t)list);
 }
 
-/* Appends the lists of log-probabilities to those of the choice. */
+/* Appends the log-probabilities of a chunk to those that the choice already has. */
 static void append_logprobs(json_t *choice, const json_t *logprobs) {
     const char *key;
     json_t *list, *all = json_object_get(choice, "logprobs");
@@ -301,7 +302,8 @@ static json_t *joined(const json_t *events, fr_job_form form, size_t index) {
     return choice;
 }
 
-/* A message without content has null in a stream. In a whole answer it has "", unless it has calls. */
+/* In a stream, a message without content has null. In a whole answer it has "", or null too if it has calls. This
+ * makes the stream's message like the whole one. */
 static void settle(json_t *choice) {
     json_t *message = json_object_get(choice, "message");
     bool silent = json_is_null(json_object_get(message, "content")) && !json_object_get(message, "tool_calls");
@@ -316,7 +318,7 @@ static void check_equal(const json_t *a, const json_t *b, const char *what) {
     free(right);
 }
 
-/* Returns the last event before [DONE], and checks that [DONE] is there. */
+/* Returns the last event before [DONE], which must be there. */
 static const json_t *last_of(const json_t *events) {
     size_t count = json_array_size(events);
     ck_assert_str_eq(json_string_value(json_array_get(events, count - 1)), "data: [DONE]");
@@ -346,8 +348,8 @@ static const struct {
 
 static const char *const drafters[] = {NULL, "tools/demo/assistant"};
 
-/* Runs one choice round by round. Writes the texts of its drafted ids, according to the counts of each round, and the
- * texts of all ids. */
+/* Runs one choice round by round. Writes the texts of all its ids to `all`. The ids that came from accepted drafts, by
+ * the counts of each round, also go to `drafted`. */
 static void run_and_note(answered *a, FILE *drafted, FILE *all) {
     fr_job *job = &a->choices[0].job;
     begin(a);
@@ -382,8 +384,9 @@ static void drop(char *text, char which) {
     *to = '\0';
 }
 
-/* Each chunk with text has either only accepted drafts or none, as the rounds had them, and says which. In a chat a
- * '<' could begin a mark, so it is sent with the id after it. The test therefore doesn't compare '<'. */
+/* A chunk with text must have either only accepted drafts or none, and its member "drafted" must say which. In a chat,
+ * a '<' may begin a mark, so it is held back and sent with the next id. That id may be of the other kind, so '<' is
+ * not compared. */
 START_TEST(chunks_tell_what_was_drafted) {
     char *expected[2], *got[2];
     size_t sizes[4], i;
@@ -417,8 +420,8 @@ START_TEST(chunks_tell_what_was_drafted) {
 }
 END_TEST
 
-/* Returns {"choices", "usage"}. For a stream the object is made from the chunks. The count of cached tokens is left
- * out, because it depends on earlier requests. */
+/* Returns the answer to a body as {"choices", "usage"}; a stream's object is made from its chunks. The count of cached
+ * tokens is left out, because it depends on earlier requests. */
 static json_t *answer_to(size_t body, bool stream) {
     answered a;
     read_request(&a, bodies[body].form, bodies[body].body, bodies[body].n, stream);
@@ -449,7 +452,7 @@ static json_t *answer_to(size_t body, bool stream) {
     return answer;
 }
 
-/* A whole answer, a stream, and answers with and without drafts are all the same. */
+/* An answer must be the same whole and as a stream, with and without drafts. */
 START_TEST(streams_say_what_whole_answers_say) {
     json_t *first = NULL;
     for (size_t d = 0; d < COUNT_OF(drafters); d++) {
@@ -474,7 +477,7 @@ START_TEST(streams_say_what_whole_answers_say) {
 }
 END_TEST
 
-/* Each of several choices is the same as if it were the only one. */
+/* Each of several choices must be the same as if it were the only one. */
 START_TEST(choices_take_turns) {
     open_model(DEMO, NULL, 256);
     json_t *three = answer_to(2, true), *choices = json_object_get(three, "choices");
@@ -497,8 +500,8 @@ START_TEST(choices_take_turns) {
 }
 END_TEST
 
-/* The ids in "logprobs" come with the chunk in which their texts begin. The text so far thus begins with the text of
- * all tokens except the last, and ends within the text of the last one. */
+/* The log-probabilities of a token come with the chunk in which its text begins. So the text sent so far always ends
+ * within the text of the last token in "logprobs", or at its end. */
 START_TEST(log_probabilities_come_with_their_text) {
     open_model(DEMO, drafters[_i % 2], 256);
     answered a;
@@ -554,7 +557,7 @@ static const struct {
     {"\xe2\x82\xac\xf0\x9f\x98\x80", "\xe2\x82\xac\xf0\x9f\x98\x80", NULL, "stop", 0},
 };
 
-/* The parts of a reply are the same, no matter how many ids a step gives. */
+/* The parts of a reply must be the same however many ids a step gives. */
 START_TEST(parts_are_told_apart) {
     json_t *first = NULL;
     const char *body = HI TOOLS ", \"stop\": \"stop\", \"logprobs\": true}";
@@ -596,7 +599,7 @@ START_TEST(parts_are_told_apart) {
 }
 END_TEST
 
-/* The first call ends the reply. A second call is dropped, even if the same step generated it. */
+/* This request allows one call, which ends the reply. A second call is dropped, even if the same step generated it. */
 START_TEST(one_call_ends_a_reply) {
     open_model(GEMMA, NULL, 512);
     for (size_t step = 0; step <= FR_STEP_MAX; step += step < 3 ? 1 : 13) {
@@ -620,7 +623,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- dialects */
 
-/* Returns the events of a stream in which each event has a name. The name must be that of the event's type. */
+/* Returns the events of a stream in which each event has a name. The name must be the event's type. */
 static json_t *named_events_of(const fr_http_exchange *exchange) {
     json_t *events = json_array();
     ck_assert_str_eq(exchange->type, "text/event-stream");
@@ -642,8 +645,8 @@ static bool is_event(const json_t *event, const char *type) {
     return strcmp(text_at(event, "type"), type) == 0;
 }
 
-/* Joins the output of a stream of /v1/responses: the items in the order in which they were added, with the texts of
- * their deltas. */
+/* Joins the output of a stream of /v1/responses: its items in the order in which they were added, each with the texts
+ * of its deltas. */
 static json_t *responses_output(const json_t *events) {
     static const char *const deltas[] = {"response.reasoning_text.delta", "response.output_text.delta",
                                          "response.function_call_arguments.delta"};
@@ -697,8 +700,8 @@ static json_t *messages_content(const json_t *events) {
     return content;
 }
 
-/* Checks the kinds and texts of a whole answer's items against `replies`: reasoning comes first, then text, then
- * calls. */
+/* Compares the items of a whole answer with reply number `which`, by kind and text. Reasoning comes first, then text,
+ * then calls. */
 static void check_items(const json_t *items, const fr_dialect *dialect, size_t which) {
     bool anthropic = dialect == &fr_dialect_messages;
     json_t *said = json_object(), *item;
@@ -729,7 +732,8 @@ static const char *reason_of(const json_t *answer, bool anthropic) {
     return anthropic ? text_at(answer, "stop_reason") : text_at(answer, "status");
 }
 
-/* Checks a reply as a stream whose steps give `step` ids each, and as a whole answer. */
+/* Checks a reply in a dialect: as a stream whose steps give `step` ids each, or as a whole answer if `step` is 0. All
+ * of them must say the same. */
 static void check_dialect(const fr_dialect *dialect, size_t which, size_t step, json_t **first) {
     bool anthropic = dialect == &fr_dialect_messages;
     answered a;
@@ -773,8 +777,8 @@ START_TEST(dialects_tell_the_same_items) {
 }
 END_TEST
 
-/* Custom tools in OpenAI's format are called with a text, in items and events of their own. A tool of a namespace is
- * called by the name that it has in this namespace. */
+/* OpenAI's custom tools are called with a text, in items and events of their own kind. A tool in a namespace is called
+ * by its name in this namespace. */
 START_TEST(custom_tools_are_called_with_a_text) {
     static const char *const called[] = {
         "{\"called\": {\"f\": {\"type\": \"custom\", \"name\": \"apply_patch\"}}}",
@@ -824,8 +828,8 @@ START_TEST(custom_tools_are_called_with_a_text) {
 }
 END_TEST
 
-/* A search for tools that the client runs is an item of its own, without events for its text. Reasoning is "encrypted"
- * for clients that ask for it. */
+/* A search for tools, which the client runs, is an item of its own, without events for its text. Clients that ask for
+ * it get reasoning "encrypted". */
 START_TEST(clients_run_searches_and_keep_thoughts) {
     open_model(GEMMA, NULL, 512);
     for (int stream = 0; stream < 2; stream++) {
@@ -927,7 +931,7 @@ START_TEST(ollama_tells_lines) {
 }
 END_TEST
 
-/* An answer ends at a limit, by a failure before its first text, or by a failure after it. */
+/* Answers end in three ways: at a limit, by a failure before the first text, or by a failure after it. */
 START_TEST(dialects_tell_how_it_ends) {
     open_model(GEMMA, NULL, 256);
     for (int i = 0; i < 8; i++) {
@@ -974,13 +978,13 @@ START_TEST(dialects_tell_how_it_ends) {
 }
 END_TEST
 
-/* No chunk contains only a part of a character. */
+/* A chunk must never contain only a part of a character. */
 START_TEST(chunks_are_valid_text) {
     open_model(GEMMA, NULL, 512);
     answered a;
     read_request(&a, FR_JOB_CHAT, HI "}", 1, true);
     feed(&a, "\xe2\x82\xac\xf0\x9f\x98\x80\xe2\x82", 1);
-    json_t *events = events_of(&a.exchange), *event; /* each of the events was valid JSON */
+    json_t *events = events_of(&a.exchange), *event; /* events_of has parsed each event as JSON */
     size_t i, bad = 0;
     json_array_foreach (events, i, event) {
         const json_t *delta = json_object_get(json_array_get(json_object_get(event, "choices"), 0), "delta");
@@ -1021,12 +1025,13 @@ START_TEST(chunks_tell_how_it_goes) {
         progress += told && count_at(told, "processed") == count_at(told, "total");
         if (told) ck_assert(json_is_integer(get(told, "cache")) && json_is_integer(get(told, "time_ms")));
         if (i > 2 && !told && i + 1 < count) get(event, "timings");
-        const json_t *so_far = json_object_get(event, "timings"); /* There is no rate after the first token. */
+        const json_t *so_far = json_object_get(event, "timings"); /* missing after the first token, because there is no
+                                                                   * rate yet */
         if (so_far && count_at(so_far, "predicted_n") == 1)
             ck_assert(json_real_value(get(so_far, "predicted_per_second")) == 0);
     }
     ck_assert_uint_eq(progress, 1);
-    ck_assert_uint_eq(nothing, 1); /* The first timings come before anything has been run. */
+    ck_assert_uint_eq(nothing, 1); /* the first timings come before anything was run */
     const json_t *timings = get(last_of(events), "timings");
     ck_assert_uint_eq(count_at(timings, "predicted_n"), 40);
     ck_assert_uint_eq(count_at(timings, "cache_n") + count_at(timings, "prompt_n"), a.choices[0].job.prompt.count);
@@ -1057,8 +1062,8 @@ static void check_error(const json_t *event, const char *type, int code) {
     ck_assert_uint_gt(strlen(text_at(error, "message")), 0);
 }
 
-/* A prompt that is too long is refused before any text is sent. The refusal is therefore the whole answer, for a
- * stream too. */
+/* A prompt that is too long is refused before any text is sent. So the refusal is the whole answer, also if a stream
+ * was wanted. */
 START_TEST(too_long_a_prompt_is_told) {
     open_model(DEMO, NULL, 16);
     for (int stream = 0; stream < 2; stream++) {
@@ -1082,8 +1087,8 @@ START_TEST(too_long_a_prompt_is_told) {
 }
 END_TEST
 
-/* A failure after the first text ends a stream. In all other cases the failure is the whole answer. The other choices
- * are dropped. */
+/* A failure after the first text ends a stream. A failure before that, or in a request without a stream, is the whole
+ * answer. Other choices of the request are dropped. */
 START_TEST(failures_on_the_way_are_told) {
     open_model(GEMMA, NULL, 256);
     for (int stream = 0; stream < 2; stream++) {
@@ -1125,7 +1130,7 @@ START_TEST(refusals_are_told) {
 }
 END_TEST
 
-/* A text that is cut off because the server stops has the same finish reason as a text that reached its limit. */
+/* A text that the server's end cuts off has the same finish reason as a text that reached its limit. */
 START_TEST(interrupts_are_limits) {
     open_model(DEMO, NULL, 256);
     for (int stream = 0; stream < 2; stream++) {
@@ -1203,8 +1208,8 @@ START_TEST(native_answers) {
 }
 END_TEST
 
-/* The last answer of a choice has the fields that the request asked for, under the names that it used. The other
- * chunks of a stream have all fields. */
+/* A request may choose fields. The last answer of a choice has just these, under the names that the request used. The
+ * other chunks of a stream have all fields. */
 START_TEST(chosen_fields) {
     json_t *fields = json_pack("[s, s, s, s]", "content", "generation_settings/top_k", "timings/no/such", "nothing");
     open_model(DEMO, NULL, 256);
@@ -1227,7 +1232,7 @@ START_TEST(chosen_fields) {
 }
 END_TEST
 
-/* The answer reports the settings that are in use. */
+/* The answer must report the settings that the request was run with. */
 START_TEST(settings_are_read_back) {
     open_model(DEMO, NULL, 128);
     answered a;

@@ -1,5 +1,5 @@
-/* Tests the hash of a model: the digests of the standard's examples and of sha256sum, the files that a model consists
- * of, and the cases in which the stored hash of a large file is used again. */
+/* Tests the hash of a model: the digests of the standard's examples and of sha256sum, the files of which a model
+ * consists, and when the stored hash of a large file is used again. */
 /* suite: links=command */
 #include <check.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 enum { LARGE = 1 << 20 };
 
-/* The digests that sha256sum gives for many letters "a", without and with a final "b". */
+/* Digests by sha256sum of a file of letters "a", and of the same file with "b" as its last letter. */
 #define LARGE_A  "9bc1b2a288b26af7257a36277ae3816a7d4f16e89c1e7e77d0a5c48bad62b360"
 #define LARGE_AB "371264331be3a89bb42c4fea3770469e9094f6ce8c8244b9ac2beb9ffd80e621"
 #define FORGED   "00000000000000000000000000000000000000000000000000000000000000ff"
@@ -96,12 +96,12 @@ START_TEST(digests_are_the_standards) {
     write_bytes("many.gguf", many, 1000000);
     free(many);
     expect_hash("many.gguf", "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-    ck_assert_int_ne(access("many.gguf.sha256", F_OK), 0); /* Small files are not listed. */
+    ck_assert_int_ne(access("many.gguf.sha256", F_OK), 0); /* no hash is stored for small files */
     remove_folder();
 }
 END_TEST
 
-/* sha256sum m-* | sha256sum */
+/* The hash of a model in shards is that of `sha256sum m-* | sha256sum`, whichever shard is named. */
 START_TEST(any_shard_stands_for_all) {
     const char *all = "58244dd8edb97235cc4ad9ac439b4802f6d38c65160bef0b07ee85e78e2ac0ce";
     const char *second = "3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3";
@@ -115,7 +115,8 @@ START_TEST(any_shard_stands_for_all) {
     snprintf(path, sizeof path, "%s/m-00002-of-00003.gguf", folder);
     expect_hash(path, all);
     unlink("m-00001-of-00003.gguf");
-    expect_hash(path, second); /* Without shard 1 the file counts as a merged one, although it has a shard's name. */
+    expect_hash(path, second); /* without shard 1, the file counts as a whole model whose name happens to be a
+                                * shard's */
     remove_folder();
 }
 END_TEST
@@ -170,7 +171,7 @@ START_TEST(what_is_kept_is_believed_while_size_and_time_are_the_same) {
     expect_text("m.gguf.sha256", list);
     ck_assert_int_eq(system("sha256sum --quiet -c m.gguf.sha256"), 0);
     write_text("m.gguf.sha256", "# forerun: 1048576 bytes, written at 1700000000.000000005\n" FORGED "  m.gguf\n");
-    expect_hash("m.gguf", FORGED); /* The stored hash was used, so the file has not been read. */
+    expect_hash("m.gguf", FORGED); /* the stored hash was used without reading the file */
     set_time("m.gguf", 6);
     expect_hash("m.gguf", LARGE_A);
     set_time("m.gguf", 5);
@@ -215,7 +216,7 @@ START_TEST(what_is_no_list_of_ours_is_not_believed) {
 }
 END_TEST
 
-/* Checks the only list in the cache folder. */
+/* Checks that the cache folder has one list, with these digits in it. */
 static void expect_cached(const char *digits) {
     char command[256];
     snprintf(command, sizeof command,
@@ -234,7 +235,7 @@ START_TEST(somebody_elses_list_stays_and_ours_goes_to_the_cache) {
     expect_text("m.gguf.sha256", FORGED "  m.gguf\n");
     expect_cached(LARGE_A);
     ck_assert_int_eq(system("sed -i 's/^" LARGE_A "/" FORGED "/' cache/forerun/*.sha256"), 0);
-    expect_hash("./m.gguf", FORGED); /* The hash comes from the list in the cache folder. */
+    expect_hash("./m.gguf", FORGED); /* this is the hash in the cache folder's list */
     set_time("m.gguf", 7);
     expect_hash("m.gguf", LARGE_A);
     expect_cached(LARGE_A);
@@ -265,7 +266,7 @@ static bool stop_at_once(void *asked) {
     return true;
 }
 
-/* Makes the file longer, the first two times only. */
+/* Makes the file longer while it is read, the first two times that it is called. */
 static bool write_meanwhile(void *name) {
     static int times;
     if (times++ < 2) write_text(name, times == 1 ? "abcd" : "abcdef");

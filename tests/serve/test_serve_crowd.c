@@ -1,6 +1,6 @@
-/* Tests many clients of the server at once. Each answer is the one that the request gets when it is alone, even if
- * there is not enough memory for all texts at the same time. A request beyond the queue is refused with an error. If a
- * client disconnects, the next one gets its place. Neither a slow reader nor a long prompt delays the others. */
+/* Tests many clients of the server at once. Each answer must be the one that the request gets alone, even if memory is
+ * too small for all texts at the same time. A request beyond the queue is refused with an error. If a client
+ * disconnects, its place goes to the next one. Neither a slow reader nor a long prompt delays other clients. */
 /* suite: threads native */
 #include <check.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #include "tests/support/server.h"
 #include "tests/support/suite.h"
 
-/* One thread is enough for the engine of tests in which it only has to be busy. */
+/* Runs the engine by one thread, for tests in which it only has to be busy. */
 #define ALONE DEMO "-t 1 "
 
 enum { CONNECTIONS = 8, CONTEXT = 4096 /* the demo model's context, where a text ends at the latest */ };
@@ -26,7 +26,7 @@ static fr_server server;
 
 typedef struct crowd {
     uint16_t port;
-    json_t *requests, *alone; /* the requests, and their answers when each is sent alone */
+    json_t *requests, *alone; /* alone: the answers to the requests when each is sent alone */
     size_t *order, count;
     uint64_t seed;
     atomic_size_t next, answered, left;
@@ -49,7 +49,7 @@ static void blame(crowd *c, size_t index, const json_t *body, const json_t *got)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* Closes the connection in the middle of a stream, either properly or abruptly. */
+/* Leaves in the middle of a stream, by closing the connection properly or abruptly. */
 static void leave(crowd *c, uint64_t *state, const char *path, json_t *body) {
     int status;
     json_object_set_new(body, "stream", json_true());
@@ -111,7 +111,7 @@ static void make_longer(json_t *body, size_t most) {
     json_object_set_new(body, "max_tokens", json_integer((json_int_t)most));
     json_object_set_new(body, "ignore_eos", json_true());
     json_object_del(body, "stop");
-    json_object_del(body, "response_format"); /* The texts must be able to end. */
+    json_object_del(body, "response_format"); /* these members can keep a text from ending */
     json_object_del(body, "json_schema");
     json_object_del(body, "tool_choice");
 }
@@ -167,7 +167,7 @@ START_TEST(each_answer_is_the_same_beside_others) {
 }
 END_TEST
 
-/* Returns the number of bytes that the server names when it refuses to start with too little memory. */
+/* Returns the least memory for keys and values, which the server names when it refuses to start with too little. */
 static long long least_memory(const char *options) {
     char line[256];
     snprintf(line, sizeof line, "serve --port 0 %s --kv-memory 1", options);
@@ -179,7 +179,7 @@ static long long least_memory(const char *options) {
     return bytes;
 }
 
-/* There is only memory for one text of the whole context, so four texts together wait for each other. */
+/* There is memory for one text of the whole context. So four texts at once must wait for each other. */
 START_TEST(texts_without_memory_wait_and_are_the_same) {
 #define SMALL DEMO DEMO_DRAFTER "-np 4 -c 256"
     server = fr_server_start(SMALL " --kv-memory %lld", least_memory(SMALL));
@@ -188,8 +188,8 @@ START_TEST(texts_without_memory_wait_and_are_the_same) {
 }
 END_TEST
 
-/* The server keeps a text that has ended, in more than half of the memory. Another text, which waits for memory, is
- * completed although no more requests come. */
+/* A text has ended, and the server still keeps it in more than half of the memory. Another text waits for memory. It
+ * must be completed although no further request comes. */
 START_TEST(a_text_without_memory_goes_on_by_itself) {
 #define PAIR DEMO "-t 1 -np 2 -c 512"
     server = fr_server_start(PAIR " --kv-memory %lld", least_memory(PAIR));
@@ -239,7 +239,7 @@ static void await_metric(const char *name, double value) {
     }
 }
 
-/* Starts a stream, and returns when the text has begun. */
+/* Starts a stream. Returns when its text has begun. */
 static fr_events occupy(void) {
     json_t *body = endless();
     fr_events events = fr_ask_stream(server.port, NATIVE, body);
@@ -292,7 +292,8 @@ START_TEST(who_comes_beyond_the_queue_is_told) {
 }
 END_TEST
 
-/* The server accepts as many requests as it has slots and places in the queue, no matter how quickly they come. */
+/* The server has room for as many requests as it has slots and places in the queue. It must accept all of these,
+ * however quickly they come. */
 START_TEST(no_place_is_refused_that_is_free) {
     server = fr_server_start(ALONE "-np 3 --max-queue 2");
     fr_client *clients[5];
@@ -305,8 +306,8 @@ START_TEST(no_place_is_refused_that_is_free) {
 }
 END_TEST
 
-/* Disconnects some time after the request. A client that closes only its sending side counts as waiting only if it
- * does so right after the request. */
+/* Disconnects 400 ms after the request. Right after a request, a close could also mean that the client only has
+ * nothing more to send and waits for the answer. */
 static void vanish(fr_client *client, bool properly) {
     usleep(400000);
     if (properly)
@@ -340,8 +341,8 @@ START_TEST(who_vanishes_leaves_the_place) {
 }
 END_TEST
 
-/* Several prompts that begin alike come at the same time. One of them is run whole; the others are run only from the
- * end of the pages that they share. */
+/* Several prompts that begin alike come at the same time. One of them must be run whole. Of the others only the ids
+ * after the shared pages may be run. */
 START_TEST(one_beginning_is_run_once) {
     enum { BEGINNING = 500, BEHIND_MAX = 64 + 8 };
     server = fr_server_start(ALONE "-np 4 -c 1024");
@@ -373,8 +374,8 @@ START_TEST(one_beginning_is_run_once) {
 }
 END_TEST
 
-/* Sends a chat request and returns its count of cached tokens, which must be the same in "usage" and "timings".
- * *prompt becomes the number of prompt tokens. */
+/* Sends a chat request. Returns its count of cached tokens, which "usage" and "timings" must both have. *prompt
+ * becomes the number of prompt tokens. */
 static json_int_t ask_chat(json_t *messages, bool reuses, json_int_t *prompt) {
     json_t *said, *body = fr_body("{s:O, s:i, s:i, s:b}", "messages", messages, "max_tokens", 4, "temperature", 0,
                                   "cache_prompt", reuses);
@@ -389,12 +390,13 @@ static json_int_t ask_chat(json_t *messages, bool reuses, json_int_t *prompt) {
     return cached;
 }
 
-/* On one slot each turn reuses the previous one, and a request for a title in between changes nothing. If a request
- * switches reuse off, its whole prompt is run. */
+/* There is one slot. Each turn must reuse the turn before it, although a request for a title comes in between. A
+ * request that switches reuse off must have its whole prompt run. */
 START_TEST(one_slot_goes_on_with_a_conversation) {
     server = fr_server_start(DEMO "-t 1 -np 1 -c 1024");
     json_t *messages = json_array(), *title = json_pack("[{s:s, s:s}]", "role", "user", "content", "A title, please.");
-    json_int_t last = 0; /* tokens of the last prompt; the next one begins with all except those that open the reply */
+    json_int_t last = 0; /* number of tokens of the last prompt; the next one shares all but those that open the
+                          * reply */
     for (int turn = 0; turn < 4; turn++) {
         json_int_t prompt, before = 0, short_prompt;
         const char *asked = turn ? "And then?" : "Tell me what the cat on the mat saw when the dog came in at last.";
@@ -414,7 +416,7 @@ START_TEST(one_slot_goes_on_with_a_conversation) {
 }
 END_TEST
 
-/* If a client that wanted a whole answer disconnects, all choices of its request are freed, even one that has no slot
+/* A client that wanted a whole answer disconnects. All choices of its request must end, even one that has no slot
  * yet. */
 START_TEST(who_vanishes_takes_all_choices_along) {
     server = fr_server_start(ALONE "-np 2 --metrics");
@@ -459,8 +461,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- pace */
 
-/* The client reads almost nothing for a while, and then the whole answer, which must be complete. With FULL the answer
- * is so long that the text has to wait for the reader. */
+/* The client reads almost nothing for a while, and then the whole answer, which must be complete. With FULL in the
+ * environment the answer is so long that generation must wait for the reader. */
 START_TEST(a_slow_reader_holds_nobody_up) {
     server = fr_server_start(ALONE "-np 2 -c %d", getenv("FULL") ? 4096 : 512);
     int status;
@@ -503,7 +505,8 @@ static void *run_reading(void *context) {
     return NULL;
 }
 
-/* One forward pass could run a thousand ids of a prompt. Beside other texts the prompt is run in small pieces. */
+/* A forward pass could run a thousand ids of this prompt. Beside other texts, the prompt must be run in small
+ * pieces. */
 START_TEST(a_long_prompt_lets_others_go_on) {
     server = fr_server_start(ALONE "-np 2 --chunk 1024");
     json_t *ids = json_array();

@@ -1,6 +1,6 @@
-/* Tests /v1/responses, /v1/messages, ollama's routes and /infill. Requests as the clients send them are read in the
- * same way as the equal requests for a chat or a completion, and over HTTP their answers are equal too.
- * test_serve_answer.c tests how answers are sent part by part. */
+/* Tests /v1/responses, /v1/messages, ollama's routes and /infill. Requests as the clients send them must be read like
+ * the equivalent requests for a chat or a completion. Over HTTP their answers must be equal too. test_serve_answer.c
+ * tests how answers are sent part by part. */
 /* suite: threads native links=command */
 #include <check.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
-/* Parses JSON that has ' in place of ". */
+/* Parses JSON that is written with ' in place of ". */
 static json_t *value_of(const char *text) {
     char *copy = strdup(text);
     json_error_t error;
@@ -47,7 +47,7 @@ static json_t *(*const readers[])(json_t *body, char *error) = {fr_responses_rea
 /* clang-format off */
 static const struct {
     int dialect;
-    const char *body, *chat; /* both without the members that all requests have */
+    const char *body, *chat; /* both lack the members that all requests have */
 } read_cases[] = {
     {RESPONSE, "{'input': 'Hi'}", "{'messages': [" USER("'Hi'") "]}"},
     {RESPONSE, "{'model': 'm', 'stream': true, 'temperature': 0.5, 'top_p': 0.9, 'seed': 3, 'speculative.n_max': 2, "
@@ -86,7 +86,8 @@ static const struct {
               "'strict': true}]}",
      "{'max_tokens': 9, 'messages': [" USER("'Hi'") ", {'role': 'system', 'content': 'D'}, {'role': 'system', "
      "'content': 'S'}], 'tools': [{'type': 'function', 'function': {'name': 'f', 'parameters': {}, 'strict': true}}]}"},
-    /* A request can't force a tool that another service runs, so the model chooses among the other tools. */
+    /* The request forces a tool that another service runs. That can't be done, so the model chooses among the other
+     * tools. */
     {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'web_search'}, {'type': 'function', 'name': 'f'}], 'tool_choice': "
                "{'type': 'web_search'}}",
      "{'messages': [" USER("'Hi'") "], 'tools': [{'type': 'function', 'function': {'name': 'f'}}], 'tool_choice': "
@@ -146,8 +147,8 @@ static const struct {
      "{'max_tokens': 9, 'messages': [" USER("'Hi'") "], 'tool_choice': {'type': 'function', 'name': 'f'}}"},
 #define FUNCTION(name, rest) "{'type': 'function', 'function': {'name': '" name "'" rest "}}"
 #define INPUT ", 'parameters': {'type': 'object', 'properties': {'input': {'type': 'string'}}, 'required': ['input']}"
-    /* Tools of other services are ignored. A custom tool becomes a function with a text as its argument, and tools of
-     * a namespace keep their names. */
+    /* Tools that other services run are ignored. A custom tool becomes a function that takes a text, and tools of a
+     * namespace keep their names. */
     {RESPONSE, "{'input': 'Hi', 'tools': [{'type': 'web_search', 'external_web_access': false}, {'type': 'function', "
                "'name': 'f'}, {'type': 'local_shell'}, {'type': 'tool_search'}, {'type': 'tool_search', 'execution': "
                "'client', 'description': 't', 'parameters': {}}, {'type': 'custom', 'name': 'apply_patch', "
@@ -162,7 +163,7 @@ static const struct {
      "'Edits.\\n\\nThe input has to match this grammar, written as in lark:\\nstart: \\'a\\''" INPUT) ", "
      FUNCTION("mcp__files__read", ", 'parameters': {'type': 'object'}") ", " FUNCTION("mcp__files__edit", INPUT) ", "
      FUNCTION("more__f", "") "], 'tool_choice': {'type': 'function', 'name': 'apply_patch'}}"},
-    /* Items that Codex sends: calls and results of all kinds of tools reach the model, and other items are ignored. */
+    /* Codex sends such items. Calls and results of all kinds of tools reach the model; other items are ignored. */
     {RESPONSE, "{'input': [{'type': 'additional_tools', 'role': 'developer', 'tools': [{'type': 'namespace', 'name': "
                "'functions', 'tools': [{'type': 'custom', 'name': 'exec'}]}]}, {'role': 'user', 'content': 'Hi'}, "
                "{'type': 'ghost_snapshot', 'ghost_commit': {}}, {'type': 'reasoning', 'summary': [], "
@@ -178,7 +179,7 @@ static const struct {
      "'c1', 'content': '7'}, {'role': 'assistant', 'tool_calls': [{'id': 'c2', 'type': 'function', 'function': "
      "{'name': 'mcp__g__f', 'arguments': '{}'}}]}, {'role': 'tool', 'tool_call_id': 'c2', 'content': "
      "'{\\'content\\':\\'8\\',\\'success\\':true}'}], 'tools': [" FUNCTION("functions__exec", INPUT) "]}"},
-    /* OpenAI's own tools that the client runs. A result without a call is ignored too. */
+    /* These are OpenAI's own tools that the client runs. The result that belongs to no call is ignored. */
     {RESPONSE, "{'input': [{'role': 'user', 'content': 'Hi'}, {'type': 'local_shell_call', 'call_id': 'c3', 'status': "
                "'completed', 'action': {'type': 'exec', 'command': ['ls']}}, {'type': 'local_shell_call_output', 'id': "
                "'c3', 'output': 'a'}, {'type': 'shell_call_output', 'call_id': 'c9', 'output': [{'stdout': 'b'}]}, "
@@ -193,8 +194,8 @@ static const struct {
      "'content': '[\\'g\\']'}, {'role': 'assistant', 'tool_calls': [{'id': 'c4', 'type': 'function', 'function': "
      "{'name': 'shell', 'arguments': {'commands': ['w']}}}]}, {'role': 'tool', 'tool_call_id': 'c4', 'content': "
      "'[{\\'stdout\\':\\'b\\'}]'}], 'tools': [" FUNCTION("g", "") "]}"},
-    /* Reasoning comes back in the form in which an answer gave it: as plain text or encoded. It is used in preference
-     * to its summary. */
+    /* Clients send reasoning back in the form in which an answer gave it: as plain text or encoded. It is used instead
+     * of its summary. */
     {RESPONSE, "{'input': [{'role': 'user', 'content': 'Hi'}, {'type': 'reasoning', 'summary': [{'text': 's'}], "
                "'encrypted_content': 'forerun:hm'}, {'role': 'assistant', 'content': 'so'}, {'role': 'user', "
                "'content': 'a'}, {'type': 'reasoning', 'summary': [{'text': 's'}], 'encrypted_content': 'gA'}, "
@@ -206,7 +207,7 @@ static const struct {
      "{'messages': [" USER("'Hi'") ", " USER("'b'") "]}"},
     {MESSAGE, "{'messages': [" USER("'Hi'") ", {'role': 'assistant', 'content': null}, " USER("'b'") "]}",
      "{'messages': [" USER("'Hi'") ", " USER("'b'") "]}"},
-    /* Members that change nothing, and an unknown member. */
+    /* These members change nothing, and one of them is unknown. */
     {RESPONSE, "{'input': 'Hi', 'truncation': 'auto', 'context_management': [{'type': 'compaction'}], 'background': "
                "false, 'client_metadata': {'a': 'b'}, 'max_tool_calls': 3, 'prompt_cache_key': 'k', 'include': "
                "['reasoning.encrypted_content'], 'nobody_knows': {'it': 1}}", "{'messages': [" USER("'Hi'") "]}"},
@@ -217,8 +218,8 @@ static const struct {
               "'max_uses': 8}, {'type': 'bash_20250124', 'name': 'bash'}, {'type': 'custom', 'name': 'f', "
               "'input_schema': {}, 'cache_control': {'type': 'ephemeral'}}]}",
      "{'messages': [" USER("'Hi'") "], 'tools': [" FUNCTION("f", ", 'parameters': {}") "]}"},
-    /* Calls of tools that other services run are ignored. Their texts, and the summary of a conversation, reach the
-     * model. */
+    /* Calls of tools that other services run are ignored. Texts beside them reach the model, and so does the summary
+     * of a conversation. */
     {MESSAGE, "{'messages': [{'role': 'assistant', 'content': [{'type': 'compaction', 'content': 'Before: a.'}, "
               "{'type': 'server_tool_use', 'id': 's', 'name': 'web_search', 'input': {}}, {'type': "
               "'web_search_tool_result', 'tool_use_id': 's', 'content': []}, {'type': 'tool_use', 'id': 'c1', 'name': "
@@ -227,7 +228,7 @@ static const struct {
               "'media_type': 'text/plain', 'data': 'D'}}]}]}",
      "{'messages': [{'role': 'assistant', 'content': 'Before: a.', " CALLED "{}}}]}, {'role': 'tool', 'tool_call_id': "
      "'c1', 'content': 'g'}, " USER("[{'type': 'text', 'text': 'T\\n'}, {'type': 'text', 'text': 'D'}]") "]}"},
-    /* Files and results of tools are passed to the chat, which decides how to treat them. */
+    /* Files and results of tools are passed on to the chat format, whose reader decides what to do with them. */
     {MESSAGE, "{'messages': [{'role': 'user', 'content': [{'type': 'tool_result', 'tool_use_id': 'c1', 'content': "
               "[{'type': 'image', 'source': {'type': 'file', 'file_id': 'f'}}]}, {'type': 'document', 'title': 'T', "
               "'source': {'type': 'base64', 'media_type': 'application/pdf', 'data': 'AA=='}}]}]}",
@@ -263,7 +264,7 @@ static const struct {
      "'function': {'name': 'f', 'arguments': {}}}, {'id': 'abcdefghi', 'type': 'function', 'function': {'name': 'g', "
      "'arguments': {}}}]}, {'role': 'tool', 'tool_call_id': 'c00000000', 'content': '7'}, {'role': 'tool', "
      "'tool_call_id': 'abcdefghi', 'content': '8'}]}"},
-    /* If a result names its function, it belongs to the call of that function, in any order. */
+    /* A result that names its function belongs to the call of that function, whatever their order. */
     {OLLAMA_CHAT, "{'messages': [{'role': 'assistant', 'tool_calls': [{'id': 'a', 'function': {'name': 'f'}}, {'id': "
                   "'b', 'function': {'name': 'g'}}, {'id': 'c', 'function': {'name': 'f'}}]}, {'role': 'tool', "
                   "'tool_name': 'g', 'content': '7'}, {'role': 'tool', 'tool_name': 'f', 'content': '8'}, {'role': "
@@ -414,9 +415,9 @@ static const char *const qwen[] = {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_mi
                                    "<|file_sep|>"};
 static const char *const santa[] = {"<fim-prefix>", "<fim-suffix>", "<fim-middle>"};
 
-/* The prompt is assembled as in llama.cpp's server (format_prompt_infill), which follows the report of Qwen2.5-Coder;
- * for a single file it is assembled as in the report itself. The expected prompt is a list of tokens and texts, and
- * each text is tokenized by itself. */
+/* The prompt for filling in code is assembled as in llama.cpp's server (format_prompt_infill), which follows the
+ * report of Qwen2.5-Coder. A single file is prompted as in that report itself. The expected prompt is a list of tokens
+ * and texts; each text is tokenized by itself. */
 static const struct {
     const char *const *tokens;
     size_t count;
@@ -440,7 +441,7 @@ static const struct {
       "<fim-middle>"}},
 };
 
-/* Returns true if the piece is a token's name, which begins with '<' and ends with '>'. */
+/* Returns true if the piece names a token, as "<...>". */
 static bool is_token(const char *piece) {
     return *piece == '<' && piece[strlen(piece) - 1] == '>';
 }
@@ -469,7 +470,7 @@ START_TEST(code_stands_between_tokens) {
 }
 END_TEST
 
-/* A completion has a suffix, after a prompt of text or of ids. */
+/* A completion may have a suffix. Its prompt may be text or ids. */
 START_TEST(a_suffix_stands_between_tokens) {
     static const char *const pieces[] = {"<bos>", "<|fim_prefix|>", "a = <|fim_suffix|>", "<|fim_suffix|>",
                                          "\nb",   "<|fim_middle|>"};
@@ -548,7 +549,7 @@ static const char *text_at(const json_t *object, const char *key) {
     return text;
 }
 
-/* Renders the chat of a body with the template of the demo model. */
+/* Renders the messages of a body with the demo model's template. */
 static json_t *rendered(const char *path, const char *body) {
     static const fr_arguments args;
     static fr_loaded loaded;
@@ -576,7 +577,7 @@ static json_int_t count_at(const json_t *object, const char *key) {
     return json_integer_value(json_object_get(object, key));
 }
 
-/* Returns the bytes of a stream. */
+/* Sends the body and returns the bytes of the stream. */
 static char *streamed(const char *path, const char *body) {
     json_t *request = value_of(body);
     int status;
@@ -591,7 +592,7 @@ static char *streamed(const char *path, const char *body) {
 
 #define SETTING "'temperature': 0.9, 'seed': 11, 'speculative.n_max': 3"
 
-/* The text is the same as that of the chat, in any dialect. */
+/* In every dialect the text must be that of the same chat. */
 START_TEST(texts_are_those_of_a_chat) {
     server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
     json_t *chat = asked("/v1/chat/completions",
@@ -639,8 +640,7 @@ START_TEST(texts_are_those_of_a_chat) {
 }
 END_TEST
 
-/* The log-probabilities are the same as those of the chat. In a stream each event has the log-probabilities of its
- * part. */
+/* The log-probabilities must be those of the same chat. In a stream, each event has those of its part. */
 START_TEST(logprobs_are_those_of_a_chat) {
     server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
     json_t *chat = asked("/v1/chat/completions",
@@ -678,7 +678,7 @@ START_TEST(logprobs_are_those_of_a_chat) {
 }
 END_TEST
 
-/* Joins the values of a member over the lines of a stream. Checks that only the last line marks the end. */
+/* Joins the values of this member over the lines of a stream. The last line must mark the end, and no other may. */
 static char *lines_joined(const char *lines, const char *key) {
     char *text;
     size_t size;
@@ -706,8 +706,8 @@ static const struct {
                  {"{'model': 'targe'}", "no model \"targe\"", 404},
                  {"{'model': 'target:8b'}", "no model \"target:8b\"", 404}};
 
-/* The answer consists of lines of JSON unless the request wants one object. A prompt without turns gets the text of a
- * completion. */
+/* ollama's answer is lines of JSON, or one object if the request wants that. A prompt that is no chat gets the text of
+ * a completion. */
 START_TEST(ollama_says_the_same) {
     server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
     static const char options[] = "'options': {'num_predict': 24, 'temperature': 0.9, 'seed': 11}";
@@ -769,7 +769,7 @@ START_TEST(ollama_says_the_same) {
         json_decref(answer);
     }
     ck_assert_int_eq(fr_ask_json(server.port, "/api/version", NULL, &answer), 200);
-    int version[3] = {0}; /* Editors ask for version 0.6.4 or later. */
+    int version[3] = {0}; /* editors ask for ollama's version 0.6.4 or later */
     ck_assert_int_eq(sscanf(text_at(answer, "version"), "%d.%d.%d", &version[0], &version[1], &version[2]), 3);
     ck_assert_int_ge(version[0] * 10000 + version[1] * 100 + version[2], 604);
     ck_assert_uint_gt(strlen(text_at(answer, "forerun")), 0);
@@ -777,7 +777,8 @@ START_TEST(ollama_says_the_same) {
     answer = asked("/api/generate", "{'prompt': 'a', 'suffix': 'b'}", 400);
     ck_assert_ptr_nonnull(strstr(text_at(answer, "error"), "no tokens for code"));
     json_decref(answer);
-    for (int unload = 0; unload < 2; unload++) { /* The server's only model stays loaded. */
+    for (int unload = 0; unload < 2; unload++) { /* the server has no other model, so this one stays loaded even if
+                                                  * unloading is asked for */
         answer = asked("/api/generate", unload ? "{'model': 'm', 'keep_alive': '0s'}" : "{'model': 'm'}", 200);
         ck_assert_str_eq(text_at(answer, "done_reason"), unload ? "unload" : "load");
         ck_assert_str_eq(text_at(answer, "response"), "");
@@ -796,8 +797,8 @@ START_TEST(ollama_says_the_same) {
 }
 END_TEST
 
-/* Log-probabilities are the same as in a chat, but stand beside the message. The lines of a stream have them in
- * order. */
+/* The log-probabilities must be those of the same chat. In ollama's format they are beside the message, and a stream
+ * has them in order over its lines. */
 START_TEST(ollama_tells_logprobs) {
     server = fr_server_start("-m tools/demo/target -t 1 -c 256");
     static const char rest[] = "'logprobs': true, 'top_logprobs': 2, 'options': {'num_predict': 12, 'temperature': 0}";
@@ -831,7 +832,7 @@ START_TEST(ollama_tells_logprobs) {
 }
 END_TEST
 
-/* In each dialect a separate thread compiles the grammar. */
+/* Requests with a grammar must be recognized in every dialect, because a thread of its own compiles grammars. */
 START_TEST(grammars_are_slow) {
     static const char *const bodies[] = {"{\"grammar\": \"root ::= [a]\"}",
                                          "{\"json_schema\": {}}",
@@ -855,7 +856,7 @@ END_TEST
     "'name': 'add', 'description': 'd', '%s': {'type': 'object', 'properties': {'n': {'type': 'integer', " \
     "'minimum': 3, 'maximum': 40}}, 'required': ['n']}"
 
-/* Each dialect has its own way to force calls, and texts that follow a schema. */
+/* In each dialect a request can force calls, and texts that follow a schema, in its own way. */
 START_TEST(calls_and_schemas_are_forced) {
     char body[1024];
     server = fr_server_start("-m tools/demo/target -t 2 -c 512");
@@ -898,8 +899,8 @@ START_TEST(calls_and_schemas_are_forced) {
 }
 END_TEST
 
-/* Functions are OpenAI's older form of tools. The answer has a call in this form, whole and as a stream, and the next
- * turn contains the call. */
+/* Functions are OpenAI's older form of tools. The answer must have a call in this form, whole and as a stream. The
+ * next turn must contain the call. */
 START_TEST(functions_are_called) {
     char body[1024];
     server = fr_server_start("-m tools/demo/target -t 2 -c 512");
@@ -951,9 +952,9 @@ END_TEST
     "'name': 'add', '%s': {'type': 'object', 'properties': {'s': {'enum': ['" LONG_WORD "']}}, " \
     "'required': ['s']}"
 
-/* If the limit of tokens cuts off a call, the answer has the call with its arguments so far, and says that the limit
- * ended it. In a chat and in an item the arguments are the text so far; in Anthropic's blocks they are an object of
- * the members that could be closed. */
+/* The limit of tokens cuts off a call. The answer must have the call with its arguments so far, and must say that the
+ * limit ended it. In a chat and in /v1/responses the arguments are the text so far. In /v1/messages they are an
+ * object, with the members that could be closed. */
 START_TEST(calls_are_cut_off) {
     char body[1024];
     server = fr_server_start("-m tools/demo/target -t 2 -c 512");
@@ -994,8 +995,9 @@ START_TEST(calls_are_cut_off) {
 }
 END_TEST
 
-/* Claude Code writes one line anew for each request. The line is removed from the prompt, whether it is a block of its
- * own, the first line of a block, in a text, or in the message of a chat. */
+/* Claude Code writes one line that differs in each request. It must be removed from the prompt, because no prompt
+ * would begin like the one before. The line may be a block of its own, the first line of a block, in a text, or in a
+ * message of a chat. */
 START_TEST(a_changing_header_is_left_out) {
     static const struct {
         const char *path, *body;
@@ -1032,8 +1034,8 @@ START_TEST(a_changing_header_is_left_out) {
 }
 END_TEST
 
-/* Agents shorten a conversation if they read one of these phrases: OpenAI's message and code, llama.cpp's message, or
- * Anthropic's message. */
+/* An agent shortens its conversation when it reads a phrase that it knows: OpenAI's message and code, llama.cpp's
+ * message, or Anthropic's message. A full context must be reported by these. */
 START_TEST(a_full_context_is_told_in_known_words) {
     static const struct {
         const char *path, *body;
@@ -1068,7 +1070,7 @@ START_TEST(a_full_context_is_told_in_known_words) {
 }
 END_TEST
 
-/* The log names each ignored kind once. With --quiet it doesn't name them. */
+/* The log must name each ignored kind of member once, and with --quiet not at all. */
 START_TEST(what_is_passed_over_is_said_once) {
     for (int quiet = 0; quiet < 2; quiet++) {
         server = fr_server_start("-m tools/demo/target -t 1 -c 128%s", quiet ? " --quiet" : "");
@@ -1105,7 +1107,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------- conversations that were recorded */
 
-/* Returns the data of the last event of a type; the caller releases it. */
+/* Returns the data of the last event of this type; the caller releases it. */
 static json_t *last_event(const char *events, const char *type) {
     char head[64];
     const char *last = NULL;
@@ -1114,7 +1116,8 @@ static json_t *last_event(const char *events, const char *type) {
     return last ? json_loads(last + strlen(head), JSON_DISABLE_EOF_CHECK, NULL) : NULL;
 }
 
-/* Makes the body of a turn. The text @TURN@ in it is replaced by a text that is different in each turn. */
+/* Makes the body of a recorded conversation's turn. In its texts, @TURN@ becomes a text that is different in each
+ * turn. */
 static json_t *body_of_turn(const json_t *recorded, const json_t *list, size_t turn) {
     json_t *body = json_deep_copy(json_object_get(recorded, "body"));
     json_object_set(body, text_at(recorded, "list"), (json_t *)(uintptr_t)list);
@@ -1129,7 +1132,7 @@ static json_t *body_of_turn(const json_t *recorded, const json_t *list, size_t t
     return body;
 }
 
-/* Sends a turn and reads the number of prompt tokens and of cached tokens from the end of its stream. */
+/* Sends a turn. The end of its stream gives the number of prompt tokens, which is returned, and of cached tokens. */
 static size_t ask_turn(const json_t *recorded, const json_t *body, size_t *cached) {
     int status;
     fr_client *client = fr_ask_begin(server.port, text_at(recorded, "path"), body, &status);
@@ -1149,9 +1152,9 @@ static size_t ask_turn(const json_t *recorded, const json_t *body, size_t *cache
     return prompt;
 }
 
-/* Ten turns in the format of Codex or Claude Code, and one turn after a compaction. Each turn is answered and has its
- * new input in the prompt. It reuses at least half of the previous turn: a template may drop the reasoning of ended
- * turns. */
+/* Sends ten turns as Codex or Claude Code does, and one more after a compaction. Each must be answered, and have its
+ * new input in the prompt. Each must reuse at least half of the turn before; it can't always be more, because a
+ * template may drop the reasoning of ended turns. */
 START_TEST(recorded_agents_are_answered) {
     static const char *const files[] = {"tests/data/agents/codex.json", "tests/data/agents/claude-code.json"};
     json_t *recorded = json_load_file(files[_i], 0, NULL), *list = json_array(), *turn;
@@ -1178,8 +1181,8 @@ START_TEST(recorded_agents_are_answered) {
 }
 END_TEST
 
-/* Tokens are counted in the same way as when they are run, even if the context can't hold them. Errors have the format
- * of each dialect, and a key may come in either of two headers. */
+/* Counting must give as many tokens as running does, even if the context can't hold them. Errors have the format of
+ * each dialect, and a key may come in either of two headers. */
 START_TEST(counts_errors_and_keys) {
     server = fr_server_start("-m tools/demo/target -t 1 -c 64");
     json_t *answer = asked(MESSAGES, "{'max_tokens': 1, 'messages': [" USER("'a b c'") "]}", 200);

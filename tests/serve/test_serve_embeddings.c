@@ -1,5 +1,5 @@
-/* Tests /v1/embeddings: the rows are those of fr_session_embed, whatever else the server does meanwhile, and wrong
- * requests are refused. */
+/* Tests /v1/embeddings. The embeddings must be those of fr_session_embed, whatever else the server does meanwhile.
+ * Wrong requests must be refused. */
 /* suite: threads native links=command */
 #include <check.h>
 #include <math.h>
@@ -24,7 +24,7 @@ static void stop(void) {
     fr_server_stop(&server);
 }
 
-/* Returns the embedding of some ids that the library computes; the caller frees it. */
+/* Returns the embedding of these ids as the library computes it; the caller frees it. */
 static float *embed(const char *path, const int32_t *ids, size_t count, fr_pooling pooling) {
     fr_model *model;
     fr_session *session;
@@ -37,7 +37,7 @@ static float *embed(const char *path, const int32_t *ids, size_t count, fr_pooli
     return values;
 }
 
-/* Returns the row at `index` of an answer, and checks that it has `width` values. */
+/* Returns embedding number `index` of an answer, which must carry this number. */
 static const json_t *row_of(const json_t *answer, size_t index) {
     const json_t *data = json_array_get(json_object_get(answer, "data"), index);
     ck_assert_uint_eq((size_t)json_integer_value(json_object_get(data, "index")), index);
@@ -107,8 +107,8 @@ START_TEST(ids_are_rows_by_the_models_pooling) {
 }
 END_TEST
 
-/* Rows that are computed beside a stream are the same as those of a text alone, and the stream's text is the same
- * too. */
+/* Embeddings are computed while a stream runs. They must be those of each text alone, and the stream's text must be
+ * the same too. */
 START_TEST(texts_are_rows_beside_others) {
     int32_t *ids;
     size_t count;
@@ -145,7 +145,7 @@ START_TEST(texts_are_rows_beside_others) {
     json_decref(parts);
     json_t *mixed = json_array(), *request = json_object();
     for (size_t i = 0; i < count; i++) json_array_append_new(mixed, json_integer(ids[i]));
-    json_array_append_new(mixed, json_string("")); /* An empty text between ids adds no id. */
+    json_array_append_new(mixed, json_string("")); /* an empty text between ids adds no id */
     json_object_set_new(request, "input", mixed);
     ck_assert_int_eq(fr_ask_json(server.port, "/v1/embeddings", request, &parts), 200);
     ck_assert_uint_eq(json_array_size(json_object_get(parts, "data")), 1);
@@ -192,12 +192,12 @@ START_TEST(what_is_no_input_is_refused) {
         ck_assert_msg(message && strstr(message, cases[i].says), "%s: %s", cases[i].body, message);
         json_decref(answer);
     }
-    json_decref(asked("{\"input\": [7]}", 200)); /* The server keeps working. */
+    json_decref(asked("{\"input\": [7]}", 200)); /* after the refusals the server still works */
     stop();
 }
 END_TEST
 
-/* If a model declares no pooling, the server needs the option --pooling. */
+/* Some models declare no pooling. For these the server needs the option --pooling. */
 START_TEST(a_pooling_must_be_known) {
     server = fr_server_start(DEMO " --embeddings");
     json_t *answer = asked("{\"input\": \"a\"}", 501);
@@ -215,7 +215,8 @@ static json_t *ask_ollama(const char *path, const char *body, int status) {
     return answer;
 }
 
-/* The rows are the same in ollama's format. A text that is too long is cut at its end, unless "truncate" is false. */
+/* In ollama's format the embeddings must be the same. A text that is too long is cut at its end, or refused if
+ * "truncate" is false. */
 START_TEST(ollama_has_the_same_rows) {
     server = fr_server_start(DEMO " -c 64 --embeddings --pooling mean");
     json_t *expected = asked("{\"input\": [\"a small dog\", \"another\"]}", 200);

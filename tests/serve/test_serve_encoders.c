@@ -1,5 +1,5 @@
-/* Tests servers of text encoders: rows and scores are those of sentence-transformers (tests/data/encoders), the forms
- * of answers are those of OpenAI, Jina and text-embeddings-inference, and text is not generated. */
+/* Tests servers of text encoders. Embeddings and scores must be those of sentence-transformers (tests/data/encoders),
+ * in the formats of OpenAI, Jina and text-embeddings-inference. Requests for generated text must be refused. */
 /* suite: threads native links=command */
 #include <check.h>
 #include <math.h>
@@ -21,7 +21,7 @@ static json_t *cases_of(const char *path) {
     return cases;
 }
 
-/* Sends the body, which it takes over, and gives the answer, which must have this status. */
+/* Sends the body and releases it. Returns the answer, which must have this status. */
 static json_t *ask(const char *path, json_t *body, int status) {
     json_t *answer;
     ck_assert_ptr_nonnull(body);
@@ -41,7 +41,7 @@ START_TEST(rows_come_for_many_texts_at_once) {
     json_t *cases = cases_of(FOLDER "bert-mean/cases.json"), *texts = json_array();
     const json_t *all = json_object_get(cases, "texts");
     const json_t *rows = json_object_get(json_array_get(json_object_get(cases, "cases"), 0), "rows");
-    const size_t used[] = {0, 1, 3, 4, 5, 6}; /* the others are too long, or empty */
+    const size_t used[] = {0, 1, 3, 4, 5, 6}; /* the other texts are too long, or empty */
     server = fr_server_start("-m " FOLDER "bert-mean -t 2");
     for (size_t i = 0; i < 6; i++) json_array_append(texts, json_array_get(all, used[i]));
     json_t *answer = ask("/v1/embeddings", json_pack("{s:o}", "input", texts), 200);

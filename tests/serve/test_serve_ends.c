@@ -43,7 +43,8 @@ static void await_waiting(void) {
     free(page);
 }
 
-/* A new request, on a new connection or on an open one, is refused or finds the connection closed. */
+/* Checks that the server takes no more requests. A request on a new connection, or on one that was open, must be
+ * refused or find the connection closed. */
 static void await_refusal(fr_client *client) {
     int status = 200;
     for (int i = 0; status == 200; i++) {
@@ -56,7 +57,7 @@ static void await_refusal(fr_client *client) {
     ck_assert_msg(status == 0 || status == 503, "%d", status);
 }
 
-/* Running texts are completed, and so is a text that waits for a slot. */
+/* After the signal, running texts must be completed, and so must a text that waits for a slot. */
 START_TEST(texts_come_to_their_end) {
     server = fr_server_start(DEMO "-t 1 -np 2 --metrics");
     fr_events texts[TEXTS];
@@ -108,7 +109,7 @@ START_TEST(a_second_signal_ends_it_at_once) {
 }
 END_TEST
 
-/* The signal comes as soon as the server listens, or a little later. */
+/* The signal comes while the server still loads: as soon as it listens, or a little later. */
 START_TEST(a_server_that_loads_ends_well) {
     server = fr_server_begin(DEMO);
     usleep(2000 * (useconds_t)_i);
@@ -116,8 +117,7 @@ START_TEST(a_server_that_loads_ends_well) {
 }
 END_TEST
 
-/* There are so many texts that they would take much longer than 10 seconds. They end after 10 seconds, with the text
- * so far. */
+/* The texts would take much longer than 10 seconds. After 10 seconds they must end, each with its text so far. */
 START_TEST(texts_without_end_are_ended) {
     enum { MANY = 32 };
     server = fr_server_start(DEMO "-t 1 -np %d", MANY);

@@ -1,6 +1,6 @@
-/* Tests tools/serve/http and http_exchange by requests over sockets, against a server with trivial answers. Checks
- * which clients may connect, how much they may send and how long they may take. Also tests answers from other threads,
- * and clients that break the rules, stop or vanish. */
+/* Tests tools/serve/http and http_exchange by requests over sockets, against a server with trivial answers. The tests
+ * check which clients may connect, how much they may send and how long they may take. Others test answers from other
+ * threads, and clients that break the rules, stop or vanish. */
 /* suite: hostile threads native links=command */
 #include <check.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include "tools/serve/tls.h"
 
 #define JSON  "application/json; charset=utf-8"
-#define LIMIT 100000         /* bytes of a body */
+#define LIMIT 100000         /* largest body in bytes */
 #define LONG  (1024 * 16384) /* more than any socket's buffer */
 
 static double now(void) {
@@ -45,7 +45,7 @@ typedef struct job {
     fr_http_exchange *exchange;
 } job;
 
-/* The state of a test, shared with the server's threads. Each test is a process of its own. */
+/* The state of a test, which it shares with the server's threads. Each test runs in a process of its own. */
 static struct {
     fr_http *http;
     uint16_t port;
@@ -69,7 +69,7 @@ static void *run_job(void *context) {
     return NULL;
 }
 
-/* Continues an exchange in another thread. */
+/* Hands an exchange to another thread, which continues it by this function. */
 static void pass_on(fr_http_exchange *exchange, work *function) {
     job *j = malloc(sizeof(*j));
     *j = (job){.work = function, .exchange = exchange};
@@ -105,7 +105,7 @@ static void echo_late(fr_http_exchange *exchange) {
     echo(exchange);
 }
 
-/* Sends some pieces, 60 ms apart. The server sends a ping whenever nothing was written for 50 ms. */
+/* Sends some pieces, 60 ms apart. The server sends a ping of its own whenever nothing was written for 50 ms. */
 static void stream(fr_http_exchange *exchange) {
     const char *count = fr_http_exchange_query(exchange, "a");
     fr_http_exchange_begin(exchange, "text/event-stream");
@@ -119,7 +119,7 @@ static void stream(fr_http_exchange *exchange) {
     fr_http_exchange_end(exchange);
 }
 
-/* Sends each piece when the test has read the previous one. */
+/* Sends each piece when the test has read the one before it. */
 static void stream_in_turn(fr_http_exchange *exchange) {
     fr_http_exchange_begin(exchange, "text/event-stream");
     pthread_mutex_lock(&toy.lock);
@@ -255,7 +255,7 @@ static int vanished(void) {
     return count;
 }
 
-/* The last reports of exchanges. */
+/* What the server has reported about exchanges: the last lines, and the number of all. */
 static struct {
     pthread_mutex_t lock;
     char lines[8][256];
@@ -303,7 +303,7 @@ static void check_text(const json_t *object, const char *key, const char *value)
     ck_assert_pstr_eq(json_string_value(json_object_get(object, key)), value);
 }
 
-/* The answer must be an error that the server itself wrote. */
+/* Checks that the answer is an error by the server itself, with this status and type. */
 static void check_refused(fr_client *client, int status, const char *type) {
     ck_assert_int_eq(fr_client_head(client), status);
     check_header(client, "Server", "forerun");
@@ -417,8 +417,8 @@ START_TEST(malformed_targets_are_refused) {
 }
 END_TEST
 
-/* A request's target may have the server's name before its path. The name must be an allowed one, like that of a Host
- * header. */
+/* A request's target may have a server's name before its path. Like the name in a Host header, it must be an allowed
+ * one. */
 START_TEST(targets_may_be_absolute) {
     static const char *const targets[][2] = {{"http://localhost/a?b=c", "/a"},
                                              {"HTTP://127.0.0.1:80/a%20b", "/a b"},
@@ -440,8 +440,8 @@ START_TEST(targets_may_be_absolute) {
 }
 END_TEST
 
-/* The refusal has the format of all errors. Only a request that is too large even for libmicrohttpd's memory is
- * refused by libmicrohttpd itself. */
+/* A refusal of long headers has the format of all errors. Only a request that is too large for libmicrohttpd's own
+ * memory is refused by libmicrohttpd. */
 START_TEST(long_headers_are_refused_as_json) {
     static const struct {
         size_t target, headers;
@@ -511,7 +511,7 @@ START_TEST(keys_are_needed) {
     check_asked("GET", "/health", NULL, NULL, 200, NULL);
     check_asked("GET", "/health/", NULL, NULL, 401, "authentication_error");
     check_asked("GET", "/", "X-Api-Key: second\r\nHost: example.org\r\n", NULL, 200, NULL);
-    fr_client *client = connect_to(); /* If a request without a body is refused, its connection stays open. */
+    fr_client *client = connect_to(); /* a request without a body is refused, and the connection stays open */
     fr_client_ask(client, "GET", "/", NULL, NULL);
     check_refused(client, 401, "authentication_error");
     check_header(client, "WWW-Authenticate", "Bearer");
@@ -578,7 +578,7 @@ START_TEST(other_hosts_are_refused) {
         check_asked("GET", "/", header, NULL, 403, "permission_error");
     }
     stop();
-    fr_http_setting setting = usual(); /* The server is behind a proxy that keeps the Host header. */
+    fr_http_setting setting = usual(); /* now the server is behind a proxy that keeps the Host header */
     setting.hosts = "chat.example, b.example";
     start(setting);
     check_asked("GET", "/", "Host: chat.example\r\n", NULL, 200, NULL);
@@ -596,8 +596,8 @@ START_TEST(other_hosts_are_refused) {
 }
 END_TEST
 
-/* The server has no keys and can be reached only from this machine. If the user opens a page of another site, the page
- * gets no answer from the server. */
+/* The server has no keys and listens on this machine alone. A browser sends it requests of any page that the user
+ * opens. Those of other sites' pages must be refused. */
 START_TEST(pages_of_elsewhere_are_refused) {
     static const char *const own[] = {"http://localhost", "http://localhost:3000", "https://127.0.0.1:8080",
                                       "http://[::1]:8080"};
@@ -693,7 +693,7 @@ START_TEST(bodies_have_a_limit) {
     start(usual());
     check_body(LIMIT, 200, NULL);
     check_body(LIMIT + 1, 413, "invalid_request_error");
-    /* The requests are refused before their bodies come. */
+    /* These requests are refused before their bodies come. */
     check_asked("POST", "/", "Content-Length: 100001\r\n", NULL, 413, "invalid_request_error");
     check_asked("POST", "/", "Content-Length: 18446744073709551615\r\n", NULL, 413, NULL);
     static const char chunked[] = "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -710,7 +710,7 @@ START_TEST(bodies_have_a_limit) {
     fr_client_send(client, "0\r\n\r\n", 5);
     check_refused(client, 413, "invalid_request_error");
     fr_client_close(client);
-    client = connect_to(); /* A body without an end is refused too. */
+    client = connect_to(); /* a body that never ends is refused too */
     fr_client_send(client, chunked, sizeof(chunked) - 1);
     ck_assert_uint_lt(send_chunks(client, 100000), 100000);
     fr_client_close(client);
@@ -750,8 +750,8 @@ START_TEST(bodies_wait_for_a_continue) {
 }
 END_TEST
 
-/* A connection above the limit gets status 503 and the time after which to retry. Once another connection is closed,
- * the next one is served. */
+/* A connection above the limit gets status 503, and the time after which to try again. Once another connection is
+ * closed, the next one must be served. */
 static void check_limit(fr_http_setting setting, int limit) {
     fr_client *clients[8], *excess;
     start(setting);
@@ -769,7 +769,7 @@ static void check_limit(fr_http_setting setting, int limit) {
     fr_client_close(excess);
     fr_client_close(clients[0]);
     int status = 503;
-    for (int i = 0; i < 100 && status == 503; i++) { /* until the server has seen that it is closed */
+    for (int i = 0; i < 100 && status == 503; i++) { /* until the server has noticed the closed connection */
         rest(0.02);
         status = fr_client_once(toy.port, "GET", "/", NULL, NULL, NULL);
     }
@@ -788,8 +788,8 @@ START_TEST(connections_have_limits) {
 }
 END_TEST
 
-/* The server reports an exchange when the connection has sent the answer. The client may have the answer before
- * that. */
+/* Sends a request, then waits until `count` exchanges have been reported. The server reports an exchange when its
+ * connection has sent the answer, which may be after the client has read it. */
 static void ask_and_await(const char *method, const char *path, const char *headers, int status, size_t count) {
     ck_assert_int_eq(fr_client_once(toy.port, method, path, headers, *method == 'P' ? "x" : NULL, NULL), status);
     for (size_t have = 0; have < count; rest(0.002)) {
@@ -799,7 +799,7 @@ static void ask_and_await(const char *method, const char *path, const char *head
     }
 }
 
-/* Each exchange is reported once, either with its answer or as one that its client left. */
+/* Each exchange is reported once, with its answer, or as one whose client has left. */
 START_TEST(exchanges_are_reported) {
     fr_http_setting setting = usual();
     setting.report = note_report;
@@ -823,7 +823,7 @@ START_TEST(exchanges_are_reported) {
 }
 END_TEST
 
-/* If a client sends a part of a request and disconnects, its connection is freed long before the timeout. */
+/* A client sends a part of a request and disconnects. Its connection must be freed long before the timeout. */
 START_TEST(halves_of_requests_are_let_go) {
     static const char *const halves[] = {"GET / HT",
                                          "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{", "",
@@ -844,7 +844,7 @@ START_TEST(halves_of_requests_are_let_go) {
 }
 END_TEST
 
-/* A client that closes its sending side right after the request, as `nc -N` does, gets its answer. */
+/* A client that closes only its sending side right after the request, as `nc -N` does, must get its answer. */
 START_TEST(half_closed_clients_are_answered) {
     static const char *const paths[] = {"/late?wait=400", "/stream?a=5", "/", "/refuse"};
     static const int statuses[] = {200, 200, 200, 404};
@@ -886,7 +886,7 @@ START_TEST(slow_senders_are_cut) {
     ck_assert_double_ge(took, 0.9);
     ck_assert_double_lt(took, 10);
     fr_client_close(client);
-    client = connect_to(); /* The same holds for the second request of a connection. */
+    client = connect_to(); /* the timeout holds for the second request of a connection too */
     fr_client_ask(client, "GET", "/", NULL, NULL);
     ck_assert_int_eq(fr_client_head(client), 200);
     json_decref(read_json(client));
@@ -897,7 +897,7 @@ START_TEST(slow_senders_are_cut) {
 }
 END_TEST
 
-/* A client that waits for an answer is never disconnected, no matter how long the answer takes. */
+/* A client that waits for an answer must never be disconnected, however long the answer takes. */
 START_TEST(waiting_is_no_silence) {
     fr_http_setting setting = usual();
     setting.timeout = 1;
@@ -931,7 +931,7 @@ START_TEST(stopped_readers_are_cut) {
     }
     ck_assert_int_eq(vanished(), CLIENTS);
     for (int i = 0; i < CLIENTS; i++) fr_client_close(clients[i]);
-    char *text; /* A client that reads gets the whole answer. */
+    char *text; /* a client that reads gets the whole answer */
     ck_assert_int_eq(fr_client_once(toy.port, "GET", "/flood", NULL, NULL, &text), 200);
     ck_assert_ptr_nonnull(text);
     free(text);
@@ -1110,7 +1110,7 @@ START_TEST(an_end_lets_long_answers_out) {
 }
 END_TEST
 
-/* A client that reads nothing delays the end of the server by at most a second. */
+/* A client that reads nothing may delay the server's end by a second at most. */
 START_TEST(an_end_waits_for_nobody) {
     start(usual());
     fr_client *client = connect_to(), *half = connect_to();
@@ -1154,7 +1154,7 @@ START_TEST(what_cannot_be_listened_on_is_an_error) {
     setting.port = toy.port;
     ck_assert_int_eq(open_with(&setting), 1);
     stop();
-    ck_assert_int_eq(open_with(&setting), 0); /* The port is free at once. */
+    ck_assert_int_eq(open_with(&setting), 0); /* the port can be used again at once */
     setting.port = 0;
     static const char *const hosts[] = {"", "example.org", "1.2.3", "127.0.0.1:80", "192.0.2.1", "[::1]"};
     for (size_t i = 0; i < sizeof(hosts) / sizeof(*hosts); i++) {
@@ -1176,7 +1176,7 @@ START_TEST(what_cannot_be_listened_on_is_an_error) {
 }
 END_TEST
 
-/* If a new pair can't be used, the old pair stays in use. Handshakes use the pair that was set last. */
+/* New handshakes use the pair of key and certificate that was set last. A pair that can't be used changes nothing. */
 START_TEST(certificates_are_replaced) {
     char *key = read_file("tests/data/tls/key.pem"), *certificate = read_file("tests/data/tls/certificate.pem");
     char error[128] = "";
@@ -1219,7 +1219,7 @@ START_TEST(tls_refuses_plain_bytes) {
     fr_client_ask(client, "GET", "/", NULL, NULL);
     ck_assert_int_eq(fr_client_head(client), 0);
     fr_client_close(client);
-    client = connect_to(); /* This client never completes the handshake. */
+    client = connect_to(); /* a client that never completes the handshake */
     ck_assert(fr_client_closed(client, 10000));
     fr_client_close(client);
     stop();
@@ -1317,8 +1317,8 @@ START_TEST(errors_have_their_types) {
 }
 END_TEST
 
-/* There are more bodies that take long to read than there are threads; their length or their content makes them slow.
- * In the end all of them are read, or the server ends. */
+/* More bodies are slow to read than there are threads; their length or their content makes them slow. Short requests
+ * must be answered meanwhile. In the end all slow bodies are read, or the server ends before. */
 START_TEST(slow_bodies_hold_nobody_up) {
     enum { LONG_ONES = 12, OTHERS = 12 };
     static char body[LIMIT];

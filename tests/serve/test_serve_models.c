@@ -75,7 +75,7 @@ static void link_models(void) {
     write_file("notes.txt", "no model", 8);
 }
 
-/* Makes a request whose prompt consists of ids that every model has. */
+/* Makes a request for a model. Its prompt has ids that all of the models have. */
 static json_t *question(size_t model) {
     return fr_body("{s:[i, i, i, i], s:i, s:i, s:b, s:s, s:b}", "prompt", 5, 20, 30, (int)(40 + model), "n_predict", 12,
                    "temperature", 0, "return_tokens", 1, "model", models[model].name, "ignore_eos", 1);
@@ -87,7 +87,7 @@ static json_t *ask_model(size_t model) {
     return said;
 }
 
-/* Asks each model in a separate server. */
+/* Asks each model in a server of its own. */
 static void ask_each_apart(json_t **alone) {
     for (size_t i = 0; i < MODELS; i++) {
         server = fr_server_start("-m %s", models[i].path);
@@ -97,7 +97,7 @@ static void ask_each_apart(json_t **alone) {
     ck_assert(!json_equal(alone[0], alone[1]) && !json_equal(alone[1], alone[2]));
 }
 
-/* Counts the models in memory, which /v1/models describes in more detail than others. */
+/* Counts the models in memory, which /v1/models describes in more detail. It must list `known` models. */
 static size_t count_loaded(size_t known) {
     json_t *list, *one;
     size_t loaded = 0, i;
@@ -162,7 +162,8 @@ static void refuse_others(void) {
     json_decref(answer);
 }
 
-/* Either one model or all of them may be in memory at the same time. */
+/* There may be one model in memory at a time, or all of them. Each answer must be that of a server with the one
+ * model. */
 START_TEST(each_model_answers_by_its_name) {
     json_t *alone[MODELS];
     size_t most = _i ? 4 : 1;
@@ -179,7 +180,7 @@ START_TEST(each_model_answers_by_its_name) {
 }
 END_TEST
 
-/* A request for one model waits while the text of another model is running, and is answered afterwards. */
+/* A request for one model must wait while a text of another model is generated, and must be answered afterwards. */
 START_TEST(a_model_in_use_is_not_taken_away) {
     link_models();
     server = fr_server_start("--models %s --models-max 1 -np 1", folder);
@@ -197,7 +198,8 @@ START_TEST(a_model_in_use_is_not_taken_away) {
 }
 END_TEST
 
-/* A waiting request gets an answer or a refusal. In both cases the server ends properly. */
+/* A request waits for its model when the server ends. It must get an answer or a refusal, and the server must end
+ * properly. */
 START_TEST(who_waits_for_a_model_is_told_at_the_end) {
     link_models();
     server = fr_server_start("--models %s", folder);
@@ -217,8 +219,8 @@ START_TEST(who_waits_for_a_model_is_told_at_the_end) {
 }
 END_TEST
 
-/* In the answer the models have the order of the list, and the names of their files. A model that was found by its own
- * name has that name. */
+/* /v1/models lists models in the order of the option, by the names of their files. A request for a model by this name
+ * must find it. */
 START_TEST(a_list_of_models) {
     static const char *const names[] = {"target", "e-q4_0", "qwen2-tied"};
     json_t *list;
@@ -236,7 +238,7 @@ START_TEST(a_list_of_models) {
 }
 END_TEST
 
-/* A folder within the models folder is a model if it contains one GGUF file, which may consist of several parts. */
+/* A folder inside the folder of models is a model if it has one GGUF file, which may consist of several parts. */
 START_TEST(folders_of_one_file_are_models) {
     char one[64], two[64], path[160];
     json_t *list;
@@ -260,15 +262,15 @@ START_TEST(folders_of_one_file_are_models) {
         ck_assert_int_eq(unlink(path), 0);
     }
     snprintf(path, sizeof path, "%s/one/a.gguf.sha256", folder);
-    unlink(path); /* file in which the server stored the model's hash */
+    unlink(path); /* the file in which the server has stored the model's hash */
     ck_assert(rmdir(one) == 0 && rmdir(two) == 0);
     free(file);
 }
 END_TEST
 
-/* If the file of a model was cut or changed, it is no longer the file that was opened: requests for the model and
- * health probes get a server error. If the file is removed or replaced, the server still uses the file that it has
- * open. */
+/* A model's file that is cut or changed is no longer the file that was opened. Requests for the model, and health
+ * probes, must then get a server error. If the file is removed or replaced, the server can still use the file that it
+ * has open. */
 START_TEST(a_model_whose_file_is_changed) {
     static const struct {
         const char *change;
@@ -303,8 +305,8 @@ START_TEST(a_model_whose_file_is_changed) {
 }
 END_TEST
 
-/* A server with one model accepts any name in requests. It lists the model under its own name, which may contain
- * slashes. */
+/* A server with one model accepts any name in requests. It lists the model by its own name, in which slashes may
+ * occur. */
 START_TEST(one_model_answers_to_any_name) {
     static const char *const starts[] = {"-m tools/demo/target --alias org/name", "--models tools/demo/target"};
     static const char *const named[] = {"/v1/models/org/name", "/v1/models/target"};
@@ -334,7 +336,7 @@ static json_t *loaded(void) {
     return there;
 }
 
-/* Clients of ollama load or unload a model by a request without a prompt. */
+/* ollama's clients load or unload a model by a request that has no prompt. */
 START_TEST(a_model_is_loaded_and_leaves) {
     json_t *answer, *there;
     server = fr_server_start("--models tools/demo/target,tests/data/models/qwen2-tied -t 1 -c 64");
@@ -367,7 +369,7 @@ START_TEST(a_model_is_loaded_and_leaves) {
 END_TEST
 
 static const struct {
-    const char *models, *says; /* NULL for an empty folder */
+    const char *models, *says; /* models: NULL: an empty folder */
     int status;
 } no_models[] = {
     {NULL, "no GGUF file", 1},
@@ -411,7 +413,7 @@ static json_t *second_turn(const json_t *said, int slot) {
                    "max_tokens", 24, "temperature", 0.7, "seed", 5, "id_slot", slot);
 }
 
-/* Returns the answer. *cached becomes the number of prompt tokens that were cached. */
+/* Sends the request and returns the answer. *cached becomes the number of prompt tokens that were cached. */
 static json_t *ask_counting(json_t *body, int64_t *cached) {
     json_t *answer;
     ck_assert_int_eq(fr_ask_json(server.port, CHAT, body, &answer), 200);
@@ -449,8 +451,8 @@ static void restore(int slot, const char *name, int64_t ids) {
     json_decref(restored);
 }
 
-/* Continues the conversation in the restored slot, or in any slot (-1). In both cases the server finds the cached
- * prompt. */
+/* Restores the conversation in a new server, and continues it in the restored slot, or in any slot (-1). The server
+ * must find the cached prompt both times. */
 static void go_on_restored(const json_t *first, const json_t *expected, int slot, int64_t ids) {
     int64_t cached;
     start();
@@ -539,7 +541,8 @@ static char *read_file(const char *name, size_t *size) {
     return bytes;
 }
 
-/* If a file can't be restored, the slot keeps its contents. The server neither waits for a pipe nor overwrites it. */
+/* A slot must keep its text if a file can't be restored. A pipe in place of the file must neither be waited for nor be
+ * overwritten. */
 START_TEST(a_slot_keeps_what_it_has) {
     char path[300];
     struct stat file;
@@ -569,8 +572,7 @@ START_TEST(a_slot_keeps_what_it_has) {
 }
 END_TEST
 
-/* The file is truncated, changed, empty, a folder, or the file of another model. In each case the slot is empty
- * afterwards. */
+/* The file is truncated, changed, empty, a folder, or another model's. After each refusal the slot must be empty. */
 START_TEST(a_damaged_file_is_refused) {
     int64_t cached;
     size_t size;

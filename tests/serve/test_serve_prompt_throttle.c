@@ -1,5 +1,5 @@
-/* Tests by simulation how large the pieces are in which prompts run beside running texts. An invented machine says how
- * long a round takes and how much time each row adds. */
+/* Tests, in simulation, the number of prompt rows that a round may run beside running texts. An invented machine says
+ * how long a round takes and how much time each row adds. */
 /* suite: links=command */
 #include <check.h>
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 #include "tools/serve/prompt_throttle.h"
 
 typedef struct machine {
-    double round, row, free; /* seconds of a round without a prompt and of each prompt row; rows that cost nothing */
+    double round, row, free; /* seconds of a round without a prompt; seconds of each prompt row; number of first rows
+                              * that cost nothing */
 } machine;
 
 static double takes(const machine *m, size_t rows, uint32_t *state) {
@@ -22,15 +23,15 @@ static double takes(const machine *m, size_t rows, uint32_t *state) {
 static const machine machines[] = {{0.006, 0.0016, 0}, {0.030, 0.009, 0},    {0.030, 0.002, 7}, {0.080, 0.030, 4},
                                    {0.001, 0.005, 0},  {0.030, 0.00002, 16}, {0.500, 0.100, 2}};
 
-/* After a few rounds hardly any round takes more than twice as long as a round without prompts, unless a single row
- * already does. The available time is used. */
+/* After a few rounds, hardly any round may take more than twice as long as a round without prompts, unless a single
+ * row already does. The time must also be used: the prompts must get a third of the rows that fit. */
 START_TEST(rounds_at_most_double) {
     const machine *m = &machines[_i];
     fr_prompt_throttle throttle = {0};
     uint32_t state = 7;
     size_t slow = 0, rows = 0, fits = (size_t)(m->free + m->round / m->row);
     for (size_t i = 0; i < 20; i++)
-        fr_prompt_throttle_learn(&throttle, takes(m, 64, &state), 0, 64); /* a prompt alone */
+        fr_prompt_throttle_learn(&throttle, takes(m, 64, &state), 0, 64); /* rounds with a prompt and no texts */
     for (size_t i = 0; i < 20; i++) fr_prompt_throttle_learn(&throttle, takes(m, 0, &state), 3, 0);
     for (size_t i = 0; i < 400; i++) {
         size_t piece = fr_prompt_throttle_rows(&throttle, 3);
@@ -56,18 +57,21 @@ START_TEST(nobody_waits) {
 }
 END_TEST
 
-/* The text began at second 10 and had its first id at second 12, when request 7 was the last one. */
+/* A text with its first id may wait for other prompts that came in the same burst. This text began at second 10 and
+ * had its first id at second 12. Request 7 was the last one by then. */
 START_TEST(a_burst_is_waited_for) {
     static const uint64_t before[] = {5}, at[] = {9, 7}, behind[] = {8, 9};
     const fr_prompt_throttle_first text = {10, 12, 7};
     ck_assert(fr_prompt_throttle_waits(&text, 12, 4, before, 1));
     ck_assert(fr_prompt_throttle_waits(&text, 17.9, 4, at, 2));
-    ck_assert(!fr_prompt_throttle_waits(&text, 12, 4, behind, 2)); /* Prompts that came later wait for their turn. */
+    ck_assert(!fr_prompt_throttle_waits(&text, 12, 4, behind, 2)); /* the text doesn't wait for prompts that came
+                                                                    * later */
     ck_assert(!fr_prompt_throttle_waits(&text, 12, 4, NULL, 0));
-    /* The text has waited four times as long as its own prompt took. */
+    /* By now the text has waited three times as long as its own prompt took, once for each of three other slots. */
     ck_assert(!fr_prompt_throttle_waits(&text, 18.1, 4, before, 1));
     ck_assert(fr_prompt_throttle_waits(&text, 18.1, 5, before, 1));
-    ck_assert(!fr_prompt_throttle_waits(&text, 12.1, 1, before, 1)); /* with one slot no other can come first */
+    ck_assert(!fr_prompt_throttle_waits(&text, 12.1, 1, before, 1)); /* with one slot there is no other prompt to wait
+                                                                      * for */
 }
 END_TEST
 

@@ -1,9 +1,9 @@
-/* Tests tools/serve/generation_request: requests are read member by member, in OpenAI's formats and in llama.cpp's own
- * format.
+/* Tests tools/serve/generation_request. Requests are read member by member, in OpenAI's formats and in llama.cpp's
+ * own.
  *
  * Names and meanings of members are those of OpenAI's reference and of llama.cpp's server (tools/server/README.md).
  * Ids and texts are compared with those that the library gives with the same options. The ids of the picture are
- * compared with those of transformers (tests/data/glm-ocr/reference.json). */
+ * compared with transformers' (tests/data/glm-ocr/reference.json). */
 /* suite: hostile threads links=command */
 #include <check.h>
 #include <pthread.h>
@@ -41,8 +41,8 @@ static void open_model(const char *path, const char *drafter) {
     setting.context = 256;
 }
 
-/* Opens the engine in the process that runs the test, because the threads of an engine belong to the process that
- * opened it. */
+/* Opens the engine. Each test calls this in its own process, because the threads of an engine belong to the process
+ * that opened it. */
 static void open_engine(void) {
     require(fr_engine_open(loaded.model, loaded.drafter, loaded.options, 4, &setting.engine));
 }
@@ -95,7 +95,7 @@ static fr_generation_request *read_with(fr_job_form form, const char *member) {
     return read_request(form, body);
 }
 
-/* Checks that the request was refused, and that the error contains the given text. */
+/* Checks that the request was refused with this status, and that the error contains this text. Frees the request. */
 static void refuse(fr_generation_request *a, fr_status why, const char *says) {
     ck_assert_msg(a->error[0], "was not refused: \"%s\"", says);
     ck_assert_msg(strstr(a->error, says), "\"%s\" is not in \"%s\"", says, a->error);
@@ -228,8 +228,8 @@ START_TEST(texts_are_options) {
 }
 END_TEST
 
-/* In "logit_bias" a text means the tokens that it has in the middle of a text. This holds in both formats of the
- * member. */
+/* A text in "logit_bias" stands for the tokens that it has in the middle of a longer text. The member has two
+ * formats. */
 START_TEST(biases_of_texts) {
     static const char *const members[] = {"\"logit_bias\": [[\" upon\", -2], [5, 1]]",
                                           "\"logit_bias\": {\" upon\": -2, \"5\": 1}"};
@@ -251,8 +251,8 @@ START_TEST(biases_of_texts) {
 }
 END_TEST
 
-/* The largest number of ids is that of n_predict, max_completion_tokens or max_tokens: the first of them that the
- * request has is used. */
+/* Three members limit the number of ids: n_predict, max_completion_tokens and max_tokens. The first of these that a
+ * request has counts. */
 static const struct {
     const char *member;
     int64_t most;
@@ -325,7 +325,7 @@ START_TEST(whole_numbers_may_have_a_point) {
 }
 END_TEST
 
-/* Members that decide the format of the answer. */
+/* Tests members that decide what the answer has and how it is sent. */
 START_TEST(answers) {
     for (size_t f = 0; f < 3; f++) {
         fr_generation_request *plain = read_with(forms[f], "\"user\": \"me\"");
@@ -367,7 +367,7 @@ END_TEST
 
 #define TOOL "{\"type\": \"function\", \"function\": {\"name\": \"f\", \"description\": \"d\", \"parameters\": {}}}"
 
-/* Each request has one grammar for all its choices. The grammar allows or forbids their first token. */
+/* A request has one grammar for all its choices. Here the grammar decides their first token. */
 START_TEST(grammars) {
     static const char *const members[] = {
         "\"grammar\": \"root ::= [{]\"",
@@ -570,7 +570,7 @@ START_TEST(members_that_are_refused) {
 }
 END_TEST
 
-/* A request may name the method of the drafter. It may also use llama.cpp's name for this method. */
+/* A request may name the method of the server's drafter, also by llama.cpp's name. */
 START_TEST(drafter_by_name) {
     fr_generation_request *a =
         read_with(FR_JOB_NATIVE, "\"speculative.type\": \"draft-mtp\", \"speculative.n_max\": 3");
@@ -583,7 +583,7 @@ START_TEST(drafter_by_name) {
 }
 END_TEST
 
-/* OpenAI's completions ignore these members. In a chat they belong to the prompt. */
+/* OpenAI's completions ignore these members. For a chat they are a part of the prompt. */
 START_TEST(members_of_other_forms) {
     fr_generation_request *a =
         read_well(FR_JOB_COMPLETION, "{" TEXT ", \"tools\": 5, \"messages\": 7, \"tool_choice\": \"required\"}");
@@ -630,7 +630,7 @@ START_TEST(one_prompt) {
 }
 END_TEST
 
-/* A prompt may mix texts and ids. The beginning-of-text token is added only if the first item is a text. */
+/* A prompt may mix texts and ids. It gets a token for the beginning of the text only if its first item is a text. */
 START_TEST(texts_and_ids_in_turn) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded.model);
     int32_t *once, *upon, expected[64];
@@ -659,7 +659,7 @@ START_TEST(texts_and_ids_in_turn) {
 }
 END_TEST
 
-/* A model without a tokenizer accepts only ids, and refuses members that need a text. */
+/* A model without a tokenizer accepts prompts of ids, and refuses every member that needs a text. */
 START_TEST(ids_alone) {
     static const char *const bodies[] = {"{\"prompt\": \"x\"}", "{\"prompt\": [5, \"x\"]}",
                                          "{\"prompt\": [5, 7], \"stop\": [\"x\"]}", "{" HI "}",
@@ -712,8 +712,7 @@ START_TEST(prompts_that_are_refused) {
 }
 END_TEST
 
-/* Runs all choices together, and compares the ids of each with those that the library generates with the same options
- * alone. */
+/* Runs all choices together. The ids of each must be those that the library generates alone with the same options. */
 static void run_choices(const fr_generation_request *a) {
     int32_t ids[4][FR_STEP_MAX];
     for (size_t i = 0; i < a->count; i++) fr_job_start(&a->choices[i].job, NULL, 0);
@@ -753,7 +752,7 @@ static void check_alone(const fr_job *job, const char *prompt, int64_t seed, siz
     fr_options_free(options);
 }
 
-/* Choice i of each prompt uses the seed plus i. */
+/* Choice i of each prompt must have the seed plus i. */
 START_TEST(choices_of_prompts) {
     static const char *const prompts[] = {"Once upon", "The old"};
     open_engine();
@@ -770,7 +769,7 @@ START_TEST(choices_of_prompts) {
             check_alone(&a->choices[i].job, prompts[i / 2], 7 + (int64_t)(i % 2), 9);
         }
         ck_assert_ptr_eq(a->choices[0].job.prompt.ids, a->choices[1].job.prompt.ids);
-        /* If one choice ends first, the data that it shares with the other choices stays. */
+        /* The end of one choice must not free what it shares with the others. */
         fr_job_end(&a->choices[0].job);
         check_prompt(&a->choices[1].job, prompts[0]);
         fr_generation_request_free(a);
@@ -779,8 +778,7 @@ START_TEST(choices_of_prompts) {
 }
 END_TEST
 
-/* Runs a completion with the given members. Returns the request, which has one choice, and writes the text to
- * `text`. */
+/* Runs a completion with these members. `text` becomes its text. Returns the request, which has one choice. */
 static fr_generation_request *run_with(const char *members, char *text, size_t size) {
     char body[512];
     snprintf(body, sizeof body, "{\"prompt\": \"Once upon\", \"temperature\": 0, \"max_tokens\": 12%s}", members);
@@ -792,15 +790,15 @@ static fr_generation_request *run_with(const char *members, char *text, size_t s
     return a;
 }
 
-/* Members of vLLM: ids that stop a text and are not part of it, a stop string that stays in the text, a minimum number
- * of ids, and a list of texts to choose from. */
+/* These are members of vLLM's requests: ids that stop a text and are left out, a stop string that stays in the text, a
+ * least number of ids, and a list of texts from which the model must choose one. */
 START_TEST(ends_as_vllm_knows_them) {
     char members[256], whole[256], text[256];
     open_engine();
     fr_generation_request *plain = run_with(", \"ignore_eos\": true", whole, sizeof whole);
     const fr_reply *reply = &plain->choices[0].job.reply;
     ck_assert_uint_eq(reply->kept, 12);
-    size_t first = 0; /* index at which the fourth id first occurs */
+    size_t first = 0; /* the index where the fourth id occurs for the first time */
     while (reply->ids[first] != reply->ids[3]) first++;
     snprintf(members, sizeof members, ", \"ignore_eos\": true, \"stop_token_ids\": [%d]", reply->ids[3]);
     fr_generation_request *a = run_with(members, text, sizeof text);
@@ -835,7 +833,8 @@ START_TEST(ends_as_vllm_knows_them) {
 }
 END_TEST
 
-/* If the seed is -1 or missing, a random one is drawn for the request. A seed on the command line is used as it is. */
+/* A request whose seed is -1 or missing gets a random one. A seed on the command line takes the place of a missing
+ * one. */
 START_TEST(drawn_seeds) {
     int64_t last = -1;
     for (size_t f = 0; f < 3; f++)
@@ -866,7 +865,7 @@ START_TEST(drawn_seeds) {
 }
 END_TEST
 
-/* Tests the largest allowed number of choices of all prompts together. */
+/* A request may have at most 128 choices, over all its prompts. */
 START_TEST(limit_of_choices) {
     char body[4096] = "{\"n\": 1, \"prompt\": [";
     for (int i = 0; i < 129; i++) snprintf(body + strlen(body), sizeof body - strlen(body), "%s\"a\"", i ? "," : "");
@@ -892,7 +891,7 @@ START_TEST(limit_of_choices) {
 }
 END_TEST
 
-/* A prompt that fills the context leaves no room for the answer. */
+/* A prompt must leave room for an answer, so one that fills the context is refused. */
 START_TEST(prompts_that_are_too_long) {
     char body[4096] = "{\"prompt\": [[5], [";
     for (int i = 0; i < 256; i++) snprintf(body + strlen(body), sizeof body - strlen(body), i ? ",7" : "7");
@@ -920,8 +919,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ chats */
 
-/* Compares the prompt of a chat with the library's rendering of the given messages and options, without the last
- * `less` bytes of the rendering. */
+/* Compares the prompt of a chat with what the library renders of these messages and options. The last `less` bytes of
+ * that are not in the prompt. */
 static void check_chat(const char *body, const char *messages, const char *options, size_t less) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded.model);
     fr_marked_text text;
@@ -958,8 +957,8 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "]}", "[" USER "]", NULL, 0},
         {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"Hi\"}]}]}", "[" USER "]",
          NULL, 0},
-        /* Texts under other names, and reasoning among the parts. Clients of other interfaces send messages like
-         * this. */
+        /* Texts have other names here, and reasoning is one of the parts. Clients of other interfaces send such
+         * messages. */
         {"{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"input_text\", \"text\": \"Hi\"}]}, "
          "{\"role\": \"assistant\", \"content\": ["
          "{\"type\": \"thinking\", \"thinking\": \"hm\"}, "
@@ -975,7 +974,7 @@ START_TEST(chats_are_rendered) {
          "[" USER "]", "{\"tools\": [" SMALL("g") "]}", 0},
         {"{\"messages\": [" USER "], \"functions\": [{\"name\": \"g\"}], \"function_call\": \"none\"}", "[" USER "]",
          NULL, 0},
-        /* Tools that are not functions: a custom tool takes a text, and other tools run elsewhere. */
+        /* These tools are not functions: a custom tool takes a text, and others run elsewhere. */
         {"{\"messages\": [" USER "], \"tools\": [{\"type\": \"web_search\"}, " TOOL ", {\"type\": \"custom\", "
          "\"custom\": {\"name\": \"g\", \"description\": \"d\", \"format\": {\"type\": \"text\"}}}], "
          "\"tool_choice\": \"auto\"}",
@@ -996,7 +995,7 @@ START_TEST(chats_are_rendered) {
         {"{\"messages\": [" USER "], \"tools\": [{\"type\": \"web_search\"}, " TOOL "], \"tool_choice\": {\"type\": "
          "\"web_search\"}}",
          "[" USER "]", "{\"tools\": [" TOOL "]}", 0},
-        /* The prompt contains only the allowed tools. Clients name the allowed tools in two formats. */
+        /* Only the allowed tools are in the prompt. Clients name these in two formats. */
         {"{\"messages\": [" USER "], \"tools\": [" TOOL ", " SMALL(
              "g") "], \"tool_choice\": {\"type\": "
                   "\"allowed_tools\", \"mode\": \"auto\", \"tools\": [{\"type\": \"function\", \"name\": \"g\"}]}}",
@@ -1024,7 +1023,7 @@ START_TEST(chats_are_rendered) {
          "[" USER "]", NULL, 0},
         {"{\"messages\": [{\"role\": \"developer\", \"content\": \"Be brief\"}, " USER "]}",
          "[{\"role\": \"system\", \"content\": \"Be brief\"}, " USER "]", NULL, 0},
-        /* If a conversation ends with a message of the assistant, this message is continued. */
+        /* A conversation that ends with a message of the assistant is continued in that message. */
         {"{\"messages\": [" USER ", " SAID "]}", "[" USER ", " SAID "]", "{\"add_generation_prompt\": false}",
          sizeof CLOSE - 1},
         {"{\"messages\": [" USER ", " SAID "], \"continue_final_message\": true}", "[" USER ", " SAID "]",
@@ -1048,8 +1047,8 @@ START_TEST(chats_are_rendered) {
 }
 END_TEST
 
-/* A forced reply has one call, unless the request asks for several. A free reply may have several calls, unless the
- * request allows only one. */
+/* A reply with a forced call has one call, unless the request asks for several. A free reply may have several, unless
+ * the request allows only one. */
 START_TEST(forced_calls_are_one) {
     static const char named[] = "{\"type\": \"function\", \"function\": {\"name\": \"f\"}}";
     static const char allowed[] = "{\"type\": \"allowed_tools\", \"mode\": \"required\", \"tools\": [{\"type\": "
@@ -1078,7 +1077,8 @@ END_TEST
 
 #define NAMED_CALL "\"tool_calls\": [{\"type\": \"function\", \"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]"
 
-/* Clients that send every field write null for an empty one. The result must be the same as for an empty text. */
+/* Some clients send every member and write null for an empty one. A message's null content must count as an empty
+ * text. */
 START_TEST(a_message_without_content_says_nothing) {
     check_chat(
         "{\"messages\": [{\"role\": \"system\", \"content\": null}, {\"role\": \"user\", \"content\": null, "
@@ -1100,8 +1100,8 @@ END_TEST
 #define RESULT_OF(id, said) \
     "{\"role\": \"tool\", \"tool_call_id\": \"" id "\", \"name\": \"f\", \"content\": \"" said "\"}"
 
-/* In OpenAI's interface the ids connect results to calls, in any order. A result without a known id keeps its
- * place. */
+/* In OpenAI's interface ids connect results to calls, and results may come in any order. They are put into the order
+ * of the calls. A result without a known id keeps its place. */
 START_TEST(results_stand_in_their_calls_order) {
     static const char *const cases[][2] = {
         {RESULT_OF("c", "3") ", " RESULT_OF("a", "1") ", " RESULT_OF("b", "2"),
@@ -1131,8 +1131,8 @@ START_TEST(results_stand_in_their_calls_order) {
 }
 END_TEST
 
-/* If the model can't see or read a tool's result or a file, the request must not fail: the next request of an agent
- * would contain the same result again. */
+/* A tool's result may have a picture or a file that the model can't read. Such a request must not fail: an agent would
+ * send the same result again in its next request. The model gets a text in its place. */
 #define CALLED "\"tool_calls\": [" CALL_OF("a") "]"
 
 START_TEST(unreadable_results_are_told_to_the_model) {
@@ -1169,8 +1169,8 @@ START_TEST(unreadable_results_are_told_to_the_model) {
 }
 END_TEST
 
-/* Clients that render the prompt themselves may also send the token that the tokenizer adds. The choice then has a
- * note of this token. For ids there is no note, because the sender of ids knows what they are. */
+/* A client that renders the prompt itself may also send the token that the tokenizer adds. Then the choice has a note
+ * of it. A prompt of ids gets no note, because its sender knows what it consists of. */
 START_TEST(a_doubled_first_token) {
     static const struct {
         const char *body;
@@ -1189,7 +1189,8 @@ START_TEST(a_doubled_first_token) {
 }
 END_TEST
 
-/* A message may contain the text that ends a turn. Only the end that the template itself wrote is removed. */
+/* A message may contain the text that ends a turn. To continue the message, only the end that the template wrote is
+ * removed. */
 START_TEST(a_forged_end_is_gone_on_with) {
     static const char messages[] = "[" USER ", {\"role\": \"assistant\", \"content\": \"<turn|>\"}]";
     char body[512];
@@ -1272,7 +1273,7 @@ static char *url_of(const char *before, const char *path) {
     return url;
 }
 
-/* The ids of the prompt, and the ids of the text after it, are those of transformers. */
+/* The ids of the prompt must be transformers', and so must the ids of the text after it. */
 START_TEST(pictures) {
     static const char *const befores[] = {"data:image/png;base64,", "DATA:image/PNG;base64,"};
     json_t *root = fr_load_json(GLM "/reference.json"), *item;
@@ -1354,7 +1355,7 @@ START_TEST(urls_that_are_refused) {
 }
 END_TEST
 
-/* PNG's checksum (ISO 3309). */
+/* Computes the checksum of PNG's chunks (ISO 3309). */
 static unsigned checksum(const unsigned char *bytes, size_t count) {
     unsigned sum = ~0u;
     for (size_t i = 0; i < 8 * count; i++) {
@@ -1364,7 +1365,7 @@ static unsigned checksum(const unsigned char *bytes, size_t count) {
     return ~sum;
 }
 
-/* If the header of a picture claims more pixels than a request may have, no memory is allocated for them. */
+/* A picture's header may claim more pixels than a request may have. Then no memory may be allocated for them. */
 START_TEST(too_many_pixels) {
     size_t length;
     char *bytes = fr_load_text(GLM "/image/digits.png", &length), path[] = "/tmp/test_serve_request_XXXXXX";
@@ -1382,8 +1383,8 @@ START_TEST(too_many_pixels) {
 }
 END_TEST
 
-/* llama.cpp's form of a completion with pictures gives the ids of transformers too, for each of several prompts. A
- * text that looks like a mark of forerun's own commands stays a text. */
+/* A completion in llama.cpp's format may have pictures, for each of several prompts. Its ids must be transformers'
+ * too. A text that looks like the mark of a picture in forerun's own commands stays text. */
 START_TEST(completions_with_pictures) {
     static const char prompt[] = "{\"prompt_string\": \"[gMASK]<sop><|user|>\\n%s<__media__>Text Recognition:"
                                  "<|assistant|>\\n\", \"multimodal_data\": [\"%s\"]}";
@@ -1459,7 +1460,7 @@ static void *read_often(void *context) {
     return NULL;
 }
 
-/* Several threads read requests with one setting at the same time, and each gets its own result. */
+/* Several threads read requests with one setting at the same time. Each must get its own result. */
 START_TEST(threads_read_at_a_time) {
     static char bodies[][256] = {"{" HI ", " TEXT ", \"n\": 4, \"tools\": [" TOOL "]}",
                                  "{" HI ", " TEXT ", \"seed\": 5}", "{\"prompt\": [5, 99999999]}",

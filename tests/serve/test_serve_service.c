@@ -1,5 +1,5 @@
-/* Tests serve as a service of systemd: what it tells about its state, and a socket that was opened for it. The tests
- * play systemd's part. */
+/* Tests serve as a service of systemd: the messages about its state that it sends to systemd, and a socket that
+ * systemd has opened for it. The tests play systemd's part. */
 /* suite: quick */
 #include <arpa/inet.h>
 #include <check.h>
@@ -32,7 +32,7 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Opens the socket on which systemd gets messages. abstract: its name is not a file's. */
+/* Opens the socket on which systemd gets messages. With `abstract`, its name is no file's. */
 static int open_messages(bool abstract) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct timeval limit = {.tv_sec = 60};
@@ -46,7 +46,7 @@ static int open_messages(bool abstract) {
     return fd;
 }
 
-/* Returns the next message; it stays until the next call. */
+/* Returns the next message, which stays valid until the next call. */
 static const char *next_message(int fd) {
     static char text[128];
     ssize_t length = recv(fd, text, sizeof text - 1, 0);
@@ -70,7 +70,7 @@ START_TEST(systemd_is_told_the_state) {
 }
 END_TEST
 
-/* The watchdog of another process is not this server's. */
+/* WATCHDOG_PID names another process, so the server must send no messages to the watchdog. */
 START_TEST(the_watchdog_of_another_process_is_left_alone) {
     int fd = open_messages(false);
     setenv("WATCHDOG_USEC", "30000", 1);
@@ -84,7 +84,7 @@ START_TEST(the_watchdog_of_another_process_is_left_alone) {
 }
 END_TEST
 
-/* Opens a socket as systemd would. Returns it, and its port. */
+/* Opens a socket as systemd would, and returns it. *port becomes its port. */
 static int open_socket(int type, bool listens, uint16_t *port) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
@@ -96,7 +96,7 @@ static int open_socket(int type, bool listens, uint16_t *port) {
     return fd;
 }
 
-/* Makes a program that runs the command with this socket as descriptor 3, as systemd does. */
+/* Writes a program that runs the command with this socket as descriptor 3, as systemd does. */
 static void pass(int fd, const char *process) {
     const char *emulator = getenv("FORERUN_EMULATOR");
     FILE *file = fopen(path, "w");
