@@ -2,8 +2,8 @@
  * into pieces, and it never grows.
  *
  * In: the pieces, which the caller requests twice: first from a measuring arena (base NULL), which only adds up sizes,
- * then from a real one. Out: pieces aligned to 64 bytes. The block consists of fresh pages (huge pages if the system
- * gives them) that no thread has touched, so the thread that first writes to a piece decides its NUMA node. */
+ * then from a real one. Out: pieces aligned to 64 bytes. The block consists of fresh pages, huge ones if the system
+ * gives them. No thread has touched them, so the thread that first writes to a piece decides the piece's NUMA node. */
 #ifndef FR_BASE_ARENA_H
 #define FR_BASE_ARENA_H
 

@@ -95,8 +95,7 @@ typedef struct fr_option_bounds {
     const char *name;
     fr_option_kind kind;
     struct {
-        int64_t low, high, fallback; /* fallback: the default; options whose words are stored as numbers have one
-                                      * too */
+        int64_t low, high, fallback; /* fallback: the default, also of an option whose words are stored as numbers */
     } whole;
     struct {
         double low, high, fallback;

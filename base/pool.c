@@ -9,14 +9,14 @@
  *                            t-4  t-8  t-12       step 2: all of t-15 .. t
  *                            t-16 t-32 t-48       step 3: all of t-63 .. t       (modulo the number of threads)
  *
- * A word has one writer and few readers, so none is contended, and all threads do the same at the same time. A barrier
+ * A word has one writer and few readers, so no word is contended. All threads do the same at the same time. A barrier
  * of two to four threads takes the time of one cache-line transfer; a barrier that first gathers at one thread and
  * then releases the others takes two.
  *
  * A run is started and finished along a tree: thread t calls threads 4t+1 to 4t+4, if they take part, does its share,
  * and waits until they are done before it is done itself. So threads that do not take part are not disturbed. Between
- * two runs a thread reads only the word by which it is called, so thread 0 may change the number of threads, and set
- * the counts of threads that join to its own. */
+ * two runs a thread reads only the word by which it is called. So thread 0 may then change the number of threads, and
+ * copy its own count to the threads that join. */
 #include "base/pool.h"
 
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* Records which CPUs this process has pinned threads to, so that other processes of the same user choose different
  * cores.
  *
- * In: CPUs that this process starts or stops using. Out: true if another process uses a CPU. The record is advisory:
- * each CPU is a byte of a file in the user's runtime folder (/run/user/UID, else /tmp/forerun-UID, which must belong
- * to the user and be writable by no other user), and a process locks the bytes of its CPUs. The system releases the
- * locks however the process ends. Without such a folder the CPUs of other processes are unknown. One caller at a
- * time. */
+ * In: CPUs that this process starts or stops using. Out: true if another process uses a CPU. The record is advisory.
+ * Each CPU is a byte of a file in the user's runtime folder, and a process locks the bytes of its CPUs. The folder is
+ * /run/user/UID, else /tmp/forerun-UID, which must belong to the user and be writable by no other user. The system
+ * releases the locks however the process ends. Without such a folder the CPUs of other processes are unknown. One
+ * caller at a time. */
 #ifndef FR_BASE_PROCESS_REGISTRY_H
 #define FR_BASE_PROCESS_REGISTRY_H
 

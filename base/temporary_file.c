@@ -28,8 +28,9 @@ static int open_folder(const char *path) {
     return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Removes a temporary file of this user that no process has locked. A process that creates one locks it and then
- * checks that its name still refers to it, so it notices if the file was removed here before it had the lock. */
+/* Removes a temporary file of this user that no process has locked. A process that creates such a file locks it, and
+ * then checks that the name still refers to the file. So the process notices if the file was removed here before it
+ * was locked. */
 static void remove_abandoned(int folder, const char *name) {
     struct stat info;
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -58,7 +59,7 @@ int fr_temporary_open(const char *place, char *name, size_t size, mode_t mode) {
         errno = ENAMETOOLONG;
         int fd = length < 0 || (size_t)length >= size ? -1 : mkostemp(name, O_CLOEXEC);
         if (fd < 0) return -1;
-        flock(fd, LOCK_EX); /* waits for another run that has found the file before it was locked and removes it */
+        flock(fd, LOCK_EX); /* waits if another run found the file unlocked and is about to remove it */
         bool kept = fstat(fd, &info) != 0 || info.st_nlink > 0;
         if (kept) fchmod(fd, mode);
         if (kept) return fd;

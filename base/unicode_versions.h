@@ -1,8 +1,8 @@
 /* Tells how the libraries inside Hugging Face's tokenizers classify characters, since they use other Unicode versions
  * than forerun.
  *
- * In: characters. Out: the differences. Tables list how Unicode 8 to 17 differ from Unicode 14, so that the answers
- * are those of the tokenizers package with any version of PCRE2 and utf8proc from Unicode 14 on. */
+ * In: characters. Out: the differences. Tables list how Unicode 8 to 17 differ from Unicode 14. So the answers are
+ * those of the tokenizers package, with any version of PCRE2 and utf8proc from Unicode 14 on. */
 #ifndef FR_BASE_UNICODE_VERSIONS_H
 #define FR_BASE_UNICODE_VERSIONS_H
 
@@ -26,8 +26,8 @@ enum {
 
 unsigned fr_unicode_changes(int32_t codepoint);
 
-/* Replaces a character that is new in Unicode 15 or 16, or has another category there, by a character that has this
- * category in Unicode 14 and the same number of bytes. Other characters are returned unchanged. */
+/* Replaces a character that is new in Unicode 15 or 16, or has another category there. The substitute has that
+ * category in Unicode 14, and the same number of bytes. Other characters are returned unchanged. */
 int32_t fr_older_character(int32_t codepoint);
 
 /* Gives the lower-case letter of a capital that is new in Unicode 15, 16 or 17. Other characters are returned

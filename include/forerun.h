@@ -43,9 +43,9 @@
  * Units. Ids are int32_t. Counts and lengths are in tokens, sizes in bytes, times in seconds.
  *
  * Threads. Models, drafters, adapters, tokenizers, token trees and pictures never change once they are open, and any
- * number of threads and sessions may share them; options may be shared as long as nobody changes them. A session, an
- * engine with all its sessions, a decoder, a reply parser and a grammar are used by one thread at a time, which need
- * not always be the same one. The library calls callbacks (progress, log, abort, mask and others) in the thread that
+ * number of threads and sessions may share them; options may be shared as long as nobody changes them. Only one thread
+ * at a time may use a session, an engine with all its sessions, a decoder, a reply parser or a grammar. It need not
+ * always be the same thread. The library calls callbacks (progress, log, abort, mask and others) in the thread that
  * called it, before the call returns. A callback must not call into the object that called it, and must return
  * normally: no C++ exception and no longjmp may leave it. A call may use 300 KB of its thread's stack.
  *
@@ -59,14 +59,15 @@
  * call sets the default environment and restores the caller's before it returns.
  *
  * Processes. After fork() a child may use its parent's models, drafters and tokenizers, and open sessions on them. The
- * threads of its parent's sessions and engines do not exist in the child, so calls that would compute with these return
- * FR_USAGE there, and closing them only frees memory. Close everything before unloading the library with dlclose. A
- * weights file that is open may be replaced by renaming another file to its name. It must not be written to: answers
- * would change, or the program would end (see fr_mapped_file).
+ * threads of its parent's sessions and engines do not exist in the child. So calls that would compute with these
+ * return FR_USAGE there, and closing them only frees memory. Close everything before unloading the library with
+ * dlclose. A weights file that is open may be replaced by renaming another file to its name. It must not be written
+ * to: answers would change, or the program would end (see fr_mapped_file).
  *
- * Versions. Until version 1.0 a new minor version may renumber enumerators and change the fields of the public structs.
- * The shared library's name and its symbols' version contain the minor version, so a program runs only with the series
- * that it was compiled for; a program that loads the library in another way compares fr_version with FR_VERSION. */
+ * Versions. Until version 1.0 a new minor version may renumber enumerators and change the fields of the public
+ * structs. The shared library's name and its symbols' version contain the minor version, so a program runs only with
+ * the series that it was compiled for; a program that loads the library in another way compares fr_version with
+ * FR_VERSION. */
 #ifndef FORERUN_H
 #define FORERUN_H
 
@@ -145,7 +146,7 @@ const char *fr_last_error(void);
 void fr_free(void *memory);
 
 /* Finds the mapped weights file that contains this address, and returns its path as it was opened, or NULL. The system
- * sends SIGBUS if a mapped file that is being read has become shorter, or if its disk fails. The library installs no
+ * sends SIGBUS if a mapped file is read after it has become shorter, or if its disk fails. The library installs no
  * handler for it; a program's own handler can call this function with si_addr. (A file that was only written to, or
  * shortened by less than a page, is reported as FR_INPUT instead.) Async-signal-safe. The path is valid as long as the
  * object that opened the file. */
@@ -626,7 +627,8 @@ typedef enum fr_option {
 #define FR_DRAFT_AUTO (-1)
 
 /* FR_OPT_DRAFT_P_MIN: if the depth is FR_DRAFT_AUTO, drafting stops as soon as one more draft would not pay for its
- * time, by its probability and by how often such drafts were accepted. With a fixed depth this means 0. */
+ * time. That is judged by the draft's probability and by how often such drafts were accepted. With a fixed depth this
+ * means 0. */
 #define FR_DRAFT_P_AUTO (-1.0)
 
 /* Return new options with the defaults, or a copy; NULL when the system has no memory. */
@@ -831,8 +833,9 @@ size_t fr_picture_tokens(const fr_picture *picture);
 const char *fr_model_image_mark(const fr_model *model);
 
 /* Puts pictures into a prompt's text before it is tokenized: each of the first `count` marks whose bytes are all
- * trusted is replaced by the picture's image tokens, and by the tokens around them that the model was trained with.
- * The inserted text is trusted. A text with fewer marks than pictures is no error here; the prompt fails then. */
+ * trusted is replaced by its picture's image tokens, together with the tokens that the model was trained to see around
+ * them. The inserted text is trusted. A text with fewer marks than pictures is no error here; the prompt fails
+ * then. */
 fr_status fr_pictures_spell(const fr_model *model, const fr_picture *const *pictures, size_t count,
                             fr_marked_text *text);
 

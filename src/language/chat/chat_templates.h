@@ -1,8 +1,8 @@
 /* Opens the chat templates of a tokenizer: the checkpoint's own, or those of its family.
  *
  * In: the templates in the checkpoint (formats/chat_source.h), and the family that its tokens show. Out: templates
- * ready to render. A template that does not compile is kept as an error line, which is reported only when a chat is
- * asked for, because everything else works without a chat template. */
+ * ready to render. If a template does not compile, its error line is kept, and reported only when a chat is asked for:
+ * everything else works without a chat template. */
 #ifndef FR_SRC_LANGUAGE_CHAT_CHAT_TEMPLATES_H
 #define FR_SRC_LANGUAGE_CHAT_CHAT_TEMPLATES_H
 

@@ -1,7 +1,7 @@
 /* Describes tools and calls in texts, for chat templates that do not show tools, as llama.cpp's generic handler does.
  *
  * In: tools; messages with calls and results. Out: messages in which a system turn describes the tools as JSON and
- * says how to call them, and in which past calls and results are JSON texts in turns of the assistant and the user. */
+ * says how to call them. Past calls and results become JSON texts in turns of the assistant and the user. */
 #ifndef FR_SRC_LANGUAGE_CHAT_CHAT_TOOLS_H
 #define FR_SRC_LANGUAGE_CHAT_CHAT_TOOLS_H
 

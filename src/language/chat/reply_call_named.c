@@ -30,8 +30,8 @@ static fr_call_verdict end_name(fr_reply_call *call, int state) {
     return offered ? go(call, state) : FR_CALL_FAULT;
 }
 
-/* Begins the object. If the call has no mark, any word may look like its name, so the object must be on the next line,
- * or the call must be the first text of the reply. */
+/* Begins the object. If the call has no mark, any word may look like its name. So the object must then be on the next
+ * line, or the call must be the first text of the reply. */
 static fr_call_verdict begin_object(fr_reply_call *call) {
     bool line = memchr(call->raw.bytes, '\n', call->raw.length) != NULL, marked = call->given;
     if (call->bare && !marked && !line && !call->alone) return FR_CALL_FAULT;

@@ -67,8 +67,8 @@ static void put_value(fr_reply_call *call, const char *text, size_t length) {
         fr_text_append(&call->value, text, length);
 }
 
-/* Reads a byte of a value. A value on lines of its own has a line break before and after it that is not part of it, so
- * each line break is held until another byte follows. */
+/* Reads a byte of a value. A value may stand on lines of its own. The line breaks before and after it are then not
+ * part of it, so each line break is held back until another byte follows. */
 static void value_byte(fr_reply_call *call, char byte) {
     bool first = call->fresh && byte == '\n';
     call->fresh = false;

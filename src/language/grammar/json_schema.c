@@ -351,8 +351,8 @@ static fr_status read_object_schema(reader *r, const json_t *schema, const fr_sc
     return status;
 }
 
-/* Returns true if reading failed at a part of the schema that is not supported or not valid, and if the caller is
- * lenient, so that this part may be ignored. */
+/* Returns true if a part of the schema that could not be read may be ignored: the caller is lenient, and the part is
+ * not supported or not valid. */
 static bool may_say_less(const reader *r, fr_status status) {
     bool failed = status == FR_UNBUILT || (status == FR_INPUT && !r->nothing);
     return failed && r->parts->lenient && r->parts->rules->status == FR_OK && r->schemas <= SCHEMAS_MAX;

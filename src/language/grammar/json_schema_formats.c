@@ -1,9 +1,9 @@
 /* Gives the regular expressions of a schema's formats (json_schema_reader.h).
  *
  * A format is an annotation in JSON Schema 2020-12, so each expression allows all that the format's standard allows: a
- * model that copies an address or a date must be able to write it unchanged. Where a standard sets no bound, a number
- * has at most 18 digits and the scheme of an address at most 63 characters, so that a text can't continue without end.
- * A format without an expression is ignored. */
+ * model that copies an address or a date must be able to write it unchanged. Where a standard sets no bound, these
+ * expressions set one, so that a text can't continue without end: 18 digits for a number, 63 characters for the scheme
+ * of an address. A format without an expression is ignored. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,9 +8,9 @@
  * (fr_grammar_spend).
  *
  * Each kind of value has a file: json_schema_strings.c (formats: json_schema_formats.c), _numbers.c, _arrays.c and
- * _objects.c. _constants.c finds the listed values that match the rest of a schema, _choices.c replaces `not` and `if`
- * by choices, _unevaluated.c handles members and items that no keyword covers, _references.c finds what a $ref leads
- * to, and _forms.c checks types and ranges of keywords' values. */
+ * _objects.c. _constants.c finds the listed values that match the rest of a schema. _choices.c replaces `not` and `if`
+ * by choices. _unevaluated.c handles members and items that no keyword covers. _references.c finds what a $ref leads
+ * to. _forms.c checks the types and ranges of keywords' values. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_READER_H
 #define FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_READER_H
 

@@ -379,9 +379,9 @@ static size_t add_bounds_of(making *m, size_t count, const fr_language *l, uint3
     return count;
 }
 
-/* Lists, in order, the characters at which the set's next state may change. These are the first character of each
- * range and the character after its last one, for the ranges of the set's nodes and of the look-arounds that run
- * beside them. */
+/* Lists, in order, the characters at which the set's next state may change. The ranges are those of the set's nodes,
+ * and of the look-arounds that run beside these. The list has the first character of each range, and the character
+ * after its last one. */
 static size_t list_bounds(making *m, members set) {
     size_t count = 0, kept = 0;
     for (uint32_t i = 0; i < set.count; i++) {

@@ -1,7 +1,7 @@
 /* Reads regular expressions (readers.h). They are the regular part of ECMA 262's: alternatives, groups, classes with
- * \d \w \s and their opposites, quantifiers, greedy or not (which makes no difference for whole texts), ^, $ and \b,
- * looking ahead and behind, Unicode's classes \p and \P, and the flags i and s of groups. Back-references are refused.
- * \w and \d match ASCII characters only; \s also matches ECMA 262's other blanks. */
+ * \d \w \s and their opposites, quantifiers, ^, $ and \b, looking ahead and behind, Unicode's classes \p and \P, and
+ * the flags i and s of groups. Quantifiers may be greedy or not, which makes no difference to whether a text matches.
+ * Back-references are refused. \w and \d match ASCII characters only; \s also matches ECMA 262's other blanks. */
 
 #include <stdio.h>
 #include <string.h>
@@ -395,8 +395,8 @@ static fr_status read_repeats(reader *r, fr_expression *expression) {
     return FR_OK;
 }
 
-/* Reads a sequence. At depth 0 it may begin with ^ and end with $. If one of them is missing there, any text may stand
- * in its place, unless the expression must match whole texts. */
+/* Reads a sequence. At depth 0 it may begin with ^ and end with $. Unless the expression must match whole texts, any
+ * text may stand in place of a missing ^ or $. */
 static fr_status read_sequence(reader *r, size_t depth, fr_expression *expression) {
     bool outer = depth == 0, begins = outer && fr_cursor_take(&r->c, '^'), ends = false;
     fr_expression any = outer && !r->whole ? any_text(r) : 0;

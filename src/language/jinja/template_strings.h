@@ -40,8 +40,9 @@ size_t fr_jinja_string_find_last(fr_jinja_render *render, const fr_jinja_string 
 /* Writes a string with the special characters of HTML as entities. */
 void fr_jinja_put_escaped(fr_jinja_render *render, const fr_jinja_string *string);
 
-/* Writes a text padded to `width` characters with this character, to its right ('<'), to its left ('>') or on both
- * sides ('^' as Python's format() does, 'c' as its center() does). */
+/* Writes a text, padded to `width` characters with the character `fill`. align: where the padding stands: '<' to the
+ * right of the text, '>' to its left, '^' on both sides as Python's format() has it, 'c' on both sides as its center()
+ * has it. */
 void fr_jinja_put_aligned(fr_jinja_render *render, const fr_jinja_string *string, int64_t width,
                           const fr_jinja_string *fill, char align);
 

@@ -1,8 +1,9 @@
 /* Defines the values that templates compute with: Python's values, as far as Jinja shows them, each marked as trusted
  * or foreign.
  *
- * A value is 16 bytes and passed by value. The memory that it points to belongs to a render, or to a template for
- * constants, and is never changed, except in namespaces, loops, cyclers, joiners and iterators, which have a state.
+ * A value is 16 bytes and passed by value. The memory that it points to belongs to a render, or, for constants, to a
+ * template. That memory is never changed, except in namespaces, loops, cyclers, joiners and iterators, which have a
+ * state.
  *
  * Foreign means that a value came from messages, tools or variables; trusted, that the template wrote it. A string is
  * marked byte by byte, other values as a whole. Text made of foreign and trusted parts keeps the marks of both; any

@@ -171,9 +171,10 @@ static void next_claim(claims *state, size_t length) {
     state->begin = length;
 }
 
-/* Walks over the text's tokens. After a token with rstrip, the search continues at the end of the token's own text, as
- * in the reference implementation, not after the white space that the token took. A token of white space that is found
- * within that white space is skipped. space_end stores the end of the white space, so that the walk stays linear. */
+/* Walks over the text's tokens. After a token with rstrip, the search continues at the end of the token's own text,
+ * not after the white space that the token took. The reference implementation does the same. A token of white space
+ * that is found within that white space is skipped. space_end stores the end of the white space, so that the walk
+ * stays linear. */
 fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, size_t length, fr_trust trust,
                                fr_added_fn *stretch, void *context) {
     const unsigned char *bytes = (const unsigned char *)text;

@@ -1,9 +1,9 @@
 /* Encodes words as WordPiece does, by the longest tokens that fit, or as WordLevel does, as whole tokens.
  *
- * In: bytes, one word. Out: ids. WordPiece takes the longest token that the word begins with and then, again and
- * again, the longest token that the prefix ("##") and the rest of the word begin with. If there is none, or the word
- * is too long, the word is the unknown token. WordLevel has only whole words. The time is O(n times the longest
- * token). Wu et al. 2016, arXiv:1609.08144. */
+ * In: bytes, one word. Out: ids. WordPiece first takes the longest token that the word begins with. It then puts the
+ * prefix ("##") before the rest of the word, takes the longest token that this text begins with, and repeats this
+ * until the word ends. If there is none, or the word is too long, the word is the unknown token. WordLevel has only
+ * whole words. The time is O(n times the longest token). Wu et al. 2016, arXiv:1609.08144. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_WORD_PIECES_H
 #define FR_SRC_LANGUAGE_TOKENIZER_WORD_PIECES_H
 
