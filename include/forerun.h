@@ -622,13 +622,13 @@ typedef enum fr_option {
     FR_OPT_COUNT = 57
 } fr_option;
 
-/* FR_OPT_DRAFT_MAX: each step drafts as many tokens as save time. That is decided by the measured times of forwards
- * and drafts, and by the share of drafts that were accepted. A step drafts none if that is faster. */
+/* The default of FR_OPT_DRAFT_MAX: each step drafts as many tokens as save time. That is decided by the measured times
+ * of forwards and drafts, and by the share of drafts that were accepted. A step drafts none if that is faster. */
 #define FR_DRAFT_AUTO (-1)
 
-/* FR_OPT_DRAFT_P_MIN: if the depth is FR_DRAFT_AUTO, drafting stops as soon as one more draft would not pay for its
- * time. That is judged by the draft's probability and by how often such drafts were accepted. With a fixed depth this
- * means 0. */
+/* The default of FR_OPT_DRAFT_P_MIN. If the depth is FR_DRAFT_AUTO, drafting stops as soon as one more draft would not
+ * pay for its time. That is judged by the draft's probability and by how often such drafts were accepted. With a fixed
+ * depth, this default means 0. */
 #define FR_DRAFT_P_AUTO (-1.0)
 
 /* Return new options with the defaults, or a copy; NULL when the system has no memory. */

@@ -206,7 +206,8 @@ static json_t *loosen(making *m, json_t *ways) {
     return fr_schema_pack(m->rules, "[o]", all);
 }
 
-/* Joins each way to fill the object of one list with each way of the other list. Takes over both lists. */
+/* Joins each way of one list with each way of the other list; a way is one way to fill the object. Takes over both
+ * lists. */
 static json_t *cross(making *m, json_t *ones, json_t *others) {
     size_t i, k;
     json_t *all = fr_schema_list(m->rules), *one, *other;

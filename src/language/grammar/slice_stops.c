@@ -104,8 +104,8 @@ typedef struct place {
     uint8_t characters, count, bytes[4];
 } place;
 
-/* Visits a node: makes its place *own from its parent's, and adds a stop if the text can leave the class there. *next:
- * the node to visit next. */
+/* Visits a node: makes its place *own from its parent's, and adds a stop if a token leaves the class there. *next: the
+ * node to visit next. */
 static fr_status visit(fr_slice_stops *s, const fr_token_node *nodes, uint32_t i, int class, const place *parent,
                        place *own, uint32_t *next) {
     *own = *parent;
