@@ -1069,10 +1069,10 @@ typedef struct fr_embedder_text {
     size_t prompt; /* number of leading tokens that are the prompt's or that the tokenizer puts before the prompt */
 } fr_embedder_text;
 
-/* Convert to ids: a text with the prompt before it (NULL: none); a pair of a query and a document; ids, which are only
- * copied. Control tokens written in the texts count, as in sentence-transformers. instruction: the question by which a
- * model that generates text judges the pair; NULL: its makers' own words. Free the result with
- * fr_embedder_text_free. */
+/* Prepare the input of an embedder as ids. fr_embedder_encode converts a text with `prompt` before it (NULL: none),
+ * fr_embedder_encode_pair a pair of a query and a document; fr_embedder_encode_ids copies ids. Control tokens written
+ * in the texts count, as in sentence-transformers. instruction: the question by which a model that generates text
+ * judges the pair; NULL: its makers' own words. Free the result with fr_embedder_text_free. */
 fr_status fr_embedder_encode(const fr_embedder *embedder, const char *prompt, const char *text, size_t length,
                              fr_embedder_text *encoded);
 fr_status fr_embedder_encode_pair(const fr_embedder *embedder, const char *instruction, const char *query,

@@ -269,7 +269,7 @@ static fr_status set_stops(const follower *f, fr_session *session) {
     return count == f->what.number ? fr_session_set_stops(session, strings, count) : refuse("stop strings");
 }
 
-/* Pools a text. If it fails here, it fails on rank 0 too, which reports the failure. */
+/* Pools a text. If pooling fails here, it fails on rank 0 too, which reports the failure. */
 static fr_status embed(const follower *f, fr_session *session) {
     float *values = malloc(session->model->trunk.spec.hidden * sizeof *values);
     if (!values) return fr_fail_memory("an embedding", session->model->trunk.spec.hidden * sizeof *values);

@@ -59,7 +59,7 @@ static const char *const CHOICES[] = {"anyOf", "oneOf", "allOf", "$ref", NULL};
 static fr_status check_list(const making *m, const json_t *list, const fr_schema_path *path, size_t depth);
 
 /* Refuses keywords of a strict tool's schema that can't be enforced if a call writes one argument after the other.
- * Looks also at the schemas that the root consists of. */
+ * Also looks at the schemas that a $ref, an allOf or a choice of the root leads to. */
 static fr_status check_object(const making *m, const json_t *schema, const fr_schema_path *path, size_t depth) {
     const json_t *properties = json_object_get(schema, "properties");
     const char *word;

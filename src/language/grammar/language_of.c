@@ -222,7 +222,7 @@ static outcome judge(const making *m, duty d) {
 
 /* --------------------------------------------------------------------------------------------------------- members */
 
-/* Gives the member for a node with these duties; adds it if it is new. */
+/* Gives the member for a node with these duties (open look-aheads); adds it if it is new. */
 static uint32_t member_of(making *m, uint32_t number, const duty *duties, uint32_t count) {
     if (count == 0) return number;
     size_t at = fr_hash(number, duties, count * sizeof *duties) & (MEMBER_SLOTS - 1);
@@ -244,7 +244,7 @@ static uint32_t member_of(making *m, uint32_t number, const duty *duties, uint32
     return (uint32_t)m->member_count++;
 }
 
-/* Adds a duty to a sorted list, unless the list has it already. */
+/* Adds a duty (an open look-ahead) to a sorted list, unless the list has it already. */
 static bool add_duty(making *m, duty *duties, uint32_t *count, duty d) {
     uint32_t at = *count;
     for (uint32_t i = 0; i < *count; i++)
@@ -280,7 +280,7 @@ static bool pass(making *m, const members *set, uint32_t number, uint32_t *next)
     return m->status == FR_OK;
 }
 
-/* Advances a member's duties by one character; false: one of them has failed. */
+/* Advances a member's duties (open look-aheads) by one character; false: one of them has failed. */
 static bool step_duties(making *m, const member *one, uint32_t code, duty *duties, uint32_t *count) {
     *count = 0;
     for (uint32_t i = 0; i < one->count; i++) {
@@ -379,9 +379,8 @@ static size_t add_bounds_of(making *m, size_t count, const fr_language *l, uint3
     return count;
 }
 
-/* Lists, in order, the characters at which the set's next state may change. The ranges are those of the set's nodes,
- * and of the look-arounds that run beside these. The list has the first character of each range, and the character
- * after its last one. */
+/* Lists, in order, the characters at which the set's next state may change: the first character of each range, and the
+ * character after its last one. The ranges are those that the set's nodes and the look-arounds beside them read. */
 static size_t list_bounds(making *m, members set) {
     size_t count = 0, kept = 0;
     for (uint32_t i = 0; i < set.count; i++) {

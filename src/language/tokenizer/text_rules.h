@@ -11,7 +11,7 @@
 typedef struct fr_ready_rule {
     fr_rule_kind kind;
     fr_text_pattern pattern;
-    fr_text content; /* `bytes` is never NULL */
+    fr_text content; /* content.bytes is never NULL */
     fr_charsmap charsmap;
     fr_split_behavior behavior;
     bool invert, first, left, right;
