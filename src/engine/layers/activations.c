@@ -5,8 +5,8 @@
 #include "src/engine/layers/parts.h"
 #include "src/engine/layers/stages.h"
 
-/* Finds the widest row of each kind over all layers, the widest head, and the widest row in which the outputs of all
- * heads are joined. */
+/* Finds the largest widths over all layers: of each kind of row, of a head (*head_dim), and of the joined outputs of
+ * all heads (*joined). */
 static void set_widths(fr_activations *a, size_t *head_dim, size_t *joined) {
     const fr_trunk_spec *s = &a->trunk->spec;
     *head_dim = *joined = 0;
@@ -79,7 +79,8 @@ void fr_activations_narrow(fr_activations *a) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t keep = a->keep;
     a->x += keep * s->hidden;
-    a->normed += keep * s->hidden; /* needed in a layer whose attention and feed-forward share a norm */
+    a->normed += keep * s->hidden; /* a layer whose attention and feed-forward share a norm still reads it after
+                                    * attention */
     if (a->aux_layers) a->aux_hidden += keep * a->aux_layers->count * s->hidden;
     a->q += keep * a->q_width;
     a->attn += keep * a->q_width;

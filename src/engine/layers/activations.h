@@ -8,12 +8,11 @@
 #include "src/engine/layers/attend.h"
 #include "src/engine/layers/layer.h"
 
-/* Counts of the experts that a mixture's forwards have used since its activations were made, summed over the
- * layers. */
+/* How many experts all forwards together have used since these activations were made, summed over the layers. */
 typedef struct fr_expert_use {
     uint64_t all;   /* all experts of the layers that were run, counted once for each run */
-    uint64_t read;  /* experts that at least one row chose, whose weights were read */
-    uint64_t pairs; /* pairs of a row and an expert chosen for it */
+    uint64_t read;  /* experts that at least one row chose, so that their weights were read */
+    uint64_t pairs; /* pairs of a row and an expert that the row chose */
 } fr_expert_use;
 
 /* A mixture's activations. A pair is one row that is sent to one expert. */
@@ -40,19 +39,19 @@ typedef struct fr_experts_rows {
     fr_expert_use use; /* counted so far */
 } fr_experts_rows;
 
-/* The rows of a batch that belong to one timeline and follow its earlier positions as a chain. */
+/* Rows of a batch that belong to one timeline. They form a chain that follows the timeline's earlier positions. */
 typedef struct fr_conv_span {
     fr_kv *kv;
-    int32_t last;    /* the chain's last row; its other rows are the parents */
+    int32_t last;    /* last row of the chain; the rows before it are found through `parent` */
     size_t position; /* position of the chain's first row */
 } fr_conv_span;
 
 /* A batch's rows for layers that convolve over positions (conv_inputs.c). */
 typedef struct fr_conv_rows {
-    float *input; /* [rows, width] inputs of the convolution, and the other values of a position that a timeline's ring
-                   * keeps */
+    float *input; /* [rows, width] for each row the convolution's input, and after it the other values that a
+                   * timeline's ring keeps of a position */
     size_t width;
-    fr_conv_span *spans; /* [rows] the batch's rows grouped by timeline, span_count groups */
+    fr_conv_span *spans; /* [rows] for each timeline its rows; span_count of them are in use */
     size_t span_count;
 } fr_conv_rows;
 
@@ -64,11 +63,13 @@ typedef struct fr_deltanet_rows {
     float *fused;         /* [rows, channels + width] the convolution's inputs and z, if one projection gives both;
                            * otherwise NULL */
     float *gates;         /* [rows, 2 * value heads] b and a, if one projection gives both */
-    float *low_a, *low_z; /* [rows, value_dim] the rows from which decays and gates are made, in Kimi Delta Attention */
+    float *low_a, *low_z; /* [rows, value_dim] in Kimi Delta Attention: inputs of the second matrices that make decays
+                           * and gates */
     size_t channels, width;
 
     float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that are run again */
-    float *strips;         /* [threads, strip_size] the kernel's scratch, for a part of a state that is not kept */
+    float *strips;         /* [threads, strip_size] the kernel's scratch: part of a state after rows that may be
+                            * rejected */
     fr_deltanet_row *runs; /* [threads, run_size] rows of the head that a thread runs */
     size_t rerun_width, strip_size, run_size;
 } fr_deltanet_rows;
@@ -82,7 +83,8 @@ typedef struct fr_mamba_rows {
     size_t channels, width;
 
     float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that are run again */
-    float *strips;         /* [threads, strip_size] the kernel's scratch, for a part of a state that is not kept */
+    float *strips;         /* [threads, strip_size] the kernel's scratch: part of a state after rows that may be
+                            * rejected */
     fr_deltanet_row *runs; /* [threads, run_size] a head's rows */
     size_t rerun_width, strip_size, run_size;
 } fr_mamba_rows;
@@ -109,11 +111,11 @@ typedef struct fr_activations {
     float *attn;      /* [q_width] attention's output */
     float *k, *v;     /* [kv_width] keys and values, before they are stored */
     float *q_a;       /* [q_a_width] the latents of queries, in latent attention */
-    float *heads;     /* [heads_width] heads of latent attention: first nope and rotary parts of queries, later the
-                       * outputs */
+    float *heads;     /* [heads_width] for latent attention: first the heads' queries, with nope and rotary parts;
+                       * later the heads' outputs */
     float *gate, *up; /* [ffn_width] */
     float *token;     /* [layers * ple_width] the per-layer embeddings of the row's token */
-    float *ple_table; /* [layers * ple_width] the row of the table of per-layer embeddings */
+    float *ple_table; /* [layers * ple_width] the row of the token in the table of per-layer embeddings */
     float *cosine[FR_ROPES], *sine[FR_ROPES]; /* [dims / 2] */
     size_t q_width, kv_width, q_a_width, heads_width, ffn_width;
 
@@ -130,8 +132,8 @@ typedef struct fr_activations {
 } fr_activations;
 
 /* Takes room for up to max_rows rows from the arena, or measures it. input_width: columns of the widest product
- * outside the layers that uses the same workspace, 0 if none is wider than the stream. packed: at least one matrix is
- * packed. */
+ * outside of the layers that uses the same workspace; 0 if that is not wider than the stream. packed: at least one
+ * matrix is packed. */
 void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_kernels *kernels, bool packed,
                            fr_arena *arena, size_t max_rows, size_t input_width, size_t threads);
 

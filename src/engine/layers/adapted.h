@@ -25,7 +25,7 @@ typedef struct fr_adapted_matrices {
 
 typedef enum fr_adapted_found {
     FR_ADAPTED_NOTHING, /* no table has the name */
-    FR_ADAPTED_UNUSED,  /* the layer has no use for the tensor, such as keys of a layer that reads another one's */
+    FR_ADAPTED_UNUSED,  /* the layer does not use this tensor; for example, it reads another layer's keys */
     FR_ADAPTED_OTHER,   /* the tensor is no matrix that adapters can change */
     FR_ADAPTED_FOUND
 } fr_adapted_found;

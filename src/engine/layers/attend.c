@@ -16,7 +16,7 @@ static size_t partial_size(size_t head_dim) {
     return (head_dim + 2 + 15) / 16 * 16;
 }
 
-/* Positions are partitioned only if there are fewer queries than this. */
+/* If there are fewer queries than this, positions may be partitioned instead. */
 static size_t few(size_t threads) {
     return threads > 1 ? 2 * threads : 0;
 }
@@ -92,8 +92,8 @@ static void rotate_back(const fr_attend_rows *a, float *out) {
 
 /* ----- partition by queries */
 
-/* Returns how many queries the kernel gets at a time: as many as stay in an L2 cache beside a tile, 64 kB of them, but
- * at least 64. */
+/* Returns the number of queries that the kernel gets at a time: as many as take 64 kB, so that they stay in an L2
+ * cache together with a tile, but at least 64. */
 static size_t batch_of(const fr_attend_rows *a) {
     size_t fit = (64 << 10) / (cache_of(a, 0)->head_dim * sizeof(float));
     return fit < 64 ? 64 : fr_smaller(fit, FR_ATTEND_BATCH);
@@ -117,8 +117,8 @@ static void partition_queries(const fr_team *team, const fr_attend_rows *a) {
 
 /* ----- partition by positions */
 
-/* A split: positions low..high of all KV heads, which the threads divide among them. The partial results in the
- * workspace begin with block low / BLOCK. */
+/* A split: positions low..high of all KV heads. The threads work on one split at a time and divide it among them. The
+ * partial results in the workspace begin with block low / BLOCK. */
 typedef struct split {
     const fr_attend_rows *rows;
     int64_t low, high;
@@ -154,8 +154,8 @@ static void attend_partial(const fr_team *team, const split *s, size_t kv_head, 
     if (attn.count > 0) a->kernels->attn(&attn);
 }
 
-/* Gives the end of a thread's share, as a KV head and a position. Shares are equal, except that no block is
- * divided. */
+/* Gives where a thread's share of a split ends: a KV head, and a position in it. The shares are equal, except that no
+ * block is divided. */
 static void share_end(const split *s, size_t part, size_t parts, size_t *kv_head, int64_t *position) {
     size_t length = (size_t)(s->high - s->low + 1), at = length * s->rows->kv_heads * part / parts;
     int64_t exact = s->low + (int64_t)(at % length), rounded = (exact + BLOCK / 2) / BLOCK * BLOCK;
@@ -173,8 +173,8 @@ static void attend_share(const fr_team *team, const split *s) {
     if (from < to) attend_partial(team, s, head, from, to - 1);
 }
 
-/* Joins a query's blocks of this split to those of earlier splits, as the kernel's definition says. Each block's
- * partial result is replaced by the result up to that block. */
+/* Joins the blocks of this split for one query, one after the other, to the result of the earlier splits, as the
+ * kernel's definition says. After that, each block's partial result is the result of everything up to it. */
 static void join_query(const split *s, size_t number) {
     const fr_kernels *k = s->rows->kernels;
     size_t n = cache_of(s->rows, 0)->value_dim;
@@ -230,10 +230,10 @@ static bool one_chain(const fr_batch *batch) {
     return true;
 }
 
-/* Returns true if partitioning positions is faster than partitioning queries: if there are fewer than two queries per
- * thread, so that they can't be divided evenly, and enough positions to give every thread a block. With as many
- * queries as threads, or several for each, queries are better: several threads then read the same head's cache, which
- * costs nothing measurable, while joining partial results takes time. */
+/* Returns true if it is faster to partition positions than queries. Two things must hold: there are fewer than two
+ * queries per thread, so that they can't be divided evenly, and there are enough positions to give every thread a
+ * block. If there are as many queries as threads, or a multiple of that, queries are better: several threads then read
+ * the same head's cache, which costs nothing measurable, while joining partial results takes time. */
 static bool positions_are_better(const fr_team *team, const fr_attend_rows *a) {
     size_t queries = a->batch->count * a->heads, heads = a->kv_heads;
     if (queries >= few(team->count) || !one_chain(a->batch)) return false;

@@ -52,9 +52,9 @@ typedef struct fr_attend_rows {
     const float *sinks;        /* [heads] the scores of attention sinks, extra positions without a value; NULL: none */
 } fr_attend_rows;
 
-/* Gives the row and head of query `number` in the order above (KV head, row, head of the group; the last runs
- * fastest). The code that prepares queries partitions them in the same order, so that each thread reads queries that
- * it wrote itself. */
+/* Gives the row and the head of a query by its number. Queries are numbered in the order above: by KV head, then by
+ * row, then by head of the group. Code that prepares queries divides them in the same order, so that each thread reads
+ * queries that it wrote itself. */
 void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, size_t *row, size_t *head);
 
 /* Runs attention. The whole team calls this; it needs a barrier before and after it. */

@@ -76,8 +76,8 @@ fr_split fr_attention_split(const fr_activations *a, const fr_attention_spec *sp
     return fr_split_heads(spec->heads, a->batch.count ? kept_of(a, spec)->all : spec->kv_heads, each);
 }
 
-/* Computes the projections of keys and values for the heads that this rank keeps: the heads that its queries read, or
- * all heads if a drafter reads them. */
+/* Computes the projections of keys and values for the heads that this rank keeps. These are the heads that its queries
+ * read, or, if a drafter reads keys and values, all heads. */
 static void project_kv(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                        const fr_attention_weights *weights) {
     const fr_workspace *w = &a->workspace;
@@ -125,14 +125,14 @@ static const float *of_head(const fr_attention_spec *spec, const float *bias, si
     return bias && !spec->qk_norm_wide ? bias + head * spec->head_dim : NULL;
 }
 
-/* Limits the magnitude of a head's values. Comparisons with what is no number are false, so it stays. */
+/* Limits the magnitude of a head's values. A NaN stays, because all comparisons with it are false. */
 static void clamp_head(const fr_attention_spec *spec, float *head) {
     for (size_t i = 0; spec->clamp > 0.0F && i < spec->head_dim; i++)
         head[i] = head[i] > spec->clamp ? spec->clamp : head[i] < -spec->clamp ? -spec->clamp : head[i];
 }
 
-/* Applies bias, norm and rotation to a head of one row, in place. bias: the head's bias; norm: the norm's weights, the
- * same for all heads; NULL: none. */
+/* Applies bias, norm and rotation to a head of one row, in place. bias: the head's bias; NULL: none. norm: the norm's
+ * weights, the same for all heads; NULL: none. */
 static void shape_head(const fr_activations *a, const fr_attention_spec *spec, float *head, const float *bias,
                        const float *norm, size_t row) {
     const fr_kernels *k = a->kernels;
@@ -147,7 +147,8 @@ static void shape_head(const fr_activations *a, const fr_attention_spec *spec, f
     if (norm && spec->norm_after_rope) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
 }
 
-/* Scales a query at a position past those that the model was trained on: transformers 5.17, model ministral3. */
+/* Scales a query if its position is past those for which the model was trained: transformers 5.17, model
+ * ministral3. */
 static void scale_query(const fr_activations *a, const fr_attention_spec *spec, float *query, size_t row) {
     const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
     if (rope->query_beta == 0.0) return;
@@ -260,7 +261,7 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
     fr_input_norm(team, a, layer, weights->q.cols);
     fr_team_sync(team);
     project(team, a, spec, weights);
-    if (spec->qk_norm_wide) { /* norms over all heads need the rows of queries and keys to be complete on all ranks */
+    if (spec->qk_norm_wide) { /* a norm over all heads needs complete rows of queries and keys on each rank */
         const fr_split keys = fr_split_heads(spec->kv_heads, spec->kv_heads, spec->head_dim);
         const fr_shared_rows rows[] = {
             {a->q, a->q_width, a->batch.count, fr_attention_split(a, spec, query_step(spec))},

@@ -47,8 +47,8 @@ fr_split fr_deltanet_split(const fr_deltanet_spec *spec, size_t each) {
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
-/* Allocates the memory of each thread: for positions that it runs again, for a strip of a state, and for the rows of a
- * head. */
+/* Allocates what each thread needs for itself: the positions that it runs again, a strip of a state, and the rows of
+ * one head. */
 static void take_threads(fr_deltanet_rows *d, const fr_deltanet_spec *spec, fr_arena *arena, size_t max_rows,
                          size_t threads) {
     d->rerun_width = spec->key_dim + spec->value_dim;
@@ -101,7 +101,8 @@ static void make_unit(const fr_activations *a, const fr_deltanet_spec *spec, flo
     a->kernels->scale(head, n, (float)(query ? 1.0 / (double)n : 1.0 / sqrt((double)n)));
 }
 
-/* Computes one head of a row's queries, keys or values; `head` counts through all three. */
+/* Computes one head of a row's queries, keys or values. `head` numbers them: first all heads of queries, then of keys,
+ * then of values. */
 static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, const fr_deltanet_weights *weights,
                      size_t row, size_t head) {
     const fr_row *of = &a->batch.rows[row];
@@ -115,8 +116,8 @@ static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, cons
     if (head < keys) make_unit(a, spec, mixed, head < spec->key_heads);
 }
 
-/* Separates b and a. The projection stores them together for each key head's value heads; here each becomes one array
- * for all value heads. */
+/* Separates b and a. The projection gives both together for the value heads of each key head; here each becomes one
+ * array over all value heads. */
 static void part_gates(const fr_deltanet_spec *spec, const float *gates, float *b, float *a) {
     size_t each = spec->value_heads / spec->key_heads, bytes = each * sizeof *gates;
     for (size_t g = 0; g < spec->key_heads; g++) {
@@ -147,7 +148,7 @@ static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_
 
 /* ----------------------------------------------------------------------------------------------------------- states */
 
-/* The run of one value head of a timeline, by one thread. */
+/* What one thread runs at a time: one value head, for all rows of one timeline. */
 typedef struct head_run {
     const fr_deltanet_spec *spec;
     const fr_deltanet_weights *weights;
@@ -169,7 +170,7 @@ static void set_gates(const fr_deltanet_spec *spec, const float *gates, size_t h
     row->beta = gates[decays_of(spec) + head];
 }
 
-/* Computes the key and value of a position in the ring again. */
+/* Computes key and value of an earlier position again, from the inputs in the ring. */
 static void rerun_position(const fr_activations *a, head_run *run, size_t position, size_t index) {
     const fr_deltanet_spec *spec = run->spec;
     const float *inputs[FR_CONV_KERNEL_MAX], *slot = fr_recurrent_slot(run->recurrent, run->states, position);
@@ -199,7 +200,7 @@ static fr_deltanet_row row_of(const fr_activations *a, const head_run *run, size
     return filled;
 }
 
-/* Runs a head over its rows. If copies of the state must be left at certain positions, it stops at each of them. */
+/* Runs a head over its rows. Where a copy of the state must be left, it stops and copies the state. */
 static void run_head(const fr_activations *a, const head_run *run) {
     const fr_recurrent *r = run->recurrent;
     size_t size = fr_deltanet_state(run->spec->key_dim, run->spec->value_dim), done = 0;
@@ -236,8 +237,8 @@ static void gate_outputs(const fr_activations *a, const head_run *run) {
     }
 }
 
-/* Runs the rank's heads. They are partitioned in the same way for all timelines, so that a long prompt of one of them
- * uses all threads. */
+/* Runs the heads of this rank. Each timeline's heads are divided among all threads, so that even a long prompt of one
+ * timeline uses all of them. */
 static void run_heads(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
                       const fr_deltanet_weights *weights) {
     const fr_deltanet_rows *d = a->deltanet;
@@ -256,7 +257,7 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_del
         run.span = &c->spans[item % c->span_count];
         run.recurrent = &run.span->kv->recurrent;
         run.states = &run.recurrent->layers[spec->state];
-        size_t at = run.recurrent->at; /* rows are collected from here on, first those that must be run again */
+        size_t at = run.recurrent->at; /* position of the first collected row; rows before the batch's are run again */
         run.count = (size_t)a->batch.rows[run.span->last].position + 1 - at;
         for (size_t p = at; p < run.span->position; p++) rerun_position(a, &run, p, p - at);
         for (int32_t r = run.span->last; r >= 0; r = a->batch.rows[r].parent)
@@ -268,7 +269,8 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_del
 
 /* ------------------------------------------------------------------------------------------------------------ layer */
 
-/* Separates a row's products, which are stored together for each key head, into the convolution's inputs and z. */
+/* Separates a row's products into the convolution's inputs and z. The projection gives them together for each key
+ * head. */
 static void part_row(const fr_deltanet_spec *spec, const float *fused, float *input, float *z) {
     size_t keys = spec->key_heads * spec->key_dim, values = spec->value_heads / spec->key_heads * spec->value_dim;
     for (size_t g = 0; g < spec->key_heads; g++, fused += 2 * (spec->key_dim + values)) {
@@ -291,8 +293,9 @@ static void project_fused(const fr_team *team, const fr_activations *a, const fr
         part_row(spec, d->fused + r * stride, a->conv->input + r * a->conv->width, d->z + r * d->width);
 }
 
-/* Projects for Kimi Delta Attention. Each rank computes all decays, because rings keep them, and the gates of its own
- * heads. If decays and gates are products of two matrices, the small rows between these are complete on each rank. */
+/* Projects for Kimi Delta Attention. Each rank computes all decays, because rings keep them, but only the gates of its
+ * own heads. If decays and gates are products of two matrices, each rank computes the rows between the two matrices
+ * completely, because they are small. */
 static void project_by_key(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
                            const fr_deltanet_weights *weights) {
     const fr_workspace *w = &a->workspace;

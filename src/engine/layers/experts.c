@@ -22,7 +22,8 @@
 #include "formats/map.h"
 #include "src/engine/layers/parts.h"
 
-/* Up to this many rows of an expert take as long as one row, because reading the weights takes most of the time. */
+/* An expert with up to this many rows takes as long as with one, because most of the time goes into reading its
+ * weights. */
 enum { BYTES_BOUND = 4 };
 
 /* Gives the width of the experts' input and output. */
@@ -137,7 +138,7 @@ static void read_ahead(const fr_team *team, const fr_activations *a, const fr_ex
     fr_map_ahead(s.begin, s.bytes);
 }
 
-/* Copies each expert's rows side by side, so that one product serves all of them. */
+/* Copies the rows of each expert next to each other, so that a single product can serve all of them. */
 static void gather(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                    const fr_experts_weights *weights) {
     const fr_experts_rows *m = a->experts;
@@ -188,21 +189,23 @@ static void expert_in(const fr_activations *a, const fr_experts_spec *spec, cons
     }
 }
 
-/* Gives the cost of a tile of an expert with `rows` rows; with few rows it is the cost of reading the tile's bytes. */
+/* Gives the cost of one tile of an expert that has `rows` rows. With few rows, the cost is that of reading the tile's
+ * bytes. */
 static size_t tile_cost(size_t rows) {
     return rows == 0 ? 0 : rows < BYTES_BOUND ? BYTES_BOUND : rows;
 }
 
-/* Gives the first of an expert's tiles that begins at or after `cost`, counted over all tiles. first: the cost of the
- * tiles before the expert's own; each: the cost of one tile. */
+/* The tiles of all experts are laid in a row, each as long as its cost. Gives the first of one expert's tiles that
+ * begins at or after `cost` in that row. first: where the expert's first tile begins; each: the cost of one of its
+ * tiles. */
 static size_t tile_at(size_t cost, size_t first, size_t each, size_t tiles) {
     size_t tile = cost > first ? (cost - first + each - 1) / each : 0;
     return tile < tiles ? tile : tiles;
 }
 
-/* Divides the tiles of all experts into runs of equal cost, one for each thread, because a single expert may be too
- * narrow for a team and may have any number of rows. The tiles are those of the rank's share of each expert's
- * features. */
+/* Lays the tiles of all experts in a row and divides it into one run for each thread, all of equal cost. Single
+ * experts are not divided among threads one by one, because an expert may be too narrow for that and may have any
+ * number of rows. Of each expert only the tiles in the rank's share of features count. */
 static void experts_in(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                        const fr_experts_weights *weights) {
     const size_t *first = a->experts->first;

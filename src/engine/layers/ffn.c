@@ -1,8 +1,8 @@
 /* Runs the feed-forward, gated or not, and adds branches to the stream: see parts.h. */
 #include "src/engine/layers/parts.h"
 
-/* Computes x += scale * norm(out + bias), or, if norms come after sums, x = norm(x + scale * (out + bias)), in the
- * thread that owns the row. A norm, bias or scale that the layer does not have is left out. */
+/* Computes x += scale * norm(out + bias) for one row, in the thread that owns it. If norms come after sums, it
+ * computes x = norm(x + scale * (out + bias)). A bias, norm or scale that the layer does not have is left out. */
 static void join_row(const fr_activations *a, fr_norm_placement norms, const float *bias, const float *norm,
                      const float *norm_bias, size_t row) {
     const fr_kernels *k = a->kernels;
@@ -43,7 +43,7 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
     }
 }
 
-/* A thread has the same range of gate's features and of up's features, so no barrier is needed before the
+/* A thread's features of gate and of up are the same, so no barrier is needed between the products and the
  * activation. */
 void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_ffn_weights *weights) {
     const fr_kernels *k = a->kernels;

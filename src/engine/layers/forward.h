@@ -15,7 +15,8 @@ typedef struct fr_rope_position {
     int32_t at[FR_AXES];
 } fr_rope_position;
 
-/* Input embeddings of positions that are not looked up by id, such as those of an image's tokens. */
+/* Input embeddings for consecutive positions that don't use the embedding of their id, such as the tokens of an
+ * image. */
 typedef struct fr_input_embeddings {
     size_t first, count;
     const float *rows; /* [count, width] each row is an embedding, and the rows that fr_spec_picture_width adds */
@@ -51,8 +52,8 @@ typedef struct fr_sight {
     int64_t first, last;
 } fr_sight;
 
-/* Rows that are run through a model together. A prompt is a chain of many rows, decoding is one row, verifying a chain
- * of K + 1; a batch may have rows of several timelines. */
+/* Rows that are run through a model together. In a prompt they are a long chain, in decoding there is a single row,
+ * and to verify drafts there is a chain of K + 1. A batch may have rows of several timelines. */
 typedef struct fr_batch {
     const fr_row *rows;
     size_t count;

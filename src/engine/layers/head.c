@@ -1,8 +1,8 @@
 /* Runs the LM head of a batch: see head.h.
  *
- * The logits of a batch are megabytes. So each thread processes its features in pieces that stay in a core's cache
- * from the product through the soft cap to the comparison. Otherwise 8 rows of 262144 logits would be written once and
- * read four times. */
+ * The logits of a batch are megabytes, for example 8 rows of 262144. To write them to memory once and read them back
+ * four times would take too long. So each thread works on its features in pieces that stay in a core's cache from the
+ * product to the soft cap and the comparison. */
 #include "src/engine/layers/head.h"
 
 #include <string.h>
@@ -17,7 +17,8 @@ enum {
     TOGETHER = 16 /* number of rows whose best ids ranks exchange at once */
 };
 
-/* Gives the one of two ids that has the larger logit; a is the smaller id, so it is taken if they are equal. */
+/* Gives the id whose logit is larger, a if they are equal; a is the smaller id. An id may also be NOTHING or
+ * NOT_FINITE. */
 static int64_t larger(const float *logits, int64_t a, int64_t b) {
     if (a == NOTHING || b == NOT_FINITE) return b;
     if (b == NOTHING || a == NOT_FINITE) return a;
@@ -58,8 +59,8 @@ static int64_t larger_of_ranks(const rank_best *best, size_t ranks, size_t strid
     return found.at;
 }
 
-/* Exchanges the ranks' best ids of at most TOGETHER rows, from row `first` on; ranks have their features in ascending
- * order. One thread calls it. */
+/* Exchanges the ranks' best ids for at most TOGETHER rows, from row `first` on, and takes the best of each row. Of
+ * equal logits the lower rank's counts, whose ids are lower. One thread calls it. */
 static void join_ranks(fr_ranks *ranks, const fr_forward *f, size_t vocab, size_t first) {
     rank_best all[FR_RANKS_MAX * TOGETHER];
     size_t count = fr_ranks_count(ranks), rows = fr_smaller(TOGETHER, f->head_rows - first);

@@ -19,7 +19,8 @@ fr_status fr_latent_bind_heads(fr_weights *weights, const char *prefix, const ch
     return fr_bind_heads(weights, prefix, name, heads, features, cols, *matrices);
 }
 
-/* Checks that k_b's and v_b's parts of each head are whole tiles, if the matrices were bound as tiles. */
+/* If the matrices were bound as tiles, checks that in each head the rows of k_b fill whole tiles, and so do those of
+ * v_b. */
 static fr_status check_tiles(const fr_weights *weights, const char *prefix, const char *name, const fr_mla_spec *mla,
                              const fr_matrix *bound) {
     if (!bound->packed || (mla->nope % FR_TILE_FEATURES == 0 && mla->value_dim % FR_TILE_FEATURES == 0)) return FR_OK;

@@ -22,7 +22,8 @@ typedef struct fr_rope_spec {
     bool neox;   /* value i is rotated with i + dims / 2; if false, with its neighbour: 2i and 2i + 1 */
     /* how many of the dims / 2 angles belong to each axis, in this order; the sum is dims / 2 */
     size_t sections[FR_AXES];
-    /* angles are given to the axes in turn; once an axis has all of its angles, its turns go to the first axis */
+    /* the angles go to the axes in turn; when an axis has all its angles, the first axis gets those that would
+     * follow */
     bool mrope_interleaved;
     double theta, partial, factor;                    /* arguments of fr_rope_frequencies */
     double low_factor, high_factor, original_context; /* for FR_ROPE_LLAMA3: arguments of fr_rope_scale */
@@ -50,7 +51,7 @@ typedef struct fr_attention_spec {
                     * stored */
     bool k_eq_v;   /* values are the output of the key projection, before its norm */
     bool v_norm;
-    bool qk_norm;          /* queries and keys are normed; read only for families in which some models lack these
+    bool qk_norm;          /* queries and keys are normed; only read for families in which not all models have these
                             * norms */
     bool norm_after_rope;  /* the norms of heads come after the rotation; if false, before it */
     bool no_rope;          /* the layer's heads aren't rotated: Kazemnejad et al. 2023, arXiv:2305.19466 */
@@ -142,8 +143,8 @@ typedef struct fr_experts_spec {
     fr_activation activation;
     fr_scoring scoring;
     bool score_bias;           /* a bias is added to the scores by which experts are chosen, but not to the weights */
-    size_t groups, top_groups; /* experts are divided into groups of neighbours, and a row chooses experts only in its
-                                * best groups; 0: no groups */
+    size_t groups, top_groups; /* experts are divided into groups, in the order of their numbers, and a row chooses
+                                * only among the experts of its best groups; 0: no groups */
     bool groups_by_best;       /* a group is rated by its best expert; if false, by the sum of its two best */
     /* A row chooses two experts, one after the other. The weight of each is its softmax over the experts that are left
      * and close to it: those whose product is less than its own by at most `nearness` times the larger of their
@@ -151,8 +152,9 @@ typedef struct fr_experts_spec {
     bool one_by_one;
     float nearness;
     bool norm_top_k;      /* a row's weights are divided by their sum */
-    float norm_added;     /* this is added to a sum of scores; 0: 1e-20 is */
-    float norm_min;       /* smallest divisor of weights; 0: none, but 1e-20 is added to a sum of scores */
+    float norm_added;     /* this is added to the sum of scores before dividing by it; 0: 1e-20 */
+    float norm_min;       /* the smallest divisor of weights; 0: there is none, but 1e-20 is added to the sum of
+                           * scores */
     float routed_scaling; /* a row's weights are multiplied by this */
     bool biased;          /* biases are added to the router's products, and to those of the experts' three
                                 * matrices */
@@ -162,7 +164,7 @@ typedef struct fr_experts_spec {
     float limit;          /* for FR_CLAMPED_SWIGLU */
     bool shared_gated;    /* the feed-forward's output is multiplied by sigmoid(shared_gate . x) */
     bool halved;          /* the output is the mean of the experts' and the feed-forward's, not their sum */
-    bool turned;          /* the files store the stacks of experts' matrices as columns */
+    bool turned;          /* in the files, the matrices of the experts' stacks are stored by columns */
     bool parallel;        /* router, experts and feed-forward each have norms of their own, as in Gemma 4 */
 } fr_experts_spec;
 
@@ -235,12 +237,13 @@ typedef struct fr_trunk_spec {
                        * without one */
     /* width of the per-layer embeddings of a row's token (per_layer_embeddings.c); 0: there are none */
     size_t ple_width;
-    size_t deepstack; /* the number of first layers that add a further row of the picture to their output */
+    size_t deepstack; /* so many of the first layers add a further row of the picture to their output */
     size_t ple_pad;   /* the id whose per-layer embedding a picture's rows get */
     /* rows of the table of positions: a position's row, after `position_offset` others, is added to the embedding; 0:
      * there is none */
     size_t position_rows, position_offset;
-    size_t embed_width;    /* values of an id's row, if two matrices lead from it to the stream and back; 0: hidden */
+    size_t embed_width;    /* values in an id's row of the table, if this is narrower than the stream and two matrices
+                            * lead from it to the stream and back; 0: hidden */
     float embedding_scale; /* factor for an id's row of the embedding table */
     float eps;             /* for all norms */
     float residual_scale;  /* factor for the outputs of attention and feed-forward; 0 means 1 */

@@ -115,7 +115,8 @@ static void convolve(const fr_activations *a, const fr_mamba_weights *weights, c
                            weights->conv_bias ? weights->conv_bias + from : NULL, n);
 }
 
-/* Computes a row's values of one head, or its keys or queries of one group; `item` counts through all three. */
+/* Computes the values of one head, or the keys or the queries of one group, of a row. `item` numbers these: first the
+ * heads, then the groups' keys, then their queries. */
 static void mix_item(const fr_activations *a, const fr_mamba_spec *spec, const fr_mamba_weights *weights, size_t row,
                      size_t item) {
     const fr_row *of = &a->batch.rows[row];
@@ -144,7 +145,7 @@ static void mix(const fr_team *team, const fr_activations *a, const fr_mamba_spe
 
 /* ----------------------------------------------------------------------------------------------------------- states */
 
-/* A head of a timeline, as one thread runs it. */
+/* What one thread runs at a time: one head, for all rows of one timeline. */
 typedef struct head_run {
     const fr_mamba_spec *spec;
     const fr_mamba_weights *weights;
@@ -157,7 +158,8 @@ typedef struct head_run {
     size_t count;
 } head_run;
 
-/* Computes the values of a position in the ring again, and its keys if the group's last head has not done so. */
+/* Computes the values of an earlier position again, from the inputs in the ring. Its keys too, unless the head before,
+ * in the same group, has done so. */
 static void rerun_position(const fr_activations *a, head_run *run, size_t position, size_t index, bool keys_there) {
     const fr_mamba_spec *spec = run->spec;
     const float *inputs[FR_CONV_KERNEL_MAX], *slot = fr_recurrent_slot(run->recurrent, run->states, position);
@@ -188,7 +190,7 @@ static fr_deltanet_row row_of(const fr_activations *a, const head_run *run, size
                              .beta = gates[spec->heads + run->head]};
 }
 
-/* Runs a head over its rows. If copies of the state must be left at certain positions, it stops at each of them. */
+/* Runs a head over its rows. Where a copy of the state must be left, it stops and copies the state. */
 static void run_head(const fr_activations *a, const head_run *run) {
     const fr_recurrent *r = run->recurrent;
     size_t size = fr_deltanet_state(run->spec->state_dim, run->spec->head_dim), done = 0;
@@ -219,8 +221,8 @@ static void gate_outputs(const fr_activations *a, const head_run *run) {
     }
 }
 
-/* Runs the rank's heads. They are partitioned in the same way for all timelines, so that a long prompt of one of them
- * uses all threads. */
+/* Runs the heads of this rank. Each timeline's heads are divided among all threads, so that even a long prompt of one
+ * timeline uses all of them. */
 static void run_heads(const fr_team *team, const fr_activations *a, const fr_mamba_spec *spec,
                       const fr_mamba_weights *weights) {
     const fr_mamba_rows *m = a->mamba;
@@ -240,7 +242,7 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_mam
         run.span = &c->spans[item % c->span_count];
         run.recurrent = &run.span->kv->recurrent;
         run.states = &run.recurrent->layers[spec->state];
-        size_t at = run.recurrent->at; /* rows are collected from here on, first those that must be run again */
+        size_t at = run.recurrent->at; /* position of the first collected row; rows before the batch's are run again */
         bool keys_there = keys_of_span == run.span && keys_of_group == run.group;
         run.count = (size_t)a->batch.rows[run.span->last].position + 1 - at;
         for (size_t p = at; p < run.span->position; p++) rerun_position(a, &run, p, p - at, keys_there);
@@ -303,7 +305,7 @@ void fr_mamba_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
     run_layer(team, a, &spec->mamba, layer, ends_rows, a->out);
 }
 
-/* A thread computes the same features of both outputs, so it can add them without a barrier. */
+/* A thread computes the same features of attention's and of Mamba's output, so it can add them without a barrier. */
 void fr_mamba_run_beside(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                          bool ends_rows) {
     size_t hidden = a->trunk->spec.hidden, begin, end;

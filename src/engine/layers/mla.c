@@ -43,7 +43,7 @@ static size_t rotary_of(const fr_attention_spec *spec) {
     return spec->head_dim - spec->latent;
 }
 
-/* Counts the values of a head's query before k_b is applied: those of its nope part and of its rotary part. */
+/* Counts the values of one head's query, before k_b is applied: its nope part and its rotary part. */
 static size_t query_of(const fr_layer_spec *spec) {
     return spec->mla.nope + rotary_of(&spec->attention);
 }
@@ -57,7 +57,7 @@ static void make_heads(const fr_team *team, const fr_activations *a, const fr_la
                           &(fr_matrix_rows){a->heads, a->heads_width, x, x_stride, a->batch.count});
 }
 
-/* Computes q_a and the latents, which all heads share, so each rank computes all of them. */
+/* Computes q_a and the latents. All heads share them, so each rank computes them completely. */
 static void project(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer) {
     const fr_mla_spec *mla = &spec->mla;
     size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;

@@ -135,8 +135,8 @@ void fr_activate(const fr_kernels *kernels, fr_activation activation, float *gat
 /* Computes x = activation(x), n values, for a feed-forward without a gate. ones: room for n floats. */
 void fr_activate_ungated(const fr_kernels *kernels, fr_activation activation, float *x, float *ones, size_t n);
 
-/* Computes xIELU in place, with a layer's numbers as its spec has them: alpha_p x^2 + beta x for x > 0, otherwise
- * alpha_n (exp(min(x, eps)) - 1 - x) + beta x. room: n floats. */
+/* Computes xIELU of n values, in place, with the layer's numbers (fr_ffn_spec.xielu): alpha_p x^2 + beta x for x > 0,
+ * otherwise alpha_n (exp(min(x, eps)) - 1 - x) + beta x. room: n floats. */
 void fr_activate_xielu(const fr_kernels *kernels, const float *numbers, float *x, float *room, size_t n);
 
 /* Computes gate = activation(gate(normed)) * up(normed), or activation(up(normed)) if there is no gate, for the
@@ -156,8 +156,9 @@ void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer_sp
 void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool packed, fr_arena *arena, size_t max_rows,
                        size_t threads);
 
-/* If the mixture is parallel to the feed-forward, computes one row's inputs of the router and the experts from the
- * stream before the feed-forward; the row's owner calls it. Other mixtures read the feed-forward's input. */
+/* If the mixture is parallel to the feed-forward, computes the inputs of the router and of the experts for one row.
+ * They are made from the stream as it is before the feed-forward. Other mixtures read the feed-forward's input. The
+ * row's owner calls it. */
 void fr_experts_prepare(const fr_activations *a, const fr_experts_weights *weights, size_t row);
 
 /* Computes the router's products of all rows. After the rows were prepared, a barrier is needed before it. */

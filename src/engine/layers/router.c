@@ -22,7 +22,7 @@ typedef struct routing {
     int32_t *scratch, *best; /* [experts] of each */
 } routing;
 
-/* Makes weights, not yet normalized, from products. Returns the sum to divide them by: over the chosen experts if
+/* Makes weights from products, but does not divide them by their sum yet. Returns that sum: over the chosen experts if
  * norm_top_k is set, otherwise over all experts. */
 static float weigh_products(const routing *r, const int32_t *chosen, float *weight) {
     const fr_experts_spec *spec = r->spec;
@@ -54,7 +54,7 @@ static void score_softmax(const routing *r) {
     for (size_t e = 0; e < r->spec->count; e++) r->scores[e] /= sum;
 }
 
-/* Uses the scores as weights. Returns their sum, with the family's own rule that keeps it away from 0. */
+/* Takes the scores as weights. Returns their sum, changed by the family's own rule so that it is never 0. */
 static float weigh_scores(const routing *r, const int32_t *chosen, float *weight) {
     float sum = 0.0f;
     for (size_t i = 0; i < r->spec->top_k; i++) weight[i] = r->scores[chosen[i]];
@@ -96,7 +96,7 @@ static void keep_best_groups(const routing *r) {
         if (r->groups[e / size] < 0.0f) r->choice[e] = -INFINITY;
 }
 
-/* Chooses two experts, one after the other, and gives their weights. */
+/* Chooses two experts, the second one after the first was excluded, and gives their weights. */
 static void choose_one_by_one(const routing *r, int32_t *chosen, float *weight) {
     size_t count = r->spec->count;
     for (size_t i = 0; i < 2; i++) {

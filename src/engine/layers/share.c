@@ -171,13 +171,16 @@ static double layer_read(const fr_trunk *trunk, size_t index) {
     return bytes - stacks + stacks * (double)spec->top_k / (double)spec->count;
 }
 
-/* Returns true if a token takes less time when ranks have whole layers. If ranks divide rows, they all read weights at
- * the same time, which takes bytes / bandwidth. They wait for each other four times in each layer: before and after
- * attention's output projection, and before and after the feed-forward's. If they have whole layers, one rank reads
- * after the other, which takes as many times longer as there are ranks, and one message goes to each rank. For ranks
- * on one machine, which exchange messages in microseconds, no latency is given, and rows are divided. Measurements
- * agree (bench/ranks/README.md): dividing rows between two ranks speeds up a model of 28 layers, which one machine
- * reads in 60 ms, if messages take less than 0.25 ms. */
+/* Returns true if a token takes less time when each rank runs whole layers than when ranks divide rows.
+ *
+ * If they divide rows, they all read weights at the same time, which takes bytes / bandwidth. But they wait for each
+ * other four times in each layer: before and after attention's output projection, and before and after the
+ * feed-forward's. If they run whole layers, one rank reads after the other, which multiplies the time by the number of
+ * ranks, but only one message goes to each rank.
+ *
+ * For ranks on one machine, whose messages take microseconds, no latency is given, and rows are divided. Measurements
+ * agree (bench/ranks/README.md): for a model of 28 layers, which one machine reads in 60 ms, dividing rows between two
+ * ranks pays if messages take less than 0.25 ms. */
 static bool layers_pay(const fr_trunk *trunk, const fr_ranks *ranks, const fr_rank_plan *plan) {
     double bytes = 0, count = (double)fr_ranks_count(ranks), layers = (double)trunk->spec.layers;
     if (plan->split != FR_SPLIT_AUTO) return plan->split == FR_SPLIT_LAYERS;

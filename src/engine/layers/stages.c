@@ -13,7 +13,8 @@ enum { LEAST_PIECE = 32, PIECES_A_RANK = 2 };
 
 /* ----- layers of each rank */
 
-/* Finds the layer for which the bytes of all layers before it come nearest to `wanted`. */
+/* Finds where to cut the list of layers, so that the bytes before the cut come nearest to `wanted`. Returns the first
+ * layer after the cut. */
 static size_t layer_behind(const uint64_t *bytes, size_t layers, double wanted) {
     double before = 0;
     size_t i = 0;
@@ -118,7 +119,7 @@ static size_t bytes_of(const fr_batch *batch, const fr_lent *lent) {
 
 /* ---------------------------------------------------------------------------------------------------------- borders */
 
-/* Returns true if the lent keys and values are computed before a border and read after it. */
+/* Returns true if layers before the border compute these keys and values, and layers after it read them. */
 static bool crosses(const fr_lent *lent, size_t border) {
     return lent->owner < border && lent->last >= border;
 }
@@ -204,10 +205,10 @@ void fr_stages_finish(const fr_team *team, const fr_forward *f) {
     fr_team_sync(team);
 }
 
-/* If one process runs a forward in the time T, R ranks need T / R * (P + R - 1) / P for it if it is cut into P slices,
- * provided that a slice's time is proportional to its rows. With few rows it is not proportional, because reading the
- * weights takes as long as for one row. Recurrent states are moved over all rows of a forward at once, and rows of a
- * picture may see its later rows, so a forward with either is not divided. */
+/* If one process runs a forward in time T, R ranks need T / R * (P + R - 1) / P when the forward is cut into P slices.
+ * That holds if a slice's time is proportional to its number of rows. With few rows it is not, because reading the
+ * weights takes as long as for one row. A forward is not divided if the trunk has recurrent layers, because their
+ * states move over all rows at once, or if it has rows of a picture that may see the picture's later rows. */
 size_t fr_stages_pieces(const fr_trunk *trunk, const fr_batch *batch) {
     size_t most = PIECES_A_RANK * fr_ranks_count(trunk->stages->ranks);
     bool whole = trunk->recurrent_count > 0;

@@ -19,7 +19,8 @@
 typedef struct fr_lent {
     size_t kv;          /* the KV layer that holds the keys and values */
     size_t owner, last; /* the layer that computes them; the last layer that reads them */
-    bool drafted;       /* a drafter may read them, because no later layer of their kind owns any */
+    bool drafted;       /* a drafter may read them, because no later layer of the same kind (full or sliding) owns keys
+                         * and values */
 } fr_lent;
 
 typedef struct fr_stages {
@@ -40,8 +41,8 @@ void fr_stages_close(fr_stages *stages);
 /* Gives the rank that runs a layer. `layer` may also be the number of layers, which gives the last rank. */
 size_t fr_stages_of(const fr_stages *stages, size_t layer);
 
-/* Returns true if a rank keeps these keys and values: those of its own layers, those that it is lent or passes on, and
- * those that a drafter may read. */
+/* Returns true if a rank keeps these keys and values. It keeps those of its own layers, those that its layers borrow,
+ * those that it passes on to later ranks, and those that a drafter may read. */
 bool fr_stages_keeps(const fr_trunk *trunk, size_t rank, size_t kv);
 
 /* fr_stages_receive receives the stream for this rank's first layer; fr_stages_send sends it after the rank's last
@@ -55,8 +56,8 @@ void fr_stages_send(const fr_team *team, const fr_activations *a, const fr_batch
  * borrow. It has barriers of its own, one of them at the end. */
 void fr_stages_finish(const fr_team *team, const fr_forward *forward);
 
-/* Gives the number of slices into which a forward's rows are cut; slices go through the ranks one after the other, so
- * that ranks work at the same time. */
+/* Gives the number of slices into which the rows of a forward are cut. The slices go through the ranks one after the
+ * other, so that all ranks can work at the same time on different slices. */
 size_t fr_stages_pieces(const fr_trunk *trunk, const fr_batch *batch);
 
 #endif

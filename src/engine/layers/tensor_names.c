@@ -24,12 +24,13 @@ const fr_tensor_name *fr_naming_model(const fr_tensor_naming *naming) {
     return naming->model ? naming->model : fr_model_names;
 }
 
-/* The prefixes of the text model in multimodal checkpoints. transformers writes `nested` since version 5; before, it
- * wrote `older`, and `older_top` for tensors outside of the text model. Idefics has a prefix of its own. */
+/* Prefixes of the text model's tensors in multimodal checkpoints. Since version 5 transformers writes `nested`. Before
+ * that it wrote `older`, and `older_top` for tensors outside of the text model. Idefics has a prefix of its own. */
 static const char nested[] = "model.language_model.", idefics[] = "model.text_model.";
 static const char older[] = "language_model.model.", older_top[] = "language_model.";
 
-/* The prefixes of names: after those of multimodal checkpoints, those of GPT-2, OPT, GPT-NeoX and Mamba-2. */
+/* All prefixes that published names may have: those of multimodal checkpoints, and those of GPT-2, OPT, GPT-NeoX and
+ * Mamba-2. */
 static const char *const prefixes[] = {older,       nested,      idefics, "transformer.", "model.decoder.", "decoder.",
                                        "gpt_neox.", "backbone.", NULL};
 
@@ -228,7 +229,8 @@ static const char *prefix_of(const fr_binding *b, const fr_tensor_name *name) {
     return name->top && !b->weights->files->gguf ? fr_names_top(b->weights) : b->prefix;
 }
 
-/* Returns true if the file has the tensor. If it has one expert's tensor, those of all experts should be there. */
+/* Returns true if the file has the tensor. If each expert's matrix is a separate tensor, one of them is enough,
+ * because all the others should then be there too. */
 static bool is_there(const fr_binding *b, const fr_tensor_name *name) {
     const char *spelling = spelled(b, name);
     char expert[FR_EXPERT_NAME];
@@ -375,7 +377,8 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     return FR_OK;
 }
 
-/* Finds an earlier line for the same field whose tensor this kind of file may have instead; NULL if there is none. */
+/* Finds an earlier line for the same field that fits this model and names another tensor of this kind of file; NULL if
+ * there is none. */
 static const fr_tensor_name *line_before(const fr_binding *b, const fr_tensor_name *names, const fr_tensor_name *name) {
     for (const fr_tensor_name *line = names; line < name; line++)
         if (alternatives(name, line, b->weights->files->gguf) && fr_tensor_name_needed(line, b->trunk, b->layer))
@@ -653,7 +656,8 @@ fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tenso
                         .in_group = delta->value_heads / delta->key_heads};
 }
 
-/* For a row (or column) in tiled order, gives its published index. A value head has `head` rows or columns. */
+/* Takes the index of a row (or column) in tiled order, and gives its index in the published file. A value head has
+ * `head` rows or columns. */
 static size_t from_tiles(const fr_reorder *r, size_t row) {
     if (row < r->first) return row;
     size_t head = (row - r->first) / r->head, at = (row - r->first) % r->head;
@@ -671,8 +675,8 @@ fr_reorder fr_tensor_name_parted(const fr_layer_spec *layer, bool gates) {
                         .values = values};
 }
 
-/* Gives the published index of a row of the separate queries, keys, values or gates; in the published tensor it is
- * among the rows of its key head. */
+/* Takes the index of a row in the separate queries, keys, values or gates, and gives its index in the published
+ * tensor, where it is among the rows of its key head. */
 static size_t from_parts(const fr_reorder *r, size_t row) {
     size_t keys = r->groups * r->head, values = r->groups * r->values, each = 2 * (r->head + r->values);
     row += r->first;

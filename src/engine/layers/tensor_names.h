@@ -1,8 +1,10 @@
-/* Names of tensors as data: a tensor's name in either kind of file, the field that it fills, and its shape.
+/* Names of tensors as data: for each tensor, its name in either kind of file, the field that it fills, and its shape.
  *
- * In: a family's tables. Out: the bound fields of fr_trunk, fr_layer or another struct. The same tables serve export,
- * which needs the GGUF names of published tensors, synth, which makes the tensors, and inspect, which lists the
- * tensors that are read. A field that nothing fills, or a tensor that nothing reads, is an error that names it. */
+ * In: a family's tables. Out: the filled fields of fr_trunk, fr_layer or another struct. A field that no tensor fills,
+ * and a tensor that no field reads, is an error, whose line names it.
+ *
+ * Other code reads the same tables: export, for the GGUF names of published tensors; synth, which makes the tensors;
+ * inspect, which lists the tensors that are read. */
 #ifndef FR_SRC_ENGINE_LAYERS_TENSOR_NAMES_H
 #define FR_SRC_ENGINE_LAYERS_TENSOR_NAMES_H
 
@@ -156,13 +158,14 @@ typedef struct fr_tensor_name {
     unsigned also;  /* FR_ALSO_... */
     bool top;       /* the tensor's published name lacks the prefix of the model's other tensors */
     fr_row_order order;
-    bool rotary;            /* the tensor's rows are queries or keys, reordered as in the family
-                             * (fr_tensor_naming.rotary_rows) */
-    size_t factor;          /* offsetof in fr_layer_spec of the factor of its products, for folders; 0: none */
+    bool rotary;            /* rows of the tensor are queries or keys, in the order that fr_tensor_naming.rotary_rows
+                             * says */
+    size_t factor;          /* offsetof in fr_layer_spec of the factor by which products with the tensor are
+                             * multiplied, for folders; 0: none */
     fr_values values;       /* how published files store a vector's values */
-    bool norm;              /* a vector that published files store in the same way as norms (fr_tensor_naming.norms) */
-    fr_stack_layout layout; /* the layout in which published files have a stack of experts' matrices, one matrix, or
-                             * queries, keys and values */
+    bool norm;              /* published files store this vector in the way of norms (fr_tensor_naming.norms) */
+    fr_stack_layout layout; /* how published files lay out the tensor, if it is a stack of experts' matrices, a matrix,
+                             * or queries, keys and values */
 } fr_tensor_name;
 
 /* Writes a line of a table. The arguments are the struct and its field, the slot, the sizes (their names after
@@ -202,14 +205,14 @@ typedef struct fr_tensor_naming {
     /* names of tensors that nothing reads, as patterns of fnmatch; NULL-terminated, or NULL */
     const char *const *extras;
     fr_values norms;          /* how published files store the values of norms */
-    fr_row_order rotary_rows; /* the order that rows of rotary lines have in GGUF */
-    bool untiled;             /* the family's GGUF files have value heads in the published order, not tiled */
+    fr_row_order rotary_rows; /* order in GGUF of the rows of lines that set `rotary` */
+    bool untiled;             /* in the family's GGUF files, value heads are in the published order, not tiled */
 } fr_tensor_naming;
 
-/* The table for models that have an embedding, a norm and a head; the head may be the embedding. */
+/* The default table of a model's own tensors: an embedding, a norm and a head. The head may be the embedding. */
 extern const fr_tensor_name fr_model_names[];
 
-/* Gives the family's table of models, or the default one. */
+/* Gives the family's table of the model's own tensors, or the default one. */
 const fr_tensor_name *fr_naming_model(const fr_tensor_naming *naming);
 
 /* The part of a model that is being bound: the prefix of its tensors' names, and the specs that give the sizes. */
@@ -229,11 +232,12 @@ typedef struct fr_binding {
  * longer one. */
 const char *fr_tensor_names_prefix(const fr_weights *weights);
 
-/* Gives the part of a tensor's name that the tables have: without a prefix that models of any family may have, and
- * without the number of its layer. *of_layer: the name has such a number, which *layer then is. */
+/* Gives the part of a tensor's name by which tables list it. Two things are left out: a prefix that models of any
+ * family may have, and the number of the tensor's layer. *of_layer: the name has a layer's number; *layer is that
+ * number. */
 const char *fr_tensor_names_below(const char *name, bool gguf, bool *of_layer, size_t *layer);
 
-/* Gives the prefix of tensors outside of the text model, which is also that of the head. */
+/* Gives the prefix of tensors outside of the text model. The head has it too. */
 const char *fr_names_top(const fr_weights *weights);
 
 /* fr_binding_model makes a binding for the model's own tensors, fr_binding_layer for those of layer `index`. */
@@ -277,8 +281,8 @@ fr_status fr_tensor_names_check_below(const fr_weights *weights, const char *pre
 
 /* ------------------------------------------------------------------------------------------------ without a binding */
 
-/* Returns true if the table has a later line for the same field, which a model of this spec can use if the file lacks
- * this line's tensor. */
+/* Returns true if the table has a later line for the same field that a model of this spec can use in place of this
+ * line's tensor. */
 bool fr_tensor_name_has_another(const fr_tensor_name *name, bool gguf, const fr_trunk_spec *trunk,
                                 const fr_layer_spec *layer);
 
@@ -288,8 +292,8 @@ bool fr_tensor_name_spells(const char *spelling, const char *name, size_t *exper
 /* Returns true if the line's slot fills two fields, its own and the next one. */
 bool fr_tensor_name_fills_two(const fr_tensor_name *name);
 
-/* Gives the shape in GGUF of a vector of FR_SLOT_IN_ROWS, whose length is shape[0]: a norm has a row for each part over
- * which it is taken, anything else has one value in a row. */
+/* Gives the shape in GGUF of a vector of FR_SLOT_IN_ROWS. Before, shape[0] is its length. A norm over several parts
+ * has one row for each part; all other vectors have rows of one value. */
 void fr_tensor_name_in_rows(const fr_tensor_name *name, const fr_layer_spec *layer, uint64_t *shape, uint32_t *dims);
 
 /* The result of a search for a published tensor: the line that names it, and its layer. `layers` are those of the

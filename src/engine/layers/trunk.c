@@ -105,9 +105,9 @@ fr_kv_shape fr_attention_kv_shape(const fr_attention_spec *spec) {
         .heads = spec->kv_heads, .head_dim = spec->head_dim, .window = spec->window, .latent = spec->latent};
 }
 
-/* Gives each layer that owns keys and values a KV layer of the cache. A layer that borrows reads the KV layer of the
- * last owner before it of its own kind, with or without a window. (A drafter's layers all borrow from the target's
- * cache, which the target has laid out.) */
+/* Assigns KV layers. A layer that owns keys and values gets a KV layer of its own. A layer that borrows reads that of
+ * the last owner before it that is of its kind, sliding or full. (All layers of a drafter without a cache of its own
+ * borrow from the target's cache, which the target has laid out.) */
 static fr_status map_kv(fr_trunk *trunk) {
     const fr_trunk_spec *s = &trunk->spec;
     size_t last[2] = {0};
@@ -246,7 +246,7 @@ void fr_trunk_close(fr_trunk *trunk) {
 
 /* ---------------------------------------------------------------------------------------------------------- running */
 
-/* Describes the rows of a branch, whose output is added to the stream, so that the rows can be completed on all
+/* Describes rows of a branch's output, which is added to the stream, for the function that completes them on all
  * ranks. */
 static fr_shared_rows branch(const fr_activations *a, float *rows) {
     size_t hidden = a->trunk->spec.hidden;
@@ -422,8 +422,9 @@ static void run_rows(const fr_team *team, const fr_forward *f) {
     if (a.trunk->project_out.data) project_rows(team, &a, &a.trunk->project_out, out, a.batch.count);
 }
 
-/* Gives the forward of one slice of the rows; slices go through the ranks one after the other. A row's parent may be
- * before the slice, but only recurrent layers look for parents, and forwards with those are not divided. */
+/* Gives the part of a forward for one slice of its rows. The slices go through the ranks one after the other. The row
+ * that a row follows may be in an earlier slice. That does no harm: only recurrent layers look at that row, and
+ * forwards with such layers are not divided. */
 static fr_forward piece_of(const fr_forward *f, const fr_trunk *trunk, size_t index, size_t pieces) {
     fr_forward piece = *f;
     size_t begin, end, hidden = trunk->spec.hidden;

@@ -27,10 +27,10 @@ size_t *fr_layer_state(fr_layer_spec *layer);
 /* Frees the memory that was allocated when the layer was bound. */
 void fr_layer_close(fr_layer *layer);
 
-/* Runs one layer over a->x, in place. The whole team calls it, after a barrier; on return the stream is complete for
- * each row's owner (fr_part_rows), and for other threads after the next barrier. `a` is the thread's own copy of the
- * struct. Rows before `keep` are run only until their K/V is stored in the last layer that owns K/V, or in a layer
- * that is not one of the trunk's. */
+/* Runs one layer over a->x, in place. The whole team calls it, after a barrier. On return the stream is complete for
+ * each row's owner (fr_part_rows); other threads need another barrier. `a` is the thread's own copy of the struct.
+ * Rows before `keep` are run only as far as their K/V is needed: until the last layer that owns K/V has stored it, or,
+ * if the layer is not one of the trunk's, until that layer has. */
 void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   size_t index);
 
@@ -46,14 +46,15 @@ fr_head fr_trunk_head(const fr_forward *forward, const fr_trunk *trunk);
 /* Writes the scaled input embedding of a token, [hidden]. */
 void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id, float *row);
 
-/* share.c: tells the weights which part of each matrix this rank reads: its share of the head and of the layers'
- * matrices, or, if ranks have whole layers, all matrices of its own layers. Reduces the shapes of states to the heads
- * that the rank keeps. If the embedding table is also the head, it is looked up in the file from then on. */
+/* share.c: tells the weights which part of each matrix this rank reads. That is a share of each, the head's included;
+ * if ranks run whole layers, it is all matrices of the rank's own layers and a share of the head. Also reduces the
+ * shapes of states to the heads that the rank keeps. If the embedding table is also the head, its rows are looked up
+ * in the file from then on. */
 fr_status fr_trunk_share(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
 
-/* Divides a draft model among the ranks that run its target together. It is divided by rows, never by layers, and so
- * are its KV shapes, which no other model reads. If messages take too long for this to pay, it is not divided, and
- * each rank runs it completely. Returns true if it is divided. */
+/* Divides a draft model among the ranks that run its target together. It is divided by rows, never by layers. Its KV
+ * shapes are divided too, since no other model reads them. If messages take so long that this does not pay, the model
+ * is not divided, and each rank runs it completely. Returns true if it is divided. */
 bool fr_trunk_share_drafter(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
 
 /* fr_trunk_keep_heads reduces a KV layer's shape, which has all heads, to the heads that this rank computes and keeps.

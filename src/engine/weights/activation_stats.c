@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "src/engine/weights/bound.h"
 
-/* Returns true if the inputs of a tensor are summed up: for the tensors of layers, and for the head if that is wanted.
- * Tables are left out, and so are latent attention's heads, because they are applied in another order than the
+/* Returns true if the inputs of a tensor are summed up. They are for the tensors of layers, and, if wanted, for the
+ * head. They are not for tables, nor for latent attention's heads, which are applied in another order than the
  * file's. */
 static bool is_watched(const fr_weights *weights, const fr_bound *bound) {
     const char *name = bound->tensor->name;

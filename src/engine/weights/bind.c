@@ -6,8 +6,8 @@
 #include "quant/packed.h"
 #include "src/engine/weights/bound.h"
 
-/* Finds a stack that is not stored as rows. It consists of a tensor of codes and a tensor of exponents, or of one
- * tensor of columns. */
+/* Finds a stack that the file does not store as rows. With FR_LAYOUT_MX it is a tensor of codes and a tensor of
+ * exponents, otherwise a single tensor, whose matrices are stored by columns. */
 static fr_status find_copied(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout,
                              size_t count, size_t rows, size_t cols, fr_bound **bound) {
     const uint64_t shape[] = {count, rows, cols / FR_MX_BLOCK, FR_MX_BLOCK / 2}, turned[] = {count, cols, rows};
@@ -73,7 +73,7 @@ fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name
         matrices[p] = whole;
         matrices[p].features = features[p];
         matrices[p].first += first;
-        if (p > 0) matrices[p].stats = NULL; /* all parts read the same rows, so only the first part has sums */
+        if (p > 0) matrices[p].stats = NULL; /* all parts read the same rows, so the sums are kept only once */
         matrices[p].data += fr_matrix_features_bytes(&whole, first);
     }
     return FR_OK;
@@ -103,7 +103,7 @@ fr_status fr_bind_copied_rows(fr_weights *weights, const char *prefix, const cha
     return FR_OK;
 }
 
-/* Returns in *sorted whether the file says that this tensor's rows are stored in another order. */
+/* Sets *sorted to whether the file says that it stores this tensor's rows in another order. */
 static fr_status sorted_in_file(const fr_weights *weights, const char *name, bool *sorted) {
     fr_text value = {0};
     if (weights->files->gguf) FR_TRY(fr_gguf_text(weights->files->gguf, FR_KEY_SORTED, &value));

@@ -52,7 +52,7 @@ static fr_status check_finite(const fr_weights *weights, const fr_tensor *tensor
     return FR_OK;
 }
 
-/* Reads a float tensor of n values into memory, and takes room for its copy. */
+/* Reads a float tensor of n values into memory, and reserves room for its float32 copy. */
 static fr_status take_floats(fr_weights *weights, const fr_tensor *tensor, size_t n, float **copy) {
     FR_TRY(fr_bound_check_float(weights, tensor));
     FR_TRY(fr_bound_fill(weights, tensor, 0, tensor->bytes));

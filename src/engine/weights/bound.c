@@ -44,8 +44,8 @@ static const char *shape_text(const uint64_t *shape, size_t dims, char *text, si
     return text;
 }
 
-/* Finds a tensor and checks its shape and type. codes: it must consist of bytes. Otherwise a tensor of several
- * dimensions must have a type of weights. */
+/* Finds a tensor, checks its shape and type, and adds it to the bound ones. If `codes` is set, its type must be U8.
+ * Otherwise a tensor of several dimensions must have a type of weights. */
 static fr_status find(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape, uint32_t dims,
                       fr_access access, bool codes, fr_bound **bound) {
     char full[FR_TENSOR_NAME], wanted[128], found[128];
@@ -61,7 +61,9 @@ static fr_status find(fr_weights *weights, const char *prefix, const char *name,
         return fr_fail(FR_INPUT, "%s: tensor %s has type %s, expected %s", weights->files->path, full,
                        fr_dtype_name(t->type), codes ? "U8" : "a type of weights");
     *bound = fr_bound_of(weights, t);
-    if (*bound && access == FR_STREAMED) (*bound)->access = access; /* an embedding table that is the LM head too */
+    if (*bound && access == FR_STREAMED)
+        (*bound)->access = access; /* so that an embedding table that is also the LM
+                                                                     * head becomes streamed */
     if (*bound) return FR_OK;
     *bound = &weights->bound[weights->count++];
     weights->of_tensor[t - weights->files->tensors.items] = (uint32_t)weights->count;

@@ -38,12 +38,12 @@ bool fr_bound_tiles(const fr_tensor *tensor, fr_grouped_tiles *tiles);
 /* Returns the bytes of the tiles for `rows` rows of a tensor that is packed, here or in its file. */
 size_t fr_bound_tile_bytes(const fr_tensor *tensor, size_t rows);
 
-/* Cuts a tensor into `count` matrices. Each entry of the file's stack has `parts` of them. */
+/* Cuts a tensor into `count` matrices. If the file stores a stack, each of its entries consists of `parts` of them. */
 fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_t parts, size_t features, size_t cols,
                        fr_matrix *matrices);
 
-/* activation_stats.c: gives the matrices of a tensor their sums, if its inputs are to be summed up. If `parts`
- * matrices read the same rows, only the first has sums. */
+/* activation_stats.c: if the inputs of a tensor are to be summed up, gives its matrices their sums. If `parts`
+ * matrices read the same rows, only the first one has sums. */
 fr_status fr_bound_watch_activations(fr_weights *weights, const fr_bound *bound, size_t count, size_t parts,
                                      fr_matrix *matrices);
 void fr_activation_stats_free(fr_weights *weights);
@@ -83,9 +83,9 @@ void fr_copied_measure(const fr_tensor *tensor, fr_arena *measure);
 /* Checks that the tensor's values are floats; FR_INPUT if not. */
 fr_status fr_bound_check_float(const fr_weights *weights, const fr_tensor *tensor);
 
-/* fr_bound_data gives the address of the tensor's matrices, one after another, in a copy or in the file. The functions
- * after it give the number of matrices, the bytes of the first `rows` rows of a matrix (whole tiles), and the bytes of
- * all matrices. */
+/* Matrices of a bound tensor, which lie one after another. fr_bound_data gives their address, in the packed copy or in
+ * the file. fr_bound_matrices gives their number, fr_bound_rows_bytes the bytes of the first `rows` rows of one of
+ * them (whole tiles, if it is packed), and fr_bound_bytes the bytes of all. */
 static inline const uint8_t *fr_bound_data(const fr_bound *bound) {
     return bound->packed ? bound->packed : bound->tensor->data;
 }
@@ -93,7 +93,7 @@ size_t fr_bound_matrices(const fr_bound *bound);
 size_t fr_bound_rows_bytes(const fr_bound *bound, size_t rows);
 size_t fr_bound_bytes(const fr_bound *bound);
 
-/* place.c: fr_bound_place reads a thread's share of the tensor into memory. If all threads have read theirs,
+/* place.c: fr_bound_place reads a thread's share of the tensor into memory. When all threads have done so,
  * fr_bound_pack_stored packs a thread's share of a tensor of FR_STORED. fr_bound_lock locks the rank's part of the
  * tensor in memory. */
 fr_status fr_bound_place(const fr_weights *weights, const fr_bound *bound, const fr_team *team);
@@ -106,12 +106,13 @@ bool fr_bound_has_rank_share(const fr_bound *bound);
 /* Gives the tensor that contains the matrix, if it is divided among ranks; else NULL. */
 const fr_bound *fr_bound_find_rank_share(const fr_weights *weights, const fr_matrix *matrix);
 
-/* Gives a copy of a divided tensor's entry, changed so that a reader on this rank gets all of the tensor. */
+/* Gives a copy of a divided tensor's entry for readers on this rank that need all of the tensor. */
 fr_bound fr_bound_whole(const fr_bound *shared);
 
-/* A rank has some of a divided tensor's matrices (fr_bound_own_matrices). In each of them it has one or several runs
- * of rows, numbered from 0, of which each thread places a part in whole tiles (fr_bound_own_rows). A tensor that is
- * not divided belongs to each rank completely. */
+/* Say which part of a divided tensor this rank has. fr_bound_own_matrices gives the matrices, from `first` to before
+ * `last`. In each of them the rank has one or several runs of rows; fr_bound_runs gives their number.
+ * fr_bound_own_rows gives the rows of a run that a thread places, in whole tiles. If a tensor is not divided, each
+ * rank has all of it. */
 void fr_bound_own_matrices(const fr_weights *weights, const fr_bound *bound, size_t *first, size_t *last);
 size_t fr_bound_runs(const fr_bound *bound);
 void fr_bound_own_rows(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team, size_t *begin,

@@ -51,8 +51,8 @@ size_t fr_copied_rows_bytes(const fr_bound *bound, size_t rows) {
     return rows * fr_dtype_row_bytes(bound->tensor->type, cols);
 }
 
-/* Measures the room for a copy, including padding: each of the two parts of a matrix may need up to a tile of it. The
- * names show which float tensors will be transposed. */
+/* Measures the room for a copy. A matrix may be cut into two parts, and each may need up to a tile of padding, which
+ * is included. Whether a float tensor will be transposed is known by its name. */
 void fr_copied_measure(const fr_tensor *t, fr_arena *measure) {
     static const char *const turned[] = {".experts.gate_up_proj", ".experts.down_proj", ".query_key_value.weight",
                                          ".c_attn.weight",        ".c_fc.weight",       ".c_proj.weight"};
@@ -149,8 +149,8 @@ static fr_status mx_rows(const fr_weights *weights, const fr_bound *bound, size_
     return FR_OK;
 }
 
-/* Writes a row of NVFP4 as GGUF's blocks. A block has four scales, then 8 bytes for each 16 columns, of which byte i
- * holds columns i and i + 8; a byte of the file holds two neighbours. GGUF's scales have no sign. */
+/* Writes a row of NVFP4 as GGUF's blocks. Each block begins with four scales, which have no sign. Then come 8 bytes
+ * for each 16 columns; byte i holds columns i and i + 8. In the file, a byte holds two neighbouring columns. */
 static fr_status nvfp4_row(const fr_weights *weights, const fr_storage *s, const uint8_t *codes, const uint8_t *scales,
                            uint8_t *blocks) {
     for (size_t g = 0; g < s->groups; g++) {
@@ -219,8 +219,8 @@ fr_status fr_copied_rows(const fr_weights *weights, const fr_bound *bound, size_
                                          : turned_rows(weights, bound, begin, end, rows);
 }
 
-/* Gives the pages of an entry back to the system after its last part has been copied. Each thread gives back only
- * pages of rows that it has read itself, because other threads may still read the rest. */
+/* Gives an entry's pages back to the system, once the last of its parts has been copied. Other threads may still read
+ * their rows, so each thread gives back only the pages of rows that it has read itself. */
 static void release(const fr_weights *weights, const fr_bound *bound, size_t matrix, size_t begin, size_t end) {
     size_t rows = bound->matrices * bound->rows, first = matrix / bound->parts * bound->rows;
     if (!is_packed(bound) || matrix % bound->parts != bound->parts - 1 || begin == end) return;

@@ -16,8 +16,8 @@
 #include "formats/rotation.h"
 #include "kernels/kernels.h"
 
-/* Output features are partitioned in units of this size, so that no two threads write one cache line of a row, and a
- * packed tile has one owner. */
+/* Output features are divided among threads in units of this size. So no two threads write the same cache line of a
+ * row, and each packed tile belongs to one thread. */
 #define FR_FEATURE_UNIT 16
 
 /* Sums of squares over the rows to which a matrix was applied. An importance matrix is made from them. */
@@ -35,14 +35,16 @@ typedef struct fr_matrix {
     size_t features, cols;
     size_t row_bytes; /* bytes of a feature's row; for packed tiles, on average */
 
-    /* The scales of FP8 codes (quant/fp8.h): feature o uses row (first + o) / 128, and rows are scale_stride floats
-     * apart. For NVFP4 it is one float by which every product is multiplied, or NULL. Other types have none. */
+    /* The scales of FP8 codes (quant/fp8.h), one row of scales for every 128 features: feature o uses row (first + o)
+     * / 128. Rows are scale_stride floats apart. NVFP4 has one float by which every product is multiplied, or NULL.
+     * Other types have none. */
     const float *scales;
     size_t scale_stride, first;
-    const float *row_scales; /* FP8 with a scale for each row: feature o is multiplied by that of first + o, and the
-                              * scales above are all 1; NULL: there are none */
+    const float *row_scales; /* for FP8 with a scale for each row; feature o is multiplied by row_scales[first + o],
+                              * and `scales` are all 1; NULL: there are none */
 
-    const struct fr_storage *storage; /* how FR_STORED is decoded (formats/storage.h): feature o is its row first + o */
+    const struct fr_storage *storage; /* how FR_STORED is decoded (formats/storage.h); feature o is row first + o of
+                                       * the storage */
     const fr_grouped_tiles *tiles;    /* the tiles of a packed matrix of FR_STORED */
     const fr_rotation *rotation; /* the rotation of its stored rows, so that it multiplies rotated rows; NULL: none */
 
@@ -51,11 +53,12 @@ typedef struct fr_matrix {
     /* the matrix's number among those that adapters can change (low_rank.h); 0: none can change it */
     uint32_t adapted;
 
-    fr_activation_stats *stats; /* the sums to which its input rows are added, by one thread in row order; NULL: none */
+    fr_activation_stats *stats; /* the sums to which the squares of its input rows are added, in row order; NULL:
+                                 * none */
 } fr_matrix;
 
-/* The memory that products need besides rows and weights. The team shares one workspace for each stream of rows that
- * runs at a time. */
+/* Memory for products, besides the rows and the weights. All threads of a team use the same workspace. There is one
+ * for each stream of rows that can run at a time. */
 typedef struct fr_workspace {
     const fr_kernels *kernels;
     fr_qblock *blocks;   /* the input rows of the next product, quantized; NULL if no weight is packed */
@@ -79,22 +82,22 @@ typedef struct fr_matrix_rows {
     size_t x_stride, count;
 } fr_matrix_rows;
 
-/* Takes a workspace for `rows` rows of up to `widest` columns from the arena, or measures it. packed: at least one
- * weight is packed. rotations: those of the weights; NULL: none is rotated. */
+/* Takes a workspace from the arena, or measures it: for `rows` rows of up to `widest` columns. packed: at least one
+ * weight is packed. rotations: rotations of the weights; NULL: none is rotated. */
 void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed,
                          const fr_rotation_set *rotations, size_t rows, size_t widest);
 
-/* Prepares row r of the next product's input. The row is also rotated if any weight of this width is stored rotated.
- * The thread that computed the row calls it, and a barrier must follow before the product. */
+/* Prepares row r of the next product's input. If a weight of this width is stored rotated, the row is rotated too. The
+ * thread that has computed the row calls this. A barrier must come between it and the product. */
 void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x, size_t cols);
 
-/* The whole team prepares all rows of the next product's input and synchronizes. The rows must be complete on this
- * rank; for rows that aren't, call fr_publish_input. matrix: the one matrix that is multiplied with them; NULL: there
- * may be several, none of which moves heads when it is rotated. */
+/* Prepares all rows of the next product's input, with the whole team, and ends with a barrier. All rows must be
+ * complete on this rank; if they aren't, call fr_publish_input instead. matrix: the only matrix that is multiplied by
+ * these rows; NULL: there may be several, but none whose rotation moves heads. */
 void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, const float *x,
                           size_t x_stride, size_t cols, size_t rows);
 
-/* Gives a workspace that begins with the prepared row `row` of the given one. */
+/* Gives a workspace whose first prepared row is row `row` of the given workspace. */
 fr_workspace fr_workspace_from(const fr_workspace *workspace, size_t row);
 
 /* Gives output features [begin, end) as a matrix; begin is a multiple of FR_FEATURE_UNIT if the matrix is packed. */

@@ -33,7 +33,7 @@ static fr_memory_use sum_memory_use(const fr_weights *weights, fr_mixture_size e
         bool mapped = !bound->packed && is_mapped(weights, bound);
         bool every = !bound->chosen && bound->access == FR_STREAMED;
         uint64_t foreign = fr_bound_foreign_bytes(weights, bound), bytes = fr_bound_bytes(bound) - foreign;
-        /* included, because the scales of a quantized module are in other tensors than its codes */
+        /* for a quantized module, adds the tensors besides the codes, such as those of scales */
         if (bound->tensor->type == FR_STORED && !bound->packed)
             bytes += fr_storage_bytes(bound->tensor->storage) - bound->tensor->bytes;
         all.own -= bound->packed ? foreign : 0; /* other ranks' rows were included above */
@@ -57,7 +57,7 @@ fr_memory_use fr_memory_use_sum(const fr_memory_use *a, const fr_memory_use *b) 
                            .token = a->token + b->token};
 }
 
-/* Gives the part of the available memory that weights may take; the rest is left to sessions. */
+/* Gives how much of the available memory weights may take. The rest is left for sessions. */
 static uint64_t for_weights(uint64_t available) {
     return available - available / SESSIONS_PART;
 }
@@ -78,8 +78,8 @@ static void note(fr_weights *weights, uint64_t beside) {
                  how, (double)(r->every + r->token) / 1e6, rest);
 }
 
-/* Compares the weights with the available memory. If the weights of `beside` are placed, the system no longer counts
- * their copies as available, so only copies that will still be made are subtracted. */
+/* Compares the weights with the available memory. If the weights of `beside` are in memory already, the system does
+ * not count their copies as available any more. Otherwise the memory for these copies is subtracted here. */
 void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_weights *beside, uint64_t available) {
     uint64_t to_come = beside && !beside->placed ? beside->memory_use.own : 0;
     uint64_t mapped = beside ? beside->memory_use.mapped : 0;

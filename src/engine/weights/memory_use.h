@@ -19,9 +19,9 @@ typedef struct fr_weights fr_weights;
 typedef struct fr_memory_use {
     uint64_t own;     /* copies: packed, transposed, decoded to float32, or read because the file is not mapped */
     uint64_t mapped;  /* weights that are used directly in mapped files */
-    uint64_t every;   /* the part of own and mapped weights that every token reads: all but experts and tables */
+    uint64_t every;   /* the part of `own` and `mapped` that every token reads: all but experts and tables */
     uint64_t stays;   /* the part that must stay in memory: `own`, and the mapped weights that every token reads */
-    uint64_t experts; /* the part of own and mapped weights that is experts, of which a token uses only some */
+    uint64_t experts; /* the part of `own` and `mapped` that is experts; a token reads only some of them */
     uint64_t token;   /* the part of the experts' weights that a token reads */
 } fr_memory_use;
 
@@ -33,13 +33,13 @@ typedef struct fr_mixture_size {
     size_t count, chosen;
 } fr_mixture_size;
 
-/* Compares bound weights with `available` bytes of memory. Sets weights->memory_use, ->available and ->exceed, and
- * adds a note if memory doesn't hold them. beside: other weights that are used at the same time and have been
- * compared, such as a drafter's target; NULL: none. */
+/* Decides whether memory of `available` bytes holds the bound weights. Sets weights->memory_use, ->available and
+ * ->exceed, and adds a note if it does not hold them. beside: other weights that are used at the same time and that
+ * were compared before, such as those of a drafter's target; NULL: none. */
 void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_weights *beside, uint64_t available);
 
-/* Adds the memory for the other ranks' rows of a divided matrix, if these weights read it whole: see
- * fr_weights_bring_rest. */
+/* Adds the memory for other ranks' rows of a divided matrix, which this rank needs too if something on it reads the
+ * whole matrix: see fr_weights_bring_rest. */
 void fr_weights_count_rest(fr_weights *weights, const fr_weights *of, const fr_matrix *matrix);
 
 /* Checks that the weights that must stay in memory, together with `others` bytes, do not exceed the limit; FR_MEMORY

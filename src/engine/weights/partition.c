@@ -13,14 +13,14 @@ enum {
     AHEAD = 1 << 17 /* bytes of weights that a thread reads in advance, few enough to stay in a core's own cache */
 };
 
-/* Gives the beginning of a rank's share of `count` units, if ranks [first, last) divide them. It is the unit nearest
- * to the sum of the shares of the ranks before it. */
+/* Gives the unit at which a rank's share begins, if ranks [first, last) divide `count` units. The shares of the ranks
+ * before it, added up and rounded to whole units, end there. */
 static size_t units_before(const fr_ranks *ranks, size_t count, size_t rank, size_t first, size_t last) {
     uint64_t from = fr_ranks_before(ranks, first), all = fr_ranks_before(ranks, last) - from;
     return (size_t)((2 * count * (fr_ranks_before(ranks, rank) - from) + all) / (2 * all));
 }
 
-/* Assigns KV heads to ranks. If there are fewer KV heads than ranks, it assigns ranks to KV heads. */
+/* Gives the KV heads of a rank. If there are fewer KV heads than ranks, several ranks have the same one. */
 static void share_kv_heads(size_t kv_heads, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end) {
     size_t count = fr_ranks_count(ranks);
     bool enough = kv_heads >= count;
@@ -28,8 +28,8 @@ static void share_kv_heads(size_t kv_heads, const fr_ranks *ranks, size_t rank, 
     *end = enough ? units_before(ranks, kv_heads, rank + 1, 0, count) : *begin + 1;
 }
 
-/* Gives a rank all query heads of its KV heads. If several ranks have the same KV head, each of them gets a part of
- * that head's query heads. */
+/* Gives the query heads of a rank: all those of its KV heads. If several ranks have the same KV head, they divide its
+ * query heads. */
 static void share_heads(const fr_split *split, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end) {
     size_t group = split->count / split->groups, count = fr_ranks_count(ranks), kv_head;
     share_kv_heads(split->groups, ranks, rank, &kv_head, end);
@@ -68,7 +68,7 @@ size_t fr_split_owner(const fr_split *split, const fr_ranks *ranks, size_t unit)
     return rank;
 }
 
-/* Finds the columns at which the ranks' shares end; the shares are in the order of the ranks. */
+/* Finds the columns at which the ranks' shares end. Shares follow each other in the order of the ranks. */
 static void find_bounds(const fr_split *split, const fr_ranks *ranks, size_t *bounds) {
     size_t begin;
     bounds[0] = 0;
@@ -82,9 +82,9 @@ static void scale_bounds(size_t *bounds, size_t ranks, size_t item, size_t bytes
     for (size_t r = 0; r <= ranks; r++) bounds[r] = (bounds[r] + item - 1) / item * bytes;
 }
 
-/* Reads the first of the thread's weights for the next product into its cache while rows are on their way. Ranks on
- * one machine don't do this, because they exchange rows too fast: on a Zen 1, a forward of one row took 1% longer with
- * it. With messages that were 50 us late it took 2% less. */
+/* While rows are on their way, reads the first of the weights that this thread needs for the next product into its
+ * cache. Ranks on one machine don't do this, because they exchange rows too fast. There, on a Zen 1, a forward of one
+ * row took 1% longer with it; with messages that were 50 us late it took 2% less. */
 static void read_ahead(const fr_team *team, const fr_matrix *matrix) {
     size_t begin, end;
     if (!matrix || !matrix->data || fr_ranks_hosts(team->ranks) == 1) return;

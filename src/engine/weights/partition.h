@@ -3,14 +3,17 @@
  * In: a thread's place in its team, the amount of work. Out: its part, [begin, end), the same one each time; a
  * barrier.
  *
- * A team is the threads of one process. If ranks run a model together (team->ranks, base/ranks.h), each rank has all
- * rows and a share of the features and heads, and its threads have parts of that share. So a step whose results other
- * ranks read too ends with fr_publish_..., which completes the rows on all ranks; after any other barrier
- * (fr_team_sync) a rank reads only its own rows and features. Work that is too small to be divided is done completely
- * by each rank (fr_matrix_apply_share of all features). Keys and values are computed and kept by the ranks that read
- * them: a rank has the KV heads of its query heads, and if there are fewer KV heads than ranks, several ranks have the
- * same one. Nothing is ever added up across ranks: one rank computes the whole chain of sums of an output, so the bits
- * are the same as in one process. After a run, its caller may read everything except keys and values. */
+ * A team is the threads of one process. If several ranks run a model together (team->ranks, base/ranks.h), each rank
+ * has all rows, but only a share of the features and heads. The rank's threads divide that share. If other ranks read
+ * the results of a step too, the step ends with fr_publish_..., which completes the rows on all ranks. After any other
+ * barrier (fr_team_sync) a rank may read only its own rows and features. Work that is too small to be divided is done
+ * completely by each rank (fr_matrix_apply_share of all features).
+ *
+ * A rank computes and keeps the keys and values that it reads: those of its query heads. If there are fewer KV heads
+ * than ranks, several ranks have the same one. After a run, its caller may read everything except keys and values.
+ *
+ * Nothing is ever added up across ranks: one rank computes the whole chain of sums of an output, so the bits are the
+ * same as in one process. */
 #ifndef FR_SRC_ENGINE_WEIGHTS_PARTITION_H
 #define FR_SRC_ENGINE_WEIGHTS_PARTITION_H
 
@@ -19,17 +22,17 @@
 
 /* ----- shares of ranks */
 
-/* Says how the columns of rows are divided among ranks: in units of FR_RANK_UNIT features; or by heads, where a rank
- * has some query heads of one KV head, or all query heads of several. */
+/* Says how the columns of rows are divided among ranks. One way is by features, in units of FR_RANK_UNIT. The other is
+ * by heads: a rank has some query heads of one KV head, or all query heads of several. */
 typedef struct fr_split {
     size_t count;  /* features, or heads */
     size_t groups; /* number of KV heads; 0: `count` counts features */
     size_t each;   /* columns of a head */
-    size_t whole;  /* 1 + the rank that has everything; 0: ranks divide it */
-    bool kept;     /* `count` counts KV heads, and each rank has all KV heads that its query heads read */
+    size_t whole;  /* 1 + number of the rank that has everything; 0: the ranks divide it */
+    bool kept;     /* `count` is the number of KV heads, and each rank has all those that its query heads read */
 } fr_split;
 
-/* The number of features in a unit. It is the size of a quantized block of the product that reads them. */
+/* Number of features in a unit. A quantized block of the rows in the next product has as many. */
 #define FR_RANK_UNIT 32
 
 static inline fr_split fr_split_features(size_t features) {
@@ -84,8 +87,8 @@ static inline void fr_part_features(const fr_team *team, size_t features, size_t
     *end += from;
 }
 
-/* Divides the rank's heads among the threads, with `items` items each (rows, tiles of features, timelines). A head's
- * items stay adjacent. */
+/* Divides the rank's heads among the threads. Each head has `items` items, such as rows, tiles of features or
+ * timelines, which are adjacent. */
 static inline void fr_part_heads(const fr_team *team, size_t heads, size_t items, size_t *begin, size_t *end) {
     fr_partition(heads * items, 1, team->index, team->count, begin, end);
 }
@@ -95,16 +98,17 @@ static inline void fr_part_blocks(const fr_team *team, size_t blocks, size_t *be
     fr_partition(blocks, 1, team->index, team->count, begin, end);
 }
 
-/* Divides pairs among the threads. A pair is a row with an expert, or with a cluster of ids, that was chosen for it.
- * The function also divides the chosen experts or clusters themselves, or their costs. */
+/* Divides pairs among the threads. A pair is a row together with an expert, or a cluster of ids, that was chosen for
+ * it. Experts, clusters and their costs are divided by it as well. */
 static inline void fr_part_pairs(const fr_team *team, size_t pairs, size_t *begin, size_t *end) {
     fr_partition(pairs, 1, team->index, team->count, begin, end);
 }
 
 /* ----- completion of rows */
 
-/* Float rows of which each rank has computed its share, and each of its threads a part of that share. For KV heads,
- * `split` is fr_split_heads with as many query heads as KV heads, so that only one rank sends each of them. */
+/* Float rows that are to be completed: each rank has computed its share of them. For keys or values of KV heads,
+ * `split` is fr_split_heads with the number of KV heads in place of query heads, so that only one rank sends each
+ * head. */
 typedef struct fr_shared_rows {
     float *at;
     size_t stride, rows; /* floats from row to row */
@@ -115,8 +119,9 @@ typedef struct fr_shared_rows {
  * fr_publish_rows_before, or NULL. */
 void fr_gather_rows(const fr_team *team, const fr_shared_rows *rows, size_t count, const fr_matrix *next);
 
-/* Completes `count` arrays of float rows on all ranks; count is 0 if each rank has computed the rows completely. While
- * the rows are sent between ranks, the team begins to read `next`, the weights of the next product. */
+/* Completes `count` arrays of float rows on all ranks. If each rank has computed the rows completely, count is 0.
+ * While ranks exchange rows, the team begins to read `next`, the weights of the next product; NULL: it reads
+ * nothing. */
 static inline void fr_publish_rows_before(const fr_team *team, const fr_shared_rows *rows, size_t count,
                                           const fr_matrix *next) {
     if (team->ranks && count)

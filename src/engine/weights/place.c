@@ -13,8 +13,10 @@
 #include "src/engine/weights/bound.h"
 #include "src/engine/weights/partition.h"
 
-#define PACK_STEP    ((size_t)1 << 20) /* bytes that are read and packed before their pages are given back */
-#define STORED_GROUP ((size_t)1 << 24) /* the same for quantized modules; threads wait for each other after each */
+#define PACK_STEP ((size_t)1 << 20) /* bytes that are read and packed before their pages are given back */
+#define STORED_GROUP \
+    ((size_t)1 << 24) /* the same for quantized modules; all threads wait for each other after so many
+                                        * bytes */
 
 typedef struct placing {
     const fr_weights *weights;
@@ -26,10 +28,10 @@ typedef struct placing {
     atomic_bool ended;    /* the progress function has asked to stop */
 } placing;
 
-/* Returns true if loading should read this tensor now. Some parts of a mapped file are read later: rows of look-up
- * tables, when they are used; experts, when they are chosen, if memory doesn't hold all of them; and tensors that the
- * file stores in packed form, during the first step, so that such a model can start at once. FP8 is read now, because
- * its codes are checked. */
+/* Returns true if loading should read this tensor now. Some tensors of a mapped file are read later. A look-up table's
+ * rows are read when they are used. Experts are read when they are chosen, if memory doesn't hold all of them. Tensors
+ * that the file stores in packed form are read in the first step, so that such a model starts at once. FP8 is never
+ * left for later, because its codes are checked. */
 static bool wanted_now(const fr_weights *weights, const fr_bound *bound) {
     bool mapped = weights->files->files[bound->tensor->file].fd < 0;
     if (mapped && !bound->packed && bound->chosen && weights->exceed && bound->tensor->type != FR_F8_E4M3) return false;
@@ -44,8 +46,8 @@ static fr_status check_codes(const fr_weights *weights, const fr_tensor *tensor,
     return fr_fail(FR_INPUT, "%s: tensor %s has a NaN at index %zu", weights->files->path, tensor->name, at);
 }
 
-/* Reads rows of a tensor that is used directly in the file: of each matrix of a stack, those rows of a run that this
- * thread will need. */
+/* Reads a thread's rows of a tensor that is used directly in the file. In each matrix of a stack these are its part of
+ * one of the rank's runs of rows. */
 static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
     size_t begin, end, first, last, bytes = fr_bound_rows_bytes(bound, bound->rows);
@@ -96,7 +98,8 @@ fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t
     return FR_OK;
 }
 
-/* Packs rows of a tensor: of each of its matrices, those tiles of a run of rows that this thread will need. */
+/* Packs a thread's rows of a tensor. In each of its matrices these are whole tiles, the thread's part of one of the
+ * rank's runs of rows. */
 static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
     size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols), begin, end;
@@ -112,7 +115,7 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
         }
     }
     bool mapped = weights->files->files[tensor->file].fd < 0;
-    /* give back the pages around this rank's rows, which the system has read too */
+    /* the system has also read other ranks' rows near this rank's, so all pages are given back */
     if (fr_bound_has_rank_share(bound) && mapped) fr_bound_release(weights, tensor, 0, tensor->bytes);
     return FR_OK;
 }
@@ -126,8 +129,8 @@ static void slice_of_part(const fr_storage *storage, const fr_tensor *part, size
     *end = *begin + bytes;
 }
 
-/* Reads a thread's share of the parts of a quantized module. Each part is divided evenly, because in some storages the
- * codes of one row are spread over the whole part. */
+/* Reads a thread's share of a quantized module: an equal share of each of its parts, such as codes or scales, because
+ * in some storages the codes of one row are spread over the whole part. */
 static fr_status place_stored(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
     const fr_tensor *parts[FR_STORAGE_PARTS];
     size_t count = fr_storage_parts(bound->tensor->storage, parts), begin, end, first, past;
@@ -276,8 +279,8 @@ void fr_weights_release(const fr_weights *weights, const fr_tensor *tensor) {
     if (bound && bound->packed) fr_bound_release(weights, tensor, 0, tensor->bytes);
 }
 
-/* Turns off read-ahead around experts that don't stay in memory: when an expert is chosen, all of it is requested
- * (experts.c), and the bytes around it are not needed. */
+/* For experts that don't stay in memory, tells the system to read only what is asked for. When an expert is chosen,
+ * all of it is requested (experts.c), so the bytes around it are not needed. */
 static void scatter_experts(const fr_weights *weights) {
     for (size_t i = 0; i < weights->count && weights->exceed; i++) {
         const fr_tensor *tensor = weights->bound[i].tensor;
@@ -301,7 +304,8 @@ static void release_packed(const fr_weights *weights, const fr_bound *bound) {
     if (!grouped && bound->order) fr_bound_release(weights, bound->tensor, 0, bound->tensor->bytes);
 }
 
-/* Sets the end of a run of tensors: after STORED_GROUP bytes of quantized modules, or after the last tensor. */
+/* Sets the end of a run of tensors. It is after STORED_GROUP bytes of quantized modules; if there are fewer, it is
+ * after the last tensor. */
 static void end_run(placing *job) {
     const fr_weights *weights = job->weights;
     size_t stored = 0;

@@ -1,8 +1,8 @@
 /* Finds the part of a matrix that a rank has if the matrix is divided among ranks: see weights.h and bound.h.
  *
- * A divided matrix has addresses for all its rows, and the pages with other ranks' rows are never touched. Copies use
- * huge pages, which would contain the rows of several ranks, so only pages that are entirely a rank's own stay
- * huge. */
+ * A rank reserves addresses for all rows of a divided matrix, but never touches the pages of other ranks' rows, so
+ * these take no memory. Copies use huge pages. A huge page could contain rows of several ranks, so only those stay
+ * huge that are entirely this rank's own. */
 #include <sys/mman.h>
 
 #include "base/sizes.h"
@@ -10,9 +10,9 @@
 #include "src/engine/weights/bound.h"
 
 #define HUGE_PAGE  ((uintptr_t)2 << 20)
-#define PIECES_MAX 4096 /* most ranges of huge pages: each is a mapping, of which a process may have some 65,000 */
+#define PIECES_MAX 4096 /* most ranges of huge pages; each is a mapping, of which a process may have about 65,000 */
 
-/* Gives the index of the bound tensor that contains the matrix, searching from index `first` on; weights->count if
+/* Gives the index of the bound tensor that contains the matrix. The search begins at index `first`. weights->count if
  * there is none. */
 static size_t find_bound(const fr_weights *weights, const fr_matrix *matrix, size_t first) {
     for (size_t i = 0; i < weights->count && matrix->data; i++) {
@@ -53,7 +53,7 @@ void fr_weights_share_heads(fr_weights *weights, const fr_matrix *matrices, fr_s
     if (!bound) return;
     size_t each = bound->rows / heads.count;
     if (fr_bound_matrices(bound) == heads.count) bound->heads = heads;
-    /* the heads are rows of one float matrix, one head after another */
+    /* one float matrix has the rows of all heads, one head after another */
     else if (fr_bound_matrices(bound) == 1 && each * heads.count == bound->rows) {
         heads.each = each;
         bound->share[0] = (fr_bound_share){0, bound->rows, heads};

@@ -10,9 +10,9 @@
 #include "quant/packed.h"
 #include "src/engine/weights/bound.h"
 
-/* Measures room for the float32 copies, at 4 bytes a value: of every tensor of at most one dimension (including
- * indices), of every one that may be a frame's convolution, of Gemma 3's projector (fr_bind_columns), of MPNet's
- * table of distances, and of the scales of FP8. */
+/* Measures the room for float32 copies. Copied are all tensors with fewer than two dimensions, indices included. So
+ * are tensors that may be the convolution of a frame, Gemma 3's projector (fr_bind_columns), MPNet's table of
+ * distances, and the scales of FP8. */
 static size_t vector_bytes(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {
@@ -44,9 +44,8 @@ static size_t vector_bytes(const fr_tensors *tensors) {
     return measure.used;
 }
 
-/* Measures room for packed copies of all tensors that could need one; pages that are never touched cost nothing. A
- * matrix, or each entry of a stack, may be cut in two, and each part may need padding of up to one row less than a
- * tile. */
+/* Measures the room for packed copies of all tensors that might need one; pages that are never touched cost nothing. A
+ * matrix, or each entry of a stack, may be cut into two parts. Each part is padded to whole tiles. */
 static size_t packed_bytes(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {
@@ -106,8 +105,8 @@ bool fr_weights_has_any(const fr_weights *weights, const char *prefix) {
     return false;
 }
 
-/* Gives back the memory of bytes that were compared. A mapped file's pages are read again at the next access, but
- * bytes that were read into memory and are in use must stay. */
+/* Gives back the memory of bytes that were compared. If the file is mapped, the system reads them again when they are
+ * needed. If it isn't, the second tensor may be in use, and then its bytes must stay. */
 static void release_compared(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end, bool used) {
     bool mapped = weights->files->files[tensor->file].fd < 0;
     if (mapped || !used) fr_bound_release(weights, tensor, begin, end);

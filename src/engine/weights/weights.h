@@ -15,10 +15,10 @@
 #include "src/engine/weights/partition.h"
 #include "src/engine/weights/memory_use.h"
 
-/* A bound tensor's access decides whether it is brought into memory at load. */
+/* Says how a bound tensor is read, which decides whether it is brought into memory at load. */
 typedef enum fr_access {
     FR_STREAMED, /* every step reads the whole tensor */
-    /* each step reads only a few rows, so a mapped tensor is not copied: its rows are read from the file */
+    /* each step reads only a few rows; if the file is mapped, they are read from there when they are needed */
     FR_LOOKED_UP
 } fr_access;
 
@@ -35,28 +35,25 @@ typedef enum fr_stack_layout {
     FR_LAYOUT_HEADS,
 } fr_stack_layout;
 
-/* Rows of a tensor's matrices that one product reads, and their split among ranks. */
+/* Some rows of a tensor's matrices, which one product reads, and how ranks divide them. */
 typedef struct fr_bound_share {
     size_t first, rows;
     fr_split split;
 } fr_bound_share;
 
-enum {
-    FR_BOUND_SHARES = 3
-}; /* the most shares of a tensor: one each for queries, keys and values, or for the three
-                               * parts of Mamba-2's inputs */
+enum { FR_BOUND_SHARES = 3 }; /* the most shares: queries, keys and values, or the three parts of Mamba-2's inputs */
 
 typedef struct fr_bound {
     const fr_tensor *tensor;
-    size_t rows;     /* rows of a matrix, which are the features that fr_part_features partitions */
-    size_t matrices; /* matrices that the tensor is cut into, each partitioned separately */
+    size_t rows;     /* rows of each matrix; they are the features that fr_part_features divides */
+    size_t matrices; /* number of matrices that the tensor is cut into; threads divide each of them */
     fr_access access;
     bool chosen;                /* an expert, or a stack of experts: a step reads only the matrices that its rows have
                                  * chosen */
     uint8_t *packed;            /* the packed copy; NULL: the tensor is used directly in the file */
     fr_grouped_tiles tiles;     /* the form of the packed copy of a tensor of FR_STORED */
-    bool unpacked;              /* a tensor of FR_STORED is not packed: it is a router, or a matrix of it begins within
-                                 * a tile */
+    bool unpacked;              /* this tensor of FR_STORED stays unpacked, because it is a router, or because one of
+                                 * its matrices begins within a tile */
     const float *scales;        /* the scales of FP8 codes, or one for each matrix of NVFP4, as float32; NULL: none */
     const float *row_scales;    /* the scales of FP8 codes that have one for each row; NULL: none */
     bool of_codes;              /* the tensor holds the scales or exponents of another one */
@@ -64,9 +61,10 @@ typedef struct fr_bound {
     size_t parts;               /* matrices in an entry of the file's stack */
     size_t head, key_heads;     /* for FR_LAYOUT_HEADS: rows of a head, and the number of key heads */
     const fr_tensor *exponents; /* exponents of MXFP4 codes */
-    fr_bound_share share[FR_BOUND_SHARES]; /* how ranks divide rows; if all are covered, a rank reads only its own */
+    fr_bound_share share[FR_BOUND_SHARES]; /* how ranks divide rows; a rank reads only its own if the shares cover all
+                                            * rows */
     size_t shares;
-    fr_split heads;       /* the split of matrices that belong to heads; count 0: there is none */
+    fr_split heads;       /* how ranks divide matrices that belong to heads; count 0: they don't */
     const int32_t *order; /* row r of the copy is the tensor's row order[r]; NULL: the tensor's own order */
 } fr_bound;
 
@@ -76,7 +74,7 @@ typedef struct fr_transposed {
     const fr_matrix *from; /* [count] */
     size_t count;
     float *to;      /* [count, cols, features] */
-    fr_split heads; /* says which of the matrices a rank has; count 0: all */
+    fr_split heads; /* which of the matrices a rank has; count 0: all */
 } fr_transposed;
 
 /* The products for which inputs are summed up. */
@@ -101,16 +99,17 @@ struct fr_weights {
     bool has_packed;                  /* at least one matrix is packed, here or in its file */
     fr_bound *bound;
     size_t count;
-    uint32_t *of_tensor;      /* maps a tensor's index in the checkpoint to 1 + its index in `bound`; 0: not bound */
+    uint32_t *of_tensor;      /* [tensors of the checkpoint] 1 + the tensor's index in `bound`; 0: it is not bound */
     uint64_t bytes;           /* bytes of all bound tensors */
-    fr_memory_use memory_use; /* the memory that bound tensors take, once compared (memory_use.h) */
-    uint64_t available;       /* the memory that was available when they were compared */
-    bool exceed;              /* memory does not hold all tensors: experts stay in files until rows choose them */
+    fr_memory_use memory_use; /* the memory that bound tensors take; set by fr_weights_compare (memory_use.h) */
+    uint64_t available;       /* the memory that was available at that time */
+    bool exceed;              /* memory does not hold all tensors, so experts stay in their files until rows choose
+                               * them */
     bool placed;              /* all bound tensors have been brought into memory */
     struct fr_ranks *ranks;   /* the ranks among which weights are divided (fr_weights_share); NULL: there is one
                                * process */
-    size_t sharing;           /* index in `bound` of the divided tensor that was found last, because the next one is
-                               * near it */
+    size_t sharing;           /* index in `bound` of the divided tensor that was found last; the search for the next
+                               * one begins there */
     fr_transposed *transposed;
     size_t transposed_count;
     uint64_t transposed_bytes;
@@ -131,8 +130,8 @@ bool fr_weights_has(const fr_weights *weights, const char *prefix, const char *n
 /* Returns true if the checkpoint has any tensor whose name begins with `prefix`. */
 bool fr_weights_has_any(const fr_weights *weights, const char *prefix);
 
-/* Returns in *same whether two tensors of the checkpoint have equal bytes. The second tensor may be in use, so its
- * bytes stay in memory. */
+/* Sets *same to whether two tensors of the checkpoint have equal bytes. `tensor` may be in use, so its bytes stay in
+ * memory. */
 fr_status fr_weights_same(const fr_weights *weights, const fr_tensor *copy, const fr_tensor *tensor, bool *same);
 
 bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor);
@@ -152,10 +151,10 @@ fr_status fr_bind_router(fr_weights *weights, const char *prefix, const char *na
  * the order of its clusters. */
 #define FR_KEY_SORTED "forerun.sorted_tensor"
 
-/* Binds the tensor PREFIX + NAME of shape [features, cols] in sorted order: row order[r] becomes row r, and *sorted is
- * set. That is done only if the tensor is packed, here or in its file; otherwise it is bound as looked up, in its own
- * order. order must outlive fr_weights_place. It is an error if the file has packed the tensor but does not name it as
- * sorted. */
+/* Binds the tensor PREFIX + NAME of shape [features, cols], and sorts its rows: row order[r] of the tensor becomes row
+ * r, and *sorted is set. This is possible only if the tensor is packed, here or in its file. Otherwise it is bound as
+ * looked up, in its own order. If the file has packed the tensor, it must name it as sorted; it is an error if it
+ * doesn't. order must outlive fr_weights_place. */
 fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *name, const int32_t *order,
                          size_t features, size_t cols, fr_matrix *matrix, bool *sorted);
 
@@ -180,9 +179,9 @@ fr_status fr_bind_expert(fr_weights *weights, const char *prefix, const char *na
 fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t features,
                         size_t cols, fr_matrix *matrices);
 
-/* Binds one tensor as matrices with different numbers of features. The tensor is placed as one, so on several NUMA
- * nodes some rows of a part may be on another node than the thread that reads them. If the tensor is packed, all parts
- * but the last must be whole tiles. */
+/* Binds one tensor as several matrices, which may have different numbers of features. The tensor is placed as a whole,
+ * so on a machine with several NUMA nodes some rows may be on another node than the thread that reads them. If the
+ * tensor is packed, each part but the last must fill whole tiles. */
 fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name, const size_t *features, size_t parts,
                        size_t cols, fr_matrix *matrices);
 
@@ -269,8 +268,8 @@ bool fr_weights_is_scales(const fr_weights *weights, const fr_tensor *tensor);
  * the file's pages back. begin is the first row of a tile. */
 fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *tiles);
 
-/* Returns true if any streamed matrix has a block type or is packed. FP8 and stored types without tiles do not count,
- * because their rows are decoded to float32. */
+/* Returns true if any streamed matrix has a block type or is packed. FP8 does not count, nor do stored types without
+ * tiles, because their rows are decoded to float32. */
 bool fr_weights_quantized(const fr_weights *weights);
 
 /* Adds a note about the memory of transposed copies, if there are any. */
@@ -279,8 +278,8 @@ void fr_weights_note_transposed(fr_weights *weights);
 /* Requests that `count` bound matrices of one shape be transposed into `to` when they are placed. */
 fr_status fr_weights_transpose(fr_weights *weights, const fr_matrix *from, size_t count, float *to);
 
-/* rank_share.c, if weights are divided among ranks: says that a product with this bound matrix is split, so that only
- * the rank's own rows are placed. For a tensor with several matrices this takes effect once it has been called for all
+/* rank_share.c: if weights are divided among ranks, says how a product with this bound matrix is divided. A rank then
+ * places only its own rows. If a tensor has several matrices, that begins only when this function was called for all
  * of them. */
 void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split split);
 
@@ -288,11 +287,12 @@ void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split spl
  * heads, and their transposed copies. */
 void fr_weights_share_heads(fr_weights *weights, const fr_matrix *matrices, fr_split heads);
 
-/* Says that one rank computes all products with this bound matrix, and with the rest of its tensor. */
+/* Says that one rank alone computes the products with this bound matrix, and with all of the tensor that contains
+ * it. */
 void fr_weights_assign(fr_weights *weights, const fr_matrix *matrix, size_t rank);
 
-/* Divides an LM head among the ranks by ids. If the embedding table is the same tensor, rows of it are looked up in
- * the mapped file; if the file is not mapped, both stay whole. */
+/* Divides an LM head among the ranks by ids. The embedding table may be the same tensor; its rows are then looked up
+ * in the mapped file. If the file is not mapped, neither is divided. */
 void fr_weights_share_head(fr_weights *weights, const fr_matrix *head, fr_matrix *table);
 
 /* If the tensor is packed, gives back pages of the mapped file that were read again after loading. */
@@ -307,8 +307,8 @@ fr_status fr_weights_lock(const fr_weights *weights);
 /* Places and locks the weights according to the options, with threads of its own. */
 fr_status fr_weights_load(fr_weights *weights, const fr_plan *plan, const fr_options *options);
 
-/* Places the other ranks' rows of a divided matrix too, because something on each rank reads the matrix whole. Does
- * nothing for a matrix that is not divided. It must be called while nothing runs. */
+/* Also places the rows of a divided matrix that belong to other ranks, because something on this rank reads the whole
+ * matrix. If the matrix is not divided, nothing is done. Nothing may run during the call. */
 fr_status fr_weights_bring_rest(const fr_weights *weights, const fr_matrix *matrix, const fr_plan *plan,
                                 const fr_options *options);
 
