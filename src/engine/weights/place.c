@@ -13,10 +13,8 @@
 #include "src/engine/weights/bound.h"
 #include "src/engine/weights/partition.h"
 
-#define PACK_STEP ((size_t)1 << 20) /* bytes that are read and packed before their pages are given back */
-#define STORED_GROUP \
-    ((size_t)1 << 24) /* the same for quantized modules; all threads wait for each other after so many
-                                        * bytes */
+#define PACK_STEP    ((size_t)1 << 20) /* bytes that are read and packed before their pages are given back */
+#define STORED_GROUP ((size_t)1 << 24) /* the same for quantized modules; threads wait for each other after each */
 
 typedef struct placing {
     const fr_weights *weights;
