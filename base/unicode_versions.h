@@ -12,8 +12,8 @@ enum {
     FR_NEW_WORD = 1, /* a letter, mark or digit in Unicode 17 */
     FR_NEW_NUMBER = 2,
     FR_NO_MARK = 4, /* a mark in our version, but not in Unicode 9 */
-    FR_MARK = 8,    /* a mark in Unicode 9, but not in our version; the next four flags compare in this way with
-                     * Unicode 8 */
+    FR_MARK = 8,    /* a mark in Unicode 9, but not in our version; the next four flags compare Unicode 8 with our
+                     * version */
     FR_NO_NONSPACING = 16,
     FR_NONSPACING = 32,
     FR_NO_PUNCTUATION = 64,

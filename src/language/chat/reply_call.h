@@ -56,7 +56,8 @@ typedef struct fr_reply_call {
     bool doubled;        /* the object stands in a second pair of braces */
     bool listed;         /* the object stands in a list */
     bool wrapped;        /* the list, or the object, is the only member of another object */
-    bool inner;          /* the members that are read belong to the object's member "function" */
+    bool inner;          /* the members now being read belong to the inner object, the value of the member
+                          * "function" */
     bool fenced;         /* a fence of Markdown stands around the objects */
     bool near;           /* the text is not quite in the model's form, so it is a call only if its name is that of a
                           * tool */
