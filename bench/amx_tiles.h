@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-enum { SUMS = 6 }; /* six of the 8 tiles hold sums; the other two are the operands, which are zero */
+enum { SUMS = 6 }; /* number of tiles that hold sums */
 
 typedef struct tile_shapes {
     uint8_t palette, start_row, reserved[14];

@@ -1,5 +1,5 @@
 /* Measures the speed of --draft-max auto. On the demo's models it is compared with every fixed depth. On a model of
- * 1.1 GB it is compared with decoding without drafts, and drafts are accepted as often as on the demo's prose and
+ * 1.1 GB it is compared with decoding without drafts; there drafts are accepted as often as on the demo's prose and
  * code.
  *
  * In: the parts to run, `demo` or `big` (both if none is named); or "record mtp|ngram", which prints the demo's drafts
@@ -31,8 +31,8 @@ typedef struct drafts_at {
     uint8_t stood[TEXT_IDS], came[TEXT_IDS];
 } drafts_at;
 
-/* Records which drafts a text would get. It first writes the text with drafts, then goes through it again token by
- * token and makes drafts at each position, which are only counted. */
+/* Records which drafts a text would get. It first generates the text with drafts. Then it generates the text again,
+ * one token at a time. At each position it makes drafts and only compares them with the first text. */
 static void record(const fr_bench_engine *e, const char *words, const char *name, drafts_at *out) {
     int32_t text[TEXT_IDS + FR_STEP_MAX], drafts[FR_STEP_MAX], id;
     size_t count;
@@ -74,8 +74,8 @@ static void print_record(const char *words) {
 
 /* ------------------------------------------------------------------------------------------------------------- demo */
 
-/* Measures the tokens per second of each setting over the prompts: 0 to LARGEST drafts, and auto. Each setting runs
- * all prompts in one session, as a user would. */
+/* Measures the tokens per second of each setting over the prompts. The settings are 0 to LARGEST drafts, and auto.
+ * Each setting runs all prompts in one session, as a user would. */
 static void bench_demo(void) {
     enum { MANNERS = LARGEST + 2, AUTO = LARGEST + 1 };
     static int32_t text[TEXT_IDS], first[TEXT_IDS];

@@ -3,7 +3,7 @@
  * In: optionally "-o json", and the path of a shared library that is used instead of the system's OpenBLAS; its
  * functions' names may begin with scipy_. Out: a table. The matrices are those of Gemma 4 E2B's feed-forward network,
  * with a prompt of 512 rows and with fewer rows. OpenBLAS has an advantage: it may add in any order, so it can block
- * for the caches, while forerun's products must always give the same bits. */
+ * for the caches. forerun's products must always give the same bits. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ static double used_seconds(void) {
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-/* Waits until the threads of the other library sleep, because they keep spinning for a while after their work. */
+/* Waits until the threads of OpenBLAS sleep, because they keep spinning for a while after their work. */
 static void wait_for_sleep(void) {
     double before;
     do {
@@ -94,7 +94,7 @@ static void multiply_by_blas(product *p) {
     p->blas.sgemm(ROW_MAJOR, NO_TRANS, TRANS, m, n, k, 1, p->x, k, p->w, k, 0, p->z, n);
 }
 
-/* Gives the seconds of one product: the mean of several in a row, after one that is not timed. */
+/* Gives the mean seconds of a product over several calls, after one call that is not timed. */
 static double time_products(product *p, void (*product_fn)(product *)) {
     size_t count = 0;
     wait_for_sleep();

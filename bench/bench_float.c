@@ -1,9 +1,9 @@
-/* Compares the speed of models with float weights with this machine's limits, in one run: the bandwidth of decoding,
- * the cost of verifying rows, the centroid head, and the gain of speculation, both for weights that come from memory
- * and for weights that stay in the cache.
+/* Compares the speed of models with float weights with this machine's limits, in one run. It measures the bandwidth of
+ * decoding, the cost of verifying rows, the centroid head, and the gain of speculation. Weights come from memory in
+ * one model and stay in the cache in another.
  *
  * In: the parts to run, `demo`, `head` or `big` (all if none is named). It writes about 2.3 GB of random weights to
- * build/bench on its first run. Out: markdown on standard output; each line has a figure, its target, and the
+ * build/bench on its first run. Out: markdown on standard output. Each line has a figure, its target, and the
  * machine's limit with which it is compared. */
 #include <math.h>
 #include <stdio.h>
@@ -89,7 +89,7 @@ static double time_draft_step(fr_session *s) {
 
 /* ------------------------------------------------------------------------------------------------------ speculation */
 
-/* Counts how often each depth was reached, and how often the draft there was accepted. */
+/* Counts how often each depth was reached, and how often its draft was accepted. */
 typedef struct tally {
     size_t reached[FR_STEP_MAX], stood[FR_STEP_MAX];
 } tally;
@@ -110,7 +110,8 @@ static void run_text(fr_session *session, const int32_t *prompt, size_t count, i
     fr_bench_generate(session, text, DEMO_IDS);
 }
 
-/* Compares a depth with no drafts, prompt by prompt: gives the median ratio of tokens per second. */
+/* Compares decoding with `depth` drafts with decoding without drafts, prompt by prompt. Gives the median ratio of
+ * their tokens per second. */
 static double bench_demo_depth(const fr_bench_engine *e, int depth, tally *rounds) {
     static int32_t plain[DEMO_IDS], text[DEMO_IDS];
     double ratios[PAIRS], calls = 0;
@@ -153,9 +154,9 @@ static void bench_demo(fr_bench_replay *measured) {
     fr_bench_engine_close(&e);
 }
 
-/* Measures the gain of speculation with scripted drafts, which are accepted at the demo's rates. Prints it beside
- * the limit that follows from t[K] = T(K) / T(1), the time of a pass over K rows in times of one over a single row,
- * and from the time of a draft step. */
+/* Measures the gain of speculation with scripted drafts, which are accepted at the demo's rates. Prints the gain
+ * beside the limit that follows from the time of a draft step and from t[K] = T(K) / T(1), where T(K) is the time of a
+ * forward of K rows. one: T(1). */
 static void bench_speculation(const fr_bench_engine *e, const fr_bench_replay *measured, const double *t, double one,
                               double draft_step) {
     int32_t script[CONTEXT + BIG_IDS], text[BIG_IDS];
@@ -177,7 +178,7 @@ static void bench_speculation(const fr_bench_engine *e, const fr_bench_replay *m
             fr_bench_require(fr_session_prompt(drafting, script, CONTEXT));
             fr_bench_generate(drafting, text, BIG_IDS);
             same = same && memcmp(text, script + CONTEXT, sizeof text) == 0;
-            double calls = (BIG_IDS - 1) / fr_session_stat(drafting, FR_STAT_TARGET_CALLS); /* tokens a call */
+            double calls = (BIG_IDS - 1) / fr_session_stat(drafting, FR_STAT_TARGET_CALLS); /* tokens of each call */
             ratios[pair] = fr_bench_tokens_per_second(drafting) / fr_bench_tokens_per_second(none);
             shares[pair] = ratios[pair] / (calls / (t[depth + 1] + depth * draft_step / one));
             if (pair == 4) printf("| %d | %s | %.2f |", depth, same ? "same" : "**differ**", calls);
@@ -213,7 +214,7 @@ static void bench_big(const fr_bench_replay *measured) {
     fr_bench_engine_close(&e);
 }
 
-/* Runs the head alone on one row by the whole team, as a draft step does after its layers. */
+/* Runs only the head, on one row and by the whole team, as a draft step does after its layers. */
 typedef struct head_job {
     const fr_assistant *assistant;
     const fr_kernels *kernels;

@@ -1,12 +1,12 @@
-/* Measures quantized models and this machine's limits in one run, and compares them: the speed of decoding to the read
- * bandwidth, that of verifying K rows to that of decoding, and that of prompts to the peak of the int8 dot product.
+/* Measures quantized models and this machine's limits in one run, and compares them. Decoding is compared with the
+ * read bandwidth, verifying K rows with decoding, and prompts with the peak of the int8 dot product.
  *
  * In: GGUF files. If none is given, every shape and type that has a target is written as random weights to build/bench
  * (up to 5 GB), measured and removed. Words before the files choose the parts to run: decode, avx2, context, prompt.
  * Out: markdown on standard output, with the limit and the target beside each figure.
  *
  * A step of K rows has two lower bounds. Its stream time is the bytes of the weights that it reads, divided by the
- * bandwidth; in a mixture, only the experts that the rows chose are read. Its dot time is its multiply-adds divided by
+ * bandwidth. In a mixture it reads only the experts that the rows chose. Its dot time is its multiply-adds divided by
  * (e * dot peak), where e is the share of the peak that is left when the weights must be unpacked too. L(K) =
  * max(stream time of K, dot time of K) / stream time of 1 is the least possible T(K) / T(1), where T(K) is the
  * measured time of a step of K rows. */
@@ -141,8 +141,8 @@ static void bench_decode(bench *b, const double *limits, bool judge) {
     printf(". Memory changed its speed within %zu pairs, which were measured again.\n\n", b->again);
 }
 
-/* Returns the share of T(rows) at position LONG that attention takes. At position 0 there is nothing to attend to, so
- * the difference between the two times is that of attention. */
+/* Returns the share of T(rows) at position LONG that attention takes. A forward at position 0 has nothing to attend
+ * to, so the difference between the two times is the time of attention. */
 static double attention_share(fr_session *session, size_t rows) {
     double shares[FR_BENCH_PAIRS];
     for (size_t pair = 0; pair < FR_BENCH_PAIRS; pair++)
@@ -160,8 +160,8 @@ static void bench_context(bench *b) {
 
 /* --------------------------------------------------------------------------------------------------------- a prompt */
 
-/* Runs a prompt's matrix products without the rest of the forward, on whatever numbers the activations hold, and
- * counts their multiply-adds. */
+/* Runs a prompt's matrix products without the rest of the forward, and counts their multiply-adds. The inputs are any
+ * numbers that the activations have. */
 typedef struct products {
     fr_session *session;
     double macs;
@@ -210,7 +210,8 @@ static void layer_products(products *p, const fr_team *team, const fr_activation
     apply(p, team, w, &l->ple.out, a->out, a->gate, rows);
 }
 
-/* Runs the products of a prompt's forward. Layers that borrow KV run only for the last row. */
+/* Runs the products of a prompt's forward. Layers that use the keys and values of an earlier layer run only for the
+ * last row. */
 static void run_products(void *context, const fr_team *team) {
     products *p = context;
     const fr_engine *e = p->session->engine;
@@ -235,7 +236,7 @@ static void run_products(void *context, const fr_team *team) {
 }
 
 /* Times the limit and the products in turn, and compares the best time of each. The best times are used because other
- * programs on a shared machine slow the two down unequally: they mostly take up caches, which slows the products but
+ * programs on a shared machine slow the two down unequally. They mostly take up caches, which slows the products but
  * hardly a loop on registers. */
 static void bench_prompt(bench *b) {
     static int32_t ids[PROMPT];
@@ -255,7 +256,7 @@ static void bench_prompt(bench *b) {
         macs = p.macs;
     }
     double seconds = fr_bench_median(whole, PROMPTS), middle = fr_bench_median(alone, PROMPTS);
-    double share = macs / alone[0] / peak; /* of the best time, which is the first because the times are sorted */
+    double share = macs / alone[0] / peak; /* the first time is the best one, because they are sorted */
     printf("Prompt of %d in chunks of %zu: %.0f tokens/s; %.1f GMAC of products at **%.1f%%** of the dot peak (%.0f "
            "GMAC/s)",
            PROMPT, b->session->engine->chunk, PROMPT / seconds, macs / 1e9, 100 * share, peak / 1e9);

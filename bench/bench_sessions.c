@@ -1,15 +1,17 @@
 /* Measures several sessions that share each forward. Rounds without drafts are compared with plain forwards of as many
- * rows, and rounds with drafts, which are accepted at known rates, with rounds without. It also times forking a long
- * timeline, and running a prompt that begins like an earlier one.
+ * rows. Rounds with drafts, which are accepted at known rates, are compared with rounds without. Forking a long
+ * timeline is timed too, and so is a prompt that begins like an earlier one.
  *
- * In: FILE FILE [RATES [COUNT]], a target, its drafter, the acceptance rates and the largest number of sessions;
- * without files, the model of 1.1 GB that bench_float writes. Out: markdown. Every session has its own prompt and
- * writes the target's text. Making a draft costs as much as with the real drafter. RATES lists, for each depth, the
- * share of the drafts at that depth that are accepted; its last number holds for all greater depths, and the default
- * is .80, .775 and .758. RATES may also be told:MEAN: each draft then comes with a probability, either .97 or a random
- * one from 0 to .7, and is right with just that probability, on average MEAN. Real drafters know most of their drafts'
- * chances as well as this, and without such a probability a chain can't be ended before the draft that will fail. For
- * each number of sessions the two settings are measured in turn, pair after pair. */
+ * In: FILE FILE [RATES [COUNT]], a target, its drafter, the acceptance rates and the largest number of sessions.
+ * Without files, it is the model of 1.1 GB that bench_float writes. Out: markdown. Every session has its own prompt
+ * and writes the target's text. Making a draft costs as much as with the real drafter. For each number of sessions,
+ * rounds with and without drafts are measured in turn, pair after pair.
+ *
+ * RATES lists, for each depth, the share of the drafts at that depth that are accepted. Its last number holds for all
+ * greater depths; the default is .80, .775 and .758. RATES may also be told:MEAN. Then each draft comes with a
+ * probability, either .97 or a random one from 0 to .7, and is right with that probability. MEAN is the mean of the
+ * probabilities. Real drafters know most of their drafts' chances as well as this. A chain can only be ended before
+ * the draft that will fail if drafts have such probabilities. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,8 +53,8 @@ static fr_session *open_session(const bench *b, bool drafts) {
     return session;
 }
 
-/* Runs rounds of all sessions until they have written `wanted` ids together. Gives the number of ids, and in *rounds
- * the number of rounds. out: NULL, or room for the ids. */
+/* Runs rounds of all sessions until they have written `wanted` ids together. Gives the number of ids. *rounds: number
+ * of rounds. out: NULL, or the array that gets the ids. */
 static size_t write_ids(const bench *b, fr_session *const *sessions, size_t count, size_t wanted, size_t *rounds,
                         int32_t (*out)[PROMPT + SCRIPT]) {
     int32_t ids[SESSIONS][FR_STEP_MAX];
@@ -144,7 +146,7 @@ static double rate(bench *b, size_t count, bool drafts, size_t pair) {
     return (double)written / seconds;
 }
 
-/* Measures the two settings in turn and prints the median. */
+/* Measures rounds with and without drafts in turn, and prints the medians. */
 static void bench_count(bench *b, size_t count, double *one) {
     double none[PAIRS], gains[PAIRS], over[PAIRS], single;
     fr_session *alone = fr_bench_engine_session(&b->models, "none", 0);
@@ -174,7 +176,7 @@ static void say_one(fr_session *session) {
     fr_bench_require(fr_session_step(session, &id, 1, &count, &accepted));
 }
 
-/* Times forks of one timeline. Prints how many pages they take: none at first, and some once both timelines
+/* Times forks of one timeline. Prints how many pages they take: none at first, and some when both timelines
  * continue. */
 static void bench_forks(const bench *b, int32_t *ids, size_t length) {
     double seconds[FORKS], before, forked, gone;
@@ -208,7 +210,8 @@ static double prompt_seconds(const bench *b, const int32_t *ids, size_t count, f
     return fr_clock() - start;
 }
 
-/* Times a prompt, and then another one with the same beginning while the first one's pages are still in the cache. */
+/* Times a prompt, and then another prompt with the same beginning while the pages of the first one are still in the
+ * cache. */
 static void bench_prompts(const bench *b, int32_t *ids, size_t common) {
     double shares[PROMPTS];
     for (size_t pair = 0; pair < PROMPTS; pair++) {

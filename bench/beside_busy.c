@@ -13,11 +13,11 @@
 
 enum { SETTINGS = 64, REPETITIONS = 1000 };
 
-/* Before the counted seconds each turn runs this share of them uncounted, so that the default has time to notice the
+/* Each turn first runs for this share of its counted seconds, uncounted, so that the default has time to notice the
  * other programs. */
 #define WARM_UP 0.33
 
-/* A number of threads (0: the default) and a pinning (-1: the default). */
+/* A way to decode: a number of threads (0: the default), and pinned or not (-1: the default). */
 typedef struct setting {
     int64_t threads, pin;
 } setting;

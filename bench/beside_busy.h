@@ -1,8 +1,9 @@
-/* Measures decoding beside other programs: compares the default number of threads with every fixed one.
+/* Measures decoding beside other programs, and compares the default number of threads with every fixed one.
  *
- * In: a model, and fixed numbers of threads. Out: a table for each load (none, one busy loop, one on each CPU, another
- * forerun with the same model), with the tokens per second of the default and of each fixed number, pinned and not
- * pinned, and the default's speed as a share of the best fixed number's. */
+ * In: a model, and fixed numbers of threads. Out: a table for each load of the machine. The loads are none, one busy
+ * loop, one busy loop on each CPU, and another forerun with the same model. A table has the tokens per second of the
+ * default and of each fixed number of threads, pinned and not pinned. It also has the default's speed as a share of
+ * the best fixed number's. */
 #ifndef FR_BENCH_BESIDE_BUSY_H
 #define FR_BENCH_BESIDE_BUSY_H
 
@@ -13,7 +14,7 @@ typedef struct fr_bench_beside_busy_plan {
     const int64_t *threads; /* numbers of threads; none given: 1, 2, 4 .. and all cores */
     size_t thread_count;
     size_t repetitions; /* at least 1; each measures every setting once */
-    double seconds;     /* seconds of each measurement that count */
+    double seconds;     /* seconds that each measurement counts, after a warm-up */
     double max_spread;  /* per cent; a figure with a larger spread is marked with ? */
     /* options of the model; the bench itself sets threads and pinning */
     fr_options *options;

@@ -1,4 +1,4 @@
-/* Reaches the peak of AVX-512 BF16 (peaks.h). Each instruction adds a pair of products to each of 16 sums, which is 32
+/* Reaches the peak of AVX-512 BF16 (peaks.h). Each instruction adds two products to each of 16 sums, which is 32
  * multiply-adds. */
 #include <immintrin.h>
 

@@ -1,8 +1,8 @@
-/* Measures the CPU time that other programs take during a measurement. The spread of the figures does not show such
- * programs if they run all the time.
+/* Measures the CPU time that other programs take during a measurement. If such programs run all the time, the spread
+ * of the figures does not show them.
  *
  * In: two moments. Out: the CPU time of all programs between them, as the system counts it, without this process's
- * own. Time that the host of a virtual machine takes away counts as time of other programs. */
+ * own. On a virtual machine, time that the host takes away counts as time of other programs. */
 #ifndef FR_BENCH_BUSY_H
 #define FR_BENCH_BUSY_H
 

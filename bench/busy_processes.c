@@ -37,7 +37,7 @@ fr_status fr_bench_busy_processes_add_loops(fr_bench_busy_processes *busy, size_
     return FR_OK;
 }
 
-/* Runs in the child: decodes without end. It writes a byte once it has begun, and exits if it can't decode. */
+/* Decodes without end, in the child. It writes a byte to `ready` once it has begun, and exits if it can't decode. */
 static void decode_for_ever(const char *path, const fr_options *options, int ready) {
     fr_bench_decoder decoder = {.session = NULL};
     fr_status status = fr_model_open(path, options, &decoder.model);

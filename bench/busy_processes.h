@@ -16,11 +16,12 @@ typedef struct fr_bench_busy_processes {
     size_t count;
 } fr_bench_busy_processes;
 
-/* Adds processes that compute in a loop and never sleep. If one can't be made the result is FR_MACHINE, and those made
- * before it stay in `busy`. */
+/* Adds processes that compute in a loop and never sleep. If a process can't be made the result is FR_MACHINE, and the
+ * processes made before it stay in `busy`. */
 fr_status fr_bench_busy_processes_add_loops(fr_bench_busy_processes *busy, size_t count);
 
-/* Adds a process that decodes with this model and these options. Returns once it decodes. */
+/* Adds a process that decodes with this model and these options. The function returns when the process has begun to
+ * decode. */
 fr_status fr_bench_busy_processes_add_decoder(fr_bench_busy_processes *busy, const char *model,
                                               const fr_options *options);
 

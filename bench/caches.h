@@ -1,8 +1,8 @@
 /* Describes the data caches between a core and memory.
  *
- * In: the machine as hwloc sees it (caches_hwloc.c); a build without hwloc, such as one that is cross-compiled for
- * arm64, has caches_plain.c instead. Out: the data caches of the first core that this process may use, nearest first;
- * none if they are unknown. Other cores may have different caches. */
+ * In: the machine as hwloc sees it (caches_hwloc.c). Out: the data caches of the first core that this process may use,
+ * nearest first; none if they are unknown. Other cores may have different caches. A build without hwloc, such as one
+ * that is cross-compiled for arm64, has caches_plain.c, for which all caches are unknown. */
 #ifndef FR_BENCH_CACHES_H
 #define FR_BENCH_CACHES_H
 

@@ -70,14 +70,14 @@ void fr_bench_counting_start(const fr_bench_counting *counting) {
     }
 }
 
-/* Reads the counters. A reset clears the counts but not the times, so the ratio of the times is that since the counter
- * was opened. */
+/* Reads the counters. PERF_EVENT_IOC_RESET clears the counts but not the times, so the ratio of the times is that
+ * since the counter was opened. */
 void fr_bench_counting_stop(const fr_bench_counting *counting, double counts[FR_BENCH_COUNTERS]) {
     for (int i = 0; i < FR_BENCH_COUNTERS; i++)
         if (counting->files[i] >= 0) ioctl(counting->files[i], PERF_EVENT_IOC_DISABLE, 0);
     for (int i = 0; i < FR_BENCH_COUNTERS; i++) {
-        /* The kernel gives three numbers: the count, the nanoseconds for which counting was requested, and those in
-         * which the counter really ran. */
+        /* The kernel gives three numbers: the count, the nanoseconds for which counting was requested, and the
+         * nanoseconds in which the counter really ran. */
         uint64_t got[3];
         bool told = counting->files[i] >= 0 && read(counting->files[i], got, sizeof got) == sizeof got && got[2] > 0;
         counts[i] = told ? (double)got[0] * (double)got[1] / (double)got[2] : NAN;

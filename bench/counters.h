@@ -1,8 +1,8 @@
-/* Reads the processor's own counters, if the kernel and the machine provide them: perf_event_open(2).
+/* Reads the processor's own counters by perf_event_open(2), if the kernel and the machine provide them.
  *
- * In: a list of events. Out: how often each event happened in a thread between start and stop, without the kernel's
- * own work. The count of an event that the machine does not have is NaN. If several events share a counter in turn,
- * their counts are extrapolated to the whole time. */
+ * In: a list of events. Out: how often each event happened in a thread between start and stop. Events in the kernel's
+ * own code do not count. The count of an event that the machine does not have is NaN. If several events use the same
+ * counter by turns, their counts are extrapolated to the whole time. */
 #ifndef FR_BENCH_COUNTERS_H
 #define FR_BENCH_COUNTERS_H
 
@@ -23,7 +23,7 @@ typedef struct fr_bench_event {
     uint64_t config;
 } fr_bench_event;
 
-/* Gives the events with the numbers that this processor has for them. */
+/* Gives the counted events, with the numbers that this processor has for them. */
 void fr_bench_events(fr_bench_event events[FR_BENCH_COUNTERS]);
 
 typedef struct fr_bench_counting {

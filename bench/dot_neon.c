@@ -1,5 +1,5 @@
 /* Reaches plain NEON's peak for int8 (peaks.h). Two instructions do 8 multiply-adds: the first makes 16-bit products,
- * the second adds them in pairs to the sums. */
+ * and the second adds these in pairs to the sums. */
 #include <arm_neon.h>
 
 #include "bench/peaks.h"

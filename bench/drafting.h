@@ -1,5 +1,5 @@
-/* Code that the programs which measure speculation share: they open a target with its drafter, generate texts, and let
- * drafts be accepted at known rates.
+/* Code that the programs which measure speculation share. It opens a target with its drafter, generates texts, and
+ * accepts drafts at known rates.
  *
  * In: folders of models. Out: sessions, ids, tokens per second. A failure ends the program with the library's error
  * line. */
@@ -30,8 +30,8 @@ double fr_bench_tokens_per_second(const fr_session *session);
 /* Gives the ids of a demo prompt such as "1-parser"; the caller frees them with fr_free. */
 int32_t *fr_bench_demo_prompt(const fr_model *model, const char *name, size_t *count);
 
-/* Accepts drafts at random (a callback of fr_lab_session_script). at[d]: the probability that a draft at depth d is
- * accepted if all drafts before it were. */
+/* Accepts drafts at random (the context of a callback of fr_lab_session_script). at[d]: the probability that a draft
+ * at depth d is accepted if all drafts before it were. */
 typedef struct fr_bench_replay {
     double at[FR_STEP_MAX];
     uint64_t random;

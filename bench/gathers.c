@@ -26,8 +26,8 @@ typedef struct bench {
     double seconds[REPETITIONS];
 } bench;
 
-/* Checks one gather. Each rank sends bytes that all have its own number as their value. Before the gather, the bytes
- * of the other ranks are set to a wrong value. */
+/* Checks one gather. Each rank sends bytes whose value is the rank's number. Before the gather, the bytes of the other
+ * ranks are set to a wrong value. */
 static fr_status check_gather(const bench *b, size_t bytes) {
     for (size_t r = 0; r < b->count; r++) memset(b->row + r * bytes, (int)(r == b->own ? r : ~r & 0xff), bytes);
     fr_ranks_gather_equal(b->ranks, b->row, bytes);

@@ -1,4 +1,4 @@
-/* Times how long it takes to gather rows from all ranks on every rank, for each size.
+/* Times gathers, in which every rank gets rows from all ranks, for several sizes of the rows.
  *
  * In: a job of several ranks, which all make the same call. Out: a table with the time of a gather in which each rank
  * sends a number of bytes to every other rank. The shortest time is the latency. */
@@ -10,10 +10,10 @@
 typedef struct fr_bench_gathers_plan {
     size_t repetitions; /* at least 1 */
     double max_spread;  /* per cent; a figure with a larger spread is marked with ? */
-    double delay_us;    /* artificial delay of each message, which the report states */
+    double delay_us;    /* microseconds by which each message is delayed artificially; the report states them */
 } fr_bench_gathers_plan;
 
-/* Measures the gathers. The result is FR_USAGE if there is only one rank, and FR_NUMERIC if a row arrived with wrong
+/* Measures the gathers. The result is FR_USAGE if there is only one rank. It is FR_NUMERIC if a rank got wrong
  * bytes. */
 fr_status fr_bench_gathers(fr_bench_report *report, const fr_bench_gathers_plan *plan);
 

@@ -55,8 +55,8 @@ typedef struct bench {
     size_t count, vocab;
     /* seconds of a decode step */
     double step;
-    /* Microseconds: to make the grammar; the mean of a token in new states and of one in known states; and the slowest
-     * token. */
+    /* Microseconds of each repetition: the time to make the grammar; the mean time of a token in new states and in
+     * known states; the longest time of a token. */
     double made[REPETITIONS], fresh[REPETITIONS], known[REPETITIONS], worst[REPETITIONS];
 } bench;
 
@@ -78,7 +78,8 @@ static fr_status time_step(bench *b) {
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
 
-/* Moves the grammar along the text and computes the mask after each id. Gives the mean and the longest time. */
+/* Advances the grammar along the text and computes the mask after each id. Gives the mean and the longest time of an
+ * id. */
 static fr_status follow(bench *b, fr_constraint *c, double *mean, double *worst) {
     double all = 0;
     *worst = 0;

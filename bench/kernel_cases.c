@@ -17,21 +17,21 @@ enum {
     WIDEST = 10240,         /* the most columns of a shape */
     CUT = 64,               /* numbers of features, and of positions in attention, are multiples of this */
     CACHED_BYTES = 1 << 18, /* bytes of one thread's weights, few enough to stay in its L2 cache */
-    /* Number of different tiles of weights, which are then repeated. It is prime, so that walking with any other
-     * stride still meets all of them. */
+    /* Number of different tiles of weights; these are repeated until all tiles are filled. It is prime, so that
+     * walking with any other stride still meets all of them. */
     DISTINCT = 7,
     GATHERED = 4096, /* rows of a table that are scored, as by the centroid head of Gemma 4's assistant */
-    BEST = 32,       /* number of that head's clusters that are chosen */
-    HEADS = 8,       /* heads that share a KV head */
+    BEST = 32,       /* number of clusters that the centroid head chooses */
+    HEADS = 8,       /* query heads that share a KV head */
     TOKENS = 64,     /* rows in a call of DeltaNet */
     TAPS = 4,        /* taps of DeltaNet's convolution, including the present row */
     POSITIONS_MAX = 32768
 };
 
-/* Describes how to call the kernels of one contract (kernels.h). All kernels on plain arrays share one `call`, which
- * calls `apply`. */
+/* Describes how to call the kernels of one type of function (kernels.h). The kernels on plain arrays all have the same
+ * `call`, which calls `apply`. */
 struct fr_bench_kind {
-    /* the first of the slots, which are indexed by type; SIZE_MAX: the contract has a single slot */
+    /* the first of the pointers in fr_kernels, which are indexed by type; SIZE_MAX: there is a single pointer */
     size_t first_slot;
     const fr_bench_shape *shapes;
     size_t shape_count;
@@ -73,8 +73,8 @@ static void fill_float_row(fr_dtype type, uint8_t *row, size_t cols, uint64_t *s
     }
 }
 
-/* Fills a block with random bytes. They are drawn again until the block's values are as large as those of real
- * weights. */
+/* Fills a block with random bytes. The bytes are drawn again until the block's values are about as large as those of
+ * real weights. */
 static void fill_block(fr_dtype type, uint8_t *block, uint64_t *state) {
     float values[256], most;
     size_t n = fr_dtype_block(type), bytes = fr_dtype_row_bytes(type, n);
@@ -165,7 +165,7 @@ static void call_matmul_fp8(const fr_bench_case *c, fr_bench_function *function,
 
 static void size_matmul_block(fr_bench_case *c) {
     size_products(c);
-    /* for low-bit types this is more than in the file */
+    /* for low-bit types these are more bytes than in the file */
     c->stream_bytes = fr_packed_bytes(c->type, c->features, c->cols);
     c->bytes = (double)c->stream_bytes;
     c->input_bytes = c->rows * (c->cols / RUN) * sizeof(fr_qblock);
@@ -199,7 +199,8 @@ static void call_matmul_block(const fr_bench_case *c, fr_bench_function *functio
                            o->stream + fr_packed_bytes(c->type, feature, c->cols), c->cols, units * FR_TILE_FEATURES});
 }
 
-/* Derives the form of grouped codes from the kernel's slot: the number of bits, and either biases or zero points. */
+/* Derives the form of grouped codes from the slot that the kernel fills: the number of bits, and either biases or zero
+ * points. */
 static void choose_grouped(fr_bench_case *c, size_t slot) {
     size_t biased = slot > FR_GROUPED_BITS_MAX;
     fr_grouping form = {.bits = (uint8_t)(slot - biased * (FR_GROUPED_BITS_MAX + 1)),
@@ -247,8 +248,8 @@ static void call_matmul_grouped(const fr_bench_case *c, fr_bench_function *funct
                              c->rows, o->stream + first * c->tiles.tile_bytes, units * FR_TILE_FEATURES, &c->tiles});
 }
 
-/* Computes the sizes of products with selected rows of a table. The input is the row that they are multiplied by,
- * followed by the indices of the table's rows. */
+/* Computes the sizes of products with selected rows of a table. The input is the row that multiplies them, followed by
+ * the indices of the table's rows. */
 static void size_gather(fr_bench_case *c) {
     c->stream_bytes = c->features * fr_dtype_row_bytes(c->type, c->cols);
     c->input_bytes = c->cols * sizeof(float) + GATHERED * sizeof(int32_t);
@@ -289,8 +290,8 @@ static void fill_cache(const fr_bench_case *c, uint8_t *stream) {
     fill_rows(c->type, stream, 2 * c->features, c->cols);
 }
 
-/* Calls attention, with at most FR_ATTEND_BATCH queries at a time. The last row sees all positions, and each row before
- * it sees one position less than the next. */
+/* Calls attention, with at most FR_ATTEND_BATCH queries at a time. The last row sees all positions. Each earlier row
+ * sees one position less than the row after it. */
 static void call_attn(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                       size_t units) {
     (void)first, (void)units;
@@ -330,8 +331,8 @@ static void size_array(fr_bench_case *c) {
     c->bytes = (double)(c->kind->arrays * c->cols * sizeof(float));
 }
 
-/* Fills the operands of kernels that multiply in place. Repeated calls multiply again and again, so all values are 1
- * or -1 and none vanishes or overflows. */
+/* Fills the operands of kernels that multiply in place. A call that is repeated multiplies again and again. So all
+ * values are 1 or -1, which neither vanish nor overflow. */
 static void fill_signs(const fr_bench_case *c, void *input) {
     uint64_t state = 2;
     for (size_t i = 0; i < c->input_bytes / sizeof(float); i++) ((float *)input)[i] = random_bits(&state) & 1 ? 1 : -1;
@@ -379,7 +380,7 @@ static void apply_axpy(fr_bench_function *function, float *y, const float *a, co
     ((fr_axpy_fn *)function)(y, a, n, 0.5f);
 }
 
-/* Applies Hadamard transforms of the largest size, a power of two, that divides the row. */
+/* Applies a Hadamard transform of the largest size that is a power of two and divides the row. */
 static void apply_hadamard(fr_bench_function *function, float *y, const float *a, const float *b, size_t n) {
     ((fr_hadamard_fn *)function)(y, a, b, n & (~n + 1), n);
 }
@@ -453,7 +454,7 @@ static void call_topk(const fr_bench_case *c, fr_bench_function *function, const
 /* -------------------------------------------------------------------------------------------- DeltaNet and Mamba-2 */
 
 /* Computes the sizes of one head of DeltaNet or Mamba-2 over TOKENS rows. The input is the keys, queries and values of
- * the rows; the output is their results and the state. */
+ * the rows. The output is their results, followed by the state. */
 static void size_deltanet(fr_bench_case *c) {
     size_t row = 2 * c->cols + c->features, state = fr_deltanet_state(c->cols, c->features);
     c->input_bytes = TOKENS * row * sizeof(float);
@@ -496,7 +497,7 @@ static void call_mamba(const fr_bench_case *c, fr_bench_function *function, cons
     ((fr_mamba_fn *)function)(&(fr_deltanet){o->output, c->cols, c->features, rows, TOKENS, TOKENS, NULL}, 1);
 }
 
-/* Computes the sizes of the convolution. The input is TAPS rows, then the weights. */
+/* Computes the sizes of DeltaNet's short convolution. The input is TAPS rows, then the weights. */
 static void size_short_conv(fr_bench_case *c) {
     c->input_bytes = 2 * TAPS * c->cols * sizeof(float);
     c->output_bytes = c->cols * sizeof(float);
@@ -528,7 +529,7 @@ static const fr_bench_shape fp8_products[] = {
     {FR_BENCH_CACHED, 0, 1536, 8, FR_F8_E4M3},
 };
 
-/* A part of the assistant's table, which has 262144 rows of 256 columns. */
+/* A part of the table of the head of Gemma 4's assistant, which has 262144 rows of 256 columns. */
 static const fr_bench_shape tables[] = {{FR_BENCH_STREAMED, 16384, 256, 0, 0}};
 
 /* E2B's full attention, in which 8 query heads share the one KV head, and small heads of 64 values. */
@@ -612,7 +613,7 @@ static const fr_bench_kind kind_tanh = ARRAY(inner, fill_numbers, apply_one, 2);
 const fr_bench_kernel fr_bench_kernels[] = {
 #define FR_KERNEL(level, kind, slot, function) \
     {#function, level, (fr_bench_function *)(function), offsetof(fr_kernels, slot), &kind_##kind},
-#define FR_TWIN_KERNEL(...) /* a twin is the same function for a second type, so it is listed already */
+#define FR_TWIN_KERNEL(...) /* a kernel that is used for two types is listed only for the first */
 #include "kernels/kernels.def"
 #include "kernels/block_kernels.def"
 #include "kernels/grouped_kernels.def"
@@ -676,8 +677,8 @@ void fr_bench_fill_input(const fr_bench_case *c, void *input) {
     c->kind->fill_input(c, input);
 }
 
-/* Fills the output with values for kernels that work in place. A product overwrites its output, so there it is filled
- * with invalid numbers. */
+/* Fills the output with ordinary numbers, because kernels on arrays may work in place. A product overwrites its
+ * output, so there it is filled with invalid numbers. */
 void fr_bench_fill_output(const fr_bench_case *c, void *output) {
     if (c->units == 1)
         fill_floats(output, c->output_bytes / sizeof(float), 4);
@@ -690,8 +691,8 @@ void fr_bench_call(const fr_bench_case *c, fr_bench_function *function, const fr
     c->kind->call(c, function, o, first, units);
 }
 
-/* Gives the distance between the units that are checked. Few units of a large product are checked, because the scalar
- * definition is slow. */
+/* Gives the distance between the units of a product that are checked. Only some units of a large product are checked,
+ * because the scalar definition is slow. */
 static size_t stride_of(const fr_bench_case *c) {
     double affordable = 4e6 / (c->macs / (double)c->units);
     return affordable >= (double)c->units ? 1 : affordable < 1 ? c->units : (size_t)((double)c->units / affordable);

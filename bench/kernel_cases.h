@@ -2,9 +2,9 @@
  * compare the bits of its output with those of the scalar definition.
  *
  * In: kernels.def, block_kernels.def and grouped_kernels.def, which have a line for each kernel. Out: cases. A case is
- * a call of a kernel on one shape as one thread makes it, with the call's bytes and multiply-adds. The operands are
- * ordinary numbers (uniform in -1 .. 1, random codes); tests/kernels/check_kernels.c and check_blocks.c test extreme
- * ones. The same case has the same numbers every time. */
+ * one thread's call of a kernel on one shape, with the call's bytes and multiply-adds. The operands
+ * are ordinary numbers (uniform in -1 .. 1, random codes); extreme numbers are tested by tests/kernels/check_kernels.c
+ * and check_blocks.c. The operands of a case are the same every time. */
 #ifndef FR_BENCH_KERNEL_CASES_H
 #define FR_BENCH_KERNEL_CASES_H
 
@@ -18,12 +18,13 @@ typedef struct fr_bench_kernel {
     const char *name; /* name of the function */
     fr_isa_level level;
     fr_bench_function *function;
-    /* offset in fr_kernels of the slot that the function fills; kernels of the same slot compute the same */
+    /* offset in fr_kernels of the pointer that the function fills; kernels with the same offset compute the same */
     size_t slot;
     const fr_bench_kind *kind;
 } fr_bench_kernel;
 
-/* All kernels, those of the weakest instruction set first. The plain scalar kernel of each slot is its definition. */
+/* All kernels, those of the weakest instruction set first. A slot is a pointer of fr_kernels; its plain scalar kernel
+ * is the definition of all kernels of the slot. */
 extern const fr_bench_kernel fr_bench_kernels[];
 extern const size_t fr_bench_kernel_count;
 
@@ -50,17 +51,20 @@ typedef struct fr_bench_case {
     fr_dtype type;          /* FR_STORED for grouped codes */
     fr_grouped_tiles tiles; /* of grouped codes */
     size_t rows, features, cols;
-    /* Parts into which a call may be divided: a product's tiles of 16 features; 1 for any other kernel. */
+    /* Number of parts into which a call can be divided: a product's tiles of 16 features, and 1 for any other
+     * kernel. */
     size_t units;
     size_t stream_bytes, input_bytes, output_bytes, scratch_bytes;
-    /* Totals of a call. bytes: of the weights, the cached keys and values, the table rows, or else of all arrays;
-     * macs: multiply-adds, 0 if the kernel computes something else; values: of the weights, the cached rows, or one
-     * array. */
+    /* Totals of a call.
+     *     bytes   of the weights; of the cached keys and values; of the table's rows; for other kernels, of all arrays
+     *     macs    multiply-adds; 0 if the kernel computes something else
+     *     values  number of weights; of cached keys and values; for other kernels, of one array's elements */
     double bytes, macs, values;
 } fr_bench_case;
 
-/* Makes a case: one of `threads` threads that share a product's features runs this shape. The number of features is
- * reduced if the weights would take more than `room` bytes, which is at least FR_BENCH_LEAST_ROOM. */
+/* Makes a case: the call that one of `threads` threads makes when they divide the features of this shape among them.
+ * If the weights would take more than `room` bytes, the case has fewer features. `room` is at least
+ * FR_BENCH_LEAST_ROOM. */
 #define FR_BENCH_LEAST_ROOM ((size_t)4 << 20)
 fr_bench_case fr_bench_case_make(const fr_bench_kernel *kernel, const fr_bench_shape *shape, size_t rows,
                                  size_t threads, size_t room);
@@ -83,8 +87,8 @@ void fr_bench_fill_output(const fr_bench_case *c, void *output); /* needed for k
 void fr_bench_call(const fr_bench_case *c, fr_bench_function *function, const fr_bench_operands *o, size_t first,
                    size_t units);
 
-/* Computes the expected output with the scalar definition, into `expected` of output_bytes. Of a large product only
- * some units are computed, and only these are compared. */
+/* Computes the expected output with the scalar definition into `expected`, which has output_bytes bytes. Of a large
+ * product only some units are computed, and only these are compared. */
 void fr_bench_define(const fr_bench_case *c, const fr_bench_kernel *kernel, const fr_bench_operands *o, void *expected);
 
 /* Calls the kernel on the first `units` units, and returns true if the output has the definition's bits. */

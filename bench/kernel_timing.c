@@ -11,12 +11,12 @@
 #include "bench/caches.h"
 
 static const size_t least_memory = (size_t)1 << 28;
-static const double batch_seconds = 0.004; /* the least seconds of a timing */
-/* A product that takes more seconds than this is made smaller. The limit is lower for kernels without a peak to
- * compare with, such as scalar ones. */
+static const double batch_seconds = 0.004; /* the least duration of a timing, in seconds */
+/* A product that takes more seconds than this is made smaller. The limit is lower for kernels whose peak of
+ * multiply-adds is unknown, such as scalar ones. */
 static const double slow_seconds = 0.2, slow_scalar_seconds = 0.004;
 
-/* Memory for operands. The system gives it filled with zeros. */
+/* Memory for operands, which the system gives filled with zeros. */
 typedef struct area {
     uint8_t *bytes;
     size_t size;
@@ -28,7 +28,7 @@ struct fr_bench_bed {
     size_t cache_bytes; /* bytes of the last-level caches that the threads use, together */
     fr_bench_memory memory;
     area streams, input, outputs, scratch, expected;
-    size_t slice;                /* bytes of the streams that belong to one thread */
+    size_t slice;                /* bytes of weights or cached positions that belong to one thread */
     fr_bench_counting *counting; /* [threads] */
     int no_counters;
     double *samples; /* [5][repetitions] */
@@ -36,8 +36,8 @@ struct fr_bench_bed {
     const fr_bench_case *c; /* the case whose operands are loaded */
     size_t copies;
     fr_bench_function *function; /* the function that the team calls */
-    /* A batch is `rounds` calls of `units` units each. turn: number of calls so far; each call uses the next copy of
-     * the operands. */
+    /* A timing runs a batch of `rounds` calls of `units` units each. turn: number of calls so far; each call uses the
+     * next copy of the operands. */
     size_t units, rounds, turn;
     double (*counts)[FR_BENCH_COUNTERS]; /* [threads] events counted during a batch */
 };
@@ -71,8 +71,8 @@ static fr_bench_operands operands_of(const fr_bench_bed *bed, size_t thread) {
                                .scratch = bed->scratch.bytes + thread * pages(bed->c->scratch_bytes)};
 }
 
-/* Copies a thread's streams as often as needed. The thread that will use them does it, so that they lie in memory near
- * it. The first thread's first copy exists already. */
+/* Copies a thread's weights or cached positions as often as needed. The thread that will use the copies makes them, so
+ * that they are in its NUMA node. The first copy of the first thread exists already. */
 static void copy_streams(void *context, const fr_team *team) {
     const fr_bench_bed *bed = context;
     uint8_t *to = operands_of(bed, team->index).stream;
@@ -127,7 +127,8 @@ static double run_batch(fr_bench_bed *bed) {
     return seconds;
 }
 
-/* Finds the number of tiles with which a call takes about the given time, by doubling it. */
+/* Doubles the number of units in a call until the call takes more than `moment` seconds, or has all units of the
+ * case. */
 static void choose_units(fr_bench_bed *bed, double moment) {
     bed->rounds = 1;
     for (bed->units = 1; bed->units < bed->c->units; bed->units *= 2)
@@ -140,8 +141,8 @@ static void choose_rounds(fr_bench_bed *bed) {
     for (bed->rounds = 1; run_batch(bed) < batch_seconds;) bed->rounds *= 2;
 }
 
-/* Gives the least seconds that a call can take within the machine's limits: the longer of the time to read its bytes
- * and the time to do its multiply-adds. */
+/* Gives the least seconds that a call can take: the time to read its bytes or the time to do its multiply-adds,
+ * whichever is longer. */
 static double limit_seconds(fr_bench_timing *timing, double bandwidth, double peak) {
     if (timing->macs == 0 || isnan(peak)) return NAN;
     double reading = timing->from_memory ? timing->bytes / bandwidth : 0, multiplying = timing->macs / peak;

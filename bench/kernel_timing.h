@@ -1,9 +1,9 @@
 /* Checks one kernel on one case, and times it on a team of threads at once.
  *
- * In: a case (kernel_cases.h), the kernels of its slot. Out: seconds; and the machine's bandwidth, peak of
- * multiply-adds and clock at that time, which are measured in turn with the kernel. Each thread has its own operands.
- * If weights must come from memory, there are more copies of them than the caches hold, and the calls use these copies
- * in turn. */
+ * In: a case (kernel_cases.h), the kernels that compute it. Out: the seconds of a call. Between the timings the
+ * machine's bandwidth, its peak of multiply-adds and its clock are measured too. Each thread has its own operands. If
+ * weights must come from memory, there are more copies of them than the caches hold, and the calls use these copies in
+ * turn. */
 #ifndef FR_BENCH_KERNEL_TIMING_H
 #define FR_BENCH_KERNEL_TIMING_H
 
@@ -13,35 +13,35 @@
 
 typedef struct fr_bench_bed fr_bench_bed;
 
-/* Opens a test bed for kernels. stream_bytes: bytes of all threads' weights or cached positions together; 0: more than
- * the caches hold. The pool must outlive the bed. */
+/* Opens a bed, which holds the operands of kernels and times them. stream_bytes: bytes of all threads' weights or
+ * cached positions together; 0: more than the caches hold. The pool must outlive the bed. */
 fr_status fr_bench_bed_open(fr_pool *pool, size_t threads, size_t stream_bytes, size_t repetitions, fr_bench_bed **bed);
 void fr_bench_bed_close(fr_bench_bed *bed);
 
-/* Returns the bytes that one thread's stream may take: the value for `room` of fr_bench_case_make. */
+/* Returns the bytes that the weights of one thread may take, which is the value for `room` of fr_bench_case_make. */
 size_t fr_bench_bed_room(const fr_bench_bed *bed);
 
 /* Gives 0 if the processor's counters can be read, else the errno that says why they can't. */
 int fr_bench_bed_no_counters(const fr_bench_bed *bed);
 
-/* Measures the bandwidth of memory, in bytes per second, by the same reading that is done between two timings. */
+/* Measures the bandwidth of memory, in bytes per second, as it is measured between two timings. */
 double fr_bench_bed_bandwidth(const fr_bench_bed *bed);
 
-/* Makes the operands of a case, and the output that the definition gives for them. If refill is false, the last case
- * differed from this one only in its rows, so its streams are used again. The case must outlive its timings. */
+/* Makes the operands of a case, and the output that the definition gives for them. refill false: the last case
+ * differed from this one only in its rows, so its weights are used again. The case must outlive its timings. */
 fr_status fr_bench_bed_load(fr_bench_bed *bed, const fr_bench_kernel *kernel, const fr_bench_case *c, bool cached,
                             bool refill);
 
 typedef struct fr_bench_timing {
     bool same_bits;   /* the kernel's output has the definition's bits; if not, the kernel is not timed */
-    bool from_memory; /* the streams are larger than the caches */
-    size_t units;     /* units in a call; fewer than the case has if the kernel is slow */
+    bool from_memory; /* the weights or cached positions are larger than the caches */
+    size_t units;     /* number of units in a call; less than the case has if the kernel is slow */
     /* Totals of a call of all threads together. */
     double bytes, macs, values;
     fr_bench_figure seconds;
-    /* Medians of the machine's speed while the kernel was timed. bandwidth is NaN if the streams lie in caches. */
+    /* Medians of the machine's speed while the kernel was timed. bandwidth is NaN if the operands lie in caches. */
     double bandwidth, peak, clock;
-    /* the least time that the limit allows, divided by the measured time; NaN: no limit is known */
+    /* the least time that the machine's limits allow, divided by the measured time; NaN: no limit is known */
     fr_bench_figure of_limit;
     const char *limit;                /* "bandwidth" or "arithmetic"; NULL: no limit is known */
     double counts[FR_BENCH_COUNTERS]; /* events counted in one call of all threads */

@@ -16,7 +16,7 @@
 
 enum { BLOCK = 32 };
 
-/* The kinds of numbers that kernels multiply, each of which has its own peak. */
+/* The kinds of numbers that kernels multiply. Each kind has its own peak of multiply-adds. */
 typedef enum domain { FLOATS, INTEGERS, DOMAINS } domain;
 
 typedef struct bench {
@@ -53,7 +53,8 @@ static bool wanted(const bench *b, const fr_bench_kernel *kernel) {
     return (b->levels >> kernel->level & 1) && regexec(&b->filter, kernel->name, 0, NULL, 0) == 0;
 }
 
-/* Gives the next kernel of a slot that is wanted; NULL after the last. */
+/* Gives the next wanted kernel of a slot after `build`; NULL: there is none. build NULL: the first kernel is
+ * wanted. */
 static const fr_bench_kernel *next_build(const bench *b, size_t slot, const fr_bench_kernel *build) {
     const fr_bench_kernel *end = fr_bench_kernels + fr_bench_kernel_count;
     for (build = build ? build + 1 : fr_bench_kernels; build < end; build++)
@@ -101,7 +102,7 @@ static void tell_limit(bench *b, const char *name, const char *isa, double gb, d
     fr_bench_number(b->report, gmac);
 }
 
-/* Makes a roof with so many rounds that one timing takes a millisecond or two. */
+/* Makes a loop for the peak of multiply-adds, with so many rounds that one timing takes a millisecond or two. */
 static fr_bench_roof make_roof(fr_pool *pool, const fr_bench_peak *peak) {
     fr_bench_roof roof = {peak, 1000};
     for (double start, took = 0; took < 1e-3; roof.rounds *= 2) {
@@ -155,7 +156,7 @@ static void measure_limits(bench *b, fr_pool *pool) {
 /* ------------------------------------------------------------------------------------------------------------- rows */
 
 /* The columns of the table. All figures are totals of one call on every thread. Columns without a heading are only in
- * the output for programs; they say how the other figures were computed. */
+ * the output for programs. They tell how the other figures were computed. */
 static const fr_bench_column columns[] = {
     {"kernel", "kernel", 0},
     {"isa", NULL, 0},
@@ -220,7 +221,8 @@ static void tell_figures(bench *b, const fr_bench_timing *t) {
     tell_counts(b, t, told ? blocks : NAN);
 }
 
-/* Adds a result to the roofline picture, if its operands come from memory and its limit is known. */
+/* Adds a result to the roofline picture. Results whose operands come from caches are left out, and so are doubtful
+ * ones and those without a known limit. */
 static void draw(bench *b, const fr_bench_kernel *kernel, const fr_bench_case *c, const fr_bench_timing *t) {
     char shape[64], series[128], tip[160];
     if (!b->roofline || !t->same_bits || !t->from_memory || !t->limit ||
@@ -256,7 +258,7 @@ static void time_kernel(bench *b, const fr_bench_kernel *kernel, const fr_bench_
 
 typedef fr_status shape_fn(bench *b, const fr_bench_kernel *definition, const fr_bench_shape *shape);
 
-/* Calls `visit` for the shapes of a group, for every slot with a wanted kernel. */
+/* Calls `visit` for each shape of a group and each slot that has a wanted kernel. */
 static fr_status each_shape(bench *b, fr_bench_group group, shape_fn *visit) {
     for (size_t k = 0; k < fr_bench_kernel_count; k++) {
         const fr_bench_kernel *definition = &fr_bench_kernels[k];

@@ -1,13 +1,14 @@
 /* Measures every kernel of every instruction set that runs here against the machine's limits.
  *
- * In: which kernels, rows, threads, and how to repeat. Out: tables of a report (table.h): the limits, then products
- * with weights from memory and from the cache, attention, and kernels on rows and arrays. A kernel is timed only if it
- * gives the bits of the scalar definition on the timed operands; otherwise its row has no speed.
+ * In: the wanted kernels, rows and threads, and the number of repetitions. Out: tables of a report (table.h): the
+ * limits, then products with weights from memory and from the cache, attention, and kernels on rows and arrays. A
+ * kernel is timed only if it gives the bits of the scalar definition on the timed operands; otherwise its row has no
+ * speed.
  *
- * All threads run the kernel at once: a product's features are divided among them, and of any other kernel each thread
- * has its own operands. Figures are totals of all threads. If weights or cached positions must come from memory, there
- * are more copies of them than the caches hold, and the calls use these in turn. The limits are measured again between
- * the timings (kernel_timing.h). */
+ * All threads run the kernel at once. The features of a product are divided among the threads. For any other kernel
+ * each thread has its own operands. Figures are totals of all threads. If weights or cached positions must come from
+ * memory, there are more copies of them than the caches hold, and the calls use these in turn. The limits are measured
+ * again between the timings (kernel_timing.h). */
 #ifndef FR_BENCH_KERNELS_H
 #define FR_BENCH_KERNELS_H
 
@@ -27,7 +28,8 @@ typedef struct fr_bench_kernels_plan {
     /* bytes of all weights that a product reads, at least 4 MiB for each thread; 0: more than the caches hold */
     size_t weight_bytes;
     FILE *plot; /* file for a roofline picture of the last number of threads; NULL: none */
-    /* Called before each timing with the kernel's name, and with NULL after it, when a row of the table follows. */
+    /* Called with the kernel's name before each timing, and with NULL after it, before a row of the table is
+     * printed. */
     void (*progress)(void *context, const char *kernel, size_t done, size_t total);
     void *context;
 } fr_bench_kernels_plan;

@@ -1,7 +1,7 @@
 /* Measures this machine's limits, with which all other figures are compared.
  *
- * In: a plan of threads. Out: bytes read and int8 multiply-adds done per second. Machines are shared and their speed
- * changes, so measure the limits right before the figures that are compared with them. */
+ * In: a plan of threads. Out: bytes read and multiply-adds done per second. The speed of a shared machine changes, so
+ * measure the limits right before the figures that are compared with them. */
 #ifndef FR_BENCH_LIMITS_H
 #define FR_BENCH_LIMITS_H
 
@@ -9,21 +9,21 @@
 #include "bench/peaks.h"
 #include "bench/sample.h"
 
-/* Gives the bytes per second that the pool's threads read from memory together: the best of `repeats` passes over
- * `bytes` of new memory, with small or with huge pages. 0: there was not enough memory. */
+/* Gives the bytes per second at which the pool's threads read memory together. It is the best of `repeats` passes over
+ * `bytes` bytes of new memory, in small or in huge pages. 0: there was not enough memory. */
 double fr_bench_read_bandwidth(fr_pool *pool, size_t bytes, int repeats);
 
-/* Takes memory that can be read between other measurements (fr_bench_memory_read), in small or huge pages, whichever
- * are read faster. bytes NULL: there was not enough memory. */
+/* Takes memory that can be read between other measurements (fr_bench_memory_read). It is in small or in huge pages,
+ * whichever are read faster. bytes NULL: there was not enough memory. */
 fr_bench_memory fr_bench_memory_open(fr_pool *pool, size_t size);
 
 /* Gives the loop that reaches the peak of the operation with which an instruction set's kernels multiply. NULL: the
- * instruction set has no such loop (scalar), or this machine does not have it. */
+ * instruction set has no such loop (scalar), or this machine can't run it. */
 const fr_bench_peak *fr_bench_peak_of(fr_bench_operation operation, const char *isa);
 
 /* Give the multiply-adds per second that the pool's threads reach together on registers alone, the best of several
- * runs. The first measures the int8 dot product and the second the float32 product that the instruction set's kernels
- * use. 0: the instruction set has no such loop (scalar), or this machine does not have it. */
+ * runs. fr_bench_dot_peak measures the int8 dot product that the instruction set's kernels use, and fr_bench_fma_peak
+ * the float32 product. 0: the instruction set has no such loop (scalar), or this machine can't run it. */
 double fr_bench_dot_peak(fr_pool *pool, const char *isa);
 double fr_bench_fma_peak(fr_pool *pool, const char *isa);
 

@@ -12,7 +12,7 @@
 #include "bench/limits.h"
 
 #define PAGE         ((size_t)4096)
-/* bytes of memory that are read at least, if the machine has four times as much */
+/* the least number of bytes to read, if the machine has four times as much memory */
 #define LEAST_MEMORY ((size_t)512 << 20)
 /* Seconds of one timing. It is short, so that other programs disturb only few of the timings. */
 #define A_WHILE      0.003
@@ -27,7 +27,7 @@ typedef struct bench {
     size_t most; /* number of threads of `all` */
     fr_bench_cache caches[FR_BENCH_CACHES];
     size_t cache_count, memory_bytes;
-    const fr_bench_reader *reader; /* the widest loop that the options allow */
+    const fr_bench_reader *reader; /* the widest reading loop that the options allow */
     /* the highest rate at which memory was read so far, in bytes per second; 0: not read yet */
     double bandwidth;
     double *values, *cycles, *clocks; /* [repetitions] */
@@ -81,8 +81,8 @@ typedef struct core_figures {
     fr_bench_figure value, cycles, clock;
 } core_figures;
 
-/* Measures one core repeatedly. With `rates` the value is a rate, and its figure in cycles is the amount per cycle;
- * otherwise it is a time, and becomes a number of cycles. */
+/* Measures one core repeatedly. With `rates` the value is an amount per second, and its figure in cycles is the amount
+ * per cycle. Without `rates` the value is a time, and its figure in cycles is the number of cycles. */
 static core_figures sample_core(bench *b, measure_fn *measure, timing *task, bool rates) {
     calibrate(measure, task);
     for (size_t i = 0; i < b->options->repetitions; i++) {
@@ -101,7 +101,7 @@ static void put_alone(bench *b, const fr_bench_figure *figure, double factor) {
     fr_bench_from(b->report, figure, figure->middle * factor, b->options->max_spread);
 }
 
-/* Prints a value computed from two figures; it is doubtful if either of them is. */
+/* Prints a value that was computed from two figures. It is doubtful if either figure is. */
 static void put_both(bench *b, const fr_bench_figure *baseline, const fr_bench_figure *figure, double value) {
     bool first = fr_bench_is_doubtful(baseline, b->options->max_spread);
     fr_bench_from(b->report, first ? baseline : figure, value, b->options->max_spread);
@@ -111,7 +111,7 @@ static void put_from(bench *b, const fr_bench_figure *baseline, const fr_bench_f
     put_both(b, baseline, figure, figure->middle * factor);
 }
 
-/* Adds two cells: a figure and its spread. */
+/* Adds two cells: a figure times `factor`, and the figure's spread. */
 static void put(bench *b, const fr_bench_figure *figure, double factor) {
     put_alone(b, figure, factor);
     fr_bench_number(b->report, figure->spread);
@@ -273,9 +273,9 @@ static double seconds_of_load(const timing *task) {
     return (fr_clock() - start) / (double)task->count;
 }
 
-/* Gives the number of bytes that a core reads to measure a cache level: its share of all nearer caches plus half of
- * its share of this one. With that many bytes few lines are found in the nearer caches, whether or not this cache also
- * has copies of their lines. */
+/* Gives the number of bytes that a core reads to measure a cache level: its share of the next nearer cache, plus half
+ * of its share of this cache. With so many bytes few lines are found in the nearer caches, both if this cache has
+ * copies of their lines and if it has not. */
 static size_t working_set(const fr_bench_cache *caches, size_t level) {
     size_t nearer = level ? caches[level - 1].bytes / caches[level - 1].cores : 0;
     return (nearer + caches[level].bytes / caches[level].cores / 2) / PAGE * PAGE;

@@ -1,7 +1,7 @@
 /* Measures this machine's limits: reading memory and caches, multiplying, and waiting at barriers.
  *
- * In: how to measure. Out: a report's tables (table.h), in which each figure is the median of repetitions, with its
- * spread. */
+ * In: the numbers of threads, the instruction sets and the number of repetitions. Out: a report's tables (table.h), in
+ * which each figure is the median of the repetitions, with its spread. */
 #ifndef FR_BENCH_MACHINE_H
 #define FR_BENCH_MACHINE_H
 

@@ -26,8 +26,9 @@ void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t n
     }
 }
 
-/* Gives each position up to `end` a page of the cache; when no free page is left, positions share pages. A measurement
- * may need any positions, also those that sliding layers have dropped already. Their contents do not matter. */
+/* Gives each position up to `end` a page of the cache. If no free page is left, positions share pages. A measurement
+ * may need any position, even one that sliding layers have dropped already. The contents of the pages do not
+ * matter. */
 static void reach(fr_kv *kv, size_t end) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         for (size_t block = 0; kv->page_bytes[kind] && block < fr_kv_blocks(end); block++) {
@@ -39,8 +40,8 @@ static void reach(fr_kv *kv, size_t end) {
         }
 }
 
-/* Moves the states of recurrent layers to a position; their contents do not matter. `certain`: the number of rows at
- * the start of the batch that are not drafts and so advance the state; 0 counts as 1. */
+/* Moves the states of recurrent layers to a position; their contents do not matter. certain: the number of rows at the
+ * start of the batch that are not drafts, and so advance the state. 0 counts as 1. */
 static void reach_states(fr_recurrent *r, size_t position, size_t certain) {
     if (r->count == 0) return;
     fr_bench_require(fr_recurrent_claim(r, position));
@@ -97,7 +98,7 @@ static void copy_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t f
 }
 
 /* Copies the keys and values of the first RUN positions to all others. Each thread writes the positions that it would
- * write in a real prompt, so that the pages lie near the same threads. */
+ * write in a real prompt, so that the pages are in the same NUMA nodes. */
 static void fill_positions(void *context, const fr_team *team) {
     const filling *f = context;
     const fr_kv *kv = &f->session->cache.kv;
@@ -145,7 +146,7 @@ static double bytes_of(const fr_matrix *matrix) {
     return (double)matrix->features * (double)matrix->row_bytes;
 }
 
-/* Gives the bytes of weights that a step reads. chosen: the share of a mixture's experts that the step uses. */
+/* Gives the bytes of weights that a step reads. chosen: the share of a mixture's experts that the step reads. */
 static double streamed(const fr_weights *weights, double chosen) {
     double bytes = 0;
     for (size_t i = 0; i < weights->count; i++) {
@@ -169,7 +170,7 @@ static double chosen_experts(const fr_experts_spec *spec) {
     return spec && spec->count ? (double)spec->top_k / (double)spec->count : 1;
 }
 
-/* Gives the bytes that an assistant's step reads. Of a centroid head only the rows of the chosen clusters are read. */
+/* Gives the bytes that an assistant's step reads. A centroid head reads only the rows of the chosen clusters. */
 static double assistant_bytes(const fr_drafter *drafter) {
     const fr_assistant *a = drafter->net;
     const fr_matrix *head = &a->trunk.head;
@@ -179,8 +180,8 @@ static double assistant_bytes(const fr_drafter *drafter) {
     return bytes + (double)(a->top * a->cluster_size) * (double)head->row_bytes;
 }
 
-/* Returns the bytes of EAGLE-3's matrix fc; 0 if the drafter has none. Only the first step of a chain reads it,
- * because only that step starts from the target's hidden rows. */
+/* Returns the bytes of EAGLE-3's matrix fc, which combines the target's hidden rows; 0 if the drafter has none. Only
+ * the first step of a chain reads it, because later steps start from the drafter's own row. */
 static double target_row_bytes(const fr_drafter *drafter) {
     return drafter->method == &fr_draft_eagle3 ? bytes_of(&((const fr_eagle *)drafter->net)->fc) : 0;
 }
@@ -199,8 +200,8 @@ static bool is_block_drafter(const fr_drafter *drafter) {
            drafter->method == &fr_draft_dspark;
 }
 
-/* Gives the bytes of a block's forward, with the target's head if the drafter has none of its own. The matrix of
- * DSpark's biases is streamed anew for each draft. */
+/* Gives the bytes that the forward of a block drafter reads, including the target's head if the drafter has no head of
+ * its own. The matrix of DSpark's biases is read again for each draft. */
 static double block_bytes(const fr_drafter *drafter) {
     const fr_block_net *net = drafter->net;
     const fr_matrix *head = drafter->head.ids ? &drafter->head.matrix : &net->trunk.head;
@@ -262,8 +263,8 @@ static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expe
     return cost;
 }
 
-/* Adds the cost of attention over latents. Each head of a row multiplies every latent that the row sees twice: all of
- * it as a key, and all but its rotary part as a value. */
+/* Adds the cost of attention over latents. Each head of a row multiplies every latent that the row sees twice: once
+ * all of it, as a key, and once all but its rotary part, as a value. */
 static void add_latents(fr_bench_cost *cost, const fr_session *session, size_t rows, size_t position) {
     const fr_trunk *trunk = &session->model->trunk;
     double seen = 0;
@@ -289,7 +290,8 @@ fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position
 }
 
 /* Reads memory after a pair of measurements. *bandwidth is the rate before the pair, and becomes the rate after it.
- * Returns true if the pair counts: the memory kept its speed, or too many pairs were repeated already. */
+ * Returns true if the pair counts, because the memory kept its speed or because too many pairs were repeated
+ * already. */
 static bool counts(fr_session *session, const fr_bench_memory *memory, double *bandwidth, size_t *again) {
     double before = *bandwidth, after = fr_bench_memory_read(session->engine->pool, memory);
     bool steady = fmax(before, after) * 6 <= fmin(before, after) * 7;
@@ -332,8 +334,8 @@ fr_dtype fr_bench_main_type(const fr_model *model) {
     return main;
 }
 
-/* Gives the share of the dot product's peak that remains when weights of this type must be unpacked too; 1 if it is
- * unknown. */
+/* Gives the share of the dot product's peak that remains when weights of this type must be unpacked too; 1 if the
+ * share is unknown. */
 static double dot_share(fr_dtype type) {
     static const double shares[FR_DTYPE_COUNT] = {
         [FR_Q4_0] = 0.75, [FR_Q8_0] = 0.75, [FR_Q4_K] = 0.62, [FR_Q6_K] = 0.62};

@@ -1,5 +1,5 @@
-/* Code that the benchmarks of whole models share. It times single forwards, without the rounds of a session, and
- * computes the cost of a forward and the least time that it can take.
+/* Code that the benchmarks of whole models share. It times single forwards, without the rounds of a session. It
+ * computes the cost of a forward, and the least time that the forward can take.
  *
  * In: opened models and sessions. Out: seconds, bytes, multiply-adds. */
 #ifndef FR_BENCH_MEASURE_H
@@ -8,7 +8,7 @@
 #include "bench/memory.h"
 #include "src/engine/session/batch.h"
 
-#define FR_BENCH_PAIRS 15 /* a figure is the median of this many pairs */
+#define FR_BENCH_PAIRS 15 /* A figure is the median of this many pairs of timings. */
 
 /* Ends the benchmark with the library's error line if the status is a failure. */
 void fr_bench_require(fr_status status);
@@ -16,27 +16,28 @@ void fr_bench_require(fr_status status);
 /* Makes a prompt of arbitrary ids, a different one for each number. It contains no image tokens. */
 void fr_bench_prompt(const fr_model *model, int32_t *ids, size_t count, size_t number);
 
-/* Time forwards of the timeline's ids that begin at any position of the context, and give their seconds. The first
- * function runs `rows` ids in one forward with logits for all of them. The second runs `count` ids as a prompt, in
- * chunks, with logits for the last id only. The third runs `count` ids one after the other. The keys and values at
- * earlier positions need not be those of a real text. */
+/* Time forwards of the timeline's ids that begin at any position of the context, and give their seconds.
+ * fr_bench_forward runs `rows` ids in one forward with logits for all of them. fr_bench_prefill runs `count` ids as a
+ * prompt, in chunks, with logits for the last id only. fr_bench_decode runs `count` ids one after the other. The keys
+ * and values at earlier positions need not be those of a real text. */
 double fr_bench_forward(fr_session *session, size_t rows, size_t position);
 double fr_bench_prefill(fr_session *session, size_t count, size_t position);
 double fr_bench_decode(fr_session *session, size_t count, size_t position);
 
-/* Fills the cache with `length` positions. Only the first 512 are run; the others get copies of their keys and values,
- * which take as long to read. */
+/* Fills the cache with `length` positions. Only the first 512 are run. The others get copies of the keys and values of
+ * these, which take as long to read. */
 void fr_bench_fill(fr_session *session, size_t length);
 
-/* The first function runs a prompt of 128 ids and one token, after which the session can draft. The second gives the
- * seconds that proposing `drafts` drafts takes; NaN if fewer were proposed. To find the time of one draft step without
- * the cost of starting a chain, subtract the time of 5 drafts from that of 15, and divide by ten. */
+/* fr_bench_begin_drafts runs a prompt of 128 ids and one token, after which the session can draft.
+ * fr_bench_time_drafts gives the seconds that proposing `drafts` drafts takes; NaN if fewer were proposed. To find the
+ * time of one draft step without the cost of starting a chain, subtract the time of 5 drafts from that of 15, and
+ * divide by ten. */
 fr_status fr_bench_begin_drafts(fr_session *session);
 fr_status fr_bench_time_drafts(fr_session *session, size_t drafts, double *seconds);
 
-/* The first returns the bytes of weights that a draft step reads, including the target's head if the drafter uses it.
- * The second returns the same for the first step of a chain, which also reads the matrix for the target's hidden
- * rows. */
+/* Return the bytes of weights that a draft step reads, including the target's head if the drafter uses it.
+ * fr_bench_first_draft_bytes is for the first step of a chain, which also reads the matrix for the target's hidden
+ * rows. fr_bench_draft_bytes is for any later step. */
 double fr_bench_draft_bytes(const fr_drafter *drafter);
 double fr_bench_first_draft_bytes(const fr_drafter *drafter);
 
@@ -44,10 +45,10 @@ double fr_bench_first_draft_bytes(const fr_drafter *drafter);
  * in *one the median T(1). */
 double fr_bench_verify_ratio(fr_session *session, size_t rows, size_t position, double *one);
 
-/* The work of a forward: the bytes that it reads, in the file's types, and its multiply-adds. All weights count except
- * tables of which single rows are looked up; of a mixture only the experts that the rows chose. The states of
- * recurrent layers count twice, because they are read and written. Latents count once, because one reading serves all
- * heads and rows. */
+/* The work of a forward: the bytes that it reads, in the file's types, and its multiply-adds. All weights count,
+ * except tables of which single rows are looked up. In a mixture only the experts that the rows chose count. The
+ * states of recurrent layers count twice, because they are read and written. Latents (MLA's cached rows) count once,
+ * because one reading serves all heads and rows. */
 typedef struct fr_bench_cost {
     double bytes, macs;
     /* Multiply-adds of attention over latents. Other attention is limited by reading the cache, so its multiply-adds
@@ -60,13 +61,14 @@ typedef struct fr_bench_cost {
  * depends on the ids, because they choose the experts. */
 fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position);
 
-/* Gives the weights' main type: the one of most of the bytes that a step reads. */
+/* Gives the main type of the weights, which is the type of most of the bytes that a step reads. */
 fr_dtype fr_bench_main_type(const fr_model *model);
 
 /* The speed of decode steps compared with the memory's bandwidth. On a shared machine the memory's speed changes
- * within seconds, so it is measured between the steps: each pair is a reading of 1 GB and the step right after it, and
- * `share` is the median over the pairs. If memory is more than a seventh faster or slower after a pair than before it,
- * the pair is measured again (README.md has the reason). */
+ * within seconds, so it is measured between the steps. Each pair is a reading of 1 GB and the step right after it.
+ * `share` is the median over the pairs of the bandwidth that the step reaches, divided by the bandwidth of the
+ * reading. If memory is more than a seventh faster or slower after a pair than before it, the pair is measured again
+ * (README.md has the reason). */
 typedef struct fr_bench_stream {
     double bandwidth, lowest, highest; /* bytes a second */
     double step;                       /* seconds */
@@ -76,27 +78,28 @@ typedef struct fr_bench_stream {
 
 fr_bench_stream fr_bench_stream_of(fr_session *session, size_t position);
 
-/* A machine's limits per second: bytes read, multiply-adds in this model's products, and multiply-adds in
- * attention. */
+/* A machine's limits: bytes read per second, multiply-adds per second in this model's products, and multiply-adds per
+ * second in attention. */
 typedef struct fr_bench_limits {
     double bandwidth, peak, attention;
 } fr_bench_limits;
 
-/* Gives L(K), the lowest T(K) / T(1) that the time for reading and multiplying allows. one, rows: the costs of a
- * forward of one row and of K rows. */
+/* Gives L(K), the lowest value of T(K) / T(1) that the limits of reading and multiplying allow. T(K) is the time of a
+ * forward of K rows. one, rows: the costs of a forward of one row and of K rows. */
 double fr_bench_row_limit(const fr_bench_cost *one, const fr_bench_cost *rows, const fr_bench_limits *limits);
 
-/* Gives the limits, with this bandwidth. The peaks of multiplying are measured now, on the session's threads. A peak
- * is 0 if the instruction set has no loop for it. Attention's is infinite unless the model attends to latents. */
+/* Gives the machine's limits, with this bandwidth. The peaks of multiplying are measured now, on the session's
+ * threads. A peak is 0 if the instruction set has no loop for it. The peak of attention is infinite unless the model
+ * attends to latents. */
 fr_bench_limits fr_bench_limits_now(fr_session *session, double bandwidth);
 
-/* Returns the part of the dot product's peak that a model's products can reach, since they must unpack weights too. */
+/* Returns how much of the dot product's peak a model's products can reach, because they must unpack weights too. */
 double fr_bench_product_peak(const fr_model *model, double dot_peak);
 
-/* T(rows) / T(1) beside L(rows). Both are medians over pairs of forwards, and so is the factor by which a pair exceeds
- * the limit that was measured right before it, with the bandwidth of `memory`. On a machine whose memory or clock
- * changes from second to second no single limit holds; pairs during which it changed are measured again, as in
- * fr_bench_stream_of. */
+/* The measured T(rows) / T(1), its limit L(rows), and the factor by which it exceeds the limit. Each is the median
+ * over pairs of forwards. The limit is measured right before each pair, with the bandwidth of `memory`, because on a
+ * machine whose memory or clock changes from second to second no single limit holds. Pairs during which the memory
+ * changed are measured again, as in fr_bench_stream_of. */
 typedef struct fr_bench_verify {
     double ratio, limit, over;
     double experts; /* mean number of experts that K rows read in a layer, as in fr_bench_cost */

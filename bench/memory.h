@@ -1,5 +1,5 @@
-/* Times reading memory in two ways. Either a team of threads reads it, each thread its own part, several times if it
- * is small. Or one thread follows a chain of loads, each of which waits for the one before.
+/* Times reading memory in two ways. A team of threads reads it, each thread its own part, several times if it is
+ * small. Or one thread follows a chain of loads, in which each load waits for the load before it.
  *
  * In: a pool, sizes. Out: bytes per second, seconds of a load. */
 #ifndef FR_BENCH_MEMORY_H
@@ -10,8 +10,8 @@
 
 typedef enum fr_bench_pages { FR_BENCH_SMALL, FR_BENCH_HUGE } fr_bench_pages;
 
-/* A block of memory. Each of its pages was first touched by the thread that will read it, so that the page lies near
- * it. */
+/* A block of memory. Each page was first touched by the thread that will read it, so that the page is in that thread's
+ * NUMA node. */
 typedef struct fr_bench_memory {
     const uint8_t *bytes;
     size_t size;
@@ -25,15 +25,15 @@ typedef struct fr_bench_memory {
 fr_bench_memory fr_bench_memory_take(fr_pool *pool, size_t size, fr_bench_pages pages);
 void fr_bench_memory_close(fr_bench_memory *memory);
 
-/* The first gives the bytes per second of one reading by all threads. The second gives those of several readings in a
- * row; all but the first come from a cache if the memory fits into one. A pool with as many threads as the one that
- * took the memory gives each thread the part that it touched. */
+/* Give bytes per second. fr_bench_memory_read is for one reading by all threads. fr_bench_memory_reread is for several
+ * readings in a row; if the memory fits into a cache, all but the first reading come from the cache. A pool with as
+ * many threads as the one that took the memory gives each thread the part that it touched. */
 double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory);
 double fr_bench_memory_reread(fr_pool *pool, const fr_bench_memory *memory, size_t passes);
 
-/* The first function links the cache lines to one ring in random order. The second follows the ring for `loads` loads
- * from a line (initially memory->bytes) and returns the line at which to continue. Each load waits for the one
- * before. */
+/* fr_bench_memory_link links the cache lines to one ring in random order. fr_bench_memory_chase follows the ring for
+ * `loads` loads from a line (initially memory->bytes), and returns the line at which to continue. Each load waits for
+ * the load before it. */
 void fr_bench_memory_link(const fr_bench_memory *memory);
 const void *fr_bench_memory_chase(const void *from, size_t loads);
 

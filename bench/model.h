@@ -1,10 +1,10 @@
 /* Measures a model's speed: prompts and decoding under llama-bench's names, verifying K rows, drafting, and
  * speculation on texts.
  *
- * In: a plan. Out: facts and tables of a report (table.h), and the curve of T(K) for a picture. Every figure is the
- * median of repeated timings after a warm-up, with its spread. A figure is marked with ? if its spread is larger than
- * the plan allows, or unknown because it was timed once. A model is opened once for each instruction set and number of
- * threads. */
+ * In: a plan. Out: facts and tables of a report (table.h), and for a picture the curve of T(K), the time of a forward
+ * of K rows. Every figure is the median of repeated timings after a warm-up, with its spread. A figure is marked with
+ * ? if its spread is larger than the plan allows, or unknown because it was timed once. A model is opened once for
+ * each instruction set and number of threads. */
 #ifndef FR_BENCH_MODEL_H
 #define FR_BENCH_MODEL_H
 
@@ -53,8 +53,8 @@ typedef struct fr_bench_model_plan {
     void *context;
 } fr_bench_model_plan;
 
-/* T(K)/T(1) for a picture, at the first instruction set, number of threads and depth. count 0: it was not measured. A
- * value is NaN if it is unknown. */
+/* The curve of T(K)/T(1) for a picture, at the first instruction set, number of threads and depth of the plan. count
+ * 0: it was not measured. A value is NaN if it is unknown. */
 typedef struct fr_bench_curve {
     char how[64]; /* description of the setting, such as ", 2 threads, avx2" */
     size_t depth;
@@ -63,8 +63,8 @@ typedef struct fr_bench_curve {
     size_t count;
 } fr_bench_curve;
 
-/* Measures the model. If speculation changed an id or a logit, the result is FR_NUMERIC, but everything is measured
- * first. */
+/* Measures the model. If speculation changed an id or a logit, the result is FR_NUMERIC, after everything has been
+ * measured. */
 fr_status fr_bench_model(const fr_bench_model_plan *plan, fr_bench_report *report, fr_bench_curve *curve);
 
 #endif

@@ -12,7 +12,7 @@
 
 #define LONGEST ((size_t)1 << 20) /* the most bytes of a prompt */
 
-/* The built-in texts. Each ends at a point where the next words are as easy to predict as its class promises. */
+/* The built-in texts. At the end of each, the next words are as easy to predict as the text's class promises. */
 static const struct {
     const char *class, *text;
 } own[] = {

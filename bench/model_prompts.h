@@ -1,7 +1,7 @@
 /* Gives the texts on which speculation is measured, by class, because acceptance depends on the kind of text.
  *
- * In: a folder of CLASS.txt and CLASS-NAME.txt files; without one there are five built-in classes, prose, code, chat,
- * repetitive and hard, with a text each. Out: the texts, ordered by file name. */
+ * In: a folder of CLASS.txt and CLASS-NAME.txt files. Without a folder there are five built-in classes with one text
+ * each: prose, code, chat, repetitive and hard. Out: the texts, ordered by file name. */
 #ifndef FR_BENCH_MODEL_PROMPTS_H
 #define FR_BENCH_MODEL_PROMPTS_H
 

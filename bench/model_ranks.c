@@ -1,8 +1,8 @@
 /* Tables of the messages that ranks send each other in a forward, layer by layer.
  *
- * In: a model that ranks run. Out: a table. For each number of rows it gives the bytes that this rank sends and the
- * time that it waits in the median forward: for the layers, where neighbouring layers that send the same amount share
- * a row of the table, for the head, and for the search for the best id. */
+ * In: a model that ranks run. Out: a table. For each number of rows it gives the bytes that this rank sends in the
+ * median forward, and the time that it waits. It has lines for the layers, for the head, and for the search for the
+ * best id. Neighbouring layers that send the same amount share a line. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Times verifying K rows and drafting, and computes how many drafts must be accepted for speculation to pay.
  *
- * In: an opened model, perhaps a drafter. Out: a table of T(K)/T(1) at each depth, with L(K), the lowest value that
- * this machine allows; a table of the draft step. T(K) is the time of one forward of K rows with all their logits. It
- * is measured in turn with T(1). */
+ * In: an opened model, perhaps a drafter. Out: a table of T(K)/T(1) at each depth, and a table of the draft step. T(K)
+ * is the time of one forward of K rows with all their logits. It is measured in turn with T(1). The first table also
+ * has L(K), the lowest value of T(K)/T(1) that this machine allows. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,16 +15,16 @@
 #include "bench/model_run.h"
 
 #define BANDWIDTH  ((size_t)1 << 30) /* bytes that are read to measure the bandwidth */
-/* Fewer bytes of weights than this may lie in a cache. The bandwidth of caches is not measured, so L(K) is then
- * unknown. */
+/* If the weights have fewer bytes than this, they may lie in a cache. L(K) is then unknown, because the bandwidth of
+ * caches is not measured. */
 #define MEMORY     2.5e8
 #define PAIRS_MORE 3 /* The repetitions are multiplied by this, because a pair of forwards is short. */
 
 /* ------------------------------------------------------------------------------------------------------- draft step */
 
-enum { BEFORE = 128 }; /* ids of fr_bench_begin_drafts */
+enum { BEFORE = 128 }; /* number of ids that fr_bench_begin_drafts runs */
 
-/* Returns true if a forward of the target reads so many bytes that it drives all of a draft step's weights out of the
+/* Returns true if a forward of the target reads so many bytes that none of a draft step's weights stay in the
  * caches. */
 static bool forward_clears_caches(const fr_bench_run *run) {
     fr_bench_cache caches[FR_BENCH_CACHES];
@@ -44,15 +44,18 @@ static double bandwidth_of_step(fr_bench_run *run, fr_pool *pool) {
     return bandwidth > 0 ? bandwidth : NAN;
 }
 
-/* Timings of drafting: proposals of as many drafts as one round can have (all), the time per step and the time to start
- * that follow from them, and proposals of a single draft right after a forward (firsts). */
+/* Timings of drafting.
+ *     steps   seconds of one draft step, computed from proposals of 5 drafts and of `drafts` drafts
+ *     starts  seconds of starting a proposal, computed from the same
+ *     all     seconds of proposing `drafts` drafts, the most that one round can have
+ *     firsts  seconds of proposing a single draft right after a forward */
 typedef struct step_timings {
     double steps[FR_BENCH_TIMINGS], starts[FR_BENCH_TIMINGS], all[FR_BENCH_TIMINGS], firsts[FR_BENCH_TIMINGS];
-    size_t count, drafts; /* timings; drafts of a proposal */
+    size_t count, drafts; /* number of timings; number of drafts in a proposal */
 } step_timings;
 
-/* Adds the row about draft steps. Starting may take almost no time, so its spread is the distance between the
- * quartiles in seconds, not in per cent. */
+/* Adds the row about draft steps. Starting a proposal may take almost no time, so its spread is the distance between
+ * the quartiles in seconds, not in per cent. */
 static void put_drafts(fr_bench_run *run, const step_timings *t, double bandwidth) {
     static const fr_bench_column own[] = {{"step_ns", NULL, 0},
                                           {NULL, "a step, ms", 3},
@@ -101,8 +104,8 @@ static void put_drafts(fr_bench_run *run, const step_timings *t, double bandwidt
                                      "memory was read right before.");
 }
 
-/* Times the forward of a block drafter, which makes all drafts of a round at once: starting is all of its time, and no
- * draft takes a step of its own. */
+/* Times the forward of a block drafter, which makes all drafts of a round at once. All of its time counts as starting,
+ * because no draft takes a step of its own. */
 static fr_status time_blocks(fr_session *session, step_timings *t) {
     FR_TRY(fr_bench_time_drafts(session, t->drafts, t->all));
     for (size_t i = 0; i < t->count; i++) {
@@ -114,7 +117,7 @@ static fr_status time_blocks(fr_session *session, step_timings *t) {
     return FR_OK;
 }
 
-/* Gives the largest fixed number of drafts in the plan; FR_DRAFT_AUTO is not one. 0: there is none. */
+/* Gives the largest fixed number of drafts in the plan, without FR_DRAFT_AUTO; 0: there is none. */
 static size_t most_drafts(const fr_bench_list *drafts) {
     int64_t most = 0;
     for (size_t i = 0; i < drafts->count; i++)
@@ -122,7 +125,7 @@ static size_t most_drafts(const fr_bench_list *drafts) {
     return (size_t)most;
 }
 
-/* Times drafts. The forward before each is run by the session itself, so that the same team of threads runs both, as
+/* Times drafts. The session itself runs the forward before each timing, so that the same team of threads runs both, as
  * in a round. most: the largest number of drafts that the plan names; 0: none. */
 static fr_status time_drafts(fr_session *session, size_t most, step_timings *t) {
     double five;
@@ -204,8 +207,8 @@ static limits measure_limits(fr_bench_run *run) {
     return l;
 }
 
-/* Gives L(rows) at a depth. The reads of attention count only for attention over latents. So for any other attention
- * the limit is known only for an empty context. */
+/* Gives L(rows) at a depth. A forward's cost has the reads of attention only for attention over latents. So for any
+ * other attention the limit is known only for an empty context. */
 static double limit_at(const fr_bench_run *run, size_t depth, const fr_bench_cost *cost, const limits *l) {
     if (isnan(l->most.peak) || (depth && l->one.attention == 0)) return NAN;
     fr_bench_cost one = depth ? fr_bench_cost_of(run->session, 1, depth) : l->one;
@@ -229,8 +232,8 @@ static void time_rows(const fr_bench_run *run, size_t rows, size_t depth, row_ti
     }
 }
 
-/* Stores the figures of the first depth, which the picture shows and from which the gain of speculation is
- * predicted. */
+/* Stores the figures of the first depth. The picture shows them, and the gain of speculation is predicted from
+ * them. */
 static void keep(fr_bench_run *run, size_t rows, const row_timings *t, double limit) {
     fr_bench_figure ratio = fr_bench_figure_kept(t->ratios, t->count), one = fr_bench_figure_kept(t->ones, t->count);
     fr_bench_curve *curve = run->curve;
@@ -266,7 +269,7 @@ static void put_cells(fr_bench_run *run, size_t rows, const row_timings *t, cons
     if (!isnan(read->experts)) fr_bench_number(run->report, read->experts);
 }
 
-/* Adds a row. first: its depth is the first one. */
+/* Adds a row to the table. first: `depth` is the plan's first depth. */
 static void put_row(fr_bench_run *run, size_t rows, size_t depth, bool first, const limits *l) {
     char name[64], words[32];
     row_timings t;

@@ -21,10 +21,10 @@ typedef struct fr_bench_run {
     fr_drafter *drafter;      /* NULL: none */
     fr_bench_prompts prompts; /* prompts of the plan's folder, or the built-in ones; none if no texts are wanted */
     fr_bench_curve *curve;
-    fr_session *session;            /* session in which forwards are timed; it has no drafter */
+    fr_session *session;            /* session in which forwards are timed, without a drafter */
     fr_bench_list depths;           /* depths that fit the model's context */
     char how[64];                   /* description of the setting for titles, such as ", 2 threads, avx2" */
-    double one;                     /* T(1) at the first depth, in seconds; NaN if unknown, as are the next members */
+    double one;                     /* T(1) at the first depth, in seconds; NaN if unknown, as the next two lines */
     double ratio[FR_STEP_MAX + 1];  /* T(K)/T(1) at the first depth */
     double draft_start, draft_step; /* proposing K drafts takes draft_start + K * draft_step seconds */
     size_t doubtful;                /* number of figures in this table whose spread is too large */
@@ -49,9 +49,9 @@ void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, cons
 /* Adds the common cells of a row. */
 void fr_bench_begin_row(fr_bench_run *run, const fr_bench_test *test);
 
-/* fr_bench_figure_kept computes the figure (median and spread) of n values and leaves their order as it is.
- * fr_bench_put adds a cell to the row: a value that was computed from a figure, marked with ? if the figure's spread
- * is too large. */
+/* fr_bench_figure_kept computes the figure (median and spread) of n values, and leaves their order as it is.
+ * fr_bench_put adds a cell to the row: `value`, which was computed from the figure. It is marked with ? if the
+ * figure's spread is too large. */
 fr_bench_figure fr_bench_figure_kept(const double *values, size_t n);
 void fr_bench_put(fr_bench_run *run, const fr_bench_figure *figure, double value);
 
@@ -68,23 +68,24 @@ void fr_bench_name(char *name, size_t size, const char *what, size_t depth);
 /* Reports the measurement that begins now; NULL: the measurement has ended. */
 void fr_bench_doing(fr_bench_run *run, const char *what);
 
-/* Gives the break-even rate a. A round costs as much time as `cost` decode steps. If each draft is accepted with
- * probability a once all drafts before it were, the round gives 1 + a + ... + a^drafts tokens, and a is the
- * probability at which this number equals the cost. 0: the drafts always pay; NaN: they never do. */
+/* Gives the break-even rate a, the acceptance at which speculation is as fast as plain decoding. A round costs as much
+ * time as `cost` decode steps. If each draft is accepted with probability a once all drafts before it were, the round
+ * gives 1 + a + ... + a^drafts tokens. At the break-even rate this number equals `cost`. 0: the drafts always pay;
+ * NaN: they never do. */
 double fr_bench_break_even(size_t drafts, double cost);
 
-/* Returns true if drafts can be made. */
+/* Returns true if the run can make drafts. */
 bool fr_bench_drafts_at_all(const fr_bench_run *run);
 
-/* Run the parts of the bench. All parts but the last time forwards in run->session. */
+/* Run the parts of the bench. All of them but fr_bench_model_texts time forwards in run->session. */
 void fr_bench_model_tests(fr_bench_run *run);
 fr_status fr_bench_model_drafts(fr_bench_run *run);
 void fr_bench_model_rows(fr_bench_run *run);
 void fr_bench_model_ranks(fr_bench_run *run);
 fr_status fr_bench_model_texts(fr_bench_run *run);
 
-/* Reads the texts of the last part before anything is measured, so that a folder without texts is refused at once and
- * not after hours. */
+/* Reads the texts of fr_bench_model_texts before anything is measured. So a folder without texts is refused at once,
+ * and not after hours. */
 fr_status fr_bench_model_read_texts(fr_bench_run *run);
 
 #endif

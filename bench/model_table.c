@@ -17,7 +17,7 @@ static const fr_bench_column common[] = {
 };
 enum { COMMON = sizeof common / sizeof *common };
 
-/* Other programs are mentioned below the table if they took more than this percentage of the CPUs. */
+/* The least percentage of the CPUs taken by other programs that is mentioned below the table. */
 #define NOTABLE 3
 
 void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, const fr_bench_column *own, size_t count) {

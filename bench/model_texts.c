@@ -1,10 +1,11 @@
 /* Measures the gain of speculation on whole texts of several classes, with real drafts or with drafts that are right
  * at chosen rates.
  *
- * In: an opened model, a draft method. Out: a table: for each class and number of drafts in a round, the speed with
- * and without drafts, the share of drafts that were accepted at each depth, and a verdict. The first run of each
- * setting is not timed. It warms up, and its ids and logits are compared, by hash, with those of plain decoding. If
- * they differ, no speed is reported. Then runs with drafts and runs without are timed in turn. */
+ * In: an opened model, a draft method. Out: a table with a row for each class of texts and number of drafts in a
+ * round. A row has the speed with and without drafts, the share of drafts that were accepted at each depth, and a
+ * verdict. The first run of each setting is a warm-up and is not timed. Its ids and logits are compared, by hash, with
+ * those of plain decoding. If they differ, no speed is reported. Then runs with drafts and runs without are timed in
+ * turn. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,13 +31,14 @@ typedef struct text_class {
     const char *name;
     passage *texts;
     size_t count;
-    /* Number of tokens after each prompt. The first one comes from the prompt's own forward, so only the others are
+    /* Number of tokens after each prompt. The forward of the prompt gives the first token, so only the others are
      * timed. */
     size_t tokens;
     size_t context; /* context of the sessions that run this class */
 } text_class;
 
-/* Counts of drafts that were made (compared, drafted) and accepted (accepted, stood), by depth and in total. */
+/* Counts of drafts, of generated tokens, and of the target's calls. By depth: drafts that were compared and accepted.
+ * In total: drafts that were made (drafted) and accepted (stood). */
 typedef struct draft_counts {
     double compared[DRAFTS_MAX], accepted[DRAFTS_MAX], drafted, stood, generated, calls;
 } draft_counts;
@@ -85,8 +87,8 @@ static void count_drafts(const fr_session *session, draft_counts *o) {
     o->calls += fr_session_stat(session, FR_STAT_TARGET_CALLS);
 }
 
-/* Runs every text of the class once. *seconds: the time of the timed tokens. Counts of drafts are added to `drafts`,
- * unless that is NULL. */
+/* Runs every text of the class once. *seconds: the time of the timed tokens. *same: cleared if an id differs from
+ * plain decoding. Counts of drafts are added to `drafts`, unless it is NULL. */
 static fr_status run_class(fr_session *session, const text_class *class, int32_t *ids, double *seconds, bool *same,
                            draft_counts *drafts) {
     said answer = {.ids = ids};
@@ -103,7 +105,7 @@ static fr_status run_class(fr_session *session, const text_class *class, int32_t
 
 /* ------------------------------------------------------------------------------------------------- synthetic drafts */
 
-/* Makes drafts of which a given share is right. The right ones come at regular intervals and not at random, so that
+/* Makes drafts, of which a given share is right. The right drafts come at regular intervals and not at random, so that
  * even short texts have this share. */
 typedef struct synthetic {
     const fr_bench_model_plan *plan;
@@ -130,7 +132,7 @@ static void add_hash(uint64_t *sum, uint64_t hash) {
     *sum = fr_hash(*sum, &hash, sizeof hash);
 }
 
-/* Does the untimed run and compares its ids and logits with those of plain decoding. */
+/* Does the untimed run, and compares its ids and logits with those of plain decoding. */
 static fr_status judge(fr_session *session, const text_class *class, int32_t *ids, outcome *o) {
     o->same = true;
     for (size_t t = 0; t < class->count; t++) {
@@ -203,8 +205,8 @@ static void put_acceptance(fr_bench_run *run, const draft_counts *o) {
     fr_bench_numbers(run->report, rates, depths);
 }
 
-/* Predicts the gain of speculation from T(K + 1) and the time of a draft step: the tokens of a round divided by its
- * cost in decode steps. */
+/* Predicts the gain of speculation from T(K + 1), the time of a forward of K + 1 rows, and from the time of a draft
+ * step. The gain is the tokens of a round divided by its cost in decode steps. */
 static double foretell(const fr_bench_run *run, int64_t drafts, double tokens_a_call) {
     if (drafts == FR_DRAFT_AUTO) return NAN;
     double draft = run->drafter ? (run->draft_start + (double)drafts * run->draft_step) / run->one : 0;
@@ -276,8 +278,8 @@ static fr_status bench_manner(fr_bench_run *run, fr_session *plain, const text_c
     return status;
 }
 
-/* Generates the texts by plain decoding and stores their ids and hashes. The same session is used for plain decoding
- * in all later runs. */
+/* Generates the texts by plain decoding, and stores their ids and hashes. The session `plain` also runs all later
+ * texts without drafts. */
 static fr_status write_texts(fr_session *plain, text_class *class) {
     for (size_t t = 0; t < class->count; t++) {
         passage *text = &class->texts[t];
@@ -309,7 +311,7 @@ static void free_class(text_class *class) {
     free(class->texts);
 }
 
-/* Adds a text, with room for a prompt of `count` ids and the tokens after it. */
+/* Adds a text, with memory for a prompt of `count` ids and the tokens after it. */
 static fr_status add_text(text_class *class, const int32_t *ids, size_t count) {
     passage *text = &class->texts[class->count];
     text->ids = malloc((count + class->tokens) * sizeof *ids);
@@ -366,7 +368,7 @@ bool fr_bench_drafts_at_all(const fr_bench_run *run) {
     return run->plan->rate_count || run->drafter || (words && strstr(words, "ngram"));
 }
 
-/* Returns true if texts were asked for and drafts can be made. */
+/* Returns true if the user asked for texts and drafts can be made. */
 static bool are_asked(const fr_bench_run *run) {
     return run->plan->text_tokens && run->plan->drafts.count && fr_bench_drafts_at_all(run);
 }

@@ -2,7 +2,7 @@
  * whose name tells the operation: dot_ multiplies int8 into int32, fma_ float32, bfdot_ BF16 into float32.
  *
  * In: a number of rounds. Out: the number of multiply-adds that they did. Each loop has enough independent sums to
- * hide the instruction's latency; its operands never change, so it loads nothing. peaks_x86.c and peaks_aarch64.c list
+ * hide the instruction's latency. Its operands never change, so it loads nothing. peaks_x86.c and peaks_aarch64.c list
  * the loops of their architecture; the Makefile compiles one of these files. */
 #ifndef FR_BENCH_PEAKS_H
 #define FR_BENCH_PEAKS_H
@@ -23,8 +23,7 @@ typedef enum fr_bench_operation { FR_BENCH_INT8, FR_BENCH_FP32, FR_BENCH_BF16, F
 typedef struct fr_bench_peak {
     fr_bench_operation operation;
     fr_isa_level level; /* the level of instruction sets that the machine must have */
-    /* Name of the instruction set, which in most cases is that of the level. AMX has no level, because no kernel uses
-     * it. */
+    /* Name of the instruction set. Usually it is the level's name; but no kernel uses AMX, so AMX has no level. */
     const char *isa;
     const char *instruction; /* the instruction whose speed is measured */
     bool kernels;            /* the engine's kernels of this level use the instruction */

@@ -49,8 +49,8 @@ static double sum_of(const double *bandwidths, size_t ranks) {
     return sum;
 }
 
-/* Returns the seconds of a gather: the shortest time on the slowest rank. The shortest, because at other times a rank
- * may have had to wait for others that started late. */
+/* Returns the seconds of a gather. Each rank takes the shortest of several times, because in the others it may have
+ * waited for ranks that started late. The slowest rank's time is the result. */
 static double time_gathers(void) {
     double all[FR_LAB_MOST_RANKS], least = INFINITY, slowest = 0;
     for (size_t i = 0; i < GATHERS; i++) {

@@ -2,7 +2,7 @@
  *
  * In: page-aligned bytes, a multiple of 4096, and a number of times. Out: the exclusive or of all their words, so that
  * the compiler can't leave out a load. Each loop keeps several independent results in registers, so that its loads
- * don't wait for each other. peaks_x86.c and peaks_aarch64.c list the loops of their architecture. */
+ * don't wait for one another. peaks_x86.c and peaks_aarch64.c list the loops of their architecture. */
 #ifndef FR_BENCH_READ_H
 #define FR_BENCH_READ_H
 
@@ -25,8 +25,8 @@ typedef struct fr_bench_reader {
 extern const fr_bench_reader fr_bench_readers[];
 extern const size_t fr_bench_reader_count;
 
-/* Gives the widest loop that this machine can run and that `words` allows, a list of instruction sets separated by
- * commas. NULL allows all of them. */
+/* Gives the widest loop that this machine can run and that `words` allows. words: a list of instruction sets,
+ * separated by commas; NULL: all of them. */
 const fr_bench_reader *fr_bench_widest_reader(const char *words);
 
 /* Returns true if a list, whose words are separated by commas, contains the word. A NULL list contains every word. */

@@ -1,5 +1,5 @@
-/* Reads memory by loads of 8 bytes (read.h). With so many small loads per cache line, a core would not see far enough
- * ahead to keep memory busy, so the loop also prefetches. */
+/* Reads memory by loads of 8 bytes (read.h). A cache line takes many of these small loads, so a core would not see far
+ * enough ahead to keep memory busy. Therefore the loop also prefetches. */
 #include "bench/read.h"
 
 enum { SUMS = 8, AHEAD = 1024 };

@@ -12,7 +12,7 @@ enum { WIDTH = 960, HEIGHT = 600, LEFT = 76, RIGHT = 24, TOP = 48, BOTTOM = 56, 
 static const char *const colours[CLASSES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                              "#e69f00", "#56b4e9", "#666666", "#000000"};
 
-/* A mark of the picture: a measured point, or a roof, whose series is "". */
+/* A mark of the picture: a measured point, or a roof, for which `series` is "". */
 typedef struct mark {
     char class[24], series[128], text[160];
     double x, y;
@@ -75,7 +75,8 @@ static double at_y(const frame *f, double y) {
     return HEIGHT - BOTTOM - log(y / f->y_low) / log(f->y_high / f->y_low) * (HEIGHT - TOP - BOTTOM);
 }
 
-/* Chooses logarithmic axes that hold all marks: x ends at powers of two, y at powers of ten. */
+/* Chooses logarithmic axes on which all marks fit. The x axis ends at powers of two, and the y axis at powers of
+ * ten. */
 static frame frame_of(const fr_bench_roofline *r, FILE *out) {
     frame f = {out, 0.5, 8, 1e9, 1e10};
     for (size_t i = 0; i < r->count; i++) {

@@ -43,7 +43,7 @@ static void append(writer *w, const char *format, ...) {
 }
 
 /* Writes BF16 values that are uniformly distributed around `mean` with standard deviation `deviation`. Each random
- * number gives four of them, 16 bits each, which is fine enough for noise. */
+ * number gives four values, from 16 bits each, which is fine enough for noise. */
 static void write_noise(writer *w, size_t count, float mean, float deviation) {
     uint16_t buffer[4096];
     float scale = deviation * sqrtf(12.0f) / 65536.0f;
@@ -135,8 +135,8 @@ static void walk_assistant(writer *w, const void *shape, const void *target) {
     tensor(w, a->clusters, a->hidden, 0, 1 / sqrtf((float)a->hidden), "masked_embedding.centroids.weight");
 }
 
-/* Writes the token ordering, the last tensor: a permutation of the ids that scatters each cluster over the table. It
- * multiplies by an odd stride, which is a permutation because the number of ids is a power of two. */
+/* Writes the token ordering, the last tensor: a permutation of the ids that scatters each cluster over the table.
+ * Entry i is i times an odd stride. This is a permutation because the number of ids is a power of two. */
 static void write_ordering(writer *w, size_t vocab) {
     size_t stride = (size_t)(0.618 * (double)vocab) | 1;
     for (size_t i = 0; i < vocab; i++) {

@@ -11,11 +11,11 @@
 typedef struct fr_synth_target {
     size_t vocab; /* a power of two */
     size_t hidden, layers, heads, kv_heads, head_dim, global_head_dim, ffn, window;
-    size_t full_every; /* one layer in this many has full attention, and so has the last one; the others are sliding */
+    size_t full_every; /* each full_every-th layer and the last layer have full attention, the others are sliding */
 } fr_synth_target;
 
 typedef struct fr_synth_assistant {
-    size_t hidden, layers, heads, ffn; /* the last layer has full attention, the others are sliding */
+    size_t hidden, layers, heads, ffn; /* the last layer has full attention, and the others are sliding */
     /* number of clusters of the centroid head, and number of them that a step scores */
     size_t clusters, top;
     bool plain; /* config.json asks for a plain head instead of the centroid head */

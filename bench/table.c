@@ -81,7 +81,7 @@ static void print_cell(const fr_bench_report *report, const char *text) {
 
 /* -------------------------------------------------------------------------------------------------------------- CSV */
 
-/* Prints a text in quotes, with quotes inside doubled, as CSV (RFC 4180) and SQL need it. */
+/* Prints a text in quotes, with each quote in the text doubled, as CSV (RFC 4180) and SQL need it. */
 static void print_between(FILE *out, const char *text, char quote) {
     fputc(quote, out);
     for (; *text; text++) {
@@ -124,8 +124,8 @@ static void print_csv(const fr_bench_report *report, bool names) {
 
 /* -------------------------------------------------------------------------------------------------------------- SQL */
 
-/* Prints the names of the columns. With `types`, for SQL, each is followed by the type that it has in the first
- * row. */
+/* Prints the names of the columns. With `types`, for SQL, each name is followed by the type of the column's value in
+ * the first row. */
 static void print_columns(const fr_bench_report *report, bool types) {
     const char *key, *comma = "";
     json_t *value;

@@ -1,10 +1,9 @@
 /* Prints measurements as tables, for people and for programs: markdown, CSV, JSON, a JSON object on each line, or SQL.
  *
- * In: facts of the run (the machine, the model), then tables, row by row, cell by cell. Out: in markdown the facts
- * once and each table under its title. The other forms have flat rows, each with every fact and the name of its table,
- * so that a row is complete by itself: JSON is one array of such objects, CSV begins each table with a line of names,
- * and SQL creates a table forerun_NAME before its first row. The caller must check by ferror that the stream was
- * written. */
+ * In: facts of the run (the machine, the model), then tables, row by row, cell by cell. Out: in markdown, the facts
+ * once and each table under its title. In the other forms a row is complete by itself: it has every fact and the name
+ * of its table. JSON is one array of such objects, CSV begins each table with a line of names, and SQL creates a table
+ * forerun_NAME before its first row. The caller must check by ferror that the stream was written. */
 #ifndef FR_BENCH_TABLE_H
 #define FR_BENCH_TABLE_H
 
@@ -23,13 +22,13 @@ typedef struct fr_bench_column {
 
 typedef struct fr_bench_report fr_bench_report;
 
-/* The first function opens a report; NULL: there is no memory. The second writes the end of the output and frees the
- * report. */
+/* fr_bench_report_open opens a report; NULL: there is no memory. fr_bench_report_close writes the end of the output
+ * and frees the report. */
 fr_bench_report *fr_bench_report_open(FILE *out, fr_bench_form form);
 void fr_bench_report_close(fr_bench_report *report);
 
-/* Add facts, before the first table. Text is copied; name and head are as in a column. A number that is not finite is
- * null for programs, and left out for people. */
+/* Add facts, before the first table. Text is copied; name and head are as in fr_bench_column. A number that is not
+ * finite is null for programs, and left out for people. */
 void fr_bench_fact_text(fr_bench_report *report, const char *name, const char *head, const char *value);
 void fr_bench_fact_number(fr_bench_report *report, const char *name, const char *head, double value);
 
@@ -42,8 +41,8 @@ void fr_bench_table(fr_bench_report *report, const char *name, const char *title
  * is an empty cell, and null in JSON. */
 void fr_bench_text(fr_bench_report *report, const char *value);
 void fr_bench_number(fr_bench_report *report, double value);
-/* Adds a value that was computed from a figure. If the figure is doubtful, people see a ? after the value; programs
- * get the spread in its own column. */
+/* Adds a value that was computed from a figure. If the figure is doubtful, people see a ? after the value. Programs
+ * see the spread instead, in its own column. */
 void fr_bench_from(fr_bench_report *report, const fr_bench_figure *figure, double value, double max_spread);
 void fr_bench_numbers(fr_bench_report *report, const double *values, size_t count);
 

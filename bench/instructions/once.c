@@ -1,10 +1,10 @@
 /* Calls kernels under a tool that counts instructions. Under callgrind (the script `count`), each kernel that this
  * machine can run is called once. Under perf stat (`perf_stat`), one kernel is called as often as requested.
  *
- * In: nothing, or a kernel's name and a number of calls. Out: a line for each kernel: its name, its shape, and the
- * number of blocks, which are 32 values each. In a single call, products have 4 rows and 64 features of 1536 columns,
- * attention one row and 128 positions of float16. In repeated calls, a product has 4 rows and the shape that `bench
- * kernels -t 1` keeps in the L2 cache. */
+ * In: nothing, or a kernel's name and a number of calls. Out: a line for each kernel: its name, its shape, and its
+ * number of blocks of 32 values. In a single call, products have 4 rows and 64 features of 1536 columns, and attention
+ * has one row and 128 positions of float16. In repeated calls, a product has 4 rows and the shape that `bench kernels
+ * -t 1` keeps in the L2 cache. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-/* Times llama.cpp's forward of K rows with logits for all of them, the forward that verifying K - 1 drafts needs, for
- * results.py. build.sh links this with its library.
+/* Times llama.cpp's forward of K rows with logits for all of them, for results.py. Verifying K - 1 drafts needs such a
+ * forward. build.sh links this with llama.cpp's library.
  *
  * usage: peer-rows MODEL THREADS DEPTH PAIRS K... In: a GGUF file; DEPTH ids are run first. Out: JSON like
  * llama-bench's, with an object with "rows" and "samples_ns" for each K. Before each of the PAIRS timings of K rows,
- * one row is run at the same position, as in forerun bench model. The entries that a forward adds to the cache are
- * removed again, outside of the timing. */
+ * one row is run at the same position, as in forerun bench model. The keys and values that a forward adds to the cache
+ * are removed again, outside of the timing. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,8 @@ static bool forward(run *r, int32_t position, int32_t rows, bool all) {
     return true;
 }
 
-/* Gives the nanoseconds that a forward of rows after the context takes; a negative number if llama.cpp refused it. */
+/* Gives the nanoseconds of a forward of rows after the context. The result is negative if llama.cpp refuses the
+ * forward. */
 static int64_t time_rows(run *r, int32_t rows) {
     int64_t start = nanoseconds();
     bool done = forward(r, r->depth, rows, true);
