@@ -40,8 +40,8 @@ typedef struct fr_kept_answers {
 void fr_kept_answers_open(fr_kept_answers *kept);
 void fr_kept_answers_close(fr_kept_answers *kept);
 
-/* Copies the answers that are kept for these variables. If the variables are long or memory ran out, there are none,
- * and the caller asks the template again. */
+/* fr_kept_answers_put keeps the answers for these variables, and fr_kept_answers_get copies those that are kept. If
+ * the variables are long or memory ran out, none are kept, and the caller asks the template again. */
 void fr_kept_answers_get(fr_kept_answers *kept, const json_t *variables, fr_chat_answers *answers);
 void fr_kept_answers_put(fr_kept_answers *kept, const json_t *variables, const fr_chat_answers *answers);
 

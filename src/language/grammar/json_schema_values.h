@@ -25,7 +25,7 @@ json_t *fr_schema_said(fr_grammar_rules *rules, const char *key, json_t *value);
 json_t *fr_schema_copy(fr_grammar_rules *rules, const json_t *value);
 json_t *fr_schema_without(fr_grammar_rules *rules, const json_t *object, const char *key);
 
-/* fr_schema_add and fr_schema_set free `value`, or make it a part of `list` or `object`. */
+/* fr_schema_add appends `value` to a list; fr_schema_set stores it in an object. If that fails, they free `value`. */
 void fr_schema_add(fr_grammar_rules *rules, json_t *list, json_t *value);
 void fr_schema_set(fr_grammar_rules *rules, json_t *object, const char *key, json_t *value);
 
