@@ -403,7 +403,7 @@ static fr_status find_step(fr_automaton *a, uint32_t number, uint8_t byte) {
     return FR_OK;
 }
 
-/* Takes a step, and counts its cost if the step was not counted in this round yet. */
+/* Takes a step that was not counted in this round yet: counts its cost, and marks it as counted. */
 static fr_status pay_step(fr_automaton *a, uint32_t number, uint8_t byte, uint32_t *next) {
     size_t at = (size_t)number * 256 + byte;
     if (a->steps[at] == UNKNOWN) FR_TRY(find_step(a, number, byte));
