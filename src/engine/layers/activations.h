@@ -8,7 +8,7 @@
 #include "src/engine/layers/attend.h"
 #include "src/engine/layers/layer.h"
 
-/* How many experts all forwards together have used since these activations were made, summed over the layers. */
+/* Counts of the experts that all forwards have used since these activations were made, summed over the layers. */
 typedef struct fr_expert_use {
     uint64_t all;   /* all experts of the layers that were run, counted once for each run */
     uint64_t read;  /* experts that at least one row chose, so that their weights were read */

@@ -148,7 +148,7 @@ static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_
 
 /* ----------------------------------------------------------------------------------------------------------- states */
 
-/* What one thread runs at a time: one value head, for all rows of one timeline. */
+/* A run is what one thread computes at a time: one value head, for all rows of one timeline. */
 typedef struct head_run {
     const fr_deltanet_spec *spec;
     const fr_deltanet_weights *weights;

@@ -145,7 +145,7 @@ static void mix(const fr_team *team, const fr_activations *a, const fr_mamba_spe
 
 /* ----------------------------------------------------------------------------------------------------------- states */
 
-/* What one thread runs at a time: one head, for all rows of one timeline. */
+/* A run is what one thread computes at a time: one head, for all rows of one timeline. */
 typedef struct head_run {
     const fr_mamba_spec *spec;
     const fr_mamba_weights *weights;
