@@ -72,7 +72,9 @@ static void add_families(void) {
         "hunyuan-moe-odd", "granite-moe-shared", "kimi-k2",      "lfm2-long",        "mimo-odd",       "minimax-m2-odd",
         "ministral3-odd",  "mistral-nemo",       "mixtral-odd",  "olmo2-bias",       "olmo3-yarn",     "olmoe-odd",
         "phi3-window",     "phi4-longrope",      "qwen2-tied",   "qwen2-moe-odd",    "qwen3-odd",      "seed-oss-odd",
-        "smollm3-odd",     "stablelm-parallel",
+        "smollm3-odd",     "stablelm-parallel",  "apertus-odd",  "cohere2-moe-odd",  "exaone-moe-odd", "falcon-h1-odd",
+        "granite-swa-odd", "kimi-linear-odd",    "ling3-saved",  "mamba2-odd",       "minicpm3-odd",   "nemotron-3-odd",
+        "phimoe-odd",      "youtu-odd",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) add_fixture(names[i]);
 }

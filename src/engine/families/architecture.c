@@ -137,6 +137,8 @@ static const struct {
     {"Step3p5ForCausalLM step35", "Step-3.5"},
     {"phimoe", "Phi-3.5-MoE's GGUF"},
     {"BailingMoeForCausalLM bailingmoe", "Ling of before 2.0"},
+    {"BailingMoeV2_5ForCausalLM BailingMoeLinearForCausalLM", "Ling 2.5 and 2.6"},
+    {"BailingMoeV3VLForConditionalGeneration", "Ling 3.0, which sees"},
     {"HYV3ForCausalLM", "Hy 3"},
     {"KimiK25ForConditionalGeneration", "Kimi-K2.5, which sees"},
     {"Llama4ForConditionalGeneration Llama4ForCausalLM llama4", "Llama 4"},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "src/engine/families/kda_config.h"
 #include "src/engine/families/latent_config.h"
 #include "src/engine/families/mamba_config.h"
 #include "src/engine/families/mixture.h"
@@ -83,39 +84,9 @@ static fr_status read_delta(const fr_source *source, fr_model_spec *s) {
 }
 
 static fr_status put_delta(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
-    const fr_deltanet_spec *d = NULL;
+    const fr_deltanet_spec *d;
     (void)mtp_layers;
-    for (size_t i = 0; i < s->layers; i++)
-        if (s->layer[i].mixer == FR_MIXER_DELTANET) d = &s->layer[i].deltanet;
-    if (!d)
-        return fr_fail(FR_UNBUILT, "%s: no layer is Kimi Delta Attention, which GGUF has numbers of: that is not built",
-                       where);
-    if (d->value_heads != fr_spec_attention(s)->heads)
-        return fr_fail(FR_INPUT, "%s: GGUF has no key for %zu heads of Kimi Delta Attention beside %zu of attention",
-                       where, d->value_heads, fr_spec_attention(s)->heads);
-    fr_gguf_put_u32(w, ".ssm.conv_kernel", (uint32_t)d->conv_kernel);
-    fr_gguf_put_u32(w, ".kda.head_dim", (uint32_t)d->key_dim);
-    return FR_OK;
-}
-
-/* Gives the one of two spellings of a key that config.json has: the published one, or that of transformers. */
-static const char *spelling(const json_t *text, const char *published, const char *other) {
-    return json_object_get(text, published) ? published : other;
-}
-
-static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
-    fr_experts_spec *e = &s->layer.experts;
-    const json_t *text = source->text;
-    const char *where = source->where;
-    if (source->gguf) return fr_mixture_read(source, s);
-    const fr_mixture_words words = {.top_k = spelling(text, "num_experts_per_token", "num_experts_per_tok"),
-                                    .shared = spelling(text, "num_shared_experts", "n_shared_experts")};
-    s->mixture.words = &words;
-    fr_status status = fr_mixture_read(source, s);
-    s->mixture.words = NULL;
-    FR_TRY(status);
-    FR_TRY(fr_json_bool(text, "moe_renormalize", e->norm_top_k, where, &e->norm_top_k));
-    return fr_json_size(text, "num_expert_group", 1, 4096, (int64_t)e->groups, where, &e->groups);
+    return fr_kda_put(s, where, w, &d);
 }
 
 /* GGUF has no key for weights that are not normalized, for groups, and for layers that have no shared expert. */
@@ -129,7 +100,7 @@ static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const ch
 }
 
 static const fr_config_part delta = {.read = read_delta, .put = put_delta},
-                            mixture = {.read = read_mixture, .put = put_mixture};
+                            mixture = {.read = fr_kda_mixture, .put = put_mixture};
 
 /* transformers ignores moe_layer_freq, and the published modeling file does not. */
 static const fr_config_row own[] = {
@@ -164,30 +135,13 @@ static fr_status mark(const fr_source *source, const json_t *list, size_t layers
     return FR_OK;
 }
 
-/* Reads a list of one of two words for each layer. Returns false in *found if there is none. */
-static fr_status read_words(const fr_source *source, const char *key, const char *yes, const char *no, size_t layers,
-                            bool *is_yes, bool *found) {
-    const json_t *list = json_object_get(source->text, key);
-    *found = list && !json_is_null(list);
-    if (*found && json_array_size(list) != layers)
-        return fr_fail(FR_INPUT, "%s: %s is no array of %zu words", source->where, key, layers);
-    for (size_t i = 0; i < layers && *found; i++) {
-        const char *word = json_string_value(json_array_get(list, i));
-        is_yes[i] = word && strcmp(word, yes) == 0;
-        if (!is_yes[i] && (!word || strcmp(word, no) != 0))
-            return fr_fail(FR_INPUT, "%s: %s has \"%.40s\" for layer %zu, expected %s or %s", source->where, key,
-                           word ? word : "", i, yes, no);
-    }
-    return FR_OK;
-}
-
 /* Reads whether each layer has attention. Without any list, transformers takes every fourth one after the first. */
 static fr_status kinds_from_json(const fr_source *source, const fr_model_spec *s, bool *attends) {
     const json_t *lists = json_object_get(source->text, "linear_attn_config");
     const json_t *full = json_object_get(lists, "full_attn_layers"), *kda = json_object_get(lists, "kda_layers");
     bool found, recurs[FR_LAYERS_MAX] = {false};
     size_t layers = s->trunk.layers;
-    FR_TRY(read_words(source, "layer_types", "full_attention", "linear_attention", layers, attends, &found));
+    FR_TRY(fr_kda_words(source, "layer_types", "full_attention", "linear_attention", layers, attends, &found));
     if (found) return FR_OK;
     for (size_t i = 0; i < layers; i++) attends[i] = !(full && kda) && i && i % 4 == 0;
     if (!full || !kda) return FR_OK;
@@ -206,35 +160,22 @@ static fr_status read_dense(const fr_source *source, fr_model_spec *s, bool *den
     int64_t every;
     if (source->gguf) return FR_OK;
     FR_TRY(fr_json_int(source->text, "moe_layer_freq", 1, 1024, 1, source->where, &every));
-    FR_TRY(read_words(source, "mlp_layer_types", "dense", "sparse", s->trunk.layers, dense, &found));
+    FR_TRY(fr_kda_words(source, "mlp_layer_types", "dense", "sparse", s->trunk.layers, dense, &found));
     if (found) s->mixture.leading_dense = 0;
     if (found || every == 1) return FR_OK;
     return fr_fail(FR_UNBUILT, "%s: moe_layer_freq %lld is not built (1 is)", source->where, (long long)every);
 }
 
-static fr_status shape(const fr_source *source, fr_model_spec *s) {
-    bool attends[FR_LAYERS_MAX], dense[FR_LAYERS_MAX] = {false};
-    int64_t heads[FR_LAYERS_MAX];
-    const fr_deltanet_spec deltanet = s->layer.deltanet;
-    if (source->gguf) {
-        FR_TRY(fr_mamba_gguf_kv_heads(source, s->trunk.layers, heads));
-        for (size_t i = 0; i < s->trunk.layers; i++) attends[i] = heads[i] != 0;
-    } else {
-        FR_TRY(kinds_from_json(source, s, attends));
-    }
+static fr_status make_layers(const fr_source *source, fr_model_spec *s) {
+    bool dense[FR_LAYERS_MAX] = {false};
     FR_TRY(read_dense(source, s, dense));
-    s->layer.attention.kv_heads = 1;
-    s->layer.deltanet = (fr_deltanet_spec){0};
-    FR_TRY(fr_mixture_layers(source, s, dense));
-    for (size_t i = 0; i < s->trunk.layers; i++) {
-        fr_layer_spec *layer = &s->trunk.layer[i];
-        if (attends[i]) continue;
-        layer->mixer = FR_MIXER_DELTANET;
-        layer->attention = (fr_attention_spec){0};
-        layer->mla = (fr_mla_spec){0};
-        layer->deltanet = deltanet;
-    }
-    return FR_OK;
+    return fr_mixture_layers(source, s, dense);
+}
+
+static fr_status shape(const fr_source *source, fr_model_spec *s) {
+    bool attends[FR_LAYERS_MAX];
+    if (!source->gguf) FR_TRY(kinds_from_json(source, s, attends));
+    return fr_kda_layers(source, s, attends, make_layers);
 }
 
 /* Heads aren't rotated, whatever config.json says of rotary positions. */
@@ -248,28 +189,14 @@ static fr_status no_rope(const fr_source *source, fr_model_spec *s) {
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
-#define ATTN  "self_attn."
-#define DELTA .needs = FR_IF_DELTANET
+#define ATTN "self_attn."
 static const fr_tensor_name delta_names[] = {
-    FR_MATRIX(fr_layer, deltanet.in_parts[0], DELTA_VALUES, HIDDEN, ATTN "q_proj.weight", "attn_q.weight", DELTA),
-    FR_MATRIX(fr_layer, deltanet.in_parts[1], DELTA_VALUES, HIDDEN, ATTN "k_proj.weight", "attn_k.weight", DELTA),
-    FR_MATRIX(fr_layer, deltanet.in_parts[2], DELTA_VALUES, HIDDEN, ATTN "v_proj.weight", "attn_v.weight", DELTA),
-    FR_NAMED(fr_layer, deltanet.conv_parts[0], FR_SLOT_CONV_WHOLE, DELTA_VALUES, CONV_KERNEL, ATTN "q_conv1d.weight",
-             "ssm_conv1d_q.weight", DELTA),
-    FR_NAMED(fr_layer, deltanet.conv_parts[1], FR_SLOT_CONV_WHOLE, DELTA_VALUES, CONV_KERNEL, ATTN "k_conv1d.weight",
-             "ssm_conv1d_k.weight", DELTA),
-    FR_NAMED(fr_layer, deltanet.conv_parts[2], FR_SLOT_CONV_WHOLE, DELTA_VALUES, CONV_KERNEL, ATTN "v_conv1d.weight",
-             "ssm_conv1d_v.weight", DELTA),
-    FR_MATRIX(fr_layer, deltanet.low_a, DELTA_HEAD, HIDDEN, ATTN "f_a_proj.weight", "ssm_f_a.weight", DELTA),
-    FR_MATRIX(fr_layer, deltanet.in_a, DELTA_VALUES, DELTA_HEAD, ATTN "f_b_proj.weight", "ssm_f_b.weight", DELTA),
-    FR_MATRIX(fr_layer, deltanet.in_b, DELTA_HEADS, HIDDEN, ATTN "b_proj.weight", "ssm_beta.weight", DELTA),
-    FR_MATRIX(fr_layer, deltanet.low_z, DELTA_HEAD, HIDDEN, ATTN "g_a_proj.weight", "ssm_g_a.weight", DELTA),
-    FR_MATRIX(fr_layer, deltanet.in_z, DELTA_VALUES, DELTA_HEAD, ATTN "g_b_proj.weight", "ssm_g_b.weight", DELTA),
-    FR_NAMED(fr_layer, deltanet.decay, FR_SLOT_IN_ROWS, DELTA_HEADS, ONE, ATTN "A_log", "ssm_a", DELTA,
-             .values = FR_LOG_OF_MINUS),
-    FR_VECTOR(fr_layer, deltanet.dt_bias, DELTA_VALUES, ATTN "dt_bias", "ssm_dt.bias", DELTA),
-    FR_VECTOR(fr_layer, deltanet.value_norm, DELTA_HEAD, ATTN "o_norm.weight", "ssm_norm.weight", DELTA),
-    FR_MATRIX(fr_layer, deltanet.out, HIDDEN, DELTA_VALUES, ATTN "o_proj.weight", "attn_output.weight", DELTA),
+    FR_KDA_NAMES(ATTN, FR_LOG_OF_MINUS),
+    FR_MATRIX(fr_layer, deltanet.low_a, DELTA_HEAD, HIDDEN, ATTN "f_a_proj.weight", "ssm_f_a.weight", FR_IS_KDA),
+    FR_MATRIX(fr_layer, deltanet.in_a, DELTA_VALUES, DELTA_HEAD, ATTN "f_b_proj.weight", "ssm_f_b.weight", FR_IS_KDA),
+    FR_MATRIX(fr_layer, deltanet.low_z, DELTA_HEAD, HIDDEN, ATTN "g_a_proj.weight", "ssm_g_a.weight", FR_IS_KDA),
+    FR_MATRIX(fr_layer, deltanet.in_z, DELTA_VALUES, DELTA_HEAD, ATTN "g_b_proj.weight", "ssm_g_b.weight", FR_IS_KDA),
+    FR_MATRIX(fr_layer, deltanet.out, HIDDEN, DELTA_VALUES, ATTN "o_proj.weight", "attn_output.weight", FR_IS_KDA),
     {0},
 };
 

@@ -9,27 +9,35 @@
 enum { WIDTH_MAX = 4096, LATENT_MAX = 1 << 16 };
 
 /* The two norms at the beginning of a layer's parts are for layers with any mixer, so they have no condition. */
-const fr_tensor_name fr_latent_names[] = {
-    FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),
-    FR_MATRIX(fr_layer, mla.q_a, Q_LORA, HIDDEN, "self_attn.q_a_proj.weight", "attn_q_a.weight", .needs = FR_IF_Q_LORA,
+#define LATENT(below, output)                                                                                          \
+    FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),                             \
+        FR_MATRIX(fr_layer, mla.q_a, Q_LORA, HIDDEN, below "q_a_proj.weight", "attn_q_a.weight",                       \
+                  .needs = FR_IF_Q_LORA, .also = FR_ALSO_MLA),                                                         \
+        FR_VECTOR(fr_layer, mla.q_a_norm, Q_LORA, below "q_a_layernorm.weight", "attn_q_a_norm.weight",                \
+                  .needs = FR_IF_Q_LORA, .also = FR_ALSO_MLA),                                                         \
+        FR_MATRIX(fr_layer, attention.q, HEAD_QUERIES, Q_INPUT, below "q_b_proj.weight", "attn_q_b.weight",            \
+                  .needs = FR_IF_Q_LORA, .also = FR_ALSO_MLA),                                                         \
+        FR_MATRIX(fr_layer, attention.q, HEAD_QUERIES, Q_INPUT, below "q_proj.weight", "attn_q.weight",                \
+                  .also = FR_ALSO_MLA),                                                                                \
+        FR_MATRIX(fr_layer, mla.kv_a, HEAD, HIDDEN, below "kv_a_proj_with_mqa.weight", "attn_kv_a_mqa.weight",         \
+                  .also = FR_ALSO_MLA),                                                                                \
+        FR_VECTOR(fr_layer, mla.kv_a_norm, LATENT, below "kv_a_layernorm.weight", "attn_kv_a_norm.weight",             \
+                  .also = FR_ALSO_MLA),                                                                                \
+        FR_NAMED(fr_layer, mla.heads.k_b, FR_SLOT_HEADS, LATENT, NOPE, NULL, "attn_k_b.weight", .also = FR_ALSO_MLA),  \
+        FR_NAMED(fr_layer, mla.heads, FR_SLOT_KV_B, KV_B, LATENT, below "kv_b_proj.weight", "attn_kv_b.weight",        \
+                 .also = FR_ALSO_MLA),                                                                                 \
+        FR_NAMED(fr_layer, mla.heads.v_b, FR_SLOT_HEADS, VALUE, LATENT, NULL, "attn_v_b.weight", .also = FR_ALSO_MLA), \
+        FR_MATRIX(fr_layer, attention.o, HIDDEN, VALUES, below output, "attn_output.weight", .also = FR_ALSO_MLA),     \
+        FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight")
+
+const fr_tensor_name fr_latent_names[] = {LATENT("self_attn.", "o_proj.weight"), {0}};
+
+const fr_tensor_name fr_gated_latent_names[] = {
+    LATENT("attention.", "dense.weight"),
+    FR_MATRIX(fr_layer, attention.o, HIDDEN, VALUES, "attention.o_proj.weight", "attn_output.weight",
               .also = FR_ALSO_MLA),
-    FR_VECTOR(fr_layer, mla.q_a_norm, Q_LORA, "self_attn.q_a_layernorm.weight", "attn_q_a_norm.weight",
-              .needs = FR_IF_Q_LORA, .also = FR_ALSO_MLA),
-    FR_MATRIX(fr_layer, attention.q, HEAD_QUERIES, Q_INPUT, "self_attn.q_b_proj.weight", "attn_q_b.weight",
-              .needs = FR_IF_Q_LORA, .also = FR_ALSO_MLA),
-    FR_MATRIX(fr_layer, attention.q, HEAD_QUERIES, Q_INPUT, "self_attn.q_proj.weight", "attn_q.weight",
-              .also = FR_ALSO_MLA),
-    FR_MATRIX(fr_layer, mla.kv_a, HEAD, HIDDEN, "self_attn.kv_a_proj_with_mqa.weight", "attn_kv_a_mqa.weight",
-              .also = FR_ALSO_MLA),
-    FR_VECTOR(fr_layer, mla.kv_a_norm, LATENT, "self_attn.kv_a_layernorm.weight", "attn_kv_a_norm.weight",
-              .also = FR_ALSO_MLA),
-    FR_NAMED(fr_layer, mla.heads.k_b, FR_SLOT_HEADS, LATENT, NOPE, NULL, "attn_k_b.weight", .also = FR_ALSO_MLA),
-    FR_NAMED(fr_layer, mla.heads, FR_SLOT_KV_B, KV_B, LATENT, "self_attn.kv_b_proj.weight", "attn_kv_b.weight",
-             .also = FR_ALSO_MLA),
-    FR_NAMED(fr_layer, mla.heads.v_b, FR_SLOT_HEADS, VALUE, LATENT, NULL, "attn_v_b.weight", .also = FR_ALSO_MLA),
-    FR_MATRIX(fr_layer, attention.o, HIDDEN, VALUES, "self_attn.o_proj.weight", "attn_output.weight",
-              .also = FR_ALSO_MLA),
-    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight"),
+    FR_MATRIX(fr_layer, mla.gate, HEADS, HIDDEN, "attention.g_proj.weight", "attn_gate.weight",
+              .also = FR_ALSO_MLA | FR_ALSO_GATED),
     {0},
 };
 
@@ -113,7 +121,7 @@ static fr_status rope_from_json(const fr_source *source, fr_model_spec *s) {
     FR_TRY(fr_json_bool(source->text, "rope_interleave", true, source->where, &pairs));
     pairs &= !json_is_null(json_object_get(source->text, "rope_interleave")); /* transformers takes null as false */
     FR_TRY(fr_rope_from_json(rope, source->text, s->trunk.context_limit, source->where, &partial));
-    if (partial != 1)
+    if (partial != 1 && !(s->layer.mla.gated && rope->kind == FR_ROPE_DEFAULT)) /* Ling 3's has no effect there */
         return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built (1 is)", source->where, partial);
     rope->dims = dims;
     rope->neox = !pairs;

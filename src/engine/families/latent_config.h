@@ -14,6 +14,9 @@ extern const fr_config_row fr_latent_keys[];
 /* The names of the tensors of a layer of latent attention, and of the norms before its two parts. */
 extern const fr_tensor_name fr_latent_names[];
 
+/* The same names as Ling has them, with the gates of heads. */
+extern const fr_tensor_name fr_gated_latent_names[];
+
 /* Reads rotary positions; called after fr_latent_keys were read. */
 fr_status fr_rope_of_latents(const fr_source *source, fr_model_spec *spec);
 

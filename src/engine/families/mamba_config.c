@@ -120,7 +120,7 @@ static fr_status read_kv_heads(const fr_source *source, fr_model_spec *s) {
     size_t *most = &s->layer.attention.kv_heads;
     int64_t fallback = (int64_t)(*most && !json_is_null(value) ? *most : s->layer.attention.heads);
     if (!source->gguf) return fr_json_size(source->text, "num_key_value_heads", 1, 4096, fallback, source->where, most);
-    FR_TRY(fr_mamba_gguf_kv_heads(source, s->trunk.layers, numbers));
+    FR_TRY(fr_mamba_gguf_kv_heads(source, s->trunk.layers + s->mtp_layers, numbers));
     for (size_t i = *most = 0; i < s->trunk.layers; i++)
         if (numbers[i]) *most = (size_t)numbers[i];
     if (!*most) *most = s->layer.attention.heads;

@@ -85,6 +85,7 @@ void fr_activations_narrow(fr_activations *a) {
     a->q += keep * a->q_width;
     a->attn += keep * a->q_width;
     if (a->heads) a->heads += keep * a->heads_width;
+    if (a->head_gates) a->head_gates += keep * a->head_gates_width;
     if (s->ple_width) a->token += keep * s->layers * s->ple_width;
     for (size_t i = 0; i < s->ropes; i++) {
         a->cosine[i] += keep * (s->rope[i].dims / 2);

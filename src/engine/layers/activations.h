@@ -117,7 +117,10 @@ typedef struct fr_activations {
     float *token;     /* [layers * ple_width] the per-layer embeddings of the row's token */
     float *ple_table; /* [layers * ple_width] the row of the token in the table of per-layer embeddings */
     float *cosine[FR_ROPES], *sine[FR_ROPES]; /* [dims / 2] */
-    size_t q_width, kv_width, q_a_width, heads_width, ffn_width;
+    size_t q_width, kv_width, q_a_width, heads_width, head_gates_width, ffn_width;
+
+    /* [head_gates_width] the gates of latent attention's heads; NULL: no layer has any */
+    float *head_gates;
 
     fr_attend_workspace attend;
     /* memory for the products of latent attention's heads; each thread has head_rows rows of its own */

@@ -139,8 +139,9 @@ static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_
     fr_part_heads(team, spec->by_key ? heads : 0, rows, &begin, &end);
     for (size_t item = begin; item < end; item++) {
         size_t head = item / rows, at = head * spec->key_dim;
-        fr_kda_decays(gates_of(a, item % rows) + at, weights->dt_bias + at, weights->decay[head], spec->lower_bound,
-                      spec->key_dim);
+        /* Kimi Linear's files store the slope, those of Ling 3 its magnitude. */
+        fr_kda_decays(gates_of(a, item % rows) + at, weights->dt_bias + at, -fabsf(weights->decay[head]),
+                      spec->lower_bound, spec->key_dim);
     }
     fr_part_heads(team, 2 * spec->key_heads + heads, rows, &begin, &end);
     for (size_t item = begin; item < end; item++) mix_head(a, spec, weights, item % rows, item / rows);

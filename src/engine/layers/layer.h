@@ -39,6 +39,7 @@ _Static_assert(offsetof(fr_attention_weights, k_bias) == offsetof(fr_attention_w
 typedef struct fr_mla_weights {
     fr_matrix q_a, kv_a;               /* [q_lora, hidden], [latent + rotary, hidden] */
     const float *q_a_norm, *kv_a_norm; /* [q_lora], [latent] */
+    fr_matrix gate;                    /* [heads, hidden] */
     fr_latent_heads heads;
 } fr_mla_weights;
 
@@ -56,7 +57,8 @@ typedef struct fr_deltanet_weights {
     fr_matrix out;                /* [hidden, value_heads * value_dim] */
     const float *conv;            /* [conv_kernel, channels of in_qkv], the oldest position first */
     const float *conv_parts[3];   /* [conv_kernel, value_heads * value_dim] each, instead, for Kimi Delta Attention */
-    const float *dt_bias, *decay; /* [value_heads], or dt_bias of each value of a key; decay: -exp(A_log) */
+    const float *dt_bias, *decay; /* [value_heads], or dt_bias of each value of a key; decay: -exp(A_log), in Ling 3
+                                   * exp(A_log) */
     const float *value_norm;      /* [value_dim] */
 } fr_deltanet_weights;
 

@@ -5,12 +5,12 @@
  * each, a thread computes the rows, the weight's features or the heads that it owns:
  *
  *     rows      normed = input_norm(x)
- *     features  q_a, k = projections of normed; without q_a, the heads' queries
- *     rows      q_a: norm; k: norm of the latent, rotate the rotary part, store
+ *     features  q_a, k = projections of normed; without q_a, the heads' queries; gates, if heads have them
+ *     rows      q_a: norm; k: norm of the latent, rotate the rotary part, store; sigmoid(gates)
  *     features  heads = q(q_a), each with a nope and a rotary part
  *     heads     q = [k_b(nope part) ; rotary part, rotated]: queries that are compared with latents
  *     heads     attn = attention(q, cache): weighted sums of latents; one cached row per position serves all heads
- *     heads     heads = v_b(attn)
+ *     heads     heads = v_b(attn), each multiplied by its gate
  *     features  out = o(heads)
  *
  * The two products of a head are partitioned by heads and by tiles of their features. Every thread that has tiles of a
@@ -18,23 +18,28 @@
 #include <string.h>
 
 #include "base/sizes.h"
+#include "kernels/deltanet_gates.h"
 #include "src/engine/layers/parts.h"
 
 void fr_mla_layout(fr_activations *a, bool packed, fr_arena *arena, size_t max_rows, size_t threads) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t widest = 0;
-    for (size_t i = 0; i < s->layers; i++) {
-        const fr_attention_spec *attention = &s->layer[i].attention;
-        const fr_mla_spec *mla = &s->layer[i].mla;
-        if (s->layer[i].mixer != FR_MIXER_MLA) continue;
+    for (size_t i = 0; i <= s->layers; i++) { /* the last one is the MTP layer */
+        const fr_layer_spec *layer = fr_spec_layer(s, i);
+        const fr_attention_spec *attention = &layer->attention;
+        const fr_mla_spec *mla = &layer->mla;
+        if (layer->mixer != FR_MIXER_MLA) continue;
         size_t query = mla->nope + attention->head_dim - attention->latent;
         a->q_a_width = fr_larger(a->q_a_width, mla->q_lora);
         a->heads_width = fr_larger(a->heads_width, attention->heads * fr_larger(query, mla->value_dim));
         widest = fr_larger(widest, fr_larger(mla->nope, attention->latent));
+        if (mla->gated) a->head_gates_width = attention->heads;
     }
     if (widest == 0) return;
     a->q_a = fr_arena_take(arena, max_rows * a->q_a_width, sizeof *a->q_a);
     a->heads = fr_arena_take(arena, max_rows * a->heads_width, sizeof *a->heads);
+    if (a->head_gates_width)
+        a->head_gates = fr_arena_take(arena, max_rows * a->head_gates_width, sizeof *a->head_gates);
     a->head_rows = max_rows;
     fr_workspace_layout(&a->head_products, a->kernels, arena, packed, NULL, threads * max_rows, widest);
 }
@@ -57,7 +62,7 @@ static void make_heads(const fr_team *team, const fr_activations *a, const fr_la
                           &(fr_matrix_rows){a->heads, a->heads_width, x, x_stride, a->batch.count});
 }
 
-/* Computes q_a and the latents. All heads share them, so each rank computes them completely. */
+/* Computes q_a, the latents and the gates of all heads, completely on each rank. */
 static void project(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer) {
     const fr_mla_spec *mla = &spec->mla;
     size_t hidden = a->trunk->spec.hidden, rows = a->batch.count;
@@ -68,6 +73,9 @@ static void project(const fr_team *team, const fr_activations *a, const fr_layer
         make_heads(team, a, spec, &layer->attention.q, a->normed, hidden);
     fr_matrix_apply_whole(team, &a->workspace, &layer->mla.kv_a,
                           &(fr_matrix_rows){a->k, a->kv_width, a->normed, hidden, rows});
+    if (mla->gated)
+        fr_matrix_apply_whole(team, &a->workspace, &layer->mla.gate,
+                              &(fr_matrix_rows){a->head_gates, a->head_gates_width, a->normed, hidden, rows});
 }
 
 /* Rotates the rotary part of a head or of a latent row, in place, unless the layer's heads aren't rotated. */
@@ -98,6 +106,8 @@ static void norm_and_store(const fr_team *team, const fr_activations *a, const f
     fr_part_rows(team, a->batch.count, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         store_latent(a, spec, weights, r);
+        float *gates = spec->mla.gated ? a->head_gates + r * a->head_gates_width : NULL;
+        if (gates) fr_deltanet_beta(gates, gates, spec->attention.heads); /* sigmoid in double */
         if (q_lora == 0) continue;
         float *q_a = a->q_a + r * a->q_a_width;
         a->kernels->rmsnorm(q_a, q_a, weights->q_a_norm, q_lora, spec->mla.eps);
@@ -111,20 +121,24 @@ typedef struct fr_head_rows {
     size_t stride, each;
 } fr_head_rows;
 
-/* Computes features [begin, end) of the product of one head's matrix with all rows. */
+/* Computes features [begin, end) of the product of one head's matrix with all rows, and multiplies each row of it by
+ * the row's gate for the head. gates: NULL: there are none */
 static void apply_head(const fr_team *team, const fr_activations *a, const fr_matrix *matrix, size_t head, size_t begin,
-                       size_t end, fr_head_rows y, fr_head_rows x) {
+                       size_t end, fr_head_rows y, fr_head_rows x, const float *gates) {
     fr_workspace mine = fr_workspace_from(&a->head_products, team->index * a->head_rows);
     for (size_t r = 0; r < a->batch.count; r++)
         fr_matrix_input_row(&mine, r, x.at + r * x.stride + head * x.each, matrix->cols);
     fr_matrix_apply_part(
         &mine, matrix, begin, end,
         &(fr_matrix_rows){y.at + head * y.each, y.stride, x.at + head * x.each, x.stride, a->batch.count});
+    for (size_t r = 0; gates && r < a->batch.count; r++)
+        a->kernels->scale(y.at + r * y.stride + head * y.each + begin, end - begin,
+                          gates[r * a->head_gates_width + head]);
 }
 
-/* Computes y = matrices[head](x) for all rows and all heads of the rank. */
+/* Computes y = matrices[head](x) for all rows and all heads of the rank, multiplied by gates if there are any. */
 static void apply_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
-                        const fr_matrix *matrices, fr_head_rows y, fr_head_rows x) {
+                        const fr_matrix *matrices, fr_head_rows y, fr_head_rows x, const float *gates) {
     size_t features = matrices->features, tiles = (features + FR_FEATURE_UNIT - 1) / FR_FEATURE_UNIT, begin, end;
     size_t first_head, last_head;
     fr_part_rank(team, fr_attention_split(a, spec, 1), &first_head, &last_head);
@@ -132,7 +146,7 @@ static void apply_heads(const fr_team *team, const fr_activations *a, const fr_a
     while (begin < end) {
         size_t head = first_head + begin / tiles, first = begin / tiles * tiles, last = fr_smaller(end, first + tiles);
         apply_head(team, a, &matrices[head], head, (begin - first) * FR_FEATURE_UNIT,
-                   fr_smaller((last - first) * FR_FEATURE_UNIT, features), y, x);
+                   fr_smaller((last - first) * FR_FEATURE_UNIT, features), y, x, gates);
         begin = last;
     }
 }
@@ -167,13 +181,13 @@ void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spe
     }
     if (ends_rows) fr_activations_narrow(a);
     apply_heads(team, a, attention, layer->mla.heads.k_b, (fr_head_rows){a->q, a->q_width, attention->head_dim},
-                (fr_head_rows){a->heads, a->heads_width, query_of(spec)});
+                (fr_head_rows){a->heads, a->heads_width, query_of(spec)}, NULL);
     rotate_queries(team, a, spec);
     fr_team_sync(team);
     fr_attention_attend(team, a, attention, NULL);
     fr_team_sync(team);
     apply_heads(team, a, attention, layer->mla.heads.v_b, (fr_head_rows){a->heads, a->heads_width, mla->value_dim},
-                (fr_head_rows){a->attn, a->q_width, attention->latent});
+                (fr_head_rows){a->attn, a->q_width, attention->latent}, mla->gated ? a->head_gates : NULL);
     fr_publish_input(
         team, &a->workspace, &layer->attention.o,
         &(fr_shared_rows){a->heads, a->heads_width, a->batch.count, fr_attention_split(a, attention, mla->value_dim)});

@@ -159,6 +159,7 @@ bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trun
     if (name->also & FR_ALSO_CONV_BIAS && !layer->mamba.conv_bias) return false;
     if (name->also & FR_ALSO_MLA && layer->mixer != FR_MIXER_MLA) return false;
     if (name->also & FR_ALSO_LATENT && !layer->experts.latent) return false;
+    if (name->also & FR_ALSO_GATED && !layer->mla.gated) return false;
     if (needs & FR_IF_DELTANET && layer->mixer != FR_MIXER_DELTANET) return false;
     if (needs & FR_IF_SHORT_CONV && layer->mixer != FR_MIXER_SHORT_CONV) return false;
     if (needs & FR_IF_FUSED && !layer->deltanet.fused) return false;

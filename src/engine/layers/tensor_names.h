@@ -124,6 +124,7 @@ enum {
     FR_ALSO_CONV_BIAS = 8,  /* Mamba-2 whose convolution has biases */
     FR_ALSO_LATENT = 16,    /* mixtures whose experts read a latent */
     FR_ALSO_MLA = 32,       /* layers that mix positions by latent attention */
+    FR_ALSO_GATED = 64,     /* latent attention whose heads' outputs have gates */
 };
 
 /* The order of a tensor's rows in GGUF, compared with published files (by llama.cpp's converter).

@@ -39,9 +39,9 @@ fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *co
 
 float fr_value_of(fr_values values, float written) {
     if (values == FR_LESS_ONE) return 1.0f + written;
-    if (values != FR_LOG_OF_MINUS) return written;
-    if (written > 88.0f) return -INFINITY;
-    return written < -100.0f ? -0.0f : (float)-fr_exp_double((double)written);
+    if (values != FR_LOG_OF_MINUS && values != FR_LOG_OF) return written;
+    float value = written > 88.0f ? INFINITY : written < -100.0f ? 0.0f : (float)fr_exp_double((double)written);
+    return values == FR_LOG_OF ? value : -value;
 }
 
 static fr_status check_finite(const fr_weights *weights, const fr_tensor *tensor, const float *values, size_t n) {

@@ -220,8 +220,9 @@ fr_status fr_bind_array(fr_weights *weights, const char *prefix, const char *nam
 /* Binds a vector as fr_bind_vector does, but one that some writers of GGUF keep as a matrix of one row, [1, n]. */
 fr_status fr_bind_row(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 
-/* Says what number a file stores for a value x. FR_AS_THEY_ARE: x; FR_LESS_ONE: x - 1; FR_LOG_OF_MINUS: log(-x). */
-typedef enum fr_values { FR_AS_THEY_ARE, FR_LESS_ONE, FR_LOG_OF_MINUS } fr_values;
+/* Says what number a file stores for a value x. FR_AS_THEY_ARE: x; FR_LESS_ONE: x - 1; FR_LOG_OF_MINUS: log(-x);
+ * FR_LOG_OF: log(x). */
+typedef enum fr_values { FR_AS_THEY_ARE, FR_LESS_ONE, FR_LOG_OF_MINUS, FR_LOG_OF } fr_values;
 
 /* Gives the value for which the file stores `written`. */
 float fr_value_of(fr_values values, float written);

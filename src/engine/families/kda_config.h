@@ -1,0 +1,49 @@
+/* Reads and writes Kimi Delta Attention in the configurations of families that have it.
+ *
+ * In: the text model's part of config.json, or GGUF metadata as llama.cpp's converter writes it. Out: layers with Kimi
+ * Delta Attention or latent attention, and DeepSeek's mixture by the keys that these families have for it; or a spec's
+ * keys as the converter writes them. */
+#ifndef FR_SRC_ENGINE_FAMILIES_KDA_CONFIG_H
+#define FR_SRC_ENGINE_FAMILIES_KDA_CONFIG_H
+
+#include "src/engine/families/family.h"
+
+/* Reads a list of one of two words for each layer. Returns false in *found if there is none. */
+fr_status fr_kda_words(const fr_source *source, const char *key, const char *yes, const char *no, size_t layers,
+                       bool *is_yes, bool *found);
+
+/* Makes the layers by calling `layers`, and then gives Kimi Delta Attention to those that don't attend; for GGUF
+ * these are the layers without key/value heads, and attends is filled in. */
+fr_status fr_kda_layers(const fr_source *source, fr_model_spec *spec, bool *attends,
+                        fr_status (*layers)(const fr_source *source, fr_model_spec *spec));
+
+/* Writes the sizes of Kimi Delta Attention; returns those of the first layer that has it. */
+fr_status fr_kda_put(const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer,
+                     const fr_deltanet_spec **delta);
+
+/* Reads a mixture. config.json has each key in one of two spellings. */
+fr_status fr_kda_mixture(const fr_source *source, fr_model_spec *spec);
+
+/* The names of the tensors that all families with Kimi Delta Attention have. below: the prefix of published names;
+ * stored: how published files store the slopes */
+#define FR_IS_KDA .needs = FR_IF_DELTANET
+#define FR_KDA_NAMES(below, stored)                                                                                   \
+    FR_MATRIX(fr_layer, deltanet.in_parts[0], DELTA_VALUES, HIDDEN, below "q_proj.weight", "attn_q.weight",           \
+              FR_IS_KDA),                                                                                             \
+        FR_MATRIX(fr_layer, deltanet.in_parts[1], DELTA_VALUES, HIDDEN, below "k_proj.weight", "attn_k.weight",       \
+                  FR_IS_KDA),                                                                                         \
+        FR_MATRIX(fr_layer, deltanet.in_parts[2], DELTA_VALUES, HIDDEN, below "v_proj.weight", "attn_v.weight",       \
+                  FR_IS_KDA),                                                                                         \
+        FR_NAMED(fr_layer, deltanet.conv_parts[0], FR_SLOT_CONV_WHOLE, DELTA_VALUES, CONV_KERNEL,                     \
+                 below "q_conv1d.weight", "ssm_conv1d_q.weight", FR_IS_KDA),                                          \
+        FR_NAMED(fr_layer, deltanet.conv_parts[1], FR_SLOT_CONV_WHOLE, DELTA_VALUES, CONV_KERNEL,                     \
+                 below "k_conv1d.weight", "ssm_conv1d_k.weight", FR_IS_KDA),                                          \
+        FR_NAMED(fr_layer, deltanet.conv_parts[2], FR_SLOT_CONV_WHOLE, DELTA_VALUES, CONV_KERNEL,                     \
+                 below "v_conv1d.weight", "ssm_conv1d_v.weight", FR_IS_KDA),                                          \
+        FR_MATRIX(fr_layer, deltanet.in_b, DELTA_HEADS, HIDDEN, below "b_proj.weight", "ssm_beta.weight", FR_IS_KDA), \
+        FR_NAMED(fr_layer, deltanet.decay, FR_SLOT_IN_ROWS, DELTA_HEADS, ONE, below "A_log", "ssm_a", FR_IS_KDA,      \
+                 .values = stored),                                                                                   \
+        FR_VECTOR(fr_layer, deltanet.dt_bias, DELTA_VALUES, below "dt_bias", "ssm_dt.bias", FR_IS_KDA),               \
+        FR_VECTOR(fr_layer, deltanet.value_norm, DELTA_HEAD, below "o_norm.weight", "ssm_norm.weight", FR_IS_KDA)
+
+#endif
