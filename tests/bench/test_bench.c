@@ -13,7 +13,8 @@
 #include "tests/support/command.h"
 #include "tests/support/suite.h"
 
-/* One thread, one timing, one instruction set: the tests check the structure, not the figures. */
+/* The commands run with one thread, one timing and one instruction set, because the tests check only the structure of
+ * the output. */
 #define QUICK "bench machine -r 1 -t 1 --isa avx2,neon "
 
 static const char *const facts[] = {"cpu_info", "cores",   "cpus",     "cpu_quota", "numa_nodes",
@@ -162,8 +163,8 @@ START_TEST(markdown_has_the_facts_once_and_a_title_over_each_table) {
 }
 END_TEST
 
-/* The limit is so low that three timings always exceed it. Tables for people mark such figures; output for programs has
- * the spread. */
+/* The limit on the spread is 0, so several timings always exceed it. Tables for people mark such figures, and the
+ * output for programs has the spread. */
 START_TEST(figures_that_spread_more_than_the_limit_are_marked) {
     fr_command c = fr_command_ok("bench machine -r 9 -t 1 --isa avx2,neon --max-spread 0 -o json");
     json_t *rows = json_loads(c.out, 0, NULL), *row;
@@ -179,9 +180,9 @@ START_TEST(figures_that_spread_more_than_the_limit_are_marked) {
 }
 END_TEST
 
-/* The expected values are calculated by hand; quartiles are interpolated between neighbours, as by default in R and
- * numpy. The spread of one value is unknown, so it is marked; a negative middle, such as that of a difference, has no
- * negative spread. */
+/* The expected values are calculated by hand. Quartiles are interpolated between neighbours, as R and numpy do by
+ * default. The spread of a single value is unknown. The spread is never negative, even if the median is, such as that
+ * of a difference. */
 START_TEST(a_figure_is_the_median_and_the_quartiles_distance) {
     double odd[] = {5, 1, 3, 2, 4}, even[] = {4, 1, 3, 2}, two[] = {7, 13}, one[] = {5}, below[] = {-1, 0, -3};
     fr_bench_figure a = fr_bench_figure_of(odd, 5), b = fr_bench_figure_of(even, 4), c = fr_bench_figure_of(two, 2),
@@ -199,8 +200,8 @@ START_TEST(a_figure_is_the_median_and_the_quartiles_distance) {
 }
 END_TEST
 
-/* The loops take the exclusive or of all words: an odd number of passes gives that of one pass, an even number gives
- * 0, which shows that no word was left out. */
+/* The reading loops return the exclusive or of all words that they read. An odd number of passes must give the value
+ * of one pass, and an even number 0, so a word that a loop leaves out is found. */
 START_TEST(every_loop_reads_every_byte) {
     enum { SIZE = 3 * 4096 };
     uint8_t *bytes = aligned_alloc(4096, SIZE);

@@ -19,7 +19,8 @@
 #include "tests/support/parts.h"
 #include "tests/support/suite.h"
 
-/* The timings walk through little memory, and no figure is marked as spread too far. */
+/* These options make the weights small, so that the tests are short, and allow any spread, so that no figure is
+ * marked. */
 #define SHORT "bench kernels --quiet --weights 4 -t 1 -r 2 --max-spread 1000000 "
 
 static json_t *rows_of(const char *options) {
@@ -54,13 +55,15 @@ static void check_near(double got, double expected, const char *what) {
     ck_assert_msg(fabs(got - expected) <= 1e-6 * fabs(expected), "%s is %.9g, not %.9g", what, got, expected);
 }
 
-/* Checks the figures that follow from the seconds, for any kernel. */
+/* Checks the figures of any kernel that are calculated from its seconds. */
 static void check_rates(const json_t *row) {
     double seconds = number(row, "seconds"), bytes = number(row, "bytes"), macs = number(row, "macs");
     check_near(number(row, "gb_s") * seconds * 1e9, bytes, "bytes");
     if (macs > 0) check_near(number(row, "gmac_s") * seconds * 1e9, macs, "multiply-adds");
     ck_assert_str_eq(text(row, "bits"), "equal");
-    if (json_is_number(json_object_get(row, "instructions_block"))) return; /* cycles are counted, not estimated */
+    if (json_is_number(json_object_get(row, "instructions_block")))
+        return; /* the cycles are counted, so they need not
+                                                                             * follow from the clock's rate */
     check_near(number(row, "cycles_block") * number(row, "blocks"),
                seconds * number(row, "clock_ghz") * 1e9 * number(row, "threads"), "cycles");
 }
@@ -85,7 +88,7 @@ START_TEST(a_product_is_its_weights_and_their_multiplications) {
 }
 END_TEST
 
-/* In the caches bandwidth is no limit. */
+/* Weights that stay in the caches are not limited by the bandwidth of memory. */
 START_TEST(what_is_cached_is_bound_by_arithmetic) {
     json_t *rows = rows_of("--filter matmul_bf16 --rows 8"), *row;
     size_t index, checked = 0;
@@ -102,8 +105,9 @@ START_TEST(what_is_cached_is_bound_by_arithmetic) {
 }
 END_TEST
 
-/* There are keys and values of float16, 512 or 64 of each. A row has 8 queries, each multiplied with the positions
- * that it sees: the last row sees all, the row before it one less. */
+/* The expected numbers are those of a layer that keeps keys and values of 512 or 64 float16 values for each position.
+ * Each row has 8 queries, which are multiplied with every position that the row sees. The last row sees all positions,
+ * and the row before it one fewer. */
 START_TEST(attention_is_its_cache_and_its_queries) {
     json_t *rows = rows_of("--filter attn_[^s] --rows 1,2"), *row;
     size_t index, checked = 0, small = 0;
@@ -124,8 +128,9 @@ START_TEST(attention_is_its_cache_and_its_queries) {
 }
 END_TEST
 
-/* The kernels are those of kernels.def and block_kernels.def that this processor runs. Of products by blocks only those
- * by two types are timed, and all with FULL: they are most of the kernels, and differ only in their type. */
+/* Every kernel of kernels.def and block_kernels.def that this processor can run must be in the table. Most kernels are
+ * block products (fr_matmul_*), which differ only in their type. So without FULL only those of three types are
+ * timed. */
 START_TEST(every_kernel_that_runs_here_is_checked_and_timed) {
     const char *filter = fr_test_full() ? "." : "^fr_([^m]|m[^a]|matmul_(bf16|q4_0|q8_0)_)";
     char options[128];
@@ -169,7 +174,7 @@ START_TEST(only_what_is_asked_for_is_timed) {
 }
 END_TEST
 
-/* Three timings always differ. */
+/* The limit on the spread is 0, which different timings always exceed. */
 START_TEST(a_figure_that_spread_too_much_is_marked) {
     json_t *rows = rows_of("--filter fr_quantize_scalar --max-spread 0 -r 5"), *row;
     size_t index, marked = 0;
@@ -191,13 +196,14 @@ START_TEST(a_figure_that_spread_too_much_is_marked) {
 }
 END_TEST
 
-/* Returns a number of MiB so large that no cache of this machine holds half of it: some caches have hundreds. */
+/* Returns a number of MiB that exceeds twice this machine's last-level cache, so that the weights are read from
+ * memory. */
 static long weights_in_memory(void) {
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
     return 256 + (cache > 0 ? 2 * cache >> 20 : 0);
 }
 
-/* The picture has a mark for every figure from memory that has a limit. */
+/* The picture must have a mark for each figure in the table that was measured from memory and has a limit. */
 START_TEST(the_picture_has_what_the_table_has) {
     char path[128], options[256], line[512];
     snprintf(path, sizeof path, "%s/forerun-roofline-%d.svg", P_tmpdir, (int)getpid());
@@ -244,7 +250,7 @@ static const fr_bench_kernel *find(const char *name) {
     ck_abort_msg("no kernel %s", name);
 }
 
-/* Changes the last bit of one result. */
+/* Changes the last bit of one result, as a broken kernel would. */
 static void nudge(float *value) {
     uint32_t bits;
     memcpy(&bits, value, sizeof bits);
@@ -298,8 +304,9 @@ START_TEST(a_kernel_with_other_bits_is_caught_and_not_timed) {
 }
 END_TEST
 
-/* The limit is the larger of two times, from the peaks that were measured beside one timing; figures from the caches
- * have no reading time. */
+/* The limit on a kernel's speed is the longer of two times: that to read its bytes and that to do its multiply-adds.
+ * Both follow from the peaks that were measured together with the kernel. Weights from the caches have no reading
+ * time. */
 START_TEST(a_share_is_of_the_limit_that_takes_longer) {
     const fr_bench_kernel *kernel = find("fr_matmul_q8_0_scalar");
     size_t p = 0, rows = _i / 2 ? 64 : 1;
@@ -334,7 +341,8 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- counters */
 
-/* Counts page faults, which every system with perf_event_open has: one for each page that is touched first. */
+/* The counted event is the page fault, which every system with perf_event_open has. Each page gives one fault when it
+ * is touched for the first time. */
 START_TEST(counters_count_what_happens_between_start_and_stop) {
     enum { PAGES = 300 };
     fr_bench_event events[FR_BENCH_COUNTERS];

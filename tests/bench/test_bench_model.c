@@ -90,7 +90,8 @@ static void check_fields(const json_t *row) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) number_of(row, numbers[i]);
 }
 
-/* Checks three samples: their means and standard deviations follow the textbook's formulas. */
+/* Checks a row of three samples. The means and the standard deviation must follow from the samples by the usual
+ * formulas. */
 static void check_samples(const json_t *row, double tokens) {
     const json_t *ns = fr_json_get(row, "samples_ns"), *rates = fr_json_get(row, "samples_ts");
     double sum = 0, rate = 0, squares = 0, median;
@@ -137,8 +138,8 @@ START_TEST(prompts_and_decode_have_llama_benchs_fields_and_names) {
 }
 END_TEST
 
-/* The sums are those of the shapes in the header of tools/demo/target's model.safetensors. */
-/* llama-bench's names of them, and its counts: tokens a second are those of the prompt and of what follows it. */
+/* -pg P,N times a prompt of P tokens and the N tokens generated after it as one test. The tests have llama-bench's
+ * names (ppP+tgN), and its rates, which count the tokens of both. */
 START_TEST(a_prompt_and_its_generation_are_timed_as_one) {
     static const struct {
         const char *name;
@@ -189,7 +190,8 @@ START_TEST(every_number_of_threads_and_instruction_set_has_its_rows) {
 }
 END_TEST
 
-/* The spread of two timings is their distance. One timing has no spread, so its figures are marked. */
+/* The spread of two timings is their distance, relative to their mean. One timing has no spread, so its figures are
+ * marked. */
 START_TEST(a_figure_without_a_spread_is_marked) {
     static const char *const figures[] = {"median_ns", "avg_ns", "stddev_ns", "median_ts", "avg_ts", "stddev_ts"};
     for (int repetitions = 1; repetitions <= 2; repetitions++) {
@@ -230,7 +232,8 @@ START_TEST(a_line_of_jsonl_is_an_object) {
 }
 END_TEST
 
-/* Every cache slot below the length holds the values that a run of the first 512 positions wrote. */
+/* fr_bench_fill runs only the first 512 positions, and repeats their keys and values in all later slots of the
+ * cache. */
 START_TEST(a_filled_cache_repeats_its_first_512_positions) {
     enum { LENGTH = 1200 };
     fr_options *options = fr_options_new();
@@ -279,7 +282,7 @@ START_TEST(rows_are_timed_against_one_and_break_even_grows_with_drafting) {
 }
 END_TEST
 
-/* A block drafter makes all drafts in one forward: its cost is the same for any number of them. */
+/* A block drafter makes all its drafts in one forward pass, so it costs the same for any number of drafts. */
 START_TEST(a_block_costs_the_same_for_any_number_of_drafts) {
     json_t *rows = bench_of("bench model -m " DFLASH "qwen3 -md " DFLASH "qwen3/drafter",
                             "-p 0 -n 0 -d 0 --rows 2,4 --draft-max 1..5,auto -r 3 --max-spread 1000000 -o json");
@@ -291,10 +294,12 @@ START_TEST(a_block_costs_the_same_for_any_number_of_drafts) {
 }
 END_TEST
 
-/* A draft step of EAGLE-3 reads its layer and its head, and the first of a chain also fc; one of EAGLE-1 reads fc, the
- * layer and the target's head; one of a draft model reads everything that a token reads. A block reads fc, the layers
- * and a head, and DSpark's biases once for each of its 7 drafts; its list of ids is counted too. The bytes are counted
- * from the shapes in their files; vectors are negligible. */
+/* The expected bytes are counted from the shapes in each drafter's file; vectors are negligible. The drafters read:
+ *   - EAGLE-3: its layer and head in each step, and fc in the first step of a chain;
+ *   - EAGLE-1: fc, its layer and the target's head in each step;
+ *   - a draft model: everything that a token reads;
+ *   - a block drafter: fc, its layers, a head and its list of ids. DSpark also reads its biases, once for each of its 7
+ *     drafts. */
 START_TEST(a_draft_step_reads_what_it_needs) {
     enum { BLOCK = 64 * 192 + 2 * (3 * 64 * 128 + 2 * 64 * 64 + 2 * 32 * 64) }; /* fc and the layers */
     static const struct {
@@ -325,7 +330,7 @@ START_TEST(a_draft_step_reads_what_it_needs) {
 }
 END_TEST
 
-/* The bytes of the experts' matrices in the file, and those of one expert in all layers. */
+/* Returns the bytes of all experts' matrices in the file, in all layers. */
 static double bytes_of_experts(const fr_model *model) {
     const fr_tensors *tensors = &model->files.tensors;
     double bytes = 0;
@@ -366,8 +371,8 @@ START_TEST(a_mixture_reads_the_experts_that_rows_choose) {
 }
 END_TEST
 
-/* The model has three layers, and four heads that share latents of 64 values and a rotary part of 16, cached as
- * F16. */
+/* The model has three layers of MLA with four heads. The heads share one latent vector of 64 values and a rotary part
+ * of 16 values for each position. Both are cached as F16. */
 START_TEST(latents_are_read_once_and_multiplied_by_every_head_of_every_row) {
     enum { LAYERS = 3, HEADS = 4, LATENT = 64, ROTARY = 16, ROWS = 4, DEPTH = 50 };
     fr_options *options = fr_options_new();
@@ -403,7 +408,8 @@ START_TEST(break_even_is_where_the_tokens_of_a_round_are_its_cost) {
 }
 END_TEST
 
-/* Shares are in eighths of the fastest rank's; all are equal if one rank's speed is unknown. */
+/* Each rank gets a share of the weights, in eighths of the fastest rank's share, according to its speed. If the speed
+ * of one rank is unknown, all shares are equal. */
 START_TEST(shares_of_ranks) {
     uint32_t parts[4];
     fr_bench_shares_of((const double[]){20e9, 19e9, 10.4e9, 0.1e9}, 4, parts);
@@ -419,7 +425,8 @@ static void spin(double seconds) {
     for (double end = fr_clock() + seconds; fr_clock() < end;) continue;
 }
 
-/* This process and its child are busy; nothing is known of other programs. */
+/* The child stands for another program. This process and the child are busy for as long. The CPU time that other
+ * programs may take is unknown, so the bounds are wide. */
 START_TEST(what_a_child_takes_of_the_cpus_is_others_and_what_we_take_is_not) {
     fr_bench_busy begin = fr_bench_busy_now();
     struct rusage used;
@@ -485,7 +492,9 @@ START_TEST(each_class_of_text_is_run_with_and_without_drafts) {
 }
 END_TEST
 
-/* There are 24 timed tokens, and rounds of 1 + K tokens; the last rate applies to all deeper drafts too. */
+/* With made-up acceptance rates, the bench accepts the draft at each depth as often as its rate says. The last rate
+ * given also applies to all deeper drafts. With a rate of 1 each round gives 1 + K tokens, so 24 timed tokens are a
+ * whole number of rounds. */
 START_TEST(made_up_rates_are_the_rates_that_drafts_stand_at) {
     json_t *all = bench("-p 0 -n 24 -d 0 --rows 0 -r 1 -o json --spec-synth-rates 1 --draft-max 3");
     ck_assert_double_eq(number_of(row_of(all, "spec synthetic"), "tokens_a_call"), 4);
@@ -527,7 +536,8 @@ START_TEST(files_of_a_class_are_one_row) {
     write_file(folder, "README", "no prompt");
     snprintf(options, sizeof options, DEMO_DRAFTER QUICK "--prompts %s", folder);
     json_t *rows = bench(options);
-    ck_assert_uint_eq(json_array_size(rows), 1 + 1 + 2 * 2); /* tg8, draft15, two classes in two manners */
+    ck_assert_uint_eq(json_array_size(rows), 1 + 1 + 2 * 2); /* tg8, draft15, and two classes of text, each with and
+                                                              * without drafts */
     ck_assert_double_eq(number_of(row_of(rows, "spec code"), "texts"), 2);
     check_samples(row_of(rows, "spec code"), 16);
     check_samples(row_of(rows, "spec prose"), 8);
@@ -540,7 +550,7 @@ START_TEST(files_of_a_class_are_one_row) {
 }
 END_TEST
 
-/* Runs the bench in this process, whose acceptance can be made wrong. */
+/* Runs the bench within this process, in which the test can make acceptance wrong. */
 static fr_status bench_here(json_t **rows) {
     char *text;
     size_t length;

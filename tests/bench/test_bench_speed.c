@@ -14,7 +14,7 @@ enum { TRIES = 40 };
 
 static fr_pool *one;
 
-/* threads 0: one a core. */
+/* Opens a pool of this many threads; 0 means one thread per core. */
 static fr_pool *open_pool(size_t threads) {
     fr_machine machine;
     fr_plan plan;
@@ -45,7 +45,7 @@ static double clock_rate(void) {
     return best;
 }
 
-/* Measures multiplications per second when each waits for the one before. */
+/* Measures how many multiplications per second a thread does if each needs the result of the one before. */
 static void multiply(void *context, const fr_team *team) {
     (void)team;
     double *best = context;
@@ -60,7 +60,7 @@ static void multiply(void *context, const fr_team *team) {
     *best = fmax(*best, (double)count / (fr_clock() - start));
 }
 
-/* Every known processor takes a whole number of cycles for one, 3 or a few more. */
+/* A multiplication takes a whole number of cycles, 3 or a few more, on every known processor. */
 START_TEST(the_clock_agrees_with_a_chain_of_multiplications) {
     double clock = clock_rate(), rate = 0;
     for (int i = 0; i < TRIES; i++) fr_pool_run(one, multiply, &rate);
@@ -69,8 +69,9 @@ START_TEST(the_clock_agrees_with_a_chain_of_multiplications) {
 }
 END_TEST
 
-/* The multiply-adds per cycle if two units (four on AArch64) start an instruction each in every cycle; one tile unit
- * takes 16 cycles for an instruction of AMX. Without VNNI two of three instructions multiply. */
+/* The multiply-adds per cycle, calculated by hand. Two units (four on AArch64) start one instruction each in every
+ * cycle; AMX's single unit takes 16 cycles per instruction. For int8 without VNNI (or dotprod), only two of three
+ * instructions multiply, which halves the number. */
 static const struct {
     fr_bench_operation operation;
     const char *isa;
@@ -90,8 +91,9 @@ static double most_by_hand(const fr_bench_peak *peak) {
     return 0;
 }
 
-/* Some processors have half of these units (or a quarter of four), none has more. A shared machine's clock changes by
- * a third within moments, so each rate is divided by the clock measured right after it, and the median counts. */
+/* No processor has more than these units; some have half as many (on AArch64 a quarter). On a shared machine the clock
+ * may change by a third within moments. So each rate is divided by the clock measured right after it, and the median
+ * counts. */
 START_TEST(peaks_are_units_times_lanes_times_the_clock) {
     for (size_t i = 0; i < fr_bench_peak_count; i++) {
         const fr_bench_peak *peak = &fr_bench_peaks[i];
@@ -117,8 +119,8 @@ static double read_best(size_t size, size_t passes) {
     return best;
 }
 
-/* 16 KiB fit in the first cache of every core, and 256 MiB exceed almost every last-level cache. A core does two loads
- * per cycle, of 64 bytes at most; some do three of 32 or 16. */
+/* 16 KiB fit into every core's first-level cache, and 256 MiB exceed almost every last-level cache. A core can do two
+ * loads of at most 64 bytes per cycle; some do three of 32 or 16 bytes. */
 START_TEST(the_first_cache_is_read_faster_than_memory_and_not_faster_than_loads_allow) {
     double cache = read_best((size_t)16 << 10, 4000), memory = read_best((size_t)256 << 20, 1);
     ck_assert_msg(cache > 2 * memory, "%.1f and %.1f GB/s", cache / 1e9, memory / 1e9);
@@ -127,7 +129,8 @@ START_TEST(the_first_cache_is_read_faster_than_memory_and_not_faster_than_loads_
 }
 END_TEST
 
-/* The narrower loops and the widest run in turn on all cores: all of them wait for memory. */
+/* With all cores reading, even the narrower loops wait for memory, so they must be as fast as the widest. The loops
+ * are timed in turn, so that other programs slow all of them down equally. */
 START_TEST(every_loop_reads_memory_as_fast_as_the_widest) {
     const fr_bench_reader *widest = fr_bench_widest_reader(NULL);
     fr_pool *all = open_pool(0);

@@ -1,6 +1,6 @@
-/* Tests that quantize merges adapters (LoRA) into the matrices that it writes: logits and texts against peft's, tensors
- * against peft's merge_and_unload (tests/references/adapters.py); that scales and types come in the right order; and
- * that what can't be merged is refused. */
+/* Tests that quantize merges LoRA adapters into the matrices that it writes. Logits and texts must be those of peft,
+ * and tensors those of peft's merge_and_unload (tests/references/adapters.py). Scales are applied and types chosen in
+ * the right order. An adapter that can't be merged is refused. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -98,7 +98,7 @@ START_TEST(the_logits_are_pefts) {
 }
 END_TEST
 
-/* Of matrices whose rows keep their order in GGUF. */
+/* The compared matrices are ones whose rows keep their order in GGUF. */
 START_TEST(the_tensors_are_pefts) {
     static const char *const names[][2] = {{"blk.0.attn_v.weight", "v_proj"}, {"blk.0.ffn_down.weight", "down_proj"}};
     static const char *const adapter = ADAPTERS "llama";
@@ -141,7 +141,7 @@ static char *read_whole(const char *name, size_t *size) {
     return bytes;
 }
 
-/* Compares the second halves of two files: the tensors lie at their ends, and the keys may come in another order. */
+/* Compares the second halves of two files, which have only tensors. The keys, before them, may be in another order. */
 static void compare_tails(const char *first, const char *second) {
     size_t sizes[2];
     char *a = read_whole(first, &sizes[0]), *b = read_whole(second, &sizes[1]);
@@ -151,7 +151,7 @@ static void compare_tails(const char *first, const char *second) {
     free(b);
 }
 
-/* Several adapters with scales are added before the matrix gets its type, also if it has that type already. */
+/* The scaled adapters are all added before the matrix is converted to its type, even if it has that type already. */
 START_TEST(the_type_comes_last) {
     static const char *const adapters[] = {ADAPTERS "llama", ADAPTERS "llama-other"};
     static const double scales[] = {0.5, -2};
@@ -189,7 +189,7 @@ START_TEST(what_can_not_be_merged_is_refused) {
     ck_assert_int_eq(write_merged(MODELS "qwen3-odd", "f32", &llama, (const double[]){1}, 1, path), FR_INPUT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "adapters/llama/adapter_model.safetensors: tensor"));
     ck_assert_int_eq(write_merged(MODELS "gemma4-e/assistant", "f32", &llama, (const double[]){1}, 1, path), FR_USAGE);
-    /* the head of a model that has no head of its own is the embedding table too */
+    /* a model without a head uses its embedding table as the head, so an adapter of the head can't be merged */
     char folder[] = "/tmp/forerun-adapter-XXXXXX", file[128], head[512];
     ck_assert_ptr_nonnull(mkdtemp(folder));
     fr_checkpoint files;

@@ -1,5 +1,5 @@
 /* Tests drafters that are packed together with their target: an MTP layer in a file of its own, and EAGLE-3. The
- * packed file's drafts must equal those of the unpacked files, bit for bit.
+ * packed file must give the same drafts as the unpacked files, bit for bit.
  *
  * The MTP layer's file is cut out of a complete one. It has the tensors that llama.cpp's converter writes with --mtp:
  * the layer's block, the embedding table, the norm and the head. */
@@ -44,7 +44,7 @@ static FILE *create(const char *path) {
     return out;
 }
 
-/* beside: the drafter that is written into the same file; NULL: none. */
+/* Quantizes a model. beside: a drafter to be written into the same file, or NULL. */
 static void quantize(const char *path, const char *beside, const char *to) {
     FILE *out = create(to);
     require(fr_lab_quantize(path, &(fr_lab_quantization){.type = "q8_0", .pure = true, .drafter = beside}, NULL, out));
@@ -84,7 +84,7 @@ static size_t packed_tensors(const char *path) {
     return count;
 }
 
-/* malloc'd. */
+/* Returns the logits of the first STEPS drafts of the drafter at `path`. The caller frees the values. */
 static fr_rows drafts_of(const fr_model *model, const char *path) {
     fr_drafter *opened;
     fr_session *session;

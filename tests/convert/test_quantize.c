@@ -1,9 +1,8 @@
-/* Tests the writer of GGUF files by itself, and forerun quantize, whose keys, tensors and types must be those of
- * llama.cpp.
+/* Tests the writer of GGUF files, and forerun quantize, whose keys, tensors and types must be those of llama.cpp.
  *
- * tests/data/gguf_lists.json has the keys, tensors and types that llama.cpp's converter and llama-quantize make of the
- * same folders (tests/references/gguf_lists.py). The files are read back with the library's own reader, which has
- * tests of its own. */
+ * tests/data/gguf_lists.json has the keys, tensors and types that llama.cpp's converter and llama-quantize write for
+ * the same folders (tests/references/gguf_lists.py). The library's own reader, which has its own tests, reads the
+ * files back. */
 /* suite: hostile damaged threads native */
 #include <check.h>
 #include <dirent.h>
@@ -287,7 +286,7 @@ static void check_same_tensors(const fr_checkpoint *ours, const fr_checkpoint *t
         ck_assert_msg(got && got->type == expected->type && got->dims == expected->dims &&
                           memcmp(got->shape, expected->shape, got->dims * sizeof *got->shape) == 0,
                       "tensor %s", expected->name);
-        /* the converter computes the rotary factors in another order, so their last bits may differ */
+        /* the converter calculates the rotary factors in another order of operations, so their last bits may differ */
         if (strcmp(expected->name, "rope_freqs.weight") == 0)
             for (size_t v = 0; v < expected->shape[0]; v++)
                 ck_assert(fabs((double)((const float *)got->data)[v] / (double)((const float *)expected->data)[v] - 1) <
@@ -297,7 +296,7 @@ static void check_same_tensors(const fr_checkpoint *ours, const fr_checkpoint *t
     }
 }
 
-/* Compares the keys, except the names, which llama.cpp makes prettier. */
+/* Compares the keys, except for the names, which llama.cpp changes. */
 static void check_same_keys(const fr_gguf *ours, const fr_gguf *theirs) {
     for (size_t i = 0; i < theirs->count; i++) {
         const fr_gguf_value *expected = &theirs->values[i];
@@ -311,8 +310,8 @@ static void check_same_keys(const fr_gguf *ours, const fr_gguf *theirs) {
     }
 }
 
-/* Compares with files that llama.cpp made of the same folders: tensors and keys, and also the weights unless
- * llama.cpp's quantizer rounded them. */
+/* Compares the files with those that llama.cpp made from the same folders: tensors and keys, and also the values,
+ * except in files that llama.cpp's quantizer rounded. */
 START_TEST(files_as_llama_cpp_writes_them) {
     static const struct {
         const char *folder, *file, *options;
@@ -352,7 +351,7 @@ static void check_text_key(const fr_gguf *gguf, const char *key, const char *exp
     ck_assert_msg(text.length == strlen(expected) && memcmp(text.bytes, expected, text.length) == 0, "key %s", key);
 }
 
-/* The folder has several named chat templates, and the first is for conversations with tools. */
+/* The folder has several named chat templates, the first of them for conversations with tools. */
 START_TEST(named_templates) {
     make_folder();
     link_file("config.json");
@@ -385,7 +384,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------ the numbers */
 
-/* Checks that tensor `name` of the GGUF file is the encoding of tensor `published` of the folder. */
+/* Checks that the tensor `name` in the GGUF file is the folder's tensor `published`, encoded in the file's type. */
 static void check_numbers(const fr_checkpoint *gguf, const fr_checkpoint *source, const char *name,
                           const char *published) {
     const fr_tensor *made = fr_tensors_find(&gguf->tensors, name), *from = fr_tensors_find(&source->tensors, published);
@@ -423,7 +422,8 @@ START_TEST(numbers_of_a_target) {
 }
 END_TEST
 
-/* Tests the form of the llama.cpp fork that keeps the centroid head: its ids of 64 bits become ids of 32. */
+/* The assistant's file follows the llama.cpp fork that supports its centroid head. The folder's 64-bit ids become
+ * 32-bit ids. */
 START_TEST(numbers_of_an_assistant) {
     make_folder();
     fr_checkpoint source = open_model(FOLDER "/assistant"), made;
@@ -447,7 +447,7 @@ START_TEST(numbers_of_an_assistant) {
 }
 END_TEST
 
-/* If the conversion loses no bit, the engine gives the same text from the folder and from the file. */
+/* Converting to bf16 loses no bit, so the folder and the file must give the same text. */
 START_TEST(same_text) {
     make_folder();
     const char *target = quantized(FOLDER, "--type bf16", "target.gguf");
@@ -479,7 +479,7 @@ START_TEST(from_gguf) {
     }
     fr_checkpoint_close(&a);
     fr_checkpoint_close(&b);
-    c = fr_command_ok(line, direct, "q8_0", second); /* quantizing a quantized file again gives a warning */
+    c = fr_command_ok(line, direct, "q8_0", second); /* quantizing a file that is quantized already gives a warning */
     ck_assert_ptr_nonnull(strstr(c.err, "quantized before"));
     fr_command_free(&c);
     remove_folder();
@@ -500,7 +500,8 @@ START_TEST(overrides_and_pure) {
     ck_assert_int_eq(fr_tensors_find(&files.tensors, "token_embd.weight")->type, FR_Q4_K);
     ck_assert_int_eq(fr_tensors_find(&files.tensors, "per_layer_model_proj.weight")->type, FR_Q4_K);
     ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.2.ffn_down.weight")->type, FR_Q4_K);
-    ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.0.proj.weight")->type, FR_Q5_0); /* rows of 64 */
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.0.proj.weight")->type, FR_Q5_0); /* because its rows have
+                                                                                            * only 64 values */
     ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.0.attn_norm.weight")->type, FR_F32);
     fr_checkpoint_close(&files);
     remove_folder();
@@ -524,7 +525,8 @@ START_TEST(names_of_llama_cpp) {
 }
 END_TEST
 
-/* The "S" mixtures give fewer tensors more bits: Q4_K_S the values of the first four layers, Q5_K_S none. */
+/* The small ("S") mixtures store fewer tensors with more bits than the "M" ones: Q4_K_S does so for the value matrices
+ * of the first four layers, Q5_K_S for none. */
 START_TEST(smaller_mixtures) {
     make_folder();
     fr_checkpoint files = open_model(quantized(FOLDER, "--type Q4_K_S", "small.gguf"));
@@ -544,7 +546,7 @@ START_TEST(smaller_mixtures) {
 }
 END_TEST
 
-/* In GGUF a vision encoder has a file of its own, so quantize leaves it out and says so. */
+/* In GGUF a vision encoder is in a file of its own, so quantize leaves it out and says so. */
 START_TEST(a_tower_that_is_left_out_is_said) {
     static const struct {
         const char *model, *words;
@@ -558,9 +560,9 @@ START_TEST(a_tower_that_is_left_out_is_said) {
 }
 END_TEST
 
-/* The keys and their types are gguf-py's (constants.py, metadata.py), which reads the same names from a folder. A
- * value that no sampler accepts, such as a top_k of -1, is left out. The file then recommends the same settings as the
- * folder. */
+/* The names and types of the keys are those of gguf-py (constants.py, metadata.py), which reads the settings from the
+ * same folders. A value that no sampler accepts, such as a top_k of -1, is left out. The file must recommend the same
+ * settings as the folder. */
 START_TEST(sampling_settings_are_written) {
     static const struct {
         const char *key;
@@ -620,8 +622,8 @@ START_TEST(sampling_settings_are_written) {
 }
 END_TEST
 
-/* A setting that is not a number gives an error that names it. Numbers that no sampler accepts, and an invalid order
- * of samplers, are left out. */
+/* A setting that is not a number gives an error that names the setting. Numbers that no sampler accepts, and an
+ * invalid order of samplers, are left out of the file. */
 START_TEST(sampling_settings_may_be_anything) {
     static const struct {
         const char *said, *error; /* error NULL: the setting is left out */
@@ -663,7 +665,8 @@ START_TEST(sampling_settings_may_be_anything) {
 }
 END_TEST
 
-/* If a file of the folder is a broken link or can't be read, that is an error; the file is not silently left out. */
+/* A file of the folder that can't be read, such as a broken link, must give an error. It must not be left out
+ * silently. */
 START_TEST(parts_that_can_not_be_read_are_said) {
     static const char *const parts[] = {
         "config.json",         "generation_config.json", "tokenizer.json",          "tokenizer_config.json",
@@ -688,9 +691,9 @@ START_TEST(parts_that_can_not_be_read_are_said) {
 }
 END_TEST
 
-/* The rows of the fixture's matrices are no multiple of 256. So in a pure file every matrix that couldn't be Q4_K got
- * another type, and a line gives the number, the types and the bytes of these. If all rows fit, or with --quiet, there
- * is no line. */
+/* A row of Q4_K has a multiple of 256 values, which the fixture's rows don't have. So in a pure file these matrices
+ * get another type, and one line says how many matrices they are, their types and their bytes. The line is absent if
+ * all rows fit, and with --quiet. */
 START_TEST(types_that_rows_do_not_fill_are_said) {
     make_folder();
     const char *path = in_folder("pure.gguf");
@@ -752,8 +755,8 @@ static void count_warnings(void *context, fr_log_level level, const char *line) 
     *(size_t *)context += level == FR_LOG_WARN;
 }
 
-/* The library's call writes the file that the command writes, replaces one without changing its permissions, and logs
- * what the command says. */
+/* The library's call must write the same file as the command and log the same lines. It may replace a file, whose
+ * permissions it keeps. */
 START_TEST(the_call_writes_the_commands_file) {
     make_folder();
     const char *expected =
@@ -825,7 +828,7 @@ START_TEST(wrong_usage) {
     check_refused(2, "a(b", "quantize -m " FOLDER " --type q4_0 --tensor-type 'a(b=q8_0' -o /dev/null");
     check_refused(2, "pattern attn_w decides no matrix's type",
                   "quantize -m " FOLDER " --type q4_0 --tensor-type attn_w=q8_0 -o /dev/null");
-    check_refused(2, "pattern attn_v decides no matrix's type", /* an earlier pattern has chosen already */
+    check_refused(2, "pattern attn_v decides no matrix's type", /* an earlier pattern matches the same matrices */
                   "quantize -m " FOLDER " --type q4_0 --tensor-type attn=q8_0 --tensor-type attn_v=f16 -o /dev/null");
     check_refused(2, "pattern norm decides no matrix's type", /* norms are not matrices */
                   "quantize -m " FOLDER " --type q4_0 --tensor-type norm=q8_0 -o /dev/null");
@@ -852,7 +855,7 @@ static void copy_model(const char *from) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) copy_file(from, names[i]);
 }
 
-/* Changes one BF16 number of a matrix in the copied model. */
+/* Changes one BF16 value of a matrix in the copied model. */
 static void change_weight(const char *name, size_t index, uint16_t bits) {
     fr_checkpoint files = open_model(folder);
     const fr_tensor *tensor = fr_tensors_find(&files.tensors, name);
@@ -900,8 +903,8 @@ START_TEST(bad_models) {
 }
 END_TEST
 
-/* The folder has an MTP layer that its configuration doesn't announce, so its tensors have no name in GGUF. They must
- * not be lost silently. */
+/* The folder has an MTP layer that its configuration doesn't declare, so GGUF has no name for the layer's tensors.
+ * Leaving them out silently would lose them, so the folder is refused. */
 START_TEST(a_tensor_without_a_name) {
     char line[512];
     make_folder();
@@ -926,8 +929,8 @@ static void change_json(const char *name, const char *key, json_t *value) {
     json_decref(root);
 }
 
-/* The tokenizer splits texts differently from Llama 3's, but readers of the GGUF file would split them as Llama 3
- * does. So it is refused. */
+/* The tokenizer splits texts differently from Llama 3's, but the pre-tokenizer's name in the GGUF file would be Llama
+ * 3's. So the folder is refused. */
 START_TEST(a_tokenizer_of_another_kind) {
     char line[512];
     make_folder();
@@ -943,7 +946,7 @@ START_TEST(a_tokenizer_of_another_kind) {
 }
 END_TEST
 
-/* The GGUF copy must name this pre-tokenizer, and must tokenize texts as the folder does. */
+/* Checks that the GGUF file names this pre-tokenizer, and that it tokenizes a text as the folder does. */
 static void check_written_kind(const char *name) {
     fr_text pre;
     fr_checkpoint files = open_model(quantized(folder, "--type q8_0", "written.gguf"));
@@ -962,7 +965,8 @@ static const struct {
     bool digits;
 } other_kinds[] = {{"smollm", NULL, true}, {"gpt-2", NULL, false}, {"olmo", "NFC", false}, {"command-r", "NFC", true}};
 
-/* The architecture is Llama's, but the tokenizer splits texts as other makers' models do. */
+/* The model's architecture is Llama's, but its tokenizer splits texts as another family does. The file must name that
+ * family's pre-tokenizer. */
 START_TEST(a_tokenizer_that_another_kind_has) {
     make_folder();
     copy_model(MODELS "llama");
@@ -982,7 +986,7 @@ START_TEST(a_tokenizer_that_another_kind_has) {
 }
 END_TEST
 
-/* Gemma 4's tokenizer does not split texts at spaces. llama.cpp has a name for this pre-tokenizer ("gemma4"). */
+/* Gemma 4's tokenizer does not split texts at spaces. llama.cpp has a name ("gemma4") for such a pre-tokenizer. */
 START_TEST(a_tokenizer_of_spaces) {
     make_folder();
     copy_model(MODELS "llama");
@@ -993,8 +997,8 @@ START_TEST(a_tokenizer_of_spaces) {
 }
 END_TEST
 
-/* Nothing in tokenizer.json adds <bos>, as in DeepSeek-V3's published folder; tokenizer_config.json says whether it is
- * added. */
+/* tokenizer.json has no rule that adds <bos>, as in DeepSeek-V3's published folder. The flag add_bos_token in
+ * tokenizer_config.json decides. */
 START_TEST(begin_that_the_config_adds) {
     make_folder();
     copy_model("tests/data/deepseek-v3");

@@ -1,7 +1,8 @@
-/* Tests quantize on text encoders: the file that it writes of a folder must be that of llama.cpp's converter, and its
- * rows those of the folder.
+/* Tests quantize on text encoders. The file that it writes from a folder must be that of llama.cpp's converter, and
+ * must give the same vectors as the folder.
  *
- * tests/data/encoders/gguf has the converter's files in float32 of some folders (tests/references/encoders_gguf.py). */
+ * tests/data/encoders/gguf has files in float32 that the converter wrote from some of the folders
+ * (tests/references/encoders_gguf.py). */
 /* suite: hostile threads */
 #include <check.h>
 #include <math.h>
@@ -42,8 +43,8 @@ static fr_checkpoint open_file(const char *path) {
     return files;
 }
 
-/* Says of a key of the converter's that the file need not have it: names, keys that repeat another one, and the
- * pre-tokenizer's name, by which llama.cpp tells byte-level tokenizers alone. */
+/* Returns true for a key of the converter's file that our file need not have: names, keys that repeat another key, and
+ * the pre-tokenizer's name, which llama.cpp needs only for byte-level tokenizers. */
 static bool is_left_out(const char *key) {
     static const char *const words[] = {"general.name",
                                         "general.size_label",
@@ -60,7 +61,7 @@ static bool is_left_out(const char *key) {
     return false;
 }
 
-/* Compares a tensor with one of the file, or with several, whose rows follow each other. */
+/* Compares the converter's tensor with ours. Ours may be in several tensors, whose rows follow each other. */
 static void compare_tensor(const fr_checkpoint *own, const fr_tensor *expected) {
     static const char *const parts[] = {"attn_q", "attn_k", "attn_v"};
     const char *fused = strstr(expected->name, "attn_qkv");
@@ -120,7 +121,8 @@ static void make_rows(const char *path, float *rows) {
     fr_model_close(model);
 }
 
-/* In float32 no bit differs; of eight bits a number differs by at most a tenth of the row's length. */
+/* The file in float32 must give the same bits as the folder. The file in eight bits may differ by 0.1 in each value;
+ * the vectors have length 1. */
 START_TEST(rows_are_those_of_the_folder) {
     float expected[3 * WIDTH], got[3 * WIDTH];
     char path[128];
@@ -137,7 +139,8 @@ START_TEST(rows_are_those_of_the_folder) {
 }
 END_TEST
 
-/* Folders of which llama.cpp's files can't say all, and the word of the error line that says why. */
+/* These folders need something that llama.cpp's files can't express. `word` is the part of the error line that says
+ * what. */
 static const struct {
     const char *name, *word;
 } refused[] = {{"cross-bert", "classifier"},

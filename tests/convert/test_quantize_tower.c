@@ -1,6 +1,7 @@
-/* Tests quantize on vision towers: the file that it writes beside a text model must be that of llama.cpp's converter.
+/* Tests quantize on vision encoders. The file that it writes beside a text model must be the mmproj file of
+ * llama.cpp's converter.
  *
- * Each folder in tests/data/vision, and tests/data/glm-ocr, has the mmproj file that the converter made of it with
+ * The folders in tests/data/vision, and tests/data/glm-ocr, have the mmproj files that the converter made of them with
  * --outtype bf16. */
 /* suite: hostile threads */
 #include <check.h>
@@ -60,7 +61,8 @@ static void remove_folder(void) {
     ck_assert_msg(rmdir(folder) == 0, "a file is left");
 }
 
-/* Writes a folder's tower, or a file of one, as a file of this type. */
+/* Writes a vision encoder as a file of this type. It is read from a model's folder, or from a file that has only the
+ * encoder. */
 static const char *write_tower(const char *path, bool tower, const char *type, const char *name) {
     const fr_lab_quantization how = {.type = type, .tower = tower};
     FILE *out = fopen(in_folder(name), "wb");
@@ -76,8 +78,8 @@ static fr_checkpoint open_file(const char *path) {
     return files;
 }
 
-/* Says of a key of the converter's that the file need not have it: names, and what belongs to a tower for sound, which
- * is not written. The small Qwen2.5-VL has other windows than the only ones that the converter knows. */
+/* Returns true for a key of the converter's file that our file need not have: names, settings of samplers, and keys of
+ * an audio encoder, which is not written. */
 static bool is_left_out(fr_text key) {
     static const char *const words[] = {"general.name", "general.size_label", "general.sampling.", "clip.audio.",
                                         "clip.has_audio_encoder"};
@@ -90,8 +92,7 @@ START_TEST(files_are_those_of_the_converter) {
     make_folder();
     const char *path = write_tower(towers[_i].folder, true, "bf16", "tower.gguf");
     fr_checkpoint own = open_file(path), expected = open_file(towers[_i].file);
-    bool breaks =
-        fr_tensors_find(&own.tensors, BREAK) != NULL; /* it is not in the converter's file of so small a model */
+    bool breaks = fr_tensors_find(&own.tensors, BREAK) != NULL; /* the converter leaves it out for so small a model */
     ck_assert_uint_eq(own.tensors.count, expected.tensors.count + breaks);
     for (size_t i = 0; i < expected.tensors.count; i++) {
         const fr_tensor *e = &expected.tensors.items[i], *o = fr_tensors_find(&own.tensors, e->name);
@@ -117,7 +118,8 @@ START_TEST(files_are_those_of_the_converter) {
 }
 END_TEST
 
-/* llama.cpp ends each row of a picture of Mistral's by the embedding of [IMG_BREAK], which it has from the tower. */
+/* llama.cpp ends each row of patches of a Mistral picture with the embedding of [IMG_BREAK], so the file must have
+ * this row of the text model's embedding table. */
 START_TEST(end_of_a_row) {
     make_folder();
     fr_checkpoint own = open_file(write_tower(VISION "mistral3", true, "f16", "tower.gguf"));
@@ -145,8 +147,8 @@ START_TEST(end_of_a_row) {
 }
 END_TEST
 
-/* llama.cpp reads some tensors as floats alone, whatever the type of the others; a file of another type must come out
- * as the folder itself does. */
+/* llama.cpp can read some tensors only as floats, so these don't get the file's type. Quantizing the converter's file
+ * must give the same tensors as quantizing the folder. */
 START_TEST(types) {
     static const char *const words[] = {"f16", "q8_0"};
     const fr_dtype matrices[] = {FR_F16, FR_Q8_0}, patches[] = {FR_F16, FR_F32};
@@ -181,7 +183,8 @@ static bool is_there(const char *name) {
     return access(in_folder(name), F_OK) == 0;
 }
 
-/* The command writes the tower beside the model, and the pair answers as the folder does. */
+/* The command writes the vision encoder's file next to the model's. Both files together must give the folder's
+ * answer. */
 START_TEST(a_second_file) {
     static const char *const model = VISION "qwen3.5";
     make_folder();
@@ -215,8 +218,8 @@ START_TEST(a_second_file) {
 }
 END_TEST
 
-/* A failure of either file leaves neither behind. */
-/* A packed tower's matrices of block types are tiles, which the kernels read from the file; the answer is the same. */
+/* In a packed file the encoder's matrices are stored in tiles, which the kernels read directly. The answer must be the
+ * same. */
 START_TEST(a_packed_tower_answers_alike) {
     make_folder();
     char ask[160] = "--image " VISION "qwen3.5/image/a.png -p What -n 6 --temp 0 --logprobs 3 --output json";
@@ -267,7 +270,8 @@ START_TEST(failures_leave_nothing) {
 }
 END_TEST
 
-/* A setting that GGUF has no key for is refused by its name, and the line says how the text model is written alone. */
+/* GGUF has no keys for these settings. So a folder that changes one is refused, with a line that names it and says how
+ * to write the text model alone. */
 START_TEST(settings_without_a_key) {
     static const struct {
         const char *folder, *key, *value;
@@ -308,7 +312,8 @@ START_TEST(settings_without_a_key) {
 }
 END_TEST
 
-/* The row that ends a picture's rows is cut out of the text model's table, so the table must have the tower's width. */
+/* The embedding of [IMG_BREAK] comes from the text model's table. If the rows of this table have another width than
+ * the encoder's output, the folder is refused. */
 START_TEST(a_table_of_another_shape) {
     fr_changed_folder changed;
     char path[96];

@@ -1,8 +1,8 @@
-/* An example of generating several texts at once, in C99 that is also C++17. The sessions of one engine share each
- * forward pass, and a fork continues another session's text. Each session gives the ids that it would give alone.
+/* An example of generating several texts at once, in C99 that is also C++17. All sessions of one engine share each
+ * forward pass. A fork continues another session's text. Each session must give the ids that it would give alone.
  *
- * In: MODEL DRAFTER, or nothing for the library's version. Out: the ids of three prompts, one line each; then those of
- * the first prompt again, whose second half comes from a fork that was saved to memory and restored. */
+ * In: MODEL DRAFTER, or nothing for the library's version. Out: a line with the ids of each of three prompts, then the
+ * ids of the first prompt again. The second half of these is from a fork, which was saved to memory and restored. */
 #include <forerun.h>
 #include <stdio.h>
 
@@ -12,12 +12,12 @@
 static const int32_t prompts[TEXTS][4] = {{2, 9, 17, 5}, {2, 40, 41, 42}, {2, 7, 7, 300}};
 
 typedef struct text {
-    fr_session *session; /* NULL: none yet */
+    fr_session *session; /* NULL until it is opened */
     int32_t ids[WANTED];
     size_t count;
 } text;
 
-/* Runs rounds until each text has as many ids as wanted. Texts that are complete take no part. */
+/* Runs rounds until each text has as many ids as wanted. Complete texts have no part in further rounds. */
 static fr_status write_texts(fr_engine *engine, text *texts, size_t count, size_t wanted) {
     for (;;) {
         fr_round rounds[TEXTS];
@@ -38,13 +38,13 @@ static fr_status write_texts(fr_engine *engine, text *texts, size_t count, size_
                 whose[i]->count += rounds[i].count;
                 continue;
             }
-            fprintf(stderr, "%s\n", rounds[i].error); /* the other sessions could continue */
+            fprintf(stderr, "%s\n", rounds[i].error); /* the other sessions could go on */
             return rounds[i].status;
         }
     }
 }
 
-/* Makes a session with the same timeline as another one, from saved bytes, which could also be in a file. */
+/* Opens a session and restores another session's timeline into it. The bytes in between could also be in a file. */
 static fr_status branch(fr_engine *engine, const fr_options *options, const text *from, text *to) {
     fr_session *fork = NULL;
     void *bytes = NULL;

@@ -1,9 +1,8 @@
-/* An example of a draft method written by the caller, in C99 that is also C++17. If a question was asked before, the
- * method proposes the earlier answer, and the target accepts as many ids of it as it would generate itself. The ids
- * are those of a run without drafts, in fewer forward passes.
+/* An example of a draft method written by the caller, in C99 that is also C++17. If the same question was asked
+ * before, the method proposes the earlier answer, and the target accepts as many of its ids as it would generate
+ * itself. The ids must be those of a run without drafts, with fewer forward passes.
  *
- * In: MODEL. Out: the ids, which both runs give, and the forward passes that each run took: "ID,... 12 forwards, then
- * 3". */
+ * In: MODEL. Out: the ids, and the number of forward passes without and with drafts: "ID,... 12 forwards, then 3". */
 #include <forerun.h>
 #include <stdio.h>
 
@@ -16,7 +15,7 @@ typedef struct remembered {
     size_t count, proposed, accepted;
 } remembered;
 
-/* Proposes the continuation of the earlier text, if the current text has begun like it. */
+/* Proposes the rest of the earlier text if the current text is its beginning. */
 static size_t propose(void *context, fr_drafting *drafting) {
     const remembered *text = (const remembered *)context;
     size_t made = 0;
@@ -34,8 +33,8 @@ static void commit(void *context, const int32_t *ids, size_t length, size_t prop
     text->accepted += accepted;
 }
 
-/* Writes a prompt and its answer to `text`. memory: the text to draft from, or NULL for no drafts. *forwards becomes
- * the number of forward passes after the prompt. */
+/* Generates an answer; `text` becomes the prompt and the answer. memory: the text to draft from; NULL means no drafts.
+ * *forwards becomes the number of forward passes after the prompt. */
 static fr_status answer(const fr_model *model, remembered *memory, remembered *text, size_t *forwards) {
     const int32_t prompt[] = {2, 9, 17, 5};
     const size_t length = sizeof prompt / sizeof *prompt;

@@ -1,8 +1,8 @@
-/* A preloaded library that makes one system call fail; see tests/failing_calls/run.
+/* A library to be preloaded that makes one system call fail (see tests/failing_calls/run).
  *
- * In: FR_FAIL=NAME:N chooses the N-th call of that name, counted from 1. FR_FAIL_COUNTS=PATH names a file that gets,
- * at the end, the number of calls of each name. Out: the chosen call returns what the system's call returns on
- * failure, with errno set. */
+ * In: FR_FAIL=NAME:N selects the N-th call of that name, counted from 1. FR_FAIL_COUNTS=PATH names a file; at the end
+ * the number of calls of each name is written to it. Out: the selected call sets errno and returns what it returns if
+ * the system reports a failure. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-/* Each row has the name of a call and the error with which it fails. */
+/* The names of the calls, and the error that each one reports. */
 /* clang-format off */
 #define CALLS(CALL)                                                                                                  \
     CALL(open, EACCES) CALL(openat, EACCES) CALL(fopen, EACCES) CALL(opendir, EACCES) CALL(mkostemp, ENOSPC)         \
@@ -77,7 +77,7 @@ __attribute__((destructor)) static void tell(void) {
 
 #define NEXT(name) ((__typeof__(name) *)dlsym(RTLD_NEXT, #name))
 
-/* Defines a call that passes its arguments on unchanged. */
+/* Defines a replacement that fails if selected, and otherwise passes its arguments on. */
 #define FAILING(type, name, none, parameters, arguments)           \
     type name parameters {                                         \
         return fails(CALL_##name) ? (none) : NEXT(name) arguments; \
@@ -108,8 +108,8 @@ FAILING(int, mkostemp, -1, (char *name, int flags), (name, flags))
 FAILING(ssize_t, read, -1, (int fd, void *bytes, size_t size), (fd, bytes, size))
 FAILING(ssize_t, pread, -1, (int fd, void *bytes, size_t size, off_t at), (fd, bytes, size, at))
 
-/* A write of eight bytes wakes another thread through an eventfd. The system never lets it fail, and libmicrohttpd
- * would end the process, so it is left out. */
+/* A write of eight bytes is taken for one to an eventfd, which wakes another thread. The system never lets such a
+ * write fail, and libmicrohttpd would end the process if it did, so it is not counted. */
 ssize_t write(int fd, const void *bytes, size_t size) {
     return size != sizeof(uint64_t) && fails(CALL_write) ? -1 : NEXT(write)(fd, bytes, size);
 }
@@ -133,7 +133,7 @@ FAILING(int, listen, -1, (int fd, int backlog), (fd, backlog))
 FAILING(int, accept4, -1, (int fd, struct sockaddr *address, socklen_t *size, int flags), (fd, address, size, flags))
 FAILING(int, epoll_create1, -1, (int flags), (flags))
 
-/* Reading an eventfd never fails either. */
+/* Removing a descriptor that is in an epoll set never fails, so such a call is not counted. */
 int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event) {
     return operation != EPOLL_CTL_DEL && fails(CALL_epoll_ctl) ? -1 : NEXT(epoll_ctl)(epoll, operation, fd, event);
 }

@@ -1,8 +1,8 @@
 /* Tests weight files and JSON: every valid form, every error with its line, and damaged files, which may give an error
- * but never do anything worse.
+ * but must never do worse.
  *
- * The tests write the files themselves, into a temporary folder. The data bytes follow a pattern, so that a tensor's
- * pointer can be checked by the bytes at it. */
+ * The tests write the files into a temporary folder. The data follow a pattern, so that the bytes at a tensor's
+ * pointer show whether the pointer is right. */
 /* suite: quick hostile */
 #include <check.h>
 #include <dirent.h>
@@ -61,7 +61,7 @@ static uint8_t pattern(uint64_t at) {
     return (uint8_t)(at * 7 + 3);
 }
 
-/* Returns a safetensors file in memory of its exact size; the caller frees it. */
+/* Returns a safetensors file in memory of exactly its size. The caller frees it. */
 static uint8_t *weights(const char *header, size_t data, size_t *size) {
     size_t length = strlen(header);
     *size = 8 + length + data;
@@ -80,7 +80,7 @@ static void put_weights(const char *name, const char *header, size_t data) {
     free(bytes);
 }
 
-/* Opens the folder, mapped and read into memory. Both must fail the same way, with a line that has these words. */
+/* Opens the folder twice: mapped, and read into memory. Both must fail with a line that contains these words. */
 static void expect_failure(const char *words) {
     for (int use_mmap = 0; use_mmap < 2; use_mmap++) {
         fr_checkpoint checkpoint;
@@ -93,7 +93,8 @@ static void expect_failure(const char *words) {
     }
 }
 
-/* Checks that the tensor exists and that its bytes, once they are read, are those at `offset` of the pattern. */
+/* Checks that the tensor exists, and that it has the bytes of the pattern from `offset` on. If it is not in memory
+ * yet, it is read first. */
 static const fr_tensor *expect_tensor(const fr_checkpoint *checkpoint, const char *name, fr_dtype type, uint64_t offset,
                                       uint64_t bytes) {
     const fr_tensor *tensor;
@@ -126,7 +127,7 @@ START_TEST(error_line) {
 }
 END_TEST
 
-/* An error line that is too long must be cut after a whole character, whether the character has 1, 2, 3 or 4 bytes. */
+/* A line that is too long must be cut between two characters, whether they have 1, 2, 3 or 4 bytes each. */
 START_TEST(error_line_cut) {
     static const char *const characters[] = {"e", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80"};
     for (size_t kind = 0; kind < COUNT_OF(characters); kind++) {
@@ -170,7 +171,8 @@ START_TEST(map_reads_and_fills) {
         ck_assert_uint_eq(map.size, SIZE);
         ck_assert_int_eq(fr_map_fill(&map, 5000, 9001), FR_OK);
         ck_assert_mem_eq(map.bytes + 5000, bytes + 5000, 4001);
-        ck_assert_uint_eq(map.bytes[9001], use_mmap ? bytes[9001] : 0); /* beyond the requested range, so not read */
+        ck_assert_uint_eq(map.bytes[9001], use_mmap ? bytes[9001] : 0); /* beyond the requested range, so not read into
+                                                                         * memory */
         ck_assert_int_eq(fr_map_fill(&map, 0, SIZE), FR_OK);
         ck_assert_mem_eq(map.bytes, bytes, SIZE);
         ck_assert_int_eq(fr_map_fill(&map, SIZE, SIZE), FR_OK);
@@ -183,8 +185,8 @@ START_TEST(map_reads_and_fills) {
 }
 END_TEST
 
-/* A mapped file can be found by the address of any of its bytes. A file that was read into memory is not listed, as it
- * can't get lost. */
+/* If a mapped file shrinks while it is used, the handler of SIGBUS has only an address. So a mapped file must be found
+ * by the address of any of its bytes. A file that was read into memory can't shrink there, so it is not found. */
 START_TEST(mapped_files_are_told_by_address) {
     fr_map maps[3], copy;
     static const char *const names[] = {"file", "other", "third"};
@@ -223,7 +225,7 @@ START_TEST(map_short_read) {
 }
 END_TEST
 
-/* Opening a FIFO that nobody writes to must not block. */
+/* Only regular files can be mapped. Opening a FIFO that nobody writes to must not block. */
 START_TEST(map_takes_regular_files_only) {
     fr_map map;
     put("empty", "", 0);
@@ -264,7 +266,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
-/* Parses a copy in memory of the exact size, so that a sanitizer reports any read past its end. */
+/* Parses a copy of the text in memory of exactly its size, so that a sanitizer finds any read past the end. */
 static fr_status parse(const char *text, size_t size, json_t **root) {
     char *copy = malloc(size ? size : 1);
     ck_assert_ptr_nonnull(copy);
@@ -324,7 +326,7 @@ START_TEST(json_depth) {
     memset(text, '[', sizeof text);
     ck_assert_int_eq(parse(text, sizeof text, &root), FR_INPUT);
     memset(text, '{', sizeof text);
-    text[0] = text[sizeof text - 1] = '"'; /* brackets in a string are no nesting */
+    text[0] = text[sizeof text - 1] = '"'; /* brackets within a string are not nesting */
     ck_assert_int_eq(parse(text, sizeof text, &root), FR_INPUT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "not valid JSON"));
     const char *quoted = "[\"\\\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\\\"]";
@@ -346,7 +348,8 @@ START_TEST(json_too_many_values) {
 }
 END_TEST
 
-/* Lists the numbers of a value in their order. Integers too wide for 64 bits are listed as digits with a semicolon. */
+/* Lists all numbers within a value, in order. An integer too wide for 64 bits is listed by its digits and a
+ * semicolon. */
 static void list_numbers(const json_t *value, char *list, size_t size) {
     size_t length = strlen(list), digits;
     const char *wide = fr_json_wide_digits(value, &digits), *key;
@@ -386,8 +389,8 @@ START_TEST(json_wide_integers) {
 }
 END_TEST
 
-/* Wide integers are replaced before parsing. Errors must still name the place in the original text, and no string may
- * be taken for a number. */
+/* The reader replaces wide integers before it parses a text. Its errors must still give the place in the original
+ * text, and a string with many digits is not a number. */
 START_TEST(json_wide_errors) {
     static const char *const texts[][2] = {
         {"[12345678901234567890,]", "line 1, column 23"},
@@ -414,7 +417,8 @@ START_TEST(json_wide_errors) {
 }
 END_TEST
 
-/* Published tokenizer_config.json files contain a number of 31 digits. The rest of such a file must stay readable. */
+/* Published tokenizer_config.json files have a number of 31 digits. The other members of such a file must be
+ * readable. */
 START_TEST(json_file_with_a_huge_integer) {
     json_t *root;
     int64_t value;
@@ -436,7 +440,8 @@ START_TEST(json_file_with_a_huge_integer) {
 }
 END_TEST
 
-/* Numbers that are not finite are accepted in keys that are not used. In keys that are used, the error names them. */
+/* NaN and infinities are accepted as values of keys that nobody reads. For a key that is read, the error names the
+ * value. */
 START_TEST(json_file_with_numbers_that_are_not_finite) {
     json_t *root, *object;
     int64_t whole;
@@ -577,8 +582,9 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------ valid checkpoints */
 
-/* A valid header with every type, at odd offsets and in another order than the data. It has scalars, empty tensors at
- * both ends and in the middle, a type that is not read, a type of GGUF, and spaces after the JSON. */
+/* A valid header with tensors of every type, at odd offsets, and in another order than their data. It also has
+ * scalars, empty tensors at both ends and in the middle, a type that the library does not read, a type that only GGUF
+ * has, and spaces after the JSON. */
 static const char good_header[] = "{\"__metadata__\":{\"format\":\"pt\"},"
                                   "\"f32\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[3,11]},"
                                   "\"u8\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]},"
@@ -683,8 +689,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------- unusable checkpoints */
 
-/* T makes a header with one tensor named t; U makes an entry for a tensor of bytes. The rows below break one thing
- * each. */
+/* T is a header with one tensor named t. U is an entry for a tensor of bytes. Each row below has one error. */
 #define T(dtype, shape, offsets) "{\"t\":{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
 #define U(name, begin, end, count) \
     "\"" name "\":{\"dtype\":\"U8\",\"shape\":[" count "],\"data_offsets\":[" begin "," end "]}"
@@ -757,7 +762,7 @@ START_TEST(header_names) {
                  length == 256 ? 2 : 1);
         put_text("config.json", "{}");
         put_weights("model.safetensors", header, 1);
-        /* the long name must not cut off the reason */
+        /* the tensor's name is long, but the line must still end with the reason */
         expect_failure(length == 256 ? "data_offsets 0 to 2" : "a tensor name of 257 bytes");
     }
     put_weights("model.safetensors", "{\"a\\n\\u001b[2Jb\":0}", 0);
@@ -774,7 +779,8 @@ START_TEST(header_depth) {
 }
 END_TEST
 
-/* The eight bytes that give the header's length, and files that are too short to have them. */
+/* The first eight bytes give the header's length. These are wrong lengths, and files that are too short to have
+ * one. */
 START_TEST(header_lengths) {
     static const struct {
         uint8_t bytes[10];
@@ -795,7 +801,8 @@ START_TEST(header_lengths) {
         put("model.safetensors", rows[i].bytes, rows[i].size);
         expect_failure(rows[i].words);
     }
-    put("model.safetensors", "\1\xe1\xf5\5\0\0\0\0{}", 10); /* sparse, long enough for a header of 100,000,001 bytes */
+    put("model.safetensors", "\1\xe1\xf5\5\0\0\0\0{}", 10); /* the file becomes long enough for a header of 100,000,001
+                                                             * bytes, but takes no space on the disk */
     ck_assert_int_eq(truncate(in_folder("model.safetensors"), 200000000), 0);
     expect_failure("a header of 100000001 bytes, and at most 100000000");
 }
@@ -830,7 +837,7 @@ START_TEST(index_errors) {
 }
 END_TEST
 
-/* A tensor that is in two shards is an error, even if it has a type that is not read. */
+/* A tensor that two shards have is an error, even if its type is one that the library does not read. */
 START_TEST(index_with_a_tensor_twice) {
     put_shards("{\"a\":\"s1\",\"b\":\"s2\"}");
     put_weights("s2", "{" U("a", "0", "1", "1") "," U("b", "1", "2", "1") "}", 2);
@@ -907,7 +914,7 @@ static uint32_t next_random(void) {
     return (uint32_t)(random_state >> 33);
 }
 
-/* Checks everything that the library promises about each tensor, whatever the file says. */
+/* Checks what the library promises about every tensor, whatever a file says. */
 static void check_promises(const fr_map *map, const fr_tensors *tensors) {
     for (size_t i = 0; i < tensors->count; i++) {
         const fr_tensor *tensor = &tensors->items[i];
@@ -922,7 +929,7 @@ static void check_promises(const fr_map *map, const fr_tensors *tensors) {
     }
 }
 
-/* Reads a file from heap memory of its exact size, so that a sanitizer guards both ends. */
+/* Reads a file from heap memory of exactly its size, so that a sanitizer finds reads before or after it. */
 static fr_status read_copy(const uint8_t *bytes, size_t size) {
     uint8_t *copy = malloc(size ? size : 1);
     ck_assert_ptr_nonnull(copy);
@@ -967,8 +974,8 @@ START_TEST(damage_flips) {
 }
 END_TEST
 
-/* Makes several random changes at once: overwrites bytes, moves runs of bytes (which makes new numbers and nesting),
- * and cuts off the end. */
+/* Makes several random changes in each file: bytes are overwritten, runs of bytes are copied to other places (which
+ * makes new numbers and nesting), and the end is cut off. */
 START_TEST(damage_random) {
     size_t size;
     uint8_t *original = weights(good_header, GOOD_DATA, &size), *bytes = malloc(size);
@@ -1018,7 +1025,7 @@ START_TEST(damage_index) {
 }
 END_TEST
 
-/* 100,000 empty tensors lie at the same place. Sorting and hashing them must stay fast. */
+/* The file has 100,000 empty tensors at the same offset, which must be sorted and found fast. */
 START_TEST(damage_many_tensors) {
     enum { COUNT = 100000 };
     char *header;
@@ -1041,7 +1048,8 @@ static TCase *group(Suite *suite, const char *name, bool with_folder) {
     TCase *cases = tcase_create(name);
     suite_add_tcase(suite, cases);
     if (with_folder) tcase_add_checked_fixture(cases, make_folder, remove_folder);
-    tcase_set_timeout(cases, 30); /* a quadratic search would exceed this, but an emulator does not */
+    tcase_set_timeout(cases, 30); /* a quadratic search takes longer than this; a correct one is faster, even on an
+                                   * emulator */
     return cases;
 }
 

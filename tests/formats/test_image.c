@@ -1,7 +1,7 @@
-/* Tests pictures: every kind of PNG, JPEG, WebP and GIF must give the pixels that Pillow reads, resizing must give
- * those of Pillow's filters, and damage must give an error.
+/* Tests pictures. Every kind of PNG, JPEG, WebP and GIF must give the pixels that Pillow reads. Resizing must give the
+ * pixels of Pillow's filters. Damaged files must give an error.
  *
- * Pillow made the cases (tests/data/images/make_cases.py). */
+ * tests/data/images/make_cases.py made the cases with Pillow. */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ START_TEST(files_are_read_as_pillow_reads_them) {
 }
 END_TEST
 
-/* Makes the picture of noise that make_cases.py resizes. */
+/* Makes the picture of noise that make_cases.py also makes and resizes. */
 static fr_image noise(size_t width, size_t height) {
     fr_image image = {.rgb = malloc(width * height * 3), .width = width, .height = height};
     uint32_t state = 12345;
@@ -125,7 +125,7 @@ static blob read_blob(const char *name) {
     return b;
 }
 
-/* Returns the error line for a file with these bytes, without the path before it. */
+/* Returns the error line for a file with these bytes. The path at the line's beginning is left out. */
 static const char *refusal(const uint8_t *bytes, size_t size) {
     char path[] = "/tmp/test_image_XXXXXX";
     int fd = mkstemp(path);
@@ -145,8 +145,8 @@ static const char *refusal(const uint8_t *bytes, size_t size) {
     return fr_last_error() + strlen(path);
 }
 
-/* EXIF data of any length and with any byte changed, in memory of the exact size, must give one of the eight
- * orientations and no error. */
+/* EXIF data that are cut or have a changed byte must give one of the eight orientations, without an error. The data
+ * lie in memory of exactly their size. */
 START_TEST(damaged_exif_is_no_orientation_or_another) {
     blob b = read_blob("png-turned-6.png");
     uint8_t *exif = b.bytes;
@@ -176,7 +176,8 @@ START_TEST(what_ends_too_early_is_refused) {
                                         "gif-16.gif"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         blob b = read_blob(names[i]);
-        size_t whole = b.size - (strstr(names[i], ".gif") ? 1 : 0); /* GIF's last byte only marks the end */
+        size_t whole = b.size - (strstr(names[i], ".gif") ? 1 : 0); /* the last byte of a GIF file only marks its
+                                                                     * end */
         for (size_t size = 0; size < whole; size++)
             ck_assert_msg(strcmp(refusal(b.bytes, size), "none") != 0, "%s opened when cut at %zu", names[i], size);
     }
@@ -194,7 +195,7 @@ static void put_big_endian(uint8_t *to, uint32_t value, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) to[i] = (uint8_t)(value >> 8 * (bytes - 1 - i));
 }
 
-/* Corrects the checksum of the PNG chunk at `at`, so that changed data are read. */
+/* Corrects the checksum of the PNG chunk at `at`, so that the decoder accepts changed data. */
 static void seal(blob *b, size_t at, size_t length) {
     uint32_t crc = UINT32_MAX;
     for (size_t i = at + 4; i < at + 8 + length; i++) {
@@ -223,19 +224,19 @@ START_TEST(a_small_file_that_claims_a_large_picture_is_refused) {
     ck_assert_str_eq(refusal(b.bytes, b.size), ": a picture of 65000 x 65000, expected sides of 1 to 65536 and at most "
                                                "134217728 pixels");
     b = read_blob("webp-moving-small.webp");
-    memcpy(b.bytes + 24, (const uint8_t[]){0xff, 0xff, 0xff, 0xff, 0xff, 0}, 6); /* the canvas */
+    memcpy(b.bytes + 24, (const uint8_t[]){0xff, 0xff, 0xff, 0xff, 0xff, 0}, 6); /* the canvas's width and height */
     ck_assert_msg(strstr(refusal(b.bytes, b.size), "damaged WebP"), "%s", fr_last_error());
     memcpy(b.bytes + 24, (const uint8_t[]){0x5f, 0xea, 0, 0x5f, 0xea, 0}, 6);
     ck_assert_str_eq(refusal(b.bytes, b.size), ": a picture of 60000 x 60000, expected sides of 1 to 65536 and at most "
                                                "134217728 pixels");
     b = read_blob("gif-16.gif");
-    memcpy(b.bytes + 6, (const uint8_t[]){0x60, 0xea, 0x60, 0xea}, 4); /* the screen */
+    memcpy(b.bytes + 6, (const uint8_t[]){0x60, 0xea, 0x60, 0xea}, 4); /* the screen's width and height */
     ck_assert_str_eq(refusal(b.bytes, b.size), ": a picture of 60000 x 60000, expected sides of 1 to 65536 and at most "
                                                "134217728 pixels");
 }
 END_TEST
 
-/* Writes other numbers where WebP has the sizes of chunks, and where GIF has a picture's position, size and bits. */
+/* The test overwrites the sizes of chunks in WebP files, and the position, size and bits of a picture in GIF files. */
 START_TEST(wrong_lengths_are_refused_or_read) {
     static const struct {
         const char *name;

@@ -1,6 +1,6 @@
-/* Tests importance matrices: both file formats are read, and refused if they are damaged. llama-imatrix wrote the
- * files in tests/data/imatrix (tests/references/imatrix.py). Files that are quantized with them, and what forerun
- * imatrix collects, are compared with llama.cpp's. */
+/* Tests importance matrices. Files of both formats are read, and refused if they are damaged. llama-imatrix wrote the
+ * files in tests/data/imatrix (tests/references/imatrix.py). Files that are quantized with a matrix, and the matrices
+ * that forerun imatrix collects, are compared with llama.cpp's. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -58,8 +58,8 @@ static void put_entry(built *b, const char *name, int32_t calls, const float *va
     put(b, values, (size_t)count * sizeof *values);
 }
 
-/* Builds two entries, not sorted. Also gives the file's size up to the end of the entries and up to the number of
- * chunks. */
+/* Builds a file with two entries, which are not sorted. *entries becomes its size up to the end of the entries, and
+ * *chunks its size up to the end of the number of chunks. A file may end at either place. */
 static built two_entries(size_t *entries, size_t *chunks) {
     built b = {.size = 0};
     put_number(&b, 2);
@@ -86,7 +86,8 @@ START_TEST(the_older_form) {
         ck_assert_str_eq(imatrix.entries[0].name, "blk.0.y");
         const fr_imatrix_entry *x = fr_imatrix_find(&imatrix, "blk.1.x");
         ck_assert(x && x->count == 3 && fabsf(x->means[0] - 1) < 1e-9f && fabsf(x->means[1] - 2) < 1e-9f);
-        ck_assert(fabsf(imatrix.entries[0].means[0] - 5) < 1e-9f); /* of no calls, so the value is not divided */
+        ck_assert(fabsf(imatrix.entries[0].means[0] - 5) < 1e-9f); /* the entry has no calls, so its value is not
+                                                                    * divided by them */
         ck_assert_ptr_null(fr_imatrix_find(&imatrix, "blk.1"));
         ck_assert_uint_eq(imatrix.chunks, size == entries ? 0 : 7);
         if (size == b.size)
@@ -98,7 +99,7 @@ START_TEST(the_older_form) {
 }
 END_TEST
 
-/* Builds a file with one entry of these values, which must be refused with a line that contains `part`. */
+/* Builds a file with one entry of these values. It must be refused with a line that contains `part`. */
 static void check_entry(const char *name, size_t length, int32_t calls, float value, int32_t count, const char *part) {
     built b = {.size = 0};
     put_number(&b, 1);
@@ -133,7 +134,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------ llama.cpp's files */
 
-/* One file has sums and counts, the other means. Both must give the same numbers. */
+/* The files have the same matrix in two formats: one has sums and counts, the other means. Both must give the same
+ * values. */
 START_TEST(both_forms_say_the_same) {
     fr_imatrix a = opened(DATA "llama.gguf"), b = opened(DATA "llama.dat");
     ck_assert_uint_eq(a.count, b.count);
@@ -151,7 +153,7 @@ START_TEST(both_forms_say_the_same) {
 }
 END_TEST
 
-/* A file with any one bit flipped must give an error or numbers, but never a crash. */
+/* If any one bit is flipped, the file must give an error or numbers, but never crash the reader. */
 START_TEST(any_bit_of_a_gguf) {
     fr_map map;
     fr_imatrix imatrix;
@@ -189,8 +191,8 @@ static fr_checkpoint open_model(const char *path) {
     return files;
 }
 
-/* The keys are those that llama-quantize writes. The weights must differ from those without a matrix, and be the same
- * with both file formats. */
+/* The file must have the keys that llama-quantize writes. A matrix must change the weights, and both formats of it
+ * must give the same weights. */
 START_TEST(quantizing_by_it) {
     char with[] = "/tmp/imatrix_a_XXXXXX", without[] = "/tmp/imatrix_b_XXXXXX", older[] = "/tmp/imatrix_c_XXXXXX";
     close(mkstemp(with));
@@ -216,7 +218,7 @@ START_TEST(quantizing_by_it) {
     const fr_tensor *same = fr_tensors_find(&c.tensors, name);
     ck_assert(by && plain && same && by->type == plain->type && by->bytes == plain->bytes);
     ck_assert_int_ne(memcmp(by->data, plain->data, (size_t)by->bytes), 0);
-    size_t differ = 0; /* one format stores divided means, so last bits differ */
+    size_t differ = 0; /* one format has means that are divided already, so some last bits differ */
     for (size_t i = 0; i < by->bytes; i++) differ += ((const uint8_t *)by->data)[i] != ((const uint8_t *)same->data)[i];
     ck_assert_uint_le(differ, by->bytes / 100);
     fr_imatrix_close(&matrix);
@@ -260,7 +262,8 @@ static fr_imatrix collected(const char *model, const char *options) {
     return imatrix;
 }
 
-/* Compares the means of squares of rows. Both engines round them in their own ways. */
+/* Compares collected means with llama.cpp's. They can only be close, because both engines round the rows
+ * differently. */
 static void check_near(const fr_imatrix *ours, const fr_imatrix *theirs, double most) {
     ck_assert_uint_eq(ours->chunks, theirs->chunks);
     for (size_t i = 0; i < theirs->count; i++) {
@@ -293,7 +296,7 @@ START_TEST(collected_as_llama_imatrix_does) {
 }
 END_TEST
 
-/* The sums must not depend on the threads, nor on the chunks in which a prompt is run. */
+/* The number of threads and the chunks in which a prompt is run must not change the sums. */
 START_TEST(one_answer) {
     static const char *const ways[] = {"-t 3", "--chunk 5", "-t 2 --chunk 1"}, *const models[] = {
                                                                                    LLAMA,

@@ -1,6 +1,6 @@
-/* Tests that formats/json_read gives the same values as jansson's own reader, or refuses the text: for every JSON file
- * of the tests, for texts at the edges of the grammar, and for all prefixes of one text. Numbers that Python reads and
- * jansson refuses are tested separately. */
+/* Tests that formats/json_read gives the same values as jansson's own reader, or refuses the text. The texts are every
+ * JSON file of the tests, texts at the edges of the grammar, and all beginnings of one text. Other tests are for
+ * numbers that Python reads and jansson refuses. */
 #include "formats/json_read.h"
 
 #include <check.h>
@@ -12,7 +12,8 @@
 #include "formats/json_wide.h"
 #include "tests/support/suite.h"
 
-/* Compares the two readers. Returns true if formats/json_read has read the text. */
+/* Reads a text with formats/json_read and with jansson, and compares the values. Returns true if formats/json_read
+ * accepted the text. */
 static bool compare(const char *text, size_t size, size_t flags) {
     json_error_t error;
     bool lost;
@@ -72,7 +73,7 @@ static const struct {
     {"[1] 2", 0, false},
     {"[1", 0, false},
     {"[9223372036854775807, -9223372036854775808, 1234567890123456789]", 0, true},
-    {"[9223372036854775808]", 0, false}, /* refused here, so that jansson decides */
+    {"[9223372036854775808]", 0, false}, /* an integer beyond int64, for which the reader returns NULL */
     {"[12345678901234567890]", 0, false},
     {"[NaN]", 0, false},
     {"[-Infinity]", 0, false},
@@ -114,8 +115,8 @@ START_TEST(every_file_that_there_is) {
 }
 END_TEST
 
-/* Python's json reads what it writes: json.loads('[NaN, Infinity, -Infinity, 1e999, -1e999]') gives [nan, inf, -inf,
- * inf, -inf], and integers may be arbitrarily large. */
+/* Python's json writes such numbers, and reads them: json.loads('[NaN, Infinity, -Infinity, 1e999, -1e999]') gives
+ * [nan, inf, -inf, inf, -inf]. Its integers may be arbitrarily large. */
 START_TEST(numbers_of_python) {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity", "Infinity", "-Infinity"};
     static const char text[] = "[NaN, Infinity,-Infinity,1e999, -1e999, 1e30, 12345678901234567890, "

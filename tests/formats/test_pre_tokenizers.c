@@ -1,5 +1,6 @@
-/* Tests the pre-tokenizers of GGUF files: each kind in the table must split texts as Hugging Face's tokenizers do with
- * the expressions of that kind's models (tests/data/tokenizers/make_pre_tokenizers.py), under each of its names. */
+/* Tests the pre-tokenizers of GGUF files. Each kind in the table must split texts as Hugging Face's tokenizers do with
+ * the regular expressions of that kind's models (tests/data/tokenizers/make_pre_tokenizers.py). Each of a kind's names
+ * must select it. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +64,7 @@ static fr_status open_kind(const char *model, const char *pre, fr_tokenizer **to
     return fr_tokenizer_open(folder.file, NULL, tokenizer);
 }
 
-/* Checks the ids of all texts, and closes the tokenizer. */
+/* Compares the ids of all texts with the expected ones. Closes the tokenizer. */
 static void check_ids(fr_tokenizer *tokenizer, const char *name, const json_t *wanted) {
     const json_t *texts = json_object_get(cases, "texts"), *text;
     size_t i;
@@ -88,8 +89,8 @@ static void check_name(const char *name, const json_t *wanted) {
     check_ids(tokenizer, name, wanted);
 }
 
-/* Returns the cases that are stored under a kind's first name. If another kind splits in the same way, that kind's
- * name is stored instead. */
+/* Returns the expected ids of a kind. They are stored under the kind's first name, unless another kind splits texts in
+ * the same way: then the value is that kind's name. */
 static const json_t *cases_of(const fr_pre_tokenizer *kind) {
     const json_t *all = json_object_get(cases, "ids"), *own = json_object_get(all, kind->names[0]);
     return json_is_string(own) ? json_object_get(all, json_string_value(own)) : own;
@@ -106,7 +107,7 @@ START_TEST(each_name) {
             check_name(kind->names[n], cases_of(kind));
         }
     }
-    /* one stored case belongs to the test rules_by_name */
+    /* one more case is for the test rules_by_name */
     ck_assert_uint_eq(kinds + 1, json_object_size(json_object_get(cases, "ids")));
 }
 END_TEST
@@ -125,8 +126,7 @@ START_TEST(unknown_names) {
 }
 END_TEST
 
-/* The pre-tokenizers of tokenizer.json files that name their rules (Digits, ByteLevel) instead of giving an
- * expression. */
+/* These pre-tokenizers of tokenizer.json files have rules with names (Digits, ByteLevel) and no regular expression. */
 static const struct {
     const char *kind, *pre_tokenizer;
 } named[] = {

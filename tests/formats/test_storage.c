@@ -1,5 +1,5 @@
-/* Tests quantized folders: the values of modules that the quantizers' own packages wrote, other spellings of their
- * configurations, and which folders are refused with which line.
+/* Tests folders with quantized weights: the values of modules that the quantizers' own packages wrote, other spellings
+ * of their configurations, and folders that are refused, each with its line.
  *
  * tests/data/storages/KIND has one module as the package wrote it, and its first rows as the package dequantizes them
  * (tests/references/storages.py). */
@@ -51,8 +51,8 @@ static void remove_folder(void) {
 
 /* ---------------------------------------------------------------------------------------------------------- values */
 
-/* Ends the test unless the rows of a folder's module have the expected bits, whether they are decoded whole or in
- * parts, or unpacked. */
+/* Checks the rows of a folder's module bit for bit: decoded as whole rows, decoded in parts, and calculated from their
+ * unpacked codes and scales. */
 static void check_values(const char *path, const char *kind) {
     char name[128];
     fr_map map;
@@ -69,7 +69,7 @@ static void check_values(const char *path, const char *kind) {
     const fr_storage *s = module->storage;
     size_t cols = s->cols;
     float *values = calloc(cols, sizeof *values), *expected = calloc(cols, sizeof *expected);
-    enum { TOGETHER = 5 }; /* rows that are unpacked together */
+    enum { TOGETHER = 5 }; /* the number of rows that are unpacked at once */
     uint8_t *bytes = calloc(TOGETHER, cols + s->groups);
     float *floats = calloc(TOGETHER, 2 * s->groups * sizeof *floats);
     fr_grouped_row rows_of[TOGETHER];
@@ -79,7 +79,8 @@ static void check_values(const char *path, const char *kind) {
     require(fr_storage_check(s, 0, s->rows, path));
     for (size_t r = 0; r < s->rows; r++) {
         fr_storage_decode(s, r, 0, cols, values);
-        /* the package's values of the first rows, which show that the decoded values of the others are right too */
+        /* the package's values exist for the first rows; the other rows are compared with their own values decoded as
+         * a whole */
         const float *of_package = (const float *)rows->data + r * cols;
         memcpy(expected, r < rows->shape[0] ? of_package : values, cols * sizeof *expected);
         ck_assert_msg(memcmp(values, expected, cols * sizeof *values) == 0, "%s: row %zu", kind, r);
@@ -120,8 +121,8 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------------- changes */
 
-/* A change of a safetensors file: a tensor gets another name, an entry of its header another value, or some bytes of
- * its data are overwritten. */
+/* A change of a safetensors file: a tensor gets another name, an entry in its header gets another value, or some bytes
+ * of its data are overwritten. */
 typedef struct change {
     const char *tensor, *rename, *key, *entry;
     size_t at, count;
@@ -224,8 +225,8 @@ START_TEST(another_spelling_gives_the_same_values) {
 }
 END_TEST
 
-/* For MLX, the tensors' shapes give only two of three numbers: a matrix's bits, group size and columns. The model
- * knows the columns, so the third follows. */
+/* In MLX's format the shapes of the tensors determine two of these three numbers: the bits, the group size and the
+ * columns. The model knows the number of columns, so the others follow. */
 START_TEST(columns_tell_what_a_configuration_leaves_out) {
     fr_checkpoint files;
     float values[128], wanted[128];
@@ -244,8 +245,8 @@ START_TEST(columns_tell_what_a_configuration_leaves_out) {
 }
 END_TEST
 
-/* Writes a module of compressed-tensors: 16 rows of 32 codes of 3 bits, in `words` words per row. The zero points, of
- * 3 bits, are packed, or written as signed bytes. */
+/* Writes a module in the format of compressed-tensors: 16 rows of 32 codes of 3 bits, in `words` words per row. The
+ * zero points are packed in 3 bits each, or written as signed bytes if `bytes` is true. */
 static void write_old(const uint32_t *codes, size_t words, bool bytes) {
     static const char form[] =
         "{\"a.weight_packed\":{\"dtype\":\"I32\",\"shape\":[16,%zu],\"data_offsets\":[0,%zu]},\"a.weight_shape\":{"
@@ -274,8 +275,8 @@ static void write_old(const uint32_t *codes, size_t words, bool bytes) {
     write_text("config.json", "{\"quantization_config\":{\"quant_method\":\"compressed-tensors\"}}");
 }
 
-/* Writers before mid-2026 let no code cross into the next word, and still earlier ones did not pack the zero points.
- * Such folders must give the same values. */
+/* In folders written before mid-2026, no code extends into the next word, and in still older ones the zero points are
+ * not packed. Such folders must give the same values. */
 START_TEST(what_older_writers_packed_otherwise_is_the_same) {
     uint32_t crossing[16 * 3] = {0}, whole[16 * 4] = {0};
     for (size_t i = 0; i < 16 * 32; i++) {
@@ -463,8 +464,8 @@ START_TEST(values_that_are_not_finite_are_told) {
 }
 END_TEST
 
-/* If a shape or type in a header is changed, the folder is refused with one line, or its values are read from the
- * bytes that are there. */
+/* If a shape or type in the header is changed, the folder must be refused with one line, or its values must be read
+ * from within the file's bytes. */
 START_TEST(any_change_of_a_header_is_survived) {
     static const char *const entries[] = {"[]",        "[0]",          "[64]",  "[64, 32]", "[32, 64]", "[2048, 1]",
                                           "[1, 2048]", "[2, 64, 32]",  "[8]",   "[1, 1]",   "[128]",    "[2, 2]",

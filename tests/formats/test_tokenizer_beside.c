@@ -1,6 +1,6 @@
-/* Tests the files beside tokenizer.json. They are read as transformers reads them
- * (tests/data/tokenizers/make_beside.py), except that we invent no ids as transformers does. Wrong files are refused.
- * For one model only these files name the end token. */
+/* Tests the files beside tokenizer.json, such as tokenizer_config.json and special_tokens_map.json. They must be read
+ * as transformers reads them (tests/data/tokenizers/make_beside.py), except that transformers invents ids for some
+ * tokens and forerun does not. Wrong files are refused. For one model only these files name the end token. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void put_text(const char *name, const char *text) {
     ck_assert_int_eq(fclose(file), 0);
 }
 
-/* Writes a JSON file. With NULL no file is written. */
+/* Writes a value as a JSON file. If the value is NULL, no file is written. */
 static void put_value(const char *name, const json_t *value) {
     if (!value) return;
     char *text = json_dumps(value, 0);
@@ -96,7 +96,7 @@ START_TEST(reference_cases) {
 }
 END_TEST
 
-/* Flags in the files decide which tokens are added around a text (tests/data/tokenizers/make_flags.py). */
+/* Flags in tokenizer_config.json decide which tokens are added around a text (tests/data/tokenizers/make_flags.py). */
 START_TEST(flags_decide) {
     json_t *root = fr_load_json(TOKENIZERS "flags.json"), *cases = json_object_get(root, "cases"), *item, *text;
     size_t i, t;
@@ -117,7 +117,8 @@ START_TEST(flags_decide) {
 }
 END_TEST
 
-/* A new token has the id that the file gives it. If another token already has that id, the new one is left out. */
+/* tokenizer_config.json may define further tokens. Each has the id that the file gives it, but is left out if another
+ * token already has that id. */
 START_TEST(ids_of_new_tokens) {
     char line[320];
     put_tokenizer();
@@ -198,8 +199,8 @@ static const struct {
     {"{\"eos_token\": \"<|end_of_text|>\"}", NULL, "{\"eos_token_id\": [509]}", 509},
 };
 
-/* A large bias makes the model generate id 505 or 509 at once. If that id ends the text, the text has this one id;
- * otherwise it is as long as allowed. */
+/* A large bias makes the model generate id 505 or 509 at once. A text has only this one id if the id ends texts, and
+ * otherwise as many ids as allowed. */
 START_TEST(ends_of_models) {
     json_t *config = fr_load_json(MODEL_FOLDER "/config.json");
     json_object_del(config, "eos_token_id");
