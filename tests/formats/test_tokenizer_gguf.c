@@ -1,6 +1,7 @@
-/* Tests tokenizers in GGUF metadata: keys that are left out, and keys with meaningless values.
+/* Tests tokenizers in GGUF metadata: files that leave keys out, and keys with meaningless values.
  *
- * The files are made from the tokenizer.json files of tests/data/tokenizers, whose expected ids are Hugging Face's. */
+ * The files are made from the tokenizer.json files of tests/data/tokenizers, for which Hugging Face's tokenizers gave
+ * the expected ids. */
 /* suite: hostile damaged */
 #include <check.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ static void tear_down(void) {
 
 /* ----------------------------------------------------------------------------------------------- files as they lie */
 
-/* An additional key for a file. Exactly one of its values is not NULL. */
+/* A key that is added to a file. Exactly one of its values is not NULL. */
 typedef struct extra {
     const char *key, *text;
     const uint32_t *number;
@@ -94,7 +95,7 @@ static void build_extra(fr_builder *b, const extra *e) {
     if (e->flag) fr_build_key_bool(b, e->key, *e->flag);
 }
 
-/* Writes a GGUF file with a tokenizer of tests/data/tokenizers and these additional keys. */
+/* Writes a GGUF file with one of the tokenizers of tests/data/tokenizers and these additional keys. */
 static void write_file(const char *name, const char *architecture, const extra *extras, size_t count) {
     char path[96];
     snprintf(path, sizeof path, TOKENIZERS "%s/tokenizer.json", name);
@@ -125,8 +126,8 @@ static void check_cases(const fr_tokenizer *tokenizer, const char *name) {
     json_decref(root);
 }
 
-/* Checks that the file's end tokens are these, in this order; the list ends with NULL. If `line` is not NULL, it must
- * be the only note about them. */
+/* Checks that these tokens, in this order, end a text; the list ends with NULL. If `line` is not NULL, it must be the
+ * only note about them. */
 static void check_ends(const fr_tokenizer *tokenizer, const char *const *texts, const char *line) {
     fr_checkpoint files;
     fr_notes notes = {0};
@@ -192,8 +193,8 @@ START_TEST(pre_by_family) {
 }
 END_TEST
 
-/* There are no reference ids for this pre-tokenizer. So the test only checks that it is chosen, and which tokens end a
- * text. */
+/* There are no reference ids for this pre-tokenizer. So the test only checks that the library chooses it, and which
+ * tokens end a text. */
 START_TEST(pre_of_qwen3) {
     write_file("qwen35", "qwen3moe", NULL, 0);
     fr_tokenizer *tokenizer = open_file();
@@ -212,7 +213,8 @@ START_TEST(pre_that_is_there) {
 }
 END_TEST
 
-/* Writes the file of a complete model and replaces bytes of it, `skip` bytes after the end of `text`. */
+/* Writes a complete model's file, in which `count` bytes are replaced. They begin `skip` bytes after the end of
+ * `text`. */
 static void write_model(const char *text, size_t skip, const void *other, size_t count) {
     size_t length;
     char *bytes;
@@ -225,7 +227,7 @@ static void write_model(const char *text, size_t skip, const void *other, size_t
     fr_build_free(&b);
 }
 
-/* A model's notes must include those of its tokenizer, each once. */
+/* Checks that the model has exactly one note: its tokenizer's, which contains these words. */
 static void check_model_note(const char *words) {
     fr_model *model;
     ck_assert_msg(fr_model_open(folder.file, NULL, &model) == FR_OK, "%s", fr_last_error());
@@ -253,8 +255,8 @@ START_TEST(note_on_standard_error) {
 }
 END_TEST
 
-/* Without the key, one file has an unknown architecture, and two have tokens that don't fit their architecture. So
- * nothing says how to split texts. */
+/* Without the key, the architecture and the tokens together tell how to split texts. Here one file has an unknown
+ * architecture, and the others have tokens that don't fit their architecture, so they are refused. */
 START_TEST(pre_that_nothing_tells) {
     static const char *const files[][2] = {{"glm4", "mamba"}, {"qwen35", "llama"}, {"llama3", "deepseek2"}};
     for (size_t i = 0; i < COUNT_OF(files); i++) {
@@ -278,7 +280,7 @@ static const char *const id_keys[] = {"tokenizer.ggml.bos_token_id", "tokenizer.
                                       "tokenizer.ggml.eom_token_id"};
 enum { BOS, EOS, UNKNOWN, EOT, EOM, ID_KEYS };
 
-/* GLM-4 has 1532 tokens. So neither of these ids is a token's; 1532 is the first after the last token. */
+/* GLM-4 has 1532 tokens, so no token has one of these ids; 1532 would be the one after the last. */
 static const uint32_t no_ids[] = {UINT32_MAX, 1532};
 
 START_TEST(ids_of_no_token) {
@@ -306,7 +308,7 @@ START_TEST(ids_of_no_token) {
 }
 END_TEST
 
-/* If one id is invalid, the other ids in the same file still count. */
+/* An invalid id is ignored, and the other ids in the file still count. */
 START_TEST(ids_beside_one_of_no_token) {
     const extra extras[] = {{.key = "tokenizer.ggml.pre", .text = "llama-bpe"},
                             bos_of_llama,
@@ -329,7 +331,7 @@ START_TEST(id_of_no_token_in_a_model) {
 }
 END_TEST
 
-/* An id that is not a number is an error. */
+/* An id whose value is not a number is an error. */
 START_TEST(id_that_is_a_text) {
     fr_tokenizer *tokenizer;
     const extra extras[] = {{.key = "tokenizer.ggml.pre", .text = "glm4"}, {.key = id_keys[BOS], .text = "1"}};
@@ -342,24 +344,24 @@ END_TEST
 /* ---------------------------------------------------------------------------------------------------- ends by text */
 
 static const struct {
-    const char *tokens[6]; /* "!" before a token: its type is control */
+    const char *tokens[6]; /* a "!" before a token means that its type is control */
     const char *end, *end_of_turn, *fim_sep;
     const char *ends[5];
 } by_text[] = {
-    /* In gpt-oss and Solar <|end|> only ends one part of a reply, which then continues. In other models it ends the
+    /* In gpt-oss and Solar <|end|> ends only one part of a reply, which then goes on. In other models it ends the
      * reply. */
     {{"<|end|>", "<|return|>", "<|call|>", "a"}, "<|return|>", NULL, NULL, {"<|return|>", "<|call|>"}},
     {{"<|end|>", "<|flush|>", "<|calls|>", "a"}, "<|flush|>", NULL, NULL, {"<|flush|>", "<|calls|>"}},
     {{"<|end|>", "<|return|>", "a"}, "a", NULL, NULL, {"a", "<|return|>", "<|end|>"}},
     {{"<|end|>", "<|endoftext|>"}, "<|endoftext|>", NULL, NULL, {"<|endoftext|>", "<|end|>"}},
-    /* If a model has other end tokens, a chat's end token is added to them, with or without an end-of-turn key. */
+    /* A token that ends turns in chats also ends texts, even if the file names other end tokens. */
     {{"<|im_end|>", "<|end_of_text|>", "x"}, "<|end_of_text|>", NULL, NULL, {"<|end_of_text|>", "<|im_end|>"}},
     {{"x", "<|im_end|>", "<|eot_id|>"}, "<|im_end|>", "x", NULL, {"<|im_end|>", "x", "<|eot_id|>"}},
     /* A </s> that is not a control token may be HTML's end of struck-out text, so it does not end a text. */
     {{"</s>", "<|im_end|>"}, "<|im_end|>", NULL, NULL, {"<|im_end|>"}},
     {{"!</s>", "<|im_end|>"}, "<|im_end|>", NULL, NULL, {"<|im_end|>", "</s>"}},
-    /* Some tokens for filling in code end a text: padding, and the start of the next file or repository. The token
-     * that opens the middle doesn't. */
+    /* Some tokens for filling in code end a text: the padding, and those that begin the next file or repository. The
+     * one before the middle part doesn't. */
     {{"<|fim_middle|>", "<|file_sep|>", "<|fim_pad|>", "<|repo_name|>"},
      NULL,
      NULL,
@@ -380,7 +382,7 @@ static void build_id(fr_builder *b, const char *key, const char *text, size_t ro
     fr_build_key_u32(b, key, id);
 }
 
-/* The expected end tokens follow llama.cpp's list of tokens that end generation, with its exceptions
+/* The expected tokens follow llama.cpp's list of tokens that end generation and the list's exceptions
  * (src/llama-vocab.cpp). */
 START_TEST(ends_by_text) {
     size_t count = 0;
@@ -421,7 +423,8 @@ static fr_status open_chosen(const char *path, const char *pre, fr_tokenizer **t
     return status;
 }
 
-/* A name given as an option replaces an unknown, a missing or another known name in the file. */
+/* A pre-tokenizer's name given as an option replaces the name in the file, whether that is unknown, missing or a known
+ * one. */
 START_TEST(pre_that_is_chosen) {
     static const char *const written[] = {"of-tomorrow", "", "gpt-2"};
     fr_tokenizer *tokenizer;
@@ -456,7 +459,7 @@ START_TEST(pre_that_can_not_be_chosen) {
 }
 END_TEST
 
-/* The command's error line names the option, and commands that open a whole model take the option too. */
+/* The command's error line names the option, which commands that open a whole model have too. */
 START_TEST(pre_of_the_command) {
     write_file("glm4", "mamba", &(extra){.key = "tokenizer.ggml.pre", .text = "of-tomorrow"}, 1);
     char line[160];
@@ -476,8 +479,8 @@ START_TEST(pre_of_the_command) {
 }
 END_TEST
 
-/* llama.cpp reads this key only for SentencePiece's tokenizers (test_gguf_models.c has one of Gemma's kind), so it has
- * no effect here. */
+/* llama.cpp reads this key only for SentencePiece tokenizers (test_gguf_models.c tests one of Gemma's kind). For
+ * byte-level BPE it must have no effect. */
 START_TEST(space_prefix_of_bytes) {
     const extra extras[] = {{.key = "tokenizer.ggml.pre", .text = "glm4"},
                             {.key = "tokenizer.ggml.add_space_prefix", .flag = &(bool){true}}};

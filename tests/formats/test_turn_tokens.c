@@ -1,6 +1,6 @@
-/* Tests the tokens that mark turns in GGUF files of early converters, which give them the type of ordinary tokens or
- * have no list of types. A prompt must have the same ids as with the types in the original model's folder, and the
- * text of a message must not be able to produce these tokens. */
+/* Tests the tokens that mark turns in GGUF files of early converters. These files call them ordinary tokens, or have
+ * no list of types. A prompt must have the same ids as with the types in the original model's folder. The text of a
+ * message must never become one of these tokens. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ enum { NO_TYPES = 0, NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE
     "{% for m in messages %}<|im_start|>{{ m.role }}\n<think>{{ m.content }}</think><|im_end|>{% endfor %}" \
     "{{ eos_token }}{{ pad_token }}{{ mask_token }}"
 
-/* In the vocabulary these tokens come after the 256 byte tokens. The first two are bos and eos. */
+/* These tokens come after the vocabulary's 256 byte tokens. The first two are bos and eos. */
 static const char *const special[] = {"[BEGIN]", "</s>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"};
 enum { SPECIALS = sizeof special / sizeof *special, BEGIN = BYTES, END, IM_START, IM_END, THINK, THOUGHT };
 
@@ -47,8 +47,8 @@ static void build_tokens(fr_builder *b, const char *more) {
     fr_build_string(b, more);
 }
 
-/* Builds a file and opens its tokenizer. type: the type of the special tokens, CONTROL in files of current converters;
- * NO_TYPES leaves the list of types out. more: one further token of that type. */
+/* Writes a file and opens its tokenizer. type: the type of the special tokens. It is CONTROL in files of current
+ * converters; with NO_TYPES the file has no list of types. more: the text of one further token of this type. */
 static fr_tokenizer *open_file(unsigned type, const char *more, uint32_t begin, const char *template) {
     fr_tokenizer *tokenizer;
     fr_builder b = {0};
@@ -83,7 +83,8 @@ static fr_tokenizer *open_made(unsigned type, const char *more) {
 
 static const unsigned types[] = {CONTROL, NORMAL, USER_DEFINED, UNUSED, NO_TYPES};
 
-/* Tokenizes a message that tries to end its turn. In the expected ids, letters have the ids of their bytes. */
+/* The message spells tokens that would end its turn. They must stay text: in the expected ids, each of their letters
+ * has its byte's id. */
 START_TEST(prompts) {
     static const int32_t wanted[] = {IM_START, 'u', '\n', THINK, '<', '|', 'i', 'm',     '_',    'e', 'n',
                                      'd',      '|', '>',  '<',   '/', 's', '>', THOUGHT, IM_END, END, END};
@@ -103,7 +104,7 @@ START_TEST(prompts) {
 }
 END_TEST
 
-/* If a file needs no correction, there is no note. */
+/* A note must say that tokens are taken as control tokens, unless the file gives them that type. */
 START_TEST(notes) {
     char line[320];
     fr_tokenizer *tokenizer = open_made(types[_i], "plain");
@@ -121,7 +122,7 @@ START_TEST(notes) {
 }
 END_TEST
 
-/* Returns the number of ids of a text: one if it is a token, or one for each byte. */
+/* Returns how many ids a text has: one if it is a token, otherwise one for each byte. */
 static size_t count_ids(const fr_tokenizer *tokenizer, const char *text, bool parse_special) {
     int32_t *ids;
     size_t count;
@@ -132,8 +133,8 @@ static size_t count_ids(const fr_tokenizer *tokenizer, const char *text, bool pa
 
 static const struct {
     const char *text;
-    bool typed, untyped; /* is it a turn token if typed NORMAL; if there are no types */
-    bool shown;          /* decoded text shows it, because replies contain it */
+    bool typed, untyped; /* is it taken as a turn token if its type is NORMAL, and if there are no types? */
+    bool shown;          /* decoded text shows it, because it is a part of replies */
 } texts[] = {
     {"<start_of_turn>", true, true, false},
     {"<end_of_turn>", true, true, false},
@@ -184,7 +185,7 @@ START_TEST(known_texts) {
 }
 END_TEST
 
-/* A token whose text is not UTF-8 is never a turn token, and a template that is not UTF-8 is refused. */
+/* A token whose text is not UTF-8 is never taken as a turn token. A template that is not UTF-8 is refused. */
 START_TEST(other_bytes) {
     static const char messages[] = "[{\"role\": \"u\", \"content\": \"x\"}]";
     fr_tokenizer *tokenizer = open_file(CONTROL, "<\xff>", BYTES + SPECIALS, "{{ bos_token }}|{{ eos_token }}");

@@ -1,6 +1,6 @@
-/* Tests models by name, in invented caches like those that Hugging Face's programs, llama.cpp, LM Studio and ollama
- * leave (huggingface_hub 1.x, llama.cpp 0.5 and of 2025, ollama 0.x): which file a name finds, and which files no name
- * may find. */
+/* Tests models that are given by name: which file each name finds, and which files a name must never find. The caches
+ * are made here, with the layouts of Hugging Face's programs (huggingface_hub 1.x), llama.cpp (0.5, and its older
+ * layout of 2025), LM Studio and ollama (0.x). */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@
 #define DIGEST          "00000000000000000000000000000000000000000000000000000000000000aa"
 #define DIGEST_OF_TOWER "00000000000000000000000000000000000000000000000000000000000000bb"
 
-/* The environment variables that are set. In a setting, %s is the invented root, which is also HOME, so that each
- * cache is at its usual place in it. */
+/* The environment variables of a test. In a setting, %s stands for the test's root folder. HOME is this folder too, so
+ * that each cache is in its usual place. */
 static char settings[8][128];
 static const char *environment[9];
 
@@ -41,7 +41,7 @@ static void open_root(void) {
 
 #define HUB ".cache/huggingface/hub/"
 
-/* Puts a file of a repository into a cache, as a link to its blob. */
+/* Puts a file of a repository into a cache: a blob, and a link to it in the snapshot of the branch main. */
 static void put_in_hub(const char *hub, const char *repository, const char *file) {
     static int blobs;
     char path[400], target[400], up[64] = "";
@@ -57,7 +57,7 @@ static void put_in_hub(const char *hub, const char *repository, const char *file
     fr_made_root_put(path, COMMIT);
 }
 
-/* Checks that the name finds `expected`, a path inside the root. */
+/* Checks that the name finds the file `expected`, given by its path within the root. */
 static void finds(const char *name, const char *expected) {
     char *path, whole[512];
     snprintf(whole, sizeof whole, "%s/%s", fr_made_root, expected);
@@ -80,7 +80,7 @@ static void refused(const char *name, const char *line) {
     ck_assert_ptr_null(strchr(fr_last_error(), '\n'));
 }
 
-/* Checks that a text which is no name is returned unchanged. */
+/* Checks that a text that is not a name is returned unchanged. */
 static void is_path(const char *text) {
     char *path;
     ck_assert_msg(fr_model_find(text, environment, &path) == FR_OK, "%s: %s", text, fr_last_error());
@@ -125,7 +125,7 @@ END_TEST
 
 START_TEST(branches_lead_to_commits) {
     fr_made_root_take(HUB "models--o--m/snapshots/" COMMIT "/a.gguf", WHOLE);
-    finds_in("o/m", "o--m", "a.gguf"); /* the file was downloaded by its commit, so there is no branch */
+    finds_in("o/m", "o--m", "a.gguf"); /* there is no branch, because the file was downloaded by its commit */
     fr_made_root_take(HUB "models--o--m/snapshots/" OTHER "/a.gguf", WHOLE);
     refused("o/m", "hf download o/m"); /* there are two commits, so the name is ambiguous */
     fr_made_root_put(HUB "models--o--m/refs/dev", OTHER);
@@ -135,7 +135,7 @@ START_TEST(branches_lead_to_commits) {
 }
 END_TEST
 
-/* The content of a branch's file counts only if it is the name of a folder in snapshots/. */
+/* A branch's file has a commit. It counts only if it is the name of a folder in snapshots/. */
 START_TEST(branches_lead_nowhere_else) {
     static const char *const hostile[] = {"../../../../secret", "/etc", "", "..", COMMIT "/../../..", "0123"};
     fr_made_root_take(HUB "models--o--m/snapshots/a.gguf", WHOLE);
@@ -153,7 +153,8 @@ START_TEST(an_unfinished_repository) {
 }
 END_TEST
 
-/* Weights of another kind are found, so that opening them says what is missing. A tokenizer alone is not a model. */
+/* A repository with weights of a kind that forerun can't read is found, so that the error on opening says what is
+ * missing. A repository without weights is not a model. */
 START_TEST(weights_of_another_kind) {
     put_in_hub(HUB, "o--m", "config.json");
     put_in_hub(HUB, "o--m", "tokenizer.json");
@@ -166,7 +167,7 @@ START_TEST(weights_of_another_kind) {
 }
 END_TEST
 
-/* A download that is not finished in one program's cache may be complete in another's. */
+/* If a download is unfinished in one program's cache, the model may be complete in another's. */
 START_TEST(unfinished_here_and_whole_there) {
     fr_made_root_put(HUB "models--o--m/blobs/abcd.incomplete", "GGUF");
     fr_made_root_take(".lmstudio/models/o/m/m-Q4_K_M.gguf", WHOLE);
@@ -174,7 +175,8 @@ START_TEST(unfinished_here_and_whole_there) {
 }
 END_TEST
 
-/* The first of these variables that is set decides; a tilde stands for the user's home folder. */
+/* Several variables can name the cache's folder, and each one set here takes precedence over those before it. A tilde
+ * stands for the home folder. */
 START_TEST(folders_by_the_environment) {
     put_in_hub("xdg/huggingface/hub/", "o--m", "xdg.gguf");
     put_in_hub("home/hub/", "o--m", "home.gguf");
@@ -189,7 +191,7 @@ START_TEST(folders_by_the_environment) {
     finds("o/m", "old/models--o--m/snapshots/" COMMIT "/old.gguf");
     set("HF_HUB_CACHE=%s/new");
     finds("o/m", "new/models--o--m/snapshots/" COMMIT "/new.gguf");
-    set("LLAMA_CACHE=%s/llama"); /* newer versions of llama.cpp use Hugging Face's layout there */
+    set("LLAMA_CACHE=%s/llama"); /* newer versions of llama.cpp use Hugging Face's layout in this folder */
     finds("o/l", "llama/models--o--l/snapshots/" COMMIT "/llama.gguf");
     finds("o/m", "new/models--o--m/snapshots/" COMMIT "/new.gguf");
 }
@@ -284,7 +286,7 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
-/* Nothing is downloaded. The error line has the command that downloads the model. */
+/* forerun downloads nothing. The error line gives the command that downloads the model. */
 START_TEST(addresses_are_refused) {
     refused("https://huggingface.co/a/b", "give -m a/b once it is in a cache");
     refused("https://huggingface.co/a/b/blob/main/c.gguf", "hf download a/b c.gguf, then give -m a/b:c.gguf");
@@ -336,7 +338,7 @@ START_TEST(what_is_no_name) {
 }
 END_TEST
 
-/* A path that exists takes precedence over any name. */
+/* If a path with this text exists, it is used, even if the text is also a name. */
 START_TEST(a_path_wins) {
     char folder[256];
     put_in_hub(HUB, "o--m", "a.gguf");
@@ -366,7 +368,7 @@ typedef struct list {
     size_t most, count;
 } list;
 
-/* Checks that each listed name finds the path that is listed with it. */
+/* Takes one model of the list, and checks that its name finds the path that the list gives. */
 static bool told(void *context, const fr_found *found) {
     list *l = context;
     char *path = NULL;
@@ -392,7 +394,7 @@ START_TEST(all_are_listed) {
     put_in_hub(HUB, "Org--B", "b-Q4_K_M-00002-of-00002.gguf");
     put_in_hub(HUB, "Org--B", "b-Q8_0.gguf");
     put_in_hub(HUB, "Org--B", "mmproj.gguf");
-    put_in_hub(HUB, "Org--B", "x-Q8_0.gguf"); /* the name Q8_0 finds b-Q8_0.gguf, not this file */
+    put_in_hub(HUB, "Org--B", "x-Q8_0.gguf"); /* the name Q8_0 finds b-Q8_0.gguf and not this file */
     fr_made_root_put(HUB "models--Org--C/blobs/1.incomplete", "");
     put_in_hub(HUB, "Org--P", "config.json");
     put_in_hub(HUB, "Org--P", "pytorch_model.bin");

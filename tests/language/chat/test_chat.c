@@ -1,8 +1,8 @@
-/* Tests chat templates: the published ones must give the same texts as in transformers, byte for byte. Also tests
- * where a model's template is found, and messages of the wrong shape.
+/* Tests chat templates. The published ones must give the same texts as in transformers, byte for byte. Also tests in
+ * which places a model's template is found, and messages of the wrong shape.
  *
- * The expected texts are in tests/data/chat, made by make_cases.py there. The templates in the folders of tokenizers
- * are the published ones. */
+ * The expected texts are in tests/data/chat, where make_cases.py makes them. The folders of tokenizers have the
+ * published templates. */
 /* suite: quick hostile */
 #include <check.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static fr_tokenizer *open_gemma(void) {
     return open_published("gemma");
 }
 
-/* Checks that a text ends with a NUL, and that its trusted spans ascend and don't overlap. */
+/* Checks that a text ends with a NUL, and that its trusted spans are in order and don't overlap. */
 static void check_marked(const fr_marked_text *text) {
     size_t end = 0;
     ck_assert_int_eq(text->text[text->length], 0);
@@ -40,7 +40,7 @@ static void check_marked(const fr_marked_text *text) {
     }
 }
 
-/* Renders messages and options given as JSON values. If that fails, the text is empty. */
+/* Renders messages and options that are given as JSON values. If rendering fails, the text is empty. */
 static fr_status render_values(const fr_tokenizer *tokenizer, const json_t *messages, const json_t *options,
                                fr_marked_text *text) {
     char *said = json_dumps(messages, JSON_ENCODE_ANY), *settings = options ? json_dumps(options, 0) : NULL;
@@ -127,8 +127,8 @@ START_TEST(defaults) {
 }
 END_TEST
 
-/* A picture comes before the text, as in the prompt of GLM-OCR's reference. The template in this tokenizer's folder
- * leaves pictures out, so the family's built-in template replaces it. */
+/* The picture must come before the text, as in the prompt of GLM-OCR's reference. The template in this folder leaves
+ * pictures out, so the built-in template of the family replaces it. */
 START_TEST(a_picture_before_the_text) {
     static const char messages[] = "[{\"role\": \"user\", \"content\": [{\"type\": \"image\"}, {\"type\": \"text\", "
                                    "\"text\": \"Text Recognition:\"}]}]";
@@ -148,7 +148,7 @@ START_TEST(a_picture_before_the_text) {
 }
 END_TEST
 
-/* Checks which special tokens are among the ids of a conversation. Gemma's special tokens have the ids 0 to 18. */
+/* Checks which special tokens the ids of a conversation contain. Gemma's special tokens have the ids 0 to 18. */
 static void check_control(const char *messages, const char *options, const char *const *expected,
                           size_t expected_count) {
     fr_tokenizer *tokenizer = open_gemma();
@@ -168,7 +168,7 @@ static void check_control(const char *messages, const char *options, const char 
     fr_tokenizer_close(tokenizer);
 }
 
-/* The template writes <bos> and the special tokens of turns. Special tokens that a message spells are only text. */
+/* <bos> and the tokens around turns come only from the template. A special token that a message spells stays text. */
 START_TEST(tokens_of_a_chat) {
     static const char *const expected[] = {"<bos>", "<|turn>", "<turn|>", "<|turn>", "<|channel>", "<channel|>"};
     static const struct {
@@ -189,7 +189,7 @@ START_TEST(tokens_of_a_chat) {
 }
 END_TEST
 
-/* Messages may contain NULs. For the renderer, as for Jinja, these are ordinary characters. */
+/* Messages may contain NULs. Like Jinja, the renderer treats them as any other character. */
 START_TEST(nuls_in_texts) {
     static const struct {
         const char *messages, *text;
@@ -241,7 +241,8 @@ static void check_failure(const fr_tokenizer *tokenizer, const char *messages, c
     ck_assert_ptr_null(strchr(fr_last_error(), '\n'));
 }
 
-/* If a template has no place for tools, the system's turn describes them, and one note says so. */
+/* Checks that the system's turn describes the tools, because the template has no place for them, and that one note
+ * says so. */
 static void check_described(const fr_tokenizer *tokenizer) {
     fr_marked_text text;
     ck_assert_msg(fr_chat_render(tokenizer, HELLO, "{\"tools\": [{\"name\": \"zebra\"}]}", &text) == FR_OK, "%s",
@@ -253,7 +254,7 @@ static void check_described(const fr_tokenizer *tokenizer) {
     ck_assert_ptr_null(fr_chat_change(tokenizer));
 }
 
-/* If a checkpoint has no template, its family is recognized by its tokens. */
+/* If a checkpoint has no template, its tokens tell its family, whose built-in template is used. */
 START_TEST(families) {
     static const char turns[] = "[{\"role\": \"system\", \"content\": \"S\"}, {\"role\": \"user\", \"content\": "
                                 "[{\"type\": \"text\", \"text\": \" U \"}, \"!\"]}, {\"role\": \"assistant\", "
@@ -293,7 +294,8 @@ START_TEST(families) {
 }
 END_TEST
 
-/* The reasoning of earlier turns is dropped. Marks in the last question stay unchanged. */
+/* The built-in templates leave out the reasoning of earlier turns. Marks of reasoning in the last question stay as
+ * they are. */
 START_TEST(own_templates_drop_thoughts) {
     static const char turns[] = "[{\"role\": \"user\", \"content\": \"U\"}, {\"role\": \"assistant\", \"content\": "
                                 "\"<think>\\nT\\n</think>\\n\\nA\"}, {\"role\": \"user\", \"content\": "
@@ -306,7 +308,7 @@ START_TEST(own_templates_drop_thoughts) {
 }
 END_TEST
 
-/* The built-in templates must render what the families' published templates render, except for tools and for reasoning
+/* The built-in templates must give the texts of the families' published templates. Excepted are tools, and reasoning
  * that is not a text. */
 START_TEST(families_as_published) {
     static const char *const styles[] = {"gemma4", "glm4.7", "qwen3.5"}, *const names[] = {"gemma", "glm4", "qwen35"};
@@ -338,8 +340,8 @@ static void write_file(fr_test_folder *folder, const char *name, const char *tex
     ck_assert_int_eq(fclose(file), 0);
 }
 
-/* Opens a folder with a tokenizer, a configuration and a template. If one of the latter two is NULL, it is left
- * out. */
+/* Opens a folder with a tokenizer, a configuration and a template. The configuration or the template is left out if it
+ * is NULL. */
 static fr_status open_folder(fr_test_folder *folder, const char *config, const char *template,
                              const fr_options *options, fr_tokenizer **tokenizer) {
     char json[512];
@@ -419,7 +421,7 @@ START_TEST(places) {
 }
 END_TEST
 
-/* A special template for tools may be in the folder where transformers saves named templates. */
+/* A template for tools may be in additional_chat_templates, the folder in which transformers saves named templates. */
 START_TEST(tools_beside) {
     static const struct {
         const char *config, *template, *plain, *tools;
@@ -451,10 +453,10 @@ END_TEST
 #define CLOSED        SAYS("\"content\": \"<think>\\nIt is short.\\n</think>\\n\\nThe\"")
 #define THOUGHT       SAYS("\"content\": \"\", \"reasoning_content\": \"It is\"")
 
-/* A last message of the assistant is to be continued, so the prompt must end with it, within the marks that the
- * template writes around reasoning (llama.cpp#21889 and #23089, transformers#45896), and without blanks that the
- * template trims, as in transformers. If the template has no place for reasoning, such a message is refused, not
- * dropped. */
+/* If the last message is the assistant's, the model is to continue it. So the prompt must end with this message,
+ * within the marks that the template writes around reasoning (llama.cpp#21889 and #23089, transformers#45896). Blanks
+ * that the template trims are left out, as in transformers. If the template has no place for reasoning, a message that
+ * ends with reasoning is refused. */
 START_TEST(prompts_that_go_on) {
     static const struct {
         const char *tokens, *options, *messages, *end; /* end NULL: refused */
@@ -498,8 +500,8 @@ START_TEST(prompts_that_go_on) {
 }
 END_TEST
 
-/* Older processors have their template in a JSON file. A template in a Jinja file takes precedence over it. The
- * tokenizer's configuration comes next, and the processor's configuration last. */
+/* A template may be in four places. A Jinja file takes precedence, then an older processor's JSON file, then the
+ * tokenizer's configuration, and last the processor's configuration. */
 START_TEST(json_beside) {
     static const struct {
         const char *config, *template, *name, *text, *expected; /* expected NULL: a chat is refused */
@@ -541,8 +543,7 @@ START_TEST(json_beside) {
 }
 END_TEST
 
-/* A template named "default" may be among the named ones too. It takes precedence over all others, as in
- * transformers. */
+/* One of the named templates may be called "default". It takes precedence over all others, as in transformers. */
 START_TEST(default_beside) {
     static const struct {
         const char *config, *template;
@@ -561,7 +562,7 @@ START_TEST(default_beside) {
 }
 END_TEST
 
-/* An invalid template for tools matters only to conversations with tools. */
+/* An invalid template for tools is an error only in conversations with tools. */
 START_TEST(broken_tools_beside) {
     fr_test_folder folder;
     fr_tokenizer *tokenizer;
@@ -572,7 +573,7 @@ START_TEST(broken_tools_beside) {
 }
 END_TEST
 
-/* If no template can be read, only chats are refused. */
+/* If no template can be read, chats are refused, and everything else works. */
 START_TEST(wrong_places) {
     static const char *const configs[] = {"{\"chat_template\": 3}", "{\"chat_template\": {\"default\": 3}}",
                                           "{\"chat_template\": [3]}", "{\"chat_template\": [{\"name\": \"default\"}]}",
@@ -587,8 +588,8 @@ START_TEST(wrong_places) {
 }
 END_TEST
 
-/* If there is no valid template, a model that reads pictures behaves like any other, whether or not its family is
- * known: a chat is refused, and a reply is plain text. */
+/* A model that reads pictures must behave like any other model if it has no valid template, whether or not its family
+ * is known: a chat is refused, and a reply is plain text. */
 START_TEST(pictures_without_a_template) {
     static const struct {
         const char *open, *close, *config, *line;
@@ -624,7 +625,7 @@ START_TEST(a_template_without_end) {
 }
 END_TEST
 
-/* An invalid template prevents a chat, and nothing else. */
+/* If the template is invalid, chats are refused, and everything else works. */
 START_TEST(broken_template) {
     fr_test_folder folder;
     fr_tokenizer *tokenizer;
@@ -638,7 +639,7 @@ START_TEST(broken_template) {
 }
 END_TEST
 
-/* A template that is not UTF-8 is refused with one printable line, even if it is in a file that the user gives. */
+/* A template that is not UTF-8 is refused with one printable line, even if the user gives it in a file. */
 START_TEST(templates_of_other_bytes) {
     fr_test_folder folder, mine;
     fr_tokenizer *tokenizer;
@@ -715,7 +716,8 @@ START_TEST(wrong_shapes) {
 }
 END_TEST
 
-/* Reading a message with many unclosed parts of reasoning takes time in proportion to its length. */
+/* The time to read a message with many parts of reasoning that never end must grow only in proportion to its
+ * length. */
 START_TEST(many_channels) {
     static const char begin[] = "[{\"role\": \"assistant\", \"content\": \"";
     size_t rounds = 100000, at = strlen(begin);
@@ -730,7 +732,7 @@ START_TEST(many_channels) {
 }
 END_TEST
 
-/* Damaged messages must be refused or rendered, without a crash. */
+/* Damaged messages must be rendered or refused, and never crash the renderer. */
 START_TEST(mutations) {
     static const char bytes[] = "\"{}[],:01-.truefalsnl\\u \xFF";
     json_t *root = fr_load_json(GEMMA_CASES), *cases = json_object_get(root, "gemma4");

@@ -1,8 +1,9 @@
-/* Tests messages as clients send them, with templates that expect another form: arguments as text, contents in parts,
- * reasoning under another member's name.
+/* Tests messages in the form in which clients send them, with templates that expect another form: arguments as text or
+ * as objects, contents as text or in parts, reasoning in another member.
  *
- * The expected texts are transformers', from the same messages in each template's own form, which
- * tests/references/adapted_cases.py lists by hand. The library must find out that form from the template itself. */
+ * The expected texts are those that transformers renders if it gets the messages in the form that each template
+ * expects. tests/references/adapted_cases.py lists these forms by hand. The library must find out the form by trying
+ * the template. */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>
@@ -34,9 +35,9 @@ static fr_template *open_named(const json_t *root, const char *name) {
     return template;
 }
 
-static unsigned rendered_notes; /* the notes of the last render */
+static unsigned rendered_notes; /* the notes that the last call of render gave */
 
-/* Renders messages as fr_chat_render does, which adapts them first. */
+/* Adapts messages to the template and renders them, as fr_chat_render does. */
 static fr_status render(const fr_template *template, const json_t *messages, const json_t *context,
                         fr_marked_text *text) {
     json_t *sent = json_deep_copy(messages), *given = json_copy((json_t *)(uintptr_t)context);
@@ -99,8 +100,8 @@ static void check_text(const char *source, const char *messages, const char *exp
     "[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}, {\"type\": \"text\", \"text\": " \
     "\"b\"}]}]"
 
-/* The library must find out whether a template joins the parts of a content, in whatever way the template fails if it
- * doesn't. */
+/* The library must find out whether a template can join the parts of a content. Templates that can't may fail in
+ * different ways. */
 START_TEST(who_takes_parts) {
     static const char *const cases[][2] = {
         {"{% for m in messages %}{{ m.content }}{% endfor %}", "a\nb"},
@@ -125,10 +126,10 @@ END_TEST
 #define EACH(body)       "{% for m in messages %}" body "{% endfor %}"
 #define SAYS(role, text) "{\"role\": \"" role "\", \"content\": \"" text "\"}"
 
-/* If a template reads only parts, a text is passed as one part, even if it was joined from several or stands for a
- * call. If a template also reads texts, they are passed unchanged. */
+/* If a template reads only parts, a text must be passed to it as one part, even a text that was joined from several or
+ * that stands for a call. If the template also reads texts, they are passed unchanged. */
 START_TEST(who_takes_parts_alone) {
-    /* SmolVLM's published template, which shows no calls */
+    /* SmolVLM's published template, which has no place for calls */
     check_text("<|im_start|>{% for message in messages %}{{message['role'] | capitalize}}"
                "{% if message['content'][0]['type'] == 'image' %}{{':'}}{% else %}{{': '}}{% endif %}"
                "{% for line in message['content'] %}{% if line['type'] == 'text' %}{{line['text']}}"
@@ -164,10 +165,11 @@ END_TEST
 #define CALLS "{% for m in messages %}{% for c in m.tool_calls or [] %}{% set a = c.function.arguments %}"
 #define ENDED "{% endfor %}{% endfor %}"
 
-/* The library must find out whether a template expects arguments as objects or as texts, or accepts both. */
+/* The library must find out whether a template expects the arguments of calls as objects, as texts, or accepts
+ * both. */
 START_TEST(which_arguments) {
     static const struct {
-        const char *source, *text, *object; /* what the template makes of a text and of an object */
+        const char *source, *text, *object; /* the template's result for a text and for an object */
     } cases[] = {
         {CALLS "{{ a | tojson }}" ENDED, "{\"k\": [1]}", "{\"k\": [1]}"},
         {CALLS "{{ '' + a }}" ENDED, "{\"k\":[1]}", "{\"k\": [1]}"},
@@ -191,7 +193,7 @@ START_TEST(which_arguments) {
 }
 END_TEST
 
-/* If the model wrote a key twice, the last value counts, as in Python. */
+/* If a model wrote the same key twice, the last value counts, as in Python. */
 START_TEST(repeated_keys) {
     static const char source[] = CALLS "{% for k, v in a | items %}<{{ k }}>{{ v }}{% endfor %}" ENDED;
     check_text(source, CALL("\"{\\\"k\\\": 1, \\\"l\\\": {\\\"m\\\": 1, \\\"m\\\": 2}, \\\"k\\\": 3}\""),
@@ -199,8 +201,8 @@ START_TEST(repeated_keys) {
 }
 END_TEST
 
-/* Some templates show calls only if there is no other content, some only if the id has nine letters, and some show no
- * results of calls. */
+/* Some templates have further conditions: they show calls only if there is no other content, or only if the id has
+ * nine letters, or they don't show the results of calls. */
 START_TEST(templates_that_ask_for_more) {
     static const char *const cases[] = {
         "{% for m in messages %}{% if m.content is none %}{{ m.tool_calls[0].function.arguments | tojson }}{% endif %}"
@@ -217,9 +219,9 @@ START_TEST(templates_that_ask_for_more) {
 }
 END_TEST
 
-/* Clients send calls with null as content, or with no content. A template that joins texts fails on null, and one that
- * prints the content writes "None". But a template that shows calls only if the content is null must still get
- * null. */
+/* Clients send calls with null as the content, or without a content. Templates that join texts fail on null, and those
+ * that print the content write "None", so they get an empty text. But templates that show calls only if the content is
+ * null must get null. */
 START_TEST(calls_without_a_text) {
 #define CALLED "{{ m.tool_calls[0].function.name if m.tool_calls }}{% endfor %}"
 #define A_CALL "\"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]"
@@ -242,7 +244,7 @@ END_TEST
 #define SYSTEM_FIRST "{% if messages[0].role != 'system' %}{{ raise_exception('system') }}{% endif %}"
 #define SYSTEM       "{\"role\": \"system\", \"content\": \"s\"}, "
 
-/* A template that refuses a conversation without a system message is tried again with one. */
+/* If a template refuses a conversation that has no system message, it is tried again with one. */
 START_TEST(templates_that_ask_for_a_system_message) {
     check_text(SYSTEM_FIRST "{% for m in messages %}<{{ m.content }}>{% endfor %}",
                "[" SYSTEM "{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": \"a\"}, {\"type\": "
@@ -274,8 +276,12 @@ END_TEST
     "{\"name\": \"f\", \"arguments\": {}}}]}"
 #define RESULT "{\"role\": \"tool\", \"tool_call_id\": \"c\", \"content\": \"r\"}"
 
-/* Templates with different rules: one system message at the head, as Qwen's; no system message, as Gemma 2's;
- * alternating turns, as Mistral's; only the first message is read; contents are parts. */
+/* These templates have different rules about turns:
+ *   - ONE_HEAD: one system message, at the beginning, as Qwen's;
+ *   - NO_SYSTEM: no system message, as Gemma 2's;
+ *   - ALTERNATES: the user's and the assistant's turns must alternate, as Mistral's;
+ *   - LEAVES_OUT: a system message is read only if it is the first message;
+ *   - PARTED: contents may be parts. */
 #define NAME_OF "{{ m.tool_calls[0].function.name if m.tool_calls }}"
 #define ONE_HEAD                                                                                                   \
     FOR "{% if m.role == 'system' and not loop.first %}" RAISES "{% endif %}<{{ m.role }}>{{ m.content }}" NAME_OF \
@@ -297,7 +303,7 @@ END_TEST
         "{% if m.content is string %}{{ m.content | trim }}{% else %}{% for p in m.content %}" \
         "{{ '[image]' if p.type == 'image' else p.text | trim }}{% endfor %}{% endif %}{% endfor %}"
 
-/* This template raises an error if a message has two calls, as Llama 3.1's does. */
+/* Like Llama 3.1's, this template raises an error if a message has two calls. */
 #define ONE_CALL                                                                                                 \
     FOR "{% if m.tool_calls and m.tool_calls | length != 1 %}" RAISES "{% endif %}<{{ m.role }}>{{ m.content }}" \
         "{{ m.tool_calls[0].function.arguments | tojson if m.tool_calls }}{% endfor %}"
@@ -311,7 +317,7 @@ END_TEST
     "{{ m.tool_calls[0].function.name if m.tool_calls }}{% endfor %}"
 #define NAMELESS "{\"role\": \"tool\", \"content\": \"n\"}"
 
-/* In the expected prompts turns are merged as by llama.cpp and litellm, with a blank line between texts. The
+/* Turns that a template refuses are merged, with a blank line between their texts, as by llama.cpp and litellm. The
  * conversations come from reports about engines that refuse them. */
 START_TEST(orders_of_turns) {
     static const struct {
@@ -374,8 +380,8 @@ START_TEST(orders_of_turns) {
 }
 END_TEST
 
-/* If a template shows no calls, calls and results become texts as in llama.cpp's generic handler: a call follows its
- * message's text, and a result goes to the user's turn under the name of its call. */
+/* If a template doesn't show calls, they and their results become texts as in llama.cpp's generic handler. A call
+ * follows the text of its message. A result is put into the user's turn, under its call's name. */
 START_TEST(calls_that_a_template_leaves_out) {
 #define SPOKEN_CALLS                                                                                          \
     "{\"role\": \"assistant\", \"content\": \"Let me see.\", \"tool_calls\": [{\"id\": \"c\", \"function\": " \
@@ -396,9 +402,9 @@ START_TEST(calls_that_a_template_leaves_out) {
 }
 END_TEST
 
-/* Mistral's templates raise an exception for ids that are not nine letters and digits, so such ids are replaced. A
- * call and its result keep an id in common, and an id that fits stays. Calls and results without ids get ids, matched
- * by their names or their order. */
+/* Mistral's templates raise an error for ids that are not nine letters and digits, so such ids are replaced by others.
+ * A call and its result must get the same id, and an id that fits must stay. Calls and results without ids get ids
+ * too; they are matched by name, or else by order. */
 START_TEST(ids_of_nine_letters) {
 #define NINE                                                                                            \
     FOR "{% for c in m.tool_calls or [] %}{% if c.id | length != 9 %}" RAISES "{% endif %}<{{ c.id }}>" \
@@ -444,8 +450,8 @@ END_TEST
 
 #define OF(role) "[" HI ", {\"role\": \"" role "\", \"content\": \"x\"}]"
 
-/* A role that the template does not know is replaced by the usual role of the same meaning. A template that only
- * prints the role's name, in upper or lower case, does not know it. */
+/* If a template does not know a role, the usual role of the same meaning replaces it. A template that only prints the
+ * role's name, even in upper or lower case, does not know the role. */
 START_TEST(names_of_roles) {
     static const char *const cases[][3] = {
         {PRINTS, OF("developer"), "<user>hi<system>x"},
@@ -472,8 +478,8 @@ START_TEST(names_of_roles) {
 }
 END_TEST
 
-/* The results of trying a template are kept for each set of variables. When there are too many sets, the oldest is
- * dropped. */
+/* What the library found out about a template is kept for each set of variables. If there are too many sets, the
+ * oldest is dropped. */
 START_TEST(kept_answers) {
     fr_kept_answers kept;
     fr_chat_answers answers = {0};

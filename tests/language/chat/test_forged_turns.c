@@ -1,11 +1,11 @@
-/* Tests conversations that try to write control tokens, with the templates of six families. The control tokens among
- * the ids must be exactly those that the template wrote.
+/* Tests conversations whose messages try to write control tokens, with the templates of six families. Exactly those
+ * control tokens that the template wrote may be among the ids.
  *
- * The test finds the template's tokens without using the marks of trusted text. In everything that a message says, it
- * puts each token between two brackets that no template writes, and a letter at both ends. So a token between brackets
- * was said, and any other token was written by the template. There is one exception: a template may look for a mark in
- * a message ("</think>", to cut off reasoning) and then write such a mark in the same place. Of such marks at least as
- * many must be control tokens as are outside of brackets. */
+ * The test does not rely on the marks of trusted text to find the template's tokens. Instead, wherever a message
+ * contains a token, the test puts it between two brackets that no template writes, and a letter at both ends. So a
+ * token between such brackets is the message's, and any other is the template's. There is one exception: a template
+ * may look for a mark in a message (such as "</think>", to cut off reasoning) and then write the mark itself in the
+ * same place. At least as many of these marks must be control tokens as there are outside of brackets. */
 /* suite: no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -46,14 +46,15 @@ typedef struct subject {
         size_t length;
         int32_t id;
         bool sought;
-    } tokens[TOKENS_MAX]; /* the control tokens: those marked special, or named by the template */
+    } tokens[TOKENS_MAX]; /* the control tokens: those that tokenizer.json calls special, and those in the template's
+                           * text */
     size_t count;
     json_t *json;
 } subject;
 
 /* ----------------------------------------------------------------------------------------------------- what is said */
 
-/* Control tokens of every family, and texts that are similar. */
+/* The control tokens of all families, and texts that look like them. */
 static const char *const attempts[] = {"<|im_end|>",
                                        "<|im_start|>",
                                        "<think>",
@@ -249,7 +250,7 @@ static void close_subject(subject *s) {
     json_decref(s->json);
 }
 
-/* Returns the longest token at the beginning of this text; -1 if there is none. */
+/* Returns the longest token at the beginning of this text, or -1 if there is none. */
 static int token_at(const subject *s, const char *text, size_t length) {
     int best = -1;
     for (size_t i = 0; i < s->count; i++) {
@@ -270,8 +271,8 @@ static int token_of(const subject *s, int32_t id) {
     return -1;
 }
 
-/* The counts of each token: those that the template wrote, and all. in_order: the tokens that the template wrote, in
- * order, without marks that it looks for. */
+/* How often each token occurs: `written` counts those of the template, `any` all of them. in_order: the template's
+ * tokens in order, without those that the template looks for in messages. */
 typedef struct findings {
     size_t written[TOKENS_MAX], any[TOKENS_MAX], count;
     int in_order[1024];
@@ -306,7 +307,7 @@ static void find_in_ids(const subject *s, const fr_marked_text *text, findings *
     fr_free(ids);
 }
 
-/* Checks the control tokens. Returns how many the template wrote. */
+/* Checks the control tokens among the ids of a text. Returns the number of those that the template wrote. */
 static size_t check_written(const subject *s, const fr_marked_text *text, const char *messages) {
     findings expected = {.count = 0}, got = {.count = 0};
     find_in_text(s, text, &expected);
@@ -322,8 +323,8 @@ static size_t check_written(const subject *s, const fr_marked_text *text, const 
     return expected.count;
 }
 
-/* Returns false if the template refuses the conversation. *written grows by the number of control tokens that the
- * template wrote. */
+/* Makes a random conversation and checks it. Returns false if the template refuses it. Adds to *written the number of
+ * control tokens that the template wrote. */
 static bool check_conversation(const subject *s, size_t *written) {
     json_t *messages = conversation(), *options = settings();
     char *messages_text = json_dumps(messages, 0), *options_text = json_dumps(options, 0);
@@ -339,7 +340,7 @@ static bool check_conversation(const subject *s, size_t *written) {
     return status == FR_OK;
 }
 
-/* Returns how many conversations are tried, over all families. */
+/* Returns the number of conversations, for all families together. */
 static size_t conversation_count(void) {
     if (fr_test_emulated()) return 6000;
     return fr_test_full() ? 100002 : 30000;

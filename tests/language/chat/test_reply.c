@@ -1,8 +1,8 @@
-/* Tests how replies are read into parts: calls as the published templates write them, however a reply is divided into
- * pieces, and texts that only look like a mark or a call.
+/* Tests how replies are divided into parts. Calls are in the form of the published templates, and a reply may come in
+ * pieces of any size. Texts that only look like a mark or a call are content.
  *
- * tests/data/replies/calls.json has messages with calls, and the texts that those templates render for them
- * (tests/references/replies.py makes it). JSON is compared with jansson. */
+ * tests/data/replies/calls.json has messages with calls, and the texts that those templates render from them
+ * (tests/references/replies.py makes it). The reader of JSON is compared with jansson. */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>
@@ -32,8 +32,8 @@ static size_t draw(size_t limit) {
 
 /* ---------------------------------------------------------------------------------------------------------- replies */
 
-/* All parts of a reply, one after the other: a letter for the kind, the text, and a NUL. Neighbouring pieces of the
- * same part are joined. */
+/* Collects the parts of a reply as one text: for each part a letter for its kind, its text, and a NUL between parts.
+ * Pieces of the same part are joined. */
 typedef struct part_log {
     fr_text_buffer text;
     int last;
@@ -54,7 +54,7 @@ static void take_part(void *context, fr_reply_part part, const char *text, size_
     if (length > l->most) l->most = length;
 }
 
-/* Reads the call format of a template in tests/data. */
+/* Returns the call format of a template, given by its path in tests/data. */
 static fr_reply_format format_in(const char *name) {
     char path[256];
     snprintf(path, sizeof path, "tests/data/%s", name);
@@ -65,7 +65,8 @@ static fr_reply_format format_in(const char *name) {
     return format;
 }
 
-/* Reads the call format of the template with this name, or of the text after "=". */
+/* Returns the call format of the template with this name. If `style` begins with "=", the rest of it is the template's
+ * text. */
 static fr_reply_format format_of(const char *style) {
     char name[128];
     if (*style == '=') return fr_reply_format_of(style + 1, strlen(style + 1), NULL);
@@ -78,10 +79,10 @@ typedef struct run {
     const char *prompt;
     json_t *tools;
     bool whole, cut;
-    size_t piece; /* bytes in a piece of the reply, at most; 0: the whole reply at once */
+    size_t piece; /* the most bytes in a piece of the reply; 0: the reply is one piece */
 } run;
 
-/* Reads a reply. Returns the log of its parts; *message gets the message as JSON. */
+/* Reads a reply and returns its parts. *message becomes the message as JSON. */
 static part_log read_reply(const run *how, const char *reply, size_t length, json_t **message) {
     part_log l = {.last = -1};
     fr_reply_reader *reader;
@@ -181,7 +182,7 @@ static const char *const styles[] = {
     "gemma4", "glm",           "qwen3.5", "qwen3", "deepseek-v3", "llama3-tools", "kimi",      "minimax", SEED,
     MISTRAL,  "mistral-tools", LFM,       OLMO,    "granite",     "command-r",    "phi4-mini", GLM_4};
 
-/* Pieces for random replies: whole marks, parts of marks, and texts that occur in calls. */
+/* Random replies are made of these: whole marks, parts of marks, and texts that occur in calls. */
 static const char *const scraps[] = {"<think>",
                                      "</think>",
                                      "<|channel>",
@@ -291,7 +292,7 @@ static size_t draw_reply(const char *begin, char *reply, size_t room) {
     return length;
 }
 
-/* Returns the content if the reply has no other part; otherwise NULL. */
+/* Returns the reply's content, or NULL if the reply also has other parts. */
 static const char *only_content(const part_log *l, size_t *length) {
     *length = l->text.length > 0 ? l->text.length - 1 : 0;
     if (l->last < 0) return "";
@@ -299,7 +300,7 @@ static const char *only_content(const part_log *l, size_t *length) {
     return only ? l->text.bytes + 1 : NULL;
 }
 
-/* A reply may end anywhere. Each call must be given completely or not at all, byte for byte. */
+/* Each reply is cut off after every byte. Either its call is given, complete, or all its bytes are content. */
 START_TEST(any_end) {
     json_t *root = fr_load_json("tests/data/replies/calls.json"), *cases = json_object_get(root, "cases");
     for (size_t i = 0; i < json_array_size(cases); i++) {
@@ -337,7 +338,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------- by example */
 
-/* Checks the parts of a reply. expected: letters and texts as in a log, with '|' between parts and without ids. */
+/* Checks the parts of a reply. expected: the letters and texts of a part_log, with '|' instead of NULs and without the
+ * ids of calls. */
 static void check_run(const char *style, const char *prompt, bool whole, bool cut, const char *reply,
                       const char *expected) {
     static const char tools[] =
@@ -466,11 +468,12 @@ END_TEST
 #define WITHIN(name)     "{\"type\": \"function\", \"function\": {\"name\": \"" name "\", \"parameters\": {\"n\": 1}}}"
 #define ONE              "nnow|a{\"n\": 1}|e"
 
-/* Calls with mistakes that real models make. Public parsers for these models read them as calls too. */
+/* These calls have mistakes that real models make. Public parsers for these models read them as calls, and so must
+ * ours. */
 static const struct {
     const char *style, *reply, *parts;
 } near_misses[] = {
-    /* The opening mark is missing, but the name of a tool shows that this is a call. */
+    /* The opening mark is missing, but a tool's name shows that the text is a call. */
     {"qwen3.5", FUNCTION, "nnow|a{\"s\":\"x\"}|e"},
     {"qwen3.5", FUNCTION "\n</tool_call>", "nnow|a{\"s\":\"x\"}|e"},
     {"qwen3.5", "Let me look.\n\n" FUNCTION "\n</tool_call>\n" FUNCTION,
@@ -518,7 +521,8 @@ static const struct {
     {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n<tool_call>{\"name\": \"now\", \"arguments\": {}}",
      "nnow|a{}|e|nnow|a{}|e"},
 
-    /* A call within reasoning that never ends counts. If the reasoning ends, everything in it is reasoning. */
+    /* A call is in reasoning. If the reasoning never ends, the call counts. If it ends, everything in it is
+     * reasoning. */
     {"qwen3.5", "<think>\nlook\n<tool_call>\n" FUNCTION "\n</tool_call>", "rlook|nnow|a{\"s\":\"x\"}|e"},
     {"qwen3.5", "<think>\nlook\n" FUNCTION, "rlook|nnow|a{\"s\":\"x\"}|e"},
     {"qwen3.5", "<think>\nI could <tool_call>\n" FUNCTION "\n</tool_call>\nbut\n</think>\n\ndone",
@@ -534,7 +538,7 @@ static const struct {
      "rlook<|tool_call>call:now{}<tool_call|> no|chi"},
     {"deepseek-v3", "<think>look\n" DEEPSEEK "{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "rlook|nnow|a{}|e"},
 
-    /* Values are written as in Python. */
+    /* Values are in the form of Python. */
     {"qwen3.5", QWEN("<parameter=list>\n['x', \"it's\", True, None, (1)]\n</parameter>\n"),
      "nnow|a{\"list\":\"['x', \\\"it's\\\", True, None, (1)]\"}|e"},
     {"qwen3.5", QWEN("<parameter=list>\n['x', \"it's\", True, None, 1.5,]\n</parameter>\n"),
@@ -551,7 +555,7 @@ static const struct {
     {"qwen3.5", QWEN("<parameter=list>\n(1, ('a', 2), (), (3,))\n</parameter>\n"),
      "nnow|a{\"list\":[1, [\"a\", 2], [], [3]]}|e"},
 
-    /* Brackets are missing before the mark that ends the call. */
+    /* Closing brackets are missing before the mark that ends the call. */
     {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {\"n\": 1}\n</tool_call>", "nnow|a{\"n\": 1}|e"},
     {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {\"list\": [{\"n\": 1</tool_call> so",
      "nnow|a{\"list\": [{\"n\": 1}]}|e|c so"},
@@ -571,7 +575,7 @@ static const struct {
     {"kimi", "<|tool_calls_section_begin|>" KIMI("functions.now:0", "{\"n\": 1}") "<|tool_calls_sec",
      "nnow|a{\"n\": 1}|e"},
 
-    /* Sections without the marks that come before a call. */
+    /* The marks that come before a call are missing. */
     {"deepseek-v3", "now<｜tool▁sep｜>{}<｜tool▁call▁end｜>", "nnow|a{}|e"},
     {"deepseek-v3", "Look.\nfunction<｜tool▁sep｜>now\n```json\n{}\n```<｜tool▁call▁end｜>", "cLook.|nnow|a{}|e"},
     {"deepseek-v3", "then<｜tool▁sep｜>{}<｜tool▁call▁end｜>", NULL},
@@ -579,7 +583,7 @@ static const struct {
     {"kimi", "functions.then:0<|tool_call_argument_begin|>{}<|tool_call_end|>", NULL},
     {"kimi", "for now:0", NULL},
 
-    /* A function without parameters, and with nothing in the place of its arguments. */
+    /* The function has no parameters, and there is nothing in the place of the arguments. */
     {"kimi", KIMI("functions.now:0", ""), "nnow|a{}|e"},
     {"kimi", "<|tool_calls_section_begin|>" KIMI("functions.now:0", " \n") KIMI("functions.now:1", "{}"),
      "nnow|a{}|e|nnow|a{}|e"},
@@ -597,7 +601,7 @@ static const struct {
     {"qwen3", "<tool_call>{\"name\": \"now\", \"arguments\": \" \\n\"}</tool_call>", "nnow|a{}|e"},
     {"llama3-tools", "{\"name\": \"now\", \"parameters\": \"\"}", "nnow|a{}|e"},
 
-    /* Several objects, a list, or a code fence between the marks of one call. */
+    /* Between the marks of one call there are several objects, a list, or a code fence. */
     {"qwen3", "<tool_call>\n" OF_NOW "\n" OF_NOW "\n</tool_call>", ONE "|" ONE},
     {"qwen3", "<tool_call>\n" OF_NOW ",\n" OF_NOW "; " OF_NOW "\n</tool_call>\n<tool_call>" OF_NOW "</tool_call> so",
      ONE "|" ONE "|" ONE "|" ONE "|c so"},
@@ -616,7 +620,7 @@ static const struct {
     {"qwen3.5", "<tool_call>\n[" OF_NOW ", " OF_NOW "]\n</tool_call>", ONE "|" ONE},
     {"glm", "<tool_call>\n```json\n" OF_NOW "\n```\n</tool_call>", ONE},
 
-    /* A call in the form in which requests write tools, with its name and arguments in a member "function". */
+    /* The call is in the form in which requests describe tools: its name and arguments are in a member "function". */
     {"phi4-mini", "<|tool_call|>[" WITHIN("now") "]<|/tool_call|>", ONE},
     {"phi4-mini", "<|tool_call|>[" WITHIN("now") ", " WITHIN("now") "]<|/tool_call|>", ONE "|" ONE},
     {"phi4-mini", "functools[" WITHIN("now") "]", ONE},
@@ -631,7 +635,7 @@ static const struct {
     {"llama3-tools", WITHIN("now") "; " WITHIN("now"), ONE "|" ONE},
     {"llama3-tools", WITHIN("then"), NULL},
 
-    /* Several of Llama's calls, and white space before the first. */
+    /* There are several calls of Llama's form, or white space before the first. */
     {"llama3-tools", "[" LLAMA ", " LLAMA "]", "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
     {"llama3-tools", LLAMA "; " LLAMA, "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
     {"llama3-tools", LLAMA "\n" LLAMA ";" LLAMA "\n", "nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e|nnow|a{\"n\": 1}|e"},
@@ -642,7 +646,7 @@ static const struct {
     {"llama3-tools", LLAMA "; {\"name\": \"then\"}", "nnow|a{\"n\": 1}|e|c; {\"name\": \"then\"}"},
     {"llama3-tools", " hi", "c hi"},
 
-    /* Control characters in strings, and backslashes that begin no escape sequence. */
+    /* Strings contain control characters, or backslashes that begin no escape sequence. */
     {"llama3-tools", "{\"name\": \"now\", \"parameters\": {\"s\": \"a\n\tb\x01 C:\\dir\\users \\u12 \\\"\\\\\"}}",
      "nnow|a{\"s\": \"a\\n\\tb\\u0001 C:\\\\dir\\\\users \\\\u12 \\\"\\\\\"}|e"},
     {"deepseek-v3", DEEPSEEK "{\"s\": \"a\nb \\d \\u00e4\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
@@ -668,8 +672,8 @@ END_TEST
 #define ACTION(id)        "{\"tool_call_id\": \"" id "\", \"tool_name\": \"now\", \"parameters\": {\"n\": 1}}"
 #define PYTHON            "nnow|a{\"n\":1}|e"
 
-/* Replies in the formats of model cards and of the models' own templates. Then follow formats close to these, and
- * texts that are not calls. */
+/* Replies in the formats of model cards and of the models' own templates, then ones in similar formats, and texts that
+ * are not calls. */
 static const struct {
     const char *style, *reply, *parts;
 } families[] = {
@@ -847,7 +851,7 @@ START_TEST(any_cut) {
 }
 END_TEST
 
-/* A mark that is a single token must work like a mark that is found in the text. */
+/* A mark that is a single token must work like a mark found in the text. */
 START_TEST(families_by_tokens) {
     static const char tools[] =
         "[{\"name\": \"now\", \"parameters\": {\"properties\": {\"n\": {\"type\": \"integer\"}, "
@@ -878,8 +882,8 @@ START_TEST(families_by_tokens) {
 }
 END_TEST
 
-/* Replies that were cut off at a limit within a call. The arguments are given as far as they came, as by llama-server,
- * whether calls are given completely or in pieces. A text that may still turn out not to be a call is content. */
+/* These replies reached their limit of tokens within a call. The arguments that came are given, as by llama-server,
+ * whether calls are given completely or in pieces. A text that might still turn out not to be a call is content. */
 static const struct {
     const char *style, *reply, *parts; /* NULL: content */
 } cut_replies[] = {
@@ -935,7 +939,8 @@ START_TEST(calls_that_are_cut_off) {
 }
 END_TEST
 
-/* If a model writes an argument twice, the last value counts, and the complete arguments contain it once. */
+/* If a model writes the same argument twice, the last value counts, and the complete arguments contain only that
+ * one. */
 START_TEST(arguments_once) {
     static const char *const cases[][3] = {
         {"qwen3.5",
@@ -957,7 +962,8 @@ START_TEST(arguments_once) {
 }
 END_TEST
 
-/* The messages of gpt-oss are in channels. The prompt contains the beginning of the first message's header. */
+/* Messages of gpt-oss are in channels, and each begins with a header. The first message's header begins in the
+ * prompt. */
 #define ANALYSIS  "<|channel|>analysis<|message|>"
 #define FINAL     "<|start|>assistant<|channel|>final<|message|>"
 #define TO_NOW    "<|channel|>commentary to=functions.now <|constrain|>json<|message|>"
@@ -981,7 +987,7 @@ static const struct {
     {ASSISTANT, ANALYSIS "a <|channel|> b<|end|>" FINAL "c<|constrain|>d", "ra <|channel|> b|cc<|constrain|>d"},
     {ASSISTANT ANALYSIS, "a<|end|>" FINAL "hi", "ra|chi"},
     {ASSISTANT "<|channel|>final<|message|>", "hi<|return|>", "chi"},
-    /* After the tool's name comes a type, without a blank between them or after Unicode's white space. */
+    /* A type follows the tool's name, directly or after white space of Unicode. */
     {ASSISTANT, "<|channel|>commentary to=functions.nowjson<|message|>{}<|call|>", "nnow|a{}|e"},
     {ASSISTANT, "<|channel|>commentary to=functions.now\u202fjson<|message|>{}<|call|>", "nnow|a{}|e"},
     {ASSISTANT, "<|channel|>commentary\u00a0to=functions.now\u00a0<|constrain|>json<|message|>{}<|call|>",
@@ -991,12 +997,12 @@ static const struct {
     {ASSISTANT, "<|channel|>commentary to=now code<|message|>{\"s\": \"a\n\\d\"}<|call|>",
      "nnow|a{\"s\": \"a\\n\\\\d\"}|e"},
     {ASSISTANT, "<|channel|>analysis\u202f<|message|>a<|end|>", "ra"},
-    /* The call is within reasoning that does not end. */
+    /* The call is within reasoning that never ends. */
     {ASSISTANT, ANALYSIS "look\n" TO_NOW "{\"n\": 1<|call|>", "rlook|nnow|a{\"n\": 1}|e"},
     {ASSISTANT, ANALYSIS "a<|channel|>commentary to=functions.then<|message|>{}<|end|>",
      "ra<|channel|>commentary to=functions.then<|message|>{}"},
     {ASSISTANT, ANALYSIS "a<|channel|>commentary to=functions.now", "ra<|channel|>commentary to=functions.now"},
-    /* The arguments are not an object or are incomplete, so the text is content. */
+    /* The arguments are not an object, or are incomplete, so the call's text is content. */
     {ASSISTANT, TO_NOW "now<|call|>", "nnow|v|c" TO_NOW "now"},
     {ASSISTANT, TO_NOW "{\"n\": 1", "nnow|a{\"n\": 1|v|c" TO_NOW "{\"n\": 1"},
     {ASSISTANT, "<|channel|>commentary to=functions.<|message|>{}<|call|>", "c{}"},
@@ -1007,8 +1013,8 @@ START_TEST(messages_in_channels) {
 }
 END_TEST
 
-/* Makes replies of marks, texts and parts of marks in random order. Their parts must be the same however a reply is
- * divided into pieces, and a call must be given completely or not at all. */
+/* Replies are made of marks, parts of marks and texts in random order. The pieces in which a reply comes must not
+ * change its parts. A call must be given completely or not at all. */
 START_TEST(any_messages) {
     static const char *const pieces[] = {"<|start|>",
                                          "assistant",
@@ -1065,8 +1071,8 @@ START_TEST(any_messages) {
 }
 END_TEST
 
-/* Half of a surrogate pair is not a character, so it is replaced: neither the caller nor the next turn's template
- * could read the arguments otherwise. */
+/* Half of a surrogate pair is not a character. It is replaced, because otherwise neither the caller nor the next
+ * turn's template could read the arguments. */
 START_TEST(half_pairs) {
     check_parts("qwen3", "", false, "<tool_call>{\"arguments\": {\"s\": \"\\ud83d\"}, \"name\": \"now\"}</tool_call>",
                 "nnow|a{\"s\": \"\\ufffd\"}|e");
@@ -1084,7 +1090,7 @@ START_TEST(half_pairs) {
 }
 END_TEST
 
-/* If the model writes an id for a call, that id is kept. */
+/* If the model writes an id for its call, the id is kept. */
 START_TEST(own_id) {
     static const char reply[] = "<tool_call>{\"id\": \"x\\u0037\", \"name\": \"now\"}</tool_call>";
     fr_reply_format format = format_of("qwen3");
@@ -1097,7 +1103,7 @@ START_TEST(own_id) {
 }
 END_TEST
 
-/* Line breaks before the reasoning belong to its mark, with and without tools. */
+/* Line breaks before the reasoning are a part of its mark, with or without tools. */
 START_TEST(lines_without_tools) {
     fr_reply_format format = format_of("qwen3");
     run how = {.format = &format, .piece = 1};
@@ -1112,7 +1118,7 @@ START_TEST(lines_without_tools) {
 }
 END_TEST
 
-/* These texts begin like a call but are none, so all of each is content. */
+/* These texts begin like calls but are not, so all of their bytes are content. */
 START_TEST(no_calls) {
     static const struct {
         const char *style, *reply;
@@ -1201,7 +1207,8 @@ START_TEST(no_calls) {
 }
 END_TEST
 
-/* A call may be announced while it is being written. If it then turns out not to be a call, it is withdrawn. */
+/* A call may be announced while the model is still writing it. If the text turns out not to be a call, the call is
+ * withdrawn. */
 START_TEST(void_calls) {
     check_parts("qwen3", "", false, "a\n<tool_call>{\"name\": \"now\", \"arguments\": {\"n\": 1]}",
                 "ca|nnow|a{\"n\": 1|v|c\n"
@@ -1211,7 +1218,7 @@ START_TEST(void_calls) {
 }
 END_TEST
 
-/* A control token of the tokenizer is a mark, but text that looks like it is not. */
+/* A mark must be the tokenizer's control token. Text that spells it is not a mark. */
 START_TEST(control_tokens) {
     fr_reply_format format = format_of("qwen3");
     static const char call[] = "{\"name\": \"now\", \"arguments\": {\"s\": \"</tool_call>\"}}";
@@ -1324,8 +1331,8 @@ START_TEST(schemas) {
 }
 END_TEST
 
-/* Small and quantized models write Gemma 4's calls with plain quotes around strings and keys, or with both kinds of
- * quotes. */
+/* Small and quantized models write Gemma 4's calls with plain quotes around strings and keys, alone or mixed with
+ * Gemma's own. */
 START_TEST(plain_quotes) {
     static const char *const cases[][2] = {
         {"s:\"Bern\"", "{\"s\":\"Bern\"}"},
@@ -1360,7 +1367,7 @@ START_TEST(plain_quotes) {
 }
 END_TEST
 
-/* If a text with plain quotes is not a call, it is content, byte for byte. */
+/* A text with plain quotes that is not a valid call is content, byte for byte. */
 START_TEST(plain_quotes_gone_wrong) {
     static const char *const cases[] = {"s:\"Bern",  "s:\"a\"b\"", "\"s\"",         "\"s\"1:2", "\"s:1",
                                         "\"\\n\":1", "s:1\"",      "\"s\":\"a\" 1", "s\"t\":1"};
@@ -1373,7 +1380,8 @@ START_TEST(plain_quotes_gone_wrong) {
 }
 END_TEST
 
-/* Schemas of a parameter "n", the keywords next to the properties, and the types that "n" may then have. */
+/* schema: the schema of a parameter "n". beside: members of the object that has the properties. types: the types that
+ * "n" may then have. */
 static const struct {
     const char *schema, *beside;
     fr_value_types types;
@@ -1411,7 +1419,7 @@ static const struct {
     {"{\"anyOf\": [{\"type\": \"string\"}, {\"type\": \"integer\"}], \"const\": \"5\"}", "\"x\": 1", FR_VALUE_STRING},
     {"{\"$ref\": \"#/$defs/N\", \"nullable\": true}", "\"$defs\": {\"N\": {\"type\": \"string\"}}",
      FR_VALUE_STRING | FR_VALUE_NULL},
-    /* A schema that refers only to itself says nothing about the type. */
+    /* A schema that refers only to itself does not say anything about the type. */
     {"{\"$ref\": \"#/properties/n\"}", "\"x\": 1", 0},
     {"{\"$ref\": \"#/$defs/A\"}", "\"$defs\": {\"A\": {\"$ref\": \"#/$defs/B\"}, \"B\": {\"$ref\": \"#/$defs/A\"}}", 0},
     {"{\"$ref\": \"#/$defs/A\"}",
@@ -1439,7 +1447,7 @@ START_TEST(schemas_behind_references) {
 }
 END_TEST
 
-/* The schema of all parameters may itself be a reference. */
+/* The schema that has the parameters may itself be found only through a reference. */
 START_TEST(parameters_behind_references) {
     static const char *const parameters[] = {
         "{\"$ref\": \"#/$defs/P\", \"$defs\": {\"P\": {\"properties\": {\"n\": {\"type\": \"string\"}}}}}",
@@ -1456,7 +1464,8 @@ START_TEST(parameters_behind_references) {
 }
 END_TEST
 
-/* Each of 40 schemas refers to all of them. The answer must come at once, and say that nothing is known. */
+/* There are 40 schemas, each of which refers to all of them. The answer must come at once: nothing is known about the
+ * type. */
 START_TEST(schemas_without_end) {
     json_t *all = json_array(), *definitions = json_object();
     for (int i = 0; i < 40; i++) {
@@ -1481,7 +1490,7 @@ static bool scans(const char *text, size_t length) {
     return fr_json_scan_complete(&scan);
 }
 
-/* Compares the JSON scanner with jansson, on valid JSON and on texts in which a byte or two were changed. */
+/* The scanner of JSON must agree with jansson, on valid texts and on texts in which one or two bytes were changed. */
 START_TEST(scanned_json) {
     static const char *const texts[] = {
         "{\"a\": [1, -2.5e+3, true, null, {\"b\": {}}], \"\\u00e4\\n\\\"\": \"x\", \"c\": []}",
@@ -1516,7 +1525,7 @@ START_TEST(scanned_json) {
 }
 END_TEST
 
-/* A call that is nested too deep, or too long, is content. */
+/* A call that is nested too deeply, or too long, is content. */
 START_TEST(limits) {
     fr_text_buffer deep = {0};
     fr_text_append_string(&deep, "c<tool_call>{\"name\": \"now\", \"arguments\": {\"a\": ");
@@ -1537,7 +1546,7 @@ START_TEST(limits) {
 }
 END_TEST
 
-/* Text is held back only as long as it can still become a mark, or consists of line breaks before one. */
+/* The reader holds back only text that may still become a mark, and line breaks before it. */
 START_TEST(held_back) {
     fr_reply_format format = format_of("qwen3.5");
     static const char reply[] = "x\n<<<<tool_<tool_cal <function x </think <thin\n\n\n<to\n";
@@ -1564,9 +1573,10 @@ START_TEST(held_back) {
 }
 END_TEST
 
-/* The longest mark must fit into the buffer for text that is held back. */
+/* The buffer for text that is held back must have room for the longest mark. */
 START_TEST(marks) {
-    static const char ends[] = "content.split('</think>')[-1]"; /* this is enough to show that the model reasons */
+    static const char ends[] = "content.split('</think>')[-1]"; /* from this alone, the library concludes that the
+                                                                 * model reasons */
     ck_assert_str_eq(fr_reply_format_of(ends, strlen(ends), NULL).marks[FR_MARK_THINK], "<think>");
     for (size_t i = 0; i < COUNT_OF(styles); i++) {
         fr_reply_format format = format_of(styles[i]);
@@ -1577,7 +1587,7 @@ START_TEST(marks) {
 }
 END_TEST
 
-/* The calls of a reply must have different ids, and so must the calls of replies with different seeds. */
+/* All calls of a reply must have different ids. Replies with different seeds must not have ids in common either. */
 START_TEST(ids) {
     fr_reply_format format = format_of("glm");
     char seen[40][16];
@@ -1605,7 +1615,7 @@ START_TEST(ids) {
 }
 END_TEST
 
-/* Content of any bytes must become valid UTF-8 in the message. */
+/* Whatever bytes a model writes, the content in the message must be valid UTF-8. */
 START_TEST(broken_text) {
     static const struct {
         const char *text, *valid;
@@ -1639,9 +1649,9 @@ START_TEST(broken_text) {
 }
 END_TEST
 
-/* The generic format, which models without a call format of their own are asked to use: one call or several, as in
- * llama.cpp's generic handler, and variants that such models write. A call of a function that was not offered, or any
- * other object, is content. */
+/* A model that has no call format of its own is asked to use a generic format. It has one call or several, as in
+ * llama.cpp's generic handler, or one of the variants that such models write. A call of a function that was not
+ * offered, and any other object, is content. */
 START_TEST(generic_calls) {
     static const struct {
         const char *reply, *calls, *content; /* calls: the names and arguments of all calls, joined */

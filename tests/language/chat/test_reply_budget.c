@@ -1,5 +1,5 @@
-/* Tests the limit on a reply's reasoning (fr_lab_reply_budget): where it forces the reasoning to end, in texts of
- * tokens of published models; and over HTTP, where a limit must change the text in the same way with any draft
+/* Tests the limit on a reply's reasoning (fr_lab_reply_budget). It must force the reasoning to end at the right token,
+ * in texts made of published models' tokens. Over HTTP, a limit must change the text in the same way with any draft
  * method. */
 #include <check.h>
 #include <jansson.h>
@@ -16,7 +16,7 @@
 #include "tests/support/token_files.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-#define BIRD            "\xf0\x9f\xa6\xa4" /* a character of several tokens */
+#define BIRD            "\xf0\x9f\xa6\xa4" /* a character that takes several tokens */
 
 enum { QWEN, GEMMA, LLAMA };
 static const struct {
@@ -47,7 +47,7 @@ static fr_lab_reply_budget *open_budget(const char *prompt, size_t count, size_t
     return budget;
 }
 
-/* Returns the only id that the budget allows, or -1 if it allows all ids. */
+/* Returns the only id that the budget allows next, or -1 if it allows all. */
 static int32_t forced_by(fr_lab_reply_budget *budget, const int32_t *ids, size_t count) {
     size_t vocab = fr_tokenizer_count(tokenizer), left = 0;
     int32_t only = -1;
@@ -100,7 +100,7 @@ START_TEST(reasoning_is_ended) {
     forced = forced_by(budget, ids, count);
     ck_assert_msg(forced == (cases[_i].forced ? *marks : -1), "\"%s\": %d", text, forced);
     fr_lab_reply_budget_close(budget);
-    budget = open_budget(NULL, count, cases[_i].most); /* all tokens belong to the prompt, so none counts */
+    budget = open_budget(NULL, count, cases[_i].most); /* all tokens belong to the prompt, so none of them counts */
     ck_assert_int_eq(forced_by(budget, ids, count), -1);
     fr_lab_reply_budget_close(budget);
     fr_free(ids);
@@ -109,7 +109,8 @@ START_TEST(reasoning_is_ended) {
 }
 END_TEST
 
-/* Reasoning is not ended within a character. But the limit must not wait for ever if the bytes never complete one. */
+/* The limit waits until the current character is complete. But it must not wait for ever for bytes that never complete
+ * one. */
 START_TEST(characters_are_whole) {
     int32_t *ids;
     size_t count;
@@ -139,7 +140,7 @@ END_TEST
 
 static fr_server server;
 
-/* Requests a reply and returns its first choice's message. */
+/* Requests a reply and returns the message in its first choice. */
 static json_t *message_of(const char *member, const char *drafts) {
     char body[600];
     json_t *answer;
@@ -160,7 +161,7 @@ static size_t length_of(const json_t *message, const char *key) {
     return json_string_length(json_object_get(message, key));
 }
 
-/* The limit must end reasoning that would continue otherwise, at the same token with any draft method. */
+/* Reasoning that would otherwise go on must end at the same token with any draft method. */
 START_TEST(drafts_change_nothing) {
     static const char *const members[] = {"\"reasoning_budget_tokens\": 6", "\"thinking_budget_tokens\": 6",
                                           "\"reasoning_budget\": 6", "\"thinking_token_budget\": 6"};

@@ -1,9 +1,10 @@
-/* Tests the grammar of whole replies (fr_grammar_open_reply), with templates and tokenizers of published models. Every
- * reply that the grammar allows must be read either as calls of tools that may be called, with arguments that fit
- * their schemas, or as content that follows its own grammar, with or without reasoning before it. Marks must be tokens
- * of their own, never texts that look like them.
+/* Tests the grammar of whole replies (fr_grammar_open_reply), with templates and tokenizers of published models. The
+ * grammar may allow only two kinds of replies: calls of tools that may be called, with arguments that fit their
+ * schemas; and content that follows its own grammar. Reasoning may come first. A mark must be its token, never text
+ * that spells it.
  *
- * Random walks choose tokens, and now and then try to end a text that could go on for ever. */
+ * The tests walk through the grammar: they choose random tokens that it allows, and now and then try to end a text
+ * that could go on for ever. */
 #include <check.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -21,7 +22,8 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 enum { MOST = 400, WALKS = 24 };
 
-/* Published templates, or the part of one that shows its call format. A mark that is not in the vocabulary is text. */
+/* The templates are published ones, or only the part of one that shows its call format. A mark that the vocabulary
+ * doesn't have as a token is text. */
 static const struct model {
     const char *template, *folder;
     bool several;
@@ -93,7 +95,7 @@ static bool is_allowed(fr_grammar *grammar, const int32_t *ids, size_t count, in
     return bits[id / 64] >> (id % 64) & 1;
 }
 
-/* Appends a text if the grammar allows all of it. */
+/* Appends the ids of a text if the grammar allows all of them. Returns the new number of ids. */
 static size_t try_text(fr_grammar *grammar, const char *text, int32_t *ids, size_t count) {
     int32_t *more;
     size_t there, i = 0;
@@ -105,7 +107,7 @@ static size_t try_text(fr_grammar *grammar, const char *text, int32_t *ids, size
     return i == there ? count + there : count;
 }
 
-/* Appends a text that ends a string, a value or the reasoning, if one is allowed. */
+/* Appends a text that ends a string, a value or the reasoning, if the grammar allows one here. */
 static size_t try_end(fr_grammar *grammar, uint64_t *state, int32_t *ids, size_t count) {
     static const char *const ends[] = {"\"",       "<|\"|>",    "</arg_value>", "\n</parameter>\n", "</parameter>\n",
                                        "</think>", "<channel|>"};
@@ -126,7 +128,7 @@ static int32_t draw(const uint64_t *bits, uint64_t *state) {
     return (int32_t)id;
 }
 
-/* Makes a random text that the grammar allows, as ids. Returns their number. */
+/* Makes the ids of a random text that the grammar allows. Returns their number. */
 static size_t walk(fr_grammar *grammar, uint64_t *state, int32_t *ids) {
     size_t count = 0;
     while (count < MOST) {
@@ -165,7 +167,7 @@ static bool is_word(const json_t *value, const char *word) {
     return json_is_string(value) && strcmp(json_string_value(value), word) == 0;
 }
 
-/* Checks the arguments of one call against the schema above. */
+/* Returns true if the arguments of a call fit the schema of look-up above. */
 static bool is_looked_up(const json_t *a) {
     const json_t *unit = json_object_get(a, "unit"), *days = json_object_get(a, "days"), *value;
     const json_t *on = json_object_get(json_object_get(a, "more"), "on");
@@ -194,7 +196,7 @@ static fr_grammar *open_reply(const fr_reply_rule *rule) {
     return grammar;
 }
 
-/* Checks that random replies consist of calls and nothing else. */
+/* Checks that random replies that the grammar allows are calls, and nothing else. */
 static void check_calls(const char *only, bool several, uint64_t seed) {
     fr_grammar *grammar = open_reply(
         &(fr_reply_rule){.options_json = tools, .calls = FR_REPLY_CALLS_MUST, .tool = only, .several = several});
@@ -229,7 +231,8 @@ START_TEST(calls_of_tools) {
 }
 END_TEST
 
-/* The reply is content that fits a schema, or calls instead. */
+/* With FR_REPLY_CALLS_MAY a reply is either calls, or content that fits a schema. Random replies must be of both
+ * kinds. */
 START_TEST(contents_or_calls) {
     static const char schema[] = "{\"enum\": [{\"a\": 1}, [\"b\"]]}";
     open_model(&models[_i]);
@@ -263,8 +266,8 @@ START_TEST(contents_or_calls) {
 }
 END_TEST
 
-/* With thinking off, these templates close the reasoning in the prompt. So the grammar must hold from the reply's
- * first token, and must not allow another thought. */
+/* If thinking is off, these templates end the reasoning in the prompt. So the grammar must apply from the reply's
+ * first token, and must not allow further reasoning. */
 START_TEST(no_thought_behind_thoughts) {
     static const char off[] = "{\"enable_thinking\": false, \"thinking\": false, \"add_generation_prompt\": true}";
     static const char *const thoughts[] = {"<think>", "<|channel>"};
@@ -287,7 +290,7 @@ START_TEST(no_thought_behind_thoughts) {
             thinks |= count == 1;
             fr_free(ids);
         }
-        ck_assert(thinks); /* this vocabulary has such marks as tokens */
+        ck_assert(thinks); /* the vocabulary has at least one of these marks as a token */
         fr_grammar_close(grammar);
     }
     fr_marked_text_free(&prompt);
@@ -295,7 +298,7 @@ START_TEST(no_thought_behind_thoughts) {
 }
 END_TEST
 
-/* Requests for calls that are refused. */
+/* These requests for calls are refused. */
 START_TEST(refused) {
     static const struct {
         const char *options, *tool, *says;
@@ -323,18 +326,18 @@ START_TEST(refused) {
 }
 END_TEST
 
-/* A part of a schema with four choices, each of which is the part itself. */
+/* This part of a schema has four choices, and each of them is the part itself. */
 #define ITSELF "{'$ref': '#/properties/a'}, "
 #define SELF   ITSELF ITSELF ITSELF ITSELF
 
-/* Schemas of strict tools that the grammar can't enforce. Each is refused with its place in the schema, in every call
- * format. If the tools are not strict, the same schemas are accepted without being enforced, unless `heeded_always`
- * lists the error. */
+/* The grammar can't enforce these schemas. For a strict tool such a schema is refused, in every call format, and the
+ * line gives the place in the schema. For other tools it is accepted and not enforced, unless `heeded_always` lists
+ * the error. */
 #define TOOL(parameters) "{'tools': [{'name': 'f', 'strict': true, 'parameters': " parameters "}]}"
 #define TAGGED           true
 
 static const struct {
-    bool tagged; /* refused only in formats that write arguments one by one */
+    bool tagged; /* refused only in call formats that write each argument by itself */
     const char *options, *says;
 } unsaid[] = {
     {false, TOOL("{'properties': {'a': {'enum': ['x\\u0000y']}}}"), "#/properties/a/enum/0: a text with a NUL"},
@@ -391,7 +394,7 @@ static char *with_quotes(const char *text) {
     return copy;
 }
 
-/* Errors for which tools are refused even if they are not strict. */
+/* With these errors a tool is refused even if it is not strict. */
 static const char *const heeded_always[] = {"with a NUL", "parameters are", "too many steps to read"};
 
 START_TEST(refused_by_place) {
@@ -420,10 +423,10 @@ START_TEST(refused_by_place) {
 }
 END_TEST
 
-/* Schemas of one argument, each with the values that the grammar may generate for it, as they are read from the
- * call. */
+/* Schemas of a single argument, each with the values that the grammar allows for it, in the form in which they are
+ * read from the call. */
 static const struct {
-    const char *schema, *is[4]; /* no values: any text */
+    const char *schema, *is[4]; /* no values: any text is allowed */
 } values[] = {
     {"{'$ref': '#/$defs/unit', 'title': 't'}", {"\"c\"", "\"f\""}},
     {"{'allOf': [{'$ref': '#/$defs/unit'}], 'default': 'c'}", {"\"c\"", "\"f\""}},
@@ -457,8 +460,8 @@ static bool is_one_of(const json_t *value, const char *const *list) {
     return found;
 }
 
-/* Walks the grammar until a call ends. Returns the arguments of the call, or NULL if it did not end. *said becomes
- * their text. */
+/* Makes a random reply with a call, and returns the call's arguments, or NULL if the reply did not end. *said becomes
+ * the arguments' text. */
 static json_t *walk_to_arguments(fr_grammar *grammar, const char *options, uint64_t *seed, char **said) {
     int32_t ids[MOST];
     size_t count = walk(grammar, seed, ids);
@@ -506,7 +509,7 @@ START_TEST(values_of_arguments) {
 }
 END_TEST
 
-/* Schemas of all parameters, each with the sets of arguments that the grammar may generate, in any call format. */
+/* Schemas of all parameters, each with the arguments that the grammar allows in any call format. */
 static const struct {
     const char *parameters, *is[6];
 } roots[] = {
@@ -524,7 +527,7 @@ static const struct {
      "{'const': 'z'}}, 'required': ['y']}]}",
      {"{\"x\":1,\"y\":\"z\"}"}},
     {"{'type': ['object', 'null'], 'properties': {'x': {'const': true}}, 'required': ['x']}", {"{\"x\":true}"}},
-    /* The grammar enforces these exactly only in strict tools. */
+    /* Only for strict tools does the grammar enforce the following schemas exactly. */
     {"{'type': 'object', 'properties': {'x': {'const': 1}, 'y': {'const': 2}}, 'additionalProperties': false, 'oneOf': "
      "[{'required': ['x']}, {'required': ['y']}]}",
      {"{\"x\":1}", "{\"y\":2}"}},
@@ -572,8 +575,8 @@ START_TEST(roots_of_parameters) {
 }
 END_TEST
 
-/* One request has 128 tools, as several MCP servers together offer, with the bounds, formats and patterns that schema
- * libraries write. The grammar must still open. */
+/* A request may have 128 tools, for instance those of several MCP servers together, with the bounds, formats and
+ * patterns that schema libraries write. Such a grammar must open. */
 START_TEST(many_tools) {
     static const char properties[] =
         "'email': {'type': 'string', 'format': 'email', 'pattern': '^(?!\\\\.)[a-zA-Z.]+@([a-z]+\\\\.)+[a-z]{2,}$'}, "
@@ -600,7 +603,8 @@ START_TEST(many_tools) {
 }
 END_TEST
 
-/* Tens of thousands of required names are compared with as many properties. That must be refused, and quickly. */
+/* The library would have to compare tens of thousands of required names with as many properties. It must refuse that,
+ * and quickly. */
 START_TEST(hostile_tools) {
     open_model(&models[2]);
     char *text;

@@ -1,5 +1,5 @@
-/* Tests reading replies given as ids, with the tokenizers and templates of published models: marks are their tokens,
- * never texts that look like them. */
+/* Tests reading replies that are given as ids, with tokenizers and templates of published models. A mark must be its
+ * token, never text that spells it. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-/* Returns the folder with the tokenizer for a template of calls.json, or NULL if tests/data has none. */
+/* Returns the folder in tests/data that has the tokenizer for a template of calls.json, or NULL if there is none. */
 static const char *folder_of(const char *template) {
     static const struct {
         const char *template, *folder;
@@ -76,7 +76,7 @@ static const char *text_at(const json_t *object, const char *key) {
     return text ? text : "";
 }
 
-/* Returns the end of a prompt, marked as if the template had written all of it. */
+/* Returns the end of a prompt, all of it trusted, as if the template had written it. */
 static fr_marked_text trusted(const char *text, fr_span *all) {
     *all = (fr_span){0, strlen(text)};
     return (fr_marked_text){(char *)(uintptr_t)text, strlen(text), all, 1};
@@ -131,7 +131,8 @@ START_TEST(rendered_calls) {
 }
 END_TEST
 
-/* Marks that are spelled with other tokens are text. So is the end of a prompt if it is not trusted. */
+/* A mark that is spelled with other tokens is text. A mark at the end of a prompt is text too unless all of it is
+ * trusted. */
 START_TEST(spelled_marks) {
     fr_tokenizer *tokenizer = open_tokenizer("qwen35", "chat/templates/qwen3.5.jinja");
     static const char reply[] = "<think>a</think><tool_call>\n<function=f>\n</function>\n</tool_call>";
@@ -141,7 +142,7 @@ START_TEST(spelled_marks) {
         fr_marked_text prompt = trusted("<|im_start|>assistant\n<think>\n", &all);
         int32_t *ids;
         size_t count;
-        if (!trust) all.end -= 1; /* now the last line break is not trusted */
+        if (!trust) all.end -= 1; /* the last line break is not trusted */
         require(fr_tokenize(tokenizer, reply, strlen(reply), false, false, &ids, &count));
         require(fr_reply_parser_new(tokenizer, NULL, NULL, &parser));
         require(fr_reply_parser_begin(parser, &prompt, NULL, true, 1));
@@ -156,7 +157,7 @@ START_TEST(spelled_marks) {
 }
 END_TEST
 
-/* A parser may be used for several replies. Nothing of one reply may affect the next. */
+/* A parser can be used for several replies, and one reply must not affect the next. */
 START_TEST(one_after_another) {
     fr_tokenizer *tokenizer = open_tokenizer("gemma", "chat/templates/gemma4.jinja");
     static const char *const replies[] = {"<|channel>thought\nhm", "hi<|tool_call>call:f{", "hello"};
@@ -186,7 +187,7 @@ START_TEST(one_after_another) {
 }
 END_TEST
 
-/* If a prompt ends within a message, its last mark decides which part the reply continues. */
+/* If a prompt ends within a message of the assistant, the last mark in it decides which part the reply continues. */
 START_TEST(replies_that_go_on) {
     static const struct {
         const char *message, *reply, *reasoning, *content;
@@ -222,8 +223,8 @@ START_TEST(replies_that_go_on) {
 }
 END_TEST
 
-/* Llama 2's decoder removes the blank before a text's first token. It must keep that blank if the text continues a
- * message. */
+/* Llama 2's decoder removes the blank before a text's first token. If the reply continues a message, the blank must
+ * stay. */
 START_TEST(blanks_of_what_goes_on) {
     json_t *root = fr_load_json(TOKENIZERS "styles/llama2.json");
     fr_tokenizer *tokenizer = fr_open_value(json_object_get(root, "tokenizer"));

@@ -1,10 +1,10 @@
-/* Tests grammars: which tokens they allow at each step, compared with llama.cpp (tests/references/grammars.cpp); which
- * texts regular expressions match, compared with Python, and schemas, compared with its jsonschema
- * (tests/references/schemas.py); and which grammars are refused. A session's text must follow the grammar, and be the
+/* Tests grammars. The tokens allowed at each step are compared with llama.cpp's (tests/references/grammars.cpp). The
+ * texts that regular expressions match are compared with Python's, and those that fit schemas with its jsonschema's
+ * (tests/references/schemas.py). Some grammars must be refused. A session's text must follow its grammar, and be the
  * same with any drafts, greedy or sampled.
  *
- * In: nothing, or a file of walks through other grammars. With --whole only such walks are compared, and only where
- * tokens end with whole characters. */
+ * In: nothing, or a file of walks through other grammars. With --whole the suite compares only such walks, and only
+ * tokens that end with a whole character. */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -24,7 +24,7 @@
 static const char *walks_file = "tests/data/grammars/walks.json";
 static fr_tokenizer *tokenizer;
 static fr_token_tree *tree;
-static bool at_ends; /* leaves out tokens that end within a character */
+static bool at_ends; /* compare only tokens that end with a whole character */
 
 static void open_tree(void) {
     require(fr_tokenizer_open("tests/data/llama/q4_0.gguf", NULL, &tokenizer));
@@ -47,7 +47,7 @@ static bool has(const uint64_t *bits, size_t id) {
     return bits[id / 64] >> (id % 64) & 1;
 }
 
-/* Returns true if a token ends within a character. The text before it must end with a whole one. */
+/* Returns true if a token ends within a character. It must begin at the beginning of one. */
 static bool ends_inside(int32_t id) {
     size_t length, left = 0;
     const char *bytes = fr_token_bytes(tokenizer, id, &length);
@@ -104,7 +104,7 @@ START_TEST(walks) {
 }
 END_TEST
 
-/* Returns true if a text, tokenized, follows the grammar. */
+/* Returns true if the tokens of a text follow the grammar, and the text may end there. */
 static bool matches(fr_grammar *grammar, const char *text, size_t length) {
     const uint64_t *bits;
     int32_t *ids;
@@ -117,7 +117,7 @@ static bool matches(fr_grammar *grammar, const char *text, size_t length) {
     return status == FR_OK && ends;
 }
 
-/* Checks a file of cases: [the grammar's text, [[a text, true if it matches], ...]]. */
+/* Checks a file of cases. Each has a grammar and texts: ["GRAMMAR", [["TEXT", true if it matches], ...]]. */
 static void check_texts(const char *path, fr_grammar_kind kind) {
     json_t *cases = read_json(path);
     ck_assert_uint_gt(json_array_size(cases), 0);
@@ -143,19 +143,19 @@ START_TEST(regular_expressions) {
 }
 END_TEST
 
-/* These patterns have lookaround, and may match any part of the text. */
+/* These patterns have lookaround, and match if any part of the text does. */
 START_TEST(looking_around) {
     check_texts("tests/data/grammars/patterns.json", FR_GRAMMAR_JSON_SCHEMA);
 }
 END_TEST
 
-/* These patterns use Unicode properties. */
+/* These patterns have properties of Unicode characters. */
 START_TEST(properties) {
     check_texts("tests/data/grammars/properties.json", FR_GRAMMAR_JSON_SCHEMA);
 }
 END_TEST
 
-/* Integers whose bounds, constants or steps need more than 64 bits. */
+/* The bounds, constants or steps of these integers need more than 64 bits. */
 START_TEST(wide_integers) {
     check_texts("tests/data/grammars/integers.json", FR_GRAMMAR_JSON_SCHEMA);
 }
@@ -166,7 +166,8 @@ START_TEST(schemas) {
 }
 END_TEST
 
-/* Large repetitions, which are handled by counting. Texts of `least` to `most` units are accepted, and no others. */
+/* These expressions have large repetitions, which the library counts instead of copying. `begin`, `least` to `most`
+ * units and `end` are accepted, and no other number of units. */
 static const struct {
     fr_grammar_kind kind;
     const char *expression, *begin, *unit, *end;
@@ -223,8 +224,8 @@ START_TEST(counts_are_kept) {
 }
 END_TEST
 
-/* Examples for each format from its standard (RFC 3339, 3986, 3987, 4122, 4291, 5321, 5890, 6570, 6901, 1123), and
- * texts that the standard does not allow. The texts are written with JSON escapes. */
+/* For each format, these are examples from its standard (RFC 3339, 3986, 3987, 4122, 4291, 5321, 5890, 6570, 6901,
+ * 1123) and texts that the standard does not allow. The texts are written with JSON's escapes. */
 static const struct {
     const char *format, *texts[24]; /* a text that begins with '!' is not of the format */
 } formats[] = {
@@ -308,7 +309,7 @@ START_TEST(formats_are_as_wide_as_their_standards) {
 }
 END_TEST
 
-/* If a schema lists values, a format next to them is only an annotation and must change nothing. */
+/* If a schema lists its values, a format in the same schema is only an annotation, and must change nothing. */
 START_TEST(formats_beside_constants) {
     static const char schema[] = "{\"enum\": [\"a\", \"2024-02-29\", 5], \"format\": \"date\"}";
     fr_grammar *grammar;
@@ -319,8 +320,8 @@ START_TEST(formats_beside_constants) {
 }
 END_TEST
 
-/* References may use anchors or a schema's own $id, absolute or relative to the document's. Names and constants that
- * only look like anchors or ids don't count. Each of these schemas allows only 7. */
+/* References may use an anchor or a schema's own $id, absolute or relative to the document's $id. Values that only
+ * look like anchors or ids (in enum and default) don't count. Each of these schemas allows only 7. */
 START_TEST(references_within_a_document) {
 #define SEVEN "\"const\": 7"
 #define DECOY \
@@ -348,8 +349,8 @@ START_TEST(references_within_a_document) {
 }
 END_TEST
 
-/* Lists of a few possible values, in any order and with no two items equal, for each way in which a schema can list
- * the values. */
+/* The items of these lists can have only a few values, and must be unique. The list may have them in any order. There
+ * are two ways in which a schema can list the values. */
 START_TEST(small_sets) {
     static const char *const items[] = {
         "{\"enum\": [1, \"a\", null, true, 2, 3, 4, 5]}",
@@ -384,8 +385,8 @@ START_TEST(small_sets) {
 }
 END_TEST
 
-/* Lists without equal strings. The grammar can enforce this if the items can only be few strings, because of a pattern
- * or also of a length. If the strings can't be listed, the schema is refused. */
+/* The items of these lists are strings and must be unique. The grammar can enforce that if a pattern (with or without
+ * a length) leaves only few strings. If the possible strings can't be listed, the schema is refused. */
 START_TEST(sets_of_strings) {
     static const char *const items[] = {"\"pattern\": \"^(rot|gr(ü|ue)n|blau|)$\"",
                                         "\"pattern\": \"^(rot|grün|gruen|blau|lila)?$\", \"maxLength\": 5",
@@ -556,7 +557,8 @@ START_TEST(refused) {
 }
 END_TEST
 
-/* Parentheses that are nested too deep, and a grammar that is far too ambiguous, must end with an error line. */
+/* Parentheses that are nested too deeply give an error. Following a very ambiguous grammar must end, with or without
+ * an error. */
 START_TEST(bounded) {
     char deep[4096] = "root ::= ";
     fr_grammar *grammar;
@@ -566,7 +568,7 @@ START_TEST(bounded) {
     require(fr_grammar_open(tree, FR_GRAMMAR_GBNF, twofold, strlen(twofold), &grammar));
     char as[3000];
     memset(as, 'a', sizeof as);
-    matches(grammar, as, sizeof as); /* the text must be read within a bounded time */
+    matches(grammar, as, sizeof as); /* the call must end within the suite's time limit */
     fr_grammar_close(grammar);
 }
 END_TEST
@@ -585,8 +587,8 @@ static const struct {
     {FR_GRAMMAR_GBNF, "root ::= w (\" \" w)*\nw ::= [a-z] [a-z]* | \"<\" [^>]* \">\""},
 };
 
-/* One mask serves many counts of a repetition. At every count, near the bounds and far from them, it must allow
- * exactly the tokens whose bytes the grammar accepts one by one. */
+/* A repetition shares one mask between many counts. At every count, near the bounds and far from them, the mask must
+ * allow exactly those tokens whose bytes the grammar accepts one by one. */
 START_TEST(masks_of_counts_are_what_steps_allow) {
     static const char *const expressions[] = {"[a-z ]{700,1400}", "(([a-z]| a){600}!|[a-z ]{1,3000}[?])",
                                               "([a-z]{1,900} ?){2}"};
@@ -620,8 +622,8 @@ START_TEST(masks_of_counts_are_what_steps_allow) {
 }
 END_TEST
 
-/* Masks are computed from tokens that were sorted in advance. They must allow the same tokens as trying each token by
- * itself. */
+/* A mask is computed from tokens that were sorted in advance. It must allow the same tokens as a trial of each single
+ * token. */
 START_TEST(masks_are_what_steps_allow) {
     fr_tokenizer *words;
     fr_token_tree *all;
@@ -653,7 +655,7 @@ START_TEST(masks_are_what_steps_allow) {
 }
 END_TEST
 
-/* These grammars allow only the empty text, and have no expressions. */
+/* These grammars are empty, and allow only the empty text. */
 START_TEST(empty) {
     static const struct {
         fr_grammar_kind kind;
@@ -677,7 +679,8 @@ static const char rule[] = "root ::= \"{\\\"name\\\": \\\"\" [a-zA-Z ]{3,12} \"\
                            "\\\"tags\\\": [\" tag (\", \" tag){0,2} \"]}\"\n"
                            "tag ::= \"\\\"\" [a-z]{2,6} \"\\\"\"";
 
-/* Generates under the grammar, with a method that makes this number of drafts. */
+/* Generates text under the grammar, with at most this many drafts of this method per step. Returns the number of ids.
+ * Adds to *calls the number of steps. */
 static size_t say(const fr_model *model, const char *method, int64_t drafts, double temperature, int32_t *ids,
                   double *calls) {
     static const int32_t prompt[] = {1, 40, 30, 20};
@@ -718,7 +721,7 @@ START_TEST(in_sessions) {
         double calls = 0, fewer = 0;
         char *text;
         size_t length, count = say(model, "none", 0, temperature, plain, &calls);
-        size_t end = count < MOST ? count - 1 : count; /* without the id that ended the text */
+        size_t end = count < MOST ? count - 1 : count; /* without the id that ends the text */
         require(fr_detokenize(tokenizer, plain, end, &text, &length));
         ck_assert_msg(count == MOST || matches(grammar, text, length), "%s", text);
         ck_assert_msg(strncmp(text, "{\"name\": \"", 10) == 0, "%s", text);
@@ -732,7 +735,8 @@ START_TEST(in_sessions) {
 }
 END_TEST
 
-/* Generates until following the grammar takes too much, and copies the error line. Returns the number of ids. */
+/* Generates until the grammar becomes too costly to follow, and copies the error line. Returns the number of ids
+ * before it. */
 static size_t say_until_refused(const fr_model *model, const char *method, int64_t drafts, int32_t *ids, char *line) {
     static const char ambiguous[] = "root ::= \"☃☃☃~@\" a a a a a a a a\na ::= b b b b | \"x\"\nb ::= c c c c | \"y\"\n"
                                     "c ::= [a-z ] c? | \"\"";
@@ -763,7 +767,7 @@ static size_t say_until_refused(const fr_model *model, const char *method, int64
     return made;
 }
 
-/* With any drafts, the refusal must come after the same text. */
+/* The error must come after the same text, whatever drafts are made. */
 START_TEST(refused_in_sessions) {
     fr_model *model;
     int32_t plain[MOST], drafted[MOST];
@@ -787,8 +791,8 @@ static const struct {
     {"root ::= \"a\"", "a", true, true},
 };
 
-/* In a row of logits, or in the logits of some candidates, only those that the mask allows stay. End of sequence is
- * allowed if the text may end. */
+/* Of a row of logits, or of the logits of some candidates, only those remain that the mask allows. The end-of-sequence
+ * id is allowed if the text may end. */
 START_TEST(rows_are_what_masks_leave) {
     fr_model *model;
     fr_token_tree *own;
@@ -836,7 +840,7 @@ END_TEST
 
 #define LLAMA "generate --quiet -m tests/data/llama/q4_0.gguf -p x -n 40 "
 
-/* The grammar is given as an option, or in a file that an option names. */
+/* The user gives the grammar as an option, or names a file that has it. */
 START_TEST(by_command) {
     char path[] = "/tmp/forerun-grammar-XXXXXX";
     int file = mkstemp(path);
@@ -847,7 +851,9 @@ START_TEST(by_command) {
     ck_assert_str_eq(regex.out + 3, "x\n");
     fr_command gbnf = fr_command_ok(LLAMA "--grammar 'root ::= \"a\"{4} | \"aaa\"'");
     ck_assert_msg(strcmp(gbnf.out, "aaaa\n") == 0 || strcmp(gbnf.out, "aaa\n") == 0, "%s", gbnf.out);
-    fr_command whole = fr_command_ok(LLAMA "--ignore-eos --grammar 'root ::= \"aaa\"'"); /* the text ends here */
+    fr_command whole = fr_command_ok(LLAMA "--ignore-eos --grammar 'root ::= \"aaa\"'"); /* the grammar's text ends
+                                                                                          * here, so generation does
+                                                                                          * too */
     ck_assert_str_eq(whole.out, "aaa\n");
     fr_command_free(&whole);
     fr_command schema = fr_command_ok(LLAMA "--json-schema-file %s", path);

@@ -1,8 +1,7 @@
-/* Tests grammars of hostile users: each is read, or refused with one line, within a bounded time and memory. If memory
- * runs out while one is read, it is refused; no part of it is silently left out.
+/* Tests grammars of hostile users. Each must be read, or refused with one line, within bounded time and memory. If
+ * memory runs out while a grammar is read, the grammar is refused, and no part of it is silently left out.
  *
- * In: nothing. The grammars are made here, of a head, a number of copies of one part, a middle, a number of copies of
- * another part, and a tail. */
+ * In: nothing. Each grammar is made of a head, copies of a part, a middle, copies of another part, and a tail. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-/* Limits for the whole suite. Measured were 1.3 s on a slow core, and 160 MB. */
+/* Limits on the time for one grammar and on the suite's memory. On a slow core 1.3 s and 160 MB were measured. */
 enum { SECONDS_MAX = 15, MEBIBYTES_MAX = 512 };
 
 static fr_tokenizer *tokenizer;
@@ -32,15 +31,16 @@ static void close_tree(void) {
     fr_tokenizer_close(tokenizer);
 }
 
-/* A hostile grammar. Its parts are separated by commas unless `bare` is set. In a part, '$' stands for the number of
- * parts before it, and '@' for that number plus 1. */
+/* A hostile grammar: head, `count` copies of `part`, middle, `others` copies of `other`, tail. Commas separate the
+ * copies unless `bare` is set. In a copy, '$' stands for the copy's number, counted from 0, and '@' for the next
+ * number. */
 typedef struct hostile {
     fr_grammar_kind kind;
     fr_status status;
-    const char *says; /* a part of the error line, if it is refused */
+    const char *says; /* words of the error line, or NULL if the grammar is accepted */
     const char *head, *part, *middle, *other, *tail;
     size_t count, others;
-    bool bare; /* no commas */
+    bool bare; /* no commas between copies */
 } hostile;
 
 #define SCHEMA                                              FR_GRAMMAR_JSON_SCHEMA
@@ -54,13 +54,13 @@ typedef struct hostile {
 #define AUTOMATA                                            "take too large an automaton"
 
 static const hostile CASES[] = {
-    /* Many choices, of which exactly one must hold (oneOf). */
+    /* Exactly one of many choices must hold (oneOf). */
     {SCHEMA, FR_UNBUILT, AT_ONCE, LIST("{\"oneOf\":[", "{}", 3000, "]}")},
     {SCHEMA, FR_UNBUILT, AT_ONCE, LIST("{\"oneOf\":[", "{}", 300000, "]}")},
     {SCHEMA, FR_UNBUILT, AT_ONCE, LIST("{\"oneOf\":[", "{\"required\":[\"p$\"]}", 500, "]}")},
     {SCHEMA, FR_UNBUILT, LONG, LIST("{\"oneOf\":[", "{\"const\":$}", 40000, "]}")},
     {SCHEMA, FR_OK, NULL, LIST("{\"oneOf\":[", "{\"const\":$}", 1000, "]}")},
-    /* Constraints that must not hold (not), with references. */
+    /* Constraints must not hold (not), and refer to themselves. */
     {SCHEMA, FR_UNBUILT, "#/not: the schema up to here",
      LIST("{\"not\":{\"allOf\":[", "{\"$ref\":\"#/not\"}", 10, "]}}")},
     {SCHEMA, FR_UNBUILT, "#/not: the schema up to here",
@@ -69,12 +69,12 @@ static const hostile CASES[] = {
      LIST("{\"not\":{\"properties\":{", "\"p$\":{\"$ref\":\"#/not\"}", 10, "}}}")},
     {SCHEMA, FR_UNBUILT, "#/if: the schema up to here",
      LIST("{\"then\":{\"minimum\":1},\"if\":{\"allOf\":[", "{\"$ref\":\"#/if\"}", 10, "]}}")},
-    /* Constants, through references. */
+    /* The possible values are constants that are found only through references. */
     {SCHEMA, FR_UNBUILT, LONG,
      LIST("{\"items\":{\"type\":\"null\",\"anyOf\":[{\"$ref\":\"#/a0\"}]},\"uniqueItems\":true,\"a14\":{},",
           "\"a$\":{\"allOf\":[{\"$ref\":\"#/a@\"},{\"$ref\":\"#/a@\"},{\"$ref\":\"#/a@\"},{\"$ref\":\"#/a@\"}]}", 14,
           "}")},
-    /* Lists of values. */
+    /* Lists of values are very long. */
     {SCHEMA, FR_UNBUILT, "more than 4000 values", LIST("{\"enum\":[", "$", 140000, "]}")},
     {SCHEMA, FR_UNBUILT, LONG, LISTS("{\"allOf\":[{\"enum\":[", "1$", 50000, "]}],\"enum\":[", "2$", 50000, "]}")},
     {SCHEMA, FR_UNBUILT, LONG, LIST("{\"pattern\":\".{40},.*,.*a.{9}b\",\"enum\":[", "\"n$\"", 50000, "]}")},
@@ -83,7 +83,7 @@ static const hostile CASES[] = {
      LIST("{\"uniqueItems\":true,\"items\":false,\"prefixItems\":[", "{\"const\":$}", 20000, "]}")},
     {SCHEMA, FR_UNBUILT, AUTOMATA, LIST("{\"type\":\"string\",\"not\":{\"enum\":[", "\"n$\"", 80000, "]}}")},
     {SCHEMA, FR_INPUT, "more types", LIST("{\"type\":[", "\"string\"", 90000, "]}")},
-    /* Many schemas that must all hold, next to each other or one inside the other. */
+    /* Many schemas must all hold; they are next to each other or one inside the other. */
     {SCHEMA, FR_OK, NULL, LIST("{\"allOf\":[", "{}", 300000, "]}")},
     {SCHEMA, FR_UNBUILT, LONG, LIST("{\"allOf\":[", "{\"properties\":{\"p$\":{}}}", 30000, "]}")},
     {SCHEMA, FR_UNBUILT, LONG, LIST("{\"allOf\":[", "{\"not\":{\"const\":$}}", 20000, "]}")},
@@ -97,7 +97,7 @@ static const hostile CASES[] = {
     {SCHEMA, FR_UNBUILT, "not built for so many",
      LISTS("{\"properties\":{", "\"p$\":true", 9000, "},\"required\":[", "\"q$\"", 80000, "]}")},
     {SCHEMA, FR_UNBUILT, "not built for so many", LIST("{\"required\":[", "\"q$\"", 100000, "]}")},
-    /* Chains of references, and deeply nested schemas. */
+    /* Chains of references are long, or schemas are deeply nested. */
     {SCHEMA, FR_INPUT, "64 deep", LIST("{\"$ref\":\"#/a/0\",\"a\":[", "{\"$ref\":\"#/a/@\"}", 40000, "]}")},
     {SCHEMA, FR_INPUT, LARGE,
      LISTS("{\"anyOf\":[", "{\"$ref\":\"#/a/$\"}", 20000, "],\"a\":[", "{\"type\":\"string\"}", 20000, "]}")},
@@ -109,7 +109,7 @@ static const hostile CASES[] = {
     {SCHEMA, FR_INPUT, "64 deep", LIST("{\"allOf\":[", "{\"$ref\":\"#\"}", 5, "]}")},
     {SCHEMA, FR_OK, NULL, ROWS("", "{\"minItems\":99999,\"maxItems\":1e15,\"items\":", 60, "true", "}", 60, "")},
     {SCHEMA, FR_INPUT, LARGE, ROWS("", "{\"minContains\":64,\"contains\":", 6, "{}", "}", 6, "")},
-    /* Patterns of strings and of names that need large automata. */
+    /* Patterns of strings and of names need large automata. */
     {SCHEMA, FR_OK, NULL, LIST("{\"maxLength\":9999,\"pattern\":\"^(.{0,100}){0,100}$", "", 0, "\"}")},
     {SCHEMA, FR_UNBUILT, AUTOMATA, LIST("{\"maxLength\":9999,\"pattern\":\"^(.{100}a|.{99}b){100,}$", "", 0, "\"}")},
     {SCHEMA, FR_UNBUILT, AUTOMATA, LIST("{\"pattern\":\"^((?=a.{9}b)a|(?!.{12}c)[ab])*$", "", 0, "\"}")},
@@ -120,7 +120,7 @@ static const hostile CASES[] = {
     {SCHEMA, FR_INPUT, LARGE,
      LIST("{\"properties\":{", "\"a$\":{\"patternProperties\":{\"a.*b\":{},\"c.*d\":{},\"e.*f\":{},\"g.*h\":{}}}", 300,
           "}}")},
-    /* Regular expressions and GBNF: repetitions of repetitions, many choices, many rules. */
+    /* Regular expressions and GBNF have repetitions of repetitions, many choices, or many rules. */
     {FR_GRAMMAR_REGEX, FR_OK, NULL, ROWS("", "(", 90, "a", "{2147483647})", 90, "")},
     {FR_GRAMMAR_REGEX, FR_OK, NULL, ROWS("", "(", 90, "|", "{99999})", 90, "")},
     {FR_GRAMMAR_REGEX, FR_OK, NULL, ROWS("", "(", 90, "()", "{99999})", 90, "b")},
@@ -129,7 +129,7 @@ static const hostile CASES[] = {
     {FR_GRAMMAR_REGEX, FR_OK, NULL, ROW("", "(a?){3000}", 3, "")},
     {FR_GRAMMAR_REGEX, FR_INPUT, "too ambiguous", ROW("", "(a?b*|){0,2147483647}", 20000, "")},
     {FR_GRAMMAR_GBNF, FR_OK, NULL, ROW("root ::= a", "{99999}", 300, "\na ::= \"\"\n")},
-    /* The counts multiply to 256 to the eighth power, which no size can hold. */
+    /* The product of the counts is 256 to the eighth power, which no size_t can hold. */
     {FR_GRAMMAR_GBNF, FR_INPUT, LARGE,
      ROW("root ::= r35 \"x\"\nr0 ::= \"\"\n", "r@ ::= (r$ r$){256}{256}{256}{256}{256}{256}{256}{256}\n", 35, "")},
     {FR_GRAMMAR_GBNF, FR_INPUT, "nested more than", ROW("root ::= \"a\"", "{99}", 200000, "\n")},
@@ -206,7 +206,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ masks */
 
-/* Grammars that take much time to follow. Most of them have masks that are too large. At most 0.07 s was measured. */
+/* These grammars are slow to follow, most of them because their masks would be too large. A step took at most 0.07 s
+ * when measured. */
 static const struct {
     fr_grammar_kind kind;
     const char *text;
@@ -238,8 +239,8 @@ static fr_grammar *open_followed(const fr_token_tree *all, size_t number) {
     return grammar;
 }
 
-/* Returns an id that may follow these ids, chosen by `seed`. Returns 0 if none may follow, or -1 if the grammar is too
- * ambiguous there. */
+/* Chooses one of the ids that may follow these ids, by `seed`. Returns 0 if none may follow, or -1 if the grammar is
+ * too ambiguous there. The call must end within a bounded time. */
 static int32_t next_of(fr_grammar *grammar, size_t vocab, const int32_t *ids, size_t count, uint32_t seed) {
     const uint64_t *bits;
     bool ends;
@@ -256,7 +257,8 @@ static int32_t next_of(fr_grammar *grammar, size_t vocab, const int32_t *ids, si
     return 0;
 }
 
-/* A mask is made within a bounded time. Whether it takes too much must not depend on masks that were made before. */
+/* Making a mask takes bounded time. A mask that takes more must be refused whether or not other masks were made
+ * before, so a grammar opened anew must give the same answer at each step. */
 START_TEST(followed) {
     enum { STEPS = 40 };
     fr_tokenizer *words;
@@ -274,14 +276,16 @@ START_TEST(followed) {
         fr_grammar_close(cold);
         if (ids[steps] <= 0) break;
     }
-    if (steps < STEPS) ck_assert_int_eq(next_of(warm, vocab, ids, steps, 0), ids[steps]); /* a second time */
+    if (steps < STEPS)
+        ck_assert_int_eq(next_of(warm, vocab, ids, steps, 0), ids[steps]); /* the refusal must be the
+                                                                                           * same if asked again */
     fr_grammar_close(warm);
     fr_token_tree_close(all);
     fr_tokenizer_close(words);
 }
 END_TEST
 
-/* This text leads to more states than may be kept at once. */
+/* This text leads through more states than the grammar may keep at once. */
 START_TEST(long_text) {
     static char text[200000];
     static const char expression[] = "([a-f]{10} ){10000}([a-f]{10} ){9000}";
@@ -333,7 +337,7 @@ static uint64_t hash(uint64_t hash, const void *bytes, size_t size) {
     return hash;
 }
 
-/* Reads a schema. *made gets a hash of the result. */
+/* Reads a schema. *made becomes a hash of the rules that it became. */
 static fr_status read_schema(const char *text, uint64_t *made) {
     fr_grammar_rules rules = {0};
     fr_status status = fr_grammar_read(FR_GRAMMAR_JSON_SCHEMA, (fr_text){text, strlen(text)}, &rules);
@@ -355,7 +359,8 @@ START_TEST(lost_memory) {
         fr_test_skipped("allocations are not counted in this build");
         return;
     }
-    fr_status status = read_schema(text, &expected); /* the first call also makes the allocations that are kept */
+    fr_status status = read_schema(text, &expected); /* the first call also allocates memory that is kept for later
+                                                      * calls */
     size_t live = fr_alloc_live(), before = fr_alloc_count();
     ck_assert_msg(status == FR_OK, "%s: %s", text, fr_last_error());
     require(read_schema(text, &made));

@@ -1,7 +1,7 @@
-/* Tests the texts that the demo model writes for 40 of the schemas of tests/schemas, without drafts and with the
- * model's drafter. They must be those that tests/schemas/check.py stored, which Python's jsonschema accepted.
+/* Tests the texts that the demo model writes under 40 of the schemas of tests/schemas, without drafts and with the
+ * model's drafter. They must be the texts that tests/schemas/check.py stored after Python's jsonschema accepted them.
  *
- * In: tests/data/grammars/outputs.jsonl, with a job and its text in each line. */
+ * In: tests/data/grammars/outputs.jsonl, whose lines each have a job and its text. */
 #include <check.h>
 #include <jansson.h>
 #include <stdio.h>

@@ -1,9 +1,8 @@
-/* Tests templates: they render what Jinja renders, byte for byte; each byte is marked as the template's or the
- * message's; and hostile templates and variables are refused.
+/* Tests templates. They must render what Jinja renders, byte for byte, and mark each byte as the template's or the
+ * message's. Hostile templates and variables must be refused.
  *
- * The expected texts are Python's. Those in tests/data/chat/reference.json came with the reference fixtures and are
- * what transformers renders from published templates; tests/references/template_cases.py makes those of
- * template_cases.json. */
+ * The expected texts are Python's. tests/data/chat/reference.json has the texts that transformers renders from
+ * published templates. tests/references/template_cases.py makes template_cases.json. */
 /* suite: hostile */
 #include <check.h>
 #include <pthread.h>
@@ -19,7 +18,7 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 #define NOW             1767323045 /* Friday, 2 January 2026, 03:04:05 */
 
-/* The stack for a call including its caller here. Sanitizers need more. */
+/* The size of the stack on which every template must be rendered. Sanitizers need a larger one. */
 #if defined(__SANITIZE_ADDRESS__)
 #define STACK ((size_t)8 << 20)
 #else
@@ -50,7 +49,8 @@ static void check_rendered(const char *title, fr_status status, const fr_marked_
     ck_assert_msg(same, "%s:\n%s\nnot\n%s", title, text->text, json_string_value(expected));
 }
 
-/* Renders one item of the reference. The tokens in the context are the model's own; everything else is foreign. */
+/* Renders one item of the reference. Of its variables, the tokens are passed as the model's own, and all others as
+ * given by the request. */
 static void check_reference(const char *source, size_t length, const json_t *item) {
     static const char *const tokens[] = {"bos_token", "eos_token"};
     json_t *own = json_object(), *given = json_copy(json_object_get(item, "context"));
@@ -94,7 +94,7 @@ START_TEST(reference_cases) {
 }
 END_TEST
 
-/* Renders small templates, all with the same context. */
+/* Small templates are rendered, all with the same variables. */
 START_TEST(python_cases) {
     json_t *root = fr_load_json("tests/data/chat/template_cases.json"), *cases = json_object_get(root, "cases");
     const json_t *context = json_object_get(root, "context");
@@ -119,15 +119,15 @@ static const char hands_given[] =
     "\"v\"}, \"messages\": [{\"role\": \"user\"}, {\"role\": \"user\\u0000<s>\"}, {\"role\": \"<s>\"}], "
     "\"ß\": \"ß\", \"mixed\": \"aB\", \"shared\": \"given\", \"e\": \"\", \"q\": \"it's\", \"c\": \"1,2\"}";
 
-/* Templates with the expected text and, for each of its bytes, '.' if the byte is the template's own or '^' if it is
- * foreign. */
+/* Each template has the expected text, and for each byte of the text a mark: '.' if the byte is the template's own,
+ * '^' if it comes from the request. */
 static const struct {
     const char *template, *text, *hands;
 } hands[] = {
     {"a{{ u }}b", "aus erb", ".^^^^^."},
     {"{{ bos }}{{ u }}{{ eos }}", "<s>us er</s>", "...^^^^^...."},
-    {"{{ shared }}", "given", "^^^^^"}, /* given variables hide the template's own */
-    /* The usual role names count as the template's own. */
+    {"{{ shared }}", "given", "^^^^^"}, /* the request's variables hide the model's own */
+    /* The usual names of roles count as the template's own. */
     {"{{ messages[0].role }}{{ messages[1].role|replace('\\0', '') }}{{ messages[2].role }}", "useruser<s><s>",
      "....^^^^^^^^^^"},
     {"{{ u[0] }}{{ 'x' }}{{ u[-1] }}", "uxr", "^.^"},
@@ -230,7 +230,7 @@ END_TEST
 static const struct {
     const char *template, *line;
 } refused[] = {
-    /* The error line says where the failure is. */
+    /* The error line gives the place of the failure. */
     {"a\n{{ x.y }}", "t:2: 'x' is undefined"},
     {"{% macro m(a) %}\n{{ a.b }}\n{% endmacro %}\n\n{{ m() }}", "t:2: parameter 'a' was not provided"},
     {"\n\n{{ raise_exception('no\\nway\\x1b') }}", "t:3: no?way?"},
@@ -315,7 +315,7 @@ START_TEST(one_line) {
 }
 END_TEST
 
-/* Nested templates: `before` and `behind` are repeated before and after the middle, between `begin` and `end`. */
+/* Templates with nesting: `begin`, then `before` N times, `middle`, `behind` N times, and `end`. */
 static const struct {
     const char *begin, *before, *middle, *behind, *end;
 } nests[] = {
@@ -355,7 +355,8 @@ static char *nested(size_t which, size_t times) {
     return bytes;
 }
 
-/* Renders in a thread with a stack of STACK bytes, which must be enough for any template. */
+/* Renders a template at different depths of nesting. It runs in a thread with a stack of STACK bytes, which must
+ * suffice. */
 static void *render_nested(void *which) {
     static const size_t depths[] = {1, 20, 90, 190, 199, 200, 250, 5000};
     for (size_t i = 0; i < COUNT_OF(depths); i++) {
@@ -372,7 +373,8 @@ static void *render_nested(void *which) {
     return NULL;
 }
 
-/* Renders a macro that calls itself from deep inside its body. */
+/* Renders templates that nest or recurse while they run, from deep inside expressions and blocks. Each must be refused
+ * before the stack overflows. */
 static void *render_recursion(void *which) {
     static const char *const sources[] = {
         "{% macro m(x) %}{% if 1 %}{% for i in 'x' %}{{ [[[[m(x)]]]] }}{% endfor %}{% endif %}{% endmacro %}{{ m(1) }}",
@@ -414,7 +416,7 @@ START_TEST(recursion) {
 }
 END_TEST
 
-/* A template may consist of any bytes, and NULs are text. */
+/* A template may contain any bytes. NULs in it are text. */
 START_TEST(any_bytes) {
     static const char source[] = "a\0b{{ 'c\0d' }}\xff{{ '\xfe\xc3'|length }}{{ ['\xff\0'] }}{{ '\xff'|upper|tojson }}";
     static const char expected[] = "a\0bc\0d\xff"
@@ -454,11 +456,12 @@ START_TEST(kept_source) {
 }
 END_TEST
 
-/* Templates of the largest allowed size: with many names, with blocks that are searched for names again and again, or
- * with very many arguments. Each must end within the suite's time limit. */
+/* These templates have the largest allowed size. They have many names, blocks that are searched for names again and
+ * again, or very many arguments. Each must end within the suite's time limit. */
 START_TEST(large_sources) {
     static const struct {
-        const char *before, *format, *after, *line; /* line: a part of the refusal; NULL: it is rendered */
+        const char *before, *format, *after, *line; /* line: a part of the error line; NULL: the template is
+                                                     * rendered */
         int blocks;                                 /* how often `before` and `after` are repeated */
     } sources[] = {
         {"{{ ", "name%d ~ ", "'' }}", NULL, 1},
@@ -485,7 +488,7 @@ START_TEST(large_sources) {
 }
 END_TEST
 
-/* Several threads render the same template at the same time, which must be safe: they share nothing else. */
+/* Renders a template many times. Several threads do so at once with the same template, which must be safe. */
 static void *render_often(void *template) {
     json_t *given = json_pack("{s: [s, s]}", "messages", "a", "b");
     for (int i = 0; i < 200; i++) {

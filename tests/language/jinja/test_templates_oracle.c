@@ -1,9 +1,9 @@
-/* Tests chat templates in the style of published ones, against Python's Jinja2.
+/* Compares chat templates in the style of published ones with Python's Jinja2.
  *
- * tests/data/templates has 41 templates, 30 conversations and, for each of the 1230 pairs, the length and hash of the
- * text that Jinja2 renders in transformers' configuration, or null if it raises an exception. It also says which
- * control tokens of the text the template itself wrote, as far as that could be determined.
- * tests/references/templates.py makes these files. */
+ * tests/data/templates has 41 templates and 30 conversations. For each of the 1230 pairs it has the length and hash of
+ * the text that Jinja2 renders in transformers' configuration, or null if Jinja2 raises an exception. For most pairs
+ * it also has which control tokens of the text the template itself wrote. tests/references/templates.py makes these
+ * files. */
 #include <check.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -63,13 +63,14 @@ static void fault(oracle *o, const char *name, const char *title, const char *fo
     if (o->faults++ < TOLD) fprintf(stderr, "%s, \"%s\": %s, not %s: %s\n", name, title, found, wanted, text);
 }
 
-/* Returns true if all of these bytes are within one trusted span. *next is the first span that can contain them. */
+/* Returns true if one trusted span contains all of these bytes. *next: the first span that may contain them. It only
+ * grows, so bytes must be asked for in order. */
 static bool is_trusted(const fr_marked_text *text, size_t begin, size_t end, size_t *next) {
     while (*next < text->trusted_count && text->trusted[*next].end <= begin) ++*next;
     return *next < text->trusted_count && text->trusted[*next].begin <= begin && end <= text->trusted[*next].end;
 }
 
-/* Writes "COUNT HASH" of the control tokens that the template itself wrote. */
+/* Writes the number of control tokens that the template wrote itself, and a hash of their places: "COUNT HASH". */
 static void summarize_control(const oracle *o, const fr_marked_text *text, char *summary, size_t size) {
     uint64_t state = 0xcbf29ce484222325u;
     size_t count = 0, span = 0;
@@ -86,8 +87,7 @@ static void summarize_control(const oracle *o, const fr_marked_text *text, char 
     snprintf(summary, size, "%zu %016" PRIx64, count, state);
 }
 
-/* Renders a pair and compares "LENGTH HASH" of the text, or "error" if it can't be rendered, with what the script
- * wrote. */
+/* Renders a pair. Its text's "LENGTH HASH", or "error" if it can't be rendered, must be what the script stored. */
 static void check_pair(oracle *o, const fr_template *template, const char *name, const json_t *item, size_t index) {
     const json_t *conversation = json_array_get(o->conversations, index);
     const json_t *expected = json_array_get(json_object_get(item, "rendered"), index);
@@ -131,7 +131,7 @@ START_TEST(hashes) {
 }
 END_TEST
 
-/* Some texts are compared completely, so that a difference can be read. */
+/* For some pairs the whole text is stored, so that a difference can be seen. */
 START_TEST(whole_texts) {
     oracle o;
     open_oracle(&o);

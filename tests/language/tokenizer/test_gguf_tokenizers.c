@@ -1,6 +1,6 @@
-/* Tests tokenizers of GGUF files other than byte-level BPE: unigram models, WordPiece, and merges of the characters
- * between blanks. The ids must be those of Hugging Face's tokenizers (tests/data/tokenizers/make_gguf_models.py).
- * Wrong lists and maps are refused. */
+/* Tests tokenizers of GGUF files other than byte-level BPE: unigram models, WordPiece, and BPE on the characters of
+ * words. The ids must be those of Hugging Face's tokenizers (tests/data/tokenizers/make_gguf_models.py). Wrong lists
+ * and maps are refused. */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>
@@ -74,7 +74,8 @@ static void build_settings(fr_builder *b, const json_t *of) {
     }
 }
 
-/* Writes the file of a case and opens its tokenizer. element: the type of the elements of its character map. */
+/* Writes the file of a case and opens its tokenizer. element: the type of the elements in its map of characters
+ * (precompiled_charsmap). */
 static fr_status open_case(const json_t *of, fr_gguf_type element, fr_tokenizer **tokenizer) {
     static const char *const lists[] = {"scores", "charsmap", "merges"};
     size_t keys = 4 + json_object_size(json_object_get(of, "flags")) + json_object_size(json_object_get(of, "ids"));
@@ -120,7 +121,7 @@ START_TEST(ids) {
 }
 END_TEST
 
-/* Tokens must be named and printed as published, not as the file spells them. */
+/* Tokens have the names and texts of the published tokenizer, even if the file spells them differently. */
 START_TEST(printed) {
     static const struct {
         size_t of;
@@ -151,7 +152,8 @@ START_TEST(printed) {
 }
 END_TEST
 
-/* Some vocabularies have several tokens with an empty text, and some have integers as scores. */
+/* Some vocabularies have several tokens without a text, which must get different names. Some have integers as
+ * scores. */
 START_TEST(empty_tokens) {
     json_t *of = json_deep_copy(json_array_get(cases, 0)), *tokens = json_object_get(of, "tokens");
     json_t *types = json_object_get(of, "types");

@@ -1,8 +1,8 @@
-/* Tests texts of which only a part is trusted. Control tokens are found only in trusted bytes, and foreign bytes can
- * neither make, hide nor move one.
+/* Tests texts of which only a part is trusted. Control tokens are found only in trusted bytes. Foreign bytes can
+ * neither make such a token nor hide or move one.
  *
- * The expected ids for small tokenizers were worked out by hand. Those for published ones are the ids that Hugging
- * Face's tokenizers give for each trusted run by itself (test_tokenizer.c compares fr_tokenize with them). */
+ * The expected ids for small tokenizers were worked out by hand. Those for published tokenizers are the ids that
+ * Hugging Face's tokenizers give for each trusted run by itself (test_tokenizer.c compares fr_tokenize with them). */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 /* ----------------------------------------------------------------------------------------------------- marked texts */
 
-/* Marks the bytes of a literal as trusted. */
+/* Encloses a trusted text in two marks; read_marks removes them. */
 #define T(text) "\1" text "\2"
 
 typedef struct sample {
@@ -27,7 +27,7 @@ typedef struct sample {
     fr_marked_text marked;
 } sample;
 
-/* Adds a part. Two trusted parts stay two spans even if no foreign byte is between them. */
+/* Appends a part to a sample. A trusted part becomes a span of its own, even directly after another trusted part. */
 static void add_part(sample *s, const char *text, size_t length, bool trusted) {
     fr_marked_text *marked = &s->marked;
     ck_assert_uint_le(marked->length + length, sizeof s->text);
@@ -65,7 +65,7 @@ static void check_same(const int32_t *ids, size_t count, const int32_t *expected
 
 /* ---------------------------------------------------------------------------------------------------------- by hand */
 
-/* A tokenizer with one token for each character, and with a case's additions. */
+/* A tokenizer with one token for each character and a case's additions. */
 static const char small[] = "{\"added_tokens\":[%s],\"normalizer\":%s,\"decoder\":{\"type\":\"Fuse\"},\"model\":{"
                             "\"type\":\"BPE\",\"vocab\":{\"<\":0,\">\":1,\"a\":2,\"b\":3,\"x\":4,\"y\":5,\"_\":6,"
                             "\" \":7%s},\"merges\":[%s]%s}}";
@@ -80,21 +80,21 @@ typedef struct small_tokenizer {
 } small_tokenizer;
 
 static const small_tokenizer
-    /* One control token begins with another, shorter one. */
+    /* One control token is the beginning of another. */
     nested = {CONTROL(20, "<a>") "," CONTROL(21, "<a><b>") "," CONTROL(22, "<b>"), "null", "", "", ""},
-    /* Added tokens that are no control tokens overlap with a control token. */
+    /* Some added tokens are not control tokens, and overlap with one. */
     plain = {CONTROL(20, "<a>") "," PLAIN(21, "x<a") "," PLAIN(22, "xy") "," PLAIN(23, "x<"), "null", "", "", ""},
     word = {ADDED(20, "<a>", "\"special\":true,\"single_word\":true"), "null", "", "", ""},
     left = {ADDED(20, "<a>", "\"special\":true,\"lstrip\":true"), "null", "", "", ""},
     right = {ADDED(20, "<a>", "\"special\":true,\"rstrip\":true"), "null", "", "", ""},
-    /* Merges produce control tokens, and merge these further. */
+    /* Merges make a control token, and merge it with more. */
     merged = {CONTROL(21, "<a>"), "null", ",\"<a\":20,\"<a>\":21,\"<a>b\":22", "\"< a\",\"<a >\",\"<a> b\"", ""},
     whole = {CONTROL(20, "<a>"), "null", ",\"<a>\":20", "", ",\"ignore_merges\":true"},
-    /* A control token is a single character, with or without other tokens that can stand for this character. */
+    /* A single character is a control token. Other tokens may stand for this character instead. */
     letter = {CONTROL(3, "b"), "null", ",\"<0x62>\":20", "", ",\"byte_fallback\":true"},
     letter_unknown = {CONTROL(3, "b"), "null", ",\"?\":20", "", ",\"unk_token\":\"?\""},
     letter_only = {CONTROL(3, "b"), "null", "", "", ""},
-    /* These control tokens are searched for in the normalized text. */
+    /* The tokenizer looks for these control tokens in the normalized text. */
     replaced = {BEHIND(20, "<a>"), "{\"type\":\"Replace\",\"pattern\":{\"String\":\"y\"},\"content\":\"a\"}", "", "",
                 ""},
     joined = {BEHIND(20, "<a>"), "{\"type\":\"Replace\",\"pattern\":{\"String\":\"xy\"},\"content\":\"a\"}", "", "",
@@ -102,7 +102,7 @@ static const small_tokenizer
     composed = {BEHIND(20, "<a>"), "{\"type\":\"NFC\"}", ",\"\\u226f\":21,\"\\u0338\":22", "", ""},
     prepended = {BEHIND(20, "<a>"), "{\"type\":\"Prepend\",\"prepend\":\"_\"}", "", "", ""};
 
-/* Texts with the tokens that are expected; each token has a bar before it. */
+/* The expected tokens of each text, each with a bar before it. */
 static const struct {
     const small_tokenizer *tokenizer;
     const char *text, *tokens;
@@ -120,7 +120,7 @@ static const struct {
     {&nested, T("<a>") "<a>" T("<a>"), "|<a>|<|a|>|<a>"},
     {&nested, "x" T("<b>") "y", "|x|<b>|y"},
     {&nested, T(""), ""},
-    {&plain, T("x<a>"), "|x<a|>"}, /* the leftmost token is taken, as in any text */
+    {&plain, T("x<a>"), "|x<a|>"}, /* the token that begins first is taken, as in any text */
     {&plain, "x<a>", "|x<a|>"},
     {&plain, "x" T("<a>"), "|x|<a>"},
     {&plain, "x<" T("<a>"), "|x<|<a>"},
@@ -193,7 +193,7 @@ START_TEST(followed_by_hand) {
 }
 END_TEST
 
-/* With parse_special a text is trusted as a whole; without, it is foreign as a whole. */
+/* With parse_special all of a text is trusted; without, none of it is. */
 START_TEST(parse_special) {
     static sample s;
     for (size_t i = 0; i < COUNT_OF(by_hand); i++) {
@@ -232,7 +232,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------- published tokenizers */
 
-/* The last two tokenizers change a text before they split it. */
+/* The first EXACT tokenizers don't change a text before they split it. The last two do. */
 static const char *const published[] = {"glm4", "deepseek3", "llama3", "qwen35", "gemma"};
 enum { EXACT = 3 };
 
@@ -240,7 +240,7 @@ typedef struct subject {
     fr_tokenizer *tokenizer;
     json_t *json;
     const json_t *added;
-    bool control[1 << 12]; /* by id: tokenizer.json calls it special */
+    bool control[1 << 12]; /* for each id: tokenizer.json calls the token special */
 } subject;
 
 static void open_subject(subject *s, const char *name) {
@@ -279,7 +279,7 @@ static size_t next_random(size_t limit) {
     return random_state % limit;
 }
 
-/* Returns an added token, a part of one, or a text. */
+/* Returns at random an added token, a part of one, or another text. */
 static const char *random_part(const subject *s, size_t *length) {
     static const char *const texts[] = {" ",      "\n",     "\n\n",   "a",       "Hello",
                                         "<",      "|",      ">",      "<|",      "|>",
@@ -316,7 +316,7 @@ static void make_random(const subject *s, sample *text, sample *harmless) {
     }
 }
 
-/* Tokenizes each run of trusted bytes by itself, and collects the control tokens. */
+/* Tokenizes each run of trusted bytes by itself. Writes the control tokens to `control` and returns their number. */
 static size_t run_by_run(const subject *s, const fr_marked_text *text, int32_t *control) {
     size_t found = 0;
     for (size_t i = 0, count; i < text->trusted_count;) {
@@ -356,7 +356,7 @@ START_TEST(trusted_alone) {
 }
 END_TEST
 
-/* Whatever is trusted, no byte may be lost or added. */
+/* No byte may be lost or added, whichever bytes are trusted. */
 START_TEST(all_bytes_are_there) {
     static subject s;
     static sample text, harmless;
@@ -375,8 +375,8 @@ START_TEST(all_bytes_are_there) {
 }
 END_TEST
 
-/* A text that is trusted as a whole must have the ids of the reference cases, however many spans it is divided
- * into. */
+/* If all of a text is trusted, it must have the ids of the reference cases, even if the text is divided into several
+ * spans. */
 START_TEST(trusted_whole) {
     char path[96];
     static subject s;
@@ -401,8 +401,8 @@ START_TEST(trusted_whole) {
 }
 END_TEST
 
-/* In a GGUF file control tokens are in the same vocabulary as all others, in which pieces of text are looked up (such
- * as GLM's "/nothink"). Foreign text must still not give one. */
+/* In a GGUF file the vocabulary also has the control tokens (such as GLM's "/nothink"), and pieces of text are looked
+ * up in it. A piece of foreign text must still not become a control token. */
 START_TEST(gguf_vocabulary) {
     static const struct {
         const char *file, *folder, *text;
@@ -432,7 +432,7 @@ START_TEST(gguf_vocabulary) {
 }
 END_TEST
 
-/* A text with as many spans as bytes must take time in proportion to its length. */
+/* If every byte of a text is its own span, the time must still grow only in proportion to the text's length. */
 START_TEST(many_spans) {
     size_t length = 1 << 21, count;
     char *text = malloc(length);

@@ -1,6 +1,6 @@
-/* Tests tokenizers of GGUF files that merge by scores. The ids must be those of Hugging Face's tokenizers with the
- * merges that the scores stand for (tests/data/tokenizers/make_scores.py). Also tests equal scores, keys that such
- * files leave out, and wrong lists. */
+/* Tests tokenizers of GGUF files that choose merges by scores. The ids must be those of Hugging Face's tokenizers with
+ * the merges that follow from the scores (tests/data/tokenizers/make_scores.py). Also tests equal scores, keys that
+ * such files leave out, and wrong lists. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void tear_down(void) {
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
-/* The differences of a file from the one with the cases' tokens. */
+/* The ways in which a test's file differs from the usual file with the cases' tokens. */
 typedef struct made_file {
     const bool *space_prefix; /* NULL: the file doesn't have the key */
     const float *score;       /* one score for all tokens; NULL: the cases' own scores */
@@ -115,7 +115,7 @@ static bool has_ids(const fr_tokenizer *tokenizer, const json_t *pair) {
     return same;
 }
 
-/* Phi-3's special tokens also take the blanks after them, although its files don't say so. Those of other models
+/* Phi-3's special tokens also take the blanks after them, although its files don't say so. Other models' tokens
  * don't. */
 START_TEST(blanks_behind_tokens) {
     const json_t *pairs = json_object_get(cases, "stripping");
@@ -138,7 +138,7 @@ static void check_printed(const fr_tokenizer *tokenizer, const char *text) {
     fr_free(ids);
 }
 
-/* The space that is put before a text is removed again when the text is printed; the text's own spaces stay. */
+/* The tokenizer puts a space before a text. Printing must remove it again and keep the text's own spaces. */
 START_TEST(printed_texts) {
     static const char *const texts[] = {"Hello world", " a", "  b c", "\u2603 \u00e9\u4e00", "it's 12345", ""};
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[_i].space_prefix});
@@ -148,8 +148,7 @@ START_TEST(printed_texts) {
 }
 END_TEST
 
-/* These texts have bytes that no reference accepts. Each byte becomes a token of its own, or is part of a
- * character. */
+/* The text is not UTF-8, which no reference accepts. Printing its tokens must give the same bytes. */
 START_TEST(bytes_that_are_no_text) {
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[0].space_prefix});
     check_printed(tokenizer, "\xff\x80z\xe2\x98");
@@ -157,8 +156,8 @@ START_TEST(bytes_that_are_no_text) {
 }
 END_TEST
 
-/* If several pairs have equal scores, the leftmost is merged. The expected ids were worked out by hand, for "///"
- * where "//" is a token and "///" is not. */
+/* Of several pairs with equal scores the leftmost is merged. The expected ids were worked out by hand: "///" becomes
+ * "//" and "/", because "//" is a token and "///" is not. */
 START_TEST(equal_scores) {
     static const char text[] = "x///y";
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[0].space_prefix, .score = &(float){0}});
@@ -180,7 +179,8 @@ START_TEST(equal_scores) {
 }
 END_TEST
 
-/* Files of early converters name no ids. Then the unknown token is 0, bos is 1 and put before texts, and eos is 2. */
+/* Files of early converters have no keys for these ids. The unknown token is then 0, bos is 1 and put before texts,
+ * and eos is 2. */
 START_TEST(ids_that_files_leave_out) {
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[0].space_prefix});
     fr_checkpoint files;

@@ -1,6 +1,7 @@
-/* Tests tokenizers: ids and texts as in Hugging Face's tokenizers, texts of any bytes, and wrong files.
+/* Tests tokenizers: ids and texts must be those of Hugging Face's tokenizers. Texts may have any bytes. Wrong files
+ * are refused.
  *
- * The expected values are in tests/data/tokenizers, made by make_cases.py there. */
+ * The expected values are in tests/data/tokenizers, where make_cases.py makes them. */
 /* suite: hostile native */
 #include <check.h>
 #include <stdio.h>
@@ -60,7 +61,7 @@ START_TEST(byte_level_cases) {
 }
 END_TEST
 
-/* Small tokenizers, each with one setting changed. */
+/* Each of these small tokenizers differs from the others in one setting. */
 START_TEST(variants) {
     json_t *root = fr_load_json(TOKENIZERS "variants.json"), *variant;
     size_t i;
@@ -75,7 +76,7 @@ START_TEST(variants) {
 }
 END_TEST
 
-/* Prints as Hugging Face does, which replaces each byte of a run of byte tokens by U+FFFD if the run is not UTF-8. */
+/* Prints ids as Hugging Face does: if a run of byte tokens is not UTF-8, each of its bytes becomes U+FFFD. */
 static void print_as_reference(const fr_tokenizer *tokenizer, const bool *is_byte, const int32_t *ids, size_t count,
                                char *out) {
     for (size_t begin = 0, end; begin < count; begin = end) {
@@ -144,7 +145,8 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- any bytes */
 
-/* Each byte that is not part of valid UTF-8 becomes its byte token. Valid characters around it must still be found. */
+/* A byte that is not part of valid UTF-8 becomes its byte token. Valid characters next to it must still be
+ * recognized. */
 START_TEST(invalid_utf8) {
     static const struct {
         const char *bytes;
@@ -200,8 +202,8 @@ START_TEST(random_bytes_round_trip) {
 }
 END_TEST
 
-/* The bytes of a character are given together, once its last byte comes. Bytes that can't become a character are given
- * at once. */
+/* The decoder gives the bytes of a character together, when the last one has come. Bytes that can't become a character
+ * are given at once. */
 START_TEST(decoder_holds_back) {
     static const struct {
         const char *token, *text;
@@ -252,7 +254,7 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------------- files that lie */
 
-/* A complete tokenizer.json, of which each case replaces a part. */
+/* A complete tokenizer.json. Each case replaces a part of it. */
 static const char sample[] =
     "{\"added_tokens\":[{\"id\":0,\"content\":\"<s>\",\"special\":true,\"normalized\":false},"
     "{\"id\":7,\"content\":\"<x>\",\"normalized\":false}],\"normalizer\":null,\"pre_tokenizer\":null,"
@@ -261,7 +263,7 @@ static const char sample[] =
     "\"decoder\":{\"type\":\"Fuse\"},\"model\":{\"type\":\"BPE\",\"unk_token\":null,"
     "\"vocab\":{\"<s>\":0,\"a\":1,\"b\":2,\"ab\":3},\"merges\":[[\"a\",\"b\"]]}}";
 
-/* Returns the sample with the first `old` replaced by `new`; the caller frees it. */
+/* Returns the sample with the first occurrence of `old` replaced by `new`. The caller frees it. */
 static char *edited(const char *old, const char *new) {
     const char *at = strstr(sample, old);
     ck_assert_msg(at, "the sample has no %s", old);
@@ -386,8 +388,8 @@ START_TEST(lying_files) {
 }
 END_TEST
 
-/* A token that takes the white space after it takes only as much as contains no other token, even if that other token
- * would take the space before itself. tokenizers 0.23.3 gives 1, 7, 2. */
+/* Token 7 takes the white space after it, and token 4, a line break, would take the space before it. The line break
+ * after token 7 belongs to token 7. tokenizers 0.23.3 gives 1, 7, 2. */
 START_TEST(white_space_taken_once) {
     char *text =
         edited("{\"id\":7,\"content\":\"<x>\",", "{\"id\":4,\"content\":\"\\n\",\"lstrip\":true,\"normalized\":false},"
@@ -406,8 +408,8 @@ START_TEST(white_space_taken_once) {
 }
 END_TEST
 
-/* In tokenizers 0.23, Tokenizer.from_str of each of these files gives a model of this class and these ids for its
- * text. */
+/* These files don't name their model's type, which follows from the other members. The expected ids are those that
+ * Tokenizer.from_str of tokenizers 0.23 gives for the same file and text. */
 START_TEST(models_without_a_type) {
 #define WORDS "\"vocab\":{\"[U]\":0,\"a\":1,\"b\":2,\"ab\":3,\"##b\":4,\"[X]\":5}"
 #define X     "{\"id\":5,\"content\":\"[X]\",\"special\":true,\"normalized\":false}"
@@ -497,8 +499,8 @@ START_TEST(config_file) {
 }
 END_TEST
 
-/* Opens DeepSeek-V3's reference tokenizer, which adds its bos; or (published) the one that DeepSeek publishes, whose
- * post-processor adds nothing. */
+/* Opens DeepSeek-V3's tokenizer. If `published` is false, it is the reference's, which adds bos. If it is true, it is
+ * the published one, whose post-processor adds nothing. */
 static fr_tokenizer *open_deepseek(bool published, json_t *config) {
     json_t *root = fr_load_json(TOKENIZERS "deepseek3/tokenizer.json");
     if (published)
@@ -536,7 +538,7 @@ static const struct {
     {false, "{\"bos_token\":\"" BOS "\"}", true},
 };
 
-/* If special tokens are added, the ids are the reference's with one bos before them. */
+/* If bos is added, the ids are the reference's, which begin with one bos. Otherwise an empty text has no ids. */
 START_TEST(begin_that_the_config_adds) {
     fr_tokenizer *tokenizer = open_deepseek(begins[_i].published, json_loads(begins[_i].config, 0, NULL));
     if (begins[_i].adds) {
@@ -554,7 +556,7 @@ START_TEST(begin_that_the_config_adds) {
 }
 END_TEST
 
-/* The chat template writes bos itself, so it must not be added a second time. */
+/* The chat template writes bos, so it must not be added once more. */
 START_TEST(one_begin_of_a_chat) {
     size_t length, count, times = 0;
     char *template = fr_load_text(TOKENIZERS "deepseek3/chat_template.jinja", &length);
@@ -585,7 +587,7 @@ START_TEST(missing_files) {
 }
 END_TEST
 
-/* The file is nested far deeper than any real one. It must give an error line, and not exhaust the stack. */
+/* A file that is nested much deeper than any real one must give an error line, and not overflow the stack. */
 START_TEST(deep_json) {
     size_t depth = 1 << 20;
     char *text = malloc(depth + 1);
@@ -598,7 +600,7 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------- patterns that hang */
 
-/* Each of these patterns would take exponential or quadratic time in a matcher without limits. */
+/* A matcher without limits would take exponential or quadratic time for each of these patterns. */
 START_TEST(hostile_patterns) {
     static const char *const patterns[] = {"(a+)+[bc]",
                                            "(a|a)*[^a]",
@@ -635,8 +637,8 @@ START_TEST(hostile_patterns) {
 }
 END_TEST
 
-/* Each rule of a normalizer or decoder makes the text twenty times as long, and the last rule makes it short again.
- * The long texts in between must not be made. */
+/* Six rules of a normalizer or decoder each make the text twenty times as long, and the last rule makes it short
+ * again. The text must be refused before it becomes too long. */
 START_TEST(rules_that_grow) {
     static const char grow[] = "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},"
                                "\"content\":\"aaaaaaaaaaaaaaaaaaaa\"}";
@@ -663,7 +665,7 @@ START_TEST(rules_that_grow) {
 }
 END_TEST
 
-/* The pattern of a published tokenizer must stay far below the limit, on the texts for which it takes longest. */
+/* A published tokenizer's pattern must not reach the matcher's limit, even on the texts for which it takes longest. */
 START_TEST(real_pattern) {
     char *text = edited("\"pre_tokenizer\":null",
                         "\"pre_tokenizer\":{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":"
@@ -689,7 +691,7 @@ END_TEST
 
 /* -------------------------------------------------------------------------------------------------------- mutations */
 
-/* A damaged file must be refused with a line, or else be read and work. */
+/* Checks that a damaged file is refused with a line, or can be used. */
 static void check_damaged(const char *text, size_t length) {
     fr_tokenizer *tokenizer;
     fr_status status = fr_open_text(text, length, NULL, &tokenizer);

@@ -1,9 +1,9 @@
-/* Tests tokenizers in all published styles: the ids, and the texts printed at once and token by token, must be those
- * of Hugging Face's tokenizers. Also tests which texts Oniguruma's regular expressions match, and which expressions
- * are refused.
+/* Tests tokenizers of all published styles. Ids, and texts printed at once or token by token, must be those of Hugging
+ * Face's tokenizers. Also tests which texts regular expressions match, which must be as in Oniguruma, and which
+ * expressions are refused.
  *
- * tests/data/tokenizers/styles has the tokenizers and the results of Hugging Face's package;
- * tests/references/tokenizer_styles.py makes it, and compares more. */
+ * tests/data/tokenizers/styles has the tokenizers and the results of Hugging Face's package.
+ * tests/references/tokenizer_styles.py makes it, and makes more comparisons. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static void check_ids(const fr_tokenizer *tokenizer, const char *name, const jso
     free(wanted_ids);
 }
 
-/* Prints ids with a decoder that gets them one by one, and checks that printing them all at once gives the same. */
+/* Decodes ids one by one and returns their text. *length becomes its length. */
 static char *print(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, bool special, size_t *length) {
     fr_decoder *decoder;
     const char *text;
@@ -68,8 +68,8 @@ static char *print(const fr_tokenizer *tokenizer, const int32_t *ids, size_t cou
     return whole;
 }
 
-/* Checks decoders that continue a text: what the first decoder gives and what the next one gives must together be the
- * text of Hugging Face's tokenizers. The text is cut after one of its first tokens, where nothing is held back. */
+/* Checks decoders that continue a text. The text is cut after each of its first tokens, unless the decoder holds
+ * something back there. The first decoder's text and the next one's must together be the whole text. */
 static void check_continued(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, const char *whole,
                             size_t length) {
     fr_decoder *first, *next;
@@ -96,7 +96,8 @@ static void check_continued(const fr_tokenizer *tokenizer, const int32_t *ids, s
     fr_decoder_free(first);
 }
 
-/* OpenAI's first GPT prints the blank after a word only with the next token, so a cut there would lose it. */
+/* The first GPT of OpenAI prints the blank after a word only when the next token comes. A cut there would lose the
+ * blank, so such cuts are not tested. */
 static bool prints_blanks_late(const char *name) {
     return strcmp(name, "openai-gpt") == 0;
 }
@@ -147,7 +148,8 @@ END_TEST
 
 /* ----------------------------------------------------------------------------------------------------- expressions */
 
-/* Makes a tokenizer whose normalizer replaces each match of a pattern by |, and whose tokens are bytes. */
+/* Makes a tokenizer with a normalizer that replaces each match of a pattern with "|". Its tokens are single bytes, so
+ * the ids show the normalized text. */
 static json_t *replacing(const json_t *pattern) {
     json_t *vocabulary = json_object();
     for (int byte = 0; byte < 256; byte++) {
@@ -189,7 +191,8 @@ START_TEST(expressions) {
 }
 END_TEST
 
-/* Expressions that PCRE2 would read differently, or that take it too long, are refused by name. */
+/* An expression that PCRE2 would read differently, or that takes it too long, must be refused with a line that
+ * contains it. */
 START_TEST(refused_expressions) {
     json_t *root = fr_load_json(TOKENIZERS "patterns.json"), *item;
     size_t i;
