@@ -101,8 +101,8 @@ bool fr_is_eagle3(const fr_checkpoint *files) {
            has(files, "midlayer.hidden_norm.weight") || has(files, "layers.0.hidden_norm.weight");
 }
 
-/* Files without an EAGLE name and without fc are EAGLE-1's if they have layers but no norm after them: a decoder that
- * was saved without its head would have that norm. */
+/* Files without an EAGLE name and without the tensor fc are an EAGLE-1 drafter's if they have layers and no norm after
+ * the last one. A decoder that was saved without its head would have that norm. */
 bool fr_is_eagle(const fr_checkpoint *files) {
     if (fr_is_eagle3(files) || fr_is_block_drafter(files)) return false;
     return fr_architecture_in(eagles, fr_checkpoint_architecture(files)) || has(files, "fc.weight") ||
@@ -123,8 +123,9 @@ bool fr_is_drafter(const fr_checkpoint *files) {
            fr_is_mtp(files);
 }
 
-/* Models that are known but not supported yet; a line is removed when its model is added. Names in config.json come
- * first, then those in GGUF, separated by blanks. A folder of such a model is refused before its weights are read. */
+/* Models that are known but not supported yet; when a model is added, its line is removed. A line has the names in
+ * config.json, then those in GGUF, separated by blanks. A folder of such a model is refused before its weights are
+ * read. */
 static const struct {
     const char *names, *what;
 } known[] = {
@@ -197,8 +198,8 @@ static bool has_file(const char *folder, const char *name) {
     return there;
 }
 
-/* Refuses a folder by its config.json alone if its architecture is not supported, or if it is unknown and the folder
- * has no weights that could tell more. */
+/* Refuses a folder by its config.json alone: if its architecture is known but not supported, or if it is unknown and
+ * the folder has no file of weights that could tell more. */
 static fr_status check_config(const fr_checkpoint *files) {
     const char *architecture = fr_checkpoint_architecture(files);
     FR_TRY(fr_check_built(files));
@@ -213,8 +214,8 @@ static fr_status check_config(const fr_checkpoint *files) {
                    files->path, fr_checkpoint_model_type(files) ? "model_type" : "architecture", architecture, hint);
 }
 
-/* Describes the target that a folder's config.json says a drafter is for: by name, or by its width and number of ids.
- * The text is empty if config.json says neither. */
+/* Describes the target for which a drafter was made, as the folder's config.json tells it: the target's name, or its
+ * width and number of ids. The text is empty if config.json tells neither. */
 static void describe_target(const fr_checkpoint *files, char *text, size_t size) {
     const json_t *config = files->config, *layers = json_object_get(config, "transformer_layer_config");
     const json_t *verifier = json_object_get(json_object_get(config, "speculators_config"), "verifier");

@@ -111,8 +111,8 @@ static const fr_model_spec sparse_gguf = {
     .mixture = {.shared_by_count = true, .any_scoring = true},
     .kinds = {.every = 4}};
 
-/* Reads how a router scores and how shared experts are added; and the width of dense layers, which is the experts'
- * unless a key has another one. A softmax is over the chosen experts alone. */
+/* Reads how a router scores, how the shared experts' output is joined, and how wide dense layers are; without a key
+ * they are as wide as the experts. A softmax is taken over the chosen experts alone. */
 static fr_status read_sparse(const fr_source *source, fr_model_spec *s) {
     fr_experts_spec *e = &s->layer.experts;
     const char *score, *join, *where = source->where;

@@ -12,8 +12,8 @@
 
 enum { VOCAB_MAX = 1 << 24, HIDDEN_MAX = 1 << 17, FFN_MAX = 1 << 22, HEADS_MAX = 4096, HEAD_DIM_MAX = 4096 };
 
-/* A GGUF file's vocabulary is the length of its table of ids, so no key is read for it. A file that sets causal
- * attention to false is an encoder and is refused. */
+/* No key is read for the vocabulary of a GGUF file, because it is the length of the table of ids. A file that sets
+ * causal attention to false is an encoder, so it is refused. */
 const fr_config_row fr_size_keys[] = {
     {.kind = FR_ROW_WITH, .json = "is_causal", .gguf = ".attention.causal"},
     FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, VOCAB_MAX),
@@ -67,9 +67,9 @@ static double real_at(const void *field, size_t bytes) {
     return bytes == sizeof(float) ? (double)*(const float *)field : *(const double *)field;
 }
 
-/* Gives the number for a file without the key: the field's default, or, if that is 0, the value that the row derives
- * from other fields (`like`, `per_head`). The derived value also replaces the default if config.json has the key with
- * null, because transformers 5.17 derives the number in that case, and, for `per_head` rows, in GGUF. */
+/* Gives the number for a file without the key. It is the field's default, or, if that is 0, a value derived from other
+ * fields (`like`, `per_head`). In two cases it is the derived value whatever the default is: for `per_head` rows in
+ * GGUF, and if config.json has the key with null, because transformers 5.17 derives the number then. */
 static int64_t size_without(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     bool follows = s->gguf ? row->per_head : json_is_null(json_object_get(s->text, row->json));
     bool complete = follows && (row->per_head || row->like);
@@ -84,7 +84,7 @@ static fr_status lacks_both(const fr_gguf *gguf, const fr_config_row *row) {
     return fr_fail(FR_INPUT, "%s: key %s%s is missing, and so is %s%s", gguf->path, of, row->gguf, of, row->unless);
 }
 
-/* Reads a number that the file has for each layer; all layers must have the same. */
+/* Reads a number of which the file has an array, one for each layer. All layers must have the same. */
 static fr_status read_alike(const fr_gguf *gguf, const fr_config_row *row, const fr_model_spec *spec, size_t *field) {
     int64_t numbers[FR_LAYERS_MAX];
     size_t count = spec->trunk.layers;
@@ -119,8 +119,8 @@ static size_t *of_layer(fr_layer_spec *layer, const fr_config_row *row) {
     return (size_t *)(void *)((char *)layer + (row->field - offsetof(fr_model_spec, layer)));
 }
 
-/* Reads the first layer's number. If the layers have already been made and the file has an array, reads each layer's
- * number from it. */
+/* Reads the number of the first layer into spec->layer. If the layers exist already and the file has an array, also
+ * reads each layer's own number. */
 static fr_status read_each(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     int64_t numbers[FR_LAYERS_MAX];
     if (!s->gguf) return read_size(s, row, spec);
@@ -281,7 +281,8 @@ static fr_status check(const fr_model_spec *spec, const char *where) {
     return FR_OK;
 }
 
-/* In GGUF, the order of the family's rows of queries and keys determines which values are rotated together. */
+/* In GGUF, the values that are rotated together are given by the order of the rows of queries and keys, which the
+ * family has set. */
 static void pair_as_rows_stand(fr_row_order order, fr_trunk_spec *trunk) {
     for (size_t i = 0; i < trunk->ropes && order != FR_ROWS_ALIKE; i++) trunk->rope[i].neox = order == FR_ROWS_TO_NEOX;
 }
@@ -314,7 +315,7 @@ static void find_biases(const fr_source *source, fr_layer_spec *layer) {
     layer->ffn.biased = fr_source_has(source, "blk.0.ffn_up.bias");
 }
 
-/* Gives the scale of scores that readers assume for a GGUF file, which has no key for it. */
+/* Gives the scale of scores, for which GGUF has no key, as readers of a GGUF file assume it. */
 static float scale_in_gguf(const fr_family *family, const fr_trunk_spec *trunk, const fr_attention_spec *a) {
     return fr_rsqrt(trunk->layers == family->scaled_by_hidden ? trunk->hidden / a->heads : a->head_dim);
 }
@@ -394,7 +395,7 @@ static void put_each(const fr_config_row *row, fr_model_spec *spec, fr_gguf_writ
     for (size_t i = 0; i < trunk->layers; i++) fr_gguf_add_u32(w, (uint32_t)*of_layer(&trunk->layer[i], row));
 }
 
-/* Writes a number. Readers require a window even if no layer slides, so at least the row's lower limit is written. */
+/* Writes a number. It is at least the row's lower limit, because readers require a window even if no layer slides. */
 static void put_size(const fr_config_row *row, size_t value, fr_gguf_writer *w) {
     if (value || !row->sparse) fr_gguf_put_u32(w, row->gguf, (uint32_t)fr_larger(value, (size_t)row->low));
 }
@@ -430,8 +431,8 @@ static fr_status check_scale(const fr_family *family, const fr_config_row *row, 
     return fr_fail(FR_INPUT, "%s: GGUF has no key for its %s", where, row->json);
 }
 
-/* Makes a spec from a trunk, for writing its rows. The MTP layer's spec, which has attention, represents all
- * layers. */
+/* Makes a spec from a trunk, for writing its rows. Rows read a single layer, for which the MTP layer's spec is taken,
+ * because it always has attention. */
 static fr_model_spec spec_of(const fr_trunk_spec *trunk, size_t mtp_layers) {
     fr_model_spec spec = {.trunk = *trunk, .mtp_layers = mtp_layers, .layer = *fr_spec_layer(trunk, trunk->layers)};
     for (size_t i = 0; i < trunk->layers; i++) spec.borrowers += !trunk->layer[i].attention.owns_kv;

@@ -19,8 +19,8 @@ fr_status fr_config_activation(const json_t *object, const char *key, const char
 /* Checks that a key is not true. */
 fr_status fr_config_without(const json_t *object, const char *key, const char *where);
 
-/* Checks that a published file has a head of its own, unless its configuration (the text model's part or the whole)
- * says that the embeddings are the head. */
+/* Checks that a published file has a head of its own. It need not have one if its configuration says, for the text
+ * model or for the whole model, that the embeddings are the head. */
 fr_status fr_config_head(const json_t *object, const char *where, const fr_weights *weights);
 
 /* Reads mrope_section, which is next to the other parameters of rotary positions: the number of angles for each
@@ -31,13 +31,14 @@ fr_status fr_config_sections(const json_t *text, const size_t *fallback, const c
 fr_status fr_config_gguf_sections(const fr_gguf *gguf, size_t *sections);
 void fr_config_put_sections(const fr_rope_spec *rope, fr_gguf_writer *writer);
 
-/* Read the number of MTP layers after a model's own layers. fr_config_mtp reads it from a key, or uses the fallback.
- * GGUF counts MTP layers among `layers`, so fr_config_gguf_mtp subtracts them there. More than one is FR_UNBUILT. */
+/* Read how many MTP layers follow a model's own layers. fr_config_mtp reads the number from a key of config.json, or
+ * uses the fallback. In GGUF the key for layers counts MTP layers too, so fr_config_gguf_mtp subtracts them from
+ * *layers. More than one MTP layer is FR_UNBUILT. */
 fr_status fr_config_mtp(const json_t *text, const char *key, int64_t fallback, const char *where, size_t *mtp);
 fr_status fr_config_gguf_mtp(const fr_gguf *gguf, size_t *layers, size_t *mtp);
 
-/* Reads the id that stands for a row of a picture, from `key` or from the key that older versions of transformers
- * wrote. -1 if the fallback is used and is outside the vocabulary. */
+/* Reads the id that stands for a row of a picture. Newer versions of transformers write it as `key`, older ones as
+ * `older`. *token is -1 if the file has neither and the fallback is outside of the vocabulary. */
 fr_status fr_config_image_token(const json_t *root, const char *key, const char *older, int64_t fallback, size_t vocab,
                                 const char *where, int32_t *token);
 

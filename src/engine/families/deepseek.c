@@ -115,8 +115,8 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     FR_WITHOUT("attention_bias"),
                                     FR_ONLY("topk_method", "noaux_tc"),
                                     FR_PART(router),
-                                    FR_NONE(".attention.temperature_scale"), /* only Mistral Large 3 has it, whose
-                                                                              * queries are scaled by position */
+                                    FR_NONE(".attention.temperature_scale"), /* Mistral Large 3's, which scales queries
+                                                                              * by position */
                                     {0}};
 static const fr_config_row mtp[] = {FR_MTP("num_nextn_predict_layers"), {0}};
 

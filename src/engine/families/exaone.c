@@ -31,7 +31,7 @@ static const fr_tensor_name model_names[] = {
     FR_VECTOR(fr_trunk, norm, HIDDEN, "norm.weight", "output_norm.weight"),
     {0}};
 
-/* The published names; those of transformers, which it saves, are the usual ones. */
+/* The names in published files. Files that transformers has saved have the usual names instead. */
 #define THERE .needs = FR_IF_THERE
 static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "ln_1.weight", "attn_norm.weight", THERE),

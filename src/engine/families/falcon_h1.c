@@ -24,7 +24,7 @@ static fr_status read_real(const fr_source *source, const char *key, double *val
     return fr_json_real(source->text, key, -1e6, 1e6, 1.0, source->where, value);
 }
 
-/* Reads a list of `count` numbers; without it all are 1. */
+/* Reads a list of `count` factors; without the list all are 1. */
 static fr_status read_list(const fr_source *source, const char *key, size_t count, double *values) {
     const json_t *list = json_object_get(source->text, key);
     bool given = list && !json_is_null(list);

@@ -55,7 +55,8 @@ static size_t listed_length(size_t index) {
     return strlen(word);
 }
 
-/* Returns true if another family's name in the list stands for this one: the same name, or its beginning. */
+/* Returns true if the list need not name this family, because it names another one that stands for it too: one with
+ * the same name, or with a name that is the beginning of this one. */
 static bool is_listed(size_t index) {
     const char *word = fr_family_word(families[index]);
     size_t length = listed_length(index);
@@ -93,8 +94,9 @@ static void shorten(const char *architecture, char *name, size_t size) {
         }
 }
 
-/* Gives the supported architecture whose name has the longest beginning in common with this one: at least four letters,
- * or a whole name of three; of several, the one with the shortest name. NULL: there is none. */
+/* Gives the supported architecture whose name begins in the same way as this one for the most letters. It must be at
+ * least four letters, or the whole of a name with three. Among equals it is the one with the shortest name. NULL:
+ * there is none. */
 static const char *find_nearest(const char *architecture) {
     char name[64], other[64];
     const char *nearest = NULL;

@@ -1,7 +1,8 @@
 /* A family of targets described as data: its names, its configuration row by row, its layers.
  *
- * In: each family has a file with an fr_family, and families.def lists it. Out: from these rows, fr_family_read makes
- * a model's spec of config.json or of GGUF metadata, and fr_family_put writes GGUF metadata (config.c). */
+ * In: each family has a file with an fr_family, and families.def lists it. Out: a model's spec, which fr_family_read
+ * reads from config.json or from GGUF metadata by these rows; and GGUF metadata, which fr_family_put writes by the
+ * same rows (config.c). */
 #ifndef FR_SRC_ENGINE_FAMILIES_FAMILY_H
 #define FR_SRC_ENGINE_FAMILIES_FAMILY_H
 
@@ -22,18 +23,20 @@ typedef struct fr_mixture_words {
 /* A family's settings for mixtures of experts that are not in the layers' spec (mixture.h). */
 typedef struct fr_mixture_keys {
     const fr_mixture_words *words; /* NULL: the usual keys */
-    size_t shared;                 /* the total width of the experts that all rows share; in defaults, the number of
-                                    * these experts */
-    size_t shared_width;           /* in defaults, the width of shared experts if config.json has a key for it; or 0 */
-    bool shared_by_count; /* the width is computed from the number of shared experts, because no key has it, or GGUF's
-                           * is wrong */
+    size_t shared;                 /* how wide all shared experts are together (those that every row uses); in
+                                    * defaults, how many there are */
+    size_t shared_width;           /* in defaults, the default of config.json's key for that width; 0: it follows from
+                                    * their number */
+    bool shared_by_count; /* the width is the number of shared experts times an expert's, because no key says it or
+                           * GGUF's key is wrong */
     size_t leading_dense; /* layers before the first one that has a mixture */
     bool normalizes;      /* the family's routers always normalize weights, whatever a file says */
     bool any_scoring;     /* GGUF may have another scoring than the defaults */
     bool as_wide;         /* an expert is as wide as the feed-forward, and GGUF has no key for it */
 } fr_mixture_keys;
 
-/* Says which layers are full if a file doesn't list the kinds: the first `first` layers, then every `every`th. */
+/* Says which layers are full if a file doesn't list the kinds: the first `first` layers, and of all layers every
+ * `every`th. */
 typedef struct fr_kind_pattern {
     size_t first, every; /* every 0: no other layer is full */
     bool required;       /* this applies only to folders; a GGUF file must list the kinds */
@@ -57,8 +60,8 @@ typedef struct fr_source {
     const fr_gguf *gguf;
     const char *where;   /* for error lines */
     fr_weights *weights; /* NULL: only the shape of a model, without tensors */
-    bool drafter;        /* the files are a drafter's; head and table of ids are optional, because the target has
-                          * them */
+    bool drafter;        /* the files are a drafter's, which need not have a head and a table of ids, because the
+                          * target has them */
 } fr_source;
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
@@ -72,7 +75,7 @@ typedef enum fr_row_kind {
     /* A float: 1 / the square root of the number in config.json. GGUF has no key for it, so a model is written only if
      * readers of GGUF assume the same value. */
     FR_ROW_RSQRT,
-    FR_ROW_SAME,    /* a size_t that was already read from another key and must be equal here: otherwise FR_UNBUILT */
+    FR_ROW_SAME,    /* a size_t that was read from another key before; if this key has another value, FR_UNBUILT */
     FR_ROW_ONLY,    /* FR_UNBUILT if config.json has another word than this */
     FR_ROW_WITHOUT, /* FR_UNBUILT if the value is true */
     FR_ROW_WITH,    /* FR_UNBUILT if the value is false */
@@ -80,8 +83,8 @@ typedef enum fr_row_kind {
      * for it, so a model is written only if it has the family's default. */
     FR_ROW_ACTIVATION,
     FR_ROW_ABSENT, /* FR_UNBUILT if config.json has a value other than null, or GGUF a number other than 0 */
-    /* A size_t, the interval of full layers. GGUF may list the kinds instead (fr_layers_by_kind reads them), and has
-     * no key if the interval is the default or no layer slides. */
+    /* A size_t, the interval of full layers. GGUF may have a list of the layers' kinds instead, which
+     * fr_layers_by_kind reads. It has no key if the interval is the default or no layer slides. */
     FR_ROW_KINDS,
     /* a size_t, the number of MTP layers; GGUF counts them among the layers, so they are subtracted from these */
     FR_ROW_MTP,
@@ -95,11 +98,11 @@ typedef struct fr_config_part {
     fr_status (*put)(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
 } fr_config_part;
 
-/* A row of a table. The default is the value that the field has before the row is read. Rows are read in order, and a
- * key may have several rows. */
+/* A row of a table. If a file lacks the key, the field keeps the value that it has before the row is read: its
+ * default. Rows are read in order, and several rows may have the same key. */
 typedef struct fr_config_row {
-    const char *json, *gguf; /* keys; NULL: this kind of file has no such key; if both are NULL and there is no part,
-                              * the table ends */
+    const char *json, *gguf; /* keys; NULL: this kind of file has none; a row without keys and without a part ends the
+                              * table */
     const fr_config_part *part;
     fr_row_kind kind;
     size_t field, bytes; /* the field's offset in fr_model_spec, and its size */
@@ -108,13 +111,13 @@ typedef struct fr_config_row {
     size_t like;        /* another field, a size_t, whose value is the default if this field is 0 */
     bool per_head;      /* the default is hidden / heads */
     bool required;      /* GGUF must have this key or `unless` */
-    const char *unless; /* another key; if the file has it, the default is 1 */
+    const char *unless; /* another key that may stand in for this one; if the file has it, the default is 1 */
     bool null_is_none;  /* null in config.json means 0, not the default */
     bool sparse;        /* a size of 0 is not written, and a missing one is 0 in GGUF */
 } fr_config_row;
 
-/* Macros that write a row of a table. A row for a number has the field, both keys and the limits; designators may
- * follow for further members. Other rows only check that a value is supported. */
+/* Macros that write a row of a table. For a number, give the field, both keys and the limits; members of the row that
+ * differ from 0 may follow as designators. Rows without a field only check that the file's value is supported. */
 #define FR_NUMBER(of, at, j, g, least, most, ...)                                                                  \
     {                                                                                                              \
         .kind = of, .field = offsetof(fr_model_spec, at), .bytes = sizeof(((fr_model_spec *)NULL)->at), .json = j, \
@@ -152,8 +155,9 @@ extern const fr_config_row fr_size_keys[], fr_head_keys[], fr_kind_keys[], fr_la
 /* Writes the sections of rotary positions to GGUF; fr_rope_sections reads them. */
 extern const fr_config_part fr_sections_part;
 
-/* Reads the window of Qwen's configurations: a key switches it on, for the layers after the first ones. GGUF has no
- * key for it, so no layer slides there, and a model with a window is not written. */
+/* Reads the window of Qwen's configurations. A key says whether there is one, and another key how many of the first
+ * layers don't have it. GGUF has no key for the window, so no layer slides there, and a model with a window is not
+ * written. */
 extern const fr_config_part fr_window_part;
 
 /* fr_window_of_all reads from config.json the window that all layers have; null means that there is none.
@@ -169,17 +173,18 @@ typedef struct fr_family fr_family;
 struct fr_family {
     const char *const *architectures; /* names in config.json and in GGUF, NULL-terminated */
     const char *gguf;                 /* the architecture that is written to GGUF; NULL: GGUF is not written */
-    /* gives the architecture of models that are written under another one; NULL: all have the same */
+    /* for a family some of whose models are written under another architecture: gives a model's; NULL: all have the
+     * same */
     const char *(*gguf_of)(const fr_trunk_spec *spec);
-    /* a key that is not 0 in this family's GGUF files, unlike those of another family with the same name; NULL: not
-     * needed */
+    /* tells this family's GGUF files from those of another family with the same name: a key that is not 0 only here;
+     * NULL: not needed */
     const char *gguf_with;
     const char *tokenizer, *pre; /* tokenizer.ggml.model and .pre of its GGUF files */
-    bool counts_ids;             /* the family's GGUF files have .vocab_size in addition to the list of tokens */
+    bool counts_ids;             /* this family's GGUF files have the key .vocab_size besides the list of tokens */
     /* GGUF has no keys for biases, so they are looked up among the first layer's tensors */
     bool finds_biases;
-    /* GGUF has no key for the scale of scores: a model with this many layers uses hidden / heads, any other model
-     * head_dim. 0: head_dim, unless the defaults have a scale. */
+    /* GGUF has no key for the scale of scores, 1 / the square root of n. In a model with this many layers n is hidden
+     * / heads, in all others head_dim. 0: n is head_dim in all models, unless the defaults have a scale. */
     size_t scaled_by_hidden;
     const char *picture; /* the token that stands for a row of a picture; NULL: the family has no pictures */
     const fr_tensor_naming *names;
@@ -191,16 +196,17 @@ struct fr_family {
     /* Reads rotary positions, after the rows (rope_config.h). */
     fr_status (*rope)(const fr_source *source, fr_model_spec *spec);
 
-    /* Makes the layers, and reads everything that no row reads; the caller then owns spec->trunk.layer. NULL: all
-     * layers are the same. */
+    /* Makes the layers, and reads all that no row reads. The caller then owns spec->trunk.layer. NULL: all layers are
+     * alike. */
     fr_status (*shape)(const fr_source *source, fr_model_spec *spec);
 
     bool scales_embedding; /* embeddings are multiplied by the square root of hidden */
-    bool scaling_in_rows;  /* the rows write the scaling of rotary positions; if false, it is written after them */
+    bool scaling_in_rows;  /* the rows also write the scaling of rotary positions; if false, fr_family_put does it
+                            * after them */
     bool sees;             /* the family's folders may have a supported vision tower */
 
-    /* Gives fr_rope_spec.neox for this GGUF file, whose MTP layer may be in another file. NULL: all files of the
-     * family have the value of folders, or the family has no MTP layer. */
+    /* Gives fr_rope_spec.neox for an MTP layer in this GGUF file, which may be another one than the model's. NULL: it
+     * is the same in all files of the family as in folders, or there are no MTP layers. */
     bool (*gguf_neox)(const fr_gguf *gguf);
 
     /* Writes rope_freqs.weight, the divisors of the frequencies of one of the rotary forms, and returns their number;
@@ -217,8 +223,9 @@ struct fr_family {
 /* Makes all layers the same. */
 fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec);
 
-/* Makes sliding layers with the window and full ones without. If there are two rotary forms, each kind has its own.
- * The kinds come from the file's list, or from spec->kinds; without a window all layers are full. */
+/* Makes the layers: sliding ones, which have the window, and full ones, which don't. The file's list says which are
+ * which, otherwise spec->kinds; without a window all are full. If there are two rotary forms, each kind has one of its
+ * own. */
 fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec);
 
 /* Makes layers as fr_layers_by_kind does; if there is a window, the heads of full layers aren't rotated. */
@@ -228,17 +235,18 @@ fr_status fr_layers_still_if_full(const fr_source *source, fr_model_spec *spec);
 fr_status fr_layers_mark_kinds(const fr_source *source, fr_model_spec *spec);
 fr_status fr_layers_mark_still(const fr_source *source, fr_model_spec *spec);
 
-/* If any layer slides, writes the key that says which, unless exactly every `fallback`th layer is full. */
+/* Writes the key that says which layers slide. It is left out if none slides, or if exactly every `fallback`th layer
+ * is full. */
 void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t fallback, fr_gguf_writer *writer);
 
-/* These read rotary positions: fr_rope_one_form reads one form, into rope[0], and fr_rope_by_kind reads one for each
- * kind of layer. All values of a head are rotated, unless rows have set their number. `neox` is that of the defaults,
- * and in GGUF that of the family's rotary rows. */
+/* Read rotary positions. fr_rope_one_form reads a single form, into rope[0]; fr_rope_by_kind reads a form for each
+ * kind of layer. All values of a head are rotated, unless rows have set how many. `neox` is as in the defaults; in
+ * GGUF it is that of the family's rotary rows. */
 fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec);
 fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec);
 
-/* Reads one form for families whose heads are always rotated whole: transformers ignores a partial_rotary_factor in
- * their config.json. */
+/* Reads one form, for families that always rotate whole heads. If their config.json has a partial_rotary_factor,
+ * transformers ignores it. */
 fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec);
 
 /* Reads one rotary form whose angles are divided among several axes. The defaults must have `mrope_interleaved`, and
@@ -248,13 +256,15 @@ fr_status fr_rope_sections(const fr_source *source, fr_model_spec *spec);
 /* Reads nothing: heads aren't rotated, but a table has a row for each position, after trunk.position_offset others. */
 fr_status fr_positions_learned(const fr_source *source, fr_model_spec *spec);
 
-/* A put_rope_factors function for llama3's scaling: writes the factors by which it reduces each frequency. */
+/* A put_rope_factors function for llama3's scaling. It writes, for each frequency, the factor by which that scaling
+ * reduces it. */
 size_t fr_rope_llama3_factors(const fr_trunk_spec *spec, float *factors);
 
 /* Gives 1 / the square root of n, rounded once: the usual scale of scores. */
 float fr_rsqrt(size_t n);
 
-/* Reads the id that stands for a row of a picture, which the model's own part of config.json has; -1: none. */
+/* Reads the id that stands for a row of a picture. It is in config.json itself, outside of the text model's part. -1:
+ * there is none. */
 fr_status fr_read_image_token(const fr_source *source, fr_model_spec *spec);
 
 /* Returns true if the files have a tensor of that name. */

@@ -132,8 +132,9 @@ static const fr_tensor_name layer_names[] = {
     {0},
 };
 
-/* Tensors that nothing reads: towers for pictures and sound; projections that layers with borrowed K/V have and don't
- * use; an assistant's centroids if it scores all ids; the angles of full layers if there are no such layers. */
+/* Tensors that nothing reads: towers for pictures and sound; projections in layers that borrow K/V, which have them
+ * but don't use them; an assistant's centroids, if it scores all ids; the angles of full layers, if there are no such
+ * layers. */
 static const char *const extras[] = {"*vision*",
                                      "*audio*",
                                      "*.self_attn.[kv]_proj.weight",

@@ -11,14 +11,14 @@
 #include "base/sizes.h"
 #include "src/engine/families/config_keys.h"
 
-/* The converter writes a number of at least this for an angle that is not rotated; all other entries of its table are
+/* In the converter's table of divisors, an angle that is not rotated has a number of at least this. All others have
  * 1. */
 #define STANDING 1e29f
 
 /* ------------------------------------------------------------------------------------------------- rotary positions */
 
-/* Reads rope_freqs.weight, the divisors of the full layers' frequencies: ones, followed by entries for angles that are
- * not rotated. */
+/* Reads rope_freqs.weight, the divisors of the full layers' frequencies: first ones, for the angles that are rotated,
+ * then the large entries of the others. */
 static fr_status read_rope_table(const fr_source *source, fr_rope_spec *full) {
     const float *table;
     size_t rotated = 0, angles = full->dims / 2;
@@ -28,7 +28,8 @@ static fr_status read_rope_table(const fr_source *source, fr_rope_spec *full) {
         if (table[i] < STANDING)
             return fr_fail(FR_INPUT, "%s: tensor rope_freqs.weight has %g at index %zu, expected ones, then 1e30",
                            source->where, (double)table[i], i);
-    /* half an angle is added, so that rounding the quotient down doesn't lose an angle */
+    /* half an angle is added because the quotient is rounded down when it is read, and must not come out one too
+     * small */
     full->partial = rotated < angles ? ((double)rotated + 0.5) / (double)angles : 1.0;
     return FR_OK;
 }
@@ -68,7 +69,7 @@ static fr_status override_layer(const json_t *entry, fr_attention_spec *layer, c
     return fr_json_size(entry, "num_key_value_heads", 1, 4096, (int64_t)layer->kv_heads, where, &layer->kv_heads);
 }
 
-/* Reads per_layer_config, an object such as {"5": {...}}, whose keys are numbers or types of layers. */
+/* Reads per_layer_config, an object such as {"5": {...}}. Each of its keys is a layer's number or a kind of layers. */
 static fr_status read_per_layer(const json_t *table, fr_trunk_spec *s, const char *where) {
     const char *key;
     json_t *entry;
@@ -125,8 +126,8 @@ static fr_status set_angles(const fr_source *source, fr_trunk_spec *s) {
 
 /* -------------------------------------------------------------------------------------------------- keys and values */
 
-/* Makes the last layers, or all of an assistant's, borrow K/V; each must find a cache to borrow. An assistant's row
- * sees its target's K/V but none of its own, so its window is one position wider. */
+/* Makes the last layers borrow K/V, or in an assistant all layers. Each must find a cache of its kind to borrow. An
+ * assistant's row sees its target's K/V but none at its own position, so its window is wider by one position. */
 static fr_status share(const fr_source *source, fr_model_spec *s) {
     size_t layers = s->trunk.layers, owners = source->drafter ? 0 : layers - fr_smaller(s->borrowers, layers);
     bool seen[FR_LAYER_KINDS] = {false};
@@ -198,8 +199,8 @@ static fr_status check_experts(const fr_source *source, fr_experts_spec *e) {
                    e->count, e->width);
 }
 
-/* Lets a picture's rows see its later rows in sliding layers, if the model says so. GGUF has no key for it: there
- * models with per-layer embeddings (the E-series) are causal, all others are not. */
+/* If the model says so, lets rows of a picture see the picture's later rows in sliding layers. GGUF has no key for
+ * that. There they don't in models with per-layer embeddings (the E-series), and do in all others. */
 static void set_blocks(const fr_source *source, fr_model_spec *s) {
     const json_t *word = json_object_get(source->text, "use_bidirectional_attention");
     bool sees = s->layer.attention.sees_block;
@@ -224,8 +225,8 @@ static fr_status check_tokens(const fr_source *source, const fr_trunk_spec *s) {
                    s->vocab);
 }
 
-/* Checks the vocabulary: its size is the length of the embedding table; a key and the list of tokens must agree with
- * it if they exist. */
+/* Checks the vocabulary. Its size is the length of the embedding table; if there are a key and a list of tokens, they
+ * must agree with it. */
 static fr_status check_vocabulary(const fr_source *source, fr_trunk_spec *s) {
     const fr_gguf_value *tokens;
     int64_t listed;

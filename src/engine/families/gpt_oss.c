@@ -1,8 +1,8 @@
 /* gpt-oss, 20b and 120b: config.json of GptOssForCausalLM, GGUF "gpt-oss". Source: the published checkpoints and
  * transformers 5.24, model gpt_oss, which reads swiglu_limit and swiglu_alpha; for GGUF github.com/ggml-org/llama.cpp,
  * conversion/gpt_oss.py and src/models/openai-moe.cpp. Sliding and full layers alternate; heads have sinks; all
- * products have biases. llama.cpp truncates YaRN's ramp, and GGUF has no key for that. Published models do not truncate
- * it, so neither kind of file is read as truncated. */
+ * products have biases. llama.cpp truncates YaRN's ramp, and GGUF has no key for that. Published models have it
+ * untruncated, so both kinds of files are read in this way. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 #include "src/engine/families/rope_config.h"

@@ -314,8 +314,8 @@ static const fr_tensor_name bamba_names[] = {
     {0},
 };
 
-/* llama.cpp's converter moves the rows of Bamba's queries and keys as if whole heads were rotated, so its files are
- * other models. */
+/* llama.cpp's converter reorders the rows of Bamba's queries and keys as if whole heads were rotated. Such a file
+ * computes something else than the folder, so this family has no GGUF. */
 const fr_family fr_family_bamba = {
     .architectures = (const char *const[]){"BambaForCausalLM", NULL},
     .defaults = &bamba_defaults,

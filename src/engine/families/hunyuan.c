@@ -66,7 +66,7 @@ const fr_family fr_family_hunyuan = {
     .rope = rope,
     .names = &(const fr_tensor_naming){.layer = {head_norms, fr_attention_names, fr_pre_norm_names, fr_ffn_names}}};
 
-/* -------------------------------------------------------------------------------------------------------- mixtures */
+/* --------------------------------------------------------------------------------------------------------- mixtures */
 
 static const fr_mixture_words words = {.count = "num_experts", .top_k = "num_experts_per_tok"};
 
@@ -98,7 +98,8 @@ static fr_status read_top_k(const fr_source *source, fr_experts_spec *e) {
     return FR_OK;
 }
 
-/* In transformers the expert that all rows share is as wide as the others, whatever the other keys say. */
+/* Reads the mixture. In transformers the shared expert is as wide as each of the others, whatever the other keys
+ * say. */
 static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
     FR_TRY(fr_mixture_read(source, s));
     s->mixture.shared = s->layer.ffn.width;

@@ -89,7 +89,8 @@ static fr_status put_delta(const fr_trunk_spec *s, size_t mtp_layers, const char
     return fr_kda_put(s, where, w, &d);
 }
 
-/* GGUF has no key for weights that are not normalized, for groups, and for layers that have no shared expert. */
+/* Writes the keys of a mixture. GGUF has none for weights that are not normalized, for groups, or for layers without a
+ * shared expert. */
 static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     const fr_experts_spec *e = fr_spec_experts(s);
     if (!e) return fr_fail(FR_INPUT, "%s: GGUF has no key for a model without mixtures", where);
@@ -102,7 +103,8 @@ static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const ch
 static const fr_config_part delta = {.read = read_delta, .put = put_delta},
                             mixture = {.read = fr_kda_mixture, .put = put_mixture};
 
-/* transformers ignores moe_layer_freq, and the published modeling file does not. */
+/* There is no row for moe_layer_freq, which transformers ignores but the published modeling file reads: read_dense
+ * checks that it is 1. */
 static const fr_config_row own[] = {
     FR_ONLY("hidden_act", "silu"),
     FR_ONLY("moe_router_activation_func", "sigmoid"),
@@ -135,7 +137,8 @@ static fr_status mark(const fr_source *source, const json_t *list, size_t layers
     return FR_OK;
 }
 
-/* Reads whether each layer has attention. Without any list, transformers takes every fourth one after the first. */
+/* Reads which layers have attention. If config.json has no list, these are, as in transformers, layer 4 and every
+ * fourth one after it, counted from 0. */
 static fr_status kinds_from_json(const fr_source *source, const fr_model_spec *s, bool *attends) {
     const json_t *lists = json_object_get(source->text, "linear_attn_config");
     const json_t *full = json_object_get(lists, "full_attn_layers"), *kda = json_object_get(lists, "kda_layers");

@@ -67,8 +67,8 @@ static fr_status from_json(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Reads the sizes. In files with kv_b as one tensor, key_length and value_length are the lengths of the heads. In
- * other files they are those of the cache, and *_length_mla are those of the heads. */
+/* Reads the sizes. If a file has kv_b as one tensor, its key_length and value_length are the lengths of heads. In
+ * other files these keys are the lengths in the cache, and those of heads are key_length_mla and value_length_mla. */
 static fr_status from_gguf(const fr_gguf *gguf, fr_model_spec *s) {
     fr_mla_spec *mla = &s->layer.mla;
     size_t query, *dims = &s->trunk.rope[0].dims;
@@ -128,7 +128,8 @@ static fr_status rope_from_json(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Reads the scaling. GGUF's multiplier is a tenth of mscale_all_dim, and mscale is then equal to mscale_all_dim. */
+/* Reads the scaling. GGUF's yarn_log_multiplier is a tenth of mscale_all_dim. Only files in which mscale is equal to
+ * mscale_all_dim have it. */
 static fr_status rope_from_gguf(const fr_gguf *gguf, fr_rope_spec *rope) {
     double weight;
     FR_TRY(fr_rope_scaling_from_gguf(rope, gguf));
@@ -152,7 +153,7 @@ fr_status fr_rope_of_latents(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Writes the scaling. GGUF has only mscale_all_dim, for scores and angles, so mscale must have the same value. */
+/* Writes the scaling. GGUF has no key for mscale, only one for mscale_all_dim, so the two must be equal. */
 static fr_status put_scaling(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     fr_rope_spec rope = s->rope[0];
     (void)mtp_layers;

@@ -8,7 +8,7 @@
 
 #include "src/engine/families/family.h"
 
-/* The rows for scaling, rotary base, eps and lengths of heads. */
+/* The rows for scaling, rotary base, eps, and the lengths of heads. */
 extern const fr_config_row fr_latent_keys[];
 
 /* The names of the tensors of a layer of latent attention, and of the norms before its two parts. */

@@ -21,9 +21,9 @@ static const fr_model_spec defaults = {.trunk = {.vocab = 65536,
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
-/* Reads the feed-forward's width from config.json. If config.json says that the number must be adjusted, the width is
- * two thirds of the number, multiplied by a factor and rounded up; with a null factor it is not rounded. Otherwise the
- * width is the number itself. */
+/* Reads the feed-forward's width from config.json. The width is the number there, unless config.json says that it must
+ * be adjusted. Then it is two thirds of the number, multiplied by a factor and rounded up to a multiple; if the factor
+ * is null, it is not rounded. */
 static fr_status read_width(const fr_source *source, fr_model_spec *s) {
     const json_t *text = source->text;
     const char *where = source->where;
@@ -128,7 +128,7 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
-/* The names of the model's own tensors. The final norm has another name in older files. */
+/* The names of the model's own tensors. Older files have another name for the final norm. */
 static const fr_tensor_name model_names[] = {
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "lm_head.weight", "output.weight", .top = true),
     FR_MATRIX(fr_trunk, head, VOCAB, HIDDEN, "embed_tokens.weight", "token_embd.weight"),
@@ -191,7 +191,7 @@ const fr_family fr_family_lfm2 = {.architectures =
                                   .shape = shape,
                                   .names = &(const fr_tensor_naming){.model = model_names, .layer = {layer_names}}};
 
-/* -------------------------------------------------------------------------------------------------------- mixtures */
+/* --------------------------------------------------------------------------------------------------------- mixtures */
 
 static const fr_model_spec mixtures = {.trunk = {.vocab = 65536,
                                                  .hidden = 2048,

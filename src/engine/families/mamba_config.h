@@ -8,9 +8,9 @@
 
 #include "src/engine/families/family.h"
 
-/* Rows for the sizes, with the family's keys in config.json. The width of a head has no key in GGUF: fr_mamba_part
- * reads it there, after these rows, finds the biases of the convolution by the tensors, and writes what no row
- * writes. */
+/* Rows for the sizes; the arguments are the family's keys in config.json. After these rows must come fr_mamba_part,
+ * for what GGUF has no such keys for: it reads the width of a head there, finds out by the tensors whether the
+ * convolution has biases, and writes what no row writes. */
 #define FR_MAMBA_ROWS(heads_key, groups_key, state_key, conv_key, conv_bias_key, bias_key)                       \
     FR_SIZE(layer.mamba.heads, heads_key, ".ssm.time_step_rank", 1, 4096, .required = true),                     \
         FR_SIZE(layer.mamba.groups, groups_key, ".ssm.group_count", 1, 4096, .required = true),                  \
@@ -27,14 +27,15 @@ fr_status fr_mamba_head_dim(const fr_source *source, const char *key, size_t inn
 /* Reads the limits of time steps, a list of two numbers, from config.json. A missing key leaves the defaults. */
 fr_status fr_mamba_limits(const fr_source *source, const char *key, fr_model_spec *spec);
 
-/* Checks that heads and values can be divided into the groups, and sets the groups of the norm, one for each group of
- * keys, if the outputs are normed. */
+/* Checks that the heads, and all their values, can be divided evenly among the groups. If the outputs are normed, sets
+ * the number of parts in which they are, one for each group of keys. */
 fr_status fr_mamba_check(const fr_source *source, fr_model_spec *spec, bool normed);
 
-/* The number of key/value heads, of which GGUF has an array with 0 for layers without attention. */
+/* Reads and writes the number of key/value heads. GGUF has an array of them, in which layers without attention have
+ * 0. */
 extern const fr_config_part fr_mamba_kv_heads_part;
 
-/* Reads that array, in which a file without Mamba-2 may have one number. */
+/* Reads GGUF's array of key/value heads. A file without Mamba-2 may have a single number instead. */
 fr_status fr_mamba_gguf_kv_heads(const fr_source *source, size_t layers, int64_t *heads);
 
 /* Sets the mixer of a layer, and removes the attention and the Mamba-2 that this mixer does not use from its spec. */

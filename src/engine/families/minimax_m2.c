@@ -23,8 +23,9 @@ static const fr_model_spec defaults = {
                           .routed_scaling = 1.0F}},
     .mixture = {.as_wide = true, .normalizes = true}};
 
-/* Reads the number of rotated values of a head, for files without partial_rotary_factor, which is the only key that
- * transformers reads. Half a value is added, so that rounding the quotient down doesn't lose a value. */
+/* Reads how many values of a head are rotated. transformers reads only partial_rotary_factor; this is for files that
+ * have rotary_dim instead. Half a value is added, so that the number is not one too small when the quotient is rounded
+ * down. */
 static fr_status read_rotary(const fr_source *source, fr_model_spec *s) {
     size_t width = s->layer.attention.head_dim, dims;
     FR_TRY(fr_json_size(source->text, "rotary_dim", 2, (int64_t)width, (int64_t)width, source->where, &dims));

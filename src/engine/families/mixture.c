@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "src/engine/families/config_keys.h"
 
-/* Published files have a separate tensor for each matrix of each expert; or, as transformers saves them since version
- * 5, one tensor for all experts, with gate's rows before up's. */
+/* Names in published files, in which each matrix of each expert is a separate tensor, and in files that transformers
+ * has saved since version 5: there one tensor has the matrices of all experts, with gate's rows before up's. */
 const fr_tensor_name fr_mixture_names[] = {
     FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "mlp.gate_proj.weight", "ffn_gate.weight", .needs = FR_IF_DENSE),
     FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, "mlp.up_proj.weight", "ffn_up.weight", .needs = FR_IF_DENSE),
@@ -130,7 +130,8 @@ static fr_status from_json(fr_model_spec *spec, const json_t *text, const char *
     return read_router(spec, text, where);
 }
 
-/* Reads the scoring of the router: 1 means softmax, 2 sigmoid; 0 or no key means the family's own scoring. */
+/* Reads the scoring of the router: 1 stands for softmax, 2 for sigmoid. If the key is 0 or missing, it is the family's
+ * own. */
 static fr_status read_scoring(const fr_gguf *gguf, bool any, fr_scoring *scoring) {
     int64_t number, built = *scoring == FR_SCORING_SIGMOID ? 2 : 1;
     FR_TRY(fr_gguf_int(gguf, ".expert_gating_func", 0, 255, 0, &number));
@@ -174,7 +175,7 @@ fr_status fr_mixture_read(const fr_source *source, fr_model_spec *spec) {
     return source->gguf ? from_gguf(spec, source->gguf) : from_json(spec, source->text, source->where);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- layers */
+/* ----------------------------------------------------------------------------------------------------------- layers */
 
 /* Checks that the numbers of experts, groups and layers fit together. */
 static fr_status check(const fr_model_spec *spec, const char *where) {

@@ -7,23 +7,23 @@
 
 #include "src/engine/families/family.h"
 
-/* Reads the keys into spec->layer.experts and spec->mixture. The values before the call are the defaults. The kind of
- * the routers (scores, corrections, gates) must also be set before, because no keys say it. fr_mixture_rows also
- * writes the keys, including all keys that GGUF has for a router. A model in which a layer without a mixture comes
- * after one with a mixture is not written, because GGUF has no key for that. */
+/* Reads the keys into spec->layer.experts and spec->mixture, whose values before the call are the defaults. These must
+ * include the kind of the routers (scores, corrections, gates), which no key says. fr_mixture_rows also writes the
+ * keys, among them all that GGUF has for a router. In a model that is written, no layer without a mixture may follow
+ * one with a mixture, because GGUF has no key for that. */
 extern const fr_config_row fr_mixture_rows[];
 fr_status fr_mixture_read(const fr_source *source, fr_model_spec *spec);
 
-/* Write fewer keys: fr_mixture_put_keys writes the sizes, if all layers have a mixture; fr_mixture_put_counts writes
- * only the number of experts and the number chosen. */
+/* For families with fewer keys: fr_mixture_put_keys writes the sizes, if all layers have a mixture;
+ * fr_mixture_put_counts writes only how many experts there are and how many are chosen. */
 fr_status fr_mixture_put_keys(const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
 void fr_mixture_put_counts(const fr_trunk_spec *spec, fr_gguf_writer *writer);
 
 /* Reads the groups of experts from config.json. */
 fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_experts_spec *experts);
 
-/* Makes the layers of a spec. All have a mixture except the leading ones and those marked in `dense`. NULL: none is
- * marked. */
+/* Makes the layers of a spec. Each has a mixture, except the leading ones and those marked in `dense`; dense NULL:
+ * none is marked. */
 fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const bool *dense);
 
 /* Makes the layers of a spec; all have a mixture except the leading ones. */

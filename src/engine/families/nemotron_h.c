@@ -5,8 +5,8 @@
  * experts. config.json says which by a letter or a word for each; GGUF by the layers' numbers of key/value heads and
  * widths of feed-forwards.
  *
- * Time steps have a lower limit, as in transformers. GGUF has no key for it, so that of all published models is used
- * there. */
+ * As in transformers, time steps have a lower limit. GGUF has no key for it; all published models have the same limit,
+ * which is used there. */
 #include <math.h>
 #include <string.h>
 
@@ -303,7 +303,7 @@ static const fr_tensor_name model_names[] = {
     {0},
 };
 
-/* transformers makes no biases of attention, whatever config.json says, so the files decide. */
+/* The files decide whether attention has biases, because transformers makes none, whatever config.json says. */
 #define ATTENDS .needs = FR_IF_ATTENTION
 static const fr_tensor_name attention_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "norm.weight", "attn_norm.weight", .needs = FR_IF_INPUT_NORM),
@@ -324,8 +324,8 @@ static const fr_tensor_name attention_names[] = {
     {0},
 };
 
-/* Experts have no gate: `up` stands in its place. Those of all experts are one tensor as transformers saves them since
- * version 5, and one for each expert in published files. */
+/* Experts have no gate; `up` takes its place. In published files each expert's matrix is a separate tensor; in files
+ * that transformers has saved since version 5, one tensor has those of all experts. */
 #define SHARED "mixer.shared_experts."
 static const fr_tensor_name feed_names[] = {
     FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "mixer.up_proj.weight", "ffn_up.weight", .needs = FR_IF_DENSE),

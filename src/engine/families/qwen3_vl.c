@@ -86,8 +86,9 @@ static bool has_shape(const fr_source *source, const char *name, size_t rows, si
     return false;
 }
 
-/* Returns true if the files store stacks of experts as columns, as published files do; transformers saves rows since
- * version 5. Both stacks must have the shape of columns, because one stack may be square, but not both. */
+/* Returns true if the files store stacks of experts as columns. Published files do; transformers since version 5 saves
+ * rows. Both stacks are looked at, because a square stack has the same shape in both forms, and at most one of the two
+ * is square. */
 static bool stores_columns(const fr_source *source, const fr_model_spec *s) {
     size_t width = s->layer.experts.width, hidden = s->trunk.hidden;
     return source->weights && !source->gguf && has_shape(source, "gate_up_proj", hidden, 2 * width) &&
@@ -101,8 +102,8 @@ static fr_status shape_of_mixtures(const fr_source *source, fr_model_spec *s) {
     return fr_mixture_sparse_layers(source, s);
 }
 
-/* The names for GGUF are those of the tensors that `quantize` writes from such stacks; a GGUF file itself has no stack
- * of columns. */
+/* Names for folders whose stacks are columns. The GGUF names are those under which `quantize` writes these tensors, as
+ * rows; a GGUF file never has columns. */
 static const fr_tensor_name turned[] = {
     FR_NAMED(fr_layer, experts.gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, "mlp.experts.gate_up_proj", NULL,
              .needs = FR_IF_EXPERTS | FR_IF_TURNED, .layout = FR_LAYOUT_HALVES),

@@ -59,8 +59,8 @@ static const char *gguf_word(size_t index) {
     return NULL;
 }
 
-/* Reads YaRN's keys. The magnitude of cosines and sines follows from mscale and mscale_all_dim if both are given, else
- * from the factor; attention_factor overrides it. */
+/* Reads YaRN's keys. attention_factor is the magnitude of cosines and sines. Without that key, the magnitude follows
+ * from mscale and mscale_all_dim if both are given, otherwise from the factor. */
 static fr_status read_yarn(const json_t *scaling, fr_rope_spec *rope, const char *where) {
     double mscale, all = rope->mscale_all_dim, amplitude;
     bool truncates;
@@ -91,8 +91,8 @@ static fr_status read_divisors_of(const json_t *scaling, const char *key, const 
     return FR_OK;
 }
 
-/* Reads the rest of LongRoPE's keys, once the length from which a text counts as long is known. most: the model's
- * largest context. */
+/* Reads the rest of LongRoPE's keys. Before this, the length from which on a text counts as long must be known. most:
+ * the model's largest context. */
 static fr_status complete_longrope(const json_t *scaling, fr_rope_spec *rope, double most, const char *where) {
     double amplitude;
     FR_TRY(read_divisors_of(scaling, "short_factor", where, rope->longrope[FR_ROPE_NEAR]));
@@ -144,7 +144,7 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
     FR_TRY(fr_json_real(parameters, "partial_rotary_factor", 0.0, 1.0, *partial, inside, partial));
     FR_TRY(read_scaling(parameters, rope, inside));
     FR_TRY(fr_json_real(text, "original_max_position_embeddings", 2, 1 << 24, rope->original_context, where,
-                        &rope->original_context)); /* overrides the key of the same name inside the object */
+                        &rope->original_context)); /* this key overrides the one of the same name inside the object */
     return rope->kind == FR_ROPE_LONGROPE ? complete_longrope(parameters, rope, (double)trained, inside) : FR_OK;
 }
 
@@ -157,8 +157,8 @@ static fr_status read_gguf_factor(fr_rope_spec *rope, const fr_gguf *gguf, doubl
     return fr_gguf_real(gguf, is_older ? older : newer, 1e-6, 1e6, fallback, &rope->factor);
 }
 
-/* Reads YaRN's keys. yarn_attn_factor is the whole magnitude of cosines and sines; the converter writes it for
- * config.json's attention_factor, and llama.cpp doesn't read it. */
+/* Reads YaRN's keys. Of the two keys for the magnitude of cosines and sines, yarn_attn_factor is the whole magnitude.
+ * The converter writes it for config.json's attention_factor, though llama.cpp doesn't read it. */
 static fr_status read_gguf_yarn(fr_rope_spec *rope, const fr_gguf *gguf) {
     double more;
     rope->kind = FR_ROPE_YARN;
@@ -312,8 +312,8 @@ fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
     return FR_OK;
 }
 
-/* Reads one form with whole heads. If positions are scaled, transformers does read partial_rotary_factor, and fails if
- * it is not 1. */
+/* Reads one form with whole heads. If positions are scaled and partial_rotary_factor is not 1, fails: in that case
+ * transformers reads this key. */
 fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
     size_t width = spec->layer.attention.head_dim;
@@ -388,7 +388,8 @@ static fr_status read_entry(const json_t *entry, fr_rope_spec *rope, const char 
     return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built with rope_type %s", where, partial, type);
 }
 
-/* Reads the entry for one kind of layer, or, for full layers in older files, rope_scaling. */
+/* Reads the form of one kind of layer: from its entry in rope_parameters. Older files have rope_scaling instead, which
+ * is for full layers. */
 static fr_status read_kind(const fr_source *source, const char *kind, bool older, fr_rope_spec *rope) {
     char inside[128];
     json_t *table, *entry = NULL, *scaling = NULL;

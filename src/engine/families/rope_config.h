@@ -11,26 +11,28 @@
 #include "formats/json.h"
 #include "src/engine/families/family.h"
 
-/* Gives the object of config.json with the scaling of rotary positions, and its key. In transformers' order this is
- * rope_scaling if it is not empty, as in older files, otherwise rope_parameters. NULL if there is none. */
+/* Gives the object of config.json with the scaling of rotary positions, and its key. It is rope_scaling if that is
+ * there and not empty, which only older files have, and otherwise rope_parameters, as in transformers. NULL if there
+ * is neither. */
 fr_status fr_rope_parameters(const json_t *text, const char *where, const json_t **parameters, const char **key);
 
 /* Gives the key for the kind of scaling in such an object; older files have another name for it. */
 const char *fr_rope_type_key(const json_t *parameters);
 
-/* Sets the whole spec from config.json, except the number of rotated values, which stays 0. Before the call,
- * rope->theta and *partial must have the family's defaults, which stay if the file does not name them. *partial: the
- * share of a head that is rotated. trained: the number of trained positions, which llama3's and yarn's scaling take if
- * the file does not name it. */
+/* Reads the whole spec from config.json, except for the number of rotated values, which stays 0. Before the call,
+ * rope->theta and *partial must have the family's defaults; they keep them if the file has no such keys. *partial: the
+ * share of a head that is rotated. trained: the number of positions for which the model was trained; llama3's and
+ * yarn's scaling use it if the file has no key for that. */
 fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t trained, const char *where, double *partial);
 
-/* Sets the scaling of a spec that has none yet: none, yarn or linear. A file with only a factor means linear. */
+/* Reads the scaling of a spec that has none yet: linear, yarn, or none. If a file has only a factor, the scaling is
+ * linear. */
 fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf);
 
 /* Checks that LongRoPE has one divisor for each rotated angle: the entries after these must be 0. */
 fr_status fr_rope_check_longrope(const fr_rope_spec *rope, const char *where);
 
-/* Writes the keys of a spec's scaling: that of its only rotary form, or that of the full layers' form. */
+/* Writes the keys of a spec's scaling. If there are two rotary forms, it is that of the full layers. */
 fr_status fr_rope_put(const fr_family *family, const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
 
 /* Writes the keys of a scaling. llama3's scaling has no keys. */
