@@ -30,8 +30,8 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* True if a number is an integer beyond the limit for its sign. Bytes that aren't JSON give false, since the parser
- * will refuse them anyway. */
+/* Returns true if a number is an integer beyond a limit: `positive`, or `negative` if it has a minus. Bytes that
+ * aren't JSON give false, because the parser will refuse them anyway. */
 static bool is_above(const char *number, size_t length, const char *positive, const char *negative) {
     bool minus = *number == '-';
     const char *digits = number + minus;

@@ -198,7 +198,7 @@ static fr_status read_gptq(module *m, const fr_tensor *scales) {
     size_t bits = 0;
     s->method = "GPTQ";
     if (order && order->dims != 1) return fail(m, "its .g_idx is no list");
-    /* a module may have other bits than the configuration says, so all sizes that fit the shapes are tried */
+    /* the number of bits may differ from the configuration's, so every number that fits the shapes is tried */
     for (size_t b = 1; b <= 8 && !bits; b++) {
         size_t tried = b == 1 ? m->scheme.bits : b;
         bool fits = (zeros || order || b == 1) && (!order || holds(words, order->shape[0], tried));

@@ -12,7 +12,7 @@
 
 #include "kernels/compiler.h"
 
-/* With at most this many queries, keys that will be transposed are streamed first (stream_keys). */
+/* With at most this many queries, the keys of a block are streamed before they are transposed (stream_keys). */
 enum { STREAMED = 16 };
 
 /* Holds the arguments that all steps of the walk over one block share. */
@@ -23,7 +23,7 @@ typedef struct walk {
     fr_attn_state *states; /* [attn->count] */
     const uint8_t *k, *v;  /* keys and values of the block, from its first position on */
     const uint8_t *next_k; /* keys of the next block; NULL if no query sees any of its positions */
-    bool asked;            /* k was prefetched during the block before */
+    bool asked;            /* the keys `k` were prefetched during the block before this one */
     uint64_t seen;         /* bit i: at least one query sees position i of the block */
 } walk;
 
@@ -71,7 +71,7 @@ static void enter_block(walk *w, int64_t block) {
     w->next_k = sees_next ? attn->k_pages[next / FR_ATTN_BLOCK] + attn->k_at : NULL;
 }
 
-/* Returns true if the steps read values of this type directly from the cache instead of from a decoded tile. */
+/* Returns true if the steps read values of this type directly from the cache. Otherwise they read a decoded tile. */
 static bool as_it_lies(const walk *w, fr_dtype type) {
     return !w->steps->decode[type] || w->attn->count <= w->steps->undecoded[type];
 }
@@ -88,15 +88,16 @@ static fr_attn_rows rows_of(const walk *w, fr_dtype type, const uint8_t *block, 
     return (fr_attn_rows){FR_F32, w->tile, width * sizeof(float)};
 }
 
-/* Returns the bytes to prefetch during steps [begin, end) if `bytes` bytes are spread over `parts` steps. */
+/* Gives the cache lines to prefetch during steps [begin, end), if `bytes` bytes are divided evenly among `parts`
+ * steps. */
 static fr_attn_ahead part_of(const uint8_t *from, size_t bytes, size_t begin, size_t end, size_t parts) {
     size_t at = (bytes * begin / parts + 63) / 64 * 64;
     return (fr_attn_ahead){from + at, from + bytes * end / parts};
 }
 
-/* Reads one value of each cache line of the visible keys, in order, which makes the processor's prefetchers stream
- * them. From memory, this and the scores after it are 2.5 times as fast as scores that miss the caches (Zen 5);
- * prefetch hints do not start such a stream. With many queries this is not needed, because computing takes longer than
+/* Reads one value of each cache line of the visible keys, in order. This makes the processor's prefetchers stream the
+ * keys, which prefetch hints do not. If the keys are in memory, this and the scores after it are 2.5 times as fast as
+ * scores that miss the caches (Zen 5). With many queries it is not needed, because computing takes longer than
  * prefetched lines need to arrive. */
 static void stream_keys(const walk *w) {
     const fr_attn *attn = w->attn;
@@ -109,7 +110,7 @@ static void stream_keys(const walk *w) {
 }
 
 /* Computes the scores of the j-th query and of those grouped with it, for the tile of K that begins with position
- * `first`. Meanwhile V is prefetched, unless it is the beginning of K. */
+ * `first`. Meanwhile V is prefetched. If the values are the first columns of the keys (MLA), nothing is prefetched. */
 static void score_tile(const walk *w, size_t j, fr_attn_rows k, int32_t first) {
     const fr_attn *attn = w->attn;
     fr_attn_state *state = &w->states[j];
@@ -123,18 +124,18 @@ static void score_tile(const walk *w, size_t j, fr_attn_rows k, int32_t first) {
     }
 }
 
-/* Returns the number of positions whose keys are transposed at a time, or 0 if scores are faster without that.
- * Transposing pays only if each transposed value serves enough queries. A wider key needs more of them, because its
- * longer sums hide the shuffles that follow in the usual way. A tile of keys of more than 256 values does not fit the
- * L1 cache. (Measured on Zen 4, heads of 64 to 512 values.) */
+/* Returns the number of positions whose keys are transposed at a time, or 0 if scores are faster without transposing.
+ * Transposing pays only if each transposed value serves enough queries. A wider key needs more queries, because its
+ * longer sums hide the shuffles of the usual way better. A tile of keys of more than 256 values does not fit the L1
+ * cache. (Measured on Zen 4, heads of 64 to 512 values.) */
 static size_t columns_of(const walk *w) {
     size_t n = w->attn->head_dim, width = w->steps->columns_width, room = fr_attn_tile(n);
     if (!w->steps->transpose || n > 256 || w->attn->count * w->steps->columns_from < n * n) return 0;
     return n * width <= room ? width : width / 2;
 }
 
-/* Gives the rows of positions first..first + width - 1. The row of a position that no query sees must not be read: a
- * row that is seen stands in its place. At least one of the positions is seen. */
+/* Gives the rows of positions first..first + width - 1, of which at least one is seen by a query. The row of a
+ * position that no query sees must not be read, so `rows` has the row of a seen position instead. */
 static void seen_rows(const walk *w, int32_t first, size_t width, const void **rows) {
     int32_t seen = first;
     while ((w->seen >> seen & 1) == 0) seen++;
@@ -175,7 +176,7 @@ static void score_block(const walk *w) {
     }
 }
 
-/* Adds the block's weighted values to all outputs; meanwhile the next block's K is prefetched. */
+/* Adds the weighted values of the block to all outputs. Meanwhile the K of the next block is prefetched. */
 static void add_block(const walk *w) {
     const fr_attn *attn = w->attn;
     size_t n = attn->value_dim, bytes = FR_ATTN_BLOCK * attn->k_stride, asked = 0, end;
@@ -192,7 +193,8 @@ static void add_block(const walk *w) {
     }
 }
 
-/* Stores the block's partial result, m and l after o, and advances `out` to the place of the next block's result. */
+/* Stores the block's partial result: o, then m and l. Moves each query's `out` to the place of the next block's
+ * result. */
 static void store_partial(const walk *w) {
     const fr_attn *attn = w->attn;
     for (size_t j = 0; j < attn->count; j++) {

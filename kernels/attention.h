@@ -15,13 +15,13 @@
 enum {
     FR_ATTN_BLOCK = 64,  /* positions */
     FR_ATTN_SCORES = 4,  /* positions whose scores one call of `scores` computes for a query */
-    FR_ATTN_WEIGHED = 4, /* queries whose scores become weights together */
+    FR_ATTN_WEIGHED = 4, /* queries whose scores are turned into weights together */
     FR_ATTN_TILE = 8,    /* positions of K that are decoded at a time */
     FR_ATTN_STRIP = 64   /* columns of V in one step, at most */
 };
 
-/* A query's state, which is kept from block to block of positions: the greatest score m, the sum l of the weights, and
- * the weighted sum of V. kernels.h calls that sum o; here it is in `out`. */
+/* A query's state, which is kept from block to block of positions. It has the greatest score m, the sum l of the
+ * weights, and the weighted sum of V. kernels.h calls that sum o; here `out` points to it. */
 typedef struct fr_attn_state {
     alignas(64) const float *q;
     float *out;
@@ -29,9 +29,8 @@ typedef struct fr_attn_state {
     float a, b;        /* factors that join this block: o = fma(o, a, o_b * b); for the first block o = o_b */
     int32_t from, to;  /* positions of this block that the query sees, from <= i < to */
     bool first;        /* no block before this one had a position that the query sees */
-    uint32_t together; /* set for the first query of a group: the number of queries that take a step
-                        * together */
-    float weights[FR_ATTN_BLOCK]; /* scores of this block's positions; `weigh` replaces them by e */
+    uint32_t together; /* set for the first query of a group: the number of queries in the group */
+    float weights[FR_ATTN_BLOCK]; /* scores of this block's positions; `weigh` replaces each by its weight e */
 } fr_attn_state;
 
 _Static_assert(sizeof(fr_attn_state) == FR_ATTN_STATE * sizeof(float), "fr_attn_scratch makes room for it");
@@ -49,13 +48,13 @@ typedef struct fr_attn_ahead {
     const uint8_t *at, *end; /* the next line to prefetch, and the end of the lines */
 } fr_attn_ahead;
 
-/* The steps that an instruction set implements. A step takes `count` queries, at most `together`, that all see the
- * same positions of the block. */
+/* The steps that an instruction set implements. Each call of a step takes `count` queries, at most `together`, which
+ * all see the same positions of the block. */
 typedef struct fr_attn_steps {
     size_t together, strip; /* strip: a multiple of 32, at most FR_ATTN_STRIP */
 
     /* Decodes n values of the cache to float32; n is a multiple of the type's block. NULL: `scores` and `add` read the
-     * type directly for any number of queries, as they do FR_F32. */
+     * type directly, for any number of queries. */
     void (*decode[FR_TYPES_END])(float *y, const void *x, size_t n);
 
     /* With at most this many queries in all, `scores` and `add` read the type directly. With more, decoding each row
@@ -78,12 +77,13 @@ typedef struct fr_attn_steps {
     void (*scores_of_columns)(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
                               size_t head_dim, float scale, fr_attn_ahead ahead);
 
-    /* Turns a block's scores into e, merges the block's m and l into those of the query, and sets a and b. It does so
-     * for `count` queries, at most FR_ATTN_WEIGHED. Each of them sees at least one position of the block. */
+    /* Turns a block's scores into weights e, and merges the block's m and l into those of the query. Sets the factors
+     * a and b. The call takes `count` queries, at most FR_ATTN_WEIGHED. Each of them sees at least one position of the
+     * block. */
     void (*weigh)(fr_attn_state *states, size_t count);
 
-    /* Computes o_b of columns [d, d + width) and joins it to o. Row i of v is position i of the block, from column d
-     * on. */
+    /* Computes columns [d, d + width) of o_b, the block's weighted sum of V, and joins them to o by the factors a and
+     * b. Row i of v is position i of the block, from column d on. */
     void (*add)(const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d, size_t width, fr_attn_ahead ahead);
 
     fr_softcap_fn *softcap; /* applied to a block's scores if there is a cap */

@@ -1,5 +1,5 @@
-/* Implements the steps of flash attention (attention.h) on registers of 8 floats. Up to three queries go together.
- * Their 12 sums in flight then need four loads of K or V and three of q or e. */
+/* Implements the steps of flash attention (attention.h) on registers of 8 floats. Up to three queries are computed
+ * together, with 12 registers of sums. They need four loads of K or V and three of q or e. */
 #include "kernels/attention.h"
 #include "kernels/simd_avx2.h"
 #include "kernels/turbo_x86.h"
@@ -102,7 +102,7 @@ FR_INLINE __m256 load_bf16(const void *row, size_t d, size_t left) {
     return bf16_of(load_halves((const uint16_t *)row + d, left));
 }
 
-/* Returns the lower 8 codes of the register, of Q8_0 or Q4_0, as the values that they stand for. */
+/* Returns the values of the 8 codes of Q8_0 or Q4_0 in the lower half of the register. */
 FR_INLINE __m256 values_of(__m128i codes, __m256 d) {
     return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)), d);
 }
@@ -122,7 +122,7 @@ FR_INLINE __m256 load_q4_0(const void *row, size_t d, size_t left) {
     return values_of(_mm_sub_epi8(codes, _mm_set1_epi8(8)), scale_of(block));
 }
 
-/* Returns 8 of 16 codes: those from column d on, which is the first or the ninth of them. */
+/* Returns 8 of 16 codes: the first 8 if d is a multiple of 16, otherwise the last 8. */
 FR_INLINE __m128i eight_of(__m128i codes, size_t d) {
     return d % 16 ? _mm_srli_si128(codes, 8) : codes;
 }
@@ -216,7 +216,7 @@ FR_INLINE void transpose_floats(__m256 r[8]) {
     FR_UNROLLED_FOR (size_t j = 0; j < 8; j++) r[j] = t[j];
 }
 
-/* Transposes `columns` columns of 8 rows, at most 8. */
+/* Transposes at most 8 columns of 8 rows, `columns` of them. */
 FR_INLINE void transpose_columns(load_fn *load, float *tile, const void *const *rows, size_t d, size_t columns) {
     __m256 r[8];
     FR_UNROLLED_FOR (size_t i = 0; i < 8; i++) r[i] = load(rows[i], d, columns);
@@ -246,7 +246,8 @@ static void transpose(float *tile, size_t width, fr_dtype type, const void *cons
     }
 }
 
-/* Computes the partial sums p[i] of dot for `count` queries, a constant, with WIDTH positions. */
+/* Computes the partial sum p[i] of dot for each of WIDTH positions and each of `count` queries. `count` is a
+ * constant. */
 FR_INLINE void partial_sums(__m256 *p, const float *const *q, size_t count, const float *tile, size_t i,
                             size_t head_dim) {
     const float *keys = tile + i * WIDTH;
@@ -266,9 +267,9 @@ FR_INLINE void add_sums(__m256 *a, const __m256 *b, size_t count) {
     FR_UNROLLED_FOR (size_t s = 0; s < count; s++) a[s] = _mm256_add_ps(a[s], b[s]);
 }
 
-/* Computes the scores of `count` queries, a constant, with WIDTH positions, each in a lane. Registers hold only two
- * sets of partial sums and their operands. So p[i] + p[i + 8] is stored for each i, and the rest of dot's tree is
- * added up in memory. */
+/* Computes the scores of `count` queries with WIDTH positions, each position in a lane. `count` is a constant. The
+ * registers hold only two sets of partial sums and their operands. So p[i] + p[i + 8] is stored for each i, and the
+ * rest of dot's tree is added up in memory. */
 FR_INLINE void score_columns(fr_attn_state *states, size_t count, const float *tile, int32_t first, size_t head_dim,
                              float scale, fr_attn_ahead *ahead, size_t lines) {
     __m256 eighths[8][2 * TOGETHER];
@@ -301,7 +302,8 @@ static void scores_of_columns(fr_attn_state *states, size_t count, const float *
     }
 }
 
-/* Merges a block's m_b and l_b into m and l, and sets the factors a and b for its o_b. */
+/* Merges m_b and l_b, the m and l of a block, into m and l. Sets the factors a and b, which join the block's o_b to
+ * o. */
 FR_INLINE void merge(fr_attn_state *state, float m_b, float l_b) {
     if (state->first) {
         state->m = m_b;
@@ -322,7 +324,7 @@ FR_INLINE __m256 seen_lanes(const fr_attn_state *state, int32_t i) {
     return _mm256_andnot_ps(lane_mask(state->from - i), lane_mask(state->to - i));
 }
 
-/* Turns a query's scores into weights. A NaN score is ignored in the maximum, but its e is NaN, so the result is
+/* Turns a query's scores into weights. The maximum ignores a NaN score, but its weight e is NaN, so the result is NaN
  * too. */
 FR_INLINE void weigh_one(fr_attn_state *state) {
     __m256 highest = _mm256_set1_ps(-INFINITY), p[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
@@ -373,7 +375,7 @@ FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count,
     }
 }
 
-/* Calls `columns` with count as a constant. */
+/* Calls `columns` with `count` as a constant. */
 FR_INLINE void columns_by_count(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c,
                                 size_t d, size_t width, size_t lanes, fr_attn_ahead *ahead) {
     switch (count) {

@@ -1,6 +1,6 @@
-/* Implements the steps of flash attention (attention.h) on registers of 16 floats. Up to six queries go together.
- * Their 24 sums in flight then need four loads of K or V and six of q or e. Converting float16 takes as long as
- * multiplying, so with many queries it is done once for all. */
+/* Implements the steps of flash attention (attention.h) on registers of 16 floats. Up to six queries are computed
+ * together, with 24 registers of sums. They need four loads of K or V and six of q or e. Converting float16 takes as
+ * long as multiplying, so with many queries each value is converted once for all queries. */
 #include "kernels/attention.h"
 #include "kernels/simd_avx512.h"
 #include "kernels/turbo_x86.h"
@@ -13,7 +13,7 @@ enum {
     COLUMNS = 4,
     STRIP = 16 * COLUMNS,
     UNDECODED = 8, /* with at most this many queries, each converts float16 for itself */
-    LINES = 2,     /* prefetched with each register of K and each position of V */
+    LINES = 2,     /* cache lines that are prefetched with each register of K and each position of V */
     SUMS = 8       /* registers in which scores are added up at a time */
 };
 
@@ -32,7 +32,7 @@ FR_INLINE __m512 scale_of(const uint8_t *block) {
     return _mm512_set1_ps(_cvtsh_ss(half));
 }
 
-/* Returns 16 codes of Q8_0 or Q4_0 as the values that they stand for. */
+/* Returns the values of 16 codes of Q8_0 or Q4_0. */
 FR_INLINE __m512 values_of(__m128i codes, __m512 d) {
     return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(codes)), d);
 }
@@ -81,7 +81,7 @@ static void decode_turbo3(float *y, const void *x, size_t n) {
     }
 }
 
-/* Loads the mask's lanes of a row of the cache, from index d on. */
+/* Loads values of a row of the cache from index d on, in the lanes of the mask; the other lanes are 0. */
 typedef __m512 load_fn(const void *row, size_t d, __mmask16 mask);
 
 FR_INLINE __m512 load_f32(const void *row, size_t d, __mmask16 mask) {
@@ -239,8 +239,8 @@ FR_INLINE void transpose_floats(__m512 r[16]) {
     }
 }
 
-/* Exchanges rows and columns of 16 registers of 32 halves. Afterwards register 2 i has columns i and i + 8 of all 16
- * rows, and register 2 i + 1 has columns i + 16 and i + 24. */
+/* Exchanges rows and columns of 16 registers of 32 float16 or BF16 values. Afterwards register 2 i has columns i and i
+ * + 8 of all 16 rows, and register 2 i + 1 has columns i + 16 and i + 24. */
 FR_INLINE void transpose_halves(__m512i r[16]) {
     __m512i t[16];
     __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
@@ -264,7 +264,7 @@ FR_INLINE void transpose_halves(__m512i r[16]) {
     }
 }
 
-/* Transposes `columns` columns of 16 rows, at most 16. */
+/* Transposes at most 16 columns of 16 rows, `columns` of them. */
 FR_INLINE void transpose_columns(load_fn *load, float *tile, size_t width, const void *const *rows, size_t d,
                                  size_t columns) {
     __m512 r[16];
@@ -276,8 +276,8 @@ FR_INLINE void transpose_columns(load_fn *load, float *tile, size_t width, const
 
 typedef __m512 convert_fn(__m256i halves);
 
-/* Transposes 32 columns of 16 rows of halves. They are transposed before they are converted, because a register holds
- * twice as many halves as floats. */
+/* Transposes 32 columns of 16 rows of 16-bit values. The values are transposed before they are converted, because a
+ * register holds twice as many of them as floats. */
 FR_INLINE void transpose_32_columns(convert_fn *convert, float *tile, size_t width, const void *const *rows, size_t d) {
     __m512i r[16];
     FR_UNROLLED_FOR (size_t i = 0; i < 16; i++) r[i] = _mm512_loadu_si512((const uint16_t *)rows[i] + d);
@@ -289,7 +289,7 @@ FR_INLINE void transpose_32_columns(convert_fn *convert, float *tile, size_t wid
     }
 }
 
-/* Transposes `width` rows. convert is NULL for types that are not halves. */
+/* Transposes `width` rows. convert: converts 16-bit values to floats; NULL: the values have another size. */
 FR_INLINE void transpose_rows(load_fn *load, convert_fn *convert, float *tile, size_t width, const void *const *rows,
                               size_t head_dim) {
     for (size_t i = 0; i < width; i += 16) {
@@ -313,7 +313,8 @@ static void transpose(float *tile, size_t width, fr_dtype type, const void *cons
     }
 }
 
-/* Computes the partial sums p[i] of dot for `count` queries with `width` positions; both numbers are constants. */
+/* Computes the partial sum p[i] of dot for each of `width` positions and each of `count` queries. `count` and `width`
+ * are constants. */
 FR_INLINE void partial_sums(__m512 *p, const float *const *q, size_t count, const float *tile, size_t width, size_t i,
                             size_t head_dim) {
     size_t registers = width / 16;
@@ -332,9 +333,9 @@ FR_INLINE void add_sums(__m512 *a, const __m512 *b, size_t count) {
     FR_UNROLLED_FOR (size_t s = 0; s < count; s++) a[s] = _mm512_add_ps(a[s], b[s]);
 }
 
-/* Computes the scores of `count` queries with `width` positions, each in a lane; both numbers are constants. Registers
- * hold at most three sets of partial sums. So p[i] + p[i + 8] + p[i + 4] + p[i + 12], added as dot's tree has it, is
- * stored for i < 4, and the rest of the tree is added up in memory. */
+/* Computes the scores of `count` queries with `width` positions, each position in a lane. `count` and `width` are
+ * constants. The registers hold at most three sets of partial sums. So p[i] + p[i + 8] + p[i + 4] + p[i + 12], added
+ * in the order of dot's tree, is stored for i < 4. The rest of the tree is added up in memory. */
 FR_INLINE void score_columns(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
                              size_t head_dim, float scale, fr_attn_ahead *ahead, size_t lines) {
     size_t registers = width / 16, sums = count * registers;
@@ -361,7 +362,8 @@ FR_INLINE void score_columns(fr_attn_state *states, size_t count, const float *t
                          _mm512_mul_ps(quarters[0][s], _mm512_set1_ps(scale)));
 }
 
-/* Computes the scores of all queries with `width` positions, a constant, for SUMS / (width / 16) queries at a time. */
+/* Computes the scores of all queries with `width` positions, for SUMS * 16 / width queries at a time. `width` is a
+ * constant. */
 FR_INLINE void score_tile(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
                           size_t head_dim, float scale, fr_attn_ahead ahead) {
     size_t most = SUMS * 16 / width;
@@ -397,8 +399,8 @@ FR_INLINE __m128 max16_of_4(const __m512 *x) {
     return _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
 }
 
-/* Merges the m_b and l_b of four queries, each in its lane, into m and l, and sets the factors a and b for o_b. Only
- * the first `count` queries exist. */
+/* Merges m_b and l_b, the m and l of a block, into m and l, for four queries, one in each lane. Sets the factors a and
+ * b, which join the block's o_b to o. Only the first `count` queries exist. */
 FR_INLINE void merge(fr_attn_state *states, size_t count, __m128 m_b, __m128 l_b) {
     __m128 m = _mm_setzero_ps(), l = m, a = m, b = m;
     __mmask8 first = 0;
@@ -425,8 +427,8 @@ FR_INLINE uint64_t seen_by(const fr_attn_state *state) {
     return (UINT64_MAX >> (FR_ATTN_BLOCK - state->to)) & (UINT64_MAX << state->from);
 }
 
-/* Turns the scores of up to four queries into weights. Several queries go together because each operation waits for
- * the one before it. A NaN score is ignored in the maximum, but its e is NaN, so the result is too. */
+/* Turns the scores of up to four queries into weights. The queries are computed together because each operation waits
+ * for the one before it. The maximum ignores a NaN score, but its weight e is NaN, so the result is NaN too. */
 FR_INLINE void weigh_together(fr_attn_state *states, size_t count) {
     __m512 highest[FR_ATTN_WEIGHED], p[FR_ATTN_WEIGHED], m_b[FR_ATTN_WEIGHED];
     float maxima[FR_ATTN_WEIGHED];
@@ -484,7 +486,7 @@ FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count,
     }
 }
 
-/* Calls `columns` with count as a constant; `width` is one. */
+/* Calls `columns` with `count` as a constant; `width` is a constant already. */
 FR_INLINE void columns_by_count(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c,
                                 size_t d, size_t width, __mmask16 mask, fr_attn_ahead *ahead) {
     switch (count) {

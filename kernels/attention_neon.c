@@ -1,5 +1,5 @@
-/* Implements the steps of flash attention (attention.h) on registers of 4 floats, one query at a time. Its 16
- * registers of sums are the partial sums of four positions, or sums of columns. */
+/* Implements the steps of flash attention (attention.h) on registers of 4 floats, one query at a time. 16 registers
+ * hold sums: the partial sums of four positions, or the sums of columns. */
 #include "kernels/attention.h"
 #include "kernels/simd_neon.h"
 
@@ -102,7 +102,8 @@ static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t 
     vst1q_f32(s, vmulq_n_f32(vld1q_f32(s), scale));
 }
 
-/* Merges a block's m_b and l_b into m and l, and sets the factors a and b for its o_b. */
+/* Merges m_b and l_b, the m and l of a block, into m and l. Sets the factors a and b, which join the block's o_b to
+ * o. */
 FR_INLINE void merge(fr_attn_state *state, float m_b, float l_b) {
     if (state->first) {
         state->m = m_b;
@@ -123,8 +124,8 @@ FR_INLINE uint32x4_t seen_lanes(const fr_attn_state *state, size_t i) {
     return vbicq_u32(lanes_below(i, (size_t)state->to), lanes_below(i, (size_t)state->from));
 }
 
-/* Turns a query's scores into weights. A NaN score is ignored in the maximum, but its e is NaN, so the result is too.
- * A sum of e is never -0, so adding 0 for a position that is not visible does not change it. */
+/* Turns a query's scores into weights. The maximum ignores a NaN score, but its weight e is NaN, so the result is NaN
+ * too. A sum of weights is never -0, so adding 0 for a position that is not visible does not change it. */
 FR_INLINE void weigh_one(fr_attn_state *state) {
     float32x4_t highest = vdupq_n_f32(-INFINITY), p[4] = {{0}};
     for (size_t i = 0; i < FR_ATTN_BLOCK; i += 4) {
@@ -145,7 +146,7 @@ static void weigh(fr_attn_state *states, size_t count) {
     for (size_t j = 0; j < count; j++) weigh_one(&states[j]);
 }
 
-/* Computes `width` registers of columns of o_b from column d on, and joins them to o. `width` is a constant; `left` is
+/* Computes `width` registers of columns of o_b from column d on, and joins them to o. `width` is a constant. `left` is
  * the number of columns of the output from d on. */
 FR_INLINE void columns(const fr_attn_state *state, const char *v, size_t stride, size_t d, size_t width, size_t left) {
     float32x4_t sum[COLUMNS] = {{0}};

@@ -16,8 +16,8 @@ static const float *value_of(const fr_attn *attn, int64_t position, float *scrat
     return scratch;
 }
 
-/* Computes e = exp(s - m) of positions from..last, indexed by their position in the block. Sets *m to the largest s
- * and *l to the sum of e, summed in dot's order. */
+/* Computes e = exp(s - m) for the scores s of positions from..last; e is indexed by the position in the block. Sets *m
+ * to the largest s and *l to the sum of e, summed in dot's order. */
 static void block_weights(const fr_attn *attn, const float *q, int64_t from, int64_t last, float *scratch, float *e,
                           float *m, float *l) {
     float p[16] = {0};

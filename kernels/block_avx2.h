@@ -39,7 +39,7 @@ FR_INLINE __m256i settled(__m256i sum) {
     return sum;
 }
 
-/* One register for each half of a tile's features. */
+/* Holds one register for each half of a tile's 16 features. */
 typedef struct pair {
     __m256i half[2];
 } pair;
@@ -98,7 +98,7 @@ FR_INLINE void unpack_5_bits(pair *first, pair *second, const uint8_t *codes, si
     }
 }
 
-/* Unpacks groups 2 step and 2 step + 1, so that both have the same scale. */
+/* Unpacks groups 2 step and 2 step + 1 of a run, which have the same scale. */
 FR_INLINE void unpack_6_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     size_t columns = step / 2, j = step % 2 * 2;
     pair one = load_line(codes, j), two = load_line(codes, j + 1), high = load_line(codes, 4 + columns);
@@ -139,8 +139,8 @@ FR_INLINE __m256i third_of(__m256i halves, size_t bit) {
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), halves);
 }
 
-/* Gets the third bits by table look-ups. Shifts would have to wait for each other on processors with one shift
- * unit. */
+/* Unpacks three bits per column. The third bits are looked up in a table, because shifts would wait for each other on
+ * processors with one shift unit. */
 FR_INLINE void unpack_3_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     pair thirds = load_line(codes, 0);
     unpack_2_bits(first, second, codes + LINE, step);
@@ -192,7 +192,7 @@ FR_INLINE void scales_d_m(run *w, const head *h, const uint8_t *block, size_t in
     w->m.half[half] = load_halves(block + 2 * FR_TILE_FEATURES + 16 * half);
 }
 
-/* Sets d = 2^(e - 128), a denormal if e < 2. */
+/* Sets d = 2^(e - 128), where e is a byte of the block for each feature. If e < 2, d is a denormal. */
 FR_INLINE void scales_exponent(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
     (void)h, (void)index;
     __m256i one = _mm256_set1_epi32(1), e = load_bytes(block + HALF * half);
@@ -201,8 +201,7 @@ FR_INLINE void scales_exponent(run *w, const head *h, const uint8_t *block, size
     w->d.half[half] = _mm256_castsi256_ps(_mm256_blendv_epi8(small, normal, _mm256_cmpgt_epi32(e, one)));
 }
 
-/* Loads the scales of half a run. They are E4M3 without a sign, whose exponent and fraction are moved to where a
- * float16 has them. */
+/* Loads 8 scales, which are E4M3 without a sign. Their exponent and fraction are moved to where a float16 has them. */
 FR_INLINE __m256 load_e4m3(const uint8_t *bytes) {
     __m128i wide = _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)bytes));
     return _mm256_mul_ps(_mm256_cvtph_ps(_mm_slli_epi16(wide, 7)), _mm256_set1_ps(fr_code_unit(FR_NVFP4)));
@@ -328,7 +327,7 @@ FR_INLINE void head_eighths(head *h, const uint8_t *block) {
     head_units(h, block, FR_IQ2_S);
 }
 
-/* Unpacks the factors of the halves of runs as bytes. A factor is 2 scale + 1. */
+/* Unpacks the factors of the halves of runs as bytes. A factor is 2 s + 1, where s is the stored scale. */
 FR_INLINE void head_eighths_halves(head *h, const uint8_t *block) {
     __m256i one = _mm256_set1_epi8(1);
     head_eighths(h, block);
@@ -346,7 +345,7 @@ FR_INLINE void head_iq3_xxs(head *h, const uint8_t *block) {
     head_units(h, block, FR_IQ3_XXS);
 }
 
-/* Sets d for a run whose factor is 2 scale + 1. */
+/* Sets d for a run. The run's factor is 2 s + 1, where s is the stored scale. */
 FR_INLINE void scales_iq(run *w, const head *h, const uint8_t *block, size_t index, size_t half) {
     const uint8_t *row = block + (2 + index / 2) * FR_TILE_FEATURES + HALF * half;
     __m256i scale = _mm256_and_si256(_mm256_srli_epi32(load_bytes(row), (int)(index % 2 * 4)), _mm256_set1_epi32(15));
@@ -356,7 +355,8 @@ FR_INLINE void scales_iq(run *w, const head *h, const uint8_t *block, size_t ind
 
 /* ----------------------------------------------------------------------------------------------------- the product */
 
-/* The rows that share unpacked weights: each row's quantized block of the current run, and its chains. */
+/* The chains of the rows that share unpacked weights, and each row's quantized block of the current run. A chain is
+ * the float sum of an output, to which the runs are added in order. */
 typedef struct chains {
     const fr_qblock *x;
     size_t stride;
@@ -387,7 +387,7 @@ FR_INLINE void unpack_step(unpack_fn *unpack, pair *first, pair *second, const r
     }
 }
 
-/* Joins the integer sums of a run to the chains of a row. */
+/* Adds the integer sums of a run to the chains of a row, multiplied by the run's factors. */
 typedef void join_fn(chains *c, size_t row, const run *w, float_pair isum);
 
 FR_INLINE void join(chains *c, size_t row, const run *w, float_pair isum) {
@@ -398,7 +398,7 @@ FR_INLINE void join(chains *c, size_t row, const run *w, float_pair isum) {
     }
 }
 
-/* Joins the integer sums of one half of an NVFP4 run, with that half's own scale. */
+/* Adds the integer sums of one half of an NVFP4 run to the chains of a row, multiplied by that half's own scale. */
 FR_INLINE void join_half(chains *c, size_t row, const run *w, size_t columns, float_pair isum) {
     run of_half = *w;
     if (columns) of_half.d = w->m;
@@ -423,13 +423,13 @@ FR_INLINE __m256i scale_pairs(const uint8_t *first, const uint8_t *second) {
     return _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(low, high));
 }
 
-/* Returns the sums of activations of both halves of a run as two 16-bit numbers, side by side in every lane. */
+/* Returns the sums of activations over the two halves of a run, as two 16-bit numbers in every lane. */
 FR_INLINE __m256i sums_of_halves(const fr_qblock *x) {
     uint32_t first = (uint16_t)x->half, second = (uint32_t)(x->sum - x->half);
     return _mm256_set1_epi32((int32_t)(first | second << 16));
 }
 
-/* Joins a run whose halves have minima of their own. */
+/* Adds the sums of a run whose halves have minima of their own to the chains of a row. */
 FR_INLINE void join_with_minima(chains *c, size_t row, const run *w, float_pair isum) {
     __m256 xd = _mm256_set1_ps(block_of(c, row)->d);
     __m256i sums = sums_of_halves(block_of(c, row));
@@ -442,19 +442,18 @@ FR_INLINE void join_with_minima(chains *c, size_t row, const run *w, float_pair 
     }
 }
 
-/* Adds a run to the chains of `rows` rows; rows is a constant. */
+/* Adds the products of a run to the chains of `rows` rows. `rows` is a constant. */
 typedef void dot_fn(chains *c, const run *w, size_t rows);
 
-/* Describes a type to the walk: the runs of a block, the bytes of a block's head, the bytes of a run, and the
- * functions for them. */
+/* Describes a type for the walk over a matrix: the number of runs in a block, the bytes of a block before its runs
+ * (the head), the bytes of a run, and the functions for them. */
 typedef struct format {
     size_t runs, head_bytes, run_bytes;
     head_fn *head;
     scales_fn *scales;
     dot_fn *dot;
-    fr_dtype table; /* the type whose table the codes index, and `offset` is added to the table's values; 0: there is
-                     * no table */
-    int offset;
+    fr_dtype table; /* the type whose table the codes index; 0: codes are no indices */
+    int offset;     /* is added to the table's values */
 } format;
 
 /* Initializes the sizes of a format with the constants of its type. */
@@ -478,7 +477,7 @@ FR_INLINE void add_chunk(format f, float_pair *acc, const head *h, const uint8_t
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) acc[r] = c.acc[r];
 }
 
-/* Adds a chunk for up to 8 rows. More than 4 are split into two even parts. */
+/* Adds a chunk for up to 8 rows. More than 4 rows are divided into two equal parts. */
 FR_INLINE void add_rows(format f, float_pair *acc, head *h, const uint8_t *block, const fr_qblock *x, size_t x_stride,
                         size_t count, size_t rows, fr_prefetch_hint how) {
     f.head(h, block);
@@ -527,8 +526,8 @@ FR_INLINE __m256i values_of(format f) {
     return _mm256_broadcastsi128_si256(_mm_add_epi8(values, _mm_set1_epi8((char)f.offset)));
 }
 
-/* Computes the outputs group by group: each group of tiles for all rows. Only the first rows prefetch the weights; the
- * group then stays in the L2 cache. */
+/* Computes the outputs of one group of tiles for all rows, then those of the next group. Only the first rows prefetch
+ * the weights; the group then stays in the L2 cache. */
 FR_INLINE void matmul(format f, fr_matmul_block job) {
     __m256i values = values_of(f);
     fr_prefetch_hint how = fr_prefetch_hint_here();

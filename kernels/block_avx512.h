@@ -70,7 +70,7 @@ typedef struct block {
     __m512i values; /* table in which codes are looked up, with the offset added */
     uint8_t scales[8 * FR_TILE_FEATURES], mins[8 * FR_TILE_FEATURES];
     const fr_grouped_tiles *tiles; /* for grouped codes: the sizes of their tiles */
-    __m512i zeros;                 /* for grouped codes: the block's zeros, one in each lane */
+    __m512i zeros;                 /* for grouped codes: the block's zero points, one in each lane */
 } block;
 
 /* An unpacked run: register g of `codes` has columns 4g to 4g + 3. */
@@ -85,9 +85,11 @@ typedef void open_fn(block *b, const uint8_t *bytes);
 typedef void scale_fn(run *r, const block *b, const uint8_t *bytes, size_t index);
 typedef __m512i code_fn(const block *b, const uint8_t *bytes, size_t index, size_t g);
 
-/* Says how the sums of a run join a chain. HALVES: the halves of a run have integer scales of their own. HALVES_MIN:
- * they also have minima of their own. APART: the halves have float scales, and each half joins the chain by itself.
- * ZEROS: each feature has an offset of its own, so the format's `offset` is 1. */
+/* Says how the integer sums of a run are added to a chain.
+ *     HALVES      the halves of a run have integer scales of their own
+ *     HALVES_MIN  they also have minima of their own
+ *     APART       the halves have float scales, and the sums of each half are added by themselves
+ *     ZEROS       each feature has an offset of its own, so the format's `offset` is 1 */
 typedef enum joining { PLAIN, PLUS_MIN, MINUS_MIN, HALVES, HALVES_MIN, APART, ZEROS } joining;
 
 typedef struct format {
@@ -106,15 +108,15 @@ typedef struct format {
 #define FR_SIZES(word) FR_TILE_BYTES_##word, FR_RUNS_##word
 
 /* Multiplies unsigned codes with the activations q and adds the products to `sum`, lane by lane. codes: `groups`
- * registers, each with four codes of `bits` bits for every lane. shared: another tile's codes are multiplied with the
- * same activations, so it pays to keep the activations in a register. */
+ * registers, each with four codes of `bits` bits for every lane. shared: a second tile is multiplied with the same
+ * activations, so it pays to keep them in a register. */
 typedef __m512i dot_fn(__m512i sum, const __m512i *codes, const int8_t *q, size_t groups, unsigned bits, bool shared);
 
 /* Says how an instruction set multiplies. groups[bits] is the number of groups of 4 columns that one call of `dot`
  * adds up, for codes of that many bits. */
 typedef struct products {
     dot_fn *dot;
-    uint8_t groups[9]; /* entry 7: codes up to 86 */
+    uint8_t groups[9]; /* number of groups for each number of bits; entry 7 is for codes up to 86 */
 } products;
 
 /* -------------------------------------------------------------------------------------------------------- unpacking */
@@ -198,7 +200,8 @@ FR_INLINE void open_d_m(block *b, const uint8_t *bytes) {
     b->m = halves(bytes + 32);
 }
 
-/* Sets d = 2^(e - 128). The scalar kernel does the same, because the table's values are doubled. */
+/* Sets d = 2^(e - 128), where e is a byte of the block for each lane. The table's values are doubled, so 128 stands in
+ * place of 127, as in the scalar kernel. */
 FR_INLINE void open_exponent(block *b, const uint8_t *bytes) {
     __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)bytes));
     __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, _mm512_set1_epi32(1)), 23);
@@ -217,7 +220,7 @@ FR_INLINE void scale_d_m(run *r, const block *b, const uint8_t *bytes, size_t in
     r->m = b->m;
 }
 
-/* Reads E4M3 without a sign. Its exponent and fraction are moved to where a float16 has them. */
+/* Reads 16 numbers of type E4M3 without a sign. Their exponent and fraction are moved to where a float16 has them. */
 FR_INLINE __m512 floats_of_e4m3(const uint8_t *bytes) {
     __m256i wide = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)bytes));
     return _mm512_mul_ps(_mm512_cvtph_ps(_mm256_slli_epi16(wide, 7)), _mm512_set1_ps(fr_code_unit(FR_NVFP4)));
@@ -282,8 +285,8 @@ FR_INLINE __m512i code_nvfp4(const block *b, const uint8_t *bytes, size_t index,
 
 /* -------------------------------------------------------------------------------------------- blocks of 256 columns */
 
-/* Joins low nibbles with two high bits each. `up` is the rotation of each lane that brings these to bits 4 and 5. A
- * lane has the scales of four neighbouring features. */
+/* Joins the low 4 bits of numbers with their two high bits. `up` rotates each lane so that these high bits come to
+ * bits 4 and 5. A lane has the scales of four neighbouring features. */
 FR_INLINE __m512i joined(__m512i nibbles, __m512i high, __m512i up) {
     return or_bits(nibbles, _mm512_rolv_epi32(high, up), 48);
 }
@@ -415,7 +418,7 @@ FR_INLINE void open_iq3_xxs(block *b, const uint8_t *bytes) {
     b->d = _mm512_mul_ps(halves(bytes), _mm512_set1_ps(fr_code_unit(FR_IQ3_XXS)));
 }
 
-/* Returns 2 scale + 1 for the low or the high 4 bits of each byte. */
+/* Returns 2 s + 1, where s is the low or the high 4 bits of each byte. */
 FR_INLINE __m512 odd_scales(const uint8_t *row, size_t high) {
     __m128i both = _mm_loadu_si128((const __m128i *)row);
     __m128i scale = _mm_and_si128(_mm_srl_epi16(both, _mm_cvtsi32_si128((int)(4 * high))), _mm_set1_epi8(15));
@@ -434,8 +437,8 @@ FR_INLINE void scale_iq_halves(run *r, const block *b, const uint8_t *bytes, siz
     r->high = odd_scales(row, 1);
 }
 
-/* Returns the codes of IQ2_XXS and of IQ1_S, which have the same layout. For IQ2_XS and IQ1_M code_iq2_xs does
- * this. */
+/* Returns the codes of IQ2_XXS and of IQ1_S, which have the same layout. code_iq2_xs does the same for IQ2_XS and
+ * IQ1_M. */
 FR_INLINE __m512i code_iq2_xxs(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     return _mm512_shuffle_epi8(b->values, threes(bytes + FR_HEAD_BYTES_iq2_xxs + FR_RUN_BYTES_iq2_xxs * index, g));
 }
@@ -508,15 +511,15 @@ FR_INLINE void open_zeros(block *b, const uint8_t *bytes) {
     }
 }
 
-/* Opens a block of codes of up to 6 bits for code functions that add 2^bits - 1 - zero to each code. All features then
- * have the same offset, 2^bits - 1. */
+/* Opens a block of codes of up to 6 bits. The format's code function adds 2^bits - 1 - zero to each code, where zero
+ * is the feature's zero point. So all features have the same offset, 2^bits - 1. */
 FR_INLINE void open_raised(block *b, const uint8_t *bytes) {
     open_zeros(b, bytes);
     __m512i raise = _mm512_sub_epi32(_mm512_set1_epi32((1 << b->tiles->form.bits) - 1), b->zeros);
     b->zeros = _mm512_mullo_epi32(raise, _mm512_set1_epi32(0x01010101));
 }
 
-/* Returns group g of run `index`; `bytes` points after the block's head. */
+/* Returns group g of run `index`. `bytes` points to the first byte after the block's head. */
 FR_INLINE __m512i code_2_bits(const block *b, const uint8_t *bytes, size_t index, size_t g) {
     (void)b;
     return twos(bytes + 2 * 64 * index, g);
@@ -554,8 +557,8 @@ FR_INLINE __m512i code_8_bits(const block *b, const uint8_t *bytes, size_t index
 FR_GROUPED_CODES(FR_RAISED_CODES)
 #undef FR_RAISED_CODES
 
-/* Defines three formats for codes of `width` bits: with zeros, with zeros and raised codes (see open_raised), and with
- * biases. */
+/* Defines three formats for codes of `width` bits: with zero points, with zero points and raised codes (see
+ * open_raised), and with biases. */
 #define FR_GROUPED_FORMATS(width, ...)                                    \
     static const format grouped_##width = {.bytes = 64 * width,           \
                                            .bits = width,                 \
@@ -584,9 +587,9 @@ FR_INLINE bool halved(const format *f) {
     return f->joining == HALVES || f->joining == HALVES_MIN || f->joining == APART;
 }
 
-/* Returns the largest number of rows that leave most lines to the processor's own prefetchers, on a processor whose
- * hints go to L2. So few rows need few instructions for a line of codes, so the core looks far enough ahead by itself,
- * and hints for every line would only occupy buffers that it needs. (Zen 4, share of the memory's bandwidth that a
+/* Returns the largest number of rows for which most lines are left to the processor's own prefetchers, on a processor
+ * whose hints go to L2. Few rows need few instructions for a line of codes, so the core looks far enough ahead by
+ * itself. Hints for every line would only occupy buffers that it needs. (Zen 4, share of the memory's bandwidth that a
  * whole step reaches. One row, without hints and with hints for pages: Q8_0 97 and 99% at 30 GB/s, 81 and 93% at 46
  * GB/s; Q4_0 89 and 93%. With all hints and with hints for pages: 4 rows of Q8_0 85 and 89%, but one row of Q4_K at 46
  * GB/s 80 and 73%.) */
@@ -596,8 +599,8 @@ FR_INLINE size_t rows_paged(const format *f) {
 
 /* ---------------------------------------------------------------------------------------- a run of one or two tiles */
 
-/* Says where a run lies in each tile. The unpacked run is behind a pointer, because clang keeps a whole struct in
- * memory if it is initialized only in part. */
+/* Says where a run is in each tile. `runs` is a pointer, because clang keeps a whole struct in memory if it is
+ * initialized only in part. */
 typedef struct tiles_run {
     const block *blocks;
     const uint8_t *bytes[PAIR];
@@ -608,11 +611,12 @@ typedef struct tiles_run {
 typedef __m512i sums[FEW][PAIR];
 
 /* Multiplies groups from..to - 1 of the rows x and adds the products to the sums. Codes are unpacked just before their
- * first use: unpacking them all at once would keep the products waiting for the execution ports.
+ * first use, because unpacking them all at once would keep the products waiting for the execution ports.
  *
- * The tiles of a pair usually share a register of activations. They do not where the core itself has to look far
- * ahead: its view is limited in instructions, and a multiplication that loads its activations from memory takes fewer.
- * (Zen 4, Q8_0, 1 to 4 rows: whole steps 1 to 3% faster without that register; Q4_0, Q4_K: no difference.) */
+ * The tiles of a pair usually share a register of activations. With few rows they do not, because then the core itself
+ * has to look far ahead. It sees a limited number of instructions, and a multiplication that loads its activations
+ * from memory takes fewer. (Zen 4, Q8_0, 1 to 4 rows: whole steps 1 to 3% faster without that register; Q4_0, Q4_K: no
+ * difference.) */
 FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, const fr_qblock *x, sums sum, size_t rows,
                           size_t tiles, size_t from, size_t to, bool unpack) {
     size_t step = by->groups[f->bits] < to - from ? by->groups[f->bits] : to - from;
@@ -629,20 +633,20 @@ FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, con
     }
 }
 
-/* Returns the value that a sum begins with. With HALVES_MIN it is 0: codes have no offset, and the panel holds the
- * sums for the minima. With ZEROS the panel holds minus the sum of activations, which fits 16 bits, and each lane's
- * zero multiplies it. vpmaddwd multiplies the 16 bits above the sum too, with 0. */
+/* Returns the value with which a sum begins. With HALVES_MIN it is 0: codes have no offset, and the panel holds the
+ * sums for the minima. With ZEROS the panel holds minus the sum of activations, which fits 16 bits, and each lane
+ * multiplies it by its zero point. vpmaddwd also multiplies the 16 bits above that sum, by 0. */
 FR_INLINE __m512i correction(const format *f, const block *b, int32_t from_panel) {
     if (f->joining == ZEROS) return _mm512_madd_epi16(b->zeros, _mm512_set1_epi32(from_panel));
     return f->joining == HALVES_MIN ? _mm512_setzero_si512() : _mm512_set1_epi32(from_panel);
 }
 
-/* Computes the integer sums of a run for up to FEW rows, and returns them as floats. x is in the panel, so it holds
- * corrections in place of sums.
+/* Computes the integer sums of a run for up to FEW rows, and returns them as floats. x is in the panel, which has
+ * corrections in place of the sums of activations.
  *
- * The scaled sums of Q6_K are below 2 * 128 * 16 * 32 * 127 < 2^24, so floats hold them exactly too. Two conversions,
- * a product and an fma take no more ports than two vpmulld here. Where vpmulld is two operations, they take half as
- * many. */
+ * The scaled sums of Q6_K are below 2 * 128 * 16 * 32 * 127 < 2^24, so floats hold them exactly too. Scaling them as
+ * floats takes two conversions, a product and an fma, which is no more than two vpmulld. Where vpmulld is two
+ * operations, it is half as many. */
 FR_INLINE void sum_run(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 isum[][PAIR],
                        size_t rows, size_t tiles, bool unpack) {
     size_t end = halved(f) ? GROUPS / 2 : GROUPS;
@@ -665,15 +669,16 @@ FR_INLINE void sum_run(const format *f, const products *by, tiles_run *p, const 
         }
 }
 
-/* Returns the minima's part of a run: each half's minimum times its sum of activations, added up. The result is an
- * integer below 2^24, which floats hold exactly. */
+/* Returns what the minima of a run contribute: each half's minimum times its sum of activations, added up. The result
+ * is an integer below 2^24, which floats hold exactly. */
 FR_INLINE __m512 minima(const run *r, const fr_qblock *x) {
     __m512 first = _mm512_cvtepi32_ps(_mm512_set1_epi32(x->half));
     __m512 second = _mm512_cvtepi32_ps(_mm512_set1_epi32(x->sum));
     return _mm512_fmadd_ps(r->low_min, first, _mm512_mul_ps(r->high_min, second));
 }
 
-/* Adds a run whose halves have float scales of their own: each half joins the chains by itself. */
+/* Adds the products of a run whose halves have float scales. The sums of each half are added to the chains by
+ * themselves. */
 FR_INLINE void add_apart(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 acc[][PAIR],
                          size_t rows, size_t tiles, bool unpack) {
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
@@ -691,7 +696,7 @@ FR_INLINE void add_apart(const format *f, const products *by, tiles_run *p, cons
     }
 }
 
-/* Adds a run to the chains of up to FEW rows. */
+/* Adds the products of a run to the chains of up to FEW rows. */
 FR_INLINE void add_run(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 acc[][PAIR],
                        size_t rows, size_t tiles, bool unpack) {
     __m512 isum[FEW][PAIR];
@@ -724,7 +729,7 @@ typedef struct product {
     const fr_grouped_tiles *tiles; /* of grouped codes */
 } product;
 
-/* Returns the runs of a block of a tile. With grouped codes a row's last block may have fewer. */
+/* Returns the number of runs in a block of a tile. With grouped codes the last block of a row may have fewer. */
 FR_INLINE size_t block_runs(const format *f, const product *job) {
     return grouped(f) ? job->tiles->block_runs : f->runs;
 }
@@ -733,8 +738,8 @@ FR_INLINE size_t block_bytes(const format *f, const product *job) {
     return grouped(f) ? job->tiles->block_bytes : f->bytes;
 }
 
-/* Returns the bytes before the runs of a block of grouped codes. For other types it is 0: their code functions skip
- * those bytes themselves. */
+/* Returns the bytes of a block of grouped codes before its runs. For other types it is 0, because their code functions
+ * skip those bytes themselves. */
 FR_INLINE size_t head_bytes(const format *f, const product *job) {
     return grouped(f) ? job->tiles->head_bytes : 0;
 }
@@ -743,7 +748,7 @@ FR_INLINE size_t bytes_of_tile(const format *f, const product *job) {
     return grouped(f) ? job->tiles->tile_bytes : job->blocks * f->bytes;
 }
 
-/* The columns and rows that are multiplied with all tiles before the next columns. */
+/* A chunk of columns and a part of the rows. It is multiplied with all tiles before the next chunk. */
 typedef struct chunk {
     size_t from, to; /* blocks */
     size_t row, rows;
@@ -761,10 +766,10 @@ FR_INLINE void choose_hint(const format *f, chunk *c) {
     c->how = c->few_to_l2 ? FR_PREFETCH_L2 : paged ? FR_PREFETCH_PAGES : here;
 }
 
-/* Says where a chunk's columns of one tile, or of a pair of tiles, are. */
+/* Says where the columns of a chunk are in a tile, or in a pair of tiles. */
 typedef struct place {
     const uint8_t *bytes, *end; /* the chunk's bytes of the tile; for a pair, those of the first tile */
-    const uint8_t *next;        /* weights that are read after these, for prefetching */
+    const uint8_t *next;        /* weights that are read after `end`, for prefetching */
     size_t apart;               /* bytes from a tile to its partner */
     size_t partner;             /* equal to `apart`; 0 if the tile has no partner, which is then computed twice without
                                  * storing the second result */
@@ -772,7 +777,7 @@ typedef struct place {
     size_t y_stride;
     __mmask16 stored[PAIR];
     fr_prefetch_hint how;
-    size_t ahead; /* bytes */
+    size_t ahead; /* distance in bytes from the weights in use to those that are prefetched */
 } place;
 
 /* Returns how many steps compute all outputs, with `tiles` tiles in a step. The tiles of a pair are that many tiles
@@ -804,7 +809,7 @@ FR_INLINE place place_of(const format *f, const product *job, const chunk *c, si
 
 /* Prefetches one run's bytes of each tile, `ahead` bytes before their use. In L2, two streams at the same offset
  * within their pages slow each other down. So with hints for L2 the second tile is prefetched SKEW bytes further ahead
- * (4 rows of a pair: 82% of the bandwidth without this, 93% with it). */
+ * (4 rows of a pair: 82% of the bandwidth without SKEW, 93% with it). */
 FR_INLINE void prefetch(const place *at, const uint8_t *bytes, size_t step, size_t tiles) {
     const uint8_t *ahead = bytes + at->ahead;
     if (ahead >= at->end) ahead = at->next + (ahead - at->end);
@@ -860,8 +865,8 @@ FR_INLINE void compute_few(const format *f, const products *by, const product *j
 }
 
 /* Computes up to MANY rows of a chunk with tile `tile` and its partner, one row at a time. Types of 4 bits with a
- * minimum take two rows at a time: one row is so many instructions that the core would not see far into the next.
- * Types of 5 bits have too few registers for that. */
+ * minimum take two rows at a time, because the core would not look far enough ahead past the many instructions of one
+ * row. Types of 5 bits have too few registers for that. */
 FR_INLINE void compute_many(const format *f, const products *by, const product *job, const chunk *c, size_t tile) {
     place at = place_of(f, job, c, tile, PAIR);
     bool minimum = f->joining == PLUS_MIN || f->joining == MINUS_MIN;
@@ -892,9 +897,9 @@ FR_INLINE void compute_many(const format *f, const products *by, const product *
 
 /* ----------------------------------------------------------------------------------------------------- a whole call */
 
-/* Copies a row's block into the panel, with the corrections of the integer sums in place of the sums of activations.
- * If the halves of a run are summed apart, `half` gets the first half's correction and `sum` the second half's. If the
- * halves have minima, the two members keep the sums of each half instead. */
+/* Copies a row's block into the panel. The corrections of the integer sums replace the sums of activations. If the
+ * halves of a run are summed apart, `half` gets the first half's correction and `sum` the second half's. If the halves
+ * have minima, `half` and `sum` keep the sums of activations of each half instead. */
 FR_INLINE void pack_block(const format *f, fr_qblock *to, const fr_qblock *x) {
     __m128i tail = _mm_loadu_si128((const __m128i *)&x->d);
     if (halved(f)) tail = _mm_mask_sub_epi32(tail, 4, tail, _mm_shuffle_epi32(tail, 0xff));
@@ -922,7 +927,7 @@ FR_INLINE void compute_tiles(const format *f, const products *by, const product 
     for (size_t tile = 0; tile < steps(job, tiles); tile++) compute_few(f, by, job, c, tile, rows, tiles);
 }
 
-/* Computes one row or two. Each condition begins with a constant, so that the compiler can drop calls that never
+/* Computes one row or two. Each condition begins with a constant, so that the compiler can leave out calls that never
  * happen. */
 FR_INLINE void compute_fewest(const format *f, const products *by, const product *job, const chunk *c, size_t rows) {
     bool paged = rows <= rows_paged(f) && c->how == FR_PREFETCH_PAGES;
@@ -953,7 +958,7 @@ FR_INLINE void compute_chunk(const format *f, const products *by, const product 
     }
 }
 
-/* Computes one part of the rows; its columns are divided into chunks of equal length. */
+/* Computes one part of the rows. Its columns are divided into chunks of equal length. */
 FR_INLINE void compute_part(const format *f, const products *by, const product *job, chunk *c, bool many) {
     size_t most = PANEL / (c->rows > FEW ? MANY : c->rows) / block_runs(f, job);
     size_t chunks = (job->blocks + most - 1) / most, length = (job->blocks + chunks - 1) / chunks;
@@ -964,8 +969,8 @@ FR_INLINE void compute_part(const format *f, const products *by, const product *
     }
 }
 
-/* Computes a whole call. many: the call has more than FEW rows, and so has each part. It is a constant, so that the
- * compiler drops the cases for few rows. */
+/* Computes a whole call. many: the call, and each part of it, has more than FEW rows. `many` is a constant, so that
+ * the compiler can leave out the cases for few rows. */
 FR_INLINE void multiply(const format *f, const products *by, const product *job, bool many) {
     chunk c;
     const int8_t *values = grouped(f) ? NULL : fr_code_values(f->type);
@@ -989,8 +994,8 @@ FR_INLINE void matmul_block(const format *f, const products *by, const fr_matmul
     multiply(f, by, &job, false);
 }
 
-/* Computes a call with grouped codes. many: another format for the same codes, which is faster with more than FEW
- * rows; NULL: there is none. */
+/* Computes a call with grouped codes. many: the format that is used with more than FEW rows, because it is faster
+ * there; NULL: `f` is used. */
 FR_INLINE void matmul_grouped(const format *f, const format *many, const products *by, const fr_matmul_grouped *of) {
     fr_grouped_tiles tiles = *of->tiles;
     product job = {of->y, of->y_stride, of->x, of->x_stride, of->rows, of->w, tiles.blocks, of->features, &tiles};

@@ -32,17 +32,16 @@ enum {
     GROUP = 4                    /* tiles whose outputs are computed together */
 };
 
-/* Describes a type. These are constants that choose the instructions when a kernel is compiled. */
+/* Describes a type. Its members are constants that choose the instructions when a kernel is compiled. */
 typedef struct format {
     fr_dtype type;
     int bits;                      /* bits of a code */
     int offset;                    /* value = code - offset, if there is no table */
-    bool table;                    /* values are those of the type's table */
+    bool table;                    /* the type's table has the values; a code is an index */
     bool mins, halves;             /* mins: runs have minima; halves: each half of a run has its own scale (and
                                     * minimum) */
-    bool apart;                    /* the halves of a run join the chain one by one, with the factors d and m */
-    int most;                      /* the largest magnitude that is multiplied: that of a code, or of a value of the
-                                    * table */
+    bool apart;                    /* each half of a run is added to the chain by itself, with the factors d and m */
+    int most;                      /* the largest magnitude that is multiplied, of a code or of a value of the table */
     size_t columns, block, header; /* columns of a block; bytes of a tile's block; bytes of the block before its first
                                     * run */
 } format;
@@ -75,7 +74,7 @@ static const format tq2_0 = {FR_TQ2_0, FR_BITS_tq2_0, .offset = 1, .most = 3, FR
 static const format pq2_0 = {FR_PQ2_0, FR_BITS_pq2_0, .offset = 1, .most = 3, FR_SIZES(pq2_0)};
 static const format nvfp4 = {FR_NVFP4, FR_BITS_nvfp4, .table = true, .apart = true, .most = 12, FR_SIZES(nvfp4)};
 
-/* Holds the factors of a chunk's sums, by run and feature. */
+/* Holds the factors by which the sums of a chunk are multiplied, for each run and feature. */
 typedef struct scales {
     float d[RUNS][FEATURES], m[RUNS][FEATURES];
     int32_t halves[RUNS][2][FEATURES], minima[RUNS][2][FEATURES];
@@ -93,12 +92,12 @@ typedef struct panel {
 
 typedef struct chunk {
     panel panel;
-    scales scales; /* those of the current tile */
+    scales scales; /* the factors of the current tile */
 } chunk;
 
-/* The codes of a run, or their values from a table, by quarter of the tile's features and group of 4 columns. If rows
- * are taken in pairs, the registers of two groups are rearranged: the first has 8 columns of features 0 and 1 of the
- * quarter, the second 8 columns of features 2 and 3. */
+/* The codes of a run, or their values from a table, for a quarter of the tile's features and each group of 4 columns.
+ * If rows are taken in pairs, the registers of two groups are rearranged. The first then has 8 columns of features 0
+ * and 1 of the quarter, and the second 8 columns of features 2 and 3. */
 typedef uint8x16_t run_values[PARTS][RUN / 4];
 
 /* The integer sums of one row, or of two rows that are taken as a pair. */
@@ -111,10 +110,9 @@ typedef struct level {
                      * without an offset */
 } level;
 
-/* Multiplies half `half` of a run with q and adds the products to the sums of one row or of a pair of rows. The file
- * of each instruction set defines this function. For a pair, the first sums are those of features 0 and 1 of a
- * quarter, the second those of features 2 and 3, and lanes alternate between the two rows. `half` and `pair` are
- * constants. */
+/* Multiplies half `half` of a run with q, and adds the products to the sums of one row or of a pair of rows. The file
+ * of each instruction set defines this function. For a pair, sums[0] are those of features 0 and 1 of a quarter, and
+ * sums[1] those of features 2 and 3. Their lanes alternate between the two rows. `half` and `pair` are constants. */
 FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half, const int32_t (*q)[4], bool pair);
 
 /* ----------------------------------------------------------------------------------------------------------- scales */
@@ -139,7 +137,7 @@ FR_INLINE void load_exponents(float *d, const uint8_t *w) {
     }
 }
 
-/* Loads E4M3 without a sign. Its exponent and fraction are moved to where a float16 has them. */
+/* Loads numbers of type E4M3 without a sign. Their exponent and fraction are moved to where a float16 has them. */
 FR_INLINE void load_e4m3(float *d, const uint8_t *w) {
     FR_UNROLLED_FOR (size_t i = 0; i < FEATURES; i += 8) {
         uint16x8_t bits = vshll_n_u8(vld1_u8(w + i), 7);
@@ -164,7 +162,7 @@ FR_INLINE void store_integers(int32_t *integers, int8x16_t bytes) {
     FR_UNROLLED_FOR (size_t i = 0; i < 4; i++) vst1q_s32(integers + 4 * i, values[i]);
 }
 
-/* scaled[i] = factor[i] * bytes[i] */
+/* Sets scaled[i] = factor[i] * bytes[i] for each feature i. */
 FR_INLINE void scale_bytes(float *scaled, const float *factor, int8x16_t bytes) {
     int32x4_t values[4];
     widen(values, bytes);
@@ -200,7 +198,7 @@ FR_INLINE void load_negative(float *negative, const uint8_t *w) {
     FR_UNROLLED_FOR (size_t i = 0; i < FEATURES; i += 4) vst1q_f32(negative + i, vnegq_f32(vld1q_f32(negative + i)));
 }
 
-/* Loads the scales and minima of Q4_K and Q5_K. */
+/* Loads the scales and minima of a block of Q4_K or Q5_K. */
 FR_INLINE void load_k_scales(scales *s, const uint8_t *w) {
     float d[FEATURES], negative[FEATURES];
     load_d(d, w);
@@ -225,7 +223,7 @@ FR_INLINE void load_xs_scales(scales *s, const uint8_t *w) {
     }
 }
 
-/* Returns 2 scale + 1. */
+/* Returns 2 s + 1 for each scale s. */
 FR_INLINE int8x16_t odd(uint8x16_t scale) {
     return vreinterpretq_s8_u8(vaddq_u8(vaddq_u8(scale, scale), vdupq_n_u8(1)));
 }
@@ -360,8 +358,8 @@ FR_INLINE void pack_panel(format f, panel *p, const fr_qblock *x, size_t x_strid
 
 /* ------------------------------------------------------------------------------------------------------------ a run */
 
-/* Unpacks group `group` of 4 columns for a quarter of the features. w points at the quarter in the run's first
- * line. */
+/* Unpacks the codes of `group`, a group of 4 columns, for a quarter of the features. w points at the quarter in the
+ * run's first line. */
 FR_INLINE uint8x16_t unpack(format f, const uint8_t *w, size_t group, int8x16_t table) {
     if (f.bits == 8) {
         uint8x16_t codes = vld1q_u8(w + group * LINE);
@@ -430,7 +428,7 @@ FR_INLINE void sum_run(format f, row_sums sums, run_values values, const chunk *
     }
 }
 
-/* Joins the sums of a run to the chains of a row. */
+/* Adds the sums of a run to the chains of a row, multiplied by the run's factors. */
 FR_INLINE void join(format f, float *chain, const int32x4_t *sums, const float32x4_t *d, const float32x4_t *m, float xd,
                     float dsum) {
     FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
@@ -441,7 +439,7 @@ FR_INLINE void join(format f, float *chain, const int32x4_t *sums, const float32
     }
 }
 
-/* Joins the minima of a run's halves to the chains of row r. */
+/* Adds what the minima of a run's halves contribute to the chains of row r. */
 FR_INLINE void join_minima(float *chain, const float32x4_t *m, const chunk *c, size_t run, size_t r, size_t feature) {
     const panel *p = &c->panel;
     FR_UNROLLED_FOR (size_t i = 0; i < PARTS; i++) {
@@ -454,7 +452,7 @@ FR_INLINE void join_minima(float *chain, const float32x4_t *m, const chunk *c, s
     }
 }
 
-/* Adds a run whose halves join the chains one after the other. */
+/* Adds a run whose halves have float scales. The sums of one half are added to the chains after those of the other. */
 FR_INLINE void add_apart(format f, float (*chains)[FEATURES], run_values values, const float32x4_t *d,
                          const float32x4_t *m, const chunk *c, size_t run, size_t r, size_t feature, bool pair) {
     const panel *p = &c->panel;
@@ -468,7 +466,7 @@ FR_INLINE void add_apart(format f, float (*chains)[FEATURES], run_values values,
     }
 }
 
-/* Adds run `run` to the chains of row r, or of rows r and r + 1. */
+/* Adds the products of run `run` to the chains of row r, or of rows r and r + 1. */
 FR_INLINE void add_run(format f, float (*chains)[FEATURES], run_values values, const float32x4_t *d,
                        const float32x4_t *m, const chunk *c, size_t run, size_t r, size_t feature, bool pair) {
     const panel *p = &c->panel;
@@ -487,8 +485,8 @@ FR_INLINE void add_run(format f, float (*chains)[FEATURES], run_values values, c
 
 /* ----------------------------------------------------------------------------------------------------- a whole call */
 
-/* Continues the chains of all rows through a chunk whose first block is at w, for 4 * PARTS features of a tile from
- * `feature` on. */
+/* Adds the products of a chunk, whose first block is at w, to the chains of all rows. It does so for 4 * PARTS
+ * features of a tile, from `feature` on. */
 FR_INLINE void walk(format f, float (*chains)[FEATURES], const chunk *c, const uint8_t *w, size_t feature, size_t runs,
                     size_t rows, bool few, bool pairs) {
     size_t together = pairs ? 2 : 1;
@@ -512,8 +510,8 @@ FR_INLINE void walk(format f, float (*chains)[FEATURES], const chunk *c, const u
     }
 }
 
-/* Computes `rows` rows from `row` on with a group of tiles from tile `first` on. `few` says that `rows` is a constant.
- * With an odd number of rows the last pair has one row too many, whose result is not stored. */
+/* Computes `rows` rows from `row` on with a group of tiles from tile `first` on. few: `rows` is a constant. If the
+ * number of rows is odd, the last pair has one row too many, whose result is not stored. */
 FR_INLINE void compute(format f, const fr_matmul_block *job, chunk *c, size_t first, size_t row, size_t rows, bool few,
                        bool pairs) {
     size_t left = (job->features + FEATURES - 1) / FEATURES - first, tiles = left < GROUP ? left : GROUP;
@@ -539,8 +537,8 @@ FR_INLINE void compute(format f, const fr_matmul_block *job, chunk *c, size_t fi
     }
 }
 
-/* Multiplies all rows with one group of tiles after the other. The rows are split evenly over as few passes of up to
- * ROWS rows as possible. */
+/* Multiplies all rows with one group of tiles after the other. The rows are divided evenly into as few passes as
+ * possible, of up to ROWS rows each. */
 FR_INLINE void matmul(level l, format f, fr_matmul_block job) {
     chunk c = {0};
     if (f.bits == 8 && !l.all_bytes) f.offset = 0;

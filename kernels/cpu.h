@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The levels of isa.def. Users cannot ask for scalar_fma: it is the second build of the scalar files, and the word
+/* The levels of isa.def. Users cannot ask for scalar_fma, which is the second build of the scalar files. The word
  * `scalar` selects it if the processor has fused multiply-add. */
 typedef enum fr_isa_level {
 #define FR_ISA(level, word) FR_ISA_##level,
@@ -21,13 +21,13 @@ typedef enum fr_isa_level {
     FR_ISA_SCALAR_FMA = FR_ISA_WORDS
 } fr_isa_level;
 
-/* fr_isa_word returns the word of level `index`, or NULL past the last. fr_isa_from_word returns the level of a word,
- * or FR_ISA_WORDS for an unknown word. */
+/* fr_isa_word returns the word of level `index`; NULL: there is no such level. fr_isa_from_word returns the level of a
+ * word; FR_ISA_WORDS: the word is unknown. */
 const char *fr_isa_word(size_t index);
 fr_isa_level fr_isa_from_word(const char *word);
 
-/* Returns the levels that this machine can run, as the sum of 1 << level. Scalar is always among them. Another level
- * is among them only if all levels that it builds on are too. */
+/* Returns the levels that this machine can run, as the sum of 1 << level. Scalar is always among them. A level is
+ * among them only together with all levels that it builds on. */
 unsigned fr_cpu_levels(void);
 
 /* Returns the levels that may be used if the user asks for `level`, as the sum of 1 << level: that level and those

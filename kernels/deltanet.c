@@ -5,8 +5,8 @@
 
 enum { STRIP = FR_DELTANET_STRIP };
 
-/* The columns of a row that a step takes. Usually the step uses them in the row's own arrays (whole). If fewer columns
- * are left than a step takes, it uses these buffers. */
+/* The columns of a row that a step computes. If `whole` is true, the step uses them in the row's own arrays. If fewer
+ * columns are left than a step computes, it uses these buffers. */
 typedef struct columns {
     size_t first, count;
     bool whole;

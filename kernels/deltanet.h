@@ -2,8 +2,8 @@
  * the two steps that each of them implements.
  *
  * In: fr_deltanet. Out: the rows' results and the state, as kernels.h defines them; it also defines s, m, delta and o.
- * The step of a row also computes s * decay and m for the row after it. So a row takes one walk over its strip, with
- * one load and one store per element and two chains per column in flight, and the strip stays in the L1 cache over all
+ * The step of a row also computes s * decay and m for the next row. So each row needs one walk over its strip, with
+ * one load and one store per element and two chains per column in flight. The strip stays in the L1 cache over all
  * rows. The states of all heads and layers do not fit any cache, so the last row of a strip prefetches the strips that
  * come next. */
 #ifndef FR_KERNELS_DELTANET_H
@@ -13,8 +13,8 @@
 
 enum { FR_DELTANET_COLUMNS_MAX = FR_DELTANET_TOGETHER * FR_DELTANET_STRIP };
 
-/* The arguments of a step: one row over strips that lie key_dim * FR_DELTANET_STRIP floats apart. value and out have
- * all columns of these strips. */
+/* The arguments of a step, which takes one row through strips that lie key_dim * FR_DELTANET_STRIP floats apart. value
+ * and out have all columns of these strips. */
 typedef struct fr_deltanet_step {
     size_t key_dim;
     const float *key, *query, *value;
@@ -25,7 +25,7 @@ typedef struct fr_deltanet_step {
     const fr_deltanet_row *next_row;
     float *m;           /* holds m of this row; the step replaces it by m of the next row */
     float *out;         /* o */
-    const float *ahead; /* the strips that the last row prefetches: the state's next ones, or memory after its end */
+    const float *ahead; /* prefetched by the last row: the next strips of the state, or memory after its end */
 } fr_deltanet_step;
 
 typedef struct fr_deltanet_steps {
@@ -34,12 +34,12 @@ typedef struct fr_deltanet_steps {
     /* Begins the first row: sets `to` to from * decay, and computes m. `to` may be `from`. */
     void (*begin)(float *to, const float *from, const fr_deltanet_row *row, size_t key_dim, float *m);
 
-    /* Finishes a row and begins the next. step->from may be step->kept or step->next; these two differ. */
+    /* Finishes a row and begins the next row. step->from may be step->kept or step->next; these two differ. */
     void (*advance)(const fr_deltanet_step *step);
 } fr_deltanet_steps;
 
-/* Advances strips from `strip` on through all rows, steps->together strips at a time, while that many are left (the
- * last may be partly filled). Returns the first strip that is left. */
+/* Takes strips from `strip` on through all rows, steps->together strips at a time, as long as that many strips are
+ * left. The last strip may be partly filled. Returns the first strip that is left. */
 size_t fr_deltanet_advance(const fr_deltanet *run, const fr_deltanet_steps *steps, size_t strip);
 
 #endif

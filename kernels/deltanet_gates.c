@@ -3,14 +3,14 @@
 
 #include "kernels/double_math.h"
 
-/* The limits of exp's argument: outside them exp is 0 or infinity in float32, and the reciprocal of that infinity is
+/* The limits of exp's argument. Outside them, exp is 0 or infinity in float32. The reciprocal of that infinity is
  * 0. */
 static const double LEAST = -110, MOST = 110;
 
-/* Softplus returns x itself above this limit, which is torch's: there log(1 + exp(x)) equals x to ten digits. */
+/* Softplus returns x itself above this limit, as torch does, because log(1 + exp(x)) then equals x to ten digits. */
 static const double LINEAR_FROM = 20;
 
-/* Returns exp(x). A NaN is returned as it is, because it could not be reduced to an integer n. */
+/* Returns exp(x). A NaN is returned unchanged, because it can't be reduced to an integer and a rest. */
 static double exponential(double x) {
     if (!(x >= LEAST)) return x < LEAST ? 0 : x;
     return fr_exp_double_brief(x > MOST ? MOST : x);

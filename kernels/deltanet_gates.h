@@ -14,18 +14,18 @@
  * slope is -exp(A_log), below 0. decay may be a. */
 void fr_deltanet_decay(float *decay, const float *a, const float *bias, const float *slope, size_t heads);
 
-/* slope[h] = -exp(a_log[h]). Checkpoints other than GGUF store A_log instead of the slope. slope may be a_log. */
+/* Sets slope[h] = -exp(a_log[h]). GGUF files have the slope; other checkpoints have A_log. slope may be a_log. */
 void fr_deltanet_slope(float *slope, const float *a_log, size_t heads);
 
-/* Computes the decays of one head of Kimi Delta Attention: decay[k] = exp(slope * softplus(decay[k] + bias[k])). With
- * a lower bound below 0 it is exp(lower_bound / (1 + exp(slope * (decay[k] + bias[k])))). */
+/* Computes the decays of one head of Kimi Delta Attention, in place: decay[k] = exp(slope * softplus(decay[k] +
+ * bias[k])). If lower_bound is below 0, decay[k] = exp(lower_bound / (1 + exp(slope * (decay[k] + bias[k])))). */
 void fr_kda_decays(float *decay, const float *bias, float slope, float lower_bound, size_t key_dim);
 
 /* beta[h] = 1 / (1 + exp(-b[h])); beta may be b. */
 void fr_deltanet_beta(float *beta, const float *b, size_t heads);
 
-/* Computes the gates of Mamba-2: step[h] = softplus(step[h] + bias[h]), but at least `least` and at most `most`. Then
- * decay[h] = exp(slope[h] * step[h]), with the rounded step. */
+/* Computes the gates of Mamba-2: step[h] = softplus(step[h] + bias[h]), clamped to least..most, and rounded to
+ * float32. Then decay[h] = exp(slope[h] * step[h]). */
 void fr_mamba_gates(float *decay, float *step, const float *bias, const float *slope, float least, float most,
                     size_t heads);
 

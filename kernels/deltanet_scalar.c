@@ -4,8 +4,8 @@
 
 enum { STRIP = FR_DELTANET_STRIP };
 
-/* Advances the columns of a strip by one row. The last strip may reach past the head's columns: the value of a column
- * past the end is 0, and its result is not written to out. */
+/* Advances the columns of a strip by one row. The last strip may have columns past the end of the head. The value of
+ * such a column is 0, and its result is not written to `out`. */
 static void advance(float *strip, size_t key_dim, const fr_deltanet_row *row, size_t first, size_t columns) {
     float m[STRIP] = {0}, delta[STRIP] = {0}, o[STRIP] = {0};
     memcpy(delta, row->value + first, columns * sizeof *delta);
@@ -35,7 +35,8 @@ void FR_SCALAR(deltanet)(const fr_deltanet *run) {
     }
 }
 
-/* Advances the columns of a strip of Mamba-2 by one row. Columns past the end are treated as in `advance`. */
+/* Advances the columns of a strip of Mamba-2 by one row. Columns past the end of the head are treated as in
+ * `advance`. */
 static void advance_mamba(float *strip, size_t key_dim, const fr_deltanet_row *row, float skip, size_t first,
                           size_t columns) {
     float u[STRIP] = {0}, o[STRIP] = {0};

@@ -10,12 +10,12 @@
 
 enum { STRIP = FR_DELTANET_STRIP, A_STRIP = STRIP / LANES, REGISTERS_MAX = FR_DELTANET_TOGETHER * A_STRIP };
 
-/* Returns the index in the strips' state of register i of key k. */
+/* Returns the index of register i of key k in the state of the strips. */
 FR_INLINE size_t place(size_t key_dim, size_t k, size_t i) {
     return (i / A_STRIP * key_dim + k) * STRIP + i % A_STRIP * LANES;
 }
 
-/* Begins the first row (fr_deltanet_steps). by_key says that row->decays is given; it is a constant. */
+/* Begins the first row (fr_deltanet_steps). by_key: the row has `decays`; it is a constant. */
 FR_INLINE void begin_rows(float *to, const float *from, const fr_deltanet_row *row, size_t key_dim, float *m,
                           size_t strips, bool by_key) {
     vector sum[REGISTERS_MAX], factor = spread(row->decay);
@@ -40,8 +40,8 @@ FR_INLINE void begin(float *to, const float *from, const fr_deltanet_row *row, s
         begin_rows(to, from, row, key_dim, m, strips, false);
 }
 
-/* Finishes a row and begins the next (fr_deltanet_steps). The three flags are constants: keeps says that step->kept is
- * given, goes_on that step->next is, and by_key that the next row's decays are. */
+/* Finishes a row and begins the next row (fr_deltanet_steps). Three flags are constants. keeps: step->kept is given;
+ * goes_on: step->next is given; by_key: the next row has `decays`. */
 FR_INLINE void walk(const fr_deltanet_step *step, size_t strips, bool keeps, bool goes_on, bool by_key) {
     const float *from = step->from, *key = step->key, *query = step->query;
     const float *next_key = goes_on ? step->next_row->key : key;
@@ -104,8 +104,8 @@ static void advance_one(const fr_deltanet_step *step) {
     advance(step, 1);
 }
 
-/* Takes strips two by two. An FMA waits for the one before it in its chain, and a single strip has too few chains to
- * hide that. An odd strip comes last. */
+/* Advances two strips at a time, because each FMA waits for the FMA before it in its chain, and one strip has too few
+ * chains to hide that. An odd strip comes last. */
 FR_INLINE void run_strips(const fr_deltanet *run) {
     static const fr_deltanet_steps pair = {2, begin_pair, advance_pair}, one = {1, begin_one, advance_one};
     fr_deltanet_advance(run, &one, fr_deltanet_advance(run, &pair, 0));

@@ -1,8 +1,8 @@
 /* Makes a table of kernels for an instruction-set word.
  *
  * In: a word, or NULL for the best level of this machine. Out: a table with an implementation of every operation.
- * kernels.def lists the kernels weakest level first. Filling the table in that order lets better kernels replace
- * scalar ones. */
+ * kernels.def lists the kernels of the weakest level first. The table is filled in that order, so that better kernels
+ * replace scalar ones. */
 #include "base/error.h"
 #include "base/word_list.h"
 #include "kernels/cpu.h"

@@ -1,12 +1,12 @@
 /* Defines the dot product by vpmaddubsw, and the macro that defines the kernel of a block type with it. block_avx512.h
- * has the walk; each file matmul_block_GROUP_avx512.c has the kernels of a group of types, so that none compiles for
+ * has the walk. The kernels are divided into files matmul_block_GROUP_avx512.c, so that none of them compiles for
  * long.
  *
  * vpmaddubsw adds two products into 16 bits and saturates. So only as many groups of columns are summed in 16 bits as
  * cannot overflow: 8 groups of codes up to 4 bits (8 * 2 * 15 * 127 = 30480), 4 of 5 bits (31496), 2 of 6 bits
- * (32004), 1 of values up to 86. An 8-bit code is split into two of 4 bits, and the sums of the high ones count 16
- * times. At most 4 groups of these are summed at once, so that the registers of split codes can be kept for all rows
- * (Zen 4, weights in L2: 2 rows 1.33, 8 rows 1.56 times as fast as with 8 groups). */
+ * (32004), 1 of values up to 86. An 8-bit code is split into two 4-bit codes, and the sums of the high ones count 16
+ * times. At most 4 groups of split codes are summed at once, so that their registers can be kept for all rows (Zen 4,
+ * weights in L2: 2 rows 1.33, 8 rows 1.56 times as fast as with 8 groups). */
 #ifndef FR_KERNELS_DOT_AVX512_H
 #define FR_KERNELS_DOT_AVX512_H
 
@@ -33,7 +33,7 @@ static const products by_bytes = {dot, {[2] = 8, [3] = 8, [4] = 8, [5] = 4, [6] 
         matmul_block(&name, &by_bytes, job);                     \
     }
 
-/* Defines the kernel of a format of grouped codes, grouped_4 or biased_4 for example. */
+/* Defines the kernel of a format of grouped codes, such as grouped_4 or biased_4. */
 #define FR_MATMUL_GROUPED(name)                                    \
     void fr_matmul_##name##_avx512(const fr_matmul_grouped *job) { \
         matmul_grouped(&name, NULL, &by_bytes, job);               \

@@ -15,7 +15,7 @@
 
 #include "kernels/block_neon.h"
 
-/* Multiplies 2 features with 2 rows. Values of tables are signed, codes are unsigned. */
+/* Multiplies 2 features with 2 rows. Values of a table are signed; codes are unsigned. */
 FR_INLINE int32x4_t two_by_two(format f, int32x4_t sum, uint8x16_t values, int8x16_t columns) {
     return f.table ? vmmlaq_s32(sum, vreinterpretq_s8_u8(values), columns) : vusmmlaq_s32(sum, values, columns);
 }

@@ -12,9 +12,10 @@
 
 #include "kernels/block_neon.h"
 
-/* Adds the products of several groups in lanes of 16 bits, then adds pairs of lanes, in 16 bits too. A product is at
- * most f.most * 127 in magnitude, so each group adds at most 254 * f.most to such a pair (32512 for f.most = 128).
- * `room` is the number of groups that fit into 16 bits. */
+/* Multiplies half `half` of a run with q, as block_neon.h declares it. The products of several groups are added in
+ * lanes of 16 bits, and then pairs of these lanes are added, in 16 bits too. A product is at most f.most * 127 in
+ * magnitude, so each group adds at most 254 * f.most to the sum of a pair (32512 for f.most = 128). `room` is the
+ * number of groups whose sum fits into 16 bits. */
 FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half, const int32_t (*q)[4], bool pair) {
     (void)pair;
     size_t room = 32767 / (254 * (size_t)f.most), span = room < 2 ? 1 : room < 4 ? 2 : 4;

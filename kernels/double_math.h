@@ -1,16 +1,16 @@
-/* Computes exp and log in double with only + - * / and bit moves, so that the result does not depend on a machine's
- * libm and one build serves all instruction sets. The relative error is about 1e-15. They are meant for values
- * computed once a row or a token, not once an element. */
+/* Computes exp and log in double with only + - * / and bit moves. So the result does not depend on a machine's libm,
+ * and one build serves all instruction sets. The relative error is about 1e-15. The functions are meant for values
+ * that are computed once for a row or a token, not for each element. */
 #ifndef FR_KERNELS_DOUBLE_MATH_H
 #define FR_KERNELS_DOUBLE_MATH_H
 
 #include <stdint.h>
 #include <string.h>
 
-/* Adding this to x, |x| < 2^51, and taking it away again rounds x to an integer. */
+/* If |x| < 2^51, adding this to x and subtracting it again rounds x to an integer. */
 #define FR_DOUBLE_SHIFT 0x1.8p52
 
-/* ln 2 as its first 32 bits and the rest. */
+/* ln 2 is the sum of its first 32 bits and the rest. */
 #define FR_DOUBLE_LN2_HIGH 0x1.62e42fee00000p-1
 #define FR_DOUBLE_LN2_LOW  0x1.a39ef35793c76p-33
 
@@ -48,8 +48,8 @@ static inline double fr_exp_double(double x) {
     return sum * power;
 }
 
-/* Returns e^x with a relative error of about 1e-12. It needs no division per term, so it is fast enough for a value
- * per head, and it is precise enough to be rounded to float32. */
+/* Returns e^x with a relative error of about 1e-12. It needs no division per term, so it is fast enough for a value of
+ * each head. The result is exact enough to be rounded to float32. */
 static inline double fr_exp_double_brief(double x) {
     static const double inverse_factorials[] = {1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720,
                                                 1.0 / 120,     1.0 / 24,     1.0 / 6,     0.5,        1};

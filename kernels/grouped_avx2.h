@@ -1,25 +1,25 @@
 /* Walks over tiles of grouped codes in registers of 8 features, for AVX2 with and without VNNI. The contract is
  * fr_matmul_grouped_fn in kernels.h.
  *
- * In: tiles (quant/grouped.h), quantized rows. Out: y. block_avx2.h has the registers, the unpacking of codes and the
- * joining of sums to chains. For each number of bits, the file of an instruction set defines a function that
- * multiplies a run of 32 columns. The floats and zeros of a block are unpacked once, for all of its runs. As in
- * block_avx2.h, up to 4 rows share unpacked codes, in chunks of 8 runs, and further rows find a chunk in the L1
- * cache. */
+ * In: tiles (quant/grouped.h), quantized rows. Out: y. block_avx2.h has the registers, the unpacking of codes, and the
+ * code that adds sums to chains. For each number of bits, the file of an instruction set defines a function that
+ * multiplies a run of 32 columns. The scales, and the zero points or biases, of a block are unpacked once for all of
+ * its runs. As in block_avx2.h, up to 4 rows share unpacked codes, in chunks of 8 runs. Further rows find a chunk in
+ * the L1 cache. */
 #ifndef FR_KERNELS_GROUPED_AVX2_H
 #define FR_KERNELS_GROUPED_AVX2_H
 
 #include "kernels/block_avx2.h"
 #include "quant/grouped.h"
 
-/* A run with the negated zeros of its features. A row's sum of activations is multiplied by them. Each is a 16-bit
- * number with 16 zero bits above it. */
+/* A run with the negated zero points of its features, by which a row's sum of activations is multiplied. Each is a
+ * 16-bit number with 16 zero bits above it. */
 typedef struct grouped_run {
     run of;
     pair zeros;
 } grouped_run;
 
-/* Adds a run to the chains of `rows` rows; rows is a constant. */
+/* Adds the products of a run to the chains of `rows` rows. `rows` is a constant. */
 typedef void grouped_dot_fn(chains *c, const grouped_run *w, size_t rows);
 
 /* Describes the kernel for one number of bits, with biases or without. centre: a number that `dot` subtracts from each
@@ -38,14 +38,14 @@ FR_INLINE __m256 load_floats(unsigned type, const uint8_t *floats, size_t half) 
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 }
 
-/* Loads the zeros of 8 features; `zeros` points after the scales. */
+/* Loads the zero points of 8 features. zeros: the first byte after the scales. */
 FR_INLINE __m256i load_zeros(const fr_grouping *form, const uint8_t *zeros, size_t half) {
     if (form->offset == FR_OFFSET_CENTRE) return _mm256_set1_epi32(1 << (form->bits - 1));
     if (form->bits > 4) return load_bytes(zeros + HALF * half);
     return _mm256_and_si256(_mm256_srli_epi32(load_bytes(zeros), (int)(4 * half)), _mm256_set1_epi32(15));
 }
 
-/* Unpacks a block's scales, and its zeros or biases, for all of its runs. */
+/* Unpacks a block's scales, and its zero points or biases, for all of its runs. */
 FR_INLINE void open_block(grouped_format f, grouped_run *w, const fr_grouping *form, const uint8_t *block) {
     const uint8_t *second = block + FR_TILE_FEATURES * (form->scale_type == FR_F32 ? 4 : 2);
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
@@ -57,7 +57,8 @@ FR_INLINE void open_block(grouped_format f, grouped_run *w, const fr_grouping *f
     }
 }
 
-/* Returns the zeros' part of a row's integer sums: each negated zero times the sum of activations. */
+/* Returns what the zero points contribute to a row's integer sums: each negated zero point times the sum of
+ * activations. */
 FR_INLINE pair zeros_part(const grouped_run *w, const fr_qblock *x) {
     __m256i sum = _mm256_set1_epi32(x->sum);
     return (pair){{_mm256_madd_epi16(sum, w->zeros.half[0]), _mm256_madd_epi16(sum, w->zeros.half[1])}};
@@ -94,7 +95,7 @@ FR_INLINE void add_grouped_runs(grouped_format f, const fr_grouped_tiles *tiles,
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) acc[r] = c.acc[r];
 }
 
-/* Adds a chunk for up to 8 rows. More than 4 are split into two even parts. */
+/* Adds a chunk for up to 8 rows. More than 4 rows are divided into two equal parts. */
 FR_INLINE void add_grouped_rows(grouped_format f, const fr_grouped_tiles *tiles, float_pair *acc, const uint8_t *w,
                                 const fr_qblock *x, size_t x_stride, size_t first, size_t count, size_t rows,
                                 fr_prefetch_hint how) {
@@ -128,8 +129,8 @@ FR_INLINE void compute_grouped_tile(grouped_format f, const fr_matmul_grouped *j
     }
 }
 
-/* Computes the outputs group by group: each group of tiles for all rows. Only the first rows prefetch the weights; the
- * group then stays in the L2 cache. */
+/* Computes the outputs of one group of tiles for all rows, then those of the next group. Only the first rows prefetch
+ * the weights; the group then stays in the L2 cache. */
 FR_INLINE void matmul_grouped(grouped_format f, fr_matmul_grouped job) {
     fr_grouped_tiles tiles = *job.tiles;
     fr_prefetch_hint how = fr_prefetch_hint_here();

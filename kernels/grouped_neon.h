@@ -4,26 +4,26 @@
  * In: tiles (quant/grouped.h) and quantized rows. Out: products, as fr_matmul_grouped_fn has them. block_neon.h has
  * the panel of rows, the unpacking of codes and the integer sums. As there, a chunk of 8 runs of 32 columns is
  * multiplied with up to 16 rows and a group of tiles. A block of a tile is a group of columns and may end within a
- * chunk, so each run of a chunk has its own address. The zeros of a feature are multiplied with the sum of a row's
- * activations. */
+ * chunk, so each run of a chunk has its own address. The zero points of features are multiplied with the sum of a
+ * row's activations. */
 #ifndef FR_KERNELS_GROUPED_NEON_H
 #define FR_KERNELS_GROUPED_NEON_H
 
 #include "kernels/block_neon.h"
 #include "quant/grouped.h"
 
-/* A chunk's columns of a tile: the codes of each run, and the scales, biases and zeros of the block that the run is
- * in. */
+/* The columns of a chunk in a tile: the codes of each run, and the scales, biases and zero points of the run's
+ * block. */
 typedef struct grouped_runs {
     const uint8_t *codes[RUNS];
     float d[RUNS][FEATURES], m[RUNS][FEATURES];
-    int32_t zeros[RUNS][FEATURES]; /* minus the zeros */
+    int32_t zeros[RUNS][FEATURES]; /* minus the zero points */
 } grouped_runs;
 
 typedef struct grouped_chunk {
     panel panel;
     int32_t sum[RUNS][ROWS]; /* sum of a run's activations */
-    grouped_runs runs;       /* those of the current tile */
+    grouped_runs runs;       /* the runs of the current tile */
 } grouped_chunk;
 
 FR_INLINE void load_floats(float *to, unsigned type, const uint8_t *floats) {
@@ -36,8 +36,8 @@ FR_INLINE void load_floats(float *to, unsigned type, const uint8_t *floats) {
     }
 }
 
-/* Loads the negated zeros, plus `taken`, the number that was subtracted from each code before the multiplication.
- * `zeros` points after the scales. */
+/* Loads the negated zero points, plus `taken`, the number that was subtracted from each code before the
+ * multiplication. zeros: the first byte after the scales. */
 FR_INLINE void load_zeros(int32_t *to, const fr_grouping *form, const uint8_t *zeros, int taken) {
     bool biased = form->offset == FR_OFFSET_BIAS;
     int centre = form->offset == FR_OFFSET_CENTRE ? 1 << (form->bits - 1) : 0;
@@ -49,7 +49,7 @@ FR_INLINE void load_zeros(int32_t *to, const fr_grouping *form, const uint8_t *z
     }
 }
 
-/* Finds runs first .. first + count - 1 of a tile, and unpacks the scales, and the zeros or biases, of their
+/* Finds runs first .. first + count - 1 of a tile. Unpacks the scales, and the zero points or biases, of their
  * blocks. */
 FR_INLINE void load_grouped(format f, grouped_runs *runs, const fr_grouped_tiles *tiles, const uint8_t *tile,
                             size_t first, size_t count, int taken) {
@@ -74,7 +74,7 @@ FR_INLINE void load_grouped(format f, grouped_runs *runs, const fr_grouped_tiles
     }
 }
 
-/* Adds the zeros' part to a row's integer sums, and joins the sums to the row's chains. */
+/* Adds what the zero points contribute to a row's integer sums, and adds the sums to the row's chains. */
 FR_INLINE void join_grouped(format f, float *chain, int32x4_t *sums, const grouped_chunk *c, size_t run, size_t r,
                             size_t feature) {
     const panel *p = &c->panel;
@@ -87,7 +87,7 @@ FR_INLINE void join_grouped(format f, float *chain, int32x4_t *sums, const group
     join(f, chain, sums, d, m, p->d[run][r], p->dsum[run][r]);
 }
 
-/* Adds run `run` to the chains of row r, or of rows r and r + 1. */
+/* Adds the products of run `run` to the chains of row r, or of rows r and r + 1. */
 FR_INLINE void add_grouped_run(format f, float (*chains)[FEATURES], run_values values, const grouped_chunk *c,
                                size_t run, size_t r, size_t feature, bool pair) {
     row_sums sums;
@@ -99,7 +99,7 @@ FR_INLINE void add_grouped_run(format f, float (*chains)[FEATURES], run_values v
     if (pair) join_grouped(f, chains[r + 1] + feature, sums[1], c, run, r + 1, feature);
 }
 
-/* Continues the chains of all rows through a chunk, for 4 * PARTS features of a tile from `feature` on. */
+/* Adds the products of a chunk to the chains of all rows, for 4 * PARTS features of a tile from `feature` on. */
 FR_INLINE void walk_grouped(format f, float (*chains)[FEATURES], const grouped_chunk *c, size_t feature, size_t runs,
                             size_t rows, bool few, bool pairs) {
     size_t together = pairs ? 2 : 1;
@@ -115,11 +115,11 @@ FR_INLINE void walk_grouped(format f, float (*chains)[FEATURES], const grouped_c
     }
 }
 
-/* Computes `rows` rows from `row` on with a group of tiles from tile `first` on. With an odd number of rows the last
- * pair has one row too many, whose result is not stored. */
+/* Computes `rows` rows from `row` on with a group of tiles from tile `first` on. If the number of rows is odd, the
+ * last pair has one row too many, whose result is not stored. */
 FR_INLINE void compute_grouped(format f, const fr_matmul_grouped *job, grouped_chunk *c, size_t first, size_t row,
                                size_t rows, bool few, bool pairs, int taken) {
-    format of_panel = {.mins = f.mins}; /* no offset, so no corrections: each feature has a zero of its own */
+    format of_panel = {.mins = f.mins}; /* no offset, so no corrections: each feature has its own zero point */
     const fr_grouped_tiles *at = job->tiles;
     size_t left = (job->features + FEATURES - 1) / FEATURES - first, tiles = left < GROUP ? left : GROUP;
     float chains[GROUP][ROWS][FEATURES];
@@ -144,9 +144,9 @@ FR_INLINE void compute_grouped(format f, const fr_matmul_grouped *job, grouped_c
     }
 }
 
-/* Multiplies all rows with one group of tiles after the other. The rows are split evenly over as few passes of up to
- * ROWS rows as possible. If the instruction set can't multiply unsigned codes of 8 bits, 128 is subtracted from
- * each. */
+/* Multiplies all rows with one group of tiles after the other. The rows are divided evenly into as few passes as
+ * possible, of up to ROWS rows each. If the instruction set can't multiply unsigned codes of 8 bits, 128 is subtracted
+ * from each code. */
 FR_INLINE void matmul_grouped(level l, format f, fr_matmul_grouped job) {
     grouped_chunk c = {0};
     fr_grouped_tiles tiles = *job.tiles;

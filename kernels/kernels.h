@@ -165,7 +165,7 @@ typedef void fr_clamped_swiglu_fn(float *y, const float *gate, const float *up, 
 /* y[i] = x[i] / (1 + exp(-gate[i])); y may be x or gate. */
 typedef void fr_sigmoid_mul_fn(float *y, const float *x, const float *gate, size_t n);
 
-/* The largest conv_kernel of the short convolution below; models with a larger one are refused. */
+/* The largest conv_kernel of fr_short_conv_fn; models with a larger one are refused. */
 #define FR_CONV_KERNEL_MAX 16
 
 /* Computes a short causal convolution of n channels, then silu: y[c] = acc / (1 + exp(-acc)). acc begins with bias[c],
@@ -197,7 +197,7 @@ typedef void fr_mul_fn(float *y, const float *x, size_t n);
  * the root and quotient in double. y may be x. */
 typedef void fr_hadamard_fn(float *y, const float *x, const float *signs, size_t block, size_t n);
 
-/* y[i] = fma(x[i], factor, y[i]): an expert's weighted output joins the sum. */
+/* y[i] = fma(x[i], factor, y[i]). It adds an expert's weighted output to the sum of the experts. */
 typedef void fr_axpy_fn(float *y, const float *x, size_t n, float factor);
 
 /* Returns the index of the largest of n >= 1 values, the lowest index if several are equal (0.0 equals -0.0), or -1 if
@@ -324,8 +324,8 @@ typedef void fr_mamba_fn(const fr_deltanet *run, float skip);
 /* y[i] = exp(x[i]); y may be x. exp(0) = 1, exp(-inf) = 0, overflow gives inf. */
 typedef void fr_exp_fn(float *y, const float *x, size_t n);
 
-/* Returns the l of a query's joined blocks plus the part of its sink. Attention uses it, and so does code that joins
- * partial results. */
+/* Returns the sum l of a query's weights, after its blocks are joined, plus the weight of its sink. Attention uses it,
+ * and so does code that joins partial results. */
 static inline float fr_attn_with_sink(fr_exp_fn *exp, const fr_attn_query *query, float m, float l) {
     if (!query->sink) return l;
     float rest = *query->sink - m;
@@ -343,8 +343,8 @@ typedef struct fr_kernels {
     fr_matmul_fp8_fn *matmul_fp8;
     fr_quantize_fn *quantize;
     fr_matmul_block_fn *matmul_block[FR_KERNEL_TYPES]; /* indexed by type; only block types have a kernel */
-    /* These two are indexed by the bits of a code: the first for codes with a centre or zeros, the second for codes
-     * with biases. */
+    /* Indexed by the number of bits of a code: matmul_grouped for codes with a centre or zero points, matmul_biased
+     * for codes with biases. */
     fr_matmul_grouped_fn *matmul_grouped[FR_GROUPED_BITS_MAX + 1], *matmul_biased[FR_GROUPED_BITS_MAX + 1];
     fr_rmsnorm_fn *rmsnorm;
     fr_layernorm_fn *layernorm;

@@ -5,7 +5,7 @@
 
 enum { BLOCK = 32, INFINITE = 0x7f800000 };
 
-/* Stores the first `count` halves, at most 4. */
+/* Stores the first `count` 16-bit values, at most 4. */
 FR_INLINE void store_halves(void *y, size_t count, uint16x4_t halves) {
     uint16_t values[4];
     vst1_u16(values, halves);
@@ -34,7 +34,7 @@ FR_INLINE uint32x4_t load_bits(const float *x) {
     return vreinterpretq_u32_f32(vld1q_f32(x));
 }
 
-/* Returns the bits of the largest magnitude of a block. *positive says whether a positive value has this magnitude. */
+/* Returns the bits of the largest magnitude in a block. *positive: a positive value has this magnitude. */
 FR_INLINE uint32_t largest_magnitude(const float *x, bool *positive) {
     uint32x4_t all = vdupq_n_u32(0), same = all;
     for (size_t i = 0; i < BLOCK; i += 4) all = vmaxq_u32(all, vandq_u32(load_bits(x + i), vdupq_n_u32(0x7fffffff)));
@@ -50,7 +50,7 @@ FR_INLINE float float_of(uint32_t bits) {
     return value;
 }
 
-/* Writes d as float16. Returns the reciprocal of the rounded d that was written, or 0 if that is 0. */
+/* Writes d as float16. Returns the reciprocal of the rounded d; 0 if the rounded d is 0. */
 FR_INLINE float store_scale(uint8_t *block, float d) {
     float16x4_t half = vcvt_f16_f32(vdupq_n_f32(d));
     store_halves(block, 1, vreinterpret_u16_f16(half));
@@ -83,7 +83,7 @@ void fr_kv_store_q8_0_neon(void *slot, const float *x, size_t n) {
     }
 }
 
-/* Returns 4-bit codes. 8 is added to each, so that they are not negative. */
+/* Returns 16 codes of 4 bits. 8 was added to each of them, so that none is negative. */
 FR_INLINE uint8x16_t nibbles_of(const float *x, float r) {
     int8x16_t codes = vminq_s8(vmaxq_s8(codes_of(x, r), vdupq_n_s8(-8)), vdupq_n_s8(7));
     return vreinterpretq_u8_s8(vaddq_s8(codes, vdupq_n_s8(8)));

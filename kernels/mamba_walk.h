@@ -2,8 +2,8 @@
  *
  * In: the including file defines MAMBA_ROWS and what deltanet_walk.h needs, whose names this file uses too. Out:
  * run_mamba, the whole kernel. A row of DeltaNet must see the whole state before it changes any of it; a row of
- * Mamba-2 need not. So an element is loaded once, taken through MAMBA_ROWS rows in a register and stored once, and
- * each of these rows has a chain of its own for each column. */
+ * Mamba-2 need not. So an element is loaded once, taken through MAMBA_ROWS rows in a register, and stored once. Each
+ * of these rows has a chain of its own for each column. */
 #ifndef FR_KERNELS_MAMBA_WALK_H
 #define FR_KERNELS_MAMBA_WALK_H
 
@@ -11,8 +11,8 @@
 
 #include "kernels/deltanet_walk.h"
 
-/* The strips that are walked together: the columns of the head that they have, and the memory to prefetch after
- * them. */
+/* The strips that are walked together: the range of the head's columns that they have, and the memory that is
+ * prefetched at the end. */
 typedef struct mamba_part {
     const fr_deltanet *run;
     float skip;
@@ -21,8 +21,8 @@ typedef struct mamba_part {
 } mamba_part;
 
 /* Takes `rows` rows through `strips` strips. `to` gets the state after these rows and may be `from`; NULL: the state
- * is not needed. rows, strips and the flags are constants; keeps says that `to` is given, asks that at least one row
- * has a query. */
+ * is not needed. rows, strips and the flags are constants. keeps: `to` is given; asks: at least one row has a
+ * query. */
 FR_INLINE void mamba_walk(const mamba_part *part, const fr_deltanet_row *row, const float *from, float *to, size_t rows,
                           size_t strips, bool keeps, bool asks) {
     enum { COLUMNS = FR_DELTANET_COLUMNS_MAX };
@@ -76,8 +76,8 @@ FR_INLINE void mamba_rows(const mamba_part *part, const fr_deltanet_row *row, co
         mamba_walk(part, row, from, to, rows, strips, true, false);
 }
 
-/* Takes the strips through all rows. The rows that are kept come first and change the state; the others continue in
- * scratch memory. */
+/* Takes the strips through all rows. The rows that are kept come first and change the state. The other rows continue
+ * in scratch memory. */
 FR_INLINE void mamba_strips(const mamba_part *part, float *state, size_t strips) {
     const fr_deltanet *run = part->run;
     const float *from = state;

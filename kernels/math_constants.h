@@ -3,19 +3,20 @@
 #ifndef FR_KERNELS_MATH_CONSTANTS_H
 #define FR_KERNELS_MATH_CONSTANTS_H
 
-/* exp is inf above FR_EXP_MAX and 0 below FR_EXP_MIN. Clamping x to these keeps the exponent arithmetic in range. */
+/* exp is inf above FR_EXP_MAX and 0 below FR_EXP_MIN. Clamping x to this range keeps the exponent arithmetic in
+ * range. */
 #define FR_EXP_MAX 89.0f
 #define FR_EXP_MIN -105.0f
 
-/* |x| is clamped to this in tanh, whose float32 value is 1 from 9.02 on. */
+/* tanh clamps |x| to this number. The float32 value of tanh is 1 from 9.02 on. */
 #define FR_TANH_MAX 10.0f
 
 #define FR_LOG2E 0x1.715476p+0f
 
-/* The factor of the gate of clamped swiglu, before its sigmoid (fr_clamped_swiglu_fn). */
+/* The factor by which clamped SwiGLU multiplies the gate before its sigmoid (fr_clamped_swiglu_fn). */
 #define FR_SWIGLU_ALPHA 1.702f
 
-/* Adding this to t, |t| < 2^22, leaves rint(t) in the low bits of the sum. */
+/* If |t| < 2^22, adding this to t leaves rint(t) in the low bits of the sum. */
 #define FR_ROUND_SHIFT      0x1.8p+23f
 #define FR_ROUND_SHIFT_BITS 0x4b400000u
 

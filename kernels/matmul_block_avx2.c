@@ -1,18 +1,18 @@
 /* Multiplies packed weights by quantized rows without VNNI: products are added in 16 bits, and no sum overflows. The
  * contract is fr_matmul_block_fn in kernels.h; the walk is in block_avx2.h.
  *
- * vpmaddubsw multiplies unsigned bytes with signed ones and adds two products into 16 bits, saturating. Activations
+ * vpmaddubsw multiplies unsigned bytes with signed bytes and adds two products into 16 bits, saturating. Activations
  * are in -127..127. So a sum of two products never saturates if weights are at most 129. n such sums fit 16 bits if
  * weights are at most 129 / n: 8 sums of codes up to 15 (30480), 4 of codes up to 31 (31496), 2 of codes up to 63
- * (32004). For a signed 8-bit weight w, |w| is multiplied with the activation, which takes the sign of w. */
+ * (32004). For a signed 8-bit weight w, the activation takes the sign of w and is multiplied with |w|. */
 #include "kernels/block_avx2.h"
 #include "quant/block_types.h"
 
-/* Added to the values of a table, an offset makes all of them positive; the value 0 stays below 128. NVFP4 has MXFP4's
- * table. */
+/* These offsets are added to the values of a table, so that all of them are positive; the value 0 stays below 128.
+ * NVFP4 has MXFP4's table. */
 enum { MXFP4_OFFSET = 12, IQ1_OFFSET = 9, IQ2_OFFSET = 43, IQ3_XXS_OFFSET = 31, IQ3_S_OFFSET = 15 };
 
-/* isum += the 16-bit sums, each multiplied by the 16-bit number in `factor`. */
+/* Adds the 16-bit sums to isum, each multiplied by the 16-bit number in `factor`. */
 FR_INLINE void widen(__m256i *isum, __m256i sums, __m256i factor) {
     *isum = settled(_mm256_add_epi32(*isum, _mm256_madd_epi16(sums, factor)));
 }
@@ -21,7 +21,7 @@ FR_INLINE pair zeros(void) {
     return (pair){{_mm256_setzero_si256(), _mm256_setzero_si256()}};
 }
 
-/* sums += products with the codes of a group, in 16 bits. */
+/* Adds the products with the codes of a group to `sums`, in 16 bits. */
 FR_INLINE void add_products(pair *sums, pair code, const fr_qblock *x, size_t group) {
     __m256i q = broadcast_group(x, group);
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++)
@@ -29,8 +29,8 @@ FR_INLINE void add_products(pair *sums, pair code, const fr_qblock *x, size_t gr
 }
 
 /* Multiplies stored codes of at most 15, each of which stands for code - offset. The products of a run are added in 16
- * bits. Then the offset's part, -offset times the sum of q, is added. That sum fits the low 16 bits of its lane, so
- * the factor for the high 16 bits is 0. */
+ * bits. Then -offset times the sum of q is added. The sum of q fits the low 16 bits of its lane, so the factor for the
+ * high 16 bits is 0. */
 FR_INLINE void dot_small(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, int offset,
                          join_fn *joins) {
     __m256i one = _mm256_set1_epi16(1);
@@ -72,8 +72,8 @@ FR_INLINE void dot_q2_0(chains *c, const run *w, size_t rows) {
     dot_small(c, w, rows, unpack_2_bits, 1, 1, join);
 }
 
-/* Multiplies codes of at most 63, one step at a time. A step's sums are multiplied with the scale of its columns, or
- * with 1. The caller has put the part for the codes' offset into isum. */
+/* Multiplies codes of at most 63, one step at a time. The sums of a step are multiplied by the scale of its columns,
+ * or by 1. The caller has set isum to the correction for the codes' offset. */
 FR_INLINE void dot_steps(chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart, pair *isum,
                          const pair *scale, join_fn *joins) {
     pair first, second;
@@ -150,7 +150,7 @@ FR_INLINE void dot_iq3_s(chains *c, const run *w, size_t rows) {
     dot_unsigned(c, w, rows, unpack_4_bits, 4, IQ3_S_OFFSET, join);
 }
 
-/* Widens 8 bytes of a row to 16 bits and duplicates each. For unsigned bytes a shuffle does both. */
+/* Widens 8 bytes of a row to 16-bit numbers, each of them twice. For unsigned bytes a shuffle does both. */
 FR_INLINE __m256i scale_twice(const uint8_t *row, size_t half, bool is_signed) {
     static const int8_t places[2][32] = {{0, -1, 0, -1, 1, -1, 1, -1, 2, -1, 2, -1, 3, -1, 3, -1,
                                           4, -1, 4, -1, 5, -1, 5, -1, 6, -1, 6, -1, 7, -1, 7, -1},
@@ -169,8 +169,8 @@ FR_INLINE void load_scales(pair scale[2], const run *w, bool is_signed) {
     }
 }
 
-/* Starts the sums with the part for the codes' offset: for each half of the run, -offset times its scale times its sum
- * of activations. */
+/* Sets the sums to the correction for the codes' offset. For each half of the run it is -offset times the half's scale
+ * times its sum of activations. */
 FR_INLINE void start_halves(pair *isum, const chains *c, const pair scale[2], size_t rows, int offset) {
     pair of_sums;
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
@@ -191,8 +191,8 @@ FR_INLINE void dot_q6_k(chains *c, const run *w, size_t rows) {
     dot_steps(c, w, rows, unpack_6_bits, 1, isum, scale, join);
 }
 
-/* Multiplies codes of at most 31 if each half of a run has its own scale: the products of a half are added in 16 bits.
- * The caller has put the part for the codes' offset into isum. */
+/* Multiplies codes of at most 31 if each half of a run has its own scale. The products of a half are added in 16 bits.
+ * The caller has set isum to the correction for the codes' offset. */
 FR_INLINE void dot_halves(chains *c, const run *w, size_t rows, unpack_fn *unpack, pair *isum, const pair scale[2],
                           join_fn *joins) {
     pair sums[SHARING], first, second;
@@ -231,9 +231,9 @@ FR_INLINE void dot_iq1_m(chains *c, const run *w, size_t rows) {
     dot_halves(c, w, rows, unpack_3_bits, isum, scale, join);
 }
 
-/* Multiplies IQ2's values + 43. They are at most 86, so sums of two products must be widened to 32 bits before they
- * are added. The widening multiplies them with the scale of their half of the run, or with 1. The caller has put the
- * part for the offset into isum. */
+/* Multiplies IQ2's values + 43, which are at most 86. So sums of two products must be widened to 32 bits before they
+ * are added. The widening multiplies them by the scale of their half of the run, or by 1. The caller has set isum to
+ * the correction for the offset. */
 FR_INLINE void dot_iq2(chains *c, const run *w, size_t rows, const pair *scale, pair *isum) {
     pair value[2];
     FR_UNROLLED_FOR (size_t step = 0; step < STEPS; step++) {
@@ -264,7 +264,7 @@ FR_INLINE void dot_iq2_xs(chains *c, const run *w, size_t rows) {
     dot_iq2(c, w, rows, scale, isum);
 }
 
-/* isum += products of one group with signed values in -128..127. */
+/* Adds the products of one group with signed values in -128..127 to isum. */
 FR_INLINE void add_signed(pair *isum, pair value, const chains *c, size_t group, size_t rows) {
     __m256i one = _mm256_set1_epi16(1);
     pair magnitude = {{_mm256_abs_epi8(value.half[0]), _mm256_abs_epi8(value.half[1])}};

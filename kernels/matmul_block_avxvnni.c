@@ -1,15 +1,15 @@
 /* Multiplies packed weights by quantized rows with vpdpbusd, which adds four products of unsigned and signed bytes
  * into 32 bits, exactly. The contract is fr_matmul_block_fn in kernels.h; the walk is in block_avx2.h.
  *
- * Codes are multiplied unsigned, as they are stored, and sums begin with the zero-point correction. If a type has a
- * table, 128 is added to the table's values. */
+ * Codes are multiplied unsigned, as they are stored. Each sum begins with a correction for the zero point. If a type
+ * has a table, 128 is added to the table's values. */
 #include "kernels/block_avx2.h"
 #include "quant/block_types.h"
 
 enum { TABLE_OFFSET = 128 };
 
-/* Returns the zero-point correction: -offset times each sum of activations. The sums fit 16 bits; vpmaddwd multiplies
- * the 16 bits above each sum too, with 0. */
+/* Returns the correction for the zero point: -offset times each sum of activations. The sums fit 16 bits. vpmaddwd
+ * also multiplies the 16 bits above each sum, by 0. */
 FR_INLINE pair correction_of(__m256i sum, int offset) {
     __m256i correction = _mm256_madd_epi16(sum, _mm256_set1_epi32(-offset & 0xffff));
     return (pair){{correction, correction}};
@@ -21,7 +21,7 @@ FR_INLINE void add_products(pair *isum, pair code, const fr_qblock *x, size_t gr
     isum->half[1] = _mm256_dpbusd_avx_epi32(isum->half[1], code.half[1], q);
 }
 
-/* Adds steps from..to - 1 of a run. */
+/* Adds the products of steps from..to - 1 of a run. */
 FR_INLINE void add_steps(pair *isum, const chains *c, const run *w, size_t rows, unpack_fn *unpack, size_t apart,
                          size_t from, size_t to) {
     pair first, second;

@@ -5,7 +5,7 @@
 
 enum { RUN = 32 };
 
-/* Says which value a code stands for, and how the sums of a run join an output's chain. */
+/* Says which value a code stands for, and how the sums of a run are added to an output's chain. */
 typedef struct format {
     fr_dtype type;
     int offset;           /* value = code - offset, if there is no table */
@@ -23,7 +23,7 @@ static float exponent_scale(uint16_t e) {
     return e < 2 ? float_of(0x00200000u << e) : float_of((uint32_t)(e - 1) << 23);
 }
 
-/* Returns the scale of IQ1 to IQ3 as an integer, in units of fr_code_unit. */
+/* Returns the scale of IQ1 to IQ3 as an integer, in units of fr_code_unit. scale: the stored number. */
 static int odd(uint8_t scale) {
     return 2 * scale + 1;
 }
@@ -42,7 +42,7 @@ static bool halved(fr_dtype type) {
     return type == FR_Q2_K || type == FR_Q3_K || type == FR_Q6_K || type == FR_IQ2_XS || type == FR_IQ1_M;
 }
 
-/* Joins the halves of NVFP4's only run one after the other, because each has a float scale. */
+/* Adds the halves of NVFP4's only run to the chain one after the other, because each half has a float scale. */
 static float add_nvfp4(const format *f, const fr_block_parts *parts, const fr_qblock *x, float acc) {
     for (size_t h = 0; h < 2; h++) {
         uint16_t bits = (uint16_t)(parts->scales[h] << 7);
@@ -52,7 +52,7 @@ static float add_nvfp4(const format *f, const fr_block_parts *parts, const fr_qb
     return acc;
 }
 
-/* Joins run `run` of a block to the chain. */
+/* Adds run `run` of a block to the chain. */
 static float add_run(const format *f, const fr_block_parts *parts, size_t run, const fr_qblock *x, float acc) {
     const uint8_t *codes = parts->codes + run * RUN;
     if (f->type == FR_NVFP4) return add_nvfp4(f, parts, x, acc);

@@ -3,8 +3,8 @@
  *
  * A tile is 4 outputs x 1 row, or 2 outputs x 2 or 3 rows. So at least 8 sums are in flight, as the latency of a
  * multiply-add requires, and at most 12 + 2 + 1 of the 16 registers are in use. If the weights fit no cache, each tile
- * prefetches the weights of the next one, in memory order. A group of outputs is computed for one tile of rows after
- * the other: the rows stay in the L1 cache, and the group's weights in L2. */
+ * prefetches the weights of the next tile, in memory order. A group of outputs is computed for one tile of rows after
+ * the other. So the rows stay in the L1 cache, and the group's weights in L2. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx2.h"
 
@@ -39,8 +39,8 @@ typedef struct weights {
 
 static const weights f32 = {load_f32, 4}, f16 = {load_f16, 2}, bf16 = {load_bf16, 2};
 
-/* A tile from `row` and `feature` on: its weight rows, and the next tile's, which are prefetched. Outputs past the end
- * repeat the last weight row and are not stored. */
+/* A tile from `row` and `feature` on: its weight rows, and those of the next tile, which are prefetched. Outputs past
+ * the end repeat the last weight row and are not stored. */
 typedef struct tile {
     size_t row, feature;
     const char *w[FEATURES], *next[FEATURES];
@@ -71,7 +71,8 @@ FR_INLINE void step(load_fn *load, sums p, const char *const *w, operands of, si
     }
 }
 
-/* Multiplies the last `count` columns, from i on. They are first copied to a buffer from which 16 can be read. */
+/* Multiplies the last `count` columns, from i on. The columns are first copied to a buffer from which 16 can be
+ * read. */
 FR_INLINE void last_step(weights type, sums p, const tile *t, operands of, size_t i, size_t count) {
     float values[ROWS][16] = {0};
     char copies[FEATURES][64] = {0};
@@ -81,9 +82,8 @@ FR_INLINE void last_step(weights type, sums p, const tile *t, operands of, size_
     step(type.load, p, w, (operands){values[0], 16, of.rows, of.features}, 0, count);
 }
 
-/* Multiplies all columns of a tile. The columns are divided into as many parts as there are features. During the first
- * part the next tile's first weight row is prefetched, during the second its second row, and so on, which is memory
- * order. */
+/* Multiplies all columns of a tile. The columns are divided into as many parts as the tile has features. During part i
+ * the i-th weight row of the next tile is prefetched, which is memory order. */
 FR_INLINE void walk(weights type, sums p, const tile *t, operands of, size_t cols) {
     size_t i = 0, part = (cols / of.features + 15) / 16 * 16;
     for (size_t o = 0; o < of.features; o++) {
@@ -124,7 +124,7 @@ FR_INLINE void compute_group(weights type, const fr_matmul *job, tile t, size_t 
     }
 }
 
-/* Computes all outputs. The rows are split evenly over as few tiles as possible, so that no tile has a single row if
+/* Computes all outputs. The rows are divided evenly into as few tiles as possible, so that no tile has a single row if
  * there are two or more. The first tile of rows prefetches; the others find a group's weights in the L2 cache. */
 FR_INLINE void matmul(weights type, fr_matmul job) {
     bool streamed = job.features * job.w_stride >= STREAMED;
@@ -144,7 +144,7 @@ FR_INLINE void matmul(weights type, fr_matmul job) {
     }
 }
 
-/* Multiplies one row with scattered weight rows; each tile prefetches the next one's. */
+/* Multiplies one row with scattered weight rows. Each tile prefetches the weight rows of the next tile. */
 FR_INLINE void gather(weights type, fr_gather of) {
     fr_matmul job = {.y = of.y, .x = of.x, .rows = 1, .cols = of.cols, .features = of.count};
     tile t = {.row = 0, .how = fr_prefetch_hint_here()};

@@ -5,16 +5,16 @@
  * register is used for 4 outputs. With 6 rows, a step of 16 columns is 24 multiply-adds on 10 loads, in 24 + 4 + 1
  * registers.
  *
- * Decode and verify wait for weights that fit no cache. So each tile prefetches the weights of the next one, in memory
- * order. That pays if the L1 cache holds the tile's weights, the next one's, and the rows. Wide matrices are therefore
- * taken in chunks of columns, and partial sums are kept in memory between chunks. Two rows take their chunks in tiles
- * of 2 outputs, because they have time to spare, and one row has a function of its own (stream). With many rows, a
- * group of outputs computes a chunk for one tile of rows after the other before the next chunk begins. The tile stays
- * in the L1 cache; the chunk of all these rows and of the group's weights stays in L2. The order of additions is the
- * same in every case.
+ * Decode and verify wait for weights that fit no cache. So each tile prefetches the weights of the next tile, in
+ * memory order. That pays if the L1 cache holds the tile's weights, those of the next tile, and the rows. Wide
+ * matrices are therefore taken in chunks of columns, and partial sums are kept in memory between chunks. Two rows take
+ * their chunks in tiles of 2 outputs, because they have time to spare. One row has a function of its own (stream).
+ * With many rows, a group of outputs computes a chunk for one tile of rows after the other before the next chunk
+ * begins. The tile stays in the L1 cache. The chunk of all these rows and of the group's weights stays in L2. The
+ * order of additions is the same in every case.
  *
- * The constants were measured on Zen 5 (48 KB of L1, 1 MB of L2, one core reads 41 GB/s): BF16 weights stream at 33 to
- * 38 GB/s for one row and 30 to 31 for four, against 23 and 18 without prefetching; 64 rows run at 190 of 255 GFLOP/s.
+ * The constants were measured on Zen 5 (48 KB of L1, 1 MB of L2, one core reads 41 GB/s). BF16 weights stream at 33 to
+ * 38 GB/s for one row and 30 to 31 for four; without prefetching at 23 and 18. 64 rows run at 190 of 255 GFLOP/s.
  * Halving or doubling any constant costs about a tenth. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx512.h"
@@ -28,7 +28,7 @@ enum {
     TILES = 8,          /* tiles of rows that are multiplied with a chunk before the next chunk */
     CHUNK = 2048,       /* largest number of columns of rows that are packed into a panel */
     WAY = 4096,         /* bytes after which addresses map to the same set of the L1 cache again */
-    AHEAD = 8192,       /* bytes between weights in use and prefetched ones */
+    AHEAD = 8192,       /* distance in bytes from the weights in use to those that are prefetched */
     STREAMED = 1 << 17, /* a call with at least this many bytes of weights prefetches */
     LARGE = 4 << 20     /* weights of at least this many bytes come from memory; smaller ones, such as a drafter's, may
                          * be in L3 */
@@ -59,9 +59,9 @@ typedef struct weights {
 static const weights f32 = {load_f32, 4}, f16 = {load_f16, 2}, bf16 = {load_bf16, 2};
 
 /* A tile of up to ROWS rows from `row` on, and up to FEATURES outputs from `feature` on, over columns from..to - 1. x
- * and w say where these columns of its rows and weight rows are, next what to prefetch of the next tile. Outputs past
- * the end repeat the last weight row and are not stored. Between chunks, partial sums are kept in `waiting`, by output
- * from `group` on, and row. */
+ * and w point to these columns of its rows and weight rows. `next` points to what is prefetched of the next tile.
+ * Outputs past the end repeat the last weight row and are not stored. Between chunks, partial sums are kept in
+ * `waiting`, by output from `group` on, and by row. */
 typedef struct tile {
     size_t row, feature, from, to;
     const float *x;
@@ -85,9 +85,8 @@ FR_INLINE void step(weights type, sums p, const tile *t, size_t rows, size_t fea
     }
 }
 
-/* Multiplies all columns of a tile. The columns are divided into as many parts as there are features. During the first
- * part the next tile's first weight row is prefetched, during the second its second row, and so on, which is memory
- * order. */
+/* Multiplies all columns of a tile. The columns are divided into as many parts as the tile has features. During part i
+ * the i-th weight row of the next tile is prefetched, which is memory order. */
 FR_INLINE void walk(weights type, sums p, const tile *t, size_t rows, size_t features) {
     size_t i = 0, cols = t->to - t->from, part = (cols / features + 31) / 32 * 32;
     for (size_t o = 0; o < features; o++) {
@@ -131,8 +130,8 @@ FR_INLINE const char *weight_row(const fr_matmul *job, size_t o) {
     return (const char *)job->w + (o < job->features ? o : job->features - 1) * job->w_stride;
 }
 
-/* Computes a group's outputs for one tile of rows and one chunk of columns. The last tile of a chunk prefetches the
- * first tile of the next chunk. The last tile of the last chunk prefetches the first tile of the next group. */
+/* Computes the outputs of a group for one tile of rows and one chunk of columns. The last tile of a chunk prefetches
+ * the first tile of the next chunk. The last tile of the last chunk prefetches the first tile of the next group. */
 FR_INLINE void compute_group(weights type, const fr_matmul *job, tile *t, size_t rows, size_t features) {
     size_t end = t->group + GROUP < job->features ? t->group + GROUP : job->features;
     for (t->feature = t->group; t->feature < end; t->feature += features) {
@@ -163,8 +162,8 @@ FR_INLINE void compute_rows(weights type, const fr_matmul *job, tile *t, size_t 
     }
 }
 
-/* Returns the number of columns in a chunk. It is all columns if the L1 cache holds them for these rows and two tiles'
- * weights. Otherwise it is the length of equal chunks that the cache holds, a multiple of 32. */
+/* Returns the number of columns in a chunk. It is all columns if the L1 cache holds them for these rows and for the
+ * weights of two tiles. Otherwise it is the length of equal chunks that the cache holds, a multiple of 32. */
 static size_t chunk_length(size_t cols, size_t rows) {
     size_t whole = rows <= 2 ? 2048 : 1536, part = rows <= 2 ? 2048 : 1024;
     if (cols <= whole) return cols;
@@ -172,8 +171,8 @@ static size_t chunk_length(size_t cols, size_t rows) {
     return ((cols + chunks - 1) / chunks + 31) / 32 * 32;
 }
 
-/* Multiplies one row with `side` outputs from `feature` on; p[0] gets 16 partial sums for each of them. Prefetching
- * goes in memory order, so the last of these outputs finds its weights prefetched as far ahead as a single output
+/* Multiplies one row with `side` outputs from `feature` on. p[0] gets 16 partial sums for each output. Prefetching
+ * goes in memory order. So the last of these outputs finds its weights prefetched as far ahead as a single output
  * does. */
 FR_INLINE void stream_features(weights type, const fr_matmul *job, size_t feature, sums p, size_t side) {
     tile t = {.x = job->x};
@@ -192,11 +191,13 @@ FR_INLINE void stream_features(weights type, const fr_matmul *job, size_t featur
     for (; i < job->cols; i += 16) step(type, p, &t, 1, side, i, lanes(job->cols - i < 16 ? job->cols - i : 16));
 }
 
-/* Multiplies one row; weights are prefetched AHEAD bytes before use. Weights from memory are used for one output after
- * the other (side = 1), so that they are also read in memory order. One chain of sums at a time is then enough, since
- * the next output's chain begins before it ends: it reads 62 GB/s, and four chains side by side 54 (two cores of Zen
- * 5, which read 75). With weights from L3, one chain is too slow, and the more so the longer it is: 38 to 60 GB/s a
- * core against 60 to 75 with four. The sums of four outputs are added in one tree. */
+/* Multiplies one row. Weights are prefetched AHEAD bytes before use.
+ *
+ * Weights from memory are used for one output after the other (side = 1), so that they are also read in memory order.
+ * Then one chain of sums at a time is enough, because the next output's chain begins before it ends. It reads 62 GB/s,
+ * and four chains side by side 54 (two cores of Zen 5, which read 75). With weights from L3, one chain is too slow,
+ * and the more so the longer it is: 38 to 60 GB/s a core against 60 to 75 with four. The sums of four outputs are
+ * added in one tree. */
 FR_INLINE void stream(weights type, const fr_matmul *job, size_t side) {
     for (size_t feature = 0; feature < job->features; feature += FEATURES) {
         __m512 p[FEATURES];
@@ -214,15 +215,16 @@ static size_t row_tiles(const fr_matmul *job) {
     return (job->rows + ROWS - 1) / ROWS;
 }
 
-/* Returns true if the same column of all rows maps to one set of the L1 cache. A set has fewer ways than a tile has
- * rows. */
+/* Returns true if the same column of all rows maps to one set of the L1 cache. This is bad, because a set has fewer
+ * ways than a tile has rows. */
 static bool rows_meet(const fr_matmul *job) {
     return job->rows > 1 && job->x_stride * sizeof(float) % WAY == 0;
 }
 
 /* Sets where a tile's rows begin. Usually they are used in place. Rows that would share a set of the cache are copied
- * to a panel. (Zen 4, two cores, float32, in place and copied: 512 rows of 6144 columns 84 to 104 and 154 GFLOP/s, 6
- * rows of 4096 75 and 106. With groups of 32 outputs, which copy twice as often, 125 and 83 when copied.) */
+ * to a panel. (Zen 4, two cores, float32, GFLOP/s in place and copied: 512 rows of 6144 columns 84 to 104, and 154; 6
+ * rows of 4096 columns 75, and 106. With groups of 32 outputs, which copy twice as often, copied rows reach 125 and
+ * 83.) */
 FR_INLINE void place_rows(const fr_matmul *job, tile *t, size_t rows, float panel[ROWS][CHUNK + 16]) {
     t->x = job->x + t->row * job->x_stride + t->from;
     t->x_stride = job->x_stride;
@@ -232,8 +234,9 @@ FR_INLINE void place_rows(const fr_matmul *job, tile *t, size_t rows, float pane
     t->x_stride = CHUNK + 16;
 }
 
-/* Computes a group's outputs over a chunk of columns for up to TILES tiles of rows, from tile `first` on. Rows are
- * split evenly over as few tiles as possible. The first tile prefetches; the others find the chunk's weights in L2. */
+/* Computes the outputs of a group over a chunk of columns for up to TILES tiles of rows, from tile `first` on. Rows
+ * are divided evenly into as few tiles as possible. The first tile prefetches; the others find the chunk's weights in
+ * L2. */
 FR_INLINE void compute_chunk(weights type, const fr_matmul *job, tile *t, size_t first, fr_prefetch_hint how,
                              bool packed, float waiting[TILES][GROUP * ROWS * 16]) {
     size_t tiles = row_tiles(job), last = first + TILES < tiles ? first + TILES : tiles;

@@ -17,7 +17,7 @@ FR_INLINE float32x4_t load_bf16(const char *w) {
     return vreinterpretq_f32_u32(vshll_n_u16(half, 16));
 }
 
-/* Makes a tile of `rows` rows from `row` on, and FEATURES outputs, or as many as are left, from `feature` on. */
+/* Makes a tile of `rows` rows from `row` on, and of FEATURES outputs from `feature` on, or as many as are left. */
 FR_INLINE dots_job tile_of(const fr_matmul *job, size_t row, size_t feature, const char *const *w, size_t rows) {
     size_t left = job->features - feature;
     return (dots_job){.y = job->y + row * job->y_stride + feature,
@@ -31,7 +31,7 @@ FR_INLINE dots_job tile_of(const fr_matmul *job, size_t row, size_t feature, con
                       .cols = job->cols};
 }
 
-/* Computes all outputs, FEATURES at a time. The rows are split evenly over as few tiles as possible. */
+/* Computes all outputs, FEATURES at a time. The rows are divided evenly into as few tiles as possible. */
 FR_INLINE void matmul(load_fn *load, size_t width, fr_matmul job) {
     for (size_t o = 0; o < job.features; o += FEATURES) {
         size_t kept = job.features - o < FEATURES ? job.features - o : FEATURES;

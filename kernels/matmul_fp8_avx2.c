@@ -4,13 +4,13 @@
  * Moving a code's fields makes the upper half of a float32 that is 2^-120 times the code's value. Its product with
  * 2^120 times the scale is the weight, rounded once. A denormal code becomes a denormal factor. This costs no
  * precision, but time on a processor that is slow with denormals; one or two of the 10,000 weights of a block are
- * denormal. (Going by way of float16 would avoid denormals, but one row takes 13.0 us instead of 9.4 on Zen 3, 64
- * outputs of 2048 columns in L2.)
+ * denormal. (Going by way of float16 would avoid denormals. But on Zen 3 one row would take 13.0 us instead of 9.4,
+ * with 64 outputs of 2048 columns in L2.)
  *
  * Up to 6 rows use weights directly as they are decoded, in tiles of 2 outputs x 1 row, or 1 x 2 to 4 rows. They take
  * columns in chunks that fit the L1 cache; sums are kept in memory between chunks. More rows use a panel of decoded
  * weights: GROUP outputs by CHUNK columns, in the L1 cache. BATCH rows are multiplied with a panel, three at a time,
- * while the next panel's codes are prefetched. The order of additions is the same in every case. */
+ * while the codes of the next panel are prefetched. The order of additions is the same in every case. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx2.h"
 #include "quant/fp8.h"
@@ -30,7 +30,8 @@ enum {
 /* Each half of 16 columns has its own register. */
 typedef __m256 sums[ROWS][FEATURES][2];
 
-/* Returns o, or the last output's index for an o past the end: such outputs repeat the last one and are not stored. */
+/* Returns o, or the index of the last output if o is past the end. Outputs past the end repeat the last one and are
+ * not stored. */
 FR_INLINE size_t output(const fr_matmul_fp8 *job, size_t o) {
     return o < job->features ? o : job->features - 1;
 }
@@ -43,15 +44,15 @@ FR_INLINE const float *scale_row(const fr_matmul_fp8 *job, size_t o) {
     return job->scales + (job->first + output(job, o)) / FR_FP8_BLOCK * job->scale_stride;
 }
 
-/* Returns a block's scale times 2^120. Codes are read as 2^-120 times their value (halves_of). */
+/* Returns a block's scale times 2^120, because halves_of gives 2^-120 times the value of a code. */
 FR_INLINE __m256 wide_scale(float scale) {
     return _mm256_set1_ps(scale * 0x1p120f);
 }
 
 /* Returns the upper halves of 16 floats that are 2^-120 times the values of 16 codes. In each 128-bit lane, words 0 to
- * 3 belong to columns 0 to 7, words 4 to 7 to columns 8 to 15. The upper half of a product shifts right by 4, on a
- * port that is less busy than that of shifts. This copies a code's sign into four bits too many, which are masked
- * off. */
+ * 3 belong to columns 0 to 7, and words 4 to 7 to columns 8 to 15. The fields are shifted right by 4 by taking the
+ * upper half of a product, on a port that is less busy than that of shifts. This copies a code's sign into four bits
+ * too many, which are masked off. */
 FR_INLINE __m256i halves_of(const uint8_t *codes) {
     const __m256i places = _mm256_setr_epi8(-1, 0, -1, 1, -1, 2, -1, 3, -1, 8, -1, 9, -1, 10, -1, 11, /* a lane */
                                             -1, 4, -1, 5, -1, 6, -1, 7, -1, 12, -1, 13, -1, 14, -1, 15);
@@ -72,8 +73,8 @@ FR_INLINE __m256 kept(__m256 old, __m256 sum, size_t h, size_t count) {
 }
 
 /* Multiplies 16 columns of decoded weights, of which the first `count` are used. Row r begins at x + r * x_stride.
- * Each row does both halves before the next row: with one loop per half, compilers keep a pointer for each half and
- * run out of registers. */
+ * Each row does both halves of the columns before the next row. With one loop per half, compilers keep a pointer for
+ * each half and run out of registers. */
 FR_INLINE void step(sums p, __m256 (*w)[2], const float *x, size_t x_stride, size_t rows, size_t features,
                     size_t count) {
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {
@@ -105,8 +106,8 @@ FR_INLINE void direct_step(sums p, const uint8_t *const *codes, const __m256 *sc
 }
 
 /* Describes columns from..to - 1 of a tile. `waiting` holds the sums over earlier columns. It gets the sums over these
- * columns too, unless they are the last. While a block of columns is computed, as many bytes of the next tile are
- * prefetched. */
+ * columns too, unless they are the last ones. While a block of columns is computed, an equal number of bytes of the
+ * next tile is prefetched. */
 typedef struct tile {
     size_t row, feature, from, to;
     float (*waiting)[16]; /* [features][rows]: the rows of an output side by side */
@@ -165,8 +166,8 @@ FR_INLINE void direct_tile(const fr_matmul_fp8 *job, const tile *t, size_t rows,
         }
 }
 
-/* Computes all rows, split evenly over as few tiles as possible. A chunk of each weight row stays in the L1 cache
- * meanwhile. */
+/* Computes all rows, divided evenly into as few tiles as possible. Meanwhile a chunk of each weight row stays in the
+ * L1 cache. */
 FR_INLINE void direct_rows(const fr_matmul_fp8 *job, tile *t, float (*waiting)[16]) {
     size_t tiles = (job->rows + ROWS - 1) / ROWS;
     fr_prefetch_hint how = t->how;
@@ -216,7 +217,8 @@ typedef struct panel {
     float sums[BATCH][GROUP][16]; /* partial sums of a batch's rows, kept between chunks */
 } panel;
 
-/* Decodes `count` columns from `from` on into the panel. The last step of 16 columns is filled up with zeros. */
+/* Decodes `count` columns from `from` on into the panel. If the last 16 columns are not all there, zeros take the
+ * place of the missing ones. */
 FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t from, size_t count) {
     for (size_t o = 0; o < GROUP && group + o < job->features; o++) {
         const uint8_t *codes = weight_row(job, group + o) + from;
@@ -230,8 +232,8 @@ FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t fr
     }
 }
 
-/* Multiplies 16 columns of two decoded outputs. It takes one half of the columns after the other, because 12 registers
- * of sums leave few for weights. */
+/* Multiplies 16 columns of two decoded outputs. It takes the first half of the columns, then the second, because 12
+ * registers of sums leave few for weights. */
 FR_INLINE void panel_step(sums p, const float *w, const float *x, size_t x_stride, size_t rows, size_t count) {
     FR_UNROLLED_FOR (size_t h = 0; h < 2; h++) {
         __m256 first = _mm256_loadu_ps(w + 8 * h), second = _mm256_loadu_ps(w + CHUNK + 8 * h);
@@ -243,9 +245,9 @@ FR_INLINE void panel_step(sums p, const float *w, const float *x, size_t x_strid
     }
 }
 
-/* Says which codes the next panel will be made of: outputs from `group` on, columns from `from` on. They are
- * prefetched while the present panel is used. Each call of `pass` prefetches one output's codes, line by line at
- * regular distances, because many lines at once would keep the rows waiting. */
+/* Describes the codes of the next panel, which are prefetched while the present panel is used: outputs from `group`
+ * on, columns from `from` on. Each call of `pass` prefetches the codes of one output, line by line at regular
+ * distances, because many lines at once would keep the rows waiting. */
 typedef struct coming {
     fr_prefetch_hint how;
     size_t group, from, output;
@@ -255,7 +257,7 @@ FR_INLINE void prefetch_line(const fr_matmul_fp8 *job, const coming *next, size_
     fr_prefetch(next->how, weight_row(job, next->group + next->output) + next->from + at, 64);
 }
 
-/* Multiplies rows of a batch from `row` on with outputs o and o + 1 of the group, over a chunk of columns. */
+/* Multiplies rows of a batch, from `row` on, with outputs o and o + 1 of the group, over a chunk of columns. */
 FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const coming *next, const float *x, size_t row, size_t o,
                     size_t from, size_t count, size_t rows) {
     sums p;

@@ -8,8 +8,8 @@
  *
  * Up to 24 rows use weights directly as they are decoded, in tiles of up to 6 rows by 4 outputs or 8 by 3. More rows
  * use a panel of decoded weights: GROUP outputs by CHUNK columns, in the L1 cache. BATCH rows are multiplied with a
- * panel, six at a time, while the next panel's codes are prefetched. The rows' sums are kept in memory between chunks.
- * The order of additions is the same in every case. */
+ * panel, six at a time, while the codes of the next panel are prefetched. The rows' sums are kept in memory between
+ * chunks. The order of additions is the same in every case. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx512.h"
 #include "quant/fp8.h"
@@ -29,7 +29,8 @@ enum {
 
 typedef __m512 sums[DIRECT][FEATURES];
 
-/* Returns o, or the last output's index for an o past the end: such outputs repeat the last one and are not stored. */
+/* Returns o, or the index of the last output if o is past the end. Outputs past the end repeat the last one and are
+ * not stored. */
 FR_INLINE size_t output(const fr_matmul_fp8 *job, size_t o) {
     return o < job->features ? o : job->features - 1;
 }
@@ -85,8 +86,8 @@ static fr_prefetch_hint hint(const fr_matmul_fp8 *job) {
     return job->features * job->w_stride >= STREAMED ? fr_prefetch_hint_here() : FR_PREFETCH_NONE;
 }
 
-/* Computes a tile. While a block of columns is computed, as many bytes of the next outputs are prefetched, in memory
- * order. */
+/* Computes a tile. While a block of columns is computed, an equal number of bytes of the next outputs is prefetched,
+ * in memory order. */
 FR_INLINE void direct_tile(const fr_matmul_fp8 *job, fr_prefetch_hint how, size_t row, size_t feature, size_t rows,
                            size_t features) {
     sums p;
@@ -104,7 +105,7 @@ FR_INLINE void direct_tile(const fr_matmul_fp8 *job, fr_prefetch_hint how, size_
                            sum16_of_4(p[r][0], p[r][1], p[r][2], p[r][3]));
 }
 
-/* Computes all rows, split evenly over as few tiles as possible. Tiles after the first find the weights in the L1
+/* Computes all rows, divided evenly into as few tiles as possible. Tiles after the first find the weights in the L1
  * cache. */
 static void direct(const fr_matmul_fp8 *job) {
     size_t tiles = (job->rows + DIRECT - 1) / DIRECT, most = (job->rows + tiles - 1) / tiles;
@@ -141,7 +142,8 @@ typedef struct panel {
     float sums[BATCH][GROUP][16]; /* partial sums of a batch's rows, kept between chunks */
 } panel;
 
-/* Decodes `count` columns from `from` on into the panel. The last step of 16 columns is filled up with zeros. */
+/* Decodes `count` columns from `from` on into the panel. If the last 16 columns are not all there, zeros take the
+ * place of the missing ones. */
 FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t from, size_t count) {
     for (size_t o = 0; o < GROUP && group + o < job->features; o++) {
         const uint8_t *codes = weight_row(job, group + o) + from;
@@ -152,9 +154,9 @@ FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t fr
     }
 }
 
-/* Says which codes the next panel will be made of: outputs from `group` on, columns from `from` on. They are
- * prefetched while the present panel is used. Each call of `pass` prefetches two outputs' codes, one line of each at
- * regular distances, because many lines at once would keep the rows waiting. */
+/* Describes the codes of the next panel, which are prefetched while the present panel is used: outputs from `group`
+ * on, columns from `from` on. Each call of `pass` prefetches the codes of two outputs, one line of each at regular
+ * distances, because many lines at once would keep the rows waiting. */
 typedef struct coming {
     fr_prefetch_hint how;
     size_t group, from, output;
@@ -165,7 +167,8 @@ FR_INLINE void prefetch_line(const fr_matmul_fp8 *job, const coming *next, size_
         fr_prefetch(next->how, weight_row(job, next->group + next->output + o) + next->from + at, 64);
 }
 
-/* Multiplies rows of a batch from `row` on with FEATURES outputs of the group from `o` on, over a chunk of columns. */
+/* Multiplies rows of a batch, from `row` on, with FEATURES outputs of the group, from `o` on, over a chunk of
+ * columns. */
 FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const coming *next, const float *x, size_t row, size_t o,
                     size_t from, size_t count, size_t rows) {
     sums p;
@@ -185,7 +188,7 @@ FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const coming *next, con
         FR_UNROLLED_FOR (size_t f = 0; f < FEATURES; f++) _mm512_storeu_ps(at->sums[row + r][o + f], p[r][f]);
 }
 
-/* Multiplies all rows of a batch with the panel, split evenly over as few tiles as possible. */
+/* Multiplies all rows of a batch with the panel. The rows are divided evenly into as few tiles as possible. */
 FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, coming next, size_t batch, size_t rows, size_t from,
                          size_t count) {
     size_t tiles = (rows + ROWS - 1) / ROWS;

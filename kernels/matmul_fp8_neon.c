@@ -22,7 +22,8 @@ enum {
 /* Each quarter of 16 columns has its own register. */
 typedef float32x4_t sums[ROWS][FEATURES][4];
 
-/* Returns o, or the last output's index for an o past the end: such outputs repeat the last one and are not stored. */
+/* Returns o, or the index of the last output if o is past the end. Outputs past the end repeat the last one and are
+ * not stored. */
 FR_INLINE size_t output(const fr_matmul_fp8 *job, size_t o) {
     return o < job->features ? o : job->features - 1;
 }
@@ -36,7 +37,8 @@ FR_INLINE float32x4_t block_scale(const fr_matmul_fp8 *job, size_t o, size_t blo
     return vdupq_n_f32(row[block] * 256.0f);
 }
 
-/* Returns 8 codes as float16. Extending a code's sign sets bit 15 and also bit 14, so bit 14 is cleared. */
+/* Returns 2^-8 times the values of 8 codes, as float16. Extending a code's sign sets bit 15 and also bit 14, so bit 14
+ * is cleared. */
 FR_INLINE float16x8_t halves_of(int8x8_t codes) {
     uint16x8_t wide = vreinterpretq_u16_s16(vshll_n_s8(codes, 7));
     return vreinterpretq_f16_u16(vbicq_u16(wide, vdupq_n_u16(0x4000)));
@@ -111,7 +113,8 @@ typedef struct panel {
     float sums[BATCH][GROUP][16]; /* partial sums of a batch's rows, kept between chunks */
 } panel;
 
-/* Decodes `count` columns from `from` on into the panel. The last step of 16 columns is filled up with zeros. */
+/* Decodes `count` columns from `from` on into the panel. If the last 16 columns are not all there, zeros take the
+ * place of the missing ones. */
 FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t from, size_t count) {
     for (size_t o = 0; o < GROUP && group + o < job->features; o++) {
         const uint8_t *codes = weight_row(job, group + o) + from;
@@ -125,7 +128,8 @@ FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t fr
     }
 }
 
-/* Multiplies rows of a batch from `row` on with FEATURES outputs of the group from `o` on, over a chunk of columns. */
+/* Multiplies rows of a batch, from `row` on, with FEATURES outputs of the group, from `o` on, over a chunk of
+ * columns. */
 FR_INLINE void pass(const fr_matmul_fp8 *job, panel *at, const float *x, size_t row, size_t o, size_t from,
                     size_t count, size_t rows) {
     sums p;

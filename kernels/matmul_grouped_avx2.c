@@ -1,25 +1,25 @@
 /* Multiplies tiles of grouped codes by quantized rows, with vpmaddubsw. The contract is fr_matmul_grouped_fn in
- * kernels.h; grouped_avx2.h has the walk, matmul_block_avx2.c says how many products fit into 16 bits.
+ * kernels.h. grouped_avx2.h has the walk, and matmul_block_avx2.c says how many products fit into 16 bits.
  *
- * From codes of 8 bits 128 is subtracted, so that they are multiplied as signed numbers. The zeros are 128 smaller
- * too, which gives the same result. */
+ * 128 is subtracted from codes of 8 bits, so that they are multiplied as signed numbers. The zero points are 128
+ * smaller too, which gives the same result. */
 #include "kernels/grouped_avx2.h"
 
-/* Adds 16-bit sums of pairs of columns to 32-bit sums. */
+/* Adds 16-bit sums, in pairs, to 32-bit sums. */
 FR_INLINE void widen(pair *isum, pair sums) {
     __m256i one = _mm256_set1_epi16(1);
     isum->half[0] = settled(_mm256_add_epi32(isum->half[0], _mm256_madd_epi16(sums.half[0], one)));
     isum->half[1] = settled(_mm256_add_epi32(isum->half[1], _mm256_madd_epi16(sums.half[1], one)));
 }
 
-/* sums += products with the codes of a group, in 16 bits. */
+/* Adds the products with the codes of a group to `sums`, in 16 bits. */
 FR_INLINE void add_products(pair *sums, pair code, const fr_qblock *x, size_t group) {
     __m256i q = broadcast_group(x, group);
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++)
         sums->half[half] = settled(_mm256_add_epi16(sums->half[half], _mm256_maddubs_epi16(code.half[half], q)));
 }
 
-/* Multiplies the signed codes of one group and adds the products. */
+/* Adds the products with the signed codes of one group to isum. */
 FR_INLINE void add_signed(pair *isum, pair code, const fr_qblock *x, size_t group) {
     __m256i q = broadcast_group(x, group), sign = _mm256_set1_epi8(-128);
     pair sums;
@@ -30,8 +30,8 @@ FR_INLINE void add_signed(pair *isum, pair code, const fr_qblock *x, size_t grou
     widen(isum, sums);
 }
 
-/* Multiplies a run. For codes of up to 4 bits, the products of the whole run are added in 16 bits; for codes of 5 or 6
- * bits, only those of one step. */
+/* Multiplies a run. For codes of up to 4 bits, the products of the whole run are added in 16 bits. For codes of 5 or 6
+ * bits, only the products of one step are. */
 FR_INLINE void dot(grouped_format f, chains *c, const grouped_run *w, size_t rows, unpack_fn *unpack, size_t apart) {
     pair isum[SHARING], sums[SHARING], first, second, zeros = {{_mm256_setzero_si256(), _mm256_setzero_si256()}};
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {

@@ -1,4 +1,4 @@
-/* Multiplies tiles of grouped codes with a centre or zeros by quantized rows, with vpmaddubsw. The contract is
+/* Multiplies tiles of grouped codes with a centre or zero points by quantized rows, with vpmaddubsw. The contract is
  * fr_matmul_grouped_fn in kernels.h. */
 #include "kernels/dot_avx512.h"
 

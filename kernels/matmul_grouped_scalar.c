@@ -3,7 +3,7 @@
 #include "kernels/scalar.h"
 #include "quant/packed.h"
 
-/* Joins run `run` of a block to the chain of an output. */
+/* Adds run `run` of a block to the chain of an output. */
 static float add_run(const fr_grouped_block *block, size_t run, bool biased, const fr_qblock *x, float acc) {
     const uint8_t *codes = block->codes + run * FR_GROUPED_RUN;
     int32_t isum = 0;

@@ -69,8 +69,8 @@ void fr_rope_neox_avx2(float *x, const float *cosine, const float *sine, size_t 
     }
 }
 
-/* Rotates four pairs (a, b) that lie side by side. With (b, a) in the other factor, one multiply-add computes both
- * fma(b, -s, a c) and fma(a, s, b c), where c and s are cosine and sine. */
+/* Rotates four pairs (a, b) that are side by side. Swapping the two values of each pair gives (b, a). So one
+ * multiply-add computes both fma(b, -s, a c) and fma(a, s, b c), where c and s are cosine and sine. */
 FR_INLINE __m256 rotate_pairs(__m256 x, __m256 cosine, __m256 sine) {
     __m256 minus_first = _mm256_setr_ps(-0.0f, 0, -0.0f, 0, -0.0f, 0, -0.0f, 0);
     __m256 swapped = _mm256_permute_ps(x, 0xb1);

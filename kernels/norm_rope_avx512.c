@@ -55,7 +55,7 @@ void fr_layernorm_avx512(float *y, const float *x, const float *weight, const fl
     }
 }
 
-/* a and b become (a cosine - b sine) and (b cosine + a sine). */
+/* Sets a to (a cosine - b sine), and b to (b cosine + a sine). */
 FR_INLINE void rotate(__m512 *a, __m512 *b, __m512 cosine, __m512 sine) {
     __m512 first = _mm512_fnmadd_ps(*b, sine, _mm512_mul_ps(*a, cosine));
     *b = _mm512_fmadd_ps(*a, sine, _mm512_mul_ps(*b, cosine));
@@ -73,8 +73,8 @@ void fr_rope_neox_avx512(float *x, const float *cosine, const float *sine, size_
     }
 }
 
-/* Rotates 16 pairs at a time, which are in two registers. Their even lanes are gathered into a, the odd ones into b.
- * After the rotation they are interleaved again. */
+/* Rotates 16 pairs at a time, which are in two registers. The even lanes are gathered into a, and the odd lanes into
+ * b. After the rotation they are interleaved again. */
 void fr_rope_pairs_avx512(float *x, const float *cosine, const float *sine, size_t n) {
     __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));

@@ -51,7 +51,7 @@ void fr_layernorm_neon(float *y, const float *x, const float *weight, const floa
     }
 }
 
-/* a and b become (a cosine - b sine) and (b cosine + a sine). */
+/* Sets a to (a cosine - b sine), and b to (b cosine + a sine). */
 FR_INLINE void rotate(float32x4_t *a, float32x4_t *b, float32x4_t cosine, float32x4_t sine) {
     float32x4_t first = vfmsq_f32(vmulq_f32(*a, cosine), *b, sine);
     *b = vfmaq_f32(vmulq_f32(*b, cosine), *a, sine);
@@ -69,8 +69,8 @@ void fr_rope_neox_neon(float *x, const float *cosine, const float *sine, size_t 
     }
 }
 
-/* Rotates four pairs at a time, which are in two registers. Their even lanes are gathered into a, the odd ones into b.
- * After the rotation they are interleaved again. */
+/* Rotates four pairs at a time, which are in two registers. The even lanes are gathered into a, and the odd lanes into
+ * b. After the rotation they are interleaved again. */
 void fr_rope_pairs_neon(float *x, const float *cosine, const float *sine, size_t n) {
     for (size_t i = 0; i < n / 2; i += 4) {
         size_t count = n / 2 - i, low = 2 * count, high = count > 2 ? 2 * count - 4 : 0;

@@ -1,4 +1,4 @@
-/* Tells apart the processors on which different prefetch hints are fastest: see prefetch_x86.h. */
+/* Finds out which prefetch hints are fastest on this processor: see prefetch_x86.h. */
 #include "kernels/prefetch_x86.h"
 
 #include <cpuid.h>
@@ -24,7 +24,7 @@ static processor this_processor(void) {
     return p;
 }
 
-/* Returns the answer of `ask`, which is kept in *known: 0 before `ask` was called, then 1 + the answer. */
+/* Returns the answer of `ask`. *known keeps the answer plus 1; 0: `ask` was not called yet. */
 static int answer(atomic_int *known, int (*ask)(const processor *)) {
     int here = atomic_load_explicit(known, memory_order_relaxed);
     if (here == 0) {

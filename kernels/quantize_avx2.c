@@ -23,7 +23,7 @@ FR_INLINE int32_t sum_of(__m256i values) {
     return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 1)));
 }
 
-/* Quantizes a block. |x r| is at most 127 and half a unit in the last place, so rounding to integers never leaves
+/* Quantizes a block. |x r| is at most half a unit in the last place above 127, so rounding to integers never leaves
  * -127..127. */
 FR_INLINE void quantize_block(fr_qblock *block, const __m256 *x) {
     float m = largest(x);

@@ -1,8 +1,7 @@
 /* Quantizes rows of activations to int8 in blocks of 32. The contract is fr_quantize_fn in kernels.h.
  *
- * Four blocks are taken at a time, so that the work done once per block (its maximum, two divisions, the sums) costs a
- * quarter. A register then has a 128-bit lane for each block. The four numbers of a lane are, one register after the
- * other:
+ * Four blocks are quantized at a time, so that the work done once per block (its maximum, two divisions, the sums)
+ * costs a quarter. A register then has a 128-bit lane for each block. The four numbers of a lane become, step by step:
  *
  *     m m m m  ->  d d r r  ->  . sum sum half  ->  d dsum sum half, the last 16 bytes of fr_qblock
  *
@@ -19,7 +18,8 @@ _Static_assert(offsetof(fr_qblock, dsum) == offsetof(fr_qblock, d) + 4 &&
                    offsetof(fr_qblock, half) == offsetof(fr_qblock, d) + 12,
                "a lane is stored as the end of a block");
 
-/* Returns the largest |x| of block k, compared by bit pattern, in all four numbers of 128-bit lane k. */
+/* Returns the largest |x| of each block, compared by bit pattern. 128-bit lane k has the number of block k four
+ * times. */
 FR_INLINE __m512i largest_of_4(const __m512 *x) {
     __m512i all = _mm512_set1_epi32(0x7fffffff), m[GROUP];
     FR_UNROLLED_FOR (size_t k = 0; k < GROUP; k++)
@@ -32,9 +32,9 @@ FR_INLINE __m512i largest_of_4(const __m512 *x) {
     return _mm512_max_epu32(abcd, _mm512_shuffle_epi32(abcd, 0xb1));
 }
 
-/* Returns the bytes of two blocks, their x times their r, rounded. |x r| exceeds 127 by no more than a rounding error,
- * so nothing needs to be clamped. In a block with a value that is not finite, r is 0. The product of that value is
- * then NaN, which converts to -128. No other product gives -128, so each -128 is replaced by 0. */
+/* Returns the bytes of blocks a and b: their x times their r, rounded. |x r| exceeds 127 by no more than a rounding
+ * error, so nothing needs to be clamped. In a block with a value that is not finite, r is 0. The product of that value
+ * is then NaN, which converts to -128. No other product gives -128, so each -128 is replaced by 0. */
 FR_INLINE __m512i rounded(const __m512 *x, __m512 r_a, __m512 r_b) {
     __m512i a =
         _mm512_packs_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(x[0], r_a)), _mm512_cvtps_epi32(_mm512_mul_ps(x[1], r_a)));
@@ -47,8 +47,8 @@ FR_INLINE __m512i rounded(const __m512 *x, __m512 r_a, __m512 r_b) {
 }
 
 /* Returns the sums of four blocks. Lane k has four numbers for block k: an unspecified one, the sum of the block
- * twice, and the sum of its first half. vpsadbw adds unsigned bytes, so 128 is added to each byte before and
- * subtracted from the sums after. */
+ * twice, and the sum of its first half. vpsadbw adds unsigned bytes, so 128 is added to each byte before, and
+ * subtracted from the sums for each byte after. */
 FR_INLINE __m512i sums(__m512i q_ab, __m512i q_cd) {
     __m512i sign = _mm512_set1_epi8(-128), zero = _mm512_setzero_si512();
     __m512i ab = _mm512_sad_epu8(_mm512_xor_si512(q_ab, sign), zero);
@@ -87,8 +87,8 @@ FR_INLINE void quantize_group(fr_qblock *q, const float *values) {
     _mm_storeu_si128((__m128i *)(void *)&q[3].d, _mm512_extracti64x2_epi64(ends, 3));
 }
 
-/* Quantizes a row, four blocks at a time. The last group of blocks is filled up with zeros, which change no maximum
- * and no sum. */
+/* Quantizes a row, four blocks at a time. If the last group of blocks is not complete, zeros take the place of the
+ * missing values; they change no maximum and no sum. */
 void fr_quantize_avx512(fr_qblock *q, const float *x, size_t cols) {
     for (; cols >= GROUP * BLOCK; cols -= GROUP * BLOCK, x += GROUP * BLOCK, q += GROUP) quantize_group(q, x);
     if (cols) {

@@ -42,7 +42,8 @@ FR_INLINE void quantize_block(fr_qblock *block, const float *values) {
     block->dsum = d * (float)block->sum;
 }
 
-/* Quantizes a row. The last block is filled up with zeros, which change no maximum and no sum. */
+/* Quantizes a row. If the last block is not complete, zeros take the place of the missing values; they change no
+ * maximum and no sum. */
 void fr_quantize_neon(fr_qblock *q, const float *x, size_t cols) {
     for (; cols >= BLOCK; cols -= BLOCK, x += BLOCK) quantize_block(q++, x);
     if (cols) {

@@ -51,7 +51,8 @@ void fr_rope_scale(float *inverse, size_t n, double factor, double low, double h
     }
 }
 
-/* Returns the index of the pair that makes `rotations` rotations within the trained positions, as a real number. */
+/* Returns the index of the pair that makes `rotations` rotations within the trained positions. The index is a real
+ * number. */
 static double find_pair(double rotations, size_t n, double theta, double trained) {
     const double two_pi = 0x1.921fb54442d18p+2;
     return (double)n * fr_log_double(trained / (two_pi * rotations)) / fr_log_double(theta);

@@ -1,8 +1,8 @@
-/* Computes rotary angles: frequencies of a head, cosines and sines of a position.
+/* Computes rotary angles: the frequencies of a head, and the cosines and sines of a position.
  *
- * In: a configuration's numbers. Out: the float32 values that transformers computes with torch, except for a rare last
- * bit; the same bits on every machine (no libm, no fused operation). One build serves all instruction sets: a row of
- * angles is made once per position, not per head, so its speed matters little. */
+ * In: numbers of a model's configuration. Out: the float32 values that transformers computes with torch, except for a
+ * rare last bit. The bits are the same on every machine (no libm, no fused operation). One build serves all
+ * instruction sets: a row of angles is made once per position, not per head, so its speed matters little. */
 #ifndef FR_KERNELS_ROPE_TABLE_H
 #define FR_KERNELS_ROPE_TABLE_H
 
@@ -31,7 +31,7 @@ void fr_rope_frequencies(fr_rope_kind kind, double theta, size_t head_dim, doubl
  * stays as it is. In between, the change is gradual. In float32, each step rounded:
  *
  *     wave = 2 pi / inverse;  smooth = (trained / wave - low) / (high - low)
- *     between: ((1 - smooth) * inverse) / factor + smooth * inverse */
+ *     in between: ((1 - smooth) * inverse) / factor + smooth * inverse */
 void fr_rope_scale(float *inverse, size_t n, double factor, double low, double high, double trained);
 
 /* Applies YaRN's scaling to n frequencies of base theta, in place (Peng et al. 2023, arXiv:2309.00071; transformers

@@ -1,7 +1,8 @@
 /* Holds what the _scalar files share. It defines every rounding that the other instruction sets must reproduce.
  *
- * In and out: single values. On x86 each _scalar file is compiled twice, plain (fmaf is libm's) and with -mfma
- * -DFR_SCALAR_FMA (fmaf is one instruction); FR_SCALAR gives the functions of the two builds different names. */
+ * In and out: single values. On x86 each _scalar file is compiled twice: plainly, so that fmaf is libm's, and with
+ * -mfma -DFR_SCALAR_FMA, so that fmaf is one instruction. FR_SCALAR gives the functions of the two builds different
+ * names. */
 #ifndef FR_KERNELS_SCALAR_H
 #define FR_KERNELS_SCALAR_H
 
@@ -60,7 +61,7 @@ static inline float load_f16(const void *row, size_t i) {
     return float_of(bits_of(magnitude) | special | sign);
 }
 
-/* Adds 16 partial sums as a tree; overwrites p. */
+/* Adds 16 partial sums as dot's tree does. p is overwritten. */
 static inline float sum16(float *p) {
     for (size_t half = 8; half; half /= 2)
         for (size_t i = 0; i < half; i++) p[i] += p[i + half];
@@ -89,7 +90,7 @@ static inline float expm1_reduced(float r) {
     return fmaf(r * r, c, r);
 }
 
-/* Returns r of x = n ln 2 + r with an integer n. *shifted gets the bits of FR_ROUND_SHIFT plus n. */
+/* Splits x = n ln 2 + r with an integer n, and returns r. *shifted gets the bits of FR_ROUND_SHIFT plus n. */
 static inline float reduce(float x, uint32_t *shifted) {
     float t = fmaf(x, FR_LOG2E, FR_ROUND_SHIFT);
     float n = t - FR_ROUND_SHIFT;
@@ -102,8 +103,8 @@ static inline float power_of_two(uint32_t n) {
     return float_of((n - 1) << 23);
 }
 
-/* Returns e^x. y is multiplied by 2^n as two powers, one after the other. The first product is exact, so the result is
- * rounded once, denormals included. The comparisons are written so that a NaN passes through. */
+/* Returns e^x. The power 2^n is multiplied as two powers, one after the other. The first product is exact, so the
+ * result is rounded once, denormals included. The comparisons are written so that a NaN passes through. */
 static inline float scalar_exp(float x) {
     x = x > FR_EXP_MAX ? FR_EXP_MAX : x;
     x = x < FR_EXP_MIN ? FR_EXP_MIN : x;
@@ -114,8 +115,8 @@ static inline float scalar_exp(float x) {
     return y * power_of_two(n / 2) * power_of_two(n - n / 2);
 }
 
-/* Returns e / (e + 2) with the sign of x, for e = e^(2 |x|) - 1. Computing e directly keeps its relative accuracy near
- * 0. */
+/* Returns tanh(x): e / (e + 2) with the sign of x, where e = e^(2 |x|) - 1. e is computed directly, so that its
+ * relative accuracy is kept near 0. */
 static inline float scalar_tanh(float x) {
     float a = fabsf(x);
     a = a > FR_TANH_MAX ? FR_TANH_MAX : a;

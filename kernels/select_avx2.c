@@ -1,7 +1,7 @@
 /* Finds the largest value. The contract is fr_argmax_fn in kernels.h; top-k is left to the scalar file. */
 #include "kernels/simd_avx2.h"
 
-/* Sets all bits of the lanes that hold NaN or infinity. */
+/* Sets all bits of the lanes that are NaN or infinite. */
 FR_INLINE __m256i not_finite(__m256 x) {
     __m256i exponent = _mm256_set1_epi32(0x7f800000);
     return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_castps_si256(x), exponent), exponent);
@@ -19,8 +19,9 @@ static int64_t first_equal(const float *x, size_t n, float maximum) {
     return (int64_t)i;
 }
 
-/* Passes over the values twice. The first pass finds the maximum and any value that is not finite, the second the
- * maximum's index. The last 8 values are always taken as a whole register, even if some of them were taken before. */
+/* Finds the largest value in two passes. The first pass finds the maximum, and any value that is not finite. The
+ * second pass finds the first index of the maximum. The last 8 values are always taken as a whole register, even if
+ * some of them were taken before. */
 int64_t fr_argmax_avx2(const float *x, size_t n) {
     if (n < 8) return fr_argmax_scalar_fma(x, n);
     __m256 best = _mm256_loadu_ps(x + n - 8);

@@ -3,8 +3,8 @@
 
 enum { NOT_FINITE = 0x99 }; /* vfpclassps's flags for quiet and signalling NaN and both infinities */
 
-/* Passes over the values twice. The first pass finds the maximum and any value that is not finite, the second the
- * first index of the maximum. */
+/* Finds the largest value in two passes. The first pass finds the maximum, and any value that is not finite. The
+ * second pass finds the first index of the maximum. */
 int64_t fr_argmax_avx512(const float *x, size_t n) {
     __m512 best = _mm512_set1_ps(x[0]);
     __mmask16 bad = 0;

@@ -3,8 +3,8 @@
 
 enum { INFINITE = 0x7f800000 }; /* magnitudes with these bits or more are infinite or NaN */
 
-/* Passes over the values twice. The first pass finds the maximum and any value that is not finite, the second the
- * first index of the maximum. Lanes past the end repeat x[0]. */
+/* Finds the largest value in two passes. The first pass finds the maximum, and any value that is not finite. The
+ * second pass finds the first index of the maximum. Lanes past the end repeat x[0]. */
 int64_t fr_argmax_neon(const float *x, size_t n) {
     float32x4_t best = vdupq_n_f32(x[0]);
     uint32x4_t magnitude = vdupq_n_u32(0);

@@ -36,7 +36,8 @@ FR_INLINE __m256 lane_mask(int count) {
     return _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(count), index));
 }
 
-/* The function f of y[i] = f(a[i], b[i], factor). b may be NULL, which stands for zeros. y may be a or b. */
+/* Computes y[i] = f(a[i], b[i], factor) for a register of values. b may be NULL, which stands for zeros. y may be a or
+ * b. */
 typedef __m256 map_fn(__m256 a, __m256 b, __m256 factor);
 
 FR_INLINE void map(map_fn *f, float *y, const float *a, const float *b, size_t n, float factor) {
@@ -65,7 +66,7 @@ FR_INLINE __m256 expm1_reduced(__m256 r) {
     return _mm256_fmadd_ps(_mm256_mul_ps(r, r), c, r);
 }
 
-/* Returns r of x = n ln 2 + r with an integer n; *n gets n plus `bias`. */
+/* Splits x = n ln 2 + r with an integer n, and returns r. *n gets n plus `bias`. */
 FR_INLINE __m256 reduce(__m256 x, int bias, __m256i *n) {
     __m256 shift = _mm256_set1_ps(FR_ROUND_SHIFT);
     __m256 t = _mm256_fmadd_ps(x, _mm256_set1_ps(FR_LOG2E), shift), whole = _mm256_sub_ps(t, shift);
@@ -79,7 +80,7 @@ FR_INLINE __m256 power_of_two(__m256i n) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_sub_epi32(n, _mm256_set1_epi32(1)), 23));
 }
 
-/* A NaN passes through: min and max return their second argument if either is NaN, so x is the second. */
+/* Returns e^x. A NaN passes through: min and max return their second argument if either is NaN, so x is the second. */
 FR_INLINE __m256 exp8(__m256 x) {
     __m256i n;
     x = _mm256_max_ps(_mm256_set1_ps(FR_EXP_MIN), _mm256_min_ps(_mm256_set1_ps(FR_EXP_MAX), x));

@@ -20,7 +20,8 @@ FR_INLINE __m512 load_lanes(const float *x, __mmask16 mask) {
     return _mm512_maskz_loadu_ps(mask, x);
 }
 
-/* The function f of y[i] = f(a[i], b[i], factor). b may be NULL, which stands for zeros. y may be a or b. */
+/* Computes y[i] = f(a[i], b[i], factor) for a register of values. b may be NULL, which stands for zeros. y may be a or
+ * b. */
 typedef __m512 map_fn(__m512 a, __m512 b, __m512 factor);
 
 FR_INLINE void map_step(map_fn *f, float *y, const float *a, const float *b, float factor, __mmask16 mask) {
@@ -42,9 +43,9 @@ FR_INLINE float sum16(__m512 p) {
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* Does the same additions on four registers at once. The last step uses 128-bit registers, so that a masked store of
- * the result is a vmovups. For the low part of a zmm register gcc 12 would emit a masked vextractf32x4, which faults
- * on memory outside the mask. */
+/* Adds the 16 partial sums of each of four registers, as sum16 does for one. The last step uses 128-bit registers, so
+ * that a masked store of the result is a vmovups. For the low part of a zmm register gcc 12 would emit a masked
+ * vextractf32x4, which faults on memory outside the mask. */
 FR_INLINE __m128 sum16_of_4(__m512 a, __m512 b, __m512 c, __m512 d) {
     __m512 ac = _mm512_add_ps(_mm512_shuffle_f32x4(a, c, 0x44), _mm512_shuffle_f32x4(a, c, 0xee));
     __m512 bd = _mm512_add_ps(_mm512_shuffle_f32x4(b, d, 0x44), _mm512_shuffle_f32x4(b, d, 0xee));
@@ -66,7 +67,7 @@ FR_INLINE __m512 expm1_reduced(__m512 r) {
     return _mm512_fmadd_ps(_mm512_mul_ps(r, r), c, r);
 }
 
-/* Returns r of x = n ln 2 + r with an integer n. */
+/* Splits x = n ln 2 + r with an integer n, and returns r. */
 FR_INLINE __m512 reduce(__m512 x, __m512 *n) {
     __m512 shift = _mm512_set1_ps(FR_ROUND_SHIFT);
     *n = _mm512_sub_ps(_mm512_fmadd_ps(x, _mm512_set1_ps(FR_LOG2E), shift), shift);
@@ -74,8 +75,8 @@ FR_INLINE __m512 reduce(__m512 x, __m512 *n) {
     return _mm512_fmadd_ps(*n, _mm512_set1_ps(-FR_LN2_LOW), r);
 }
 
-/* scalef multiplies by 2^n with one rounding, so it gives the same bits as the two products of scalar_exp. A NaN
- * passes through: min and max return their second argument if either is NaN, so x is the second. */
+/* Returns e^x. scalef multiplies by 2^n with one rounding, so it gives the same bits as the two products of
+ * scalar_exp. A NaN passes through: min and max return their second argument if either is NaN, so x is the second. */
 FR_INLINE __m512 exp16(__m512 x) {
     __m512 n;
     x = _mm512_max_ps(_mm512_set1_ps(FR_EXP_MIN), _mm512_min_ps(_mm512_set1_ps(FR_EXP_MAX), x));

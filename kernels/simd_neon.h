@@ -1,9 +1,9 @@
-/* Holds what the _neon files share, for ARMv8.0: ends shorter than a register, the dot product, exp and tanh on 4
- * values.
+/* Holds what the _neon files share, for ARMv8.0: loads and stores shorter than a register, the dot product, exp and
+ * tanh on 4 values.
  *
  * Four registers hold the 16 partial sums of scalar.h's dot: lane i of register c is p[4 c + i]. If a length is no
- * multiple of a step, the remainder is copied to a buffer of a whole step, which is filled up with zeros. Partial sums
- * without a value in the remainder stay as they are, and outputs beyond the length are not written. */
+ * multiple of a step, the remainder is copied to a buffer of a whole step, in which the missing values are zeros.
+ * Partial sums without a value in the remainder stay as they are, and outputs beyond the length are not written. */
 #ifndef FR_KERNELS_SIMD_NEON_H
 #define FR_KERNELS_SIMD_NEON_H
 
@@ -38,7 +38,8 @@ FR_INLINE uint32x4_t lanes_below(size_t first, size_t count) {
     return vcltq_u32(vaddq_u32(vld1q_u32(index), vdupq_n_u32((uint32_t)first)), vdupq_n_u32((uint32_t)count));
 }
 
-/* The function f of y[i] = f(a[i], b[i], factor). b may be NULL, which stands for zeros. y may be a or b. */
+/* Computes y[i] = f(a[i], b[i], factor) for a register of values. b may be NULL, which stands for zeros. y may be a or
+ * b. */
 typedef float32x4_t map_fn(float32x4_t a, float32x4_t b, float32x4_t factor);
 
 FR_INLINE void map_step(map_fn *f, float *y, const float *a, const float *b, float factor, size_t count) {
@@ -69,7 +70,7 @@ enum { DOTS_MAX = 6 };
 
 /* The arguments of a product: y[r * y_stride + o] = dot(w_o, x_r) for r < rows, o < kept; w_o = w[o], x_r = x + r *
  * x_stride. rows and features are constants; rows x features <= 6, so that 24 registers hold the sums. w has
- * `features` pointers. If only `kept` of them are weight rows of their own, the others repeat the last one. */
+ * `features` pointers. If only `kept` of them are different weight rows, the others repeat the last one. */
 typedef struct dots_job {
     float *y;
     size_t y_stride;
@@ -133,7 +134,7 @@ FR_INLINE float32x4_t expm1_reduced(float32x4_t r) {
     return vfmaq_f32(r, vmulq_f32(r, r), c);
 }
 
-/* Returns r of x = n ln 2 + r with an integer n; *n gets n plus `bias`. */
+/* Splits x = n ln 2 + r with an integer n, and returns r. *n gets n plus `bias`. */
 FR_INLINE float32x4_t reduce(float32x4_t x, uint32_t bias, uint32x4_t *n) {
     float32x4_t shift = vdupq_n_f32(FR_ROUND_SHIFT);
     float32x4_t t = vfmaq_f32(shift, x, vdupq_n_f32(FR_LOG2E)), whole = vsubq_f32(t, shift);
@@ -147,7 +148,7 @@ FR_INLINE float32x4_t power_of_two(uint32x4_t n) {
     return vreinterpretq_f32_u32(vshlq_n_u32(vsubq_u32(n, vdupq_n_u32(1)), 23));
 }
 
-/* A NaN passes through, because vminq and vmaxq return NaN if an argument is NaN. */
+/* Returns e^x. A NaN passes through, because vminq and vmaxq return NaN if an argument is NaN. */
 FR_INLINE float32x4_t exp4(float32x4_t x) {
     uint32x4_t n;
     x = vmaxq_f32(vminq_f32(x, vdupq_n_f32(FR_EXP_MAX)), vdupq_n_f32(FR_EXP_MIN));

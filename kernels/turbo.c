@@ -40,7 +40,7 @@ void fr_turbo_rotate_back(const fr_kernels *kernels, float *head, size_t n) {
     }
 }
 
-/* Adds up x[i] * y[i] in the order that turbo.h gives. */
+/* Adds up x[i] * y[i] in the order that turbo.h gives: 16 partial sums, then the tree. */
 static float sum_of_products(const float *x, const float *y) {
     float p[FR_TURBO_BLOCK / 2];
     for (size_t i = 0; i < 16; i++) p[i] = 0.0F + x[i] * y[i];

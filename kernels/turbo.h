@@ -3,8 +3,8 @@
  * A head of n values is divided into parts as wide as the largest power of two that divides n, at most
  * FR_TURBO_WIDEST. A part is rotated by fr_hadamard_fn with pseudo-random signs: s[i] = 1664525 s[i - 1] + 1013904223
  * in 32 bits, s[-1] = 1, and sign i of the head is -1 if bit 31 of s[i] is set. A key and the queries that read it are
- * rotated alike, so their dot product is that of the unrotated heads. A query's weighted sum of values is rotated back
- * once.
+ * rotated in the same way, so their dot product is that of the unrotated heads. A query's weighted sum of values is
+ * rotated back once.
  *
  * In: heads, and the table of kernels whose Hadamard transform is used. Out: heads, or a row of the cache. The result
  * is the same for all tables. */

@@ -9,7 +9,7 @@
 
 #include <immintrin.h>
 
-/* Returns the entries of a block. */
+/* Returns the entries of the table for all values of a block. */
 FR_INLINE __m256i turbo4_entries(const uint8_t *block) {
     const __m256i table = _mm256_broadcastsi128_si256(_mm_setr_epi8(FR_TURBO4_TABLE));
     __m128i bytes = _mm_loadu_si128((const void *)(block + 2));
@@ -31,7 +31,7 @@ FR_INLINE __m256i turbo3_entries(const uint8_t *block) {
     return _mm256_shuffle_epi8(table, _mm256_or_si256(_mm256_and_si256(low, _mm256_set1_epi8(3)), high));
 }
 
-/* Returns the entries of values `half` * 16 to `half` * 16 + 15 of a block of turbo4. */
+/* Returns the entries of the table for values `half` * 16 to `half` * 16 + 15 of a block of turbo4. */
 FR_INLINE __m128i turbo4_half(const uint8_t *block, size_t half) {
     const __m128i table = _mm_setr_epi8(FR_TURBO4_TABLE);
     __m128i bytes = _mm_loadu_si128((const void *)(block + 2));
@@ -39,7 +39,7 @@ FR_INLINE __m128i turbo4_half(const uint8_t *block, size_t half) {
     return _mm_shuffle_epi8(table, _mm_and_si128(bytes, _mm_set1_epi8(15)));
 }
 
-/* Returns the entries of values `half` * 16 to `half` * 16 + 15 of a block of turbo3. */
+/* Returns the entries of the table for values `half` * 16 to `half` * 16 + 15 of a block of turbo3. */
 FR_INLINE __m128i turbo3_half(const uint8_t *block, size_t half) {
     const __m128i table = _mm_setr_epi8(FR_TURBO3_TABLE, FR_TURBO3_TABLE);
     const __m128i spread = _mm_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);

@@ -10,9 +10,9 @@
  *     head   the bytes of the block before its first run, which hold d and other scales (packed.h has their layout)
  *     ...    any further arguments of the list
  *
- * FR_TWIN_TYPES lists the types whose tiles have the same form and meaning as those of another type. They use that
- * type's kernels and its word. FR_TILE_TYPES lists all other types. It joins the five lists above it, because kernels
- * that take long to compile have a file for each of them. */
+ * FR_TWIN_TYPES lists the types whose tiles have the same form and meaning as those of another type. They use the
+ * kernels and the word of that type. FR_TILE_TYPES lists all other types. It joins the five lists above it. These are
+ * separate because kernels that take long to compile have a file for each list. */
 #ifndef FR_QUANT_BLOCK_TYPES_H
 #define FR_QUANT_BLOCK_TYPES_H
 

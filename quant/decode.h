@@ -1,4 +1,4 @@
-/* Decodes block types to float32: one function a type, for one block.
+/* Decodes block types to float32: one function for each type, which decodes one block.
  *
  * In: the bytes of a block as GGUF stores them, at any address. Out: its values (fr_dtype_block(type) of them) in
  * ascending order of columns. A function computes the type's formula in float32, in the order in which it is written,

@@ -1,4 +1,4 @@
-/* Blocks whose 4-bit codes are indices into a table of 16 values: value = d * table[code].
+/* Decodes blocks whose 4-bit codes are indices into a table of 16 values: value = d * table[code].
  *
  * In: a block's bytes. Out: its values. The kernels of these types use the same tables (fr_code_values). */
 #include "quant/decode.h"
@@ -11,8 +11,8 @@ static const int8_t nonlinear[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1
 /* The 4-bit float E2M1 of the OCP Microscaling Formats specification 1.0, doubled so that all values are integers. */
 static const int8_t doubled_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/* The three tables of IQ2 and IQ3 have the magnitudes of a grid's coordinates (decode_grid.c), and then the same
- * values negated: the highest bit of a code is the sign. They are in units of fr_code_unit. */
+/* Each of the three tables of IQ2 and IQ3 has the magnitudes of a grid's coordinates (decode_grid.c), and then the
+ * same values negated. So the highest bit of a code is the sign. The values are in units of fr_code_unit. */
 static const int8_t iq2[16] = {8, 25, 43, 0, -8, -25, -43};
 static const int8_t iq3_xxs[16] = {2, 6, 10, 14, 18, 22, 26, 31, -2, -6, -10, -14, -18, -22, -26, -31};
 /* IQ1's values in eighths: the coordinate -1, 0 or 1 plus the delta, which is -1/8 if bit 2 of the code is set and 1/8
@@ -64,7 +64,7 @@ void fr_decode_iq4_nl(const uint8_t *block, float *y) {
 }
 
 /* Layout: d; 2 bytes with the high two bits of 8 scales; 4 bytes with their low four bits; 16 bytes of codes for each
- * run of 32 columns. A scale of 6 bits stands for its number minus 32. */
+ * run of 32 columns. A stored scale of 6 bits is 32 more than the scale. */
 void fr_decode_iq4_xs(const uint8_t *block, float *y) {
     float d = load_scale(block);
     unsigned high = load_u16(block + 2);
@@ -74,7 +74,8 @@ void fr_decode_iq4_xs(const uint8_t *block, float *y) {
     }
 }
 
-/* Returns 2^(e - 127) / 2; the halving makes up for the doubled table. The result is a denormal if e < 2. */
+/* Returns 2^(e - 127) / 2. It is halved because the values of the table are doubled. The result is a denormal if e <
+ * 2. */
 static float half_of_e8m0(uint8_t e) {
     uint32_t bits = e < 2 ? 0x00200000u << e : (uint32_t)(e - 1) << 23;
     float value;
@@ -88,7 +89,7 @@ void fr_decode_mxfp4(const uint8_t *block, float *y) {
 }
 
 /* Returns half the value of an unsigned E4M3 float (bias 7, bit 7 ignored). The byte 0x7F, the format's NaN, gives 0.
- * The byte 0xFF gives the number that its low 7 bits would be if they were no NaN. */
+ * For the byte 0xFF, the low 7 bits are taken as a number and not as a NaN. */
 static float half_of_ue4m3(uint8_t bits) {
     unsigned exponent = bits >> 3 & 15, fraction = bits & 7;
     if (bits == 0x7F) return 0.0f;

@@ -1,5 +1,5 @@
-/* Decodes the IQ types of 1 to 3 bits. A code is the index of a point of a grid; the point's 8 or 4 coordinates are
- * the magnitudes of neighbouring columns (for IQ1: their values). Signs and scales are stored separately.
+/* Decodes the IQ types of 1 to 3 bits. A code is the index of a point of a grid. The point has 8 or 4 coordinates,
+ * which are the magnitudes of neighbouring columns (for IQ1 their values). Signs and scales are stored separately.
  *
  * In: a block's bytes. Out: 256 values: scale * sign * coordinate, or scale * (coordinate + delta) for IQ1. An "octet"
  * is 8 neighbouring columns, which share a byte of signs, bit i for column i. */
@@ -17,14 +17,15 @@ static float half_byte(const uint8_t *bytes, size_t i) {
     return (float)(bytes[i / 2] >> i % 2 * 4 & 15);
 }
 
-/* Returns the signs of octet `i` of 4. The word stores 7 signs of each octet. The eighth sign makes the number of
- * minus signs even. */
+/* Returns the signs of octet `i` of 4. The word stores 7 signs of each octet. The eighth sign is the one that makes
+ * the number of minus signs even. */
 static unsigned even_signs(uint32_t word, size_t i) {
     unsigned seven = word >> 7 * i & 127;
     return seven | (unsigned)__builtin_parity(seven) << 7;
 }
 
-/* Multiplies instead of branching, because a branch on random signs cannot be predicted. */
+/* Returns the magnitude with its sign. It multiplies instead of branching, because a branch on random signs cannot be
+ * predicted. */
 static float signed_value(int8_t magnitude, unsigned minus) {
     return (float)(magnitude * (1 - 2 * (int)(minus & 1)));
 }

@@ -1,6 +1,6 @@
-/* Decodes the K types, whose blocks of 256 values consist of runs of 32 or 16. Each run has a scale (and for some
- * types a minimum) of few bits, which the block's float16 d (and dmin) multiply: value = (d * scale) * code, or (d *
- * scale) * code - dmin * minimum.
+/* Decodes the K types, whose blocks of 256 values consist of runs of 32 or 16. Each run has a scale of few bits, which
+ * the block's float16 d multiplies: value = (d * scale) * code. For some types it also has a minimum, which the
+ * block's float16 dmin multiplies: value = (d * scale) * code - dmin * minimum.
  *
  * In: a block's bytes. Out: 256 values. */
 #include "quant/decode.h"
@@ -21,8 +21,8 @@ void fr_decode_q2_k(const uint8_t *block, float *y) {
     }
 }
 
-/* Returns scale h of 16, minus 32. Its low four bits are half of byte h % 8: the low half for h < 8, the high half
- * otherwise. Its high two bits are in byte 8 + h % 4. */
+/* Returns scale h of 16, minus 32. Its low four bits are one half of byte h % 8: the low half if h < 8, otherwise the
+ * high half. Its high two bits are in byte 8 + h % 4. */
 static int q3_k_scale(const uint8_t *scales, size_t h) {
     unsigned low = scales[h % 8] >> h / 8 * 4 & 15, high = scales[8 + h % 4] >> h / 4 * 2 & 3;
     return (int)(low | high << 4) - 32;
@@ -43,8 +43,8 @@ void fr_decode_q3_k(const uint8_t *block, float *y) {
     }
 }
 
-/* Reads the scale and minimum of a run from 12 bytes. For runs 0 to 3 the low 6 bits of bytes 0..3 are the scales, and
- * those of bytes 4..7 the minima. For runs 4 to 7 bytes 8..11 have the low 4 bits: a scale's in the low half, a
+/* Reads the scale and minimum of a run from 12 bytes. For runs 0 to 3, the scales are the low 6 bits of bytes 0..3,
+ * and the minima those of bytes 4..7. For runs 4 to 7, the low 4 bits are in bytes 8..11: a scale's in the low half, a
  * minimum's in the high half. Their high 2 bits are the two highest bits of bytes 0..3 (scales) and 4..7 (minima). */
 static void scale_and_minimum(const uint8_t *bytes, size_t run, unsigned *scale, unsigned *minimum) {
     if (run < 4) {
@@ -56,8 +56,8 @@ static void scale_and_minimum(const uint8_t *bytes, size_t run, unsigned *scale,
     }
 }
 
-/* Layout: d, dmin, scales; then for each pair of runs 32 bytes, the first run in their low 4 bits, the second in their
- * high 4 bits. */
+/* Layout: d, dmin, scales; then 32 bytes for each pair of runs. The codes of the first run are in their low 4 bits,
+ * those of the second in their high 4 bits. */
 void fr_decode_q4_k(const uint8_t *block, float *y) {
     float d = load_scale(block), dmin = load_scale(block + 2);
     for (size_t run = 0; run < RUNS; run++) {

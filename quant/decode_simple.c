@@ -1,4 +1,4 @@
-/* Blocks with one float16 scale d, and for some types a float16 minimum m: value = d * code, or d * code + m.
+/* Decodes blocks with one float16 scale d, and for some types a float16 minimum m: value = d * code, or d * code + m.
  *
  * In: a block's bytes. Out: 32 values (Q1_0 and PQ2_0: 128; Q2_0: 64). 4-bit codes are laid out as in most GGUF types:
  * byte i has column i in its low half and column i + 16 in its high half. */
@@ -12,7 +12,7 @@ void fr_decode_q8_0(const uint8_t *block, float *y) {
     for (size_t i = 0; i < COLS; i++) y[i] = d * (float)(int8_t)block[2 + i];
 }
 
-/* Layout: d, then 16 bytes of codes, to which -8 is added. */
+/* Layout: d, then 16 bytes of codes. 8 is subtracted from each code. */
 void fr_decode_q4_0(const uint8_t *block, float *y) {
     float d = load_scale(block);
     const uint8_t *codes = block + 2;
@@ -32,7 +32,8 @@ void fr_decode_q4_1(const uint8_t *block, float *y) {
     }
 }
 
-/* Unpacks 5-bit codes: 4 bytes whose bit i is the fifth bit of column i, then 16 bytes with the lower four. */
+/* Unpacks 5-bit codes. Bit i of the first 4 bytes is the fifth bit of column i. The next 16 bytes have the lower four
+ * bits. */
 static void unpack_5_bits(const uint8_t *packed, int32_t *codes) {
     uint32_t fifths = load_u32(packed);
     const uint8_t *low = packed + 4;
@@ -42,7 +43,7 @@ static void unpack_5_bits(const uint8_t *packed, int32_t *codes) {
     }
 }
 
-/* Layout: d, then 5-bit codes, to which -16 is added. */
+/* Layout: d, then 5-bit codes. 16 is subtracted from each code. */
 void fr_decode_q5_0(const uint8_t *block, float *y) {
     float d = load_scale(block);
     int32_t codes[COLS];
@@ -64,7 +65,7 @@ void fr_decode_q1_0(const uint8_t *block, float *y) {
     for (size_t i = 0; i < 128; i++) y[i] = d * (float)((block[2 + i / 8] >> i % 8 & 1) * 2 - 1);
 }
 
-/* Layout: d, then two bits for each column, lowest first, to which -1 is added. */
+/* Layout: d, then a code of two bits for each column, lowest bits first. 1 is subtracted from each code. */
 static void decode_pairs(const uint8_t *block, size_t cols, float *y) {
     float d = load_scale(block);
     for (size_t i = 0; i < cols; i++) y[i] = d * (float)((block[2 + i / 4] >> i % 4 * 2 & 3) - 1);

@@ -7,7 +7,7 @@
 
 static const struct {
     const char *name;
-    uint16_t block, bytes; /* values of a block; its bytes */
+    uint16_t block, bytes; /* number of values in a block; bytes of a block */
     fr_decode_fn *decode;  /* for block types */
 } types[FR_TYPES_END] = {
     [FR_F32] = {"F32", 1, 4, NULL},
@@ -99,9 +99,9 @@ uint16_t fr_bf16_from_f32(float value) {
     return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
-/* Moves the fields to where a float16 has them, which leaves 13 bits to round off. Values below 2^-14 become
- * denormals: the smaller the value, the more bits are rounded off. A denormal has no implied leading 1, so the leading
- * 1 is stored with the fraction. */
+/* Moves the fields to where a float16 has them, and rounds off the 13 bits that are too many. Values below 2^-14
+ * become denormals: the smaller the value, the more bits are rounded off. A denormal has no implied leading 1, so the
+ * leading 1 is stored with the fraction. */
 uint16_t fr_f16_from_f32(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);

@@ -1,9 +1,9 @@
 /* Types of a tensor's numbers: name, size, and how a row of them becomes float32.
  *
- * In: raw little-endian bytes of a type. Out: float32 values. Those of the float types are exact. Those of the block
- * types have the same bits as in the gguf Python package; for Q1_0 and Q2_0 as in llama.cpp, for PQ2_0 and PTQ1_0 as
- * in PrismML's llama.cpp. A block type stores 32 to 256 neighbouring values of a row together with their scales; a row
- * is a whole number of blocks. */
+ * In: raw little-endian bytes of a type. Out: float32 values. The values of the float types are exact. The values of
+ * the block types have the same bits as in the gguf Python package; for Q1_0 and Q2_0 as in llama.cpp, for PQ2_0 and
+ * PTQ1_0 as in PrismML's llama.cpp. A block type stores 32 to 256 neighbouring values of a row together with their
+ * scales. A row is a whole number of blocks. */
 #ifndef FR_QUANT_DTYPE_H
 #define FR_QUANT_DTYPE_H
 
@@ -77,19 +77,19 @@ size_t fr_dtype_row_bytes(fr_dtype type, size_t cols);
 /* Decodes cols values of a weight type (below FR_KERNEL_TYPES). source needs no alignment. */
 void fr_dtype_decode(fr_dtype type, const void *source, float *target, size_t cols);
 
-/* Returns the table of 16 values, in units of fr_code_unit, that a packed code indexes: for IQ4_NL, IQ4_XS, MXFP4,
- * NVFP4 and IQ1 to IQ3. Returns NULL for other types. */
+/* Returns the table of 16 values that a packed code indexes, in units of fr_code_unit. IQ4_NL, IQ4_XS, MXFP4, NVFP4
+ * and IQ1 to IQ3 have one. Returns NULL for other types. */
 const int8_t *fr_code_values(fr_dtype type);
 
-/* Returns the unit in which the table's values are integers, a power of two. It is 1 for types whose values are
- * integers already. */
+/* Returns the unit in which the values of the table are integers. It is a power of two, and 1 for types whose values
+ * are integers already. */
 float fr_code_unit(fr_dtype type);
 
-/* Exact conversions of one value; NaN stays NaN. */
+/* Convert one value exactly; NaN stays NaN. */
 float fr_f32_from_bf16(uint16_t bits);
 float fr_f32_from_f16(uint16_t bits);
 
-/* Round to nearest even, using integers only; denormals are kept. */
+/* Convert one value, rounded to nearest even, using integers only. Denormals are kept. */
 uint16_t fr_bf16_from_f32(float value);
 uint16_t fr_f16_from_f32(float value);
 

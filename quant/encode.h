@@ -17,9 +17,9 @@
 
 #include "quant/dtype.h"
 
-/* fr_written_word returns the word of the type at `index` in the help text's list of types that can be written, or
- * NULL past the end. fr_written_from_word returns the type of a word in upper or lower case, or FR_DTYPE_COUNT for an
- * unknown word. */
+/* fr_written_word returns the word of the type at `index` in the help text's list of types that can be written; NULL:
+ * there is no such type. fr_written_from_word returns the type of a word in upper or lower case; FR_DTYPE_COUNT: the
+ * word is unknown. */
 const char *fr_written_word(size_t index);
 fr_dtype fr_written_from_word(const char *word);
 

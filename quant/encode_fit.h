@@ -3,7 +3,7 @@
  * In: n values x (a multiple of 4); the weight of each value's error, or NULL if all are equal; a function that
  * returns the code nearest to a real number. Out: sums over the codes, from which the least-squares scale and offset
  * follow, and the squared error. Sums are taken in four SIMD lanes, in one fixed order. Everything is inlined, so that
- * the function, n and the presence of weights are constants. */
+ * the function, n and the presence of weights are constants for the compiler. */
 #ifndef FR_QUANT_ENCODE_FIT_H
 #define FR_QUANT_ENCODE_FIT_H
 
@@ -23,10 +23,10 @@ typedef struct line {
 
 typedef struct fit {
     float error;                 /* the squared error of the line with each value's nearest code */
-    float codes, squares, cross; /* sums of code, code^2, code * x; weighted like the error */
+    float codes, squares, cross; /* sums of code, code^2 and code * x, weighted like the error */
 } fit;
 
-/* The weights' sum (n if there are none), and the sum of weight * value. */
+/* The sum of the weights (n if there are none), and the sum of weight * value. */
 typedef struct mass {
     float weight, total;
 } mass;
@@ -49,12 +49,13 @@ FR_INLINE float inverse_of(float scale) {
     return scale != 0 ? 1 / scale : 0;
 }
 
-/* Selects, lane by lane, chosen ? a : b. */
+/* Returns a in the lanes that are chosen, and b in the others. */
 FR_INLINE lanes select_lanes(lane_bits chosen, lanes a, lanes b) {
     return (lanes)((chosen & (lane_bits)a) | (~chosen & (lane_bits)b));
 }
 
-/* Returns the nearest integer in [low, high], ties to even. Adding 1.5 * 2^23 leaves no bits for a fraction. */
+/* Returns the nearest integer in [low, high], ties to even. Adding 1.5 * 2^23 rounds, because it leaves no bits for a
+ * fraction. */
 FR_INLINE lanes snap_integer(lanes t, float low, float high) {
     t = select_lanes(t > splat(low), t, splat(low));
     t = select_lanes(t < splat(high), t, splat(high));
@@ -108,8 +109,8 @@ FR_INLINE float error_of_zeros(const float *x, const float *weights, size_t n) {
     return sum_of(sum);
 }
 
-/* A least-squares line for given codes. worth: how much it reduces the squared error compared with encoding all values
- * as 0. */
+/* A least-squares line for given codes. worth: the squared error of encoding all values as 0, minus that of this
+ * line. */
 typedef struct answer {
     line l;
     float worth;
@@ -148,8 +149,8 @@ FR_INLINE lanes snap_iq4_nl(lanes t) {
     return value;
 }
 
-/* Replaces each value of IQ4_NL by its code, its index in ascending order. codes[i] holds the value plus `zero`, which
- * makes it unsigned. */
+/* Replaces each value of IQ4_NL by its code, which is its index in ascending order. Before, codes[i] has the value
+ * plus `zero`, which makes it unsigned. */
 static inline void number_iq4_nl(uint8_t *codes, size_t n, int zero) {
     const int8_t *values = fr_code_values(FR_IQ4_NL);
     for (size_t i = 0; i < n; i++) {
@@ -171,8 +172,8 @@ static inline void store_half(uint8_t *bytes, float value) {
     bytes[1] = (uint8_t)(bits >> 8);
 }
 
-/* Packs the low two bits of 256 codes into 64 bytes, 32 for each 128 columns: bits 2j and 2j + 1 of byte i are those
- * of column 32j + i of the 128. */
+/* Packs the low two bits of 256 codes into 64 bytes, 32 for each 128 columns. Bits 2j and 2j + 1 of byte i are those
+ * of column 32j + i of these 128. */
 static inline void pack_2_bits(uint8_t *bytes, const uint8_t *codes) {
     for (size_t i = 0; i < 64; i++) {
         const uint8_t *own = codes + i / 32 * 128 + i % 32;

@@ -2,16 +2,16 @@
  * scale and a minimum of few bits, which the block's float16 d and dmin multiply (decode_k.c has the layouts).
  *
  * In: 256 values, and the weights of their errors or NULL. Out: a block's bytes. First the best line of every run is
- * found on its own. Then rounds follow: each run gets the pair of small integers that fits best with the current d and
- * dmin, and from these and the codes the least-squares d and dmin are computed. The rounds end when the block's error
- * no longer falls. */
+ * found on its own. Then rounds follow. In a round each run gets the integer scale and minimum that fit best with the
+ * current d and dmin. From these and the codes, the least-squares d and dmin are computed. The rounds end when the
+ * block's error no longer falls. */
 #include "quant/encode.h"
 #include "quant/encode_fit.h"
 
 enum { COLS = 256, RUN = 32, RUNS = COLS / RUN, HALF = 16, HALVES = COLS / HALF };
 
-/* ROUNDS is the largest number of rounds over a block. STEPS is how often the line of a run is improved from one
- * starting point. */
+/* ROUNDS is the largest number of rounds over a block. STEPS is the number of times that the line of a run is improved
+ * from one starting point. */
 #define ROUNDS 6
 #define STEPS  3
 
@@ -52,8 +52,8 @@ typedef struct run_fit {
     mass m;
 } run_fit;
 
-/* Fits a run's line. The starting scales map the range of the run's values to slightly more or fewer codes than the
- * type has. */
+/* Fits a run's line. It starts from several scales, which map the range of the run's values to slightly more or fewer
+ * codes than the type has. */
 FR_INLINE run_fit fit_run(const task *t, size_t run, snap_fn *snap) {
     const float *x = t->x + run * t->run, *weights = weights_at(t, run);
     float low = 0, high = x[0];
@@ -125,7 +125,7 @@ static void solve(const normal *n, float *d, float *dmin) {
     }
 }
 
-/* Runs rounds, starting with d and dmin. A round whose error is smaller than that of *best replaces *best. */
+/* Runs rounds, starting with d and dmin. *best is replaced by the plan of a round with a smaller error. */
 FR_INLINE void improve(const task *t, const run_fit *runs, float d, float dmin, snap_fn *snap, plan *best) {
     float last = 0;
     for (int round = 0; round < ROUNDS; round++) {
@@ -161,7 +161,7 @@ FR_INLINE plan search(const task *t, snap_fn *snap) {
     return best;
 }
 
-/* Sets codes[i] for each column; returns the plan that these codes belong to. */
+/* Sets codes[i] for each column, and returns the plan to which these codes belong. */
 FR_INLINE plan encode_columns(const task *t, snap_fn *snap, uint8_t *codes) {
     plan p = search(t, snap);
     for (size_t i = 0; i < COLS; i += 4) {
@@ -186,7 +186,7 @@ void fr_encode_q2_k(const float *x, const float *weights, uint8_t *block) {
 
 /* ------------------------------------------------------------------------------------------------------- Q4_K, Q5_K */
 
-/* Stores d, dmin, and scales and minima in 12 bytes: decode_k.c has the layout. */
+/* Stores d and dmin, and the scales and minima in 12 bytes (decode_k.c has the layout). */
 static void store_header(const plan *p, uint8_t *block) {
     uint8_t *bytes = block + 4;
     store_half(block, p->d);
@@ -199,7 +199,8 @@ static void store_header(const plan *p, uint8_t *block) {
     }
 }
 
-/* Packs two runs at a time into 32 bytes: the first run into the low halves, the second into the high halves. */
+/* Packs the codes of two runs at a time into 32 bytes. The first run is in the low halves, and the second run in the
+ * high halves. */
 static void pack_low_bits(uint8_t *bytes, const uint8_t *codes) {
     for (size_t i = 0; i < COLS / 2; i++) {
         const uint8_t *pair = codes + i / RUN * 2 * RUN + i % RUN;

@@ -2,8 +2,8 @@
  * bits, which the block's float16 d multiplies (decode_k.c and decode_codebook.c have the layouts).
  *
  * In: 256 values, and the weights of their errors or NULL. Out: a block's bytes. First the best scale of every run is
- * found on its own. Then rounds follow: each run gets the integer scale that fits best with the current d, and from
- * these and the codes the least-squares d is computed. The rounds end when the block's error no longer falls. */
+ * found on its own. Then rounds follow. In a round each run gets the integer scale that fits best with the current d.
+ * From these and the codes, the least-squares d is computed. The rounds end when the block's error no longer falls. */
 #include "quant/encode.h"
 #include "quant/encode_fit.h"
 
@@ -63,8 +63,8 @@ static int small_integer(float n, float d, int limit) {
     return t > (float)(limit - 1) ? limit - 1 : t > (float)-limit ? (int)t : -limit;
 }
 
-/* Runs rounds, starting with d. A round whose error is smaller than that of *best replaces *best. own: the best scale
- * of each run if its scale were not rounded. */
+/* Runs rounds, starting with d. *best is replaced by the plan of a round with a smaller error. own: the best scale of
+ * each run, before it is rounded. */
 FR_INLINE void improve(const task *t, const float *own, float d, snap_fn *snap, plan *best) {
     float last = 0;
     for (int round = 0; round < ROUNDS; round++) {
@@ -105,8 +105,8 @@ FR_INLINE plan search(const task *t, snap_fn *snap) {
     return best;
 }
 
-/* Sets codes[i] for each column, plus `zero`, which makes them unsigned; returns the plan that these codes belong
- * to. */
+/* Sets codes[i] for each column, plus `zero`, which makes it unsigned. Returns the plan to which these codes
+ * belong. */
 FR_INLINE plan encode_columns(const task *t, float zero, snap_fn *snap, uint8_t *codes) {
     plan p = search(t, snap);
     for (size_t i = 0; i < COLS; i += 4) {
@@ -119,8 +119,8 @@ FR_INLINE plan encode_columns(const task *t, float zero, snap_fn *snap, uint8_t 
 
 /* ------------------------------------------------------------------------------------------------------------- Q3_K */
 
-/* Packs 16 scales of 6 bits. Scale h has its low four bits in byte h % 8 of 12 (in the low half for h < 8), its high
- * two in byte 8 + h % 4. */
+/* Packs 16 scales of 6 bits. The low four bits of scale h are in byte h % 8 of 12, in its low half if h < 8. The high
+ * two bits are in byte 8 + h % 4. */
 static void pack_q3_k_scales(const int8_t *scales, uint8_t *bytes) {
     memset(bytes, 0, 12);
     for (size_t h = 0; h < HALVES; h++) {
@@ -145,7 +145,7 @@ void fr_encode_q3_k(const float *x, const float *weights, uint8_t *block) {
 
 /* ------------------------------------------------------------------------------------------------------------- Q6_K */
 
-/* Packs for each 128 columns 64 bytes of low 4 bits and 32 bytes of high 2 bits. */
+/* Packs 6-bit codes. For each 128 columns there are 64 bytes with the low 4 bits and 32 bytes with the high 2 bits. */
 static void pack_6_bits(const uint8_t *codes, uint8_t *block) {
     for (size_t wide = 0; wide < 2; wide++, codes += 4 * RUN) {
         uint8_t *low = block + wide * 64, *high = block + 128 + wide * RUN;
@@ -169,8 +169,8 @@ void fr_encode_q6_k(const float *x, const float *weights, uint8_t *block) {
 
 /* ----------------------------------------------------------------------------------------------------------- IQ4_XS */
 
-/* Layout: d; 6-bit scales, their high two bits in two bytes, their low four in four bytes; codes, a run's first 16 in
- * the low halves of its bytes. */
+/* Layout: d; 6-bit scales, with their high two bits in two bytes and their low four bits in four bytes; codes, with a
+ * run's first 16 in the low halves of its bytes. */
 void fr_encode_iq4_xs(const float *x, const float *weights, uint8_t *block) {
     uint8_t codes[COLS];
     plan p = weights ? encode_columns(&(task){x, weights, RUN, 80, 140, 5, 32}, 127, snap_iq4_nl, codes)

@@ -1,5 +1,5 @@
-/* Blocks of 32 with one float16 scale, and for some types a float16 minimum (decode_simple.c and decode_codebook.c
- * have the layouts).
+/* Encodes blocks of 32 with one float16 scale, and for some types a float16 minimum (decode_simple.c and
+ * decode_codebook.c have the layouts).
  *
  * In: 32 values, and the weights of their errors or NULL. Out: a block's bytes. */
 #include <math.h>
@@ -10,8 +10,8 @@
 
 enum { COLS = 32, HALF = COLS / 2 };
 
-/* The number of times that a line is improved from one starting point, at most. Most lines no longer change after
- * two. */
+/* The largest number of times that a line is improved from one starting point. After two, most lines no longer
+ * change. */
 #define STEPS 3
 
 FR_INLINE lanes snap_q8_0(lanes t) {
@@ -34,7 +34,7 @@ FR_INLINE lanes snap_q5_1(lanes t) {
     return snap_integer(t, 0, 31);
 }
 
-/* Returns the value of the largest magnitude, the first one if several are equal. */
+/* Returns the value with the largest magnitude; the first one if several are equal. */
 static float extreme_of(const float *x) {
     float extreme = 0, magnitude = 0;
     for (size_t i = 0; i < COLS; i++) {
@@ -107,7 +107,7 @@ FR_INLINE void take_codes(const float *x, line l, float zero, snap_fn *snap, uin
     }
 }
 
-/* Packs column i into the low half of byte i, column i + 16 into its high half. */
+/* Packs column i into the low half of byte i, and column i + 16 into its high half. */
 static void pack_low_bits(uint8_t *bytes, const uint8_t *codes) {
     for (size_t i = 0; i < HALF; i++) bytes[i] = (uint8_t)((codes[i] & 15) | codes[i + HALF] << 4);
 }
@@ -119,7 +119,7 @@ static void pack_5_bits(uint8_t *bytes, const uint8_t *codes) {
     pack_low_bits(bytes + 4, codes);
 }
 
-/* With eight bits every value is precise enough, so the weights are not used. */
+/* Encodes a block of Q8_0. The weights are not used, because with eight bits every value is exact enough. */
 void fr_encode_q8_0(const float *x, const float *weights, uint8_t *block) {
     (void)weights;
     line l = search_ray(x, NULL, 126, 128, 0.25F, snap_q8_0);
@@ -194,7 +194,8 @@ void fr_encode_iq4_nl(const float *x, const float *weights, uint8_t *block) {
     pack_low_bits(block + 2, codes);
 }
 
-/* Returns the MXFP4 code without its sign that is nearest to a magnitude, the even one if two are equally near. */
+/* Returns the MXFP4 code, without its sign, that is nearest to a magnitude. If two codes are equally near, it returns
+ * the even one. */
 static uint8_t e2m1_of(float magnitude) {
     static const float middles[] = {0.25F, 0.75F, 1.25F, 1.75F, 2.5F, 3.5F, 5};
     uint8_t code = 0;
@@ -223,8 +224,8 @@ static int exponent_of(float value) {
     return (int)(bits >> 23 & 255) - 127;
 }
 
-/* Chooses between two powers of two as the scale: one with which the largest value may be clipped, and the next larger
- * one. The one with the smaller error over all values is kept. */
+/* Chooses the scale from two powers of two: one with which the largest value may be clipped, and the next larger one.
+ * The scale with the smaller error over all values is kept. */
 void fr_encode_mxfp4(const float *x, const float *weights, uint8_t *block) {
     (void)weights;
     uint8_t codes[2][COLS];

@@ -1,8 +1,8 @@
 /* Encodes blocks whose values are -1, 0 or 1 times one scale, or only -1 and 1: see encode.h.
  *
  * Suppose the columns of the k largest magnitudes get the code sign(x), and all others 0. Then the least-squares scale
- * is the mean of these k magnitudes. The error is smallest for the k with the largest square of their sum, divided by
- * k. So all k are tried, in descending order of magnitude. A block that holds such values already comes back
+ * is the mean of these k magnitudes. The error is smallest for the k that makes (sum of the k magnitudes)^2 / k
+ * largest. So all k are tried, in descending order of magnitude. A block that holds such values already comes back
  * exactly. */
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static int descending(const void *a, const void *b) {
     return (first < second) - (first > second);
 }
 
-/* Chooses the codes, 0, 1 and 2 for -1, 0 and 1. Returns the scale as a float16. */
+/* Chooses the codes: 0, 1 and 2 stand for -1, 0 and 1. Returns the scale as a float16. */
 static uint16_t choose_codes(const float *x, const float *weights, size_t n, uint8_t *codes) {
     magnitude sorted[MOST];
     double sum = 0, count = 0, best = -1, scale = 0;
@@ -100,7 +100,8 @@ void fr_encode_pq2_0(const float *x, const float *weights, uint8_t *block) {
     encode_pairs(x, weights, 128, block);
 }
 
-/* Uses the mean magnitude, which is the least-squares scale if all codes are signs. */
+/* Encodes a block of Q1_0. Its scale is the mean magnitude, which is the least-squares scale if all codes are
+ * signs. */
 void fr_encode_q1_0(const float *x, const float *weights, uint8_t *block) {
     double sum = 0, count = 0;
     memset(block, 0, 18);

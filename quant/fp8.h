@@ -1,10 +1,10 @@
 /* Decodes FP8 weights: 8-bit codes, E4M3, with one scale for each block of 128 rows by 128 columns, in another tensor.
  *
  * In: codes and scales as published (DeepSeek-V3, Qwen3.5 and later). Out: float32, w = value of the code * scale,
- * rounded once. E4M3 has a sign, 4 bits of exponent (bias 7) and 3 of fraction; codes with exponent 0 are denormal,
+ * rounded once. E4M3 has a sign, 4 bits of exponent (bias 7) and 3 of fraction. Codes with exponent 0 are denormal,
  * there are no infinities, and 0x7f and 0xff are NaN. Scales are not negative and at most FR_FP8_SCALE_MAX, so weights
  * are finite. A kernel may read codes as values that are up to 2^120 times too small, and multiply the scale by that
- * factor: the scale then is finite too. */
+ * factor. The scale stays finite. */
 #ifndef FR_QUANT_FP8_H
 #define FR_QUANT_FP8_H
 
@@ -21,7 +21,8 @@ static inline size_t fr_fp8_blocks(size_t n) {
     return (n + FR_FP8_BLOCK - 1) / FR_FP8_BLOCK;
 }
 
-/* Returns the number of scales of a tensor with two or more dimensions, whose last two are cut into blocks. */
+/* Returns the number of scales of a tensor with two or more dimensions. The last two dimensions are cut into
+ * blocks. */
 size_t fr_fp8_scales(const uint64_t *shape, uint32_t dims);
 
 /* Returns a code's value, which float32 holds exactly. */

@@ -124,7 +124,7 @@ static void put_signed(fr_dtype type, uint8_t *block, const uint8_t *codes, cons
     if (type == FR_IQ3_S) put_nibbles(block + 106, scales, RUNS);
 }
 
-/* Reads IQ1's codes and scales. In IQ1_M 8 columns share a delta, in IQ1_S 32. */
+/* Reads the codes and scales of IQ1. In IQ1_M 8 columns share a delta, in IQ1_S 32. */
 static void take_deltas(fr_dtype type, const uint8_t *block, uint8_t *codes, uint8_t *scales) {
     for (size_t octet = 0; octet < OCTETS; octet++, codes += 8) {
         size_t run = octet / 4, i = octet % 4;

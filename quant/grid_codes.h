@@ -1,8 +1,8 @@
-/* Converts blocks of the IQ1, IQ2 and IQ3 types, which store points of a grid with signs or deltas, to one code per
- * column for packing, and back.
+/* Converts blocks of the IQ1, IQ2 and IQ3 types to one code per column for packing, and back. Such blocks store points
+ * of a grid with signs or deltas.
  *
  * In: a block as GGUF stores it. Out: 256 codes; the block's 8 or 16 scales of 3 or 4 bits; the bits of d. A code is a
- * coordinate of the grid, in 2 bits for IQ1 and IQ2 or 3 bits for IQ3. One more bit above it is set for a minus. */
+ * coordinate of the grid, in 2 bits for IQ1 and IQ2 or 3 bits for IQ3. The next higher bit is set for a minus. */
 #ifndef FR_QUANT_GRID_CODES_H
 #define FR_QUANT_GRID_CODES_H
 

@@ -1,7 +1,7 @@
 /* Packs and unpacks tiles of grouped codes: see grouped.h.
  *
- * A word of 32 bits holds the codes of four neighbouring columns of a row, one a byte, so a run of 32 columns is eight
- * words. In a tile a row's run is one word for each bit of a code, in lines that are 64 bytes apart. */
+ * A word of 32 bits holds the codes of four neighbouring columns of a row, one in each byte. So a run of 32 columns is
+ * eight words. In a tile, the run of a row is one word for each bit of a code, in lines that are 64 bytes apart. */
 #include "quant/grouped.h"
 
 #include "quant/packed.h"
@@ -31,8 +31,8 @@ static size_t block_runs(const fr_grouping *form, size_t cols) {
 bool fr_grouped_layout(fr_grouped_tiles *tiles, const fr_grouping *form, size_t cols) {
     bool bits = (form->bits >= 2 && form->bits <= 6) || form->bits == 8;
     if (!bits || form->offset > FR_OFFSET_BIAS || form->scale_type >= FR_FLOAT_TYPES || form->group == 0) return false;
-    /* With this bound no size below overflows: a run of 32 columns takes at most 32 bytes of codes and 8 of scales per
-     * row. */
+    /* with this bound no size below overflows: each row of a run of 32 columns takes at most 32 bytes of codes and 8
+     * of scales */
     if (cols == 0 || cols > SIZE_MAX / 2 / FR_TILE_FEATURES / 8) return false;
     *tiles = (fr_grouped_tiles){.form = *form, .block_runs = block_runs(form, cols), .runs = runs_of(cols)};
     if (tiles->block_runs == 0) return false;
@@ -96,16 +96,16 @@ static void load_head(const fr_grouping *form, const uint8_t *head, size_t featu
 
 /* -------------------------------------------------------------------------------------------------------- the codes */
 
-/* Collects bit `bit` of every code of a run. Each of the run's words holds four codes, one a byte; the four bits of
- * word g become bit g of the four bytes of the result. */
+/* Collects bit `bit` of every code of a run. Each of the run's words holds four codes, one in each byte. The four bits
+ * of word g become bit g of the four bytes of the result. */
 static uint32_t collect_bits(const uint32_t *words, unsigned bit) {
     uint32_t line = 0;
     for (unsigned g = 0; g < WORDS; g++) line |= (words[g] >> bit & ONES) << g;
     return line;
 }
 
-/* Collects bits `bit` and `bit` + 1 of every code in half a run. The pairs of word j become bits 2j and 2j + 1 of the
- * bytes of the result. */
+/* Collects bits `bit` and `bit` + 1 of every code in half a run. The two bits of each code of word j become bits 2j
+ * and 2j + 1 of the bytes of the result. */
 static uint32_t collect_pairs(const uint32_t *words, unsigned bit) {
     uint32_t line = 0;
     for (unsigned j = 0; j < WORDS / 2; j++) line |= (words[j] >> bit & TWOS) << 2 * j;

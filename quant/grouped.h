@@ -3,7 +3,7 @@
  *
  * In: the arrays of a row, which a reader of a folder's storage unpacks (formats/). Out: the values that the row
  * stands for, and packed tiles. Each value is one or two rounded float32 operations on the stored scales, which are
- * exact as float32; the quantizers' own packages compute the same.
+ * exact as float32. The quantizers' own packages compute the same.
  *
  * A tile is 16 neighbouring rows of a matrix side by side. Its lines of codes are those of quant/packed.h: "codes" for
  * 4 bits, "fifths" and codes for 5, codes and "pairs" for 6, pairs for 2, "thirds" and pairs for 3, 8 lines of bytes
@@ -17,8 +17,8 @@
  *     codes      for each run of 32 columns, 64 bytes for each bit of a code
  *
  * The last block of a row may have fewer runs. In its last run, columns past the end have code 0; activations there
- * are 0. If a matrix's rows are not a multiple of 16, the last tile's missing rows have scales, biases and codes of
- * 0. */
+ * are 0. If the number of a matrix's rows is not a multiple of 16, the missing rows of the last tile have scales,
+ * biases and codes of 0. */
 #ifndef FR_QUANT_GROUPED_H
 #define FR_QUANT_GROUPED_H
 
@@ -61,7 +61,7 @@ typedef struct fr_grouped_row {
     EACH(8, __VA_ARGS__)
 
 enum {
-    FR_GROUPED_RUN = 32,     /* columns */
+    FR_GROUPED_RUN = 32,     /* columns of a run */
     FR_GROUPED_LONGEST = 32, /* largest number of runs in a block */
     FR_GROUPED_BITS_MAX = 8
 };
@@ -74,10 +74,9 @@ typedef struct fr_grouped_tiles {
     size_t tile_bytes;
 } fr_grouped_tiles;
 
-/* Gives the sizes of tiles for rows of `cols` columns. Returns false if tiles can't hold such rows. That is so if
- * `form` is not one of those above, or if a tile would take more than SIZE_MAX / 2 bytes. A group must also be a whole
- * number of runs of 32 columns, unless it covers the whole row. If it is longer than 1024 columns, it must be a
- * multiple of 1024. */
+/* Gives the sizes of tiles for rows of `cols` columns. Returns false if tiles can't hold such rows: `form` is not one
+ * of the forms above, or a tile would take more than SIZE_MAX / 2 bytes. A group must also be a whole number of runs
+ * of 32 columns, unless it covers the whole row. If it is longer than 1024 columns, it must be a multiple of 1024. */
 bool fr_grouped_layout(fr_grouped_tiles *tiles, const fr_grouping *form, size_t cols);
 
 /* Returns the bytes of the tiles of `rows` rows; 0 if they would be more than SIZE_MAX / 2. */

@@ -69,7 +69,7 @@ size_t fr_packed_bytes(fr_dtype type, size_t features, size_t cols) {
     return (features + FR_TILE_FEATURES - 1) / FR_TILE_FEATURES * FR_TILE_FEATURES * fr_packed_row_bytes(type, cols);
 }
 
-/* Holds a block of one output feature: its part of a tile. */
+/* Holds one output feature of a block: its part of a tile. */
 typedef struct lane {
     uint16_t d, m;
     uint8_t scales[2 * RUNS], mins[2 * RUNS];
@@ -120,14 +120,14 @@ FR_INLINE void move32(way direction, uint8_t *file, uint32_t *word) {
         join32(file, *word);
 }
 
-/* Moves the codes of a run whose 16 bytes are alike in the file and the tile: columns 0..15 in the low halves, 16..31
- * in the high halves. */
+/* Moves the codes of a run whose 16 bytes are the same in the file and the tile: columns 0..15 in the low halves,
+ * 16..31 in the high halves. */
 FR_INLINE void move_codes(way direction, uint8_t *file, uint32_t *words) {
     for (size_t j = 0; j < 4; j++) move32(direction, file + 4 * j, words + j);
 }
 
-/* Moves the codes of a run that are the low halves (half 0) or the high halves (half 1) of 32 bytes, one column a
- * byte. */
+/* Moves the codes of a run that are one half of each of 32 bytes, a byte for each column. half 0: the low halves; half
+ * 1: the high halves. */
 FR_INLINE void move_halves(way direction, uint8_t *file, size_t half, uint32_t *words) {
     for (size_t j = 0; j < 4; j++) {
         uint8_t *first = file + 4 * j, *second = file + RUN / 2 + 4 * j;
@@ -141,8 +141,8 @@ FR_INLINE void move_halves(way direction, uint8_t *file, size_t half, uint32_t *
     }
 }
 
-/* Moves `width` bits, from bit `shift` on, of each byte of `count` words of the file. Those of the file's word g are
- * bits width * g and up in the bytes of the lane's word. */
+/* Moves `width` bits, from bit `shift` on, of each byte of `count` words of the file. The bits of the file's word g
+ * become bits width * g and up in the bytes of the lane's word. */
 FR_INLINE void move_bits(way direction, uint8_t *file, unsigned shift, unsigned width, size_t count, uint32_t *word) {
     uint32_t mask = width == 1 ? ONES : PAIRS;
     for (unsigned g = 0; g < count; g++)
@@ -175,7 +175,7 @@ FR_INLINE void move_turned(way direction, uint8_t *file, uint32_t *word) {
         join32(file, to);
 }
 
-/* Moves a Q1_0, Q2_0 or PQ2_0 block. */
+/* Moves a block of Q1_0, Q2_0 or PQ2_0. */
 FR_INLINE void few_bits(way direction, fr_dtype type, uint8_t *file, lane *block) {
     move16(direction, file, &block->d);
     for (size_t run = 0; run < shapes[type].runs; run++) {
@@ -186,8 +186,8 @@ FR_INLINE void few_bits(way direction, fr_dtype type, uint8_t *file, lane *block
 }
 
 /* Moves half of an NVFP4 block of 64 columns: two scales and 32 codes. Bit 7 of a scale is ignored, with two
- * exceptions: 0x7f means 0, and 0xff means 480, the next number of the format, which is 0x7f in the tile. 8 bytes hold
- * the codes of 16 columns, the first 8 in their low halves. */
+ * exceptions. 0x7f means 0. 0xff means 480, the next number of the format, which is 0x7f in the tile. 8 bytes hold the
+ * codes of 16 columns, the first 8 in their low halves. */
 FR_INLINE void nvfp4_block(way direction, uint8_t *file, size_t part, lane *block) {
     for (size_t h = 0; h < 2; h++) {
         uint8_t *scale = file + 2 * part + h, *codes = file + 4 + 16 * part + 8 * h;
@@ -237,8 +237,9 @@ FR_INLINE void small_block(way direction, fr_dtype type, uint8_t *file, lane *bl
     move_codes(direction, file, words);
 }
 
-/* Moves the 8 scales and 8 minima of Q4_K and Q5_K. The first four of each are the low 6 bits of bytes of their own.
- * The last four share bytes for their low 4 bits. Their high 2 bits are the highest bits of the first four's bytes. */
+/* Moves the 8 scales and 8 minima of Q4_K and Q5_K. The first four scales, and the first four minima, are the low 6
+ * bits of bytes of their own. The last four share bytes for their low 4 bits. Their high 2 bits are the highest bits
+ * of the bytes of the first four. */
 FR_INLINE void k_scales(way direction, uint8_t *file, lane *block) {
     for (size_t s = 0; s < 4; s++) {
         move(direction, file + s, 0, block->scales + s, 0, 6);
@@ -250,8 +251,8 @@ FR_INLINE void k_scales(way direction, uint8_t *file, lane *block) {
     }
 }
 
-/* Moves Q4_K or Q5_K. Of every 32 bytes of codes, the low halves are one run and the high halves the next. In the
- * bytes of fifth bits, bit s of byte i belongs to column i of run s. */
+/* Moves a block of Q4_K or Q5_K. Of every 32 bytes of codes, the low halves are one run and the high halves the next.
+ * In the bytes of fifth bits, bit s of byte i belongs to column i of run s. */
 FR_INLINE void k_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
     bool fifths = type == FR_Q5_K;
     uint8_t *codes = file + (fifths ? 48 : 16);
@@ -270,8 +271,8 @@ FR_INLINE void move_pairs(way direction, uint8_t *file, unsigned run, uint32_t *
     for (size_t h = 0; h < 2; h++) move_bits(direction, file + run / 4 * RUN + h * 16, run % 4 * 2, 2, 4, words + h);
 }
 
-/* Moves Q6_K. For each 128 columns, 64 bytes have the low 4 bits (runs 0 and 1 in low halves, 2 and 3 in high ones),
- * and 32 bytes have two high bits for each run. */
+/* Moves a block of Q6_K. For each 128 columns, 64 bytes have the low 4 bits (runs 0 and 1 in low halves, 2 and 3 in
+ * high halves), and 32 bytes have two high bits for each run. */
 FR_INLINE void q6_block(way direction, uint8_t *file, lane *block) {
     uint8_t *scales = file + 192;
     for (unsigned run = 0; run < RUNS; run++) {
@@ -302,8 +303,8 @@ FR_INLINE void q2_block(way direction, uint8_t *file, lane *block) {
     move16(direction, file + 82, &block->m);
 }
 
-/* Moves Q3_K. The first 32 bytes hold the third bits: bit s of byte i belongs to column i of run s. decode_k.c has the
- * layout of scales. */
+/* Moves a block of Q3_K. The first 32 bytes hold the third bits: bit s of byte i belongs to column i of run s.
+ * decode_k.c has the layout of scales. */
 FR_INLINE void q3_block(way direction, uint8_t *file, lane *block) {
     uint8_t *scales = file + 96;
     for (unsigned run = 0; run < RUNS; run++) {
@@ -317,12 +318,12 @@ FR_INLINE void q3_block(way direction, uint8_t *file, lane *block) {
     move16(direction, file + 108, &block->d);
 }
 
-/* Moves the low two bits of 32 bytes, one byte a column. */
+/* Moves 2-bit codes, which are the low two bits of 32 bytes, a byte for each column. */
 FR_INLINE void pairs_of_codes(way direction, uint8_t *codes, uint32_t *words) {
     for (size_t h = 0; h < 2; h++) move_bits(direction, codes + h * 16, 0, 2, 4, words + h);
 }
 
-/* Moves an IQ1, IQ2 or IQ3 block. On the way it has one byte per column. */
+/* Moves a block of IQ1, IQ2 or IQ3, by way of an array with one byte for each column. */
 FR_INLINE void grid_block(way direction, fr_dtype type, uint8_t *file, lane *block) {
     uint8_t codes[RUNS * RUN] = {0};
     if (direction == TAKE) fr_grid_take(type, file, &block->d, codes, block->scales);
@@ -339,8 +340,8 @@ FR_INLINE void grid_block(way direction, fr_dtype type, uint8_t *file, lane *blo
     if (direction == PUT) fr_grid_put(type, file, block->d, codes, block->scales);
 }
 
-/* Moves the base-3 digits of a byte; decode_ternary.c says how a byte holds them. A byte with only four digits has 0
- * as its fifth. */
+/* Moves the base-3 digits of a byte; decode_ternary.c says how a byte holds them. If a byte has only four digits, its
+ * fifth digit is 0. */
 FR_INLINE void move_digits(way direction, uint8_t *byte, unsigned digits, uint8_t *codes, size_t apart) {
     static const uint8_t powers[] = {1, 3, 9, 27, 81};
     unsigned sum = 0;
@@ -362,7 +363,7 @@ FR_INLINE void all_digits(way direction, uint8_t *file, uint8_t *codes, size_t t
     for (size_t i = 0; i < last; i++) move_digits(direction, file + i, 4, codes + i, last);
 }
 
-/* Moves a TQ1_0 (twice = 2) or PTQ1_0 (twice = 1) block. On the way it has one byte per column. */
+/* Moves a block of TQ1_0 (twice = 2) or PTQ1_0 (twice = 1), by way of an array with one byte for each column. */
 FR_INLINE void digits_block(way direction, uint8_t *file, lane *block, size_t twice) {
     uint8_t codes[RUNS * RUN] = {0};
     if (direction == TAKE) all_digits(direction, file, codes, twice);
@@ -376,8 +377,8 @@ FR_INLINE void tq2_block(way direction, uint8_t *file, lane *block) {
     move16(direction, file + 64, &block->d);
 }
 
-/* Moves a block of any type. part: the number of the tile's block, from 0, if one block of the file becomes several of
- * the tile. */
+/* Moves a block of any type. If one block of the file becomes several blocks of the tile, `part` is the number of such
+ * a block, from 0. */
 FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, size_t part, lane *block) {
     switch (type) {
     case FR_Q1_0:
@@ -408,7 +409,7 @@ FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, size_t pa
  *
  * The functions below copy bits between a lane and its tile, as those above do between a lane and the file. */
 
-/* Moves the two 6-bit numbers of row s of scales: scale and minimum of a run, or the scales of its two halves. */
+/* Moves the two 6-bit numbers of row s of scales: the scale and minimum of a run, or the scales of its two halves. */
 FR_INLINE void six_bits(way direction, uint8_t *own, unsigned s, uint8_t *first, uint8_t *second) {
     uint8_t *low = own + s * FR_TILE_FEATURES, *high = own + (SCALE_ROWS + s / 2) * FR_TILE_FEATURES;
     move(direction, low, 0, first, 0, 4);
@@ -486,8 +487,8 @@ FR_INLINE void tile_block(way direction, fr_dtype type, uint8_t *tile, size_t fe
 
 /* ------------------------------------------------------------------------------------------------------ whole tiles */
 
-/* Clears a lane, its words only as far as the type uses them. gcc would turn one call for all words into a string
- * instruction, which takes longer than these few stores. */
+/* Clears a lane. Its words are cleared only as far as the type uses them. gcc would turn one call for all words into a
+ * string instruction, which takes longer than these few stores. */
 FR_INLINE void clear(fr_dtype type, lane *block) {
     memset(block, 0, offsetof(lane, words));
     for (size_t run = 0; run < shapes[type].runs; run++)

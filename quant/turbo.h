@@ -1,6 +1,6 @@
-/* The types turbo4 and turbo3, in which only the cache holds keys and values: codes of rotated heads.
+/* The types turbo4 and turbo3, which are only for keys and values in the cache. They store heads that were rotated.
  *
- * A head is rotated (kernels/turbo.h). This makes its values about normally distributed, whatever they were before. So
+ * The rotation (kernels/turbo.h) makes the values of a head about normally distributed, whatever they were before. So
  * one table of values, Lloyd and Max's for the normal distribution, suits every head. This is the quantizer for the
  * mean square error of TurboQuant (Zandieh, Daliri, Hadian and Mirrokni 2025, arXiv:2504.19874), with a Hadamard
  * transform in place of a random rotation.

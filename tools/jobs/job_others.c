@@ -45,7 +45,7 @@ bool fr_job_take_guided_choice(fr_job *job, const char *key, const json_t *value
     return taken;
 }
 
-/* Reads a JSON schema. Some clients send it as a text. */
+/* Reads a JSON schema, which some clients send as a string. */
 bool fr_job_take_guided_json(fr_job *job, const char *key, const json_t *value) {
     json_error_t error;
     json_t *read =
