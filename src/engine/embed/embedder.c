@@ -26,7 +26,7 @@ static fr_status choose_pooling(fr_embedder *e, fr_pooling pooling) {
     fr_recipe *r = &e->recipe;
     if (pooling == FR_POOLING_RANK) return fr_fail(FR_USAGE, "fr_embedder_open: pooling %d makes no rows", pooling);
     if (pooling == FR_POOLING_NONE && (r->mode_count || !e->model->encoder)) return FR_OK;
-    /* Modules with weights read as many rows side by side as the makers pool. */
+    /* The makers' modules with weights read rows as wide as all their poolings side by side. */
     for (size_t i = 0; r->mode_count > 1 && i < r->step_count; i++)
         if (r->steps[i].kind != FR_STEP_NORMALIZE)
             return fr_fail(FR_INPUT, "%s: its dense layers and norms read %zu pooled rows side by side",
@@ -122,7 +122,7 @@ static fr_status check_texts(const fr_embedder *e, const fr_embedder_text *texts
     return FR_OK;
 }
 
-/* Refuses a result that is no number: weights that are too large, or damaged, give such rows. */
+/* Refuses a result that is not finite. Weights that are too large or damaged give such rows. */
 static fr_status check_finite(const fr_embedder *e, size_t text, const float *values, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (!isfinite(values[i]))
@@ -144,7 +144,7 @@ static fr_status reserve(fr_embedder *e, size_t rows) {
     return fr_encoder_memory_open(e->model->encoder, rows, e->plan.threads, &e->memory);
 }
 
-/* Runs texts through an encoder, as many in a forward as give FR_ENCODER_ROWS rows. */
+/* Runs texts through an encoder, several in each forward, so that a forward has about FR_ENCODER_ROWS rows. */
 static fr_status run_encoder(fr_embedder *e, const fr_embedder_text *texts, size_t count, take_rows *take,
                              void *context) {
     size_t longest = FR_ENCODER_ROWS;
@@ -183,7 +183,7 @@ static fr_status open_session(fr_embedder *e, const fr_embedder_text *texts, siz
     return fr_session_create_alone(e->model, NULL, &options, &e->session);
 }
 
-/* The rows of one text of a session, as they come. */
+/* Collects the rows of one text, as the session makes them. */
 typedef struct collected {
     float *rows;
     size_t count;

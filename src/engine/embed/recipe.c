@@ -307,7 +307,8 @@ static fr_status read_modules(const fr_model *model, const char *folder, size_t 
     bool found = list != NULL;
     json_decref(list);
     if (status != FR_OK || found) return status;
-    /* A folder without a list of modules may still say how its rows are pooled, and has the limit beside that. */
+    /* In a folder without a list of modules, other files may still say how rows are pooled, and how long texts may
+     * be. */
     FR_TRY(read_transformer(model, folder, "", recipe));
     if (model->files.pooling) FR_TRY(read_pooling(model->files.pooling, FR_POOLING_FILE, hidden, recipe));
     recipe->width = hidden * (recipe->mode_count ? recipe->mode_count : 1);
@@ -335,7 +336,8 @@ static fr_status read_settings(const char *folder, fr_recipe *recipe) {
     return FR_OK;
 }
 
-/* Reads the function on scores: that of config.json, of newer or older files, or of the settings; else a sigmoid. */
+/* Reads the function that is applied to scores. These keys are looked for in turn: that of config.json in newer files,
+ * that in older ones, that in the settings. If there is none, it is the sigmoid. */
 static fr_status read_scoring(const fr_model *model, fr_recipe *recipe) {
     json_t *own;
     const json_t *config = model->files.config;
@@ -352,7 +354,7 @@ static fr_status read_scoring(const fr_model *model, fr_recipe *recipe) {
                            &recipe->scoring);
 }
 
-/* Reads how many tokens the tokenizer leaves of a text, and if it gives token types. */
+/* Reads how many tokens of a text the tokenizer keeps, and whether it gives token types. */
 static fr_status read_tokenizer(const char *folder, fr_recipe *recipe) {
     static const char where[] = "tokenizer_config.json";
     json_t *c;
@@ -379,7 +381,7 @@ static fr_status read_gguf(const fr_model *model, size_t hidden, fr_recipe *reci
     recipe->width = hidden;
     if (model->pooling == FR_POOLING_NONE || model->pooling == FR_POOLING_RANK) return FR_OK;
     recipe->modes[recipe->mode_count++] = by_number[model->pooling];
-    /* EmbeddingGemma's dense layers are in the file if it was converted with them. */
+    /* A file that was converted with EmbeddingGemma's dense layers contains them. */
     for (int i = 2; i <= 3; i++) {
         char name[32];
         snprintf(name, sizeof name, "dense_%d.weight", i);

@@ -8,7 +8,8 @@
 
 #include "src/engine/model/model.h"
 
-/* The ways of sentence-transformers to combine rows; several are joined side by side. */
+/* The ways of sentence-transformers to combine rows into one. If there are several, their results are joined side by
+ * side. */
 typedef enum fr_pool_mode {
     FR_POOL_CLS,
     FR_POOL_MAX,

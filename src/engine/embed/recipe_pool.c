@@ -7,7 +7,8 @@
 
 enum { COLUMNS = 16 }; /* values that are summed together */
 
-/* Sums rows from `from` on, each times its position if they are weighted, and divides. */
+/* Sums up the rows from `from` on, and divides the sum. If rows are weighted, each is multiplied by its position
+ * first. */
 static void pool_sum(fr_pool_mode mode, const float *rows, size_t from, size_t count, size_t hidden, float *pooled) {
     double weights = 0;
     for (size_t r = from; r < count; r++) weights += mode == FR_POOL_WEIGHTED ? (double)(r + 1) : 1.0;

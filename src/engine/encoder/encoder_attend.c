@@ -33,7 +33,7 @@ static size_t bucket_of(int64_t distance, size_t buckets) {
     return base + bucket;
 }
 
-/* Sums n values in the order of the kernels' dot. */
+/* Sums up n values in the same order as the kernels' dot product. */
 static float sum_in_parts(const float *x, size_t n) {
     float p[16] = {0};
     for (size_t i = 0; i < n; i++) p[i % 16] += x[i];
@@ -81,7 +81,7 @@ static void fill_added(const fr_encoder *e, size_t head, size_t count, float *ad
     }
 }
 
-/* Runs queries [begin, end) of a text, in the order head, row. */
+/* Runs queries [begin, end) of a text. Queries are numbered head by head, and within a head row by row. */
 static void attend_with_bias(const fr_team *team, const fr_encoder_memory *m, const fr_encoder_place *place,
                              size_t begin, size_t end) {
     float *scores = m->biased + team->index * m->biased_size, *added = scores + m->rows_max;

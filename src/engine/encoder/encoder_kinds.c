@@ -126,7 +126,7 @@ static fr_status check_learned(const json_t *c, const char *where) {
                : FR_OK;
 }
 
-/* Counts the labels of a classifier: as many as id2label has, else num_labels. */
+/* Counts the labels of a classifier: the entries of id2label, or, without it, num_labels. */
 static fr_status read_labels(const json_t *c, const char *where, fr_encoder_spec *s) {
     const char *name = json_string_value(json_array_get(json_object_get(c, "architectures"), 0));
     size_t length = name ? strlen(name) : 0;
@@ -205,7 +205,8 @@ static fr_status read_bert(const json_t *c, const char *where, const fr_weights 
     return read_size(c, where, "type_vocab_size", 0, 2, &s->types);
 }
 
-/* RoBERTa's positions begin after that of the padding token, and padding tokens in a text are not counted. */
+/* Reads RoBERTa's positions: the first position comes after that of the padding token, and padding tokens in a text
+ * don't count. */
 static fr_status read_roberta(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
     int64_t pad;
     (void)weights;
@@ -419,8 +420,8 @@ static fr_status read_modernbert(const json_t *c, const char *where, const fr_we
     return read_activation(c, where, "classifier_activation", "gelu", &s->head_activation);
 }
 
-/* EmbeddingGemma: Gemma 3's layers, in which a row also sees the later ones. Its sliding layers see half of the window
- * on either side. */
+/* Reads EmbeddingGemma's layers. They are Gemma 3's, but a row also sees the rows after it. In sliding layers a row
+ * sees half of the window on either side. */
 static fr_status read_gemma(const json_t *root, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
     static const char *const refused[] = {"rope_scaling", "attention_bias", NULL};
     size_t window, every;
@@ -773,7 +774,8 @@ static const fr_encoder_names gemma_names[] = {{.prefixes = gemma_prefixes,
                                                 .down = "mlp.down_proj"},
                                                {.words = NULL}};
 
-/* llama.cpp's names, of encoders with norms after the branches, and of those with norms before them. */
+/* The names in llama.cpp's files: for encoders with norms after the branches, and for encoders with norms before
+ * them. */
 static const fr_encoder_names gguf_after[] = {{.words = "token_embd",
                                                .positions = "position_embd",
                                                .types = "token_types",
@@ -871,7 +873,8 @@ static const fr_encoder_kind kinds[] = {
      .gguf_names = gguf_gemma,
      .names = gemma_names}};
 
-/* The kinds of files without a model_type, by the beginning of their architecture's name. */
+/* Kinds of files whose config.json has no model_type. They are recognized by the beginning of the architecture's
+ * name. */
 static const struct {
     const char *begins, *model_type;
 } architectures[] = {{"BertFor", "bert"},

@@ -19,7 +19,7 @@ struct fr_encoder_names {
     const char *norm1, *norm2, *post1, *post2;
     const char *gate, *up, *down;
     const char *gate_up; /* the gate and up as one tensor */
-    bool up_first;       /* in that tensor up comes before the gate */
+    bool up_first;       /* if that tensor has both, up comes before the gate */
     /* The names of the classifier, which have no further prefix. */
     const char *head_dense, *head_norm, *head_label;
 };

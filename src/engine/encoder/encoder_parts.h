@@ -107,7 +107,7 @@ struct fr_encoder {
 /* A text's place in a forward. */
 typedef struct fr_encoder_place {
     size_t first, count; /* the text's rows: [first, first + count) */
-    uint64_t cost;       /* pairs of a query and a key in all earlier texts, of all heads */
+    uint64_t cost;       /* number of pairs of a query and a key, over all heads, in the texts before this one */
 } fr_encoder_place;
 
 struct fr_encoder_memory {
@@ -123,7 +123,7 @@ struct fr_encoder_memory {
     float *qkv;               /* [rows_max, qkv_width] */
     float *attn;              /* [rows_max, heads * head_dim] */
     size_t qkv_width;
-    const uint8_t **pages; /* [threads][pages of the longest text] one text's rows of qkv as pages of 64 rows */
+    const uint8_t **pages; /* [threads][pages of the longest text] where each page of 64 rows of a text's qkv begins */
     size_t page_count;
     float *cosine[FR_ENCODER_REACHES], *sine[FR_ENCODER_REACHES]; /* [rows_max, rope_dims / 2] */
     float *wide, *gate, *up, *narrow;                             /* rows of a chunk: inputs and outputs of products */

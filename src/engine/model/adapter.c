@@ -38,7 +38,7 @@ static bool ends_in(const char *name, const char *end) {
     return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
-/* -------------------------------------------------------------------------------------------------------- tensors */
+/* ---------------------------------------------------------------------------------------------------------- tensors */
 
 /* Decodes a tensor into an array that the adapter owns. */
 static fr_status decode(const source *s, const fr_tensor *tensor, const float **values) {
@@ -87,13 +87,12 @@ static fr_status check_shapes(const source *s, pair *p) {
                    (unsigned long long)b->shape[b->dims - 1]);
 }
 
-/* ------------------------------------------------------------------------------------------------------- matrices */
+/* --------------------------------------------------------------------------------------------------------- matrices */
 
-/* Says how the rows of b, or the columns of a, have to be moved. */
+/* Says how the rows of b, or the columns of a, differ in order from the model's. */
 typedef struct movement {
-    bool
-        by_heads; /* the file has queries, keys and values of a head together, the model has them one after the other */
-    fr_reorder order; /* the order of one of the two kinds of file differs from the other's */
+    bool by_heads;    /* the file has a head's queries, keys and values together; the model has them apart */
+    fr_reorder order; /* the two kinds of file have different orders, and only one of adapter and model is GGUF */
 } movement;
 
 static movement find_movement(const source *s, const fr_adapted_matrices *m) {
@@ -108,7 +107,7 @@ static movement find_movement(const source *s, const fr_adapted_matrices *m) {
     return move;
 }
 
-/* Gives the index in the adapter's tensor of row (or column) `index` of the model's matrix. */
+/* Takes the index of a row (or column) in the model's matrix, and gives its index in the adapter's tensor. */
 static size_t index_in(const source *s, const movement *move, const fr_adapted_matrices *m, const pair *p, size_t index,
                        const size_t *inverse) {
     const fr_attention_spec *attention = &m->layer->attention;
@@ -151,7 +150,7 @@ static fr_status fail_shape(const source *s, const pair *p, const fr_adapted_mat
                    m->of_expert ? (size_t)1 : m->experts);
 }
 
-/* Adds a product to what the adapter's digest stands for. */
+/* Includes a product in the digest, which stands for all that the adapter changes. */
 static void add_to_digest(fr_adapter *adapter, const fr_matrix *matrix, const fr_low_rank *p) {
     const uint64_t head[] = {matrix->adapted, p->rank};
     fr_sha256_add(&adapter->hash, head, sizeof head);
@@ -211,14 +210,14 @@ static fr_status find_and_place(const source *s, const pair *p) {
     return place(s, &found, p);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- files */
+/* ------------------------------------------------------------------------------------------------------------ files */
 
 /* Gives the ends of the names of a and b in a kind of file. */
 static const char *end_of(bool gguf, bool b) {
     return gguf ? (b ? ".lora_b" : ".lora_a") : (b ? ".lora_B.weight" : ".lora_A.weight");
 }
 
-/* Finds the tensor b that belongs to a, and names the matrix that they change. */
+/* Finds the tensor b that belongs to a, and writes the name of the matrix that the two change. */
 static fr_status find_pair(const source *s, const fr_tensor *a, pair *p) {
     static const char outer[] = "base_model.model.";
     const char *end = end_of(s->gguf, false), *begin = a->name;
@@ -245,8 +244,8 @@ static fr_status find_pair(const source *s, const fr_tensor *a, pair *p) {
                    config_rank);
 }
 
-/* Returns true for a copy of the model's own head, which peft saves beside a and b of the head. LoRA does not train
- * it, so the model's own is used. */
+/* Returns true if the tensor is a copy of the model's own head. peft saves one beside a and b of the head. LoRA does
+ * not train it, so it is not read. */
 static bool is_copy(const source *s, const fr_tensor *t) {
     static const char end[] = "lm_head.base_layer.weight";
     const fr_matrix *head = &s->adapter->model->trunk.head;

@@ -28,7 +28,7 @@ struct fr_adapter {
 fr_status fr_adapter_load(const char *path, const fr_model *model, fr_adapter **adapter);
 
 /* Opens a control vector as an adapter without products (control_vector.c). first, last: the layers after which it is
- * added, counted from 0; after layer 0 none is. last 0: up to the model's last layer. */
+ * added, counted from 0; it is never added after layer 0. last 0: up to the model's last layer. */
 fr_status fr_control_vector_load(const char *path, const fr_model *model, size_t first, size_t last,
                                  fr_adapter **adapter);
 
@@ -38,9 +38,9 @@ fr_status fr_adapter_new(const char *path, const fr_model *model, fr_adapter **a
 /* Frees an adapter; NULL does nothing. */
 void fr_adapter_unload(fr_adapter *adapter);
 
-/* Joins adapters and their scales to the set that a session uses, and computes the digest that stands for it (all 0
- * for no adapters). Adapters with scale 0 are left out. Fails with FR_USAGE if one is given twice or belongs to another
- * model, if there are too many, or if a scale is not finite. */
+/* Joins adapters, with a scale for each, to the set that a session uses. Also computes the digest that stands for the
+ * set; it is all 0 if the set is empty. Adapters with scale 0 are left out. FR_USAGE: an adapter is given twice or
+ * belongs to another model, there are too many, or a scale is not finite. */
 fr_status fr_adapter_join(const fr_model *model, const fr_adapter *const *adapters, const double *scales, size_t count,
                           fr_adapter_set *set, uint8_t digest[FR_SHA256_BYTES]);
 
@@ -56,7 +56,8 @@ typedef struct fr_adapter_config {
 /* Reads a configuration, and refuses one that asks for something else than LoRA. */
 fr_status fr_adapter_config_read(fr_adapter_config *config, const char *path);
 
-/* Gives the rank and the scale of one module, by its name without a prefix of peft's. */
+/* Gives the rank and the scale for one module. The module is given by its name, without the prefixes that peft
+ * adds. */
 fr_status fr_adapter_config_module(const fr_adapter_config *config, const char *module, size_t *rank, double *scale);
 
 #endif

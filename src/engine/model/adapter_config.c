@@ -19,7 +19,7 @@ static const char *const refused[] = {"use_dora",     "lora_bias",         "modu
                                       "arrow_config", "target_parameters", "alora_invocation_tokens",
                                       "use_bdlora"};
 
-/* Initial values that also change the model's own weights, so that the adapter alone does not suffice. */
+/* Ways of initializing a and b that change the model's own weights too. The adapter alone is then not enough. */
 static const char *const changing[] = {"pissa", "olora", "corda", "loftq", "lora_ga"};
 
 static bool is_empty(const json_t *value) {
@@ -59,8 +59,8 @@ fr_status fr_adapter_config_read(fr_adapter_config *config, const char *path) {
     return fr_json_bool(config->root, "use_rslora", false, path, &config->rslora);
 }
 
-/* Returns in *matches whether peft's pattern, a regular expression, stands for the end of a module's name. The
- * expressions of Python and POSIX are the same as long as they have no braces and escape only punctuation. */
+/* Sets *matches to whether the end of a module's name matches a pattern of peft, which is a regular expression of
+ * Python. POSIX has the same expressions, as long as they have no braces and escape only punctuation. */
 static fr_status compare(const char *pattern, const char *module, const char *where, bool *matches) {
     char whole[PATTERN_MAX + 16];
     regex_t regex;
@@ -75,7 +75,7 @@ static fr_status compare(const char *pattern, const char *module, const char *wh
     return FR_OK;
 }
 
-/* Gives the key of the first pattern in a member object that stands for the module; NULL if none does. */
+/* Gives the first key in a member object that is a pattern which matches the module; NULL if none does. */
 static fr_status find_pattern(const fr_adapter_config *config, const char *member, const char *module, json_t **of,
                               const char **found) {
     const char *key;

@@ -5,8 +5,8 @@
 #include "formats/tokenizer_gguf.h"
 #include "src/language/tokenizer/tokenizer.h"
 
-/* Reads the end-of-sequence ids of the GGUF file, or the union of those in generation_config.json and config.json (top
- * level, then text_config). */
+/* Reads the ids that end a sequence. In GGUF these are those of its key. In a folder they are those of three places
+ * together: generation_config.json, config.json at its top, and its text_config. */
 static fr_status read_eos(fr_model *model) {
     size_t vocab = model->trunk.spec.vocab;
     if (model->files.gguf)
@@ -28,8 +28,8 @@ static void add_tokenizer_eos(fr_model *model) {
     if (id >= 0 && (size_t)id < model->trunk.spec.vocab) model->eos[model->eos_count++] = id;
 }
 
-/* Ids past the vocabulary are ignored, because a model whose vocabulary was cut may still have the list for the full
- * vocabulary. transformers has the same effect, since it compares the listed ids with those of the vocabulary. */
+/* Reads ids that are never drawn. Those past the vocabulary are ignored, because if a model's vocabulary was cut, its
+ * list may still be that of the full one. transformers also only compares the list with the ids of the vocabulary. */
 static fr_status read_suppressed(fr_model *model) {
     size_t vocab = model->trunk.spec.vocab, *count = &model->suppressed_count;
     if (model->files.gguf)

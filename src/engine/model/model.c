@@ -59,7 +59,7 @@ static fr_status open_tokenizer(fr_model *model, const char *chat_template) {
     return there ? fr_tokenizer_from_folder(model->files.path, chat_template, model->pre, &model->tokenizer) : FR_OK;
 }
 
-/* Gives the model its vision tower, and checks that the tower makes as many further rows of a picture as the text
+/* Gives the model its vision tower. Checks that the tower makes exactly as many further rows of a picture as the text
  * model's layers add. */
 static fr_status set_vision(fr_model *model, const fr_trunk_spec *spec, fr_vision *vision, int32_t image_token,
                             const char *path) {

@@ -27,7 +27,8 @@ struct fr_model {
     char pre[FR_PRE_SIZE];                     /* the pre-tokenizer that the options name; "": the file's own */
     fr_tokenizer *tokenizer;                   /* NULL: the model has none */
     fr_activation_stats_kind activation_stats; /* the inputs that are summed up; set before weights are bound */
-    size_t mtp_layers;                         /* MTP layers in the model's own checkpoint, which draft for it */
+    size_t mtp_layers;                         /* number of MTP layers in the model's own checkpoint; they can draft
+                                                * for it */
     /* file of the vision tower; NULL: the tower is in the model's own checkpoint, or there is none */
     struct fr_mmproj *mmproj;
     struct fr_vision *vision; /* NULL: the model has no vision tower */
@@ -35,7 +36,8 @@ struct fr_model {
     struct fr_encoder *encoder;
     fr_pooling pooling;
     int32_t image_token; /* the id that stands for a row of a picture; -1: none */
-    size_t block_rows;   /* the most rows of a picture, if a picture's rows must be run in one forward; otherwise 0 */
+    size_t block_rows;   /* the most rows that a picture has, if all rows of a picture must be in one forward;
+                          * otherwise 0 */
     int32_t eos[FR_EOS_MAX];
     size_t eos_count;
     int32_t suppressed[FR_SUPPRESSED_MAX]; /* ids that are never drawn, in the file's order, including repeated ones */
@@ -87,15 +89,17 @@ fr_status fr_model_check_generates(const fr_model *model);
 /* Finds the family of a target's files; if they belong to none, the error line says what they are. */
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family);
 
-/* Returns true if `architecture` is a name of the model's architecture, in folders or in GGUF. Two families may share
- * a name in GGUF (GLM-4.7-Flash has DeepSeek's): a GGUF file with that name belongs to both, a folder to only one. */
+/* Returns true if this is a name of the model's architecture, in folders or in GGUF. In GGUF two families may have the
+ * same name; for example, GLM-4.7-Flash has DeepSeek's. A GGUF file with such a name matches models of both families,
+ * a folder only those of its own. */
 bool fr_model_is_of(const fr_model *model, const char *architecture);
 
 /* Reads the machine's properties, and chooses the threads with which a model or drafter is loaded and run. */
 fr_status fr_plan_from_options(const fr_options *options, fr_machine *machine, fr_plan *plan);
 
-/* Gives the types in which a session of this model caches keys and values, by the options. The defaults are f32 if the
- * weights are floats and f16 if they are quantized. A latent serves as key and value, and has the keys' type. */
+/* Gives the types in which a session of this model caches keys and values. If the options don't set them, they are f32
+ * for weights that are floats, and f16 for quantized ones. A latent is both key and value, so values then have the
+ * keys' type. */
 fr_kv_types fr_model_kv_types(const fr_model *model, const fr_options *options);
 
 /* Gives the number of prompt rows in a forward, by the options. alone: the session has an engine of its own, so no

@@ -9,8 +9,8 @@
 
 enum { CHANNELS = 3, WEIGHT_BITS = 22 };
 
-/* The weights for one side of a picture. New pixel i is the sum, over j < count[i], of weights[i * taps + j] times old
- * pixel first[i] + j. */
+/* The weights for one side of a picture. New pixel i is a sum over j < count[i]: weights[i * taps + j] times old pixel
+ * first[i] + j. */
 typedef struct taps {
     size_t taps;
     size_t *first, *count;
@@ -41,7 +41,7 @@ static double weight_at(fr_resample filter, double x) {
     return x < 2.0 ? (((x - 5.0) * x + 8.0) * x - 4.0) * a : 0.0;
 }
 
-/* Gives the distance, in pixels, at which the weights of a filter end if the picture does not shrink. */
+/* Gives the distance in pixels from which on the weights of a filter are 0, if the picture does not shrink. */
 static double reach_of(fr_resample filter) {
     return filter == FR_RESAMPLE_LANCZOS ? 3.0 : filter == FR_RESAMPLE_BILINEAR ? 1.0 : 2.0;
 }
@@ -71,7 +71,7 @@ static void free_taps(taps *t) {
     free(t->weights);
 }
 
-/* Makes the weights that turn a side of `from` pixels into one of `to`. */
+/* Makes the weights for a side of `from` pixels that gets `to` pixels. */
 static fr_status make_taps(taps *t, fr_resample filter, size_t from, size_t to) {
     double scale = (double)from / (double)to;
     t->taps = 2 * (size_t)(reach_of(filter) * (scale < 1.0 ? 1.0 : scale) + 1.0) + 1;

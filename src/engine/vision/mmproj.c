@@ -11,8 +11,8 @@ bool fr_is_mmproj(const fr_checkpoint *files) {
     return files->gguf && strcmp(files->gguf->architecture, "clip") == 0;
 }
 
-/* Returns true for a tensor that the tower does not need: one of a tower for sound, which a file may have beside that
- * for pictures, or a row of the text model's table of ids. */
+/* Returns true for a tensor that the tower does not need. It may belong to a tower for sound, which a file may have as
+ * well, or it may be a row of the text model's table of ids. */
 static bool is_left_out(const char *name) {
     return strncmp(name, "a.", 2) == 0 || strncmp(name, "mm.a.", 5) == 0 || strcmp(name, "v.token_embd.img_break") == 0;
 }

@@ -19,7 +19,7 @@ static size_t run_length(const int32_t *ids, size_t count, int32_t image_id) {
 
 fr_status fr_mrope_positions(const int32_t *ids, size_t count, int32_t image_id, const fr_image_grid *grids,
                              size_t images, int32_t (*positions)[FR_MROPE_AXES], int64_t *next) {
-    size_t image = 0, run = 0; /* the next run's picture, and its number in that picture */
+    size_t image = 0, run = 0; /* the picture to which the next run belongs, and the run's number in it */
     *next = 0;
     for (size_t i = 0, length; i < count; i += length) {
         length = run_length(ids + i, count - i, image_id);

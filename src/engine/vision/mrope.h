@@ -14,12 +14,11 @@
 /* The size of a picture in tokens, which are ordered row by row. */
 typedef struct fr_image_grid {
     size_t rows, columns;
-    /* the number of runs of image tokens, with texts between them, among which the rows are divided in equal parts; 0:
-     * they are one run */
+    /* if texts come between a picture's tokens: the number of runs, which have equally many rows; 0: one run */
     size_t runs;
 } fr_image_grid;
 
-/* Gives the rows of each of a picture's runs. */
+/* Gives the number of rows in each run of a picture. */
 static inline size_t fr_image_grid_run_rows(fr_image_grid grid) {
     return grid.runs ? grid.rows / grid.runs : grid.rows;
 }

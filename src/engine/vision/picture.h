@@ -10,7 +10,7 @@
 #include "src/engine/layers/forward.h"
 #include "src/engine/vision/vision.h"
 
-/* A digest of a picture's size and pixels. With a given model, the picture's rows depend on nothing else. */
+/* Sums up a picture's size and pixels, which decide its rows, as long as the model is the same. */
 typedef struct fr_picture_digest {
     uint8_t bytes[FR_SHA256_BYTES];
 } fr_picture_digest;
@@ -26,7 +26,8 @@ struct fr_picture {
 fr_status fr_picture_load(fr_image *image, const fr_vision *vision, fr_picture **picture);
 void fr_picture_unload(fr_picture *picture);
 
-/* The pictures of a session's prompt after the tower has run them; they are kept until the prompt has been run. */
+/* The pictures of a session's prompt, with the rows that the tower has made of them. They are kept until the prompt
+ * has been run. */
 typedef struct fr_shown {
     fr_vision_rows *rows;       /* [count] */
     fr_image_grid *grids;       /* [count] */
@@ -39,8 +40,8 @@ typedef struct fr_shown {
 /* The list for a prompt of text only. It is empty, so every position has the embedding of its id. */
 extern const fr_input_embeddings fr_no_input_embeddings;
 
-/* The rows of the pictures that were shown last, by digest, so that another question about a picture does not run the
- * tower again. A zeroed struct is empty. */
+/* Keeps the rows of the pictures that were shown last, so that another question about a picture does not run the tower
+ * again. Digests tell pictures apart. A zeroed struct is empty. */
 enum { FR_PICTURES_KEPT = 64 };
 #define FR_PICTURES_KEPT_BYTES ((size_t)128 << 20)
 typedef struct fr_kept_pictures {
@@ -54,14 +55,14 @@ typedef struct fr_kept_pictures {
 } fr_kept_pictures;
 void fr_kept_pictures_free(fr_kept_pictures *kept);
 
-/* Runs pictures through the tower, except pictures whose rows are kept. They replace the pictures that `shown` had
- * before. *ran: the number of pictures that were run. `ask` is called between the slices of the tower. */
+/* Runs pictures through the tower, except for those whose rows are kept. They become the pictures of `shown`, in place
+ * of those that it had before. *ran: how many pictures were run. `ask` is called between the slices of the tower. */
 fr_status fr_shown_run(fr_shown *shown, fr_kept_pictures *kept, fr_pool *pool, size_t threads,
                        const fr_picture *const *pictures, size_t count, const fr_vision_ask *ask, size_t *ran);
 void fr_shown_free(fr_shown *shown);
 
-/* fr_shown_pack packs the rows into bytes (malloc'd) for another rank. There fr_shown_unpack stores them, instead of
- * those that `shown` had before. hidden: floats of a row (fr_spec_picture_width). */
+/* fr_shown_pack packs the rows into bytes (malloc'd), which are sent to another rank. There fr_shown_unpack makes them
+ * the rows of `shown`, in place of those that it had before. hidden: floats of a row (fr_spec_picture_width). */
 fr_status fr_shown_pack(const fr_shown *shown, size_t hidden, void **bytes, size_t *size);
 fr_status fr_shown_unpack(fr_shown *shown, size_t hidden, const void *bytes, size_t size);
 
@@ -70,10 +71,10 @@ fr_status fr_shown_unpack(fr_shown *shown, size_t hidden, const void *bytes, siz
 fr_status fr_shown_open(fr_shown *shown, size_t count);
 fr_status fr_shown_open_runs(fr_shown *shown);
 
-/* Assigns rotary positions to the ids from position `first` on, beginning with *next, which is moved past them, and
- * assigns to each picture the runs of image tokens that its rows stand for. has_axes: pictures have positions along
- * height and width; if false, their positions are like those of text. FR_INPUT if image tokens and pictures don't
- * match. */
+/* Assigns rotary positions to `count` ids, the first of which is id `first` of the timeline. It gets position *next,
+ * which is then moved past the last id. Also assigns the runs of image tokens to the pictures whose rows stand for
+ * them. has_axes: pictures have positions along height and width; if false, they have positions like text. FR_INPUT if
+ * image tokens and pictures don't match. */
 fr_status fr_pictures_assign(fr_shown *shown, int32_t image_token, bool has_axes, const int32_t *ids, size_t count,
                              size_t first, fr_rope_position *rope_positions, int64_t *next);
 

@@ -22,7 +22,7 @@ typedef struct fr_siglip_sizes {
 } fr_siglip_sizes;
 
 extern const fr_tower_names fr_siglip_names;
-extern const double fr_siglip_half[FR_VISION_CHANNELS]; /* the usual mean and deviation of its pixels */
+extern const double fr_siglip_half[FR_VISION_CHANNELS]; /* the usual mean and deviation of a tower's pixels */
 
 /* Reads the layers' sizes and the width of rows from config.json or from GGUF, and the side of a picture in pixels. */
 fr_status fr_siglip_read(const fr_tower_source *source, const fr_siglip_sizes *usual, fr_vision_config *config,

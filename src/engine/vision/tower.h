@@ -49,7 +49,7 @@ struct fr_tower {
     const char *const *architectures; /* architectures of config.json, or its model_type; NULL-terminated */
     const char *projector;            /* clip.projector_type in GGUF */
     const char *token;                /* the image token's text in GGUF; NULL: the text model's family has one */
-    const char *const *prefixes;      /* the possible beginnings of its tensors' names in folders, NULL-terminated */
+    const char *const *prefixes;      /* prefixes that its tensors' names may have in folders, NULL-terminated */
     const char *first;                /* a tensor that every such tower has, after the prefix */
     const fr_tower_names *names;      /* NULL: there are no layers */
 
@@ -69,23 +69,23 @@ struct fr_tower {
      * max_pixels. FR_INPUT: the tower can't have these. */
     fr_status (*limit)(fr_vision_config *config, int64_t least, int64_t most);
 
-    /* In a prompt, a picture is written as `before`, its image tokens, and `after`; NULL: nothing. Chat templates
-     * write `mark` in place of all three; if `mark` is NULL, they write one image token. */
+    /* In a prompt, a picture is written as `before`, its image tokens, and `after`; NULL: nothing is written there.
+     * Chat templates have `mark` in place of all this; if `mark` is NULL, they have one image token there. */
     const char *mark, *before, *after;
 
-    /* Writes the text between `before` and `after` for a picture of this size, if it is not just image tokens but, for
-     * example, also ends of rows. token: the image token's text. NULL: it is just image tokens. */
+    /* Writes what is between `before` and `after` for a picture of this size, if it is more than image tokens, such as
+     * the ends of rows. token: the image token's text. NULL: it is only image tokens. */
     void (*spell)(const fr_vision *vision, size_t width, size_t height, const char *token, fr_text_buffer *text);
 
     /* Changes a patch's values before they are embedded; NULL: nothing changes. */
     void (*prepare_patch)(const fr_vision *vision, float *values);
 
-    /* Sets the order of the tokens, if it is not row by row, and the tokens that each token sees in layers with
-     * windows. NULL: the order is row by row and there are no windows. */
+    /* Sets the order of the tokens, and which tokens each one sees in layers with windows. NULL: tokens are ordered
+     * row by row, and there are no windows. */
     void (*order)(const fr_vision_config *config, fr_image_grid grid, fr_vision_token *tokens);
 
-    /* Finishes the embedding x of the patch in this row and column, for instance by adding its learned position;
-     * `spare` has room for [hidden]. NULL: the embedding is complete. */
+    /* Finishes the embedding x of the patch in this row and column, for example by adding its learned position.
+     * `spare` has room for [hidden]. NULL: nothing is left to do. */
     void (*finish_patch)(const fr_vision *vision, fr_image_grid grid, size_t row, size_t column, float *spare,
                          float *x);
 
@@ -169,12 +169,13 @@ extern const double fr_clip_mean[FR_VISION_CHANNELS], fr_clip_deviation[FR_VISIO
 
 /* ------------------------------------------------------------------------------------------- tensors: vision_bind.c */
 
-/* Lists a folder's tensor PREFIX + FOLDER with its name in GGUF and its layout there. Binding by the functions below
- * does it too. Of a GGUF file nothing is listed. */
+/* Puts a folder's tensor PREFIX + FOLDER on the list of tensors, with its name and layout in GGUF. The functions below
+ * do this for all that they bind. For a GGUF file nothing is listed. */
 fr_status fr_tower_list(const fr_tower_binder *binder, const char *folder, const char *gguf, fr_vision_layout layout);
 
-/* Gives a binder for tensors of a folder that have another prefix than the tower's: the first one under which the
- * tensor `first` is there, or else the first of all. In GGUF there are no other prefixes. */
+/* Gives a binder for tensors of a folder that have another prefix than the tower's. It takes the first of these
+ * prefixes under which the folder has the tensor `first`, or else the very first. In GGUF all tensors have the tower's
+ * prefix. */
 fr_tower_binder fr_tower_beside(const fr_tower_binder *binder, const char *const *prefixes, const char *first);
 
 /* Binds the norm NAME.weight, and NAME.bias if it is a LayerNorm, of n values. */
@@ -197,9 +198,9 @@ fr_status fr_tower_bind_patches(const fr_tower_binder *binder, const char *folde
  * processor computes it. */
 fr_status fr_tower_check_ratio(size_t width, size_t height, double ratio);
 
-/* Rounds a size to whole tokens. If its pixels, each counted `frames` times, are above or below the limits, both sides
- * are scaled by the same factor and rounded down or up. The order of the roundings is that of Qwen's and GLM's
- * processors, which compute in doubles. */
+/* Rounds a picture's size to whole tokens. Each pixel counts `frames` times. If the picture then has more or fewer
+ * pixels than the limits allow, both sides are scaled by the same factor, and rounded down or up. Roundings are done
+ * in the same order as by Qwen's and GLM's processors, in doubles. */
 void fr_tower_grid_by_area(const fr_vision_config *config, double frames, double width, double height,
                            fr_image_grid *grid);
 

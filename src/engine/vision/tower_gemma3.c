@@ -74,7 +74,7 @@ static fr_status read(fr_vision_config *c, const fr_tower_source *s) {
 /* ------------------------------------------------------------------------------------------------------------ crops */
 
 /* Chooses crops along the longer side: as many as the ratio of the sides says, but none narrower than the smallest
- * crop. The last one is what is left, which may be less. Numbers are rounded as the published processor does it. */
+ * crop. The last crop is what is left, and may be narrower. Numbers are rounded as the published processor does it. */
 static fr_status tile(const fr_vision_config *c, size_t width, size_t height, fr_vision_tiling *tiling) {
     const fr_vision_cuts *cuts = &c->cuts;
     bool tall = height > width;
@@ -130,7 +130,7 @@ static fr_status bind(const fr_tower_binder *b, fr_vision *v) {
     return fr_bind_columns(b->weights, p.prefix, product, c->out, c->hidden, &s->project);
 }
 
-/* ------------------------------------------------------------------------------------------------ a picture's rows */
+/* ------------------------------------------------------------------------------------------------- a picture's rows */
 
 static void add_position(const fr_vision *v, fr_image_grid grid, size_t row, size_t column, float *spare, float *x) {
     (void)grid;

@@ -25,9 +25,10 @@ static const double none[FR_VISION_CHANNELS] = {0}, one[FR_VISION_CHANNELS] = {1
 
 /* The tensors that are not in layers. */
 typedef struct ends {
-    fr_matrix positions;           /* [2, positions, hidden] learned positions by column and by row */
+    fr_matrix positions;           /* [2, positions, hidden] learned positions, for columns and for rows */
     const float *std_bias, *scale; /* [hidden] shift and scale that standardize rows; NULL: none */
-    fr_vision_norm norms[3];       /* in the 12B: norms of the patch, of its product, and after positions */
+    fr_vision_norm norms[3];       /* in the 12B: the norm of the patch, that of its product, and the one after
+                                    * positions are added */
     fr_matrix project;             /* [out, hidden] */
 } ends;
 
@@ -92,7 +93,7 @@ static fr_status read_folder(const fr_tower_source *s, fr_vision_config *c) {
     return read_processor(s, c->patch, c->merge, c);
 }
 
-/* Finds the length of the table of positions, which GGUF has no key for. */
+/* Finds the number of rows in the table of positions, for which GGUF has no key. */
 static fr_status find_positions(const fr_tower_source *s, fr_vision_config *c) {
     static const char name[] = "v.position_embd.weight";
     const fr_tensor *table = fr_tensors_find(&s->weights->files->tensors, name);
@@ -112,7 +113,7 @@ static fr_status read_gguf(const fr_tower_source *s, fr_vision_config *c) {
     return find_positions(s, c);
 }
 
-/* The tower reads a byte as 2 * (x - 0.5), where x is the value that the processor makes of the byte. */
+/* Reads the configuration. The processor makes a value x of each byte, and the tower reads 2 * (x - 0.5) instead. */
 static fr_status read(fr_vision_config *c, const fr_tower_source *s) {
     c->theta = THETA;
     c->activation = FR_VISION_GELU_TANH;
@@ -248,9 +249,10 @@ static fr_status bind_unified(const fr_tower_binder *b, fr_vision *v) {
                                  NULL);
 }
 
-/* ------------------------------------------------------------------------------------------------ a picture's rows */
+/* ------------------------------------------------------------------------------------------------- a picture's rows */
 
-/* Adds the learned positions of a column and a row. alternate: the rows of the two tables alternate. */
+/* Adds the learned position of a column, and that of a row. alternate: the table has their rows in turn, column, row,
+ * column and so on. */
 static void add_positions(const fr_vision *v, bool alternate, size_t row, size_t column, float *spare, float *x) {
     const ends *e = v->own;
     size_t count = v->config.positions, at[] = {column, row};

@@ -12,7 +12,7 @@
 #include "base/sizes.h"
 #include "src/engine/vision/siglip.h"
 
-#define TILE        364  /* the side of a tile of a picture processor without one */
+#define TILE        364  /* side of a tile, if the picture processor has no setting for it */
 #define SIDE_MAX    4096 /* the processor makes no picture longer than this before it cuts it */
 #define AROUND      "<fake_token_around_image>"
 #define WHOLE       "<global-img>"
@@ -20,7 +20,8 @@
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 
-/* Reads to which length, or to which width and height, pictures are resized before they are cut. */
+/* Reads the size to which pictures are resized before they are cut: the length of the longer side, or width and
+ * height. */
 static fr_status read_size(const fr_tower_source *s, fr_vision_cuts *cuts) {
     json_t *size;
     size_t longest;
@@ -52,7 +53,7 @@ static fr_status read_folder(const fr_tower_source *s, fr_vision_config *c) {
     return fr_tower_pixels(s, fr_siglip_half, fr_siglip_half, c);
 }
 
-/* Older files have no length of the longer side; then pictures are cut in the size that they have. */
+/* Reads GGUF. Older files have no length of the longer side; pictures are then cut in their own size. */
 static fr_status read_gguf(const fr_tower_source *s, size_t side, fr_vision_config *c) {
     FR_TRY(fr_gguf_size(s->gguf, ".vision.projector.scale_factor", 1, 64, GGUF_JOINED, &c->merge));
     FR_TRY(fr_gguf_size(s->gguf, ".vision.preproc_image_size", 1, 1 << 16, 0, &c->cuts.longest_width));
@@ -85,8 +86,8 @@ static size_t to_tiles(size_t side, size_t tile) {
     return (side + tile - 1) / tile * tile;
 }
 
-/* Computes the other side of a picture of which one side has got `length`. The ratio is that of the first side to the
- * other one, or the other way round if `tall`. Numbers are rounded as the published processor does it. */
+/* Takes the length that one side of a picture gets, and computes the other side. ratio: the first side divided by the
+ * other one, or, if `tall`, the other way round. Numbers are rounded as the published processor does it. */
 static size_t other_side(size_t length, double ratio, bool tall) {
     double other = tall ? (double)length * ratio : (double)length / ratio;
     return other < 1e9 ? (size_t)other : (size_t)1e9;
@@ -144,13 +145,15 @@ static void tile_by(const fr_vision_config *c, const fr_vision_cuts *cuts, size_
     tiling->columns = width / c->tile;
 }
 
-/* A limit that the caller has set makes the longer side shorter, a tile at a time. */
+/* Chooses the tiles. If the caller has set a limit on pixels, the longer side is made shorter, a tile at a time, until
+ * the limit holds. */
 static fr_status tile(const fr_vision_config *c, size_t width, size_t height, fr_vision_tiling *tiling) {
     fr_vision_cuts cuts = c->cuts;
     tile_by(c, &cuts, width, height, tiling);
     while (c->max_pixels && tiling->rows && fr_vision_views(tiling) > (size_t)c->max_pixels / (c->tile * c->tile)) {
         cuts.longest_width = cuts.longest_height =
-            (fr_larger(tiling->rows, tiling->columns) - 1) * c->tile; /* 2 tiles or more, so this is not 0 */
+            (fr_larger(tiling->rows, tiling->columns) - 1) * c->tile; /* there are at least 2 tiles, so this is not
+                                                                       * 0 */
         cuts.resize = true;
         cuts.stretch = false;
         tile_by(c, &cuts, width, height, tiling);
@@ -204,9 +207,9 @@ static fr_status bind(const fr_tower_binder *b, fr_vision *v) {
 
 /* ------------------------------------------------------------------------------------------------- a picture's rows */
 
-/* Gives the smallest fraction of a side that has the position after `index` in a table of `count` for a side. It is
- * torch.arange(1 / count, 1, 1 / count)[index], to the bit: torch computes most of them by eights, from a first one
- * that is rounded to float32. */
+/* Patches find their position in a table of `count` entries for a side by the fraction of the side at which they lie.
+ * Gives the smallest fraction that belongs to the entry after `index`. To the bit, it is torch.arange(1 / count, 1, 1
+ * / count)[index]: torch computes most of these eight at a time, from a first one that is rounded to float32. */
 static float find_boundary(size_t count, size_t index) {
     double step = 1.0 / (double)count, boundaries = ceil((1.0 - step) / step);
     size_t by_eights = (size_t)boundaries / 16 * 16, first = index < by_eights ? index / 8 * 8 : index;

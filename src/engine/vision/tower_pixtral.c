@@ -42,7 +42,8 @@ static fr_status read_rope(const json_t *v, double *theta) {
     return fr_json_real(rope, "rope_theta", 1.0, 1e12, *theta, FR_TOWER_CONFIG, theta);
 }
 
-/* Reads which layer's output is the last that is used: a number, or a list of one; -1 is the last layer's. */
+/* Reads the layer whose output is the last that is used. It is a number, or a list of one number; -1 stands for the
+ * last layer. */
 static fr_status read_feature_layer(const fr_tower_source *s, size_t *layers) {
     json_t *layer = json_object_get(s->root, "vision_feature_layer");
     int64_t number = -1, count = (int64_t)*layers;
@@ -269,7 +270,7 @@ static void merge(const fr_team *team, const fr_vision_activations *a, size_t fi
     fr_team_sync(team);
 }
 
-/* GGUF has one eps for all norms, and one longest side of a picture. */
+/* Writes the keys. GGUF has only one eps for all norms, and only the longest side of a picture. */
 static fr_status put(const fr_vision_config *c, fr_gguf_writer *writer) {
     if (c->resample != FR_RESAMPLE_BICUBIC) return fr_tower_no_key("resample");
     if (c->theta != THETA) return fr_tower_no_key("rope_theta");

@@ -56,7 +56,8 @@ static fr_status read_numbers(const json_t *vision, const char *key, const size_
     return FR_OK;
 }
 
-/* Reads the limits on a picture's size, in pixels. The old keys win over the new ones. */
+/* Reads the limits on a picture's size, in pixels. If a file has both the old keys and the new ones, the old ones
+ * count. */
 static fr_status read_limits(const fr_tower_source *s, fr_vision_config *c) {
     json_t *size;
     FR_TRY(fr_json_object(s->processor, "size", s->where, &size));
@@ -149,7 +150,8 @@ static fr_status read_25(fr_vision_config *c, const fr_tower_source *s) {
     return read_windows(s, c);
 }
 
-/* Reads which layers have mergers of their own, whose rows go to the text model's first layers. */
+/* Reads which layers have mergers of their own. The rows that these make are added in the text model's first
+ * layers. */
 static fr_status read_deepstack(const fr_tower_source *s, fr_vision_config *c) {
     static const size_t usual[] = {8, 16, 24};
     const fr_gguf_value *flags;
@@ -203,7 +205,7 @@ static fr_status choose_grid(const fr_vision_config *c, size_t width, size_t hei
     return FR_OK;
 }
 
-/* Orders tokens window by window; windows at the right and at the bottom may be smaller. */
+/* Orders tokens window by window. Windows at the right and at the bottom of a picture may be smaller. */
 static void order_by_windows(const fr_vision_config *c, fr_image_grid grid, fr_vision_token *tokens) {
     size_t side = c->window, n = 0;
     for (size_t top = 0; top < grid.rows; top += side)
@@ -270,8 +272,8 @@ static fr_status bind_3(const fr_tower_binder *b, fr_vision *v) {
 
 /* ------------------------------------------------------------------------------------------------- a picture's rows */
 
-/* Finds where patch `at` of `count` patches along an axis lies in the table: between entries *low and *high, `part` of
- * the way from the first to the second. */
+/* Finds the place of patch `at` of `count` patches along an axis of the table: between entries *low and *high, at the
+ * fraction `part` of the way. */
 static void find_entry(size_t at, size_t count, size_t entries, size_t *low, size_t *high, float *part) {
     double x = count > 1 ? (double)(at * (entries - 1)) / (double)(count - 1) : 0.0;
     *low = (size_t)x;
@@ -279,7 +281,8 @@ static void find_entry(size_t at, size_t count, size_t entries, size_t *low, siz
     *part = (float)(x - (double)*low);
 }
 
-/* Adds the patch's learned position: the table is stretched over the picture, and read between its entries. */
+/* Adds the patch's learned position. The table is stretched over the picture, so the position is interpolated between
+ * entries. */
 static void add_position(const fr_vision *v, fr_image_grid grid, size_t row, size_t column, float *entry, float *x) {
     const fr_vision_config *c = &v->config;
     const ends *own = v->own;
@@ -315,8 +318,9 @@ static void gather_tokens(const fr_team *team, const fr_vision_activations *a, c
     fr_team_sync(team);
 }
 
-/* Runs the merger over tokens [first, first + count), and writes the results to columns [part * out, (part + 1) * out)
- * of their output rows. These rows are in the order of the picture, which may differ from that of the tokens. */
+/* Runs the merger over tokens [first, first + count). The results are columns [part * out, (part + 1) * out) of the
+ * tokens' output rows. Output rows are in the order of the picture, which may be another one than the tower's order of
+ * tokens. */
 static void merge_into(const fr_team *team, const fr_vision_activations *a, const merger *m, size_t part, size_t first,
                        size_t count) {
     const fr_vision_config *c = &a->vision->config;
@@ -362,7 +366,7 @@ static fr_status put_common(const fr_vision_config *c, size_t image_size, const 
     return FR_OK;
 }
 
-/* Writes which layers have no windows, every n-th, as one number. */
+/* Writes the key for the layers without windows, which is one number: every n-th layer has none. */
 static fr_status put_25(const fr_vision_config *c, fr_gguf_writer *writer) {
     size_t every = 1;
     while (every <= c->layers && c->windowed[every - 1]) every++;

@@ -16,8 +16,8 @@ static fr_status read_projector(const fr_gguf *gguf, fr_text *type) {
     return type->length ? FR_OK : fr_gguf_text(gguf, ".vision.projector_type", type);
 }
 
-/* Gives the folder's architecture, or its model_type if config.json names no architecture, or else its text model's;
- * "" if it has none of them. */
+/* Gives a folder's architecture. If config.json names none, gives its model_type, or that of its text model; "" if it
+ * has none of these. */
 static const char *read_architecture(const fr_checkpoint *files) {
     const char *name = json_string_value(json_array_get(json_object_get(files->config, "architectures"), 0));
     if (!name || !*name) name = json_string_value(json_object_get(files->config, "model_type"));

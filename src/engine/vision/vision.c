@@ -107,8 +107,8 @@ static size_t patch_values(const fr_vision_config *c) {
     return FR_VISION_CHANNELS * c->frames * c->patch * c->patch;
 }
 
-/* Returns the distance between rows of this many floats. Rows that lie whole pages apart share a few sets of the L1
- * cache, so the products would copy them first: such rows get a gap of one line. */
+/* Gives the distance between rows of this many floats. If rows lay whole pages apart, they would share a few sets of
+ * the L1 cache, and products would first have to copy them. So such rows get a gap of one cache line. */
 static size_t spread(size_t width) {
     return width % 1024 == 0 ? width + 16 : width;
 }
@@ -213,7 +213,8 @@ static size_t count_chunks(size_t rows) {
     return (rows + FR_VISION_CHUNK - 1) / FR_VISION_CHUNK;
 }
 
-/* A slice of the tower: the embedding of a chunk of patches, a part of a layer, or the rows of a chunk of tokens. */
+/* A slice of the tower's work: the embedding of one chunk of patches, a part of a layer, or the rows of one chunk of
+ * tokens. */
 typedef struct slice {
     const fr_vision_activations *a;
     size_t index;
@@ -256,7 +257,8 @@ fr_status fr_vision_rows_open(fr_vision_rows *rows) {
     return fr_arena_check(&rows->memory, "a picture's embeddings");
 }
 
-/* Runs one view after another in the same activations; each writes the rows after those of the view before. */
+/* Runs the views of a picture one after another, in the same activations. Each view writes its rows after those of the
+ * view before. */
 static fr_status run_views(fr_vision_activations *a, fr_pool *pool, const fr_vision_tiling *tiling,
                            const fr_image *canvas, const fr_vision_ask *ask, const fr_vision_rows *rows) {
     const fr_vision_config *c = &a->vision->config;

@@ -34,9 +34,9 @@ fr_status fr_vision_put(const fr_vision *vision, fr_gguf_writer *writer);
  * NULL: there is none. */
 const char *fr_vision_row_end(const fr_vision *vision);
 
-/* Replaces the limits of a picture's pixels or tokens, which the model's makers set, by those of the options. If only
- * one limit is given and crosses the makers' other one (a least above their most), both become the given one. FR_INPUT
- * if the tower has one size for all pictures. */
+/* Replaces limits of a picture's pixels or tokens that the model's makers have set by those of the options. An option
+ * for one limit may contradict the makers' other one: a least that is above their most, or the reverse. Both then
+ * become the option's. FR_INPUT if the tower has one size for all pictures. */
 fr_status fr_vision_limit(fr_vision *vision, const fr_options *options);
 
 /* Returns true if the tower is of the kind that models of one of these architectures (NULL-terminated) have. */
@@ -53,9 +53,9 @@ fr_status fr_vision_grid(const fr_vision *vision, size_t width, size_t height, f
 /* Gives the text of the image token of a tower in a file of its own; NULL: the text model's family says it. */
 const char *fr_vision_token_text(const fr_vision *vision);
 
-/* The multiply-adds that the tower's layers need for a picture, with the embedding of patches. */
+/* Counts the multiply-adds for a picture: those of the tower's layers and of the embedding of patches. */
 typedef struct fr_vision_work {
-    double products, attention; /* those with weights, and those of scores and of weighted values */
+    double products, attention; /* products: those with weights; attention: those of scores and of weighted values */
     fr_dtype type;              /* the type of the layers' matrices; FR_DTYPE_COUNT: there are no layers */
 } fr_vision_work;
 
@@ -72,8 +72,8 @@ void fr_vision_spell(const fr_vision *vision, size_t width, size_t height, const
 /* Gives the largest number of tokens that a run of a picture may have. */
 size_t fr_vision_run_max(const fr_vision *vision);
 
-/* Gives the floats of a row: those of an embedding, and as many again for each of the text model's layers to whose
- * output further rows of the tower are added (Qwen3-VL's deepstack). */
+/* Gives the floats of a row. It has an embedding, and as many floats again for each layer of the text model that adds
+ * a further row to its output (Qwen3-VL's deepstack). */
 size_t fr_vision_row_width(const fr_vision *vision);
 
 /* The rows that the tower has computed for a picture. */
@@ -84,8 +84,8 @@ typedef struct fr_vision_rows {
     fr_arena memory; /* contains `rows` */
 } fr_vision_rows;
 
-/* Called between the slices of a tower's run, which are parts of a layer. If it fails, the run ends with its error. It
- * may use the pool for other work, such as forwards of other sessions. */
+/* A function that is called between the slices of a tower's run. (A slice is a part of a layer.) If it fails, the run
+ * ends with its error. It may use the pool for other work, such as forwards of other sessions. */
 typedef struct fr_vision_ask {
     fr_status (*goes_on)(void *context);
     void *context;

@@ -16,7 +16,8 @@ static const char *choose_name(const fr_tower_binder *b, const char *folder, con
 fr_status fr_tower_list(const fr_tower_binder *b, const char *folder, const char *gguf, fr_vision_layout layout) {
     fr_vision *v = b->vision;
     if (b->weights->files->gguf) return FR_OK;
-    if ((v->tensor_count & (v->tensor_count - 1)) == 0) { /* it is full at 0, 1, 2, 4, 8 and so on */
+    if ((v->tensor_count & (v->tensor_count - 1)) == 0) { /* its room is 1, 2, 4, 8 and so on, so it is full at these
+                                                           * counts */
         size_t capacity = v->tensor_count ? 2 * v->tensor_count : 1;
         fr_vision_tensor *tensors = realloc(v->tensors, capacity * sizeof *tensors);
         if (!tensors) return fr_fail_memory("vision tower", capacity * sizeof *tensors);
@@ -97,7 +98,8 @@ static fr_status bind_qkv(const fr_tower_binder *b, const fr_vision_config *c, f
     return FR_OK;
 }
 
-/* Binds the bounds of a layer's products. The bounds of PRODUCT.linear are PRODUCT.input_min and so on. */
+/* Binds the bounds between which a layer's products are clipped. For PRODUCT.linear they are PRODUCT.input_min and so
+ * on. */
 static fr_status bind_clips(const fr_tower_binder *b, const fr_tower_names *n, fr_vision_clip *clips) {
     const char *const folder[] = {n->q, n->k, n->v, n->proj, n->gate, n->up, n->down};
     const char *const gguf[] = {"attn_q", "attn_k", "attn_v", "attn_out", "ffn_gate", "ffn_up", "ffn_down"};

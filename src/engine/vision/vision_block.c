@@ -175,8 +175,8 @@ static void gather_head(const fr_team *team, const fr_vision_activations *a, siz
     fr_team_sync(team);
 }
 
-/* Computes one head's attention. Adjacent queries share keys and values; they and their outputs are copied for the
- * same reason as keys are. */
+/* Computes the attention of one head. Neighbouring queries share keys and values. Queries and outputs are copied to
+ * rows that follow each other, for the same reason as keys. */
 static void attend(const fr_team *team, const fr_vision_activations *a, bool windowed, size_t head) {
     const fr_vision_config *c = &a->vision->config;
     size_t n = c->hidden / c->heads, parts = c->merge * c->merge, begin, end;
@@ -236,8 +236,8 @@ static size_t count_chunks(const fr_vision_activations *a) {
     return (a->patches + FR_VISION_CHUNK - 1) / FR_VISION_CHUNK;
 }
 
-/* Counts the parts of a layer: the chunks before attention, the rotation of all heads, attention head by head, and the
- * chunks after it. */
+/* Counts the parts into which a layer is divided: each chunk before attention, the rotation of all heads, each head's
+ * attention, and each chunk after it. */
 size_t fr_vision_block_parts(const fr_vision_activations *a) {
     return 2 * count_chunks(a) + 1 + a->vision->config.heads;
 }

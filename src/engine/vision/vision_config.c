@@ -28,8 +28,8 @@ static fr_status check(const fr_vision_config *c, const char *where) {
                    where, c->hidden, c->heads);
 }
 
-/* Makes the table of the value of every byte of every channel, rescaled and normalised with the roundings of the
- * published processor. */
+/* Makes the table of values: for each channel and each byte, the byte rescaled and normalised, rounded as the
+ * published processor does it. */
 static void normalize_bytes(fr_vision_config *c, double factor, const double *mean, const double *deviation) {
     c->rescale = factor;
     memcpy(c->mean, mean, sizeof c->mean);

@@ -32,10 +32,11 @@ typedef enum fr_vision_activation { FR_VISION_SILU, FR_VISION_GELU_TANH, FR_VISI
 typedef struct fr_vision_cuts {
     bool on;                              /* pictures may be cut into tiles */
     bool resize;                          /* pictures are resized before they are cut */
-    bool stretch;                         /* they are resized to one width and height; if false, their longer side is */
+    bool stretch;                         /* they are resized to one width and height; if false, to a length of the
+                                           * longer side */
     size_t longest_width, longest_height; /* the width and height, the side, or limits on the sides */
-    size_t least, most;                   /* the side of the smallest tile, and the largest number of tiles */
-    double ratio; /* the smallest ratio of the longer side to the shorter one with which tiles are cut */
+    size_t least, most;                   /* side of the smallest tile; largest number of tiles */
+    double ratio; /* pictures are cut only if the longer side is at least this many times the shorter one */
 } fr_vision_cuts;
 
 /* Says how a tensor of a folder becomes tensors of a GGUF file. */
@@ -59,7 +60,7 @@ typedef struct fr_vision_tensor {
 typedef struct fr_vision_config {
     const fr_tower *tower; /* the tower's kind */
     size_t hidden, layers, heads, ffn;
-    /* a patch's side in pixels; how many times it is repeated in its row; a token's side in patches */
+    /* a patch's side in pixels; how many times a patch is repeated in its row; a token's side in patches */
     size_t patch, frames, merge;
     size_t out, out_ffn; /* width of the embeddings; width inside the merger */
     size_t merged;       /* floats of the merger's input that are kept for each token; 0: none */
@@ -74,7 +75,8 @@ typedef struct fr_vision_config {
     double theta;                   /* base of the rotary positions; 0: there are none */
     int64_t min_pixels, max_pixels; /* limits on a picture's pixels, after resizing; 0: all have one size */
     size_t pixel_count;             /* how many times these limits count each pixel */
-    size_t tile; /* the tower sees squares whose sides have so many pixels; 0: it sees a picture in its proportions */
+    size_t tile; /* if not 0, the tower sees only squares, with sides of this many pixels; 0: it sees a picture in its
+                  * proportions */
     fr_vision_cuts cuts;
     fr_resample resample;                 /* the filter by which pictures are resized */
     float value[FR_VISION_CHANNELS][256]; /* the normalised value of each byte of a channel */
@@ -91,8 +93,10 @@ typedef struct fr_vision_config {
     bool rope_halves;     /* a head's halves are rotated separately, the first one by the column */
     bool rope_pairs;      /* adjacent values of a head are rotated together; if false, value i and the i-th of the
                            * second half */
-    bool rope_alternates; /* of a whole head's frequencies, rows have the even ones and columns the odd ones */
-    size_t pooling;       /* the side of a patch in the processor's patches, if these are smaller; 0: they are not */
+    bool rope_alternates; /* all values of a head are rotated as one; of their frequencies, the even ones are for rows,
+                           * the odd ones for columns */
+    size_t pooling;       /* the processor's patches are smaller than the tower's: how many of them make a side; 0:
+                           * they aren't */
     float scale;          /* scale of attention's scores; 0: 1 / sqrt(a head's width) */
     bool clipped;         /* the layers' products have clipped inputs and outputs */
     size_t window;        /* the side of a window in tokens; 0: no layer has windows */
@@ -133,9 +137,10 @@ typedef struct fr_vision_layer {
     const float *qkv_bias[3], *proj_bias, *gate_bias, *up_bias, *down_bias;
 } fr_vision_layer;
 
-/* The squares by which a tower sees a picture: tiles, row by row, and the whole picture, before or after them. */
+/* The squares by which a tower sees a picture: its tiles, row by row, and the whole picture, which comes before or
+ * after them. */
 typedef struct fr_vision_tiling {
-    /* The sizes, width and height, to which the picture is resized one after the other before it is cut. */
+    /* Before a picture is cut, it is resized once or twice, to these sizes (width, height). */
     size_t resizes, size[2][2];
     size_t rows, columns; /* number of rows and columns of tiles; 0: there are none */
     size_t width, height; /* size of a tile; those at the right and at the bottom may be smaller */
@@ -145,7 +150,8 @@ typedef struct fr_vision_tiling {
 /* A token, in the tower's order of tokens. */
 typedef struct fr_vision_token {
     uint32_t place;       /* the token's number in the picture, row by row */
-    uint32_t first, last; /* first and last token that this one sees in layers with windows, in the tower's order */
+    uint32_t first, last; /* in layers with windows, the first and the last token that this one sees, in the tower's
+                           * order */
 } fr_vision_token;
 
 struct fr_vision {
@@ -180,7 +186,7 @@ typedef struct fr_vision_activations {
     size_t attn_width;
     float *cosine, *sine; /* [patches, head_dim / 2] cosines and sines of the rotary angles */
 
-    float *wide, *gate, *up, *narrow; /* rows of a chunk: the input of a product (wide), and outputs */
+    float *wide, *gate, *up, *narrow; /* rows of a chunk: `wide` is a product's input, the others are outputs */
     size_t wide_width, gate_width, narrow_width;
     float *clipped; /* rows of a chunk: a product's clipped input, as wide as the widest input */
     size_t clipped_width;
@@ -197,8 +203,8 @@ fr_status fr_vision_bind(fr_vision *vision, fr_weights *weights, size_t hidden);
 /* Reads the checkpoint's JSON files or GGUF metadata. */
 fr_status fr_vision_config_read(fr_vision_config *config, const fr_weights *weights);
 
-/* Gives the grid of a picture's tokens if the tower sees squares: each is a run of tokens, and they lie one below the
- * other. */
+/* Gives the grid of a picture's tokens for a tower that sees squares. Each square is a run of tokens, and the squares
+ * are placed one below the other. */
 fr_status fr_vision_grid_of_tiles(const fr_vision_config *config, size_t width, size_t height, fr_image_grid *grid);
 
 /* fr_vision_tile chooses how a picture is resized and cut into tiles. fr_vision_views counts the images that the tower
@@ -226,7 +232,7 @@ void fr_vision_patch(const fr_vision_config *config, const fr_image *image, size
 /* Takes a picture's activations from the arena, or measures them. */
 void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, size_t threads);
 
-/* Counts the rows of the chunk that begins at `first`, if there are `count` rows in all. */
+/* Counts the rows of the chunk that begins at row `first` of `count` rows. */
 static inline size_t fr_vision_chunk(size_t first, size_t count) {
     return count - first < FR_VISION_CHUNK ? count - first : FR_VISION_CHUNK;
 }
