@@ -68,8 +68,8 @@ void fr_chat_sources_close(fr_chat_sources *sources) {
     sources->error = NULL;
 }
 
-/* Stores a failure to read the checkpoint's own templates in sources->error, so that the model can still be opened.
- * Only a lack of memory is returned as a failure. */
+/* Stores the reason in sources->error if the checkpoint's own templates can't be read, so that the model can still be
+ * opened. Only a lack of memory is returned as a failure. */
 static fr_status settle(fr_chat_sources *sources, fr_status status) {
     if (status == FR_OK) return FR_OK;
     fr_chat_sources_close(sources);
@@ -120,7 +120,8 @@ static fr_status read_config(fr_chat_sources *sources, const json_t *config, con
     return FR_OK;
 }
 
-/* Reads a named template's own file, which replaces one of the same name in the configuration. */
+/* Reads the file of a template, if it exists. The template in it replaces the one with the same name in the
+ * configuration. */
 static fr_status read_beside(fr_chat_source *source, const char *folder, const char *name) {
     char *path = fr_path_join(folder, name);
     if (!path) return fr_fail_memory("a path", strlen(folder));

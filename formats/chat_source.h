@@ -2,14 +2,14 @@
  *
  * In: one of
  *     a folder with chat_template.jinja, which additional_chat_templates/default.jinja replaces; tool_use.jinja may be
- *     beside the latter
+ *     beside default.jinja
  *     a folder whose chat_template.json (of older processors), tokenizer_config.json or processor_config.json, in this
  *     order, has "chat_template": a string, or [{"name": "default" or "tool_use", "template"}, ...], or
  *     {"default": a string, "tool_use": a string}
  *     a GGUF file with tokenizer.chat_template and tokenizer.chat_template.tool_use
  *     a template file of the user's
- * Out: the template for any conversation, and the template for conversations with tools if there is one of its own.
- * The Jinja in the templates is not parsed here. */
+ * Out: the template for any conversation, and the template for conversations with tools, if the checkpoint has a
+ * separate one. The Jinja in the templates is not parsed here. */
 #ifndef FR_FORMATS_CHAT_SOURCE_H
 #define FR_FORMATS_CHAT_SOURCE_H
 
@@ -26,7 +26,7 @@ typedef struct fr_chat_source {
 
 typedef struct fr_chat_sources {
     fr_chat_source any, tools;
-    /* the reason why the checkpoint's templates can't be read, and then there are none; NULL: they were read */
+    /* the reason why the checkpoint's templates can't be read; NULL: they were read */
     char *error;
 } fr_chat_sources;
 

@@ -101,7 +101,7 @@ static bool is_plain_name(const char *name) {
 }
 
 /* Collects the file names that the index contains, in the order of their first appearance. They are stored as keys of
- * an object, which drops repeated names. */
+ * an object, so that each name is stored once. */
 static fr_status collect_shards(const char *folder, const json_t *weight_map, json_t *shards) {
     const char *tensor;
     json_t *value;
@@ -143,7 +143,7 @@ static fr_status check_listed(const fr_checkpoint *checkpoint, const fr_tensors 
 }
 
 /* Checks that every tensor of the index is in one of the files. check_listed has already checked that it is in the
- * right one. */
+ * file that the index names. */
 static fr_status check_present(const fr_checkpoint *checkpoint, const json_t *weight_map) {
     const char *name;
     json_t *file;
@@ -195,7 +195,7 @@ fr_status fr_checkpoint_check(const fr_checkpoint *checkpoint) {
     return FR_OK;
 }
 
-/* Releases only the first file's pages: the other shards have too little metadata to be worth the call. */
+/* Releases pages of the first file only. The other shards have too little metadata to be worth the call. */
 void fr_checkpoint_release_head(const fr_checkpoint *checkpoint) {
     const fr_map *map = checkpoint->files;
     if (checkpoint->file_count == 0 || map->fd >= 0) return;
@@ -247,8 +247,8 @@ static fr_status add_shard(fr_checkpoint *checkpoint, const char *folder, const 
     return status;
 }
 
-/* Says in *whole if the file is a whole model although its name is that of a shard. Files merged from shards often
- * keep the first shard's name. */
+/* Sets *whole if the file is a whole model although its name is that of a shard. Files merged from shards often keep
+ * the first shard's name. */
 static fr_status read_whether_whole(const char *path, bool *whole) {
     fr_map map;
     fr_gguf gguf;
@@ -331,8 +331,8 @@ static fr_status open_gguf(fr_checkpoint *checkpoint, const char *path, bool use
     return status;
 }
 
-/* Reads the rotation of a folder's weights from the file that config.json names as hadamard_config. If it names none,
- * a folder with a prism_hadamard model type has the rotation in hadamard.json. */
+/* Reads the rotation of a folder's weights from the file that config.json names as hadamard_config. If it names none
+ * but its model type begins with prism_hadamard, the file is hadamard.json. */
 static fr_status read_rotation(fr_checkpoint *checkpoint) {
     const char *type = json_string_value(json_object_get(checkpoint->config, "model_type")), *name = NULL;
     bool rotated = type && strncmp(type, "prism_hadamard", strlen("prism_hadamard")) == 0;

@@ -7,7 +7,7 @@
  *     a folder that has one GGUF file (gguf_folder.h)
  * Out, for a folder: the parsed config.json and, if they exist, generation_config.json, the file that describes
  * quantized weights, and 1_Pooling/config.json. Out, for GGUF: the metadata of the first shard. Out, for both: the
- * mapped weight files and one directory of all tensors. Every tensor of the index must be in the shard that the index
+ * mapped weight files and one list of all tensors. Every tensor of the index must be in the shard that the index
  * names, and every tensor of a shard must be in the index. Every GGUF shard must say which one it is. */
 #ifndef FR_FORMATS_CHECKPOINT_H
 #define FR_FORMATS_CHECKPOINT_H
@@ -38,10 +38,10 @@ typedef struct fr_checkpoint {
     fr_tensors tensors;          /* all tensors; each quantized module of a folder is one tensor here (storage.h) */
     fr_tensors parts;            /* in a folder with quantized modules, all tensors as they are stored; else empty */
     struct fr_storage *storages; /* how the quantized modules are stored */
-    bool channels_last; /* mlx-lm wrote the folder. It stores convolutions over positions as [channels, kernel, 1]. It
+    bool channels_last; /* mlx-lm wrote the folder. It stores convolutions over positions as [channels, kernel, 1], and
                          * adds 1 to the norms of families that publish norms minus 1 */
-    fr_tensors unread;  /* tensors of types that forerun does not support, such as F8_E5M2: only their names and
-                         * spans */
+    fr_tensors unread;  /* tensors of types that forerun does not support, such as F8_E5M2; only their names and spans
+                         * are known */
 } fr_checkpoint;
 
 /* Opens a folder or a GGUF file. With use_mmap false, only headers are read here: the caller must fill the bytes of a
@@ -56,7 +56,7 @@ void fr_checkpoint_close(fr_checkpoint *checkpoint);
 fr_status fr_checkpoint_check(const fr_checkpoint *checkpoint);
 
 /* Gives the pages before a mapped file's tensors back to the system. They hold metadata that has been read, mostly the
- * texts of a vocabulary; a later access reads them from the file again. */
+ * texts of a vocabulary. A later access reads the pages from the file again. */
 void fr_checkpoint_release_head(const fr_checkpoint *checkpoint);
 
 /* Gives the tensor of that name. Fails with FR_INPUT if the tensor is missing or its type is not supported; the error

@@ -1,9 +1,9 @@
 /* Recognises unfinished downloads and Git LFS pointers (download.h).
  *
- * Hugging Face's downloads have the name NAME.incomplete until they are complete, in blobs/ of a cache or in
- * .cache/huggingface/download of a folder; llama.cpp's have NAME.downloadInProgress. aria2 keeps NAME.aria2 beside a
- * file that has its full size from the beginning. ollama's end in -partial; browsers and other programs use other
- * endings. */
+ * Until a download of Hugging Face's programs is complete it has the name NAME.incomplete, in blobs/ of a cache or in
+ * .cache/huggingface/download of a folder. llama.cpp's downloads have the name NAME.downloadInProgress. aria2 keeps
+ * NAME.aria2 beside a file that has its full size from the beginning. ollama's downloads end in -partial; browsers and
+ * other programs use other endings. */
 #include "formats/download.h"
 
 #include <dirent.h>
@@ -38,7 +38,7 @@ static fr_status refuse(const char *path, const char *rest) {
     return fr_fail(FR_INPUT, "%s: its download is not finished: there is %s", path, rest);
 }
 
-/* Fails if a file exists whose name is this path plus this ending: it is an unfinished download of the path. */
+/* Fails if there is an unfinished download of the path: a file whose name is this path plus this ending. */
 static fr_status check_ending(const char *path, const char *ending) {
     char *rest;
     if (asprintf(&rest, "%s%s", path, ending) < 0) return fr_fail_memory("a path", strlen(path));
@@ -47,8 +47,8 @@ static fr_status check_ending(const char *path, const char *ending) {
     return status;
 }
 
-/* Fails if the folder `beside`, next to the file, has an unfinished download by Hugging Face's programs. Its name does
- * not tell which file it will become, so any such download counts. */
+/* Fails if the folder `beside`, next to the file, has an unfinished download of Hugging Face's programs. The name of
+ * the download does not tell which file it will become, so any download counts. */
 static fr_status check_folder(const char *path, const char *beside) {
     const char *slash = strrchr(path, '/');
     char *folder;

@@ -1,7 +1,7 @@
 /* Reads GGUF's header and checks all of it before it returns a value or a tensor.
  *
- * In: a mapped file (layout: gguf.h). Out: fr_gguf and tensors in the order of their bytes. The caller may rely on
- * every value and every tensor being inside the file, and on a tensor having as many bytes as its type and shape
+ * In: a mapped file (layout: gguf.h). Out: fr_gguf and tensors in the order of their bytes. The caller may rely on two
+ * facts: every value and every tensor is inside the file, and a tensor has as many bytes as its type and shape
  * need. */
 #include "formats/gguf.h"
 
@@ -70,7 +70,7 @@ static fr_status take_string(cursor *c, const char *what, fr_text *text) {
     return FR_OK;
 }
 
-/* Reads the name of a key or a tensor; error lines name it until the next name is read. */
+/* Reads the name of a key or a tensor. Error lines say this name until the next name is read. */
 static fr_status take_name(cursor *c, const char *kind, const char *what, fr_text *name) {
     c->kind = "";
     c->name = (fr_text){"", 0};
@@ -295,8 +295,9 @@ static int by_offset(const void *left, const void *right) {
 
 /* Changes the type of Q2_0 tensors to PQ2_0 if their offsets show that their blocks have 128 values. The first ternary
  * Bonsai models have such tensors: PrismML's type had the number that llama.cpp later gave to Q2_0, whose blocks have
- * 64 values. The offsets show it if two conditions hold. Each of these tensors, read as PQ2_0 and padded, ends exactly
- * where the next tensor begins or the file ends. At least one of them has no room for the larger size of Q2_0. */
+ * 64 values. The offsets show it under two conditions. Each of these tensors, read as PQ2_0 and padded, ends exactly
+ * where the next tensor begins or the file ends. And at least one of them would be too large if it were read as
+ * Q2_0. */
 static void take_wide_q2_0(header *head) {
     bool shown = false;
     for (size_t i = 0; i < head->count; i++) {

@@ -7,7 +7,7 @@
  *     padding to a multiple of general.alignment (32 if missing); the data begin there, and offsets count from there
  * Source: the format's description, github.com/ggml-org/ggml docs/gguf.md.
  *
- * In: one mapped file. Out: its metadata, as values that point into the map, and its tensors, appended to a directory.
+ * In: one mapped file. Out: its metadata, as values that point into the map, and its tensors, added to a list.
  * Checked: everything is inside the file; at most FR_GGUF_KEYS_MAX keys and FR_GGUF_TENSORS_MAX tensors, names of 1 to
  * 256 bytes without NUL, no key or tensor twice; values of known types, booleans 0 or 1, no arrays of arrays; an
  * alignment that is a power of two up to 2^20; at most 4 dimensions of at most 2^48, rows of whole blocks; offsets
@@ -16,7 +16,7 @@
  * The first files of ternary Bonsai models have tensors of type Q2_0 whose blocks are those of PQ2_0. They are read as
  * PQ2_0.
  *
- * Tensors of an unsupported type go to a directory of their own, as with safetensors. */
+ * Tensors of an unsupported type are added to another list, as with safetensors. */
 #ifndef FR_FORMATS_GGUF_H
 #define FR_FORMATS_GGUF_H
 
@@ -73,8 +73,8 @@ typedef struct fr_gguf {
     uint32_t *by_key; /* [count] indices of values, sorted by key */
 } fr_gguf;
 
-/* Reads the header of a mapped file. `file` becomes the file number of the tensors. The map must outlive both results.
- * A failure leaves gguf closed. */
+/* Reads the header of a mapped file. `file` becomes the file number of the tensors. The map must outlive gguf and the
+ * tensors. A failure leaves gguf closed. */
 fr_status fr_gguf_read(fr_gguf *gguf, const fr_map *map, uint32_t file, fr_tensors *tensors, fr_tensors *unread);
 void fr_gguf_close(fr_gguf *gguf);
 
@@ -95,7 +95,7 @@ const fr_gguf_value *fr_gguf_find(const fr_gguf *gguf, const char *key);
 fr_status fr_gguf_int(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback,
                       int64_t *value);
 
-/* Does the same for a size_t, as counts and widths are; low >= 0. */
+/* Reads an integer in [low, high] as a size_t, like fr_gguf_int; low >= 0. It is for counts and widths. */
 fr_status fr_gguf_size(const fr_gguf *gguf, const char *key, int64_t low, int64_t high, int64_t fallback,
                        size_t *value);
 
@@ -115,7 +115,7 @@ fr_status fr_gguf_text(const fr_gguf *gguf, const char *key, fr_text *value);
 /* Reads an array of that element type; a missing key gives NULL. */
 fr_status fr_gguf_array(const fr_gguf *gguf, const char *key, fr_gguf_type element, const fr_gguf_value **array);
 
-/* Gives the next string of an array of strings, and moves `at`, which begins with 0, to the one after it. It may be
+/* Gives the next string of an array of strings, and moves *at to the string after it. *at is 0 at first. It may be
  * called `count` times. */
 fr_text fr_gguf_next(const fr_gguf_value *array, size_t *at);
 
@@ -125,8 +125,8 @@ float fr_gguf_f32(const fr_gguf_value *array, size_t index);
 
 /* ----------------------------------------------------------------------------------------------------- tensor types */
 
-/* fr_gguf_dtype gives the type of a type number in the file, or FR_DTYPE_COUNT if it is not supported. fr_gguf_type_id
- * gives the number of a type that GGUF has. */
+/* fr_gguf_dtype gives the type for a type number of the file, or FR_DTYPE_COUNT if that type is not supported.
+ * fr_gguf_type_id gives the number of a type that GGUF has. */
 fr_dtype fr_gguf_dtype(uint32_t id, bool *packed);
 uint32_t fr_gguf_type_id(fr_dtype type, bool packed);
 

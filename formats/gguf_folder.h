@@ -1,7 +1,7 @@
 /* Finds the only GGUF file of a folder.
  *
- * In: a path. Out: the path to open. Usually it is the given path. For a folder without published weights and with one
- * GGUF file it is that file; if the file has several parts, it is the first of them. */
+ * In: a path. Out: the path to open, which usually is the given path. If the path is a folder without published
+ * weights and with one GGUF file, it is that file. If the file has several parts, it is the first of them. */
 #ifndef FR_FORMATS_GGUF_FOLDER_H
 #define FR_FORMATS_GGUF_FOLDER_H
 

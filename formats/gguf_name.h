@@ -1,6 +1,6 @@
 /* Reads the name of a GGUF file: its part number, its type, and if it is a model at all.
  *
- * In: a file's name, or its path. Out: the meaning of the name by llama.cpp's rules; no file is opened. */
+ * In: a file's name, or its path. Out: what the name means by llama.cpp's rules; no file is opened. */
 #ifndef FR_FORMATS_GGUF_NAME_H
 #define FR_FORMATS_GGUF_NAME_H
 
@@ -18,17 +18,17 @@ fr_shard_name fr_shard_name_of(const char *name);
 /* Replaces the part number in the name; a name with no number stays as it is. */
 void fr_shard_name_turn(char *name, fr_shard_name shard, unsigned number);
 
-/* True if the name ends in .gguf. */
+/* Returns true if the name ends in .gguf. */
 bool fr_gguf_name(const char *name);
 
-/* True for a file that is used together with a model: a vision tower, a drafter, an importance matrix. */
+/* Returns true for a file that is used together with a model: a vision tower, a drafter, an importance matrix. */
 bool fr_gguf_name_beside(const char *name);
 
-/* True if a model is opened by this file: it is the model's only file or the first of its parts. */
+/* Returns true if a model is opened by this file: it is the model's only file or the first of its parts. */
 bool fr_gguf_name_of_model(const char *name);
 
-/* True if the name contains the type, before a point or a hyphen, in upper or lower case. llama.cpp looks for types in
- * the same way. */
+/* Returns true if the name contains the type before a point or a hyphen, in upper or lower case. llama.cpp looks for
+ * types in the same way. */
 bool fr_gguf_name_has(const char *name, const char *type, size_t length);
 
 #endif

@@ -19,17 +19,17 @@ typedef struct fr_bytes {
 
 typedef struct fr_gguf_writer {
     FILE *out;
-    const char *architecture; /* put before keys that begin with a point */
+    const char *architecture; /* stands before keys that begin with a point */
     fr_bytes keys, tensors;   /* the keys and the tensors' descriptions as they will be written to the file */
     uint64_t key_count, tensor_count;
-    fr_bytes sizes;                 /* the size of each tensor's data, as one uint64_t */
+    fr_bytes sizes;                 /* the size of the data of each tensor, a uint64_t each */
     uint64_t data_size;             /* bytes of all tensors, including padding */
     uint64_t current, current_done; /* the tensor whose data come next, and how many of its bytes were written */
     fr_status status;
 } fr_gguf_writer;
 
-/* Begins a file. `out` and `architecture` stay the caller's and must outlive the writer. general.architecture becomes
- * the first key; architecture NULL leaves that key out, for a file that is not a model. */
+/* Begins a file. general.architecture becomes the first key; architecture NULL leaves that key out, for a file that is
+ * not a model. The writer does not copy or close `out` and `architecture`, which must outlive it. */
 void fr_gguf_writer_open(fr_gguf_writer *writer, FILE *out, const char *architecture);
 void fr_gguf_writer_close(fr_gguf_writer *writer);
 
@@ -43,8 +43,8 @@ void fr_gguf_put_bool(fr_gguf_writer *writer, const char *key, bool value);
 /* Copies a value of another file unchanged. */
 void fr_gguf_put_value(fr_gguf_writer *writer, const fr_gguf_value *value);
 
-/* Writes the head of an array; `count` elements of that type must follow, each by one of the fr_gguf_add functions
- * below. */
+/* Writes the head of an array. Then `count` elements of that type must be added, each by one of the fr_gguf_add
+ * functions below. */
 void fr_gguf_put_array(fr_gguf_writer *writer, const char *key, fr_gguf_type element, uint64_t count);
 void fr_gguf_add_text(fr_gguf_writer *writer, fr_text value);
 void fr_gguf_add_u32(fr_gguf_writer *writer, uint32_t value); /* an I32 is added by its bits */

@@ -4,15 +4,15 @@
  * ImageOps.exif_transpose(Image.open(path)).convert("RGB"). That means: A photo is turned and mirrored as the
  * orientation in its EXIF says (exif.h; an orientation only in XMP is ignored). Transparency is dropped, not blended.
  * Grey is repeated; palettes are looked up. 16-bit colours keep their high byte, while 16-bit grey is clamped to 255.
- * CMYK is converted to RGB without a profile. An animation is its first picture. Damage is an error, never a partial
- * picture, but damaged EXIF counts as no orientation. */
+ * CMYK is converted to RGB without a profile. Only the first picture of an animation is read. A damaged picture is an
+ * error, and never gives a part of the picture. But damaged EXIF counts as no orientation. */
 #ifndef FR_FORMATS_IMAGE_H
 #define FR_FORMATS_IMAGE_H
 
 #include "forerun.h"
 
-/* Limits on the size that a file claims. A file of a few bytes can claim any size, so it is checked before memory for
- * the pixels is taken. */
+/* Limits on the size that a file claims. The size is checked before memory for the pixels is taken, because a file of
+ * a few bytes can claim any size. */
 #define FR_IMAGE_SIDE_MAX ((size_t)1 << 16)
 #ifndef FR_IMAGE_PIXELS_MAX /* libFuzzer tries more pictures of fewer pixels */
 #define FR_IMAGE_PIXELS_MAX ((size_t)1 << 27)

@@ -1,8 +1,8 @@
 /* Decodes GIF by giflib: the first picture of a file.
  *
- * In: a mapped file. Out: RGB bytes. A first picture that is smaller than the screen lies on the transparent colour,
- * or, without one, on the palette's first colour. A first picture that is larger than the screen extends the screen.
- * Both are as in Pillow. */
+ * In: a mapped file. Out: RGB bytes. If the first picture is smaller than the screen, the rest of the screen has the
+ * transparent colour or, if there is none, the palette's first colour. If it is larger than the screen, the screen is
+ * extended. Both are as in Pillow. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,7 +78,7 @@ static void read_palette(reader *r) {
     }
 }
 
-/* Decodes the picture's rows into their place. An interlaced picture stores every 8th row first, and then the rows
+/* Decodes the picture's rows into their places. An interlaced picture stores every 8th row first, and then the rows
  * between them in three passes. */
 static fr_status read_rows(reader *r, fr_image *image, uint8_t *indices) {
     static const int first[] = {0, 4, 2, 1}, step[] = {8, 8, 4, 2};

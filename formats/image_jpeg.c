@@ -1,7 +1,7 @@
 /* Decodes JPEG by libjpeg-turbo: grey, colour and CMYK become the same RGB as in Pillow.
  *
- * In: a mapped file. Out: RGB bytes, and the orientation in its EXIF. Four components are taken to be Adobe's inverted
- * CMYK, because nearly all such files have that. */
+ * In: a mapped file. Out: RGB bytes, and the orientation in its EXIF. Four components are taken to be CMYK that is
+ * inverted as Adobe does it, because nearly all files with four components are. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,14 +14,14 @@
 #include "formats/exif.h"
 #include "formats/image_parts.h"
 
-/* The number of scans is limited: a scan of a progressive file may be a few bytes long, but decoding it walks over the
- * whole picture. */
+/* The largest number of scans. It is limited because a scan of a progressive file may be a few bytes long, but
+ * decoding it walks over the whole picture. */
 #define SCANS_MAX 100
 
 #define APP1 (JPEG_APP0 + 1)
 
-/* Holds the state of libjpeg's callbacks. It belongs to the caller of read_picture: after a callback has returned
- * there by longjmp, the variables of read_picture itself are not reliable. */
+/* Holds the state of libjpeg's callbacks. It belongs to the caller of read_picture, because the variables of
+ * read_picture itself are not reliable after a longjmp into it. */
 typedef struct reader {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr errors;
@@ -100,7 +100,7 @@ static unsigned product(unsigned x, unsigned y) {
 }
 
 /* Converts a row of pixels, stored as 255 - c, 255 - m, 255 - y, 255 - k. The black ink leaves the share (255 - k) /
- * 255 of each colour of light, and the colour's own ink leaves its share of that. */
+ * 255 of each colour of light. Of this, the ink of the colour itself leaves its own share. */
 static void rgb_of_cmyk(uint8_t *rgb, const uint8_t *cmyk, size_t width) {
     for (size_t x = 0; x < width; x++, rgb += 3, cmyk += 4)
         for (int i = 0; i < 3; i++) rgb[i] = (uint8_t)(cmyk[3] - product(255u - cmyk[i], cmyk[3]));

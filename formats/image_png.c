@@ -10,10 +10,10 @@
 #include "formats/exif.h"
 #include "formats/image_parts.h"
 
-#define CHUNK_MAX ((size_t)8 << 20) /* largest unpacked profile or text in bytes; these are not used */
+#define CHUNK_MAX ((size_t)8 << 20) /* bytes of the largest unpacked profile or text; neither is used */
 
-/* Holds the state of libpng's callbacks. It belongs to the caller of read_picture: after a callback has returned there
- * by longjmp, the variables of read_picture itself are not reliable. */
+/* Holds the state of libpng's callbacks. It belongs to the caller of read_picture, because the variables of
+ * read_picture itself are not reliable after a longjmp into it. */
 typedef struct reader {
     fr_image *image;
     int *orientation;
@@ -68,13 +68,14 @@ static bool ask_for_rgb(const reader *r) {
     return true;
 }
 
-/* Turns a row of 16-bit grey, high byte first, into RGB in place. It begins at the row's end, so that it overwrites
- * only pixels that it has already read. */
+/* Turns a row of 16-bit grey, high byte first, into RGB in place. It works from the end of the row, so that it
+ * overwrites only pixels that it has already read. */
 static void spread_grey(uint8_t *row, size_t width) {
     for (size_t x = width; x-- > 0;) memset(row + 3 * x, row[2 * x] ? 255 : row[2 * x + 1], 3);
 }
 
-/* Gives the orientation. The chunk may come before or after the pixels, so this is called after all chunks. */
+/* Gives the orientation. It is called after all chunks were read, because EXIF's chunk may come before or after the
+ * pixels. */
 static int find_orientation(const reader *r) {
     png_uint_32 size = 0;
     png_bytep bytes = NULL;

@@ -1,7 +1,7 @@
 /* Decodes WebP by libwebp: a still picture, or the first of an animation.
  *
- * In: a mapped file. Out: RGB bytes, and the orientation in its EXIF. A first frame that does not cover its animation
- * lies on black, as in Pillow. */
+ * In: a mapped file. Out: RGB bytes, and the orientation in its EXIF. If the first frame of an animation does not
+ * cover the whole picture, the rest is black, as in Pillow. */
 #include <string.h>
 
 #include <webp/decode.h>
@@ -15,7 +15,7 @@ static fr_status refuse(const fr_map *file, const char *why) {
     return fr_fail(FR_INPUT, "%s: damaged WebP: %s", file->path, why);
 }
 
-/* Decodes a frame into its place within the picture. */
+/* Decodes a frame into its place in the picture. */
 static fr_status decode_frame(fr_image *image, const WebPIterator *frame, const fr_map *file) {
     size_t x = (size_t)frame->x_offset, y = (size_t)frame->y_offset;
     size_t width = (size_t)frame->width, height = (size_t)frame->height, row = 3 * image->width;

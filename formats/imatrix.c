@@ -17,7 +17,7 @@ static float float_at(const uint8_t *bytes, size_t index) {
     return value;
 }
 
-/* Adds an entry of that name with room for `count` means. The caller has checked that count is at most the file's
+/* Adds an entry of that name with memory for `count` means. The caller has checked that the file has at least `count`
  * bytes. */
 static fr_status add_entry(fr_imatrix *imatrix, fr_text name, size_t count, fr_imatrix_entry **entry) {
     if (imatrix->count == imatrix->capacity) {
@@ -79,7 +79,7 @@ static fr_status keep_dataset(fr_imatrix *imatrix, fr_text text) {
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* If the name is a stem followed by `end`, returns the stem; else an empty text. */
+/* Returns the stem of a name that is a stem followed by `end`; an empty text for any other name. */
 static fr_text stem_of(const char *name, const char *end) {
     size_t length = strlen(name), tail = strlen(end);
     bool fits = length > tail && strcmp(name + length - tail, end) == 0;

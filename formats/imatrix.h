@@ -8,9 +8,9 @@
  *     older  i32 entries; each: i32 length, name, i32 calls, i32 values, float32 value[values], means times calls;
  *            then, in the newer of these files, i32 chunks, i32 length, name of the text
  *
- * Out: means, in ascending order of the names. Checked: everything is inside the file, names of 1 to 255 bytes without
- * NUL and none twice, sums finite and at least 0. For an expert that no row chose, all columns get the same
- * importance. */
+ * Out: means, in ascending order of the names. Checked: everything is inside the file, names have 1 to 255 bytes
+ * without NUL and occur once, sums are finite and at least 0. If no row chose an expert, all columns of the expert get
+ * the same importance. */
 #ifndef FR_FORMATS_IMATRIX_H
 #define FR_FORMATS_IMATRIX_H
 

@@ -1,7 +1,7 @@
 /* Reads bounded JSON: a scan of the raw bytes enforces the limits before jansson allocates anything.
  *
- * In: the bytes of a file. Out: jansson values, whose type and range the getters check, or a line that names the text
- * and the key. */
+ * In: the bytes of a file. Out: jansson values, or a line that names the text and the key. The getters check the type
+ * and range of a value. */
 #include "formats/json.h"
 
 #include <math.h>
@@ -63,8 +63,8 @@ static fr_status fail_parse(const char *text, size_t size, const char *where, co
                    error->column, FR_SHOW(key));
 }
 
-/* Writes zeros over Infinity and NaN outside of strings. So jansson does not complain of these words, but of the real
- * fault of the text. */
+/* Writes zeros over Infinity and NaN outside of strings. Then jansson's error is the real fault of the text, and not
+ * these words. */
 static void blank_words(char *text, size_t size) {
     static const char *const words[] = {"Infinity", "NaN"};
     bool in_string = false;
@@ -82,8 +82,8 @@ static void blank_words(char *text, size_t size) {
     }
 }
 
-/* Loads the text with jansson's own reader. A text with Infinity or NaN is loaded only to find its error, and never
- * gives a value. */
+/* Loads the text with jansson's own reader. A text with Infinity or NaN is loaded only to find its error; the result
+ * is never a value. */
 static json_t *load(const char *text, size_t size, size_t flags, json_error_t *error) {
     if (flags & JSON_ALLOW_NUL) return fr_json_load_wide(text, size, flags, error);
     if (!(flags & FR_JSON_PYTHON_NUMBERS)) return json_loadb(text, size, flags, error);
@@ -98,8 +98,9 @@ static json_t *load(const char *text, size_t size, size_t flags, json_error_t *e
     return NULL;
 }
 
-/* Returns true if an error is a fault of the text, and false if memory ran out, for which jansson may give a wrong
- * reason. The text was parsed twice: a fault of the text gives the same error at the same position both times. */
+/* Returns true if an error is a fault of the text. Returns false if memory ran out, because jansson may then give a
+ * wrong reason. The text was parsed twice: a fault of the text gives the same error at the same position both
+ * times. */
 static bool had_memory(const json_error_t *first, const json_error_t *second) {
     return first->line > 0 && first->position == second->position && strcmp(first->text, second->text) == 0;
 }
@@ -204,8 +205,8 @@ static fr_status fail_missing(const char *where, const char *key) {
     return fr_fail(FR_INPUT, "%s: \"%s\" is missing", where, key);
 }
 
-/* Reports that a member has the wrong type, and which type it should have. The line quotes a number that is not
- * finite, so that a user can find it in the file. */
+/* Reports that a member has the wrong type, and which type it should have. If the value is a number that is not
+ * finite, the line quotes it, so that a user can find it in the file. */
 static fr_status fail_type(const json_t *json, const char *where, const char *key, const char *type) {
     const char *word = fr_json_not_finite(json);
     return fr_fail(FR_INPUT, "%s: \"%s\" is %s%s%s", where, key, word ? word : "", word ? ", " : "", type);

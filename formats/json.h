@@ -1,11 +1,12 @@
 /* Reads JSON within limits and checks members for type and range; errors name the file and the key.
  *
  * In: bytes. Out: a jansson value (json_decref it). Depth is limited to 64, the number of values to 2^23, and
- * duplicate keys are refused (except by fr_json_parse_texts). The three readers differ in the numbers that they
- * accept. fr_json_parse refuses an integer beyond int64. fr_json_read makes it a real: tokenizer_config.json has such
- * a number, model_max_length, which is 1e30 written out. fr_json_parse_texts keeps it (json_wide.h). Python's json
- * also writes NaN, Infinity and -Infinity. Only fr_json_read accepts them, and getters refuse them when they are
- * used. */
+ * duplicate keys are refused (except by fr_json_parse_texts).
+ *
+ * The three readers differ in the numbers that they accept. fr_json_parse refuses an integer beyond int64.
+ * fr_json_read makes it a real, because tokenizer_config.json has such a number: model_max_length, which is 1e30
+ * written out. fr_json_parse_texts keeps it (json_wide.h). Python's json also writes NaN, Infinity and -Infinity. Only
+ * fr_json_read accepts these, and the getters refuse them. */
 #ifndef FR_FORMATS_JSON_H
 #define FR_FORMATS_JSON_H
 
@@ -17,8 +18,8 @@
 /* Parses a text. Error lines call it `where`, "config.json" for instance. */
 fr_status fr_json_parse(const char *text, size_t size, const char *where, json_t **root);
 
-/* Parses text that people and models write: strings may have NULs in them (\u0000), so their length is
- * json_string_length; integers may be wide (json_wide.h); if a key occurs twice, the last member is used, as in
+/* Parses text that people and models write. Strings may have NULs in them (\u0000), so their length is
+ * json_string_length. Integers may be wide (json_wide.h). If a key occurs twice, the last member is used, as in
  * Python. */
 fr_status fr_json_parse_texts(const char *text, size_t size, const char *where, json_t **root);
 fr_status fr_json_read(const char *path, size_t limit, json_t **root);
@@ -33,7 +34,7 @@ fr_status fr_json_dump(const json_t *value, size_t flags, const char *what, char
 fr_status fr_json_int(const json_t *object, const char *key, int64_t low, int64_t high, int64_t fallback,
                       const char *where, int64_t *value);
 
-/* Does the same for a size_t, as counts and widths are; low >= 0. */
+/* Reads an object's integer in [low, high] as a size_t, like fr_json_int; low >= 0. It is for counts and widths. */
 fr_status fr_json_size(const json_t *object, const char *key, int64_t low, int64_t high, int64_t fallback,
                        const char *where, size_t *value);
 
@@ -50,14 +51,14 @@ fr_status fr_json_text(const json_t *object, const char *key, const char *where,
 /* Reads a member object; NULL if it is missing or null. Another type is an error. */
 fr_status fr_json_object(const json_t *object, const char *key, const char *where, json_t **value);
 
-/* Reads a member that is one integer or an array of integers. Those in [0, high] are added to the set ids[*count] (no
- * duplicates, at most capacity). Others are not ids of tokens; they are left out, with a note if `notes` is given. A
- * missing or null member adds nothing. */
+/* Reads a member that is one integer or an array of integers. Integers in [0, high] are added to the set ids[*count]
+ * (no duplicates, at most capacity). Other integers are not ids of tokens; they are left out, with a note if `notes`
+ * is given. A missing or null member adds nothing. */
 fr_status fr_json_ids(const json_t *object, const char *key, int64_t high, const char *where, fr_notes *notes,
                       int32_t *ids, size_t capacity, size_t *count);
 
-/* Reads a member that is an array of at most `capacity` integers. Those in [0, high] become the `count` ids; others
- * are not ids of tokens and are left out. A missing or null member gives none. */
+/* Reads a member that is an array of at most `capacity` integers. Integers in [0, high] become the `count` ids. Other
+ * integers are not ids of tokens and are left out. A missing or null member gives none. */
 fr_status fr_json_id_list(const json_t *object, const char *key, int64_t high, const char *where, int32_t *ids,
                           size_t capacity, size_t *count);
 

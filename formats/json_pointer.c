@@ -23,8 +23,8 @@ static int take_byte(const char **at) {
     return low >= 0 ? high << 4 | low : (unsigned char)*in;
 }
 
-/* Takes the rest of an escape, after its tilde: 1 stands for a slash, 0 for a tilde. Before any other byte, the tilde
- * stands for itself. */
+/* Takes the rest of an escape, after its tilde: "1" stands for a slash, and "0" for a tilde. If neither follows, the
+ * tilde stands for itself. */
 static char take_escape(const char **at) {
     const char *next = *at;
     int byte = take_byte(&next);
@@ -33,7 +33,7 @@ static char take_escape(const char **at) {
     return byte == '0' ? '~' : '/';
 }
 
-/* Takes a name of the pointer, and gives the byte after it in *end. Returns false if the name is longer than any
+/* Takes a name of the pointer. *end gets the byte after the name. Returns false if the name is longer than any
  * member's name. */
 static bool take_key(const char **at, char key[KEY_MAX], int *end) {
     size_t length = 0;

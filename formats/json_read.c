@@ -1,8 +1,8 @@
 /* Reads JSON without jansson's own reader (json_read.h).
  *
- * If the buffer of its lexer can't grow, the reader of jansson 2.14 goes on: texts lose bytes, and it reads past the
- * end of its memory. So nearly all JSON is read here. Only rare values and faulty texts go to jansson's reader, which
- * also finds the error message. */
+ * If the buffer of its lexer can't grow, the reader of jansson 2.14 continues: texts lose bytes, and it reads past the
+ * end of its memory. So nearly all JSON is read here. Only rare values and faulty texts are read by jansson's reader,
+ * which also finds the error message. */
 #include "formats/json_read.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ static void put(reader *r, int32_t byte) {
     r->text[r->length++] = (char)byte;
 }
 
-/* Reads a character of one or two UTF-16 units; half of a pair fails. */
+/* Reads a character of one or two UTF-16 units. Returns false if a unit of a pair is alone. */
 static bool read_character(reader *r) {
     int32_t c = read_unit(r);
     if (c >= 0xD800 && c < 0xDC00) {
@@ -98,7 +98,7 @@ static bool make_room(reader *r, size_t needed) {
     return true;
 }
 
-/* Counts the bytes of a string as it is written. Its decoded text has at most as many. */
+/* Counts the bytes of a string as it is written. The decoded text is not longer. */
 static size_t written_length(const reader *r) {
     const char *at = r->at;
     while (at < r->end && *at != '"') at += *at == '\\' && at + 1 < r->end ? 2 : 1;
@@ -148,8 +148,8 @@ static bool take_word(reader *r, const char *word) {
     return true;
 }
 
-/* Represents NaN or an infinity, for which jansson has no value, as a string that no JSON text can contain:
- * FR_JSON_WIDE and the word. */
+/* Makes a string for NaN or an infinity, for which jansson has no value: FR_JSON_WIDE and the word. No JSON text can
+ * contain such a string. */
 static json_t *make_not_finite(reader *r, const char *word) {
     char marked[16];
     if (!(r->flags & FR_JSON_PYTHON_NUMBERS)) return NULL;

@@ -3,7 +3,7 @@
  * jansson refuses a text with such integers. The text is then read again with a mark in place of each of them. A mark
  * is one of the largest int64 values, padded with blanks, and tells which integer it replaces. An integer of the text
  * that could be mistaken for a mark is replaced by a mark as well. So each integer can be found anywhere in the tree,
- * even if a repeated key has dropped some of them. */
+ * even if some of them were dropped because a key occurs twice. */
 #include "formats/json_wide.h"
 
 #include <stdio.h>
@@ -129,7 +129,7 @@ static void put_values(spots *s, json_t *value) {
 }
 
 /* Loads the marked text and replaces the marks by their integers. The flags may allow a text that is only one number.
- * That number is in no array or object, so it is replaced here. */
+ * That number is in no array or object, so it is replaced in this function. */
 static json_t *load(spots *s, const char *text, size_t size, char *copy, size_t flags, json_error_t *error) {
     put_marks(s, text, size, copy);
     json_t *root = s->lost ? NULL : json_loadb(copy, size, flags, error);

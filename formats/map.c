@@ -15,8 +15,8 @@
 #include "formats/download.h"
 #include "formats/mapped_files.h"
 
-/* Opens a regular file. O_NONBLOCK changes nothing for it, but keeps the open from waiting if the path is a FIFO
- * without a writer. */
+/* Opens a regular file. O_NONBLOCK changes nothing for a regular file. If the path is a FIFO without a writer, it
+ * keeps the open from waiting. */
 static fr_status open_regular(const char *path, int *fd, struct stat *info) {
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) return fr_fail(FR_INPUT, "%s: %m", path);
@@ -32,7 +32,8 @@ static fr_status open_regular(const char *path, int *fd, struct stat *info) {
     return status;
 }
 
-/* Reads all of [begin, end). A file that ends earlier has shrunk since it was opened, which is an error. */
+/* Reads all of [begin, end). If the file ends earlier, it has become shorter since it was opened, which is an
+ * error. */
 static fr_status read_range(int fd, const char *path, uint8_t *bytes, size_t begin, size_t end) {
     while (begin < end) {
         ssize_t got = pread(fd, bytes + begin, end - begin, (off_t)begin);
@@ -44,7 +45,7 @@ static fr_status read_range(int fd, const char *path, uint8_t *bytes, size_t beg
     return FR_OK;
 }
 
-/* Maps pages for the whole file: the file's own, or anonymous ones of the same size. */
+/* Maps pages for the whole file: pages of the file itself, or anonymous pages of the same size. */
 static fr_status take_pages(const char *path, int fd, size_t size, bool use_mmap, uint8_t **bytes) {
     *bytes = NULL;
     if (size == 0) return FR_OK;
@@ -102,13 +103,13 @@ fr_status fr_map_lend(fr_map *map, const void *bytes, size_t size, const char *n
     return map->path ? FR_OK : fr_fail_memory("a name", strlen(name) + 1);
 }
 
-/* Linux has this number since 5.14; older headers lack its name. */
+/* MADV_POPULATE_READ of Linux 5.14 and later, whose name older headers lack */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #endif
 
-/* Makes the system read the pages now. Linux before 5.14 does not know MADV_POPULATE_READ; there, reading one byte of
- * each page does the same, only slower. */
+/* Makes the system read the pages now. Linux before 5.14 does not know MADV_POPULATE_READ. Reading one byte of each
+ * page then does the same, only slower. */
 static fr_status fault_in(const fr_map *map, size_t begin, size_t end) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), first = begin - begin % page;
     int result;

@@ -1,9 +1,9 @@
 /* Gives a file's bytes in memory, read-only.
  *
  * In: a path. Out: bytes [0, size), either mapped and used directly, or read into anonymous memory (--no-mmap). Only
- * regular files are accepted. A file must not shrink while it is mapped: the system then sends SIGBUS, and
- * fr_mapped_file says which file it is. If a file is written to, or shortened within its last page, there is no
- * signal; only fr_map_check notices. */
+ * regular files are accepted. If a mapped file gets shorter, the system sends SIGBUS, and fr_mapped_file says which
+ * file it is. If a file is written to, or gets shorter within its last page, there is no signal; only fr_map_check
+ * notices. */
 #ifndef FR_FORMATS_MAP_H
 #define FR_FORMATS_MAP_H
 
@@ -13,7 +13,7 @@ typedef struct fr_map {
     const uint8_t *bytes; /* NULL if size is 0 */
     size_t size;
     int fd;                 /* -1 if the file is mapped */
-    bool lent;              /* the bytes are a caller's, and are never freed or released here */
+    bool lent;              /* the bytes belong to a caller, and are never freed or released here */
     uint64_t device, inode; /* identify the file */
     int64_t written;        /* time of the last write, in nanoseconds */
     char *path;             /* for error lines */
@@ -23,10 +23,11 @@ typedef struct fr_map {
  * threads that will read them, because the thread that touches a page first gets it on its NUMA node. */
 fr_status fr_map_open(fr_map *map, const char *path, bool use_mmap);
 
-/* Makes a map of a caller's bytes, which must outlive it, as if they were a file's. Error lines call it `name`. */
+/* Makes a map of a caller's bytes, as if they were the bytes of a file. The bytes must outlive the map. Error lines
+ * call it `name`. */
 fr_status fr_map_lend(fr_map *map, const void *bytes, size_t size, const char *name);
 
-/* Makes bytes [begin, end) present: reads them from the file, or makes the system fault in mapped pages. Different
+/* Makes bytes [begin, end) present. It reads them from the file, or makes the system read mapped pages now. Different
  * threads may fill different ranges at the same time, even if the ranges share a page. */
 fr_status fr_map_fill(const fr_map *map, size_t begin, size_t end);
 
@@ -34,8 +35,8 @@ fr_status fr_map_fill(const fr_map *map, size_t begin, size_t end);
  * the next access. Pages of a file that was read into memory are zeros until the next fr_map_fill. */
 void fr_map_release(const fr_map *map, size_t begin, size_t end);
 
-/* Tells the system that reads in [begin, end) will be scattered, so that it reads only the needed pages of a mapped
- * file and none around them. */
+/* Tells the system that reads in [begin, end) will be scattered. It then reads only the needed pages of a mapped file
+ * and none around them. */
 void fr_map_scatter(const fr_map *map, size_t begin, size_t end);
 
 /* Makes the system begin to read mapped bytes, and returns at once. A thread that uses the bytes before they are there

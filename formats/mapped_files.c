@@ -1,7 +1,7 @@
 /* Keeps the list of mapped files (mapped_files.h).
  *
  * Entries are added at the front and never freed, so that a reader without the lock can walk the list at any time. The
- * entry of a closed file is reused. An entry is in use while `begin` is not 0. A reader loads the fields and then
+ * entry of a closed file is used again. An entry is in use while `begin` is not 0. A reader loads the fields and then
  * checks that `begin` is still the same. If it is, the fields belong to one file, which was open at that time. */
 #include "formats/mapped_files.h"
 

@@ -7,7 +7,7 @@
 
 #include "forerun.h"
 
-/* Adds a file. `path` stays the caller's and must stay valid until the file is removed. */
+/* Adds a file. `path` is not copied, and must stay valid until the file is removed. */
 fr_status fr_mapped_files_enter(const uint8_t *bytes, size_t size, const char *path);
 
 /* Removes a file; call it before the bytes are unmapped. Bytes that were never added are ignored. */

@@ -1,7 +1,7 @@
 /* Holds the table of pre-tokenizers (pre_tokenizers.h).
  *
- * Names are llama.cpp's. Texts are cut as in llama.cpp. Where a model's own tokenizer.json cuts them differently, it
- * is followed instead:
+ * Names are llama.cpp's. Texts are cut as in llama.cpp. If a model's own tokenizer.json cuts them in another way,
+ * tokenizer.json is followed:
  *
  *     gpt-4o, tekken, kimi-k2, superbpe, deepseek-coder ...    expressions that llama.cpp only approximates
  *     qwen2, qwen35, olmo, mpt, modern-bert, command-r         texts are normalized to NFC first, not so in llama.cpp
@@ -23,8 +23,8 @@ static fr_text text_of(const char *string) {
 
 /* ------------------------------------------------------------------------------------------------------ expressions */
 
-/* SUFFIXES matches English contractions such as "'s". BLANKS matches a run of blanks without its last one, which goes
- * with the next word. */
+/* SUFFIXES matches English contractions such as "'s". BLANKS matches a run of blanks without its last blank, which
+ * belongs to the next word. */
 #define SUFFIXES "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define BLANKS   "\\s+(?!\\S)|\\s+"
 #define LINES    "\\s*[\\r\\n]+|" BLANKS
@@ -71,7 +71,7 @@ static fr_text text_of(const char *string) {
 #define EASTERN    "[\xe4\xb8\x80-\xe9\xbe\xa5\xe0\xa0\x80-\xe4\xb8\x80\xea\xb0\x80-\xed\x9f\xbf]+"
 
 /* Expressions of Youtu's and Trinity's models for scripts without spaces, by Unicode blocks. They contain U+8C48, as
- * llama.cpp's do, although U+F900 was probably meant. */
+ * in llama.cpp, although U+F900 was probably meant. */
 #define YOUTU_SCRIPTS                                                                                                \
     "[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+|"                                                                     \
     "[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}\\x{2019}\\x{2014}\\x{FF1A}\\x{FF1B}\\x{FF0C}\\x{3001}-\\x{303F}" \
@@ -84,9 +84,9 @@ static fr_text text_of(const char *string) {
 /* Bloom's expression: a piece also ends at Arabic, Chinese and Indian punctuation. */
 #define BLOOM " ?[^(\\s|.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c)]+"
 
-/* THREES cuts digits into groups of three from the right. BOUND_THREES, Cohere's, does not cut digits that a word
- * follows directly. Both scan each run of digits once, while the published \d{1,3}(?=(?:\d{3})*\b) would scan it again
- * at every digit. WORD lists the characters that continue a word after a digit: Oniguruma, the reference
+/* THREES cuts digits into groups of three from the right. BOUND_THREES, Cohere's, does not cut digits that are
+ * directly before a word. Both scan each run of digits once. The published \d{1,3}(?=(?:\d{3})*\b) would scan the run
+ * again at every digit. WORD lists the characters that continue a word after a digit: Oniguruma, the reference
  * implementation, sees no \b before them. */
 #define WORD                                                                                                         \
     "[\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}" \
@@ -94,9 +94,9 @@ static fr_text text_of(const char *string) {
 #define THREES(digit) "(?<!" digit ")" digit "{1,2}(?=(?:" digit "{3})*+(?!" digit "))|" digit "{3}"
 #define BOUND_THREES  "(?<!\\d)\\d++(?=" WORD ")(*SKIP)(*FAIL)|" THREES("\\d")
 
-/* THREES_ON replaces the published pattern (?=(\d{3})+(?!\d)), which matches the empty text before each group of three
- * digits and so only marks where to cut. Here a match reaches to the next such place, so it may contain characters
- * other than digits. */
+/* THREES_ON replaces the published pattern (?=(\d{3})+(?!\d)). The published pattern matches the empty text before
+ * each group of three digits, and so only marks where to cut. Here a match reaches to the next such place, so it may
+ * contain characters other than digits. */
 #define HEAD      "\\d{1,2}(?=(?:\\d{3})*+(?!\\d))"
 #define THREES_ON "(?<!\\d)" HEAD "(*SKIP)(*FAIL)|\\d{3}(?:\\D++(?:" HEAD ")?)*+"
 
@@ -141,8 +141,8 @@ static void gemma4_rules(fr_tokenizer_source *source) {
     };
 }
 
-/* These two functions set up SentencePiece's unigram models and BERT's words. tokenizer_gguf.c adds the settings in
- * the file. */
+/* These two functions set up the rules of SentencePiece's unigram models and of BERT's words. tokenizer_gguf.c adds
+ * the settings in the file. */
 static void unigram_rules(fr_tokenizer_source *source) {
     const fr_text lower_block = text_of(LOWER_BLOCK);
     source->byte_fallback = true;
@@ -174,7 +174,7 @@ static void word_rules(fr_tokenizer_source *source) {
     };
 }
 
-/* Sets up merges inside the words between blanks; the blanks themselves are dropped. */
+/* Sets up the rules of a kind that merges inside the words between blanks. The blanks themselves are dropped. */
 static void blank_rules(fr_tokenizer_source *source) {
     source->byte_fallback = source->loose_merges = true;
     source->pre_tokenizer = (fr_text_rules){
@@ -184,7 +184,7 @@ static void blank_rules(fr_tokenizer_source *source) {
     source->decoder = (fr_text_rules){.items = {{.kind = FR_RULE_JOIN}}, .count = 1};
 }
 
-/* Sets up the patterns that cut texts into pieces. Merging then starts from the single bytes of each piece. */
+/* Sets up the patterns by which texts are cut into pieces. Merging then starts from the single bytes of each piece. */
 static void byte_rules(const fr_pre_tokenizer *kind, fr_tokenizer_source *source) {
     source->byte_level = source->loose_merges = true;
     source->ignore_merges = kind->ignore_merges;
@@ -393,7 +393,7 @@ const fr_pre_tokenizer *fr_pre_tokenizer_find(fr_text model, fr_text name) {
     return of_model == 1 ? only : NULL;
 }
 
-/* True if an earlier kind of the table, for another model, has the same name. */
+/* Returns true if an earlier kind of the table, for another model, has the same name. */
 static bool is_repeated(size_t kind, const char *name) {
     for (size_t i = 0; i < kind; i++)
         if (has_name(&kinds[i], text_of(name))) return true;

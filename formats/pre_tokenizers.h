@@ -1,7 +1,8 @@
 /* Describes the kinds of tokenizers that GGUF files name in tokenizer.ggml.model and tokenizer.ggml.pre.
  *
- * tokenizer.ggml.pre names the rules by which texts are cut into pieces; merges never cross the end of a piece. In:
- * the two names. Out: the rules that a tokenizer.json would have, and settings that files of this kind leave out. */
+ * tokenizer.ggml.pre names the rules by which texts are cut into pieces. Merges never cross the end of a piece. In:
+ * the two names. Out: the rules that a tokenizer.json would have, and the settings that files of this kind leave
+ * out. */
 #ifndef FR_FORMATS_PRE_TOKENIZERS_H
 #define FR_FORMATS_PRE_TOKENIZERS_H
 
@@ -10,7 +11,7 @@
 #define FR_PRE_NAMES_MAX     24
 #define FR_PRE_PATTERNS_MAX  6
 #define FR_ARCHITECTURES_MAX 4
-#define FR_INSIDE_WORD       "##" /* begins WordPiece's tokens inside words in published vocabularies */
+#define FR_INSIDE_WORD       "##" /* stands before WordPiece's tokens inside words in published vocabularies */
 
 /* The ids of special tokens that llama.cpp assumes if a file doesn't give them. */
 typedef struct fr_default_ids {
@@ -46,13 +47,14 @@ typedef struct fr_pre_tokenizer {
 /* Gives the kind at an index of the table; NULL past its end. */
 const fr_pre_tokenizer *fr_pre_tokenizer_at(size_t index);
 
-/* True if the table has kinds for the model. */
+/* Returns true if the table has kinds for the model. */
 bool fr_pre_tokenizer_has_model(fr_text model);
 
-/* Finds the kind by model and name; NULL if there is none. */
+/* Finds the kind with this model and name; NULL if there is none. */
 const fr_pre_tokenizer *fr_pre_tokenizer_named(fr_text model, fr_text name);
 
-/* Finds the kind by model and name. If a model has only one kind, any name finds it. Returns NULL if there is none. */
+/* Finds the kind with this model and name. If a model has only one kind, the kind is found by any name. Returns NULL
+ * if there is none. */
 const fr_pre_tokenizer *fr_pre_tokenizer_find(fr_text model, fr_text name);
 
 /* Gives name `index` among the names of all kinds; NULL past the end. */

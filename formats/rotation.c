@@ -1,4 +1,4 @@
-/* Reads the rotation that a file's weights were multiplied by: see rotation.h. */
+/* Reads the rotation by which a file's weights were multiplied: see rotation.h. */
 #include "formats/rotation.h"
 
 #include <stdlib.h>
@@ -24,14 +24,14 @@ struct fr_rotation_set {
     size_t name_count;
 };
 
-/* Kinds of a layer's tensors that may be rotated: the engine rotates the rows before every product with one of
- * them. */
+/* Kinds of a layer's tensors that may be rotated. The engine rotates the rows before every product with such a
+ * tensor. */
 static const char *const kinds[] = {
     "attn_q",           "attn_k",         "attn_v",       "attn_qkv",       "attn_gate",   "attn_output",
     "ffn_gate",         "ffn_up",         "ffn_down",     "ffn_gate_exps",  "ffn_up_exps", "ffn_down_exps",
     "ffn_gate_up_exps", "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp", "ssm_out"};
 
-/* Architectures that use these tensors only in products. For these the engine rotates the rows first. */
+/* Architectures that use these tensors only in products, before which the engine rotates the rows. */
 static const char *const architectures[] = {"llama", "qwen3", "qwen3moe", "qwen35", "qwen35moe", "qwen3next"};
 
 static bool is_text(fr_text text, const char *word) {
@@ -81,7 +81,7 @@ static fr_status find_integers(const fr_gguf *gguf, const char *full, const fr_g
     return fr_fail(FR_INPUT, "%s: key %s is no array of i32", gguf->path, full);
 }
 
-/* Adds the rotation of a width. Its signs begin at index *at, which is then moved to the next width's signs. */
+/* Adds the rotation of a width. Its signs begin at index *at, which is then moved to the signs of the next width. */
 static fr_status add_width(const char *path, fr_rotation_set *r, int64_t width, size_t values, size_t block,
                            size_t *at) {
     if (width <= 0 || width > COLS_MAX || (size_t)width % block)
@@ -340,7 +340,7 @@ fr_status fr_rotation_set_read_published(const json_t *keys, const char *path, c
 
 /* ------------------------------------------------------------------------------------------------------------- file */
 
-/* Tells if the file has any key about a rotation. */
+/* Returns true if the file has any key about a rotation. */
 static bool declares(const fr_gguf *gguf) {
     for (size_t i = 0; i < gguf->count; i++) {
         fr_text key = gguf->values[i].key;

@@ -3,8 +3,8 @@
  *
  * Such a weight W is stored as W' = W D H, where D is a diagonal of signs and H is the Walsh-Hadamard matrix over each
  * block of columns, divided by the square root of the block's size: H = H^T = H^-1. So W x = W' (H D x), and a row w
- * of an embedding table is D H w'. Rows of activations are therefore rotated before a product with such a weight, and
- * rows that are looked up in such a table are rotated back.
+ * of an embedding table is D H w'. Rows of activations are therefore rotated before a product with a rotated weight.
+ * Rows that are looked up in a rotated table are rotated back.
  *
  *     prism.hadamard.version               1, or 2: the head is the embedding table (tied_output)
  *     prism.hadamard.transform             normalized-sylvester-walsh-hadamard
@@ -43,7 +43,7 @@ typedef struct fr_rotation_set fr_rotation_set;
 /* Reads the rotation that the file declares; *rotations is NULL if it declares none. */
 fr_status fr_rotation_set_read(const fr_gguf *gguf, const fr_tensors *tensors, fr_rotation_set **rotations);
 /* Reads the rotation from a folder's hadamard.json, which MLX's folders of Bonsai 2 have. It is an object with the
- * same keys, but its tensors have the published names, and their value heads are in the published order already. path:
+ * same keys. But its tensors have the published names, and their value heads are already in the published order. path:
  * the file's path, for error lines. */
 fr_status fr_rotation_set_read_published(const json_t *keys, const char *path, const fr_tensors *tensors,
                                          fr_rotation_set **rotations);

@@ -23,7 +23,7 @@ typedef struct entry {
 
 typedef struct header {
     const fr_map *map;
-    uint64_t data_begin, data_size; /* offset and size of the data in the file */
+    uint64_t data_begin, data_size; /* offset of the data in the file, and their size */
     entry *entries;
     size_t count;
 } header;
@@ -141,7 +141,8 @@ static int by_span(const void *left, const void *right) {
     return (a->end > b->end) - (a->end < b->end);
 }
 
-/* Sorts the spans. Checks that each begins where the span before it ends, and that the last one ends with the file. */
+/* Sorts the spans. Checks that each span begins where the span before it ends, and that the last span ends with the
+ * file. */
 static fr_status check_cover(header *head) {
     const char *path = head->map->path;
     qsort(head->entries, head->count, sizeof *head->entries, by_span);

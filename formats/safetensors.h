@@ -4,13 +4,13 @@
  * {...}}, then the data; offsets count from the first byte after the JSON. Source: the format's description,
  * huggingface.co/docs/safetensors.
  *
- * In: one mapped file. Out: its tensors, appended to a directory. Checked: n is within the file and below 100 MB;
- * names have at most 256 bytes; shapes have at most FR_DIMS_MAX dimensions of at most 2^48, and their product times
- * the element size equals the span; spans are inside the file, in any order, without overlaps, gaps or bytes left
- * over; no name occurs twice.
+ * In: one mapped file. Out: its tensors, added to a list. Checked: n is within the file and below 100 MB; names have
+ * at most 256 bytes; shapes have at most FR_DIMS_MAX dimensions of at most 2^48, and their product times the element
+ * size equals the span; spans are inside the file, in any order, without overlaps, gaps or bytes left over; no name
+ * occurs twice.
  *
- * Tensors of an unsupported type (such as a vision tower's F8) go to a directory of their own: they matter only if one
- * is asked for by name. */
+ * Tensors of an unsupported type (such as a vision tower's F8) are added to another list: they matter only if one is
+ * asked for by name. */
 #ifndef FR_FORMATS_SAFETENSORS_H
 #define FR_FORMATS_SAFETENSORS_H
 

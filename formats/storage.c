@@ -16,10 +16,10 @@ static uint32_t word_at(const uint8_t *bytes) {
     return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-/* AWQ: the position within a word, in units of 4 bits, of each of 8 neighbouring integers. */
+/* The position within a word of AWQ, in units of 4 bits, of each of 8 neighbouring integers. */
 static const uint8_t nibble_of[8] = {0, 4, 1, 5, 2, 6, 3, 7};
 
-/* Returns integer `index` of a line, for any packing but FR_PACKED_WORDS. */
+/* Returns integer `index` of a line. It can read any packing but FR_PACKED_WORDS. */
 static uint8_t code_at(const fr_code_lines *lines, size_t line, size_t index) {
     const uint8_t *data = (const uint8_t *)lines->tensor->data + line * lines->line_step;
     uint32_t mask = (1u << lines->bits) - 1;
@@ -33,7 +33,7 @@ static uint8_t code_at(const fr_code_lines *lines, size_t line, size_t index) {
     return (uint8_t)(code & mask);
 }
 
-/* Reads integers [begin, end) of a line in which no integer crosses into the next word. This takes a fraction of the
+/* Reads integers [begin, end) of a line in which no integer crosses into the next word. It takes a fraction of the
  * time that code_at would need. */
 static void read_words(const fr_code_lines *lines, size_t line, size_t begin, size_t end, uint8_t *codes) {
     const uint8_t *data = (const uint8_t *)lines->tensor->data + line * lines->line_step;
@@ -46,8 +46,8 @@ static void read_words(const fr_code_lines *lines, size_t line, size_t begin, si
 }
 
 /* Reads the codes of columns [begin, end) of `count` rows from AWQ's packing. A word has the codes of 8 rows for one
- * column, and the next column's word is a whole line away. All rows are in the same words, so each word is fetched
- * once. */
+ * column, and the word of the next column is a whole line away. All `count` rows are in the same words, so each word
+ * is read once. */
 static void read_awq(const fr_code_lines *lines, size_t row, size_t count, size_t begin, size_t end,
                      uint8_t *const *codes) {
     const uint8_t *data = (const uint8_t *)lines->tensor->data + row / 8 * lines->word_step;
@@ -93,8 +93,8 @@ static size_t scale_index(const fr_storage *s, size_t row, size_t group) {
     return (s->first + row) / s->scale_rows * s->row_step + group * s->group_step;
 }
 
-/* Returns the scale with this index, without the matrix's scale. The exponent 255 stands for NaN, as in Open Compute's
- * MX formats. */
+/* Returns the scale with this index, without the scale of the whole matrix. The exponent 255 stands for NaN, as in
+ * Open Compute's MX formats. */
 static float scale_at(const fr_storage *s, size_t index) {
     if (!s->exponents) return float_at(s->scales, index);
     int exponent = ((const uint8_t *)s->scales->data)[index];
@@ -145,7 +145,7 @@ void fr_storage_unpack(const fr_storage *s, size_t row, size_t count, const fr_g
         }
 }
 
-/* The scale and the zero or bias of one group in one row. */
+/* The scale of one group in one row, and its zero point or bias. */
 typedef struct group_values {
     size_t group;
     float scale, bias;

@@ -2,9 +2,10 @@
  *
  * In: a checkpoint's tensors and the description in its configuration (AWQ, GPTQ, compressed-tensors, modelopt, MLX,
  * and FP8 with scales of other shapes than those of quant/fp8.h). Out: one tensor MODULE.weight of shape [rows, cols]
- * for each module. Its values are decoded from the stored tensors, row by row. They equal those that the quantizers'
- * own packages compute from the stored scales as float32 (quant/NUMERICS.md). All shapes are checked before a storage
- * is made, so decoding stays inside the tensors. fr_storage_check finds scales that are not finite. */
+ * for each module. Its values are decoded from the stored tensors, row by row. They equal the values that the
+ * quantizers' own packages compute from the stored scales as float32 (quant/NUMERICS.md). All shapes are checked
+ * before a storage is made, so decoding stays inside the tensors. fr_storage_check finds scales that are not
+ * finite. */
 #ifndef FR_FORMATS_STORAGE_H
 #define FR_FORMATS_STORAGE_H
 
@@ -18,16 +19,18 @@ typedef enum fr_storage_form {
     FR_STORAGE_GROUPED, /* integers (quant/grouped.h) */
     FR_STORAGE_FP8,     /* E4M3: value of the code * scale */
     FR_STORAGE_FP4      /* E2M1: value of the code * scale of 16 columns (NVFP4) or of 32 (MXFP4). If the matrix has a
-                         * scale, the columns' scale is multiplied or divided by it */
+                         * scale too, the columns' scale is multiplied or divided by it */
 } fr_storage_form;
 
-/* Says how the integers of a line are packed. STREAM: into 32-bit words from their lowest bits on; an integer may
- * begin in one word and end in the next. WORDS: the same, but no integer crosses into the next word: the bits left
- * over in a word are not used. AWQ: 8 integers of 4 bits in a word, in AWQ's order. BYTES: each integer minus 2^(bits
- * - 1) in a signed byte. */
+/* Says how the integers of a line are packed.
+ *     STREAM  into 32-bit words from their lowest bits on; an integer may begin in one word and end in the next
+ *     WORDS   like STREAM, but no integer crosses into the next word, so the last bits of a word may be unused
+ *     AWQ     8 integers of 4 bits in a word, in AWQ's order
+ *     BYTES   each integer minus 2^(bits - 1) in a signed byte */
 typedef enum fr_code_packing { FR_PACKED_STREAM, FR_PACKED_WORDS, FR_PACKED_AWQ, FR_PACKED_BYTES } fr_code_packing;
 
-/* Describes lines of integers. The words of a line are word_step bytes apart, the lines line_step bytes. */
+/* Describes lines of integers. The words of a line are word_step bytes apart, and the lines are line_step bytes
+ * apart. */
 typedef struct fr_code_lines {
     const fr_tensor *tensor; /* NULL: there are no integers */
     uint64_t word_step, line_step;
@@ -44,41 +47,41 @@ typedef struct fr_storage {
     fr_grouping grouping;    /* FP8 and FP4 use only its member `group` */
     size_t groups;           /* number of scales in a row */
     fr_code_lines codes;     /* each line is a row; in AWQ's packing, a column */
-    fr_code_lines zeros;     /* each line has the zeros of all rows for one group */
-    bool zeros_less_one;     /* each zero is one larger than stored, modulo 2^bits */
+    fr_code_lines zeros;     /* each line has the zero points of all rows for one group */
+    bool zeros_less_one;     /* each zero point is one larger than stored, modulo 2^bits */
     const fr_tensor *scales; /* the scale of (row, group) has the index row / scale_rows * row_step + group *
                               * group_step */
     size_t scale_rows, row_step, group_step;
-    const fr_tensor *biases;    /* have the shape of the scales; NULL: there are none */
-    const fr_tensor *group_of;  /* [cols] the group of each column; NULL: column / group */
+    const fr_tensor *biases;    /* have the same shape as the scales; NULL: there are no biases */
+    const fr_tensor *group_of;  /* [cols] the group of each column; NULL: the group is column / group size */
     bool exponents;             /* scales are bytes e, which mean 2^(e - 127) (MXFP4 and MXFP8) */
     const fr_tensor *of_matrix; /* NVFP4: the scale of the matrix, one float; NULL: there is none */
     bool divides;               /* NVFP4: the scale of 16 columns is divided by the matrix's scale instead of
                                  * multiplied */
 } fr_storage;
 
-/* Replaces the checkpoint's directory of tensors by one in which each quantized module is a tensor MODULE.weight. The
- * directory of the stored tensors becomes checkpoint->parts. Does nothing for a folder without quantized modules.
- * Fails, naming the tensor, for a storage that forerun cannot read and for tensors whose shapes do not fit each
- * other. */
+/* Replaces the checkpoint's list of tensors by one in which each quantized module is a tensor MODULE.weight. The list
+ * of the stored tensors becomes checkpoint->parts. Does nothing for a folder without quantized modules. Fails, with
+ * the name of the tensor, if forerun cannot read a storage, or if the shapes of its tensors do not fit each other. */
 fr_status fr_storage_read(fr_checkpoint *checkpoint);
 
-/* Changes the number of columns of an MLX matrix to `cols`, and its bits and group size with it. fr_storage_read may
- * have chosen wrongly: the shapes of codes and scales fit several combinations, and a folder may leave out the
- * settings of single modules. Returns false if the codes and scales do not fit `cols` columns. */
+/* Changes the number of columns of an MLX matrix to `cols`, and its bits and group size so that they fit.
+ * fr_storage_read may have chosen wrongly, because the shapes of codes and scales fit several combinations, and a
+ * folder may leave out the settings of single modules. Returns false if the codes and scales do not fit `cols`
+ * columns. */
 bool fr_storage_refit(const fr_checkpoint *files, const fr_tensor *tensor, uint64_t cols);
 
 enum { FR_STORAGE_PARTS = 6 };
 
-/* Gives the tensors from which a module's values are decoded; returns their number. */
+/* Gives the tensors from which a module's values are decoded, and returns the number of these tensors. */
 size_t fr_storage_parts(const fr_storage *storage, const fr_tensor *parts[FR_STORAGE_PARTS]);
 
 /* Returns the bytes of all tensors of the module. If experts are stacked in them, each gets an equal share. */
 uint64_t fr_storage_bytes(const fr_storage *storage);
 
-/* Unpacks `count` rows of integers from row `row` on, with their scales and zeros or biases, into the caller's arrays.
- * Many rows in one call are faster, because some packings keep neighbouring rows together. It can only be called for
- * FR_STORAGE_GROUPED without group_of. */
+/* Unpacks `count` rows of integers from row `row` on, with their scales and zero points or biases, into the caller's
+ * arrays. Many rows in one call are faster, because some packings keep neighbouring rows together. It can only be
+ * called for FR_STORAGE_GROUPED without group_of. */
 void fr_storage_unpack(const fr_storage *storage, size_t row, size_t count, const fr_grouped_row *rows);
 
 /* Decodes columns [begin, end) of a row. */

@@ -25,7 +25,7 @@ static bool is_one_of(const char *word, const char *const *words) {
     return false;
 }
 
-/* Refuses a member whose value is not one of these words. A missing member passes. */
+/* Refuses a member whose value is not one of the words `built`. A missing member passes. */
 static fr_status check_word(const fr_storage_config *config, const json_t *object, const char *key,
                             const char *const *built) {
     const char *word;
@@ -110,7 +110,7 @@ static fr_status read_mlx(fr_storage_config *config) {
     return fr_json_size(config->object, "bits", 0, 64, 0, config->where, &config->bits);
 }
 
-/* Reads how many columns a group has. -1 or 0 stands for a whole row. If the member is missing or null, the number
+/* Reads the number of columns of a group. -1 or 0 stands for a whole row. If the member is missing or null, the number
  * stays unknown. */
 static fr_status read_group(const json_t *object, const char *where, size_t *group) {
     const char *key = json_object_get(object, "group_size") ? "group_size" : "q_group_size";
@@ -121,7 +121,7 @@ static fr_status read_group(const json_t *object, const char *where, size_t *gro
     return FR_OK;
 }
 
-/* Reads AutoRound's description, in which packing_format tells whether the tensors are laid out as AWQ's or GPTQ's. */
+/* Reads AutoRound's description. Its packing_format tells if the tensors are laid out as AWQ's or as GPTQ's. */
 static fr_status read_auto_round(fr_storage_config *config) {
     static const char *const packings[] = {"auto_round:auto_gptq", "auto_round:auto_awq", "auto_gptq", "auto_awq",
                                            NULL};
@@ -159,8 +159,8 @@ static fr_status read_method(fr_storage_config *config, const char *method) {
 
 /* ---------------------------------------------------------------------------------------------- finding the method */
 
-/* Finds the object that describes the quantized weights. Programs write it to different places; the first place that
- * has one counts. */
+/* Finds the object that describes the quantized weights. Programs write it to different places. If several places have
+ * one, the first of them counts. */
 static fr_status find_object(const fr_checkpoint *files, fr_storage_config *config) {
     static const char *const keys[] = {"quantization_config", "compression_config", "quantization"};
     json_t *found = NULL, *text;
@@ -230,8 +230,8 @@ typedef struct fr_name_pattern {
     regex_t compiled;
 } fr_name_pattern;
 
-/* Gives a compiled pattern. Each pattern is compiled once and kept, because hundreds of patterns may be compared with
- * ten thousands of modules. Returns NULL if there are too many patterns, or no memory. */
+/* Gives a compiled pattern. Each pattern is compiled only once and then kept, because hundreds of patterns may be
+ * compared with ten thousands of modules. Returns NULL if there are too many patterns, or no memory. */
 static const fr_name_pattern *pattern_of(fr_storage_config *config, const char *text) {
     char translated[PATTERN_MAX];
     for (size_t i = 0; i < config->pattern_count; i++)
@@ -286,9 +286,9 @@ static fr_status read_dynamic(fr_storage_config *config, const char *module, fr_
     return FR_OK;
 }
 
-/* Returns true if the module is one of a group's targets. A target is a class, such as `Linear`, or a module's name or
- * a pattern for names. With by_class only classes count, and each of them stands for all modules. Otherwise only names
- * and patterns count. */
+/* Returns true if the module is one of a group's targets. A target is a class, such as `Linear`, a module's name, or a
+ * pattern for names. by_class true: only classes count, and each of them stands for all modules. by_class false: only
+ * names and patterns count. */
 static bool targets(fr_storage_config *config, const json_t *group, const char *module, bool by_class) {
     const json_t *list = json_object_get(group, "targets"), *target;
     size_t i;

@@ -2,8 +2,8 @@
  *
  * In: quantization_config of config.json (older transformers call it compression_config, MLX quantization), or the
  * file beside config.json that AutoGPTQ, AutoAWQ or ModelOpt write. Out: the method and, for each module, what the
- * tensors' shapes do not show: bits, columns of a group, whether zeros are stored. A method, format or mode that is
- * not supported fails with an error line that names it. */
+ * tensors' shapes do not show: the number of bits, the columns of a group, and if zero points are stored. If a method,
+ * format or mode is not supported, the error line names it. */
 #ifndef FR_FORMATS_STORAGE_CONFIG_H
 #define FR_FORMATS_STORAGE_CONFIG_H
 
@@ -26,8 +26,8 @@ typedef struct fr_storage_config {
     const json_t *object;             /* the object that describes the weights; NULL: there is none */
     const char *where;                /* the name of the file with that object */
     size_t bits, group;               /* 0: unknown */
-    bool symmetric;                   /* no zeros are stored: all are 2^(bits - 1) */
-    bool less_one;                    /* GPTQ: each stored zero is one too small */
+    bool symmetric;                   /* no zero points are stored: all are 2^(bits - 1) */
+    bool less_one;                    /* GPTQ: each stored zero point is one too small */
     struct fr_name_pattern *patterns; /* patterns compiled so far */
     size_t pattern_count;
 } fr_storage_config;

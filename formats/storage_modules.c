@@ -16,7 +16,7 @@
 
 enum { NAME_MAX = 320, COLS_MAX = INT32_MAX };
 
-/* The folder that is being read, and the directory that is being made from its tensors. */
+/* The folder that is being read, and the list of tensors that is being made from its tensors. */
 typedef struct reading {
     fr_checkpoint *files;
     fr_storage_config config;
@@ -107,8 +107,8 @@ static fr_status set_bits(module *m, size_t bits) {
     return FR_OK;
 }
 
-/* Sets the number of groups in a row and the columns of each. The configured group size is used if it gives that many
- * groups; otherwise all groups must have the same size. */
+/* Sets the number of groups in a row and the columns of each group. The configured group size is used if it gives that
+ * many groups. Otherwise all groups must have the same size. */
 static fr_status set_groups(module *m, const fr_tensor *scales, uint64_t groups) {
     fr_storage *s = &m->storage;
     size_t said = m->scheme.group == FR_GROUP_ROW ? s->cols : m->scheme.group;
@@ -132,7 +132,7 @@ static fr_status fill(const module *m, const fr_tensor *tensor) {
     return tensor->bytes ? fr_map_fill(map, at, at + tensor->bytes) : FR_OK;
 }
 
-/* Reads the group of each column from a tensor. If the groups follow each other, n columns each, then n is stored as
+/* Reads the group of each column from a tensor. If the groups follow one another, n columns each, then n is stored as
  * the group size, and the tensor is not needed any more. */
 static fr_status read_order(module *m, const fr_tensor *order) {
     fr_storage *s = &m->storage;
@@ -162,7 +162,7 @@ static fr_status read_order(module *m, const fr_tensor *order) {
 
 /* ---------------------------------------------------------------------------------------------------- AWQ and GPTQ */
 
-/* Reads AWQ's tensors: codes [cols, rows / 8], zeros [groups, rows / 8], scales [groups, rows]. */
+/* Reads AWQ's tensors: codes [cols, rows / 8], zero points [groups, rows / 8], scales [groups, rows]. */
 static fr_status read_awq(module *m, const fr_tensor *scales) {
     fr_storage *s = &m->storage;
     const fr_tensor *codes = m->codes, *zeros = part(m, ".qzeros");
@@ -189,8 +189,8 @@ static bool holds(uint64_t words, uint64_t count, size_t bits) {
     return is_built(bits) && quotient(count * bits, 32) == words;
 }
 
-/* Reads GPTQ's tensors: codes [cols * bits / 32, rows], packed along columns; zeros [groups, rows * bits / 32]; scales
- * [groups, rows]; and, in .g_idx, the group of each column. */
+/* Reads GPTQ's tensors: codes [cols * bits / 32, rows], packed along columns; zero points [groups, rows * bits / 32];
+ * scales [groups, rows]; and, in .g_idx, the group of each column. */
 static fr_status read_gptq(module *m, const fr_tensor *scales) {
     fr_storage *s = &m->storage;
     const fr_tensor *codes = m->codes, *zeros = part(m, ".qzeros"), *order = part(m, ".g_idx");
@@ -238,8 +238,8 @@ static fr_status read_qweight(module *m) {
 
 /* ---------------------------------------------------------------------------------------------- compressed-tensors */
 
-/* Reads scales that may be one for each group, one for each row, or one for the matrix. In the last two cases a row is
- * a single group. */
+/* Reads scales. There may be one for each group, one for each row, or one for the matrix. In the last two cases a row
+ * is a single group. */
 static fr_status set_row_scales(module *m, const fr_tensor *scales) {
     fr_storage *s = &m->storage;
     uint64_t count = 1;
@@ -253,8 +253,8 @@ static fr_status set_row_scales(module *m, const fr_tensor *scales) {
     return FR_OK;
 }
 
-/* Reads compressed-tensors' zeros. They are packed along rows with 2^(bits - 1) added to them, or are signed bytes, to
- * which code_at adds it. The sums are the zeros of unsigned codes. */
+/* Reads compressed-tensors' zero points. They are packed along rows with 2^(bits - 1) added to them, or they are
+ * signed bytes, to which code_at adds 2^(bits - 1). The sums are the zero points of unsigned codes. */
 static fr_status read_signed_zeros(module *m) {
     fr_storage *s = &m->storage;
     const fr_tensor *zeros = part(m, ".weight_zero_point");
@@ -287,8 +287,9 @@ static fr_status read_shape(module *m) {
     return set_size(m, sizes[0] > 0 ? (uint64_t)sizes[0] : 0, sizes[1] > 0 ? (uint64_t)sizes[1] : 0);
 }
 
-/* Finds the bits of a code and the packing that fit the width of the tensor; the configured bits are tried first. Both
- * packings are tried, because compressed-tensors wrote no code across the end of a word before the middle of 2026. */
+/* Finds the number of bits of a code, and the packing, that fit the width of the tensor. The configured number of bits
+ * is tried first. Both packings are tried, because before the middle of 2026 compressed-tensors wrote no code across
+ * the end of a word. */
 static fr_status set_packing(module *m) {
     fr_storage *s = &m->storage;
     uint64_t words = m->codes->shape[1];
@@ -334,7 +335,7 @@ static fr_status read_bytes(module *m) {
 
 /* ----------------------------------------------------------------------------------------------------- FP8 and FP4 */
 
-/* Reads scales of blocks. Their shape is [rows / 128, cols / 128], or [rows / 128, 1, cols / 128, 1]. */
+/* Reads scales of blocks, whose shape is [rows / 128, cols / 128] or [rows / 128, 1, cols / 128, 1]. */
 static fr_status set_blocks(module *m, const fr_tensor *scales) {
     fr_storage *s = &m->storage;
     const uint64_t *shape = scales->shape;
@@ -350,7 +351,7 @@ static fr_status set_blocks(module *m, const fr_tensor *scales) {
     return FR_OK;
 }
 
-/* Says that every `group` columns of a row have a scale, and that a row's scales lie side by side. */
+/* Sets a scale for every `group` columns of a row. The scales of a row are side by side. */
 static void set_columns_of_scale(fr_storage *s, uint32_t group) {
     s->grouping.group = group;
     s->groups = s->row_step = s->cols / group;
@@ -387,7 +388,7 @@ static fr_status read_fp8(module *m) {
     return set_blocks(m, scales);
 }
 
-/* Reads the scale of an NVFP4 matrix. */
+/* Reads the scale of a whole NVFP4 matrix. */
 static fr_status set_matrix_scale(module *m, const char *name) {
     const fr_tensor *one;
     float value;
@@ -401,7 +402,7 @@ static fr_status set_matrix_scale(module *m, const char *name) {
     return fr_fail(FR_INPUT, "%s: tensor %s is %g, which is no scale", m->in->files->path, one->name, (double)value);
 }
 
-/* Describes codes of E2M1, of which 8 are in a word of 32 bits, with a scale for each `group` columns. */
+/* Describes codes of type E2M1, 8 of them in a word of 32 bits, with a scale for each `group` columns. */
 static fr_status set_fp4(module *m, uint64_t rows, uint64_t cols, uint32_t group) {
     fr_storage *s = &m->storage;
     s->form = FR_STORAGE_FP4;
@@ -456,8 +457,8 @@ static fr_status read_mlx_floats(module *m, const fr_tensor *scales) {
 }
 
 /* Reads MLX's tensors: codes [rows, cols * bits / 32], scales and biases [rows, cols / group], or stacks of these.
- * Several pairs of bits and group size may fit the shapes. The configured pair is tried first, then pairs in which one
- * of the two is configured. */
+ * Several combinations of bits and group size may fit the shapes. The configured combination is tried first, then
+ * combinations in which the bits or the group size are configured. */
 static fr_status read_mlx(module *m) {
     static const size_t sizes[] = {64, 32, 128, 16, 256};
     fr_storage *s = &m->storage;
@@ -513,8 +514,8 @@ static codes_kind kind_of(const reading *in, const fr_tensor *t, size_t *length)
     return NO_CODES;
 }
 
-/* Returns true for a tensor that is used only to quantize activations, or keys and values. forerun does not quantize
- * these with it. */
+/* Returns true for a tensor that is used only to quantize activations, or keys and values, which forerun does not
+ * do. */
 static bool is_ignored(const fr_tensor *t) {
     static const char *const ends[] = {
         ".input_scale", ".input_global_scale", ".input_zero_point", ".output_scale", ".k_scale", ".v_scale",
@@ -524,7 +525,7 @@ static bool is_ignored(const fr_tensor *t) {
     return false;
 }
 
-/* Returns true for scales, zeros and other tensors that accompany a module's codes. */
+/* Returns true for scales, zero points and other tensors that accompany a module's codes. */
 static bool is_part(const reading *in, const fr_tensor *t) {
     static const struct {
         const char *end, *codes[3];
@@ -548,7 +549,8 @@ static bool is_part(const reading *in, const fr_tensor *t) {
     return false;
 }
 
-/* Refuses weights that need tensors of another kind to be decoded. The names of these tensors show the method. */
+/* Refuses weights that can be decoded only with other tensors, which forerun does not read. The names of these tensors
+ * show the method. */
 static fr_status check_foreign(const reading *in, const fr_tensor *t) {
     if (!before_end(t->name, ".pre_quant_scale") && !strstr(t->name, ".svdquant_lora_")) return FR_OK;
     return fr_fail(FR_UNBUILT,
@@ -571,8 +573,8 @@ static fr_status recognize(module *m, codes_kind kind) {
     return FR_OK;
 }
 
-/* Returns true if the FP8 kernels can read the codes. For that there must be one scale for the matrix, for each row,
- * or for each block of the size in quant/fp8.h. */
+/* Returns true if the FP8 kernels can read the codes. They can if there is one scale for the matrix, for each row, or
+ * for each block of the size in quant/fp8.h. */
 static bool suits_fp8(const fr_storage *s) {
     bool blocks = s->scale_rows == FR_FP8_BLOCK && s->grouping.group == FR_FP8_BLOCK;
     return s->form == FR_STORAGE_FP8 && (blocks || (s->groups == 1 && s->scale_rows == 1));
@@ -596,8 +598,8 @@ static fr_status add_matrix(reading *in, const module *m, const char *name, fr_s
     return fr_tensors_add(&in->made, &made, in->files->path);
 }
 
-/* Makes the name that published files give to one expert's matrix, from the name of the stack in which MLX keeps
- * it. */
+/* Makes the name that published files give to the matrix of one expert. It is made from the name of the stack of
+ * matrices in MLX's file. */
 static bool spell_expert(const char *stack, uint64_t expert, char *name, size_t size) {
     const char *marker = strstr(stack, ".switch_mlp.") ? ".switch_mlp." : ".experts.";
     static const char *const mixtral[][2] = {{"gate_proj", "w1"}, {"down_proj", "w2"}, {"up_proj", "w3"}};

@@ -11,9 +11,9 @@
 
 #define FIRST_CAPACITY ((size_t)256)
 
-/* Returns the place of a name in the index. The hash is a polynomial in a secret point, modulo 2^61 - 1: any two names
- * have equal values with a probability below length / 2^60. Multiplying it by a secret odd number and taking the top
- * bits spreads it evenly over the index. */
+/* Returns the place of a name in the index. The hash is a polynomial in a secret number, modulo 2^61 - 1: any two
+ * names have equal values with a probability below length / 2^60. The value is multiplied by a secret odd number, and
+ * the top bits of the product are taken, which spreads it evenly over the index. */
 static size_t slot_of(const fr_tensors *tensors, const char *name) {
     const uint64_t prime = ((uint64_t)1 << 61) - 1;
     uint64_t hash = 0;
@@ -24,8 +24,8 @@ static size_t slot_of(const fr_tensors *tensors, const char *name) {
     return (size_t)(hash * tensors->keys[1] >> (64 - __builtin_ctzll(tensors->index_size)));
 }
 
-/* Gives the index's place that holds the name, or the empty place where it would go. At least half of the index is
- * empty. */
+/* Gives the place of the index that holds the name, or the empty place where it would be added. At least half of the
+ * index is empty. */
 static size_t find_slot(const fr_tensors *tensors, const char *name) {
     size_t slot = slot_of(tensors, name);
     while (tensors->index[slot] && strcmp(tensors->items[tensors->index[slot] - 1].name, name) != 0)
@@ -33,8 +33,8 @@ static size_t find_slot(const fr_tensors *tensors, const char *name) {
     return slot;
 }
 
-/* Chooses the secret keys. Without a random source they keep fixed values, with which a hostile file could make
- * lookups slow but nothing worse. */
+/* Chooses the secret keys. Without a random source they keep fixed values. A hostile file could then make lookups
+ * slow, but do nothing worse. */
 static void choose_keys(fr_tensors *tensors) {
     uint64_t *keys = tensors->keys;
     if (getrandom(keys, sizeof tensors->keys, GRND_NONBLOCK) != (ssize_t)sizeof tensors->keys) {
@@ -45,7 +45,7 @@ static void choose_keys(fr_tensors *tensors) {
     keys[1] |= 1;
 }
 
-/* Doubles the list and the index; entries of the index have 32 bits. */
+/* Doubles the list and the index. The entries of the index have 32 bits, which limits the list. */
 static fr_status grow(fr_tensors *tensors) {
     size_t capacity = tensors->capacity ? 2 * tensors->capacity : FIRST_CAPACITY;
     if (capacity > UINT32_MAX / 2) return fr_fail(FR_INPUT, "more than %zu tensors", tensors->capacity);

@@ -1,7 +1,7 @@
-/* Keeps a directory of tensors, which every parser of weight files fills: their names, and where their bytes are.
+/* Keeps a list of tensors, which every parser of weight files fills: their names, and where their bytes are.
  *
  * In: tensors as a parser finds them (names, types, shapes, and spans whose bounds it has checked). Out: lookup by
- * name. The bytes belong to the files that the parser has mapped, the names to the directory. */
+ * name. The bytes belong to the files that the parser has mapped, the names to the list. */
 #ifndef FR_FORMATS_TENSORS_H
 #define FR_FORMATS_TENSORS_H
 
@@ -19,8 +19,8 @@ typedef struct fr_tensor {
     uint32_t dims;
     uint64_t shape[FR_DIMS_MAX];      /* slowest first, as safetensors and PyTorch write it */
     const void *data;                 /* at any alignment */
-    const struct fr_storage *storage; /* describes the tensors from which the values are decoded (storage.h), and
-                                       * `data` has only the codes; NULL: `data` has the values */
+    const struct fr_storage *storage; /* describes the tensors from which the values are decoded (storage.h); `data`
+                                       * then has only the codes. NULL: `data` has the values */
     uint64_t bytes;
     uint32_t file; /* number of the file that contains it */
 } fr_tensor;
@@ -28,7 +28,7 @@ typedef struct fr_tensor {
 typedef struct fr_tensors {
     fr_tensor *items; /* in file order */
     size_t count, capacity;
-    uint32_t *index; /* open-addressed hash table of names; its size is a power of two; holds item + 1, or 0 */
+    uint32_t *index; /* open-addressed hash table of names, of 2^n entries; an entry is item + 1, or 0 if it is empty */
     size_t index_size;
     uint64_t keys[2]; /* random keys of the hash, so that no file can contain names chosen to collide */
 } fr_tensors;

@@ -113,7 +113,7 @@ static bool is_own_name(const char *key) {
 }
 
 /* Reads "image_token" and any other names of tokens that only this model has. "add_bos_token" is not a text and is
- * left out. If both files name a token, the configuration counts. */
+ * left out. If both files name a token, the configuration's name counts. */
 static fr_status read_own_names(beside *b, const beside_file *file) {
     const char *key;
     json_t *value;
@@ -165,7 +165,7 @@ static bool take(beside *b, int32_t id) {
     return was;
 }
 
-/* Marks an id as taken; *was says if another token already had it. */
+/* Marks an id as taken. *was: another token already had it. */
 static fr_status take_id(beside *b, int32_t id, bool *was) {
     const fr_tokenizer_source *source = b->source;
     if (!b->taken) {
@@ -192,8 +192,8 @@ static fr_status append(beside *b, const fr_added_entry *entry) {
     return FR_OK;
 }
 
-/* Adds an added token. A token that tokenizer.json has keeps its id there and gets the given flags. A new token gets
- * the given id, unless another token has that id. */
+/* Adds an added token. If tokenizer.json has the token, it keeps its id there and gets the given flags. A new token
+ * gets the given id, unless another token has that id. */
 static fr_status add(beside *b, fr_added_entry entry) {
     const json_t *place = json_object_get(b->index, entry.text.bytes);
     const json_t *known = json_object_get(b->vocabulary, entry.text.bytes);
@@ -254,7 +254,8 @@ static fr_status read_decoder(beside *b) {
     return FR_OK;
 }
 
-/* Reads added_tokens.json. The file has no flags, so tokens that tokenizer.json also has keep their flags. */
+/* Reads added_tokens.json. The file has no flags, so tokens that are also in tokenizer.json keep the flags from
+ * there. */
 static fr_status read_old_added(beside *b) {
     const char *text;
     json_t *value;
@@ -291,7 +292,7 @@ static int32_t find_token(const beside *b, fr_text text) {
     return known ? (int32_t)json_integer_value(known) : -1;
 }
 
-/* Applies the flag `key`, which says if this token is put before each text, or, without `before`, after it. */
+/* Applies the flag `key`. It says if this token is put before each text (`before`) or after it. */
 static fr_status heed_flag(const beside *b, const char *key, fr_text token, int32_t *ids, size_t *count, bool before) {
     const json_t *flag = json_object_get(b->config.root, key);
     int32_t id = token.bytes ? find_token(b, token) : -1;

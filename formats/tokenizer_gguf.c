@@ -1,7 +1,7 @@
 /* Reads the tokenizer in GGUF metadata; tokenizer_gguf.h lists the keys.
  *
- * In: metadata that formats/gguf.c has found to be inside the file. Out: lists. Merges point into the file; the texts
- * of tokens are copied into one block, because each needs a NUL after it. */
+ * In: metadata that formats/gguf.c has found to be inside the file. Out: lists. Merges point into the file. The texts
+ * of tokens are copied into one block, because each text needs a NUL after it. */
 #include "formats/tokenizer_gguf.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static fr_text text_of(const char *string) {
     return (fr_text){string, strlen(string)};
 }
 
-/* True if the text is one of the words, a list that ends with NULL. */
+/* Returns true if the text is one of the words, a list that ends with NULL. */
 static bool is_one_of(fr_text text, const char *const *words) {
     for (; *words; words++)
         if (fr_text_is(text, *words)) return true;
@@ -29,7 +29,7 @@ static int shown(fr_text text) {
     return text.length < 99 ? (int)text.length : 99;
 }
 
-/* Tells if the file has one of the tokens that end a turn in files of this kind. */
+/* Sets *has if the file has one of the tokens that end a turn in files of this kind. */
 static fr_status has_ends(const fr_gguf *gguf, const fr_pre_tokenizer *kind, bool *has) {
     const fr_gguf_value *tokens;
     size_t at = 0;
@@ -47,9 +47,9 @@ static bool is_of(const fr_pre_tokenizer *kind, fr_text model, fr_text architect
     return false;
 }
 
-/* Chooses a kind by the architecture for a file without tokenizer.ggml.pre. The architecture alone is not enough: two
- * families have the architecture deepseek2, and models of other makers are called llama as well. So the kind's tokens
- * must be in the file too. */
+/* Chooses a kind by the architecture, for a file without tokenizer.ggml.pre. The architecture alone is not enough: two
+ * families have the architecture deepseek2, and models of other makers are called llama as well. So the file must also
+ * have the tokens of the kind. */
 static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const fr_pre_tokenizer **kind, fr_notes *notes) {
     for (size_t i = 0; (*kind = fr_pre_tokenizer_at(i)); i++) {
         bool has;
@@ -68,7 +68,7 @@ static fr_status assume_kind(const fr_gguf *gguf, fr_text model, const fr_pre_to
                          gguf->path, gguf->architecture);
 }
 
-/* Reports that no kind of this name exists for the model, and lists the names that do. */
+/* Reports that the model has no kind of this name, and lists the names that it has. */
 static fr_status fail_pre(fr_text model, const char *format, const char *where, fr_text pre) {
     char built[256];
     fr_pre_tokenizer_list(model, built, sizeof built);
@@ -150,8 +150,8 @@ typedef struct token_types {
     int32_t first;
 } token_types;
 
-/* True if a token is searched for in texts before they are cut into pieces. *special is set if it is a control token.
- * Tokens that are known to open or close a turn count as control tokens, whatever type the file gives them. */
+/* Returns true if a token is searched for in texts before they are cut into pieces. *special is set if it is a control
+ * token. Tokens that are known to open or close a turn count as control tokens, whatever type the file gives them. */
 static bool is_added(token_types *types, fr_text text, int32_t id, bool *special) {
     int32_t type = types->list ? fr_gguf_i32(types->list, (size_t)id) : NORMAL;
     fr_turn_token turn = fr_turn_token_of(text);
@@ -175,8 +175,8 @@ static void note_types(fr_tokenizer_source *source, const token_types *types) {
         shown(text), text.bytes, types->first, types->retyped);
 }
 
-/* Sets which added tokens include the blanks beside them, because GGUF files don't have those flags. In Phi-3 all
- * tokens but three include the blanks after them. In XLM-RoBERTa the mask includes the blanks before it. */
+/* Sets if an added token includes the blanks beside it, because GGUF files don't have those flags. In Phi-3 all tokens
+ * but three include the blanks after them. In XLM-RoBERTa the mask includes the blanks before it. */
 static void set_strips(fr_added_entry *entry, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     static const char *const exact[] = {"<s>", "<unk>", "<|endoftext|>", NULL};
     bool phi3 = kind->pieces == FR_MODEL_SCORED_BPE && strcmp(gguf->architecture, "phi3") == 0;
@@ -202,8 +202,8 @@ static fr_status read_added(fr_tokenizer_source *source, const fr_gguf *gguf, co
     return FR_OK;
 }
 
-/* Reads the merges. The two parts of a merge are separated by the first space after its first byte, because the left
- * part may itself begin with a space. */
+/* Reads the merges. The two parts of a merge are separated by a space. It is the first space after the first byte,
+ * because the left part may itself begin with a space. */
 static fr_status read_merges(fr_tokenizer_source *source, const fr_gguf *gguf) {
     const fr_gguf_value *merges;
     FR_TRY(fr_gguf_array(gguf, "tokenizer.ggml.merges", FR_GGUF_STRING, &merges));
@@ -258,7 +258,7 @@ fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t coun
     return FR_OK;
 }
 
-/* Reads an id. If the key is missing, kinds that have default ids use the fallback. */
+/* Reads an id. If the key is missing and the kind has default ids, the fallback is used. */
 static fr_status read_id(const fr_gguf *gguf, const fr_pre_tokenizer *kind, const char *key, int32_t fallback,
                          size_t count, fr_notes *notes, int32_t *id) {
     bool unsaid = kind->ids.some && !fr_gguf_find(gguf, key);
@@ -299,8 +299,8 @@ static fr_status name_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
     return FR_OK;
 }
 
-/* Sets the template of a pair of texts as the models' makers have it, since GGUF has none. In BERT the second text has
- * token type 1. XLM-RoBERTa, which is a unigram model, has two separators between the texts. */
+/* Sets the template of a pair of texts as the models' makers define it, because GGUF has none. In BERT the second text
+ * has token type 1. XLM-RoBERTa, which is a unigram model, has two separators between the texts. */
 static void put_pair(fr_tokenizer_source *source) {
     if (source->prefix_count != 1 || source->suffix_count != 1) return;
     uint8_t second = source->model == FR_MODEL_WORD_PIECE;
@@ -311,8 +311,8 @@ static void put_pair(fr_tokenizer_source *source) {
         if (two || i != 3) source->pair[source->pair_count++] = pieces[i];
 }
 
-/* Reads the ids of single tokens and those put before and after a text. Like llama.cpp it puts a bos before every
- * Gemma 4 text whatever the file says, because early conversions said false by mistake. */
+/* Reads the ids of single tokens and those put before and after a text. A bos is put before every Gemma 4 text
+ * whatever the file says, as llama.cpp does, because early conversions said false by mistake. */
 static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     int32_t begin, end, unknown, part;
     bool add_begin, add_end;
@@ -349,8 +349,8 @@ static void put_blanks(fr_text_rules *rules) {
         (fr_text_rule){.kind = FR_RULE_REPLACE, .pattern = text_of(" {2,}"), .regex = true, .content = text_of(" ")});
 }
 
-/* Adds the rule that puts a space before each text, and the rule that removes it from the output. llama.cpp does so
- * for SentencePiece unless the file says no; for tokenizers whose pieces are bytes it ignores the key. llama.cpp
+/* Adds the rule that puts a space before each text, and the rule that removes it from the output. llama.cpp adds them
+ * for SentencePiece unless the file says no. For tokenizers whose pieces are bytes it ignores the key. llama.cpp
  * always keeps runs of blanks in SentencePiece's texts. Here a run becomes one blank if the file says so, as in
  * SentencePiece itself. */
 static fr_status read_spaces(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
@@ -415,7 +415,7 @@ static fr_status read_words(fr_tokenizer_source *source, const fr_gguf *gguf, bo
     return FR_OK;
 }
 
-/* Reads the settings that the file has for the rules of its kind. */
+/* Reads the settings in the file that change the rules of its kind. */
 static fr_status read_settings(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     if (kind->pieces == FR_MODEL_UNIGRAM) return read_unigram(source, gguf);
     if (kind->pieces == FR_MODEL_WORD_PIECE) return read_words(source, gguf, true);
@@ -467,8 +467,8 @@ static fr_status add_end(const end_list *ends, int32_t id) {
     return FR_OK;
 }
 
-/* Records which of "<|return|>", "<|call|>" and "<|flush|>" a vocabulary has. If it has them, as gpt-oss and Solar do,
- * "<|end|>" ends only a part of a reply, not the text. */
+/* Records which of "<|return|>", "<|call|>" and "<|flush|>" a vocabulary has. In vocabularies with these tokens, such
+ * as those of gpt-oss and Solar, "<|end|>" ends only a part of a reply, not the text. */
 typedef struct handing_on {
     bool returns, calls, flushes;
 } handing_on;
@@ -483,8 +483,8 @@ static void see(handing_on *seen, fr_text text) {
     seen->flushes |= fr_text_is(text, "<|flush|>");
 }
 
-/* True for an "</s>" that ends texts. Some vocabularies have "</s>" for struck-out text, so it counts only if its type
- * is control. */
+/* Returns true for an "</s>" that ends texts. Some vocabularies have "</s>" for struck-out text, so it counts only if
+ * its type is control. */
 static bool is_typed_end(const fr_gguf_value *types, size_t id, fr_text text) {
     return types && id < types->count && fr_text_is(text, "</s>") && fr_gguf_i32(types, id) == CONTROL;
 }

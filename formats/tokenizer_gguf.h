@@ -27,7 +27,7 @@
 #include "formats/pre_tokenizers.h"
 #include "formats/tokenizer_source.h"
 
-/* True if the file has the texts of tokens; a drafter's file may leave them out. */
+/* Returns true if the file has the texts of tokens. A drafter's file may not have them. */
 bool fr_tokenizer_gguf_has(const fr_gguf *gguf);
 
 /* Reads the tokenizer of a file. The metadata must outlive the source. `pre` replaces the name of the pre-tokenizer in
@@ -40,7 +40,7 @@ fr_status fr_tokenizer_gguf_id(const fr_gguf *gguf, const char *key, size_t coun
 
 /* Gives the ids below `vocab` that end a text, at most `capacity`. They are the file's eos, eot and eom, its tokens
  * that pad or separate files when code is filled in, and tokens whose text says that they end a text (turn_tokens.h).
- * If the file has no eot, tokens that its kind of tokenizer has for that are added. `pre` is as in
+ * If the file has no eot, the tokens that its kind of tokenizer has for that purpose are added. `pre` is as in
  * fr_tokenizer_gguf_open. */
 fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, const char *pre, size_t vocab, fr_notes *notes, int32_t *ids,
                                  size_t capacity, size_t *count);
@@ -50,8 +50,8 @@ fr_status fr_tokenizer_gguf_ends(const fr_gguf *gguf, const char *pre, size_t vo
 fr_status fr_tokenizer_gguf_suppressed(const fr_gguf *gguf, size_t vocab, int32_t *ids, size_t capacity, size_t *count);
 #define FR_KEY_SUPPRESSED "tokenizer.ggml.suppress_tokens"
 
-/* Finds the kind of this model whose files cut texts in the same way as the source; NULL if there is none. If several
- * kinds do, the one named `pre` is preferred; `pre` NULL means no preference. */
+/* Finds a kind of this model whose files cut texts in the same way as the source; NULL if there is none. If there are
+ * several, the kind with the name `pre` is preferred; `pre` NULL: no preference. */
 const fr_pre_tokenizer *fr_tokenizer_gguf_suits(const fr_tokenizer_source *source, const char *model, const char *pre);
 
 #endif

@@ -64,7 +64,7 @@ static fr_status read_merges(fr_tokenizer_source *json, const json_t *merges) {
     json_t *item;
     json_array_foreach (merges, i, item) {
         const char *line = json_string_value(item);
-        /* a merges.txt begins with such a line, which the tokenizers library drops too */
+        /* a merges.txt begins with this line, which the tokenizers library drops too */
         if (line && strncmp(line, "#version", 8) == 0) continue;
         if (!read_merge(item, &json->merges[json->merge_count++]))
             return fr_fail(FR_INPUT, "%s: merge %zu is neither [\"a\", \"b\"] nor \"a b\"", json->path, i);
@@ -147,8 +147,8 @@ static const struct {
     {"WordLevel", FR_MODEL_WORD_LEVEL, read_words},
 };
 
-/* Guesses the type of a model without one, as old files have it. As in the tokenizers library, it is the first type
- * whose members are all there. */
+/* Guesses the type of a model whose file does not give it, as old files do not. As in the tokenizers library, it is
+ * the first type whose members are all there. */
 static const char *guess_type(const json_t *model) {
     if (json_is_array(json_object_get(model, "vocab"))) return "Unigram";
     if (json_object_get(model, "merges")) return "BPE";
@@ -188,7 +188,7 @@ static bool is_same(const fr_added_entry *a, const fr_added_entry *b) {
            a->single_word == b->single_word && a->normalized == b->normalized;
 }
 
-/* Reads the list of added tokens; `places` gets the index of each text in the list. As in the tokenizers library, a
+/* Reads the list of added tokens. `places` gets the index of each text in the list. As in the tokenizers library, a
  * token that is repeated exactly is added once. A token that is repeated with other flags is added again, and then the
  * tokenizer refuses it. */
 static fr_status read_added_list(fr_tokenizer_source *json, const json_t *list, json_t *places) {

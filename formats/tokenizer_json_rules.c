@@ -1,8 +1,8 @@
 /* Reads the stages of a tokenizer.json that consist of rules: normalizer, pre_tokenizer and decoder.
  *
- * In: JSON objects {"type": ..., members}, and a "Sequence" of them. Out: each stage's rules in one flat list, each of
- * one of the few kinds in tokenizer_source.h. A type that does several things at once becomes several rules. A type or
- * a setting that no rule can express is refused by name. */
+ * In: JSON objects {"type": ..., members}, and a "Sequence" of them. Out: the rules of each stage in one list without
+ * sequences. Each rule is of one of the few kinds in tokenizer_source.h. A type that does several things becomes
+ * several rules. If no rule can express a type or a setting, the error line names it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ typedef struct stage {
 
 typedef struct rule_type {
     const char *name;
-    fr_rule_kind kind;                               /* for a type without members: its only rule */
+    fr_rule_kind kind;                               /* for a type without members: the kind of its only rule */
     fr_status (*read)(stage *s, const json_t *json); /* for a type with members: adds its rules; else NULL */
 } rule_type;
 
@@ -261,8 +261,8 @@ static const rule_type pre_tokenizers[] = {
     {NULL, 0, NULL},
 };
 
-/* Lets BPE work on bytes if the last rule turns bytes into characters and no other rule does. BPE then skips that
- * step: it does not need characters that stand for bytes. */
+/* Lets BPE work on bytes if the last rule turns bytes into characters and no other rule does. The rule is then
+ * removed, because BPE does not need characters that stand for bytes. */
 static void take_bytes(fr_tokenizer_source *source) {
     fr_text_rules *rules = &source->pre_tokenizer;
     bool last = rules->count > 0 && rules->items[rules->count - 1].kind == FR_RULE_BYTE_CHARACTERS;

@@ -2,8 +2,8 @@
  *
  * In: tokenizer.json (tokenizer_json.h) or GGUF metadata (tokenizer_gguf.h). Out: the lists in the file, in their
  * order, each value of the right type and range. The code that builds a tokenizer checks that tokens, merges and ids
- * fit together. A text of a token or rule has no NUL but the one that ends it. A text of a merge may contain NULs, and
- * no NUL ends it. */
+ * fit together. The text of a token or rule ends with a NUL and has no other NUL. The text of a merge may contain
+ * NULs, and no NUL ends it. */
 #ifndef FR_FORMATS_TOKENIZER_SOURCE_H
 #define FR_FORMATS_TOKENIZER_SOURCE_H
 
@@ -63,7 +63,7 @@ typedef enum fr_rule_kind {
     FR_RULE_JOIN       /* puts a space between tokens */
 } fr_rule_kind;
 
-/* The class of characters that a Split matches. Each character of the class is a match by itself. */
+/* The class of characters that a Split matches. Each character of the class is one match. */
 typedef enum fr_character_class {
     FR_CHARACTERS_OF_PATTERN, /* no class: the pattern is used */
     FR_CHARACTERS_SPACE,
@@ -85,7 +85,7 @@ typedef struct fr_text_rule {
     fr_rule_kind kind;
     fr_text content;
     fr_text pattern;
-    bool regex; /* the pattern is a regular expression; otherwise a text to be found literally, never empty */
+    bool regex; /* the pattern is a regular expression; false: a text that is searched literally, never empty */
     bool own;   /* the expression is forerun's own, and may use syntax that files may not */
     fr_character_class characters;
     fr_split_behavior behavior;
@@ -140,7 +140,7 @@ typedef struct fr_tokenizer_source {
     fr_text inside_prefix, end_suffix;
     size_t max_word_characters; /* WordPiece: a longer word becomes the unknown token */
     bool byte_level;            /* pieces are bytes, and the file writes tokens with one character for each byte */
-    /* a merge whose parts or result are not in the vocabulary is skipped, as in llama.cpp */
+    /* a merge is skipped if its parts or its result are not in the vocabulary, as in llama.cpp */
     bool loose_merges;
     fr_text_rules normalizer, pre_tokenizer, decoder;
     int32_t prefix[FR_TEMPLATE_IDS_MAX], suffix[FR_TEMPLATE_IDS_MAX]; /* ids that the post-processor adds */

@@ -194,8 +194,8 @@ static bool is_one_of(fr_text text, const char *const *words, size_t count) {
     return false;
 }
 
-/* Looks at the first byte before anything else. Vocabularies have hundreds of thousands of texts, and most of them
- * begin with another byte. */
+/* Finds the kind of a token. The first byte is compared before anything else, because vocabularies have hundreds of
+ * thousands of texts, and most of them begin with another byte. */
 fr_turn_token fr_turn_token_of(fr_text text) {
     if (text.length < 4 || !strchr("<[]_", text.bytes[0])) return FR_TURN_NONE;
     if (is_one_of(text, control, sizeof control / sizeof *control)) return FR_TURN_CONTROL;
@@ -212,8 +212,8 @@ static bool is_between(fr_text text, const char *open, const char *close) {
            memcmp(text.bytes + text.length - behind, close, behind) == 0 && !memchr(text.bytes, ' ', text.length);
 }
 
-/* True for a text with a bar on one side only, such as <|so>. It must be a single word of letters between the signs,
- * because programming languages have operators made of these signs. */
+/* Returns true for a text with a bar on one side only, such as <|so>. It must be a single word of letters between the
+ * signs, because programming languages have operators made of these signs. */
 static bool is_word_between(fr_text text, const char *open, const char *close) {
     if (!is_between(text, open, close)) return false;
     for (size_t i = strlen(open); i < text.length - strlen(close); i++) {

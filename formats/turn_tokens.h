@@ -1,7 +1,7 @@
 /* Recognises the special tokens that chat templates write.
  *
- * In: a token's text. Out: its kind, FR_TURN_NONE for all other tokens. The texts decide, because early converters
- * gave such tokens the type of normal ones. */
+ * In: a token's text. Out: its kind, FR_TURN_NONE for all other tokens. The kind is found by the text and not by the
+ * type in a file, because early converters gave such tokens the type of normal tokens. */
 #ifndef FR_FORMATS_TURN_TOKENS_H
 #define FR_FORMATS_TURN_TOKENS_H
 
@@ -10,18 +10,18 @@
 typedef enum fr_turn_token {
     FR_TURN_NONE,
     FR_TURN_CONTROL, /* opens or ends a turn or a text, or marks a gap to be filled in; never printed */
-    FR_TURN_SHOWN    /* opens or ends a part of a reply, such as a thought or a call, and is read by the parser of
-                      * replies */
+    FR_TURN_SHOWN    /* opens or ends a part of a reply, such as a thought or a call; the parser of replies reads it */
 } fr_turn_token;
 
 fr_turn_token fr_turn_token_of(fr_text text);
 
-/* True if a token ends the generated text in every vocabulary that has it. The list is llama.cpp's: ends of turns,
- * messages and texts, and tokens that pad or separate files when code is filled in. "</s>" is not in the list, because
- * some vocabularies have it for struck-out text; the type of the token decides there. */
+/* Returns true if a token ends the generated text in every vocabulary that has it. The list is llama.cpp's: ends of
+ * turns, messages and texts, and tokens that pad or separate files when code is filled in. "</s>" is not in the list,
+ * because some vocabularies have it for struck-out text; its type decides there. */
 bool fr_ends_texts(fr_text text);
 
-/* True if a text looks like a special token: <|so|>, <|so> or <so|>. Vocabularies without token types need this. */
+/* Returns true if a text looks like a special token: <|so|>, <|so> or <so|>. Vocabularies without token types need
+ * this. */
 bool fr_looks_like_turn_token(fr_text text);
 
 #endif
