@@ -107,7 +107,8 @@ static void take_tables(fr_kv *kv, fr_arena *arena, size_t context) {
 /* Chooses the number of pages of each kind: enough for all timelines. If a number of bytes is given, the numbers of
  * both kinds are scaled by the same factor, so that all pages together fill these bytes. */
 static void choose_page_counts(fr_kv *kv, const fr_kv_sizes *sizes) {
-    double all = 0, fewest = 0; /* fewest: the largest share of a kind's pages that one timeline needs */
+    double all = 0, fewest = 0; /* fewest: the larger share, of both kinds, that one timeline needs of a kind's
+                                 * pages */
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
         size_t tables = 1 + (kind == FR_KV_SLIDING ? kv->spare : 0);
         size_t number = sizes->timelines * tables * table_pages(kv, kind);

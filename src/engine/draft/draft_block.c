@@ -43,7 +43,8 @@ typedef struct workspace {
     float *codes;              /* [top_k, rank] DFlash2: the codes of a row's best ids */
     float *best;               /* [top_k] their scores */
     int32_t *best_ids, *order; /* [top_k] a row's best ids; [candidates] room for sorting */
-    float *befores, *biases;   /* DSpark: of each session's draft before: its code [rank], its biases [candidates] */
+    float *befores, *biases;   /* DSpark, by session: the code [rank] of its last draft, and the biases [candidates]
+                                * that follow from it */
     float *row;                /* [rank] */
 } workspace;
 

@@ -31,7 +31,7 @@
 typedef struct workspace {
     const fr_model *model;
     fr_draft_head head;         /* the trimmed head that scores drafts; without ids: the model's own head */
-    size_t vocab, target_vocab; /* ids that both models have; ids of the target */
+    size_t vocab, target_vocab; /* number of ids that both models have; number of the target's ids */
     /* the layout of the sessions' caches, and the pages of all of them; not a session's cache */
     fr_kv kv;
     fr_kv_prefixes prefixes; /* texts that the model has run before, also for sessions that are closed */

@@ -70,8 +70,9 @@ static fr_status check_chances(const own *s, const fr_proposal *p, size_t depth,
                    (int)p->ids[depth]);
 }
 
-/* Gives the sampler the distributions of the drafts. For the first drafts, which may be the other method's passed on
- * unchanged, the sampler keeps that method's distributions, unless the caller's method gives its own. */
+/* Gives the sampler the distributions of the drafts, if the caller's method has given any (`told`). If not, the
+ * sampler keeps the other method's distributions, for those first drafts that are the other method's own, passed on
+ * unchanged. */
 static fr_status tell_chances(own *s, const fr_proposal *p, size_t count, bool told) {
     const fr_token_picker *picker = p->view->picker;
     if (!picker) return FR_OK;

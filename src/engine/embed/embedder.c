@@ -26,7 +26,7 @@ static fr_status choose_pooling(fr_embedder *e, fr_pooling pooling) {
     fr_recipe *r = &e->recipe;
     if (pooling == FR_POOLING_RANK) return fr_fail(FR_USAGE, "fr_embedder_open: pooling %d makes no rows", pooling);
     if (pooling == FR_POOLING_NONE && (r->mode_count || !e->model->encoder)) return FR_OK;
-    /* The makers' modules with weights read rows as wide as all their poolings side by side. */
+    /* If the makers join several poolings side by side, the modules with weights read rows of that width. */
     for (size_t i = 0; r->mode_count > 1 && i < r->step_count; i++)
         if (r->steps[i].kind != FR_STEP_NORMALIZE)
             return fr_fail(FR_INPUT, "%s: its dense layers and norms read %zu pooled rows side by side",

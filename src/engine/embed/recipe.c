@@ -203,7 +203,7 @@ static bool is_empty(const json_t *value) {
            (json_is_object(value) && json_object_size(value) == 0);
 }
 
-/* Refuses settings of the first module by which it would make other rows. */
+/* Refuses settings of the first module that would change the rows which it makes. */
 static fr_status check_transformer(const fr_model *model, const json_t *c, const char *where) {
     static const struct {
         const char *key, *known[4];

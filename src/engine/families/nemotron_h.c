@@ -244,7 +244,7 @@ static const fr_config_row states[] = {
 
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
-/* Gives the width of feed-forwards in GGUF, which all of them have. */
+/* Reads the width of feed-forwards from GGUF. All of them have the same. */
 static fr_status read_width(const fr_source *source, fr_model_spec *s) {
     int64_t widths[FR_LAYERS_MAX];
     FR_TRY(fr_gguf_ints(source->gguf, ffn_key, 0, 1 << 22, FR_GGUF_REQUIRED, s->trunk.layers, widths));

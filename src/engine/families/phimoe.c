@@ -1,8 +1,8 @@
 /* Phi-3.5-MoE: config.json of PhimoeForCausalLM, published as PhiMoEForCausalLM; folders only. Source: transformers
  * 5.24, model phimoe. Its layers are Mixtral's with LayerNorm and biases. A row chooses two experts one after the
  * other, each with a softmax of its own over the experts whose scores are near the best (SparseMixer: Liu et al. 2024,
- * arXiv:2409.12136). LongRoPE always has its short factors, and its magnitude is short_mscale, which must be equal to
- * long_mscale. */
+ * arXiv:2409.12136). Of LongRoPE only the short factors are used, for texts of any length. Cosines and sines are
+ * multiplied by short_mscale, which must be equal to long_mscale. */
 #include <math.h>
 #include <string.h>
 

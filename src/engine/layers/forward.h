@@ -19,7 +19,8 @@ typedef struct fr_rope_position {
  * image. */
 typedef struct fr_input_embeddings {
     size_t first, count;
-    const float *rows; /* [count, width] each row is an embedding, and the rows that fr_spec_picture_width adds */
+    const float *rows; /* [count, width] each row is an embedding, followed by the rows that fr_spec_picture_width
+                        * counts */
 } fr_input_embeddings;
 
 /* Gives a position's input embedding, NULL if there is none. The list `spans` ends with one that has no rows; width:

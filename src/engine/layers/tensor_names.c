@@ -312,7 +312,7 @@ static fr_status bind_qkv_vector(const fr_binding *b, const fr_tensor_name *name
     return FR_OK;
 }
 
-/* Gives the factor of a line's products, which only folders have; 0: none. */
+/* Gives the factor by which products with a line's tensor are multiplied; 0: none. Only folders have such factors. */
 static float factor_of(const fr_binding *b, const fr_tensor_name *name) {
     if (!name->factor || b->weights->files->gguf) return 0;
     return *(const float *)(const void *)((const char *)b->layer + name->factor);

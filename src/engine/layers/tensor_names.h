@@ -333,7 +333,7 @@ fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tenso
  * for the gates. */
 fr_reorder fr_tensor_name_parted(const fr_layer_spec *layer, bool gates);
 
-/* Says how published files store the vector of a line. */
+/* Gives the form in which published files store the vector of a line. */
 fr_values fr_name_values(const fr_checkpoint *files, const fr_tensor_naming *naming, const fr_tensor_name *name);
 
 /* Gives the published index of the row (or column) that has the index `row` in GGUF. */

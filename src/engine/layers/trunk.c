@@ -355,7 +355,7 @@ static void project_rows(const fr_team *team, const fr_activations *a, const fr_
     fr_publish_rows(team, &(fr_shared_rows){rows, hidden, count, fr_split_features(matrix->features)}, 1);
 }
 
-/* Adds the row of a position's table to an embedding. */
+/* Adds a position's row of the table of positions to an embedding. */
 static void add_position(const fr_activations *a, size_t row) {
     size_t hidden = a->trunk->spec.hidden, at = (size_t)a->batch.rows[row].position + a->trunk->spec.position_offset;
     float *learned = a->normed + row * hidden;

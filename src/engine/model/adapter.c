@@ -159,7 +159,7 @@ static void add_to_digest(fr_adapter *adapter, const fr_matrix *matrix, const fr
     fr_sha256_add(&adapter->hash, p->b, matrix->features * p->rank * sizeof *p->b);
 }
 
-/* Gives the pair's products to the matrices. */
+/* Stores the product of a pair for each of the matrices that it changes. */
 static fr_status place(const source *s, const fr_adapted_matrices *m, const pair *p) {
     size_t features = 0, matrices = m->of_expert ? 1 : m->experts;
     for (size_t i = 0; i < m->parts; i++) features += m->part[i]->features;

@@ -34,7 +34,7 @@
 #define DEBT          1.0   /* looked-up drafts may lose the time of this many forwards */
 #define CREDIT        4.0   /* looked-up drafts may also lose what they won before, up to this many forwards */
 #define REPAID        0.005 /* each round takes this share of a forward off the loss of looked-up drafts */
-#define FEARED        1.25  /* in the bound of a loss, a row that was never measured counts as this many others */
+#define FEARED        1.25  /* in the limit of a loss, a row beyond those measured counts as this many measured ones */
 
 #define TRUSTED 64   /* number of rounds after which times of an earlier run no longer count */
 #define ENOUGH  8.0  /* a time with this many readings of its own leaves out that of the earlier run */

@@ -80,7 +80,7 @@ typedef struct fr_draft_depth_timing {
 
 /* Facts about one timeline's drafts by one drafter. */
 typedef struct fr_draft_depth_drafts {
-    /* rates of drafts that were accepted (stood), proposed (came) and made, by depth from 1 on */
+    /* how often drafts were accepted (stood), proposed (came) and made, by depth from 1 on */
     fr_draft_rate stood[FR_STEP_MAX];
     fr_draft_rate came[FR_STEP_MAX];
     fr_draft_rate made[FR_STEP_MAX];
@@ -124,8 +124,8 @@ typedef struct fr_draft_depth {
     double rate;                                 /* tokens a second of the best choice */
     fr_draft_rate earned;                        /* recent tokens (hits) and their seconds (tries) */
     size_t earning;                              /* number of timelines that `earned` is for */
-    double finds_won;                            /* tokens that looked-up drafts won so far, for each timeline; below
-                                                  * 0: lost */
+    double finds_won;                            /* tokens that looked-up drafts have won so far, divided by the number
+                                                  * of timelines; negative if they have lost some */
     double followed;                             /* estimated seconds of the last round for ids that drafters had
                                                   * missed */
 } fr_draft_depth;

@@ -32,8 +32,8 @@ typedef struct fr_dry {
     fr_dry_tail *tails;
     size_t tail_count, capacity;
 
-    uint32_t *shared;  /* [room] by distance: how many of the last tokens equal those that end at this distance before
-                        * the draw */
+    uint32_t *shared;  /* [room] for each distance: how many of the last tokens are the same as those that end so far
+                        * before the draw */
     uint32_t *repeats; /* [vocab] 1 + length of the repetition that a token would continue; all 0 between draws */
 } fr_dry;
 

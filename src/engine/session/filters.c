@@ -62,7 +62,7 @@ static void settle(fr_sampler *s, fr_choices *c) {
     become(s, c, kept);
 }
 
-/* Replaces the limit by one that is higher. */
+/* Raises the limit to `lowest`, unless it is that high already. */
 static void raise_limit(fr_choices *c, double lowest) {
     if (lowest <= c->lowest) return;
     c->lowest = lowest;

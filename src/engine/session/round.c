@@ -216,7 +216,7 @@ fr_status fr_round_step(fr_session *s, int32_t *ids, size_t limit, size_t *count
     fr_round round = {.session = s, .ids = ids, .limit = limit};
     if (count_room(&round)) fr_timeline_choose_rope(s);
     if (s->phase == FR_PHASE_PENDING) {
-        fr_async_draft_cancel(s); /* drafts that were submitted while a prompt waits are none */
+        fr_async_draft_cancel(s); /* drops drafts that were submitted while a prompt waits */
         FR_TRY(fr_timeline_run(s));
     }
     fr_round_run(s->engine, &round, 1);

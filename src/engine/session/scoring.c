@@ -152,7 +152,7 @@ fr_status fr_scoring_drafts(fr_session *s, const int32_t *ids, size_t count, siz
     fr_session_clear(s);
     FR_TRY(fr_timeline_append(s, ids, count - 1));
     FR_TRY(fr_timeline_extend(s, ids + count - 1, 1));
-    s->phase = FR_PHASE_BETWEEN; /* so that the last id counts as one that a step gave */
+    s->phase = FR_PHASE_BETWEEN; /* so that drafting begins as it does after a step, whose result was the last id */
     fr_draft_view view = fr_session_view(s);
     view.picker = NULL; /* drafts are chosen by the largest logit, whatever the sampler would draw */
     fr_proposal proposal = {.draft = s->drafting.draft, .view = &view, .count = steps, .ids = drafts, .logits = logits};

@@ -183,7 +183,8 @@ fr_status fr_session_not_finite(const fr_session *s, size_t position) {
                    position);
 }
 
-/* All logits of a prompt's last row are needed, because the caller may ask for them. */
+/* Returns true if only the ids with the largest logits are needed. After a prompt, all logits of its last row are
+ * needed, because the caller may ask for them. */
 bool fr_session_wants_best(const fr_session *s) {
     bool draws = s->sampling.sampler.on || s->sampling.sampler.mask || s->sampling.sampler.constraint.grammar;
     return s->phase != FR_PHASE_PENDING && !draws && !s->leader_decides && !s->sampling.logprobs.on && !s->trace.line;
