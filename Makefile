@@ -62,7 +62,7 @@ FLAGS_avx512 := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c
 FLAGS_avxvnni := $(FLAGS_avx2) -mavxvnni
 FLAGS_avx512vnni := $(FLAGS_avx512) -mavx512vnni
 FLAGS_avx512bf16 := $(FLAGS_avx512) -mavx512bf16
-FLAGS_amx := -mamx-tile -mamx-int8 -mamx-bf16
+FLAGS_amx := $(FLAGS_avx512vnni) -mamx-tile -mamx-int8 -mamx-bf16
 FLAGS_neon :=
 FLAGS_dotprod := -march=armv8.2-a+dotprod
 FLAGS_i8mm := -march=armv8.2-a+dotprod+i8mm

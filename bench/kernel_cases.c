@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
+#include "kernels/amx_kernels.h"
 #include "quant/fp8.h"
 #include "quant/packed.h"
 #include "src/engine/layers/attend.h"
@@ -617,6 +618,8 @@ const fr_bench_kernel fr_bench_kernels[] = {
 #include "kernels/kernels.def"
 #include "kernels/block_kernels.def"
 #include "kernels/grouped_kernels.def"
+#define FR_TWIN_KERNEL(...) /* the same; block_kernels.def forgets the definition above */
+#include "kernels/amx_kernels.def"
 #undef FR_KERNEL
 };
 

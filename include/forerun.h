@@ -455,7 +455,8 @@ typedef enum fr_option {
     FR_OPT_PIN = 1,
     /* 1 (default) spreads threads over NUMA nodes and places memory by first touch, 0 does not. */
     FR_OPT_NUMA = 2,
-    /* Text, the instruction set: scalar avx2 avxvnni avx512 avx512vnni neon dotprod i8mm. Default: the best one. */
+    /* Text, the instruction set: scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm. Default: the best
+     * one but amx, which is not timed yet. */
     FR_OPT_ISA = 3,
     /* 1 (default) uses weights directly in the mapped file if their layout allows it, 0 reads them into memory. */
     FR_OPT_MMAP = 4,

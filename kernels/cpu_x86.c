@@ -1,6 +1,7 @@
 /* Finds the levels that an x86-64 processor can run, from CPUID. A level is included only if the operating system
  * saves its registers on a context switch, which XCR0 says. */
 #include "kernels/cpu.h"
+#include "kernels/cpu_tiles.h"
 
 #include <cpuid.h>
 #include <stdint.h>
@@ -42,5 +43,6 @@ unsigned fr_cpu_levels(void) {
     if (!has(state, zmm) || !has(seven.ebx, bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL)) return levels;
     levels |= 1u << FR_ISA_AVX512;
     if (!has(seven.ecx, 1u << 11)) return levels;
-    return levels | 1u << FR_ISA_AVX512VNNI;
+    levels |= 1u << FR_ISA_AVX512VNNI;
+    return fr_cpu_has_tiles() ? levels | 1u << FR_ISA_AMX : levels;
 }

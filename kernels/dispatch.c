@@ -5,6 +5,7 @@
  * replace scalar ones. */
 #include "base/error.h"
 #include "base/word_list.h"
+#include "kernels/amx_kernels.h"
 #include "kernels/cpu.h"
 #include "kernels/dispatch.h"
 
@@ -42,6 +43,7 @@ static void fill_table(fr_kernels *table, unsigned levels) {
 #include "kernels/kernels.def"
 #include "kernels/block_kernels.def"
 #include "kernels/grouped_kernels.def"
+#include "kernels/amx_kernels.def"
 #undef FR_KERNEL
 }
 
@@ -53,8 +55,11 @@ static void fill_tables(void) {
     }
 }
 
+/* Returns the level that is used if the user names none. AMX has to be named, because no machine has timed its kernels
+ * yet. */
 static fr_isa_level strongest(unsigned levels) {
     fr_isa_level level = FR_ISA_WORDS - 1;
+    levels &= ~(1u << FR_ISA_AMX);
     while (!(levels >> level & 1)) level--;
     return level;
 }

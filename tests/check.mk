@@ -20,7 +20,7 @@
 #   no-valgrind   runs other suites' code in a thousand combinations or for its speed, or asks for what valgrind lacks
 #   needs=        hwloc or openblas: exists only in a native build that has the library
 #   links=        command, bench or server-answer: looks inside these, so that their objects are linked into it; or
-#                 condition: its threads sleep on condition variables
+#                 condition: its threads sleep on condition variables; or tiles: AMX's instructions are emulated
 #   wraps=        a function of the library, calls of which go to the suite's own __wrap_FUNCTION
 #
 # tests/source_rules refuses other words.
@@ -31,8 +31,9 @@ SUITE_WORDS := $(shell awk '/^..? suite: / { name = FILENAME; gsub(/.*\/|\.[a-z]
   for (i = 3; i <= NF && $$i != "*/"; i++) print name ":" $$i; nextfile }' $(SUITE_FILES) tests/fuzz/fuzz_*.c)
 suites_with = $(patsubst %:$(1),%,$(filter %:$(1),$(SUITE_WORDS)))
 
-# The C suites of a build with this topology; plain is a build without hwloc and OpenBLAS.
-test_sources = $(filter-out $(if $(filter plain,$(1)), \
+# The C suites of a build with this topology; plain is a build without hwloc and OpenBLAS. Only x86 emulates tiles.
+test_sources = $(filter-out $(if $(filter amx,$(LEVELS)),,$(patsubst %,\%/%.c,$(call suites_with,links=tiles))) \
+  $(if $(filter plain,$(1)), \
   $(foreach n,$(call suites_with,needs=hwloc) $(call suites_with,needs=openblas),%/$n.c)),$(filter %.c,$(SUITE_FILES)))
 test_names = $(basename $(notdir $(call test_sources,$(1))))
 TEST_PROGRAMS := $(addprefix $(BUILD)/tests/,$(call test_names,$(TOPOLOGY)))
@@ -64,11 +65,29 @@ $(RANKS_ANSWERS): %: %.o $(BUILD)/base/ranks_mpi.o $(LIBRARY)
 	$(call SAY,LINK,$@)
 	$(QUIET)$(LINK) $^ $(LIBS) $(LIBS_mpi) -o $@
 
+# The kernels of AMX with its instructions in C, and a machine that has them: these objects take the place of the
+# library's, and no other program than a suite is linked with them.
+EMULATED_TILES := $(if $(filter amx,$(LEVELS)),$(BUILD)/tests/emulated/tiles.o \
+  $(patsubst kernels/%.c,$(BUILD)/tests/emulated/%.o,$(wildcard kernels/*_amx.c)))
+$(EMULATED_TILES): override SANITIZE := $(filter -fsanitize=thread,$(SANITIZE))
+$(BUILD)/tests/emulated/%_amx.o: kernels/%_amx.c $(BUILD)/flags | $(BUILD)/needs
+	@mkdir -p $(@D)
+	$(call SAY,CC,$@)
+	$(QUIET)$(COMPILE) -iquote tests/emulated $(FLAGS_avx512vnni) -c $< -o $@
+
+# The command with emulated tiles, which test_answers runs.
+TILES_COMMAND := $(if $(EMULATED_TILES),$(BUILD)/tests/forerun_tiles)
+$(TILES_COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(EMULATED_TILES) $(LIBRARY)
+	$(call SAY,LINK,$@)
+	$(QUIET)$(LINK) $^ $(LIBS) $(COMMAND_LIBS) -o $@
+$(BUILD)/tests/test_answers: | $(TILES_COMMAND)
+
 # Suites and libFuzzer's targets that call functions of the command or of the bench are linked with their objects.
 linked_with = $(filter $(addprefix %/,$(call suites_with,links=$(1))),$(TEST_PROGRAMS) $(FUZZERS))
 $(call linked_with,bench): $(BENCH_PARTS)
 $(call linked_with,command): $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
 $(call linked_with,condition): $(BUILD)/base/sleep_condition.o
+$(call linked_with,tiles): $(EMULATED_TILES)
 # The objects of a server's answers, whose calls a suite replaces by its own.
 $(call linked_with,server-answer): $(filter-out %/forerun.o $(BUILD)/tools/serve/%,$(TOOL_OBJECTS)) $(BENCH_PARTS) \
   $(filter $(BUILD)/tools/serve/answer% %/answer_items.o %_answer.o \
@@ -93,7 +112,7 @@ $(FUZZERS): %: %.o $(FUZZ_PARTS) $(if $(findstring fuzzer,$(SANITIZE)),,$(FUZZ_M
 	$(QUIET)$(LINK) $(if $(findstring fuzzer,$(SANITIZE)),-fsanitize=fuzzer) $(filter %.o,$^) $(LIBRARY) $(LIBS) \
 	  $(of_command) -o $@
 
--include $(patsubst %.o,%.d,$(TEST_HELPERS) $(TEST_OBJECTS) $(FUZZ_PARTS) $(FUZZ_MAIN) \
+-include $(patsubst %.o,%.d,$(TEST_HELPERS) $(TEST_OBJECTS) $(EMULATED_TILES) $(FUZZ_PARTS) $(FUZZ_MAIN) \
   $(addsuffix .o,$(MUTATORS) $(FUZZERS)))
 
 # ------------------------------------------------------------------------------------------------------ what suites run

@@ -16,6 +16,7 @@
 #include <check.h>
 #include <ctype.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,6 +227,32 @@ START_TEST(every_level_gives_the_stored_answer) {
 }
 END_TEST
 
+#ifdef __x86_64__
+/* The types of weights that differ in how AMX's kernels join sums: plain, minima added and subtracted, halves, halves
+ * with minima, halves apart. */
+static const fr_dtype tile_types[] = {FR_Q4_0, FR_Q5_1, FR_Q4_K, FR_Q6_K, FR_Q2_K, FR_NVFP4};
+
+/* Runs the command that is linked with emulated tiles, so that any machine with AVX-512 tests `--isa amx`. */
+START_TEST(emulated_tiles_give_the_stored_answer) {
+    char path[PATH_MAX] = "", stored[256], got[256];
+    subject *s = subjects;
+    if (!fr_lab_isa_here("avx512vnni")) {
+        fr_test_skipped("the kernels of AMX need AVX-512 too");
+        return;
+    }
+    while (s->type != tile_types[_i]) s++;
+    ck_assert_int_gt(readlink("/proc/self/exe", path, sizeof path - sizeof "/forerun_tiles"), 0);
+    snprintf(strrchr(path, '/'), sizeof "/forerun_tiles", "/forerun_tiles");
+    ck_assert_int_eq(setenv("FORERUN", path, 1), 0);
+    find_stored(s->name, stored, sizeof stored);
+    make_model(s->type);
+    answer(s, "amx", got, sizeof got);
+    ck_assert_str_eq(got, stored);
+    unlink(made);
+}
+END_TEST
+#endif
+
 START_TEST(write_answers) {
     FILE *out = fopen(STORED, "w");
     ck_assert_ptr_nonnull(out);
@@ -254,6 +281,13 @@ static void add_cases(Suite *suite) {
         tcase_add_loop_test(cases, every_level_gives_the_stored_answer, 0, (int)subject_count);
     }
     suite_add_tcase(suite, cases);
+#ifdef __x86_64__
+    TCase *tiles = tcase_create("tiles");
+    tcase_set_timeout(tiles, 600);
+    if (!writes)
+        tcase_add_loop_test(tiles, emulated_tiles_give_the_stored_answer, 0, sizeof tile_types / sizeof *tile_types);
+    suite_add_tcase(suite, tiles);
+#endif
 }
 
 int main(int count, char **arguments) {

@@ -4,14 +4,15 @@
  *
  *     check_blocks [--one-in N] [--either-zero] [--filter TEXT] [--isa WORD] [--seed N]
  *
- * The lists are block_kernels.def and grouped_kernels.def: a kernel with a line there is checked (and timed, by
- * bench/kernels.c). The plain scalar build gives the expected bits, and every other build must give the same. Any NaN
- * equals any other, and with --either-zero, for valgrind, -0 equals 0; check_kernels.c says why.
+ * The lists are block_kernels.def, grouped_kernels.def and amx_kernels.def: a kernel with a line there is checked (and
+ * timed, by bench/kernels.c). The plain scalar build gives the expected bits, and every other build must give the same.
+ * Any NaN equals any other, and with --either-zero, for valgrind, -0 equals 0; check_kernels.c says why.
  *
  * Arrays end where an inaccessible page begins, or begin where one ends. So a kernel that reads or writes one byte
  * outside its arrays gets a signal, whose handler prints the kernel's name. One case in N runs, chosen by the seed;
  * tests/support/brief.h gives the default. Prints one line per kernel; the exit status is 1 if any differs. */
 /* suite: neon */
+#include "kernels/amx_kernels.h"
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
 #include "quant/packed.h"
@@ -26,6 +27,12 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+/* The kernels that are checked if --filter gives no others. */
+#ifndef FR_CHECK_FILTER
+#define FR_CHECK_FILTER  ""
+#define FR_CHECK_SPARSER 1 /* one case in so many of those that would run */
+#endif
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -59,7 +66,7 @@ static struct {
     unsigned one_in;
     const char *filter, *isa;
     uint64_t seed;
-} options = {.filter = ""};
+} options = {.filter = FR_CHECK_FILTER};
 
 static bool left_out(void) {
     return fr_random_below(options.one_in) > 0;
@@ -241,6 +248,8 @@ static void check_large_matmul(operation *op) {
         c.features = (fr_random_below(8) ? 1u << 18 : 1u << 20) / c.cols + 1 + fr_random_below(40);
         check_matmul_case(op, c);
     }
+    /* More rows than kernels multiply at once, and columns of more than one part. */
+    check_matmul_case(op, (matmul_case){.type = c.type, .rows = 150, .cols = 1280, .features = 19});
     if (options.one_in > 4) return;
     /* These have too many columns, outputs and rows for the caches at once. Kernels may process them in blocks, in any
      * order. */
@@ -428,6 +437,7 @@ static void check_grouped(operation *op) {
             if (!left_out()) check_grouped_case(op, r, features, 700);
     for (size_t i = 0; i < 2 * COUNT(rows); i++)
         if (!left_out()) check_grouped_case(op, rows[i % COUNT(rows)], 30 + fr_random_below(40), 9000);
+    check_grouped_case(op, 150, 19, 2500);
 }
 
 /* Checks which forms of grouped codes can be stored as tiles, and how many bytes the tiles take. */
@@ -542,6 +552,7 @@ static const struct kernel {
     {level, offsetof(fr_kernels, slot), #function, (any_fn *)(function), &kind_##kind},
 #include "kernels/block_kernels.def"
 #include "kernels/grouped_kernels.def"
+#include "kernels/amx_kernels.def"
 #undef FR_KERNEL
 };
 
@@ -583,7 +594,7 @@ static size_t check_operation(operation *op) {
 
 static void read_options(int argc, char **argv) {
     options.seed = (uint64_t)time(NULL);
-    options.one_in = fr_test_one_in();
+    options.one_in = FR_CHECK_SPARSER * fr_test_one_in();
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(word, "--either-zero") == 0)

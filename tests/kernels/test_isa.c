@@ -13,7 +13,7 @@
 #include "tests/support/suite.h"
 
 START_TEST(words) {
-    static const char known[] = "scalar avx2 avxvnni avx512 avx512vnni neon dotprod i8mm";
+    static const char known[] = "scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm";
     ck_assert_str_eq(fr_list_words(fr_isa_word).text, known);
     for (fr_isa_level level = 0; level < FR_ISA_WORDS; level++)
         ck_assert_int_eq(fr_isa_from_word(fr_isa_word(level)), level);
@@ -72,14 +72,45 @@ START_TEST(unknown_word) {
     const fr_kernels *kernels;
     ck_assert_int_eq(fr_kernels_select("avx1024", &kernels), FR_USAGE);
     ck_assert_int_eq(fr_kernels_select("", &kernels), FR_USAGE);
-    ck_assert_int_eq(fr_kernels_select("amx", &kernels), FR_USAGE); /* no kernels exist for AMX */
-    ck_assert_str_eq(fr_last_error(), "isa amx is not known (scalar avx2 avxvnni avx512 avx512vnni neon dotprod i8mm)");
+    ck_assert_str_eq(fr_last_error(),
+                     "isa  is not known (scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm)");
     ck_assert_ptr_null(kernels);
 }
 END_TEST
 
-/* Without a word, the table has the kernels of the strongest instruction set. With a word, it has no kernel of a
- * stronger one. */
+/* Asks whether /proc/cpuinfo has a feature, which the system lists only if programs may use it. */
+static bool system_lists(const char *feature) {
+    char line[8192], between[32];
+    bool found = false;
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    snprintf(between, sizeof between, " %s ", feature);
+    while (file && !found && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = ' ';
+        found = strstr(line, between) != NULL;
+    }
+    if (file) fclose(file);
+    return found;
+}
+
+/* A machine without the tiles refuses the word by one line, and one that has them gives it kernels of its own. */
+START_TEST(amx_is_what_the_system_lists) {
+    const fr_kernels *kernels, *below;
+    bool listed = system_lists("amx_int8") && system_lists("avx512_vnni");
+    fr_status status = fr_kernels_select("amx", &kernels);
+    if (!listed || status != FR_OK) {
+        ck_assert_int_eq(status, FR_MACHINE);
+        ck_assert_str_eq(fr_last_error(), "this machine has no amx");
+        if (listed) fr_test_skipped("the system lists AMX, but does not permit it or is emulated");
+        return;
+    }
+    ck_assert_int_eq(status, FR_OK);
+    ck_assert_int_eq(fr_kernels_select("avx512vnni", &below), FR_OK);
+    ck_assert(kernels->matmul_block[FR_Q4_0] != below->matmul_block[FR_Q4_0] && kernels->attn == below->attn);
+}
+END_TEST
+
+/* Without a word, the table has the kernels of the strongest instruction set but AMX. With a word, it has no kernel of
+ * a stronger one. */
 START_TEST(order) {
     const fr_kernels *best, *scalar, *word;
     unsigned here = fr_cpu_levels();
@@ -87,7 +118,7 @@ START_TEST(order) {
     ck_assert_int_eq(fr_kernels_select("scalar", &scalar), FR_OK);
     size_t strongest = 0;
     for (size_t level = 0; fr_isa_word(level); level++)
-        if (here >> level & 1) strongest = level;
+        if ((here >> level & 1) && level != FR_ISA_AMX) strongest = level;
     ck_assert_str_eq(best->isa, fr_isa_word(strongest));
     ck_assert_uint_eq(fr_isa_allows(FR_ISA_SCALAR), 1u << FR_ISA_SCALAR | 1u << FR_ISA_SCALAR_FMA);
     ck_assert(!(fr_isa_allows(FR_ISA_AVX2) & 1u << FR_ISA_AVX512));
@@ -146,6 +177,7 @@ FR_SUITE("isa") {
     tcase_add_test(selection, the_public_header_has_the_words);
     tcase_add_test(selection, tables);
     tcase_add_test(selection, unknown_word);
+    tcase_add_test(selection, amx_is_what_the_system_lists);
     tcase_add_test(selection, order);
     tcase_add_test(state, environment);
     tcase_add_test(state, rounding_and_flags);

@@ -29,7 +29,8 @@ class Options(TypedDict, total=False):
     numa: bool
     """Spreads threads and memory over NUMA nodes; default True."""
     isa: str
-    """The instruction set: scalar avx2 avxvnni avx512 avx512vnni neon dotprod i8mm; default: the best one."""
+    """The instruction set: scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm; default: the best one but
+    amx."""
     mmap: bool
     """Uses weights in the mapped file where their layout allows it; default True."""
     mlock: bool

@@ -1,0 +1,321 @@
+/* Multiplies packed block-quantized weights by 16 and more quantized rows with AMX's tiles. The contracts are
+ * fr_matmul_block_fn and fr_matmul_grouped_fn in kernels.h; formats and their unpacking are those of block_avx512.h.
+ *
+ * An instruction multiplies 16 rows of 32 activations by 32 codes of 16 outputs, which is a run of a tile of weights.
+ * Every run has a float scale of its own for each row (NUMERICS.md, section 5), so integer sums can't stay in a tile
+ * register from one run to the next: they go through memory to AVX-512 registers, where they join the chains. What
+ * stays in registers over all columns of a part are the chains: 16 registers, one for each row.
+ *
+ * That path takes long but can be kept full. Cycles for a run of 16 rows and 16 outputs on a core that starts two
+ * 512-bit operations, two loads and one store in a cycle (Sapphire Rapids; by hand, not measured):
+ *
+ *     operations    a conversion, a product of scales and an fma for each row: 48 for two ports     24
+ *     loads         rows 16, codes 8, sums 16, the rows' scales 16: 56 for two ports                28
+ *     tdpbssd       one for each row, with 32 as well as with 64 columns                            16
+ *     tilestored    a store for each row                                                            16
+ *     latency       tdpbssd 52, then a store, then the loads: at least 70
+ *
+ * The ports are used side by side, so the loads bind: 28 cycles, where vpdpbusd takes 11 operations a row, 88 cycles.
+ * The latency is hidden by three runs that are under way at once: while one is multiplied, the one before it is stored,
+ * and the one two before that joins. A minimum takes one more operation and load (36 cycles), halves with
+ * scales of their own two tiles and twice the stores (48).
+ *
+ * Codes are signed here, less their offset, so that sums need no correction; only codes of 8 bits with a bias are
+ * unsigned. A call walks, from the outside in: parts of the rows; parts of the columns, whose activations are packed;
+ * tiles of 16 outputs, of which a part is unpacked into the L1 cache; groups of 16 rows; runs. Between two parts of the
+ * columns, chains are kept in y. A last group of fewer rows is filled up with zeros, and its other sums are dropped. */
+#ifndef FR_KERNELS_BLOCK_AMX_H
+#define FR_KERNELS_BLOCK_AMX_H
+
+#include "kernels/block_avx512.h"
+#include "kernels/tiles_amx.h"
+
+enum {
+    ROWS = 16,         /* rows of a tile register */
+    GROUPS_MAX = 8,    /* groups of rows in a part */
+    RUNS_MAX = 32,     /* runs of a part of the columns: 16 KB of codes */
+    SETS = 2,          /* runs whose sums are in tile registers at once */
+    JOINED_BEFORE = 3, /* runs from the product to the joining */
+    STORED_MAX = 4     /* runs whose sums are in memory at once, at least JOINED_BEFORE */
+};
+
+/* The activations that a group of rows has in a run. */
+typedef struct group_run {
+    int8_t q[ROWS][RUN];
+    float d[ROWS], dsum[ROWS];
+    float half[ROWS], rest[ROWS]; /* sums of the first half and of the second */
+} group_run;
+
+/* The unpacked part of a tile. Scales that its format lacks are not set. */
+typedef struct weights_part {
+    uint8_t codes[RUNS_MAX][GROUPS][64];
+    float d[RUNS_MAX][FR_TILE_FEATURES], m[RUNS_MAX][FR_TILE_FEATURES];
+    float low[RUNS_MAX][FR_TILE_FEATURES], high[RUNS_MAX][FR_TILE_FEATURES];
+    float low_min[RUNS_MAX][FR_TILE_FEATURES], high_min[RUNS_MAX][FR_TILE_FEATURES];
+} weights_part;
+
+/* The sums of a run as tiles store them, for each half. Formats without halves use the first. */
+typedef int32_t stored_sums[2][ROWS][FR_TILE_FEATURES];
+
+/* A part of the rows and columns with one tile. */
+typedef struct tile_part {
+    const weights_part *weights;
+    const group_run *rows; /* [runs] of a group */
+    size_t runs, count;    /* count: rows that the group has */
+    bool started;          /* y has the chains of the columns before */
+    float *y;
+    size_t y_stride;
+    __mmask16 stored; /* outputs that the tile has */
+    const uint8_t *next;
+    size_t next_step; /* bytes of the next weights to prefetch in each run; 0: none */
+} tile_part;
+
+typedef void multiply_fn(const tile_part *p);
+typedef void unpack_fn(weights_part *to, const product *job, const uint8_t *bytes, size_t blocks, size_t runs);
+
+/* ------------------------------------------------------------------------------------------- unpacking and packing */
+
+FR_INLINE bool has_halves(joining how) {
+    return how == HALVES || how == HALVES_MIN || how == APART;
+}
+
+/* Multiplies run i; `set` says in which of the tile registers. */
+FR_INLINE void multiply_run(joining how, bool unsigned_codes, const tile_part *p, size_t i, unsigned set) {
+    const group_run *x = &p->rows[i];
+    const uint8_t *codes = p->weights->codes[i][0];
+    unsigned tiles = has_halves(how) ? 2 : 1;
+    FR_UNROLLED_FOR (unsigned half = 0; half < tiles; half++) {
+        unsigned tile = tiles * set + half;
+        fr_tile_zero_sums(tile);
+        fr_tile_load_rows(tile, x->q[0] + half * RUN / 2, RUN);
+        fr_tile_load_codes(tile, codes + half * GROUPS / 2 * 64);
+        if (unsigned_codes)
+            fr_tile_multiply_unsigned(tile);
+        else
+            fr_tile_multiply_signed(tile);
+    }
+}
+
+FR_INLINE void store_run(joining how, stored_sums to, unsigned set) {
+    if (!has_halves(how)) {
+        fr_tile_store_sums(set, to[0][0]);
+        return;
+    }
+    fr_tile_store_sums(2 * set, to[0][0]);
+    fr_tile_store_sums(2 * set + 1, to[1][0]);
+}
+
+FR_INLINE __m512 floats_of_sums(const int32_t *row) {
+    return _mm512_cvtepi32_ps(_mm512_load_si512(row));
+}
+
+/* Joins run i to the chains, with the operations of add_run and add_apart in block_avx512.h. */
+FR_INLINE void join_run(joining how, const tile_part *p, size_t i, stored_sums from, __m512 acc[ROWS]) {
+    const group_run *x = &p->rows[i];
+    const weights_part *w = p->weights;
+    __m512 d = _mm512_load_ps(w->d[i]), m = _mm512_load_ps(w->m[i]);
+    __m512 low = _mm512_load_ps(w->low[i]), high = _mm512_load_ps(w->high[i]);
+    FR_UNROLLED_FOR (size_t r = 0; r < ROWS; r++) {
+        __m512 dx = _mm512_set1_ps(x->d[r]), isum = floats_of_sums(from[0][r]);
+        if (how == APART) {
+            acc[r] = _mm512_fmadd_ps(_mm512_mul_ps(low, dx), isum, acc[r]);
+            acc[r] = _mm512_fmadd_ps(_mm512_mul_ps(high, dx), floats_of_sums(from[1][r]), acc[r]);
+            continue;
+        }
+        if (has_halves(how)) isum = _mm512_fmadd_ps(low, isum, _mm512_mul_ps(high, floats_of_sums(from[1][r])));
+        acc[r] = _mm512_fmadd_ps(_mm512_mul_ps(d, dx), isum, acc[r]);
+        if (how == PLUS_MIN) acc[r] = _mm512_fmadd_ps(m, _mm512_set1_ps(x->dsum[r]), acc[r]);
+        if (how == MINUS_MIN) acc[r] = _mm512_fnmadd_ps(m, _mm512_set1_ps(x->dsum[r]), acc[r]);
+        if (how == HALVES_MIN) {
+            __m512 rest = _mm512_mul_ps(_mm512_load_ps(w->high_min[i]), _mm512_set1_ps(x->rest[r]));
+            __m512 minima = _mm512_fmadd_ps(_mm512_load_ps(w->low_min[i]), _mm512_set1_ps(x->half[r]), rest);
+            acc[r] = _mm512_fnmadd_ps(_mm512_mul_ps(m, dx), minima, acc[r]);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- unpacking and packing */
+
+/* Multiplies all runs of a part for a group of rows. Step i multiplies run i, stores run i - 1 and joins run i - 3. */
+FR_INLINE void multiply_part(joining how, bool unsigned_codes, const tile_part *given) {
+    const tile_part p = *given;
+    _Alignas(64) stored_sums stored[STORED_MAX];
+    __m512 acc[ROWS];
+    FR_UNROLLED_FOR (size_t r = 0; r < ROWS; r++)
+        acc[r] = p.started && r < p.count ? _mm512_maskz_loadu_ps(p.stored, p.y + r * p.y_stride) : _mm512_setzero_ps();
+    for (size_t first = 0; first < p.runs + JOINED_BEFORE; first += SETS)
+        FR_UNROLLED_FOR (unsigned set = 0; set < SETS; set++) {
+            size_t i = first + set;
+            if (i < p.runs) {
+                multiply_run(how, unsigned_codes, &p, i, set);
+                for (size_t byte = 0; byte < p.next_step; byte += 64)
+                    _mm_prefetch((const char *)p.next + i * p.next_step + byte, _MM_HINT_T1);
+            }
+            if (i >= 1 && i - 1 < p.runs) store_run(how, stored[(i - 1) % STORED_MAX], (set + 1) % SETS);
+            if (i >= JOINED_BEFORE && i - JOINED_BEFORE < p.runs)
+                join_run(how, &p, i - JOINED_BEFORE, stored[(i - JOINED_BEFORE) % STORED_MAX], acc);
+        }
+    FR_UNROLLED_FOR (size_t r = 0; r < ROWS; r++)
+        if (r < p.count) _mm512_mask_storeu_ps(p.y + r * p.y_stride, p.stored, acc[r]);
+}
+
+/* Defines multiply_part for each kind of joining. */
+#define FR_MULTIPLY(name, how, unsigned_codes) \
+    static void name(const tile_part *p) {     \
+        multiply_part(how, unsigned_codes, p); \
+    }
+FR_MULTIPLY(multiply_plain, PLAIN, false)
+FR_MULTIPLY(multiply_plus_min, PLUS_MIN, false)
+FR_MULTIPLY(multiply_plus_min_unsigned, PLUS_MIN, true)
+FR_MULTIPLY(multiply_minus_min, MINUS_MIN, false)
+FR_MULTIPLY(multiply_halves, HALVES, false)
+FR_MULTIPLY(multiply_halves_min, HALVES_MIN, false)
+FR_MULTIPLY(multiply_apart, APART, false)
+#undef FR_MULTIPLY
+
+FR_INLINE bool keeps_codes_unsigned(const format *f) {
+    return f->bits == 8 && f->offset == 0;
+}
+
+FR_INLINE multiply_fn *multiply_of(const format *f) {
+    switch (f->joining) {
+    case PLUS_MIN: return keeps_codes_unsigned(f) ? multiply_plus_min_unsigned : multiply_plus_min;
+    case MINUS_MIN: return multiply_minus_min;
+    case HALVES: return multiply_halves;
+    case HALVES_MIN: return multiply_halves_min;
+    case APART: return multiply_apart;
+    default: return multiply_plain;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- unpacking and packing */
+
+/* Unpacks `blocks` blocks of a tile, which have `runs` runs together: of grouped codes the last block may have fewer
+ * than the others. A table's values are signed; of other codes the offset is subtracted. */
+FR_INLINE void unpack_part(const format *f, weights_part *to, const product *job, const uint8_t *bytes, size_t blocks,
+                           size_t runs) {
+    const int8_t *values = grouped(f) ? NULL : fr_code_values(f->type);
+    __m512i offset = _mm512_set1_epi8((char)(values ? 0 : f->offset));
+    block b = {.tiles = job->tiles};
+    b.values = values ? _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)values)) : _mm512_setzero_si512();
+    for (size_t at = 0, i = 0; at < blocks; at++, bytes += block_bytes(f, job)) {
+        f->open(&b, bytes);
+        for (size_t index = 0; index < block_runs(f, job) && i < runs; index++, i++) {
+            const uint8_t *run_bytes = bytes + head_bytes(f, job);
+            run r;
+            f->scale(&r, &b, run_bytes, index);
+            if (f->joining != APART) _mm512_store_ps(to->d[i], r.d);
+            if (f->joining == PLUS_MIN || f->joining == MINUS_MIN || f->joining == HALVES_MIN)
+                _mm512_store_ps(to->m[i], r.m);
+            if (halved(f)) {
+                _mm512_store_ps(to->low[i], r.low);
+                _mm512_store_ps(to->high[i], r.high);
+            }
+            if (f->joining == HALVES_MIN) {
+                _mm512_store_ps(to->low_min[i], r.low_min);
+                _mm512_store_ps(to->high_min[i], r.high_min);
+            }
+            FR_UNROLLED_FOR (size_t g = 0; g < GROUPS; g++)
+                _mm512_store_si512(to->codes[i][g], _mm512_sub_epi8(f->code(&b, run_bytes, index, g), offset));
+        }
+    }
+}
+
+/* Packs the activations of a part of the rows and columns. Rows that the last group lacks are zeros. */
+static void pack_rows(group_run panel[][RUNS_MAX], const product *job, size_t row, size_t rows, size_t from,
+                      size_t runs) {
+    static const fr_qblock nothing;
+    for (size_t g = 0; g * ROWS < rows; g++)
+        for (size_t i = 0; i < runs; i++)
+            for (size_t r = 0; r < ROWS; r++) {
+                bool missing = g * ROWS + r >= rows;
+                const fr_qblock *x = missing ? &nothing : &job->x[(row + g * ROWS + r) * job->x_stride + from + i];
+                group_run *to = &panel[g][i];
+                memcpy(to->q[r], x->q, RUN);
+                to->d[r] = x->d;
+                to->dsum[r] = x->dsum;
+                to->half[r] = (float)x->half;
+                to->rest[r] = (float)(x->sum - x->half);
+            }
+}
+
+/* ------------------------------------------------------------------------------------------- unpacking and packing */
+
+/* Holds all that the walk must know of a format, so that it is compiled once and not for each format. */
+typedef struct tile_format {
+    size_t block_runs, block_bytes, tile_bytes;
+    unpack_fn *unpack;
+    multiply_fn *multiply;
+    bool halves;
+} tile_format;
+
+/* The shapes of tiles for runs, and for halves of runs. */
+static const fr_tile_shapes whole_runs = {
+    .palette = 1,
+    .row_bytes = {64, 64, 64, 64, RUN, RUN, 64, 64},
+    .rows = {ROWS, ROWS, ROWS, ROWS, ROWS, ROWS, GROUPS, GROUPS},
+};
+static const fr_tile_shapes half_runs = {
+    .palette = 1,
+    .row_bytes = {64, 64, 64, 64, RUN / 2, RUN / 2, 64, 64},
+    .rows = {ROWS, ROWS, ROWS, ROWS, ROWS, ROWS, GROUPS / 2, GROUPS / 2},
+};
+
+/* Computes all tiles of a part of the rows and columns. While the first group of rows is multiplied, the part of the
+ * next tile is prefetched. */
+static void compute_part_by_tiles(const tile_format *f, const product *job, group_run panel[][RUNS_MAX], size_t row,
+                                  size_t rows, size_t from, size_t blocks, size_t runs) {
+    _Alignas(64) weights_part weights;
+    size_t bytes = blocks * f->block_bytes;
+    for (size_t o = 0; o < job->features; o += FR_TILE_FEATURES) {
+        const uint8_t *w = job->w + o / FR_TILE_FEATURES * f->tile_bytes + from * f->block_bytes;
+        f->unpack(&weights, job, w, blocks, runs);
+        tile_part p = {.weights = &weights, .runs = runs, .started = from > 0, .y_stride = job->y_stride};
+        p.stored = lanes(job->features - o);
+        for (size_t g = 0; g * ROWS < rows; g++) {
+            bool more = g == 0 && o + FR_TILE_FEATURES < job->features;
+            p.rows = panel[g];
+            p.count = rows - g * ROWS < ROWS ? rows - g * ROWS : ROWS;
+            p.y = job->y + (row + g * ROWS) * job->y_stride + o;
+            p.next = w + f->tile_bytes;
+            p.next_step = more ? (bytes / runs + 63) / 64 * 64 : 0;
+            f->multiply(&p);
+        }
+    }
+}
+
+/* Multiplies ROWS rows or more. */
+static void multiply_by_tiles(const tile_format *f, const product *job) {
+    _Alignas(64) group_run panel[GROUPS_MAX][RUNS_MAX];
+    size_t all_runs = job->tiles ? job->tiles->runs : job->blocks * f->block_runs, most = RUNS_MAX / f->block_runs;
+    fr_tiles_configure(f->halves ? &half_runs : &whole_runs);
+    for (size_t row = 0, rows; row < job->rows; row += rows) {
+        size_t groups = (job->rows - row + ROWS - 1) / ROWS, parts = (groups + GROUPS_MAX - 1) / GROUPS_MAX;
+        rows = (groups + parts - 1) / parts * ROWS;
+        if (rows > job->rows - row) rows = job->rows - row;
+        for (size_t from = 0, blocks; from < job->blocks; from += blocks) {
+            blocks = job->blocks - from < most ? job->blocks - from : most;
+            size_t first = from * f->block_runs, runs = all_runs - first;
+            if (runs > blocks * f->block_runs) runs = blocks * f->block_runs;
+            pack_rows(panel, job, row, rows, first, runs);
+            compute_part_by_tiles(f, job, panel, row, rows, from, blocks, runs);
+        }
+    }
+    fr_tiles_release();
+}
+
+FR_INLINE void matmul_block_by_tiles(const format *f, unpack_fn *unpack, const fr_matmul_block *of) {
+    product job = {of->y,        of->y_stride, of->x, of->x_stride, of->rows, of->w, of->cols / (f->runs * RUN),
+                   of->features, NULL};
+    tile_format tiles = {f->runs, f->bytes, job.blocks * f->bytes, unpack, multiply_of(f), halved(f)};
+    if (of->features > 0) multiply_by_tiles(&tiles, &job);
+}
+
+FR_INLINE void matmul_grouped_by_tiles(const format *f, unpack_fn *unpack, const fr_matmul_grouped *of) {
+    const fr_grouped_tiles *t = of->tiles;
+    product job = {of->y, of->y_stride, of->x, of->x_stride, of->rows, of->w, t->blocks, of->features, t};
+    tile_format tiles = {t->block_runs, t->block_bytes, t->tile_bytes, unpack, multiply_of(f), false};
+    if (of->features > 0) multiply_by_tiles(&tiles, &job);
+}
+
+#endif
