@@ -59,8 +59,8 @@ static int32_t token_of(const fr_tokenizer *tokenizer, const char *text) {
     return own && length == strlen(text) && memcmp(own, text, length) == 0 ? id : -1;
 }
 
-/* Finds the family whose tokens the model knows. The model must have the family's first three tokens. If several
- * families qualify, the one of which the model has most tokens is taken. */
+/* Finds the family whose tokens the model knows. The model must have the family's first three tokens. If this is so
+ * for several families, the family is taken of which the model has most tokens. */
 static bool find_tokens(infill *in) {
     size_t best = 0;
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
@@ -78,7 +78,7 @@ static void put(infill *in, int32_t id) {
     if (id >= 0) json_array_append_new(in->prompt, json_integer(id));
 }
 
-/* Adds the tokens of a text. add_special: includes those that the tokenizer puts before every text. */
+/* Adds the tokens of a text. add_special: the tokens that the tokenizer puts before every text are added too. */
 static bool put_text(infill *in, const char *text, size_t length, bool add_special) {
     int32_t *ids;
     size_t count;
@@ -99,7 +99,7 @@ static bool put_member(infill *in, const json_t *body, const char *key) {
 }
 
 /* Adds a line with a file's name. If the model has no separator token, a line that is rare in code is added instead,
- * without the name. */
+ * and the name is left out. */
 static bool put_name(infill *in, const char *name) {
     static const char cut[] = "\n\n--- snippet ---\n\n";
     if (in->ids[SEPARATOR] < 0) return put_text(in, cut, strlen(cut), false);
@@ -143,7 +143,7 @@ static bool put_all(infill *in, const json_t *body) {
 /* ------------------------------------------------------------------------------------------------------------- body */
 
 /* Removes members that editors send for llama.cpp and that are not built: a sampler for infilling, and limits of
- * indentation and time. Then only the other members limit the reply, n_predict for example. */
+ * indentation and time. Then the reply is limited only by the other members, such as n_predict. */
 static void drop_hints(json_t *body) {
     static const char *const keys[] = {"input_prefix", "input_suffix", "input_extra", "n_indent", "t_max_prompt_ms"};
     json_t *samplers = json_object_get(body, "samplers");

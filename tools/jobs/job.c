@@ -80,8 +80,8 @@ fr_status fr_job_leave(const fr_job *job) {
     return status == FR_OK && job->grammar ? fr_session_set_grammar(job->session, NULL) : status;
 }
 
-/* Reads the request in the job's form. The settings come first, because rendering a conversation, which makes the
- * prompt, needs them. */
+/* Reads the request in the job's form. The settings are read first: rendering a conversation makes the prompt, and
+ * needs the settings. */
 static bool take_request(fr_job *job) {
     bool plain = job->form == FR_JOB_PLAIN;
     if (!(plain ? fr_job_take_fields(job) : fr_job_take_request(job))) return false;

@@ -35,7 +35,7 @@ typedef struct fr_job_setting {
     int64_t context;         /* context of the engine's sessions, in positions; set only by a server */
     size_t longest;          /* bytes of the model's longest token; 0: not known */
     const char *model;       /* the model's name for answers to requests that name none; set only by a server */
-    const char *fingerprint; /* hash of everything besides the request that decides a text; set only by a server */
+    const char *fingerprint; /* hash of everything that decides a text, besides the request; set only by a server */
 } fr_job_setting;
 
 typedef enum fr_job_form {
@@ -109,16 +109,16 @@ typedef struct fr_job {
     fr_status why;   /* the kind of the error */
 } fr_job;
 
-/* Gives the size of a line's text: the number of ids of its prompt, and in *most the largest number of ids of its
- * reply (-1: no limit). Returns false if the line can't be run. */
+/* Measures a line. Gives the number of ids of its prompt, and in *most the largest number of ids of its reply (-1: no
+ * limit). Returns false if the line can't be run. */
 bool fr_job_measure(const fr_job_setting *setting, const fr_job_line *line, size_t *prompt, int64_t *most);
 
 /* Reads the line and puts its prompt into a new session, so that rounds can run it. If the job can't be run it ends at
  * once, and its answer has the reason. */
 void fr_job_begin(fr_job *job, const fr_job_setting *setting, const fr_job_line *line);
 
-/* For a line of a batch that asks for several choices: stores the choice that has ended, and begins the next one.
- * Returns false if there is no next one, or if the job has failed or was interrupted. */
+/* Stores the choice that has ended, and begins the next one, for a line of a batch that asks for several choices.
+ * Returns false if there is no next choice, or if the job has failed or was interrupted. */
 bool fr_job_next_choice(fr_job *job);
 
 /* Opens a server's job for the body of a request, with the command line's settings as defaults. The body must outlive
@@ -126,7 +126,7 @@ bool fr_job_next_choice(fr_job *job);
  * setting is not changed, so several threads may open jobs at the same time. */
 void fr_job_open(fr_job *job, const fr_job_setting *setting, fr_job_form form, const json_t *request);
 
-/* Makes a second job for the same request, before either is started. The two share the prompt. */
+/* Makes a second job for the same request, before either job is started. The two jobs share the prompt. */
 void fr_job_copy(fr_job *copy, fr_job *job);
 
 /* Starts the job: puts its prompt into a new session of the engine. kept: bytes of fr_session_save_bytes, or NULL. If
@@ -139,8 +139,8 @@ void fr_job_start(fr_job *job, const void *kept, size_t size);
 fr_status fr_job_resume(const fr_job *job);
 fr_status fr_job_leave(const fr_job *job);
 
-/* fr_job_round gives the job's entry for the next round; ids: room for FR_STEP_MAX ids. fr_job_take takes the ids that
- * the round gave. */
+/* fr_job_round gives the job's entry for the next round; ids: memory for FR_STEP_MAX ids. fr_job_take takes the ids
+ * that the round gave. */
 fr_round fr_job_round(const fr_job *job, int32_t *ids);
 void fr_job_take(fr_job *job, const fr_round *round);
 

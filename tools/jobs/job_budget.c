@@ -9,14 +9,14 @@
 
 struct fr_job_budget {
     size_t holders, most; /* holders: number of jobs that share it; most: number of tokens */
-    /* the budget is ignored if the model's reasoning can't be ended early, which is otherwise an error */
+    /* the budget is ignored if the model's reasoning can't be ended early; false: that is an error */
     bool if_built;
     fr_lab_reply_budget *budget; /* NULL: not made yet, or the model has no reasoning */
 };
 
 #define IF_BUILT "reasoning_budget_if_built" /* for clients that have to send a budget */
 
-/* Reads a member that gives a budget. If several members do, the last one counts. Only a chat has reasoning. */
+/* Reads a member that gives a budget. If several members give one, the last one counts. Only a chat has reasoning. */
 bool fr_job_take_budget(fr_job *job, const char *key, const json_t *value) {
     if (!fr_job_whole(value, -1, INT32_MAX))
         return fr_job_refuse(job, FR_USAGE, "%s must be a whole number of tokens, or -1", key);

@@ -12,8 +12,8 @@
  * refused. */
 bool fr_job_make_budget(fr_job *job);
 
-/* fr_job_set_budget sets the budget's mask in the job's session, if there is a budget. fr_job_lift_budget removes
- * it. */
+/* fr_job_set_budget sets the budget's mask in the job's session, if there is a budget. fr_job_lift_budget removes the
+ * mask. */
 fr_status fr_job_set_budget(const fr_job *job);
 fr_status fr_job_lift_budget(const fr_job *job);
 

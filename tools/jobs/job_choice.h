@@ -17,13 +17,12 @@ json_t *fr_job_choice(fr_job *job, size_t index);
 const char *fr_job_finish_reason(const fr_job *job, bool calls);
 
 /* Makes the "logprobs" of a choice for the ids [from, to); null if none were requested. *offset, used for a
- * completion: the number of characters before these ids; it is increased by their characters. */
+ * completion: the number of characters before these ids. It is increased by the characters of these ids. */
 json_t *fr_job_logprobs(const fr_job *job, size_t from, size_t to, size_t *offset);
 
 json_t *fr_job_usage(size_t prompt, size_t cached, size_t completion);
 
-/* Gives the session's current figures. The last step may have given ids after the end of the reply; they are not
- * counted. */
+/* Gives the session's current figures. Ids that the last step gave after the end of the reply do not count. */
 fr_figures fr_job_figures(const fr_job *job);
 
 /* Returns true if the job can't be run because its prompt fills the context. */

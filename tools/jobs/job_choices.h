@@ -1,5 +1,5 @@
-/* Handles several choices of one request: "n", and "best_of", which generates more choices and shows the likeliest of
- * them.
+/* Handles several choices of one request: "n", and "best_of", which generates more choices than are shown and shows
+ * the likeliest of them.
  *
  * In: members of a body; jobs that have ended. Out: the number of choices to generate and to show, and each choice as
  * a JSON value. A server runs the choices at the same time. A batch runs them one after the other in the slot of the

@@ -17,7 +17,7 @@ static fr_status take_id(void *context, int32_t id, float own, const int32_t *id
     return FR_OK;
 }
 
-/* Starts to score the prompt. All ids but the first get log-probabilities; no row predicts the first. */
+/* Starts to score the prompt. All ids but the first get log-probabilities, because no row predicts the first id. */
 fr_status fr_job_echo_begin(fr_job *job) {
     const fr_prompt *prompt = &job->prompt;
     const fr_model *model = job->setting->loaded->model;
@@ -32,7 +32,7 @@ fr_status fr_job_echo_begin(fr_job *job) {
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
 
-/* Gives the prompt's text as it was sent, or for a prompt of ids the text that they stand for. */
+/* Gives the prompt's text as it was sent. For a prompt of ids it gives the text of the ids. */
 json_t *fr_job_echo_text(const fr_job *job) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(job->setting->loaded->model);
     char *text = NULL;

@@ -7,8 +7,8 @@
 
 #include "tools/jobs/job.h"
 
-/* Puts the job's prompt into its session in such a way that rounds compute its log-probabilities while they run it.
- * Once the whole prompt has been run, job->echoed has all of them. */
+/* Puts the job's prompt into its session, so that rounds compute the prompt's log-probabilities while they run it.
+ * When the whole prompt has been run, job->echoed has all of them. */
 fr_status fr_job_echo_begin(fr_job *job);
 
 /* Gives the prompt as text. */

@@ -18,8 +18,8 @@ bool fr_job_refuse(fr_job *job, fr_status why, const char *format, ...) {
     return false;
 }
 
-/* Returns the rest of an error line after the option's name at its beginning ("top-k must be ..."). A line that begins
- * in another way is returned unchanged. */
+/* Returns the part of an error line after the option's name ("top-k must be ..."). A line that does not begin with an
+ * option's name is returned unchanged. */
 static const char *behind_option(const char *line) {
     size_t length = strcspn(line, " :");
     for (fr_option option = 0; option < FR_OPT_COUNT; option++) {
@@ -29,8 +29,8 @@ static const char *behind_option(const char *line) {
     return line;
 }
 
-/* Refuses the job with the library's error line. A server's client knows neither options nor paths: so the option's
- * name is replaced by the member's, and the model's path by its name. */
+/* Refuses the job with the library's error line. A server's client knows neither options nor paths. So the option's
+ * name is replaced by the member's name, and the model's path by the model's name. */
 bool fr_job_check(fr_job *job, fr_status status) {
     if (status == FR_OK) return true;
     const fr_job_setting *setting = job->setting;

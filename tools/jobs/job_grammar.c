@@ -58,7 +58,7 @@ bool fr_job_take_json_schema(fr_job *job, const char *key, const json_t *value) 
     return take_schema(job, "json_schema", value);
 }
 
-/* Reads a format of type "json_object". It allows any object. If the format also has a schema, as in llama.cpp's
+/* Reads a format of type "json_object", which allows any object. If the format also has a schema, as in llama.cpp's
  * server, it allows only objects of that schema. */
 static bool take_any_object(fr_job *job, const json_t *format) {
     const json_t *schema = json_object_get(format, "schema");
@@ -92,15 +92,15 @@ static const char *name_of(const json_t *tool) {
     return fr_job_plain_text(json_object_get(inner ? inner : tool, "name"));
 }
 
-/* Gives the object with the "mode" and "tools" of a tool choice of type "allowed_tools": its member "allowed_tools",
- * or the choice itself. NULL for any other choice. */
+/* Gives the object that has the "mode" and the "tools" of a tool choice of type "allowed_tools". It is the choice's
+ * member "allowed_tools", or the choice itself. NULL for any other choice. */
 static const json_t *allowed_tools(const json_t *choice) {
     const json_t *inner = json_object_get(choice, "allowed_tools");
     return !fr_job_is_word(json_object_get(choice, "type"), "allowed_tools") ? NULL : inner ? inner : choice;
 }
 
-/* Forces the reply to call a tool. It ends after the first call, because many clients read only one call, unless the
- * request asks for several. */
+/* Forces the reply to call a tool. Unless the request asks for several calls, the reply ends after its first call,
+ * because many clients read only one call. */
 static bool must_call(fr_job *job) {
     job->must_call = true;
     job->one_call = !job->several;

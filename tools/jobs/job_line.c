@@ -51,8 +51,8 @@ static char *keep_id(const char *id, size_t size, json_error_t *error) {
     return NULL;
 }
 
-/* Parses a line. A line with a NUL is refused first: after a number, jansson would ignore a NUL and everything that
- * follows it. */
+/* Parses a line. A line with a NUL is refused first, because after a number jansson would ignore a NUL and all bytes
+ * after it. */
 fr_job_text fr_job_text_read(const char *line, size_t length, json_error_t *error) {
     fr_job_text read = {0};
     const char *id;

@@ -18,7 +18,7 @@ typedef struct fr_job_text {
     bool custom;   /* the id is a "custom_id", which must not be null */
 } fr_job_text;
 
-/* Parses a line. error: says why the line is not JSON. */
+/* Parses a line. error: the reason if the line is not JSON. */
 fr_job_text fr_job_text_read(const char *line, size_t length, json_error_t *error);
 void fr_job_text_free(fr_job_text *text);
 

@@ -126,7 +126,8 @@ bool fr_job_take_least(fr_job *job, const char *key, const json_t *value) {
 
 /* ------------------------------------------------------------------------------------------ least number of tokens */
 
-/* Forbids the ids that would end the reply until the reply is long enough. It is a mask of the job's session. */
+/* Forbids the ids that would end the reply, until the reply is long enough. This function is a mask of the job's
+ * session. */
 static fr_status hold_end_back(void *context, const int32_t *ids, size_t length, float *logits, size_t vocab) {
     const fr_job *job = context;
     const int32_t *eos;
@@ -156,7 +157,7 @@ fr_status fr_job_lift_least(const fr_job *job) {
 
 /* -------------------------------------------------------------------------------------------------------- reasoning */
 
-/* Reads Qwen's "enable_thinking", which may stand beside the messages instead of in "chat_template_kwargs". */
+/* Reads Qwen's "enable_thinking", which may be beside the messages instead of in "chat_template_kwargs". */
 bool fr_job_take_enable_thinking(fr_job *job, const char *key, const json_t *value) {
     if (!json_is_boolean(value)) return fr_job_refuse(job, FR_USAGE, "%s must be true or false", key);
     fr_json_put(job->settings, "enable_thinking", json_incref((json_t *)(uintptr_t)value));

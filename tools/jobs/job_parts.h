@@ -6,7 +6,7 @@
 #include "tools/jobs/job_field.h"
 
 /* The end of the error line for a prompt that is too long, and OpenAI's code for that error. Agents search for these
- * phrases to find out that they must shorten a conversation; llama.cpp's and OpenAI's servers use them. %lld is the
+ * phrases and then shorten the conversation. llama.cpp's and OpenAI's servers use the same phrases. %lld is the
  * context. */
 #define FR_JOB_TOO_LONG \
     "exceeds the available context size: the maximum context length is %lld tokens, the answer's among them"
@@ -33,25 +33,25 @@ fr_job_take_field fr_job_take_count, fr_job_take_seed, fr_job_take_switch, fr_jo
 fr_job_take_field *fr_job_sampler(const char *key);
 fr_job_take_field *fr_job_member(const fr_job *job, const char *key);
 
-/* Checks that all integers in a member fit into 64 bits. Members that a template renders may have larger ones. If an
- * integer is too large, the job is refused, and false is returned. */
+/* Checks that all integers in a member fit into 64 bits. If one does not, the job is refused, and the function returns
+ * false. Members that a template renders may have larger integers. */
 bool fr_job_check_wide(fr_job *job, const char *key, const json_t *value);
 
 /* Adds the values of all numeric sampling settings to the object. */
 void fr_job_put_samplers(const fr_options *options, json_t *object);
 
-/* Read all members of a line: fr_job_take_fields of a line in forerun's own form, fr_job_take_request of one in
- * OpenAI's form, whose "url" says what its body is. */
+/* Read all members of a line. fr_job_take_fields is for a line in forerun's own form. fr_job_take_request is for a
+ * line in OpenAI's form, whose "url" says what its body is. */
 bool fr_job_take_fields(fr_job *job);
 bool fr_job_take_request(fr_job *job);
 
 /* llama.cpp's usual mark for the place of a picture in a "prompt_string". */
 #define FR_JOB_MEDIA_MARK "<__media__>"
 
-/* Make the ids of the prompt. fr_job_take_prompt reads the prompt of a batch's line. A server calls the other two.
- * fr_job_take_messages reads a chat's messages. fr_job_take_text_or_ids reads one of the request's prompts: a text,
- * ids, an array of texts and ids, or an object whose "prompt_string" is one of these. The pictures of such an object's
- * "multimodal_data" have been opened before. */
+/* Make the ids of the prompt. fr_job_take_prompt reads the prompt of a batch's line. A server calls the other two
+ * functions. fr_job_take_messages reads a chat's messages. fr_job_take_text_or_ids reads one of the request's prompts:
+ * a text, ids, an array of texts and ids, or an object whose "prompt_string" is one of these. The pictures in the
+ * "multimodal_data" of such an object have been opened before. */
 bool fr_job_take_prompt(fr_job *job);
 bool fr_job_take_messages(fr_job *job, const json_t *messages);
 bool fr_job_take_text_or_ids(fr_job *job, const json_t *prompt);

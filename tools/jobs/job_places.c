@@ -83,8 +83,8 @@ void fr_job_places_fill(fr_job_places *p) {
     }
 }
 
-/* Swaps out the last of the lines that are being run, because none of them has found a page. That line gives up its
- * pages and begins again later. A line that runs alone has all pages, so the first line is never swapped out. */
+/* Swaps out the last of the lines that are being run, because no line has found a page. That line gives up its pages
+ * and begins again later. A line that runs alone has all pages, so the first line is never swapped out. */
 static void set_aside(fr_job_places *p, const size_t *places, size_t count) {
     size_t last = places[0];
     for (size_t i = 1; i < count; i++)
@@ -96,7 +96,8 @@ static void set_aside(fr_job_places *p, const size_t *places, size_t count) {
     p->crowded = true;
 }
 
-/* Runs one round. A line that finds no page waits if other lines run, because pages become free when those end. */
+/* Runs one round. If a line finds no page and other lines run, it waits, because pages become free when the other
+ * lines end. */
 int fr_job_places_round(fr_job_places *p, size_t *under_way) {
     size_t count = 0, waiting = 0, places[FR_SESSIONS_MAX];
     for (size_t place = 0; place < p->count; place++) {

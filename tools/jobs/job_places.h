@@ -14,7 +14,7 @@ typedef struct fr_job_places {
     size_t count;       /* number of slots */
     fr_job *jobs;       /* [count] the jobs by slot; a slot whose job has no setting is free */
     fr_job_line *lines; /* [count] the lines that the jobs run */
-    fr_job_line *aside; /* [aside_count] lines that were swapped out and will begin again, the next one at the end */
+    fr_job_line *aside; /* [aside_count] swapped-out lines, which will begin again; the next one is at the end */
     size_t aside_count;
     bool crowded; /* pages were short, so no line begins before another one has ended */
     int32_t (*ids)[FR_STEP_MAX];

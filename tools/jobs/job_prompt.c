@@ -7,7 +7,7 @@
 #include "tools/jobs/infill.h"
 #include "tools/jobs/job_parts.h"
 
-#define NORMALIZED 4 /* a tokenizer's normalizer makes a text at most this many times shorter */
+#define NORMALIZED 4 /* a tokenizer's normalizer divides the length of a text by at most this number */
 
 static bool take_ids(fr_job *job, const char *key, const json_t *ids) {
     fr_prompt *prompt = &job->prompt;
@@ -23,7 +23,8 @@ static bool take_ids(fr_job *job, const char *key, const json_t *ids) {
     return true;
 }
 
-/* Refuses a prompt that has so many bytes that it can't fit the context. Tokenizing it first could take seconds. */
+/* Refuses a prompt that has too many bytes to fit the context. It is refused before it is tokenized, which could take
+ * seconds. */
 static bool check_bytes(fr_job *job, size_t bytes) {
     const fr_job_setting *setting = job->setting;
     size_t least = setting->longest ? bytes / (NORMALIZED * setting->longest) : 0;
@@ -93,7 +94,7 @@ static void copy_text(fr_job *job, const json_t *text) {
 }
 
 /* Makes a text the prompt. If there are pictures and the text has no marks for them, the text and the pictures become
- * a user's turn. */
+ * the turn of a user. */
 static bool take_text(fr_job *job, const json_t *text) {
     const fr_model *model = job->setting->loaded->model;
     size_t length = json_string_length(text);
@@ -144,7 +145,7 @@ bool fr_job_take_around(fr_job *job, const json_t *prompt) {
     return taken;
 }
 
-/* Reads the prompt of a line in OpenAI's form: a text, ids, or an array with one of these. */
+/* Reads the prompt of a line in OpenAI's form: a text, ids, or an array with one text or one list of ids. */
 static bool take_prompt_of_request(fr_job *job, const json_t *prompt) {
     const json_t *first = json_array_get(prompt, 0);
     if (!json_is_array(prompt)) return job->suffix ? fr_job_take_around(job, prompt) : take_text(job, prompt);

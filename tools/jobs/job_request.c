@@ -17,8 +17,8 @@ static bool take_model(fr_job *job, const char *key, const json_t *value) {
     return json_is_string(value) || fr_job_refuse(job, FR_USAGE, "%s must be a name", key);
 }
 
-/* Reads the largest number of ids of a reply. If several members give it, llama.cpp's overrides the others, and
- * OpenAI's newer name overrides max_tokens. */
+/* Reads the largest number of ids of a reply. If several members give it, the first of these counts: n_predict,
+ * max_completion_tokens, max_tokens. */
 bool fr_job_take_most(fr_job *job, const char *key, const json_t *value) {
     static const char *const names[] = {"n_predict", "max_completion_tokens", "max_tokens"};
     bool passed_over = false;
@@ -49,8 +49,8 @@ static bool take_top_logprobs(fr_job *job, const char *key, const json_t *value)
            fr_job_refuse(job, FR_USAGE, "%s goes with \"logprobs\": true", key);
 }
 
-/* Reads the tools. If "tool_choice" forbids tools (all of them if it is "none"), the model does not see those, so it
- * can't call them. */
+/* Reads the tools. Tools that "tool_choice" forbids (all of them if it is "none") are not shown to the model, so that
+ * it can't call them. */
 static bool take_tools(fr_job *job, const char *key, const json_t *value) {
     json_t *kept;
     if (fr_job_is_word(json_object_get(job->request, "tool_choice"), "none")) return true;

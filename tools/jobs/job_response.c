@@ -1,14 +1,14 @@
 /* Writes the answer to a line in the form of OpenAI's batches (job_parts.h). If the line can't be run, the answer has
- * the HTTP status that a server would give, and the reason is in the body's error and also in the answer's own
- * error. */
+ * the HTTP status that a server would give. The reason is in the error of the body, and also in the error of the
+ * answer itself. */
 #include <string.h>
 #include <time.h>
 
 #include "tools/jobs/job_choices.h"
 #include "tools/jobs/job_parts.h"
 
-/* Adds a name such as "batch_req_17". It is made of the line's number, not of random digits, so it is the same in
- * every run. */
+/* Adds a name such as "batch_req_17". It has the line's number and not random digits, so it is the same in every
+ * run. */
 static void put_name(json_t *object, const char *key, const char *kind, const fr_job *job) {
     char name[64];
     snprintf(name, sizeof name, "%s%zu", kind, job->row);

@@ -64,7 +64,7 @@ static bool take_breakers(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* Adds each numeric setting once. If an option has two names, the second one is used. */
+/* Adds each numeric setting once. If an option has two names, the second name is used. */
 void fr_job_put_samplers(const fr_options *options, json_t *object) {
     for (size_t i = 0; i < NUMBERS; i++) {
         int64_t whole = 0;

@@ -2,7 +2,8 @@
  *
  * In: a request's member "lora", and the bodies of POST /lora-adapters: [{"id": 0, "scale": 0.5}, ...]. Adapters that
  * such a list leaves out have the scale 0. Out: the scales of a job, and the answers of /lora-adapters. All functions
- * may be called from any thread. A request has the scales that the model had when the request was read. */
+ * may be called from any thread. A request without "lora" has the scales that the model had when the request was
+ * read. */
 #ifndef FR_TOOLS_SERVE_ADAPTER_SCALES_H
 #define FR_TOOLS_SERVE_ADAPTER_SCALES_H
 
@@ -11,7 +12,8 @@
 /* Copies the scales that a model's adapters have now. */
 void fr_adapter_scales_copy(const fr_loaded_adapters *adapters, double scales[FR_LOADED_ADAPTERS_MAX]);
 
-/* Reads the member "lora" into the job. An empty list leaves the model's scales. Returns false if it is refused. */
+/* Reads the member "lora" into the job. An empty list leaves the scales as the model has them. Returns false if the
+ * list is refused. */
 bool fr_adapter_scales_take(fr_job *job, const char *key, const json_t *value);
 
 /* Answer GET and POST /lora-adapters. */

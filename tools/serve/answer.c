@@ -84,7 +84,8 @@ void fr_answer_progress(fr_generation_request *request, fr_choice *choice) {
     fr_chunk_send_progress(t);
 }
 
-/* Stores the JSON of a choice that has ended, for a whole answer, and the mean log-probability of its ids. */
+/* Stores the JSON of a choice that has ended, and the mean log-probability of its ids. Both are for an answer that is
+ * not a stream. */
 static void take_whole(const fr_generation_request *request, fr_choice *choice, fr_telling *t) {
     size_t index = (size_t)(choice - request->choices);
     const fr_reply *echoed = &request->choices[choice->prompt * request->each].job.echoed;
@@ -118,7 +119,7 @@ void fr_answer_step(fr_generation_request *request, fr_choice *choice) {
 /* -------------------------------------------------------------------------------------------------------- the whole */
 
 /* Finds the choice of a prompt that has this position in the answer. Choices have the order in which they were
- * started; with "best_of", the likeliest comes first. */
+ * started. With "best_of", they are ordered by likelihood, the likeliest first. */
 static const fr_choice *choice_at(const fr_generation_request *request, size_t prompt, size_t position) {
     const fr_choice *first = request->choices + prompt * request->each;
     double likely[FR_CHOICES_MAX];
@@ -183,8 +184,8 @@ void fr_answer_end(fr_generation_request *request) {
     request->answered = true;
 }
 
-/* Sends a ping. If the answer has not begun, because the prompt is still being run, this begins the stream; a later
- * error must then be sent as the stream's last event. */
+/* Sends a ping. If the answer has not begun, because the prompt is still being run, this begins the stream. A later
+ * error is then sent as the last event of the stream. */
 void fr_answer_ping(fr_generation_request *request) {
     if (!request->stream || request->answered) return;
     if (!request->dialect)

@@ -30,7 +30,7 @@ void fr_answer_end(fr_generation_request *request);
 /* Answers with request->error. No choice of the request has begun. */
 void fr_answer_refuse(fr_generation_request *request);
 
-/* Sends a ping in a stream that has been silent. */
+/* Sends a ping in a stream that has been silent for some time. */
 void fr_answer_ping(fr_generation_request *request);
 
 /* Frees the state that the answer keeps for a choice. It is called when the request is freed. */

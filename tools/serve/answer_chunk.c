@@ -54,7 +54,7 @@ static void begin(fr_telling *t) {
 }
 
 /* Sends an echoed prompt before the first text of the reply. It can't be sent earlier, because its log-probabilities
- * are known only once it has been run. */
+ * are known only after it has been run. */
 static void send_echo(fr_telling *t) {
     const fr_job *job = &t->choice->job;
     const fr_reply *echoed = &t->request->choices[t->choice->prompt * t->request->each].job.echoed;
@@ -75,7 +75,8 @@ static void put_drafted(const fr_telling *t, json_t *chunk) {
         fr_json_put(chunk, "drafted", json_boolean(t->drafted));
 }
 
-/* Makes a chunk in OpenAI's form. Its timings are left out if a last chunk will have the figures of all choices. */
+/* Makes a chunk in OpenAI's form. Its timings are left out if a last chunk will have the figures of all choices
+ * together. */
 static json_t *chunk_of(fr_telling *t, json_t *delta, size_t ids, bool end) {
     const fr_job *job = &t->choice->job;
     bool news = t->ids < ids && job->best >= 0;

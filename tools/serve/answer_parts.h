@@ -25,7 +25,7 @@ typedef struct fr_item {
     size_t index;   /* number of items before this one */
     fr_stream text; /* the item's text so far */
     json_t *call;   /* {"id", "function": {"name", "arguments"}} */
-    /* log-probabilities, NULL if they were not requested: `logprobs` of all ids of a text, `news` of its newest ids */
+    /* log-probabilities: `logprobs` of all ids of a text, `news` of its newest ids; NULL: they were not requested */
     json_t *logprobs, *news;
     bool last; /* it is the last item of the reply */
 } fr_item;
@@ -115,7 +115,7 @@ void fr_telling_send(fr_telling *telling, bool end);
 json_t *fr_native_whole(fr_telling *telling);
 json_t *fr_native_end(fr_telling *telling);
 
-/* Makes one chunk of a stream in that form. */
+/* Makes one chunk of a stream in the form of llama.cpp's /completion. */
 json_t *fr_native_chunk(const fr_telling *telling, json_t *content, size_t ids);
 
 #endif

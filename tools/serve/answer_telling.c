@@ -1,8 +1,8 @@
 /* Sends a job's reply to a stream while it is generated (answer_parts.h).
  *
- * In: pieces of the reply's parts, which come when ids are added to it. Out: chunks. The pieces of one part that come
+ * In: bytes of the reply's parts, which come when ids are added to the reply. Out: chunks. Bytes of one part that come
  * from one step are sent as one chunk. An id belongs to the chunk in which its text begins. Text that may be the
- * beginning of a stop string or of a character is held back; its id then comes with the later chunk that has the
+ * beginning of a stop string or of a character is held back. Its id is then sent with the later chunk that has the
  * text. */
 #include "tools/serve/answer_parts.h"
 #include "tools/serve/tool_kinds.h"
@@ -42,7 +42,7 @@ static bool is_drafted(const fr_telling *t, fr_reply_part part, size_t at) {
     return part == FR_REPLY_CONTENT ? job->text.accepted[job->text.written + at] : job->view.accepted;
 }
 
-/* Adds a text. It is split so that the text of a chunk either came from accepted drafts or did not. */
+/* Adds a text. It is split so that the text of each chunk came from accepted drafts entirely, or not at all. */
 static void add_runs(fr_telling *t, fr_reply_part part, const char *text, size_t length) {
     for (size_t at = 0, end; at < length; at = end) {
         bool drafted = is_drafted(t, part, at);

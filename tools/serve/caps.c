@@ -1,6 +1,6 @@
 /* Finds out which features a chat template supports (caps.h). It renders small conversations with words that occur
- * nowhere else and looks for these words in the prompt. Two conversions that the library itself does count as
- * supported: contents between text and parts, and arguments between text and objects. All other features depend on the
+ * nowhere else, and looks for these words in the prompt. The library itself converts contents between text and parts,
+ * and arguments between text and objects, so these two features count as supported. All other features depend on the
  * template. */
 #include "tools/serve/caps.h"
 

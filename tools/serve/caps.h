@@ -10,7 +10,7 @@
 
 json_t *fr_caps_of(const fr_tokenizer *tokenizer);
 
-/* Returns true if replies may begin with reasoning, which is so if the template has marks for it. */
+/* Returns true if replies may begin with reasoning: the template has marks for it. */
 bool fr_caps_reasons(const fr_tokenizer *tokenizer);
 
 #endif

@@ -45,8 +45,8 @@ static char *only_gguf(const char *folder) {
     return NULL;
 }
 
-/* Adds a model. For a folder with only one GGUF file that file's path is stored, because the model is identified by
- * the file's bytes. */
+/* Adds a model. If the path is a folder with only one GGUF file, the path of that file is stored, because the model is
+ * identified by the file's bytes. */
 static void add(fr_catalog *c, const char *path, const char *name) {
     char *file = is_published(path) ? NULL : only_gguf(path);
     c->list = fr_resize(c->list, c->count + 1, sizeof *c->list);

@@ -7,8 +7,8 @@
 #include "tools/jobs/job_parts.h"
 
 /* The beginning of the line. Claude Code puts this line before the system text. It serves Anthropic's billing and
- * contains a hash of the request. The model does not need it. With it, each prompt would differ from the one before at
- * its beginning, and nothing of it would be found in the cache. */
+ * contains a hash of the request, which the model does not need. Because of the line, each prompt would differ at its
+ * beginning from the prompt before it, and nothing of it would be found in the cache. */
 #define HEADER "x-anthropic-billing-header:"
 
 /* Gives the text without such lines, as a new value; NULL if it has no such line. */
@@ -29,8 +29,8 @@ static json_t *without_header(const json_t *text) {
     return rest;
 }
 
-/* Removes the line from the parts of a message, and the parts that consist of nothing else. If a single text is left,
- * it becomes the content itself, as it would be without the line. */
+/* Removes the line from the parts of a message, and removes parts that have no other text. If a single text is left,
+ * it becomes the content itself, as if the line had never been there. */
 static void drop_header_of_parts(json_t *message, json_t *parts) {
     bool dropped = false;
     for (size_t i = json_array_size(parts); i-- > 0;) {

@@ -1,5 +1,5 @@
-/* Removes a line that differs in each request from the system text. Without it, prompts begin alike and are found in
- * the cache. */
+/* Removes a line that differs in each request from the system text. Then prompts begin in the same way and are found
+ * in the cache. */
 #ifndef FR_TOOLS_SERVE_CHANGING_HEADER_H
 #define FR_TOOLS_SERVE_CHANGING_HEADER_H
 

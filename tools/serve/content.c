@@ -53,8 +53,8 @@ static bool is_there(const names *all, const char *name) {
 #define SHARD_SUFFIX_LENGTH 20
 #define SHARDS_MAX          1024
 
-/* Gives the number of shards that a shard's name mentions; 1 for any other name. *stem: the length of the beginning of
- * the name that all shards share. */
+/* Gives the number of shards in a shard's name; 1 for any other name. *stem: the length of the beginning of the name
+ * that all shards share. */
 static unsigned count_shards(const char *name, size_t *stem) {
     unsigned number, count;
     char again[2 * SHARD_SUFFIX_LENGTH];
@@ -67,7 +67,7 @@ static unsigned count_shards(const char *name, size_t *stem) {
 }
 
 /* Lists all shards of a model, given one of them. If other shards are missing, they were merged into the given file,
- * which then is the whole model. */
+ * which is then the whole model. */
 static void list_shards(names *all, const char *name) {
     size_t stem = 0;
     unsigned count = count_shards(name, &stem);

@@ -13,9 +13,9 @@
 #define FR_CONTENT_SIZE  65
 #define FR_CONTENT_ERROR 256
 
-/* Writes the hash as lower-case hexadecimal digits. Returns false if a file can't be read, with the reason in `error`,
- * which has room for FR_CONTENT_ERROR bytes. `stop` is called from time to time; if it returns true, hashing ends, and
- * the function returns false without a reason. */
+/* Writes the hash as lower-case hexadecimal digits. Returns false if a file can't be read; `error`, of
+ * FR_CONTENT_ERROR bytes, then has the reason. `stop` is called from time to time. If it returns true, hashing ends,
+ * and the function returns false without a reason. */
 bool fr_content_hash(const char *path, char hash[FR_CONTENT_SIZE], char *error, bool (*stop)(void *), void *context);
 
 #endif

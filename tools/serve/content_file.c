@@ -41,7 +41,7 @@ bool fr_content_bytes(const fr_content_run *run, const void *bytes, size_t size,
     return code == 0 || fr_content_fail(run, "SHA-256: %s", gnutls_strerror(code));
 }
 
-/* A file's size and time of change. The stored hash is used only if both are the same as when it was stored. */
+/* A file's size and time of change. A stored hash is used only if both are the same as when the hash was stored. */
 typedef struct stamp {
     intmax_t size, seconds;
     long nanoseconds;
@@ -103,7 +103,7 @@ static bool hash_file(const fr_content_run *run, const char *path, stamp *at, ch
 
 /* ---------------------------------------------------------------------------------------------------- stored hashes */
 
-/* A file in which a hash is stored (list), and the name under which the hashed file is listed in it. */
+/* The file `list`, in which a hash is stored, and the name under which the hashed file is listed in it. */
 typedef struct sum_file {
     char *list, *name;
 } sum_file;
@@ -121,8 +121,8 @@ static char *text_of(const char *format, ...) {
     return text;
 }
 
-/* Gives the file in the cache folder that stores a file's hash. It is named after a hash of the hashed file's path,
- * because the folder holds the hashes of files from all folders. */
+/* Gives the file in the cache folder that stores a file's hash. The cache folder holds the hashes of files from all
+ * folders, so its file is named after a hash of the hashed file's path. */
 static sum_file sum_file_in_cache(const fr_content_run *run, const char *path) {
     char *folder = fr_cache_folder(), *whole = realpath(path, NULL), hash[FR_CONTENT_SIZE];
     sum_file cache = {0};

@@ -2,8 +2,8 @@
  *
  * In: a file. Out: its hash. The hash is stored beside the file in FILE.sha256, a list that sha256sum -c can read. If
  * that list can't be written, or another program wrote it, the hash is stored in the user's cache folder
- * ($XDG_CACHE_HOME/forerun, ~/.cache/forerun). The list also has the file's size and time of change. The hash is used
- * only while both are the same. Small files are hashed each time. */
+ * ($XDG_CACHE_HOME/forerun, ~/.cache/forerun). The list also has the file's size and time of change. The stored hash
+ * is used only while both are the same. Small files are hashed each time. */
 #ifndef FR_TOOLS_SERVE_CONTENT_FILE_H
 #define FR_TOOLS_SERVE_CONTENT_FILE_H
 
@@ -11,11 +11,11 @@
 
 #include "tools/serve/content.h"
 
-/* Settings of a run: a function that may stop it, and room for an error line. */
+/* Settings of a run: a function that may stop it, and memory for an error line. */
 typedef struct fr_content_run {
     bool (*stop)(void *context); /* returns true to stop the run; NULL: nothing stops it */
     void *context;
-    char *error; /* room for FR_CONTENT_ERROR bytes, "" at first */
+    char *error; /* memory of FR_CONTENT_ERROR bytes for an error line, which is "" at first */
 } fr_content_run;
 
 bool fr_content_file(const fr_content_run *run, const char *path, char hash[FR_CONTENT_SIZE]);

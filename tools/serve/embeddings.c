@@ -21,8 +21,8 @@ enum { INPUTS_MAX = 2048 }; /* the most inputs of a request, as in OpenAI's API 
 
 typedef enum dialect {
     OPENAI,       /* OpenAI's: {"object": "list", "data": [{"embedding"}], "usage"} */
-    OLLAMA,       /* ollama's for "input": {"model", "embeddings": [[...]]} */
-    OLLAMA_OLDER, /* ollama's older one for "prompt", a single text: {"embedding": [...]} */
+    OLLAMA,       /* ollama's form for "input": {"model", "embeddings": [[...]]} */
+    OLLAMA_OLDER, /* ollama's older form for "prompt", a single text: {"embedding": [...]} */
 } dialect;
 
 typedef struct input {
@@ -43,7 +43,7 @@ typedef struct embedding {
     size_t count, done;
     fr_pooling pooling; /* used for a model that generates text */
     const char *prompt; /* the text that a text encoder reads before each input; NULL: none */
-    size_t width, kept; /* width: the numbers of a row; kept: how many of them are in the answer */
+    size_t width, kept; /* width: number of values in a row; kept: how many of them the answer has */
     bool base64;
     fr_session *session;
     float *row;   /* [width] */
@@ -205,7 +205,7 @@ static bool take_form(embedding *e, const json_t *body) {
     return true;
 }
 
-/* Finds the model's own prompt that the request names, or its default one. */
+/* Finds the prompt of the model that the request names, or the default one. The prompt is put before each text. */
 static bool take_prompt(embedding *e, const json_t *body) {
     const json_t *name = json_object_get(body, "prompt_name");
     if (!e->model->embedder) return true;
@@ -286,7 +286,7 @@ static bool run_encoder(embedding *e) {
     return status == FR_OK ? e->done < e->count : fail(e, status);
 }
 
-/* Runs one text, or several through a text encoder. */
+/* Runs one text in a model that generates text, or several texts in a text encoder. */
 static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
     embedding *e = (embedding *)chore;
     const input *next = &e->inputs[e->done];

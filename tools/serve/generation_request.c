@@ -38,8 +38,8 @@ static bool has_several(const json_t *prompt) {
     return json_is_array(prompt);
 }
 
-/* Checks the prompt's length and ids. The engine would refuse a wrong prompt too, but only when it begins the
- * request. */
+/* Checks the prompt's length and ids. The engine would refuse a wrong prompt too, but only when the request begins to
+ * run. */
 static bool check_prompt(fr_generation_request *request, fr_job *job) {
     int64_t context = request->setting->context, vocab = fr_model_fact(request->setting->loaded->model, FR_FACT_VOCAB);
     size_t count = job->prompt.count;

@@ -36,15 +36,15 @@ struct fr_generation_request {
     json_t *dialect_body; /* the body as it was sent in that dialect; answers repeat some of its members */
     /* in a chat, the tools that are not functions (tool_kinds.h); NULL for any other request */
     json_t *called;
-    bool functions;    /* the tools are in OpenAI's older form, "functions", so calls are answered in that form */
+    bool functions;    /* the body has OpenAI's older form, "functions", so calls are answered in that form */
     const char *model; /* the model's name in the request, or else that of the server */
     bool stream, include_usage;
     bool return_tokens, return_progress, return_drafted, timings_per_token;
     const json_t *fields; /* "response_fields": the only members that the last answer of a choice has; NULL: it has
                            * all */
     int64_t slot;         /* "id_slot": the slot that must be used; -1: any slot */
-    /* "t_max_predict_ms" in seconds, counted from a choice's first id. Once the time is over, the choice ends at the
-     * next line break. 0: no limit. */
+    /* "t_max_predict_ms" in seconds, counted from a choice's first id. After this time the choice ends at the next
+     * line break. 0: no limit. */
     double most;
     int64_t ping; /* "sse_ping_interval" in seconds; 0: no pings; -1: the server's own interval */
     fr_choice *choices;

@@ -1,8 +1,8 @@
 /* Records the last rounds of a scheduler (history.h).
  *
- * The number of rows that a session ran in a round is computed from its figures. While its prompt is run, it is the
- * number of ids by which fr_history_left has become smaller. After the prompt it is one row, and one more for each
- * draft. */
+ * The number of rows that a session ran in a round is computed from its figures. While its prompt is run,
+ * fr_history_left becomes smaller by the number of rows. After the prompt, a session has one row, and one more for
+ * each draft. */
 #include "tools/serve/history.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* Records the last rounds of a scheduler: the number of rows of each session, and the ids that they gave.
  *
  * In: each session's entry of a round, before and after the round, from the engine's thread. Out: JSON, for any
- * thread. Rounds are counted from 1; the last FR_HISTORY_ROUNDS are kept. */
+ * thread. Rounds are counted from 1; the last FR_HISTORY_ROUNDS rounds are kept. */
 #ifndef FR_TOOLS_SERVE_HISTORY_H
 #define FR_TOOLS_SERVE_HISTORY_H
 

@@ -27,9 +27,9 @@ static void keep_message(void *context, const char *format, va_list values) {
     http->message[strcspn(http->message, "\n")] = '\0';
 }
 
-/* Returns MHD_YES if a new connection may be accepted. MHD_quiesce_daemon, which would also stop new connections, is
- * not used: it removes the listening socket. Two of libmicrohttpd's threads may then remove it from the same epoll
- * set, and the second of them aborts the process. */
+/* Returns MHD_YES if a new connection may be accepted. MHD_quiesce_daemon would also stop new connections, but it
+ * removes the listening socket. Two of libmicrohttpd's threads may then remove the socket from the same epoll set, and
+ * the second of them aborts the process. */
 static enum MHD_Result takes(void *http, const struct sockaddr *from, socklen_t length) {
     (void)from;
     (void)length;
@@ -69,7 +69,8 @@ static struct MHD_Daemon *start(fr_http *http, bool ip6) {
                             MHD_OPTION_END);
 }
 
-/* Raises the limit of open files to what the connections need, because many systems allow only 1,024 by default. */
+/* Raises the limit of open files to the number that the connections need, because many systems allow only 1,024 by
+ * default. */
 static void allow_open_files(const fr_http_setting *setting) {
     struct rlimit files;
     rlim_t wanted = (rlim_t)setting->connections + FR_HTTP_EXCESS + OTHER_FILES;

@@ -38,7 +38,7 @@ typedef struct fr_http_setting {
     unsigned timeout;
     /* Returns true for a path that needs no key, such as /health. */
     bool (*is_open)(const char *path);
-    /* Returns true if a request may take long to be read although its body is short; NULL: there are no such
+    /* Returns true for a request whose body may take long to be read although it is short. NULL: there are no such
      * requests. */
     bool (*is_slow)(const char *body, size_t length);
     fr_http_fn *answer;

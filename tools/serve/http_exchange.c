@@ -81,14 +81,15 @@ static void free_exchange(fr_http_exchange *exchange) {
     free(exchange);
 }
 
-/* Resumes a suspended connection, because there is something to send. The caller must have the exchange's lock. */
+/* Resumes a suspended connection, because there is something to send. The caller must have the lock of the
+ * exchange. */
 static void wake(fr_http_exchange *exchange) {
     if (!exchange->suspended) return;
     exchange->suspended = false;
     MHD_resume_connection(exchange->connection);
 }
 
-/* Returns true if all of the answer has been written. The caller must have the lock. */
+/* Returns true if all of the answer has been written. The caller must have the lock of the exchange. */
 static bool is_complete(const fr_http_exchange *exchange) {
     return exchange->answer == FR_EXCHANGE_WHOLE || exchange->ended;
 }
@@ -141,7 +142,7 @@ void fr_http_exchange_set_header(fr_http_exchange *exchange, const char *name, c
     pthread_mutex_unlock(&exchange->lock);
 }
 
-/* Appends bytes to the answer. The caller must have the lock. */
+/* Appends bytes to the answer. The caller must have the lock of the exchange. */
 static void append(fr_http_exchange *exchange, const char *bytes, size_t length) {
     if (exchange->taken > exchange->size / 2) {
         memmove(exchange->bytes, exchange->bytes + exchange->taken, exchange->size - exchange->taken);
@@ -159,7 +160,7 @@ static void append(fr_http_exchange *exchange, const char *bytes, size_t length)
     exchange->written = fr_http_clock();
 }
 
-/* Starts the time in which the client must read the answer. The caller must have the lock. */
+/* Starts the time in which the client must read the answer. The caller must have the lock of the exchange. */
 static void start_deadline(fr_http_exchange *exchange) {
     int64_t allowance = (int64_t)(exchange->size - exchange->taken) / FR_HTTP_BYTES_PER_MS;
     if (exchange->deadline) atomic_store(exchange->deadline, fr_http_clock() + exchange->timeout + allowance);
@@ -244,7 +245,7 @@ void fr_http_exchange_end(fr_http_exchange *exchange) {
     pthread_mutex_unlock(&exchange->lock);
 }
 
-/* Gives bytes of the answer to the connection. The caller must have the lock. */
+/* Gives bytes of the answer to the connection. The caller must have the lock of the exchange. */
 static ssize_t take(fr_http_exchange *exchange, char *bytes, size_t room) {
     size_t length = exchange->size - exchange->taken < room ? exchange->size - exchange->taken : room;
     memcpy(bytes, exchange->bytes + exchange->taken, length);
@@ -276,9 +277,9 @@ ssize_t fr_http_exchange_read(void *context, uint64_t position, char *bytes, siz
 
 #define STAYS 50 /* a client that closes only its sending side does so within this many milliseconds */
 
-/* Returns true if the client has gone. TCP can't distinguish a client that has only closed its sending side from one
- * that has gone. A client such as `nc -N` closes its sending side together with the last byte of its request. So a
- * client whose side closes later has gone. */
+/* Returns true if the client has gone. If a client closes its sending side, TCP does not tell whether it has also
+ * stopped to read. A client such as `nc -N` closes its sending side together with the last byte of its request, and
+ * then reads the answer. So a client that closes its side later counts as gone. */
 bool fr_http_exchange_gone(fr_http_exchange *exchange) {
     pthread_mutex_lock(&exchange->lock);
     bool gone = !exchange->connection;

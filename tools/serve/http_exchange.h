@@ -24,9 +24,9 @@ const char *fr_http_exchange_body(const fr_http_exchange *exchange, size_t *leng
  * none. */
 const char *fr_http_exchange_has(const fr_http_exchange *exchange);
 
-/* Figures about the texts of an exchange, for its line in the log: tokens of its prompts, how many of these were in
- * the cache, generated tokens, seconds until the first token, and the reason why the texts ended, which must be a
- * constant string. */
+/* Figures about the texts of an exchange, for its line in the log. prompt: tokens of its prompts; cached: how many of
+ * these were in the cache; generated: generated tokens; first: seconds until the first token; end: the reason why the
+ * texts ended, a constant string. */
 typedef struct fr_http_exchange_texts {
     size_t prompt, cached, generated;
     double first;
@@ -35,9 +35,9 @@ typedef struct fr_http_exchange_texts {
 
 void fr_http_exchange_note_texts(fr_http_exchange *exchange, const fr_http_exchange_texts *texts);
 
-/* A report on an exchange that has ended: the status of its answer (499: the client left before the answer began), the
- * message of an error ("": no error), the seconds since the request began, and figures about its texts (NULL: it had
- * none). */
+/* A report on an exchange that has ended. status: the status of its answer (499: the client left before the answer
+ * began); error: the message of an error ("": no error); seconds: the time since the request began; texts: figures
+ * about its texts (NULL: it had none). */
 typedef struct fr_http_exchange_report {
     const char *client, *method, *path, *error;
     unsigned status;
@@ -47,9 +47,9 @@ typedef struct fr_http_exchange_report {
 
 typedef void fr_http_exchange_report_fn(void *context, const fr_http_exchange_report *report);
 
-/* fr_http_exchange_keep stores the body that was parsed as JSON, so that it need not be parsed again.
- * fr_http_exchange_kept takes it out (NULL: none is stored). Both pass the ownership of the body. Only one thread at a
- * time may call them, and only before the answer. */
+/* fr_http_exchange_keep stores the body as parsed JSON, so that it need not be parsed again. fr_http_exchange_kept
+ * takes it out (NULL: none is stored). Both pass the ownership of the body. Only one thread at a time may call them,
+ * and only before the answer. */
 void fr_http_exchange_keep(fr_http_exchange *exchange, json_t *body);
 json_t *fr_http_exchange_kept(fr_http_exchange *exchange);
 
@@ -61,8 +61,8 @@ void fr_http_exchange_release(fr_http_exchange *exchange);
 /* Adds a header to the answer, which must not have begun. The texts are copied. */
 void fr_http_exchange_set_header(fr_http_exchange *exchange, const char *name, const char *value);
 
-/* Answer the exchange: the first with a status, a content type and bytes, which are copied; the second with JSON,
- * which is taken over. */
+/* Answer the exchange. fr_http_exchange_answer sends a status, a content type and bytes, which are copied.
+ * fr_http_exchange_answer_json sends a status and a JSON value, which it takes over. */
 void fr_http_exchange_answer(fr_http_exchange *exchange, unsigned status, const char *type, const char *bytes,
                              size_t length);
 void fr_http_exchange_answer_json(fr_http_exchange *exchange, unsigned status, json_t *value);

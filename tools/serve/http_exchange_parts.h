@@ -80,7 +80,7 @@ struct fr_http_exchange {
     char *error; /* the message if the answer is an error, else NULL */
     fr_http_exchange_texts texts;
     bool has_texts;
-    char *bytes; /* bytes of the answer; the connection has been given those before `taken`, but not [taken, size) */
+    char *bytes; /* bytes of the answer; the connection has the bytes before `taken`, and [taken, size) wait */
     size_t taken, size, room;
     int64_t written; /* time of the last write */
 };
@@ -88,8 +88,8 @@ struct fr_http_exchange {
 /* Makes an exchange whose only holder is its connection. The objects to which the origin points must outlive it. */
 fr_http_exchange *fr_http_exchange_new(const fr_http_exchange_origin *origin);
 
-/* Gives the host in the target of a request line if the target is absolute, as clients send it to proxies: in
- * "http://host:8080/path?a=b" it is the part between "//" and the path. NULL if the target is not absolute. */
+/* Gives the host in the target of a request line. Clients send an absolute target to proxies: in
+ * "http://host:8080/path?a=b" the host is the part between "//" and the path. NULL if the target is not absolute. */
 const char *fr_http_authority(const char *target, size_t *length);
 
 /* Reads the method and the target of a request line, such as "/path?a=b" with or without "http://host" before it.

@@ -66,7 +66,7 @@ static int open_socket(const address *at, socklen_t length) {
     return -1;
 }
 
-/* Takes over a socket that listens already (systemd opened it), and reads its address. */
+/* Takes over a socket that systemd has opened, and reads its address. */
 static int take_over(int socket, address *at) {
     socklen_t length = sizeof *at;
     int listens = 0;

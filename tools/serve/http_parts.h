@@ -11,8 +11,8 @@
 #include "tools/serve/http.h"
 #include "tools/serve/http_exchange_parts.h"
 
-/* The largest target of a request line and the largest headers, in bytes. If a request exceeds them by far,
- * libmicrohttpd has no memory to read it, and refuses it with its own message. */
+/* The largest target of a request line and the largest headers, in bytes. If a request is far larger, libmicrohttpd
+ * has no memory to read it, and refuses it with its own message. */
 #define FR_HTTP_TARGET_MAX  (16 * 1024)
 #define FR_HTTP_HEADERS_MAX (48 * 1024)
 
@@ -34,7 +34,7 @@ typedef struct fr_http_link {
     fr_http_exchange *exchange; /* the present request; protected by the server's lock */
     /* the present request is complete and was passed on; protected by the server's lock */
     bool dispatched;
-    /* time at which the connection will be cut: by then a request must be complete, or an answer read. 0: never,
+    /* time at which the connection will be cut: a request must be complete by then, or an answer read. 0: never,
      * because the client waits for the server */
     _Atomic int64_t deadline;
 } fr_http_link;
@@ -85,8 +85,8 @@ void fr_http_completed(void *http, struct MHD_Connection *connection, void **exc
 void fr_http_connection(void *http, struct MHD_Connection *connection, void **link,
                         enum MHD_ConnectionNotificationCode what);
 
-/* Returns true if the connection is within the limits now. The time in which its request must arrive then begins
- * anew. */
+/* Returns true if the connection is within the limits now. The time in which its request must arrive then starts
+ * again. */
 bool fr_http_link_admit(fr_http_link *link);
 
 /* fr_http_link_begin begins an exchange on a connection; it fails if the server is closing. fr_http_link_dispatch

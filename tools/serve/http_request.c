@@ -47,8 +47,8 @@ size_t fr_http_keep_escapes(void *http, struct MHD_Connection *connection, char 
     return strlen(text);
 }
 
-/* Returns true if the target contains a NUL. For libmicrohttpd the target ends at the NUL, so the version comes later
- * than directly after that end. */
+/* Returns true if the target contains a NUL. libmicrohttpd ends the target at the NUL. So the version does not come
+ * directly after the end of the target, but later. */
 static bool is_hidden(const fr_http_link *link, const char *version) {
     uintptr_t at = (uintptr_t)version;
     return at > link->behind + 1 && at - link->behind < 1 << 20;
@@ -83,8 +83,8 @@ static bool is_listed(const char *list, const char *name) {
 }
 
 /* Returns true if a Host header names this machine ("localhost:8080") or a host that the setting allows. A browser
- * sends the domain of a page, even if that domain resolves to this machine's loopback address. So a foreign page can't
- * reach this server under its own domain. */
+ * sends the domain of a page, even if that domain resolves to this machine's loopback address. So a page of another
+ * site can't reach this server under its own domain. */
 static bool names_this(const fr_http *http, const char *host) {
     char name[256];
     size_t bracket = *host == '[', length = strcspn(host + bracket, bracket ? "]" : ":");
@@ -102,8 +102,8 @@ static bool names_this(const fr_http *http, const char *host) {
     return strcasecmp(name, "localhost") == 0;
 }
 
-/* Gives the host that a request names, in its Host header or in an absolute target, if it is another host than this
- * server. Otherwise it gives NULL. */
+/* Gives the host that a request names, in its Host header or in an absolute target, if it is not this server. NULL:
+ * the request names this server. */
 static const char *other_host(const fr_http *http, struct MHD_Connection *connection) {
     char authority[256];
     size_t length;
@@ -182,8 +182,8 @@ static void admit(fr_http *http, struct MHD_Connection *connection, fr_http_exch
 
 /* ------------------------------------------------------------------------------------------------------- the answer */
 
-/* The headers that web pages may send. The clients of OpenAI and Anthropic add more of their own. The star allows
- * those, but it does not include Authorization. */
+/* The headers that web pages may send. The clients of OpenAI and Anthropic add more headers. The star allows those,
+ * but it does not include Authorization. */
 #define ALLOWED_HEADERS "Authorization, Content-Type, X-Api-Key, Anthropic-Version, Anthropic-Beta, *"
 
 static void add_origin(struct MHD_Response *response, const char *origin, bool preflight) {
@@ -213,9 +213,9 @@ static void add_headers(struct MHD_Response *response, const fr_http_exchange *e
     }
 }
 
-/* Makes libmicrohttpd's response for an answer that is complete or has begun. The caller must have the exchange's
- * lock. For a HEAD request, a stream becomes an answer without content: libmicrohttpd would otherwise send the
- * stream's last chunk. */
+/* Makes libmicrohttpd's response for an answer that is complete or has begun. The caller must have the lock of the
+ * exchange. For a HEAD request, a stream becomes an answer without content, because libmicrohttpd would otherwise send
+ * the stream's last chunk. */
 static struct MHD_Response *make_response(fr_http_exchange *exchange) {
     if (exchange->answer == FR_EXCHANGE_STREAM && exchange->head) {
         return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
@@ -281,7 +281,7 @@ static enum MHD_Result begin(fr_http *http, struct MHD_Connection *connection, c
     return exchange->answer != FR_EXCHANGE_OPEN && has_body(connection) ? respond(http, exchange, connection) : MHD_YES;
 }
 
-/* Adds a piece of a body. A body that is too large is read on up to twice the limit, and dropped, so that the client
+/* Adds a piece of a body. If a body is too large, up to twice the limit is still read and dropped, so that the client
  * gets to read the answer. */
 static enum MHD_Result take_body(fr_http *http, fr_http_exchange *exchange, const char *bytes, size_t *length) {
     size_t limit = http->setting.body_limit;

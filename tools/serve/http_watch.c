@@ -1,7 +1,7 @@
 /* Keeps the list of an HTTP server's connections, and cuts connections that take too long (http_parts.h).
  *
  * libmicrohttpd's own timeout counts only silence, so a client could stay for ever by sending a byte from time to
- * time. Here each connection has a deadline by which its request must have arrived, or its answer must have been read.
+ * time. Here each connection has a deadline. By then its request must have arrived, or its answer must have been read.
  * After the deadline the connection's socket is shut down, and libmicrohttpd closes it. */
 #include <arpa/inet.h>
 #include <poll.h>
@@ -21,12 +21,12 @@ static int64_t from_now(const fr_http *http) {
 /* milliseconds that a client above the limits has to send its request and read the answer */
 #define EXCESS_TIME 5000
 #define STEP        100 /* milliseconds between two checks of all connections */
-/* A peer counts as gone when this many successive checks have found it gone. One check is not enough, because its
- * request may still be on its way to libmicrohttpd. */
+/* A peer counts as gone when this many successive checks have found it gone. One check is not enough, because the
+ * peer's request may still be on its way to libmicrohttpd. */
 #define HUNG_UP     5
 
 /* Admits the connection if it is within the limits for its address and for all connections. The caller must have the
- * lock. */
+ * server's lock. */
 static void admit_link(fr_http_link *link) {
     const fr_http_setting *s = &link->http->setting;
     unsigned all = 0, same = 0;
@@ -126,7 +126,7 @@ void fr_http_link_end(fr_http_link *link, fr_http_exchange *exchange) {
     atomic_store(&link->deadline, from_now(http));
 }
 
-/* Waits until the state changes, but for at most this many milliseconds. The caller must have the lock. */
+/* Waits until the state changes, but for at most this many milliseconds. The caller must have the server's lock. */
 static void wait_changed(fr_http *http, int64_t milliseconds) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -143,9 +143,9 @@ static bool has_hung_up(const fr_http_link *link) {
     return poll(&socket, 1, 0) > 0 && ioctl(link->fd, FIONREAD, &unread) == 0 && unread == 0;
 }
 
-/* Shuts the sockets whose deadline has passed, and those whose peer has gone before its request was complete:
- * libmicrohttpd 0.9.75 would wait for the rest of such a request until its own timeout. The caller must have the lock,
- * so that no socket is closed and its number reused meanwhile. */
+/* Shuts the sockets whose deadline has passed, and those whose peer has gone before its request was complete.
+ * libmicrohttpd 0.9.75 would wait for the rest of such a request until its own timeout. The caller must have the
+ * server's lock. It keeps a socket from being closed, and its number from being used again, during the call. */
 static void shut_late(fr_http *http) {
     int64_t now = fr_http_clock();
     for (fr_http_link *link = http->links; link; link = link->next) {
@@ -169,7 +169,7 @@ void *fr_http_watch(void *context) {
     return NULL;
 }
 
-/* Waits until all answers have been sent, or until this time. The caller must have the lock. */
+/* Waits until all answers have been sent, or until the time `until`. The caller must have the server's lock. */
 static void wait_taken(fr_http *http, int64_t until) {
     for (int64_t now; http->under_way && (now = fr_http_clock()) < until;) wait_changed(http, until - now);
 }

@@ -1,5 +1,5 @@
 /* Runs threads that answer requests which take long to be read (http_parts.h). Reading megabytes of a prompt, pictures
- * or grammars takes seconds, and meanwhile the thread that received them must serve other connections. The threads
+ * or grammars takes seconds. Meanwhile the thread that received them must serve other connections. The helper threads
  * have a lower priority, so that they get the smaller share of a core on which a thread of the engine runs too. */
 #include <stdlib.h>
 #include <sys/resource.h>

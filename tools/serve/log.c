@@ -97,8 +97,8 @@ void fr_log_http_exchange(const fr_request_log *log, const fr_http_exchange_repo
     free(bytes);
 }
 
-/* Gives the reason why the texts ended: that the client left, the kind of a failure, or else the reason of the first
- * choice. A failure's error line is not logged, because it may contain text from the client. */
+/* Gives the reason why the texts ended. It is that the client left, or the kind of a failure, or else the reason of
+ * the first choice. A failure's error line is not logged, because it may contain text from the client. */
 static const char *end_of(const fr_generation_request *request) {
     for (size_t i = 0; i < request->count; i++) {
         const fr_job *job = &request->choices[i].job;

@@ -46,8 +46,8 @@ typedef struct histogram {
     double count, sum;
 } histogram;
 
-/* Prefixes of names. A figure that llama-server has too gets its name. All others, such as the histograms, get
- * forerun's prefix: programs that read llama-server's page may not expect them. */
+/* Prefixes of names. A figure that llama-server has too gets the name that it has there. All other figures, such as
+ * the histograms, get forerun's prefix, because programs that read llama-server's page may not expect them. */
 #define LLAMACPP "llamacpp:"
 #define OWN      "forerun:"
 

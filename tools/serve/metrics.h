@@ -1,8 +1,8 @@
 /* Counts what a server has done, for /metrics.
  *
  * In: rounds and texts, from engines' threads, and exchanges that have ended. Out: a page in Prometheus' text format.
- * Figures that llama.cpp's server has too get its names; the histograms get vLLM's names. Any thread may call these
- * functions. */
+ * Figures that llama.cpp's server has too get the names that they have there; the histograms get vLLM's names. Any
+ * thread may call these functions. */
 #ifndef FR_TOOLS_SERVE_METRICS_H
 #define FR_TOOLS_SERVE_METRICS_H
 

@@ -27,8 +27,7 @@ static void *run_hash(void *context) {
     return NULL;
 }
 
-/* Adds a text to a hash by FNV-1a. Collisions can be made on purpose, which is no problem here: a collision gains an
- * attacker nothing. */
+/* Adds a text to a hash by FNV-1a. Collisions can be made on purpose, but an attacker gains nothing by them here. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
     for (; text && *text; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
     return hash;

@@ -102,8 +102,8 @@ static void set_state(fr_models *m, entry *e, state now) {
 
 static const char going[] = "\"%.100s\" will not be loaded: the server is going down";
 
-/* Handles the exchanges that waited for a model. With status 200 the model is ready, and the exchanges continue. With
- * any other status the model can't be loaded, and they are answered with this status and message. */
+/* Handles the exchanges that waited for a model. status 200: the model is ready, and the exchanges continue. Any other
+ * status: the model can't be loaded, and the exchanges are answered with this status and message. */
 static void serve_waiters(fr_models *m, entry *e, unsigned status, const char *message) {
     pthread_mutex_lock(&m->lock);
     waiter *waiters = e->waiters;
@@ -160,8 +160,8 @@ static bool is_idle(const entry *e) {
     return e->users + waiting + running == 0;
 }
 
-/* Removes a model from memory: of the idle models, the one that has not been used for the longest time. Returns false
- * if all models are in use. */
+/* Removes an idle model from memory: the one that has not been used for the longest time. Returns false if all models
+ * are in use. */
 static bool unload_one(fr_models *m) {
     entry *oldest = NULL;
     pthread_mutex_lock(&m->lock);

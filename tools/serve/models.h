@@ -40,7 +40,7 @@ void fr_models_close(fr_models *models);
 int fr_models_load_first(fr_models *models);
 
 /* fr_models_first gives the model of -m; NULL if there are several models. fr_models_loading returns true while a
- * model is being loaded, which can't be interrupted. */
+ * model is being loaded. Loading can't be interrupted. */
 const fr_model_instance *fr_models_first(const fr_models *models);
 bool fr_models_loading(fr_models *models);
 
@@ -78,8 +78,8 @@ bool fr_models_round(fr_models *models);
 /* Counts the requests of all models that wait, and those that are being run. May be called from any thread. */
 void fr_models_count(fr_models *models, size_t *waiting, size_t *running);
 
-/* fr_models_busy returns true if texts are being run or wait; requests that wait for a model to load don't count. The
- * other two end these texts (fr_scheduler_interrupt, fr_scheduler_abandon). */
+/* fr_models_busy returns true if texts are being run or wait. Requests that wait for a model to load don't count.
+ * fr_models_interrupt and fr_models_abandon end these texts (fr_scheduler_interrupt, fr_scheduler_abandon). */
 bool fr_models_busy(fr_models *models);
 void fr_models_interrupt(fr_models *models, fr_status status);
 void fr_models_abandon(fr_models *models, fr_status status);

@@ -152,8 +152,8 @@ static json_t *abilities_of(const fr_model_instance *model) {
     return can;
 }
 
-/* Answers with the model's features and its context. Clients look for the context under the name of an
- * architecture. */
+/* Answers with the model's features and its context. Clients look for the context in ARCHITECTURE.context_length, so
+ * the answer names an architecture. */
 static void answer_shown(fr_http_exchange *exchange, const fr_model_instance *model) {
     const fr_model *weights = model->loaded.model;
     size_t length = 0;

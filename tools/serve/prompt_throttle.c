@@ -15,7 +15,7 @@ static double mean(double usual, double reading) {
 }
 
 /* Gives at most twice as many rows as the last round had, because the time of many rows can't be predicted well from
- * that of a few. Without texts it gives 0, which means no limit. */
+ * that of a few. If no text is being generated it gives 0, which means no limit. */
 size_t fr_prompt_throttle_rows(const fr_prompt_throttle *throttle, size_t texts) {
     if (texts == 0) return 0;
     if (throttle->plain == 0 || throttle->row == 0) return FIRST;

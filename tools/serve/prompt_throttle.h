@@ -27,10 +27,10 @@ typedef struct fr_prompt_throttle_first {
     uint64_t behind;     /* number of the last request that had arrived when the first id came */
 } fr_prompt_throttle_first;
 
-/* Returns true if the text should pause until other prompts have been run. `prompts` are the numbers of their
- * requests; only those that arrived before the text's first id count. Prompts take less time if they are run at once
- * than in slices beside this text, so all texts of a burst end sooner. The text pauses no longer than one prompt for
- * each slot would take. */
+/* Returns true if the text should pause until other prompts have been run. `prompts` are the numbers of the requests
+ * of those prompts; only those that arrived before the text's first id count. Prompts take less time if they are run
+ * at once than in slices beside this text. So all texts of a burst end sooner. The text pauses no longer than one
+ * prompt for each slot would take. */
 bool fr_prompt_throttle_waits(const fr_prompt_throttle_first *text, double now, size_t slots, const uint64_t *prompts,
                               size_t count);
 

@@ -1,10 +1,10 @@
-/* Reads the members of a request's body that only a server has (generation_request_parts.h). tools/jobs/job_request.c
- * reads those that a batch's line has too.
+/* Reads the members of a request's body that only a server has (generation_request_parts.h). Members that a batch's
+ * line has too are read by tools/jobs/job_request.c.
  *
  * A member that would change the answer and is not built is refused by name, unless its value means no change. A
  * member that has no effect here is checked and ignored. For example, the number of tokens to keep when a context
- * overflows has no effect, because here it does not overflow. Unknown members are ignored, as clients expect, and
- * noted once (notes.h). */
+ * overflows has no effect, because here a context does not overflow. Unknown members are ignored, as clients expect,
+ * and noted once (notes.h). */
 #include <math.h>
 #include <string.h>
 
@@ -32,8 +32,8 @@ static bool is_given(const fr_job *job, const char *key) {
 
 #define REUSE "cache_prompt"
 
-/* Members that are flags, with the offsets of their variables in the request. One of them is a setting of the session
- * instead. */
+/* Members that are flags, with the offsets of their variables in the request. One of the flags is a setting of the
+ * session and has no such variable. */
 static const struct {
     const char *key;
     size_t offset; /* 0: it is a setting of the session */
@@ -59,8 +59,8 @@ static bool take_flag(fr_generation_request *request, fr_job *job, const char *k
     return offset || fr_job_check(job, fr_options_set(job->options, FR_OPT_PROMPT_REUSE, json_is_true(value)));
 }
 
-/* Members that are numbers and are ignored. A value from `low` to `built` has no effect here. A larger value would
- * have one, which is not built. */
+/* Members that are numbers and are ignored. A value from `low` to `built` has no effect here. A larger value is
+ * refused, because its effect is not built. */
 static const struct {
     const char *key;
     double low, built;
@@ -188,8 +188,8 @@ static bool take_most(fr_generation_request *request, fr_job *job, const char *k
 }
 
 /* Reads the number of likeliest tokens: llama.cpp's "n_probs", or "logprobs" in a request to /completion or
- * /v1/completions. 0 means no log-probabilities. Only in OpenAI's "logprobs" 0 means those of the chosen tokens alone.
- * "n_probs" overrides "logprobs", except in a chat. */
+ * /v1/completions. 0 means no log-probabilities. But in OpenAI's "logprobs", 0 means the log-probabilities of the
+ * chosen tokens alone. "n_probs" overrides "logprobs", except in a chat. */
 static bool take_probs(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     bool own = strcmp(key, "n_probs") == 0;
@@ -203,7 +203,7 @@ static bool take_probs(fr_generation_request *request, fr_job *job, const char *
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_LOGPROBS, job->best));
 }
 
-/* Reads the switch for the probabilities that the samplers leave, in place of the model's log-probabilities. */
+/* Reads the switch that gives the probabilities after sampling in place of the model's log-probabilities. */
 static bool take_chances(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (!json_is_boolean(value)) return must_be(job, key, "true or false");
@@ -219,15 +219,16 @@ static bool take_top_k(fr_generation_request *request, fr_job *job, const char *
     return fr_job_check(job, fr_options_set(job->options, FR_OPT_TOP_K, top_k));
 }
 
-/* Reads "mirostat". Version 1 is not built. The session would refuse it only when it begins, so it is refused here. */
+/* Reads "mirostat". Version 1 is not built. It is refused here, because the session would refuse it only when the
+ * session begins. */
 static bool take_mirostat(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     if (fr_job_whole(value, 1, 1)) return fr_job_unbuilt(job, key);
     return fr_job_sampler(key)(job, key, value);
 }
 
-/* Reads the rule by which drafts are accepted. Rejection sampling is refused, because with it the text depends on the
- * drafts, and so on other requests that run at the same time. */
+/* Reads the rule by which drafts are accepted. Rejection sampling is refused: with it, the text depends on the drafts,
+ * and so on other requests that run at the same time. */
 static bool take_accept(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     return fr_job_is_word(value, "gumbel") ||
@@ -267,7 +268,7 @@ static bool take_draft_type(fr_generation_request *request, fr_job *job, const c
            fr_job_refuse(job, FR_USAGE, "%s: %.60s needs a drafter, and this model has none", key, words);
 }
 
-/* Checks that the least number of drafts does not exceed the largest number. */
+/* Checks that the least number of drafts does not exceed the largest number of drafts. */
 static bool check_drafts(fr_job *job) {
     int64_t least = 0, most = 0;
     fr_options_get(job->options, FR_OPT_DRAFT_MIN, &least);

@@ -1,7 +1,8 @@
 /* Reads the messages of a chat request (generation_request_parts.h). Pictures in them are data: URIs, and become parts
- * {"type": "image"}, which templates know. A tool's result that the model can't read is replaced by a short text that
- * says so. Refusing it would end the conversation, because an agent sends it again with every turn. If the last
- * message is the assistant's, the reply continues it, as in llama.cpp's server, unless the request says otherwise. */
+ * {"type": "image"}, which templates know. If the model can't read a tool's result, the result is replaced by a short
+ * text that says so. Refusing it would end the conversation, because an agent sends it again with every turn. If the
+ * last message is the assistant's, the reply continues it, as in llama.cpp's server, unless the request says
+ * otherwise. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,8 @@
 /* --------------------------------------------------------------------------------------------------------- pictures */
 
 /* Gives the base64 text after "data:image/png;base64,"; NULL if the url has another form. Any format may stand in
- * place of png. It is ignored, because clients often name a wrong one; the picture's first bytes show the format. */
+ * place of png. The format is ignored, because clients often name a wrong one; the picture's first bytes show the
+ * format. */
 static const char *data_of(const char *url) {
     static const char begin[] = "data:image/", end[] = ";base64,";
     if (strncasecmp(url, begin, strlen(begin)) != 0) return NULL;
@@ -100,8 +102,8 @@ static void set_file(json_t *part) {
     set_text(part, said);
 }
 
-/* Replaces a part of a tool's result by a note if the model can't read it. Otherwise it changes nothing and returns
- * false. */
+/* Replaces a part of a tool's result by a note if the model can't read it. Returns false if the model can read it, and
+ * changes nothing. */
 static bool leave_out(const fr_job *job, json_t *part, const char *type) {
     bool picture = strcmp(type, "image_url") == 0;
     if (picture && fr_model_fact(job->setting->loaded->model, FR_FACT_IMAGE_TOKEN) >= 0) return false;
@@ -213,7 +215,8 @@ static bool check_contents(fr_job *job, const json_t *messages) {
 
 /* ---------------------------------------------------------------------------------------------------------- results */
 
-/* The largest number of results of one message that are sorted. If there are more, their order is not changed. */
+/* The largest number of results of one message that are sorted. If a message has more results, their order is not
+ * changed. */
 enum { RESULTS_MAX = 256 };
 
 /* Finds the call with this id; -1: there is none. */
@@ -224,7 +227,7 @@ static int find_call(const json_t *calls, const json_t *id) {
 }
 
 /* Sorts the results that follow messages[at] into the order of that message's calls. Many templates write results
- * without ids, so the model would match results in another order to the wrong calls. A result without a matching call
+ * without ids. So the model would match results in another order to the wrong calls. A result without a matching call
  * keeps its place. */
 static void order_results(json_t *messages, size_t at) {
     const json_t *calls = json_object_get(json_array_get(messages, at), "tool_calls");

@@ -22,8 +22,8 @@ typedef struct reranking {
     fr_http_exchange *exchange; /* held while the request waits */
     const fr_model_instance *model;
     json_t *body;
-    fr_embedder *own;        /* an embedder on the engine of a model that generates text; NULL: the model's own is
-                              * used */
+    fr_embedder *own;        /* an embedder on the engine of a model that generates text; NULL: the embedder of a text
+                              * encoder is used */
     fr_embedder_text *pairs; /* [count] */
     ranked *list;            /* [count] */
     size_t count, encoded, done, top, tokens;

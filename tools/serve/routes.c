@@ -34,7 +34,7 @@ static void get_models(const fr_routes *routes, fr_http_exchange *exchange) {
     fr_http_exchange_answer_json(exchange, 200, fr_models_list(routes->models));
 }
 
-/* Answers a question about one model. The rest of the path is the model's name, because a name may contain slashes. */
+/* Answers a question about one model. The rest of the path is the model's name, which may contain slashes. */
 static void get_model(const fr_routes *routes, fr_http_exchange *exchange) {
     const char *path = fr_http_exchange_path(exchange), *name = path + (strncmp(path, "/v1/", 4) == 0 ? 11 : 8);
     json_t *list = fr_models_list(routes->models), *found = NULL, *one;
@@ -472,8 +472,8 @@ bool fr_routes_open(const char *path) {
     return strcmp(path, "/health") == 0 || strcmp(path, "/v1/health") == 0 || fr_web_page_has(path);
 }
 
-/* Searches the body for these words without parsing it. A word that occurs by chance only makes a helper thread read
- * the request, which does no harm. "\\u" is among the words because an escaped letter could hide one of them. */
+/* Searches the body for these words without parsing it. If a word occurs by chance, a helper thread reads the request,
+ * which does no harm. "\\u" is among the words because an escaped letter could hide one of them. */
 bool fr_routes_slow(const char *body, size_t length) {
     static const char *const words[] = {
         "grammar", "schema", "regex", "format", "tool_choice", "guided_", "structured_outputs", "\\u"};

@@ -21,7 +21,7 @@ static fr_engine *engine_of(const fr_scheduler *scheduler) {
     return scheduler->setting.jobs->engine;
 }
 
-/* The engine's thread calls go_away before it computes, which may take long, and come_back afterwards. */
+/* The engine's thread calls go_away before it computes, which may take long. Afterwards it calls come_back. */
 static void go_away(fr_scheduler *scheduler) {
     sem_post(&scheduler->away);
 }
@@ -113,8 +113,9 @@ static size_t shared_with(const fr_slot *slot, const fr_prompt *prompt) {
     return shared;
 }
 
-/* Finds a free slot for a choice. The slot that the request names comes first; then the slot whose restored session
- * shares most with the prompt; then the slot that has not been used for the longest time. NULL: there is none. */
+/* Finds a free slot for a choice. The first of these is taken: the slot that the request names; the slot whose
+ * restored session shares most with the prompt; the slot that has not been used for the longest time. NULL: there is
+ * none. */
 static fr_slot *find_free_slot(fr_scheduler *scheduler, const fr_generation_request *request, const fr_choice *choice) {
     fr_slot *best = NULL;
     size_t most = 0;
@@ -158,9 +159,9 @@ static void drop_unwanted(fr_scheduler *scheduler);
 static void take_arrived(fr_scheduler *scheduler);
 static void fill(fr_scheduler *scheduler, bool texts_alone);
 
-/* Is called between two slices of a picture that is run through the tower. Once the slices have taken as long as the
- * last round, it begins texts without pictures that have arrived, and runs a round of the other texts. So a picture
- * slows other texts down about twofold, as a prompt does. Returns true if the picture is no longer needed. */
+/* Called between two slices of a picture that is run through the tower. When the slices have taken as long as the last
+ * round, it begins texts without pictures that have arrived, and runs a round of the other texts. So a picture slows
+ * other texts down about twofold, as a prompt does. Returns true if the picture is no longer needed. */
 static bool pause_tower(void *context) {
     tower_pause *pause = context;
     fr_scheduler *scheduler = pause->scheduler;
@@ -308,8 +309,9 @@ static void set_aside(fr_scheduler *scheduler, fr_slot *slot) {
     end_choice(scheduler, slot);
 }
 
-/* Gives a swapped-out text its pages back if there are enough. It is tried again only after another text has ended, or
- * if no other text runs (alone). If the text is alone, all pages are free, so a failure is final. */
+/* Gives a swapped-out text its pages back if there are enough. After a failure it is tried again only when another
+ * text has ended, or if no other text runs (alone). If the text is alone, all pages are free, so a failure is
+ * final. */
 static bool take_up(fr_scheduler *scheduler, fr_slot *slot, bool alone) {
     if (!slot->aside) return true;
     if (slot->aside_since == scheduler->ended && !alone) return false;
@@ -325,7 +327,7 @@ static bool take_up(fr_scheduler *scheduler, fr_slot *slot, bool alone) {
 }
 
 /* Frees pages for texts that found none. count: the number of these texts; ran: the number of all texts in the round.
- * While pages are short, no text pauses for other texts' prompts, because a pausing text keeps its pages. */
+ * While pages are short, no text pauses for the prompts of other texts, because a pausing text keeps its pages. */
 static void make_room(fr_scheduler *scheduler, fr_slot *const *hungry, size_t count, size_t ran) {
     bool known = scheduler->short_of_pages;
     scheduler->short_of_pages |= count > 0;
@@ -367,7 +369,7 @@ static bool waits_for_others(const fr_scheduler *scheduler, fr_slot *slot) {
 
 /* Collects the slots that take part in a round. A slot takes part if its text has not ended, its client reads the
  * answer, its session has pages, and it does not pause for prompts. Gives the number of these slots. *texts: the
- * number of those whose prompt has been run. */
+ * number of these slots whose prompt has been run. */
 static size_t assemble(fr_scheduler *scheduler, fr_slot **slots, size_t *texts) {
     size_t count = 0;
     *texts = 0;

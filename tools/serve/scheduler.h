@@ -10,8 +10,8 @@
 
 typedef struct fr_scheduler fr_scheduler;
 
-/* slots: how many texts run at once; queue: how many requests may wait. wake: called when there is work, by the thread
- * that adds it. */
+/* The settings of a scheduler. slots: number of texts that run at once; queue: number of requests that may wait. wake:
+ * called when there is work, by the thread that adds it. */
 typedef struct fr_scheduler_setting {
     size_t slots, queue;
     double ping; /* seconds between pings; 0: no pings */
@@ -31,11 +31,12 @@ bool fr_scheduler_add(fr_scheduler *scheduler, fr_generation_request *request);
  * clients to read. */
 bool fr_scheduler_round(fr_scheduler *scheduler);
 
-/* Ends all requests, running and waiting ones, and closes the scheduler, because the server is ending. With status
- * FR_OK the server was told to end. Any other status is the reason, and this thread's last failure has its message. */
+/* Ends all requests, those that run and those that wait, and closes the scheduler, because the server is ending.
+ * status FR_OK: the server was told to end. Any other status is the reason, and this thread's last failure has its
+ * message. */
 void fr_scheduler_interrupt(fr_scheduler *scheduler, fr_status status);
 
-/* Ends all requests from another thread, for a process that will end before the engine's thread has finished
+/* Ends all requests from another thread. It is for a process that will end before the engine's thread has finished
  * computing. It only sends answers and does not touch sessions. If the engine's thread is not computing, nothing is
  * done. */
 void fr_scheduler_abandon(fr_scheduler *scheduler, fr_status status);
@@ -76,8 +77,8 @@ void fr_scheduler_count_chore(fr_scheduler *scheduler, const fr_session *session
 /* Counts tokens that a chore's embedder read in some seconds, for /metrics. */
 void fr_scheduler_count_tokens(fr_scheduler *scheduler, size_t tokens, double seconds);
 
-/* Adds a chore. Returns false if too many wait or the scheduler is closed; the chore then still belongs to the caller.
- * May be called from any thread. */
+/* Adds a chore. Returns false if too many chores wait or the scheduler is closed; the chore then still belongs to the
+ * caller. May be called from any thread. */
 bool fr_scheduler_add_chore(fr_scheduler *scheduler, fr_chore *chore);
 
 #endif

@@ -4,7 +4,7 @@
 bool fr_scheduler_add_chore(fr_scheduler *scheduler, fr_chore *chore) {
     chore->next = NULL;
     pthread_mutex_lock(&scheduler->lock);
-    /* the first chore is being run, so the queue may have one more than the setting allows */
+    /* the first chore is being run, so the queue may have one chore more than the setting allows */
     bool fits = !scheduler->closed && scheduler->chore_count < scheduler->setting.queue + 1;
     if (fits) {
         *scheduler->chores_end = chore;

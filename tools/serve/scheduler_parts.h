@@ -16,8 +16,8 @@ typedef struct fr_slot {
     fr_generation_request *request; /* NULL: the slot is free */
     fr_choice *choice;
     fr_session *kept; /* session of the last text, or a restored session; NULL: none */
-    /* The session was restored from a file. Its pages are not shared with other sessions, so only a text in this slot
-     * can use them. */
+    /* The session was restored from a file. Its pages are not shared with other sessions, so they can only be used by
+     * a text in this slot. */
     bool restored;
     uint64_t used; /* number of texts that had begun, in all slots together, when this slot was last used */
     bool aside;    /* the session was swapped out and has no pages */
@@ -74,9 +74,9 @@ struct fr_scheduler {
     uint64_t number;
 };
 
-/* Declares functions of scheduler_slots.c. fr_scheduler_show publishes the state of all slots, fr_scheduler_show_slot
- * that of one; this must be done before the client gets the end of the answer. fr_scheduler_run_errands runs errands.
- * fr_slot_forget closes the session that a slot keeps. */
+/* Declares functions of scheduler_slots.c. fr_scheduler_show publishes the state of all slots, and
+ * fr_scheduler_show_slot that of one slot; this must be done before the client gets the end of the answer.
+ * fr_scheduler_run_errands runs errands. fr_slot_forget closes the session that a slot keeps. */
 void fr_scheduler_show(fr_scheduler *scheduler);
 void fr_scheduler_show_slot(fr_scheduler *scheduler, const fr_slot *slot);
 void fr_scheduler_run_errands(fr_scheduler *scheduler);

@@ -87,8 +87,8 @@ static void answer_status(const fr_errand *errand, fr_status status) {
                                                : "the session could not be saved or restored");
 }
 
-/* Refuses a path that is not a regular file. Reading a pipe or a device could block all texts, and saving could
- * overwrite a device. */
+/* Refuses a path that is not a regular file. Reading a pipe or a device could block all texts. Saving could overwrite
+ * a device. */
 static void answer_no_file(const fr_errand *errand) {
     fr_http_exchange_refuse(errand->exchange, 400, "\"filename\" names something that is not a regular file");
 }

@@ -25,10 +25,10 @@
 
 enum { USUAL_PORT = 8080, USUAL_BODY = 1 << 24, USUAL_CONNECTIONS = 1024, ALL_CONNECTIONS = 4096, USUAL_TIMEOUT = 60 };
 
-/* GRACE: seconds that texts have to end after the server was told to end. RANKS_GRACE: the same with several ranks. It
- * is short, because the program that started the ranks kills them one second after it told them to end. SLEEP: the
- * most seconds that the engine's thread sleeps. It is short, because signals, clients that leave, and pings that are
- * due do not wake the thread. */
+/* GRACE: seconds that texts have to end after the server was told to end. RANKS_GRACE: the same time if there are
+ * several ranks. It is short, because the program that started the ranks kills them one second after it told them to
+ * end. SLEEP: the most seconds that the engine's thread sleeps. It is short, because signals, clients that leave, and
+ * pings that are due do not wake the thread. */
 #define GRACE       10.0
 #define RANKS_GRACE 0.5
 #define SLEEP       0.1
@@ -97,8 +97,8 @@ static int read_text(const char *path, char **text) {
     return 0;
 }
 
-/* Reads the keys and the certificate again. If they can't be used, an error line says so, and the old ones stay in
- * use. */
+/* Reads the keys and the certificate again. If the new ones can't be used, an error line says so, and the old ones
+ * stay in use. */
 static void reload(server *s) {
     const fr_arguments *args = s->args;
     char **keys, *key_pem = NULL, *certificate_pem = NULL, error[128];
@@ -131,7 +131,7 @@ static fr_status serve(server *s) {
     return status;
 }
 
-/* Ends the server after another rank has failed and the engine's thread does not return from its round. It runs in the
+/* Ends the server after another rank has failed, if the engine's thread does not return from its round. It runs in the
  * thread that watches the ranks. The process ends afterwards. */
 static void fail_late(void *context) {
     server *s = context;
@@ -147,7 +147,7 @@ static void fail_late(void *context) {
     fr_http_drain(s->http, TELL_MAX);
 }
 
-/* Lets texts that have begun go on for some seconds, and then cuts them off. */
+/* Lets texts that have begun continue for some seconds, and then cuts them off. */
 static void wind_down(server *s) {
     double until = fr_seconds() + (fr_rank_count() > 1 ? RANKS_GRACE : GRACE);
     fr_service_tell("STOPPING=1");

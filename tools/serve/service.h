@@ -6,8 +6,8 @@
 #ifndef FR_TOOLS_SERVE_SERVICE_H
 #define FR_TOOLS_SERVE_SERVICE_H
 
-/* Gives the listening socket that the process was started with, or -1 if there is none. Returns the exit status: it is
- * 1 after an error line, if there are several sockets. */
+/* Gives the listening socket with which systemd started the process, or -1 if there is none. Returns the exit status,
+ * which is 1 after an error line if there are several sockets. */
 int fr_service_socket(int *socket);
 
 /* Tells systemd a state such as "READY=1". */

@@ -43,8 +43,8 @@ static json_t *piece_of(const fr_tokenizer *tokenizer, int32_t id) {
     return text ? text : fr_json_byte_numbers(bytes, length);
 }
 
-/* Reads an optional member that is true or false. If it is of another type, the exchange is refused, and false is
- * returned. */
+/* Reads an optional member that is true or false. If it is of another type, the exchange is refused, and the function
+ * returns false. */
 static bool take_flag(fr_http_exchange *exchange, const json_t *body, const char *key, bool *flag) {
     const json_t *value = json_object_get(body, key);
     if (json_is_boolean(value))
@@ -125,7 +125,7 @@ void fr_text_routes_detokenize(fr_http_exchange *exchange, const fr_model_instan
 
 /* --------------------------------------------------------------------------------------------------------- template */
 
-/* Renders the conversation as a chat with this body would be rendered. */
+/* Renders the conversation as a chat with this body would render it. */
 void fr_text_routes_apply_template(fr_http_exchange *exchange, const fr_model_instance *model) {
     json_t *body = fr_json_body(exchange);
     fr_job_setting setting = model->jobs;

@@ -53,8 +53,8 @@ static void add(fr_timings *sum, const fr_timings *one, bool same_prompt) {
     if (one->ended > sum->ended) sum->ended = one->ended;
 }
 
-/* Adds up the figures of a request's choices. The tokens of a prompt are counted only for its first choice; the others
- * follow directly. */
+/* Adds up the figures of a request's choices. The tokens of a prompt are counted only for its first choice. The other
+ * choices of a prompt come directly after its first choice. */
 fr_timings fr_timings_of_request(const fr_generation_request *request) {
     fr_timings sum = {0};
     for (size_t i = 0; i < request->count; i++) {

@@ -11,7 +11,8 @@
 enum { CHAIN_MAX = 16 };
 
 typedef struct identity {
-    /* the pair before this one; a handshake may still use it, so it is freed only when the server ends */
+    /* the certificate and key before these; a handshake may still use them, so they are freed only when the server
+     * ends */
     struct identity *before;
     gnutls_pcert_st chain[CHAIN_MAX];
     unsigned length;
@@ -27,7 +28,7 @@ static void free_identity(identity *id) {
     free(id);
 }
 
-/* Checks that certificate and key match. GnuTLS does this only if both are put into credentials. */
+/* Checks that certificate and key belong together. GnuTLS checks this only if both are put into credentials. */
 static int check_pair(const gnutls_datum_t *certificate, const gnutls_datum_t *key) {
     gnutls_certificate_credentials_t credentials;
     int code = gnutls_certificate_allocate_credentials(&credentials);

@@ -47,8 +47,8 @@ json_t *fr_tool_arguments(const json_t *input) {
     return json_pack("{s:O}", INPUT, input);
 }
 
-/* Gets the input out of a call's arguments. If no grammar restricts a model's calls, it may write the text under
- * another name, or without JSON. */
+/* Gets the input out of a call's arguments. A model whose calls no grammar restricts may write the text under another
+ * name, or without JSON. */
 json_t *fr_tool_input(const char *arguments, size_t length) {
     json_t *object = fr_json_load_cut(arguments, length);
     const json_t *input = json_object_get(object, INPUT);
@@ -84,7 +84,7 @@ static void note_kind(const json_t *tool) {
     fr_notes_say("tools of type \"%.60s\" are passed over: they are run by another service", fr_turns_type(tool));
 }
 
-/* Offers a tool, which may belong to a namespace. A search for tools needs no name. It is offered only if the client
+/* Offers a tool, which may belong to a namespace. A search for tools needs no name, and is offered only if the client
  * runs it. */
 static bool offer_one(fr_turns *t, json_t *called, const char *what, const json_t *tool, const json_t *namespace) {
     const char *type = fr_turns_type(tool);
@@ -142,7 +142,7 @@ static bool is_custom(const json_t *value) {
     return strcmp(fr_turns_type(value), "custom") == 0 && json_is_object(fr_turns_get(value, "custom"));
 }
 
-/* Turns a chat's custom tools into functions. Functions, and tools without a type, stay as they are. */
+/* Turns a chat's custom tools into functions. Functions, and tools without a type, are not changed. */
 static bool take_tools(fr_turns *t, json_t *called, const json_t *tools) {
     char what[32];
     bool taken = true;
@@ -165,7 +165,7 @@ static bool take_tools(fr_turns *t, json_t *called, const json_t *tools) {
     return taken;
 }
 
-/* Turns a call or a choice of a custom tool into that of a function. */
+/* Turns a call of a custom tool, or a choice of one, into that of a function. */
 static void make_function(json_t *value) {
     json_t *custom = json_object_get(value, "custom"), *input = json_object_get(custom, "input");
     if (!is_custom(value)) return;

@@ -17,12 +17,13 @@ typedef struct fr_turns {
     char error[320];  /* "": there is no error */
 } fr_turns;
 
-/* The beginning of "encrypted_content" by which this server recognizes its own thoughts when a client sends them
- * back. */
+/* The beginning of "encrypted_content" in thoughts that this server wrote. By it the server recognizes them when a
+ * client sends them back. */
 #define FR_SEALED "forerun:"
 
-/* Help to read such a conversation. fr_turns_get gives a member, or NULL if it is missing or null. fr_turns_type gives
- * a value's "type", or "" if it has none. fr_turns_share gives the value itself with one more reference. */
+/* Help to read a conversation in another API's form. fr_turns_get gives a member, or NULL if it is missing or null.
+ * fr_turns_type gives a value's "type", or "" if it has none. fr_turns_share gives the value itself with one more
+ * reference. */
 const json_t *fr_turns_get(const json_t *object, const char *key);
 const char *fr_turns_type(const json_t *value);
 json_t *fr_turns_share(const json_t *value);
@@ -32,7 +33,7 @@ json_t *fr_turns_share(const json_t *value);
 void fr_turns_begin(fr_turns *turns, const json_t *body);
 
 /* Notes each member of the body that forerun does not know at this path, each once (notes.h). It knows the members in
- * `known`, and those that fr_turns_begin copies. */
+ * `known` and the members that fr_turns_begin copies. */
 void fr_turns_note_others(const json_t *body, const char *path, const char *const *known, size_t count);
 
 /* Gives the body of the chat; NULL if the request was refused. */

@@ -35,7 +35,7 @@ EMBED(fr_web_page_katex_style, "page/katex.css");
 EMBED(fr_web_page_highlight, "page/highlight.js");
 EMBED(fr_web_page_licences, "page/licences.txt");
 
-/* KaTeX's fonts, named as their files are but without "KaTeX_". */
+/* KaTeX's fonts, by the names of their files without "KaTeX_". */
 #define FONTS(USE)                            \
     USE(ams, "AMS-Regular")                   \
     USE(caligraphic_bold, "Caligraphic-Bold") \

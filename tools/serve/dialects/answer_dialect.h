@@ -13,8 +13,8 @@ struct fr_dialect {
     const char *type;  /* content type of a stream */
 
     /* Called in this order: `begin` when a stream begins; `open` when telling->item begins; `more` when that item has
-     * more text (for a call, its arguments); `close` when the item has ended. `close` gives the item's JSON for a
-     * whole answer. If the answer is not a stream, events that these functions send are dropped. */
+     * more text (for a call, its arguments); `close` when the item has ended. For an answer that is not a stream,
+     * `close` gives the item's JSON, and events that these functions send are dropped. */
     void (*begin)(fr_telling *telling);
     void (*open)(fr_telling *telling);
     void (*more)(fr_telling *telling, const json_t *text);
@@ -35,8 +35,8 @@ struct fr_dialect {
     void (*ping)(fr_generation_request *request);
 };
 
-/* Adds a delta of a chat, or a text, to the items, and takes it over. NULL: there is nothing new. ids: the number of
- * the reply's ids up to the delta's end. end: this is the last delta. */
+/* Adds a delta of a chat, or a text, to the items, and takes it over. delta NULL: there is nothing new. ids: the
+ * number of the reply's ids up to the delta's end. end: this is the last delta. */
 void fr_items_take(fr_telling *telling, json_t *delta, size_t ids, bool end);
 
 /* Gives the text of the present item so far. Bytes that are not UTF-8 become U+FFFD. */
@@ -45,8 +45,8 @@ json_t *fr_item_text(const fr_telling *telling);
 /* Gives the arguments of the present call as an object. Their text is JSON. */
 json_t *fr_item_object(const fr_telling *telling);
 
-/* The first sends an event as a server-sent event, with its "type" as the event's name. The second sends it as a line
- * of JSON. */
+/* fr_items_send sends an event as a server-sent event, with its "type" as the event's name. fr_items_send_line sends
+ * an event as a line of JSON. */
 void fr_items_send(fr_generation_request *request, json_t *event);
 void fr_items_send_line(fr_generation_request *request, json_t *event);
 

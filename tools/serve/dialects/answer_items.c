@@ -56,7 +56,7 @@ static void close_item(fr_telling *t) {
     *item = (fr_item){.index = item->index + 1};
 }
 
-/* Begins an item. call: a call's object, to which the item adds a reference; NULL for other items. */
+/* Begins an item. call: the object of a call, to which the item adds a reference; NULL: the item is no call. */
 static void open_item(fr_telling *t, fr_item_kind kind, json_t *call) {
     close_item(t);
     t->item.kind = kind;

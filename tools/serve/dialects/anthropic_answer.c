@@ -10,7 +10,7 @@ static json_t *integer(size_t value) {
 
 /* ------------------------------------------------------------------------------------------------------- the answer */
 
-/* Makes the usage. In this API the input tokens do not include those that were found in the cache. */
+/* Makes the usage. In this API the input tokens do not include the tokens that were found in the cache. */
 static json_t *usage_of(const fr_telling *t) {
     const fr_timings *took = &t->timings;
     return json_pack("{s:o, s:i, s:o, s:o}", "input_tokens", integer(took->prompt - took->cached),

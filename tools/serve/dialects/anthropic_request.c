@@ -70,8 +70,8 @@ static bool take_found(fr_turns *t, size_t at, const char *role, const json_t *b
     return take_content(t, at, role, fr_turns_get(block, "content"));
 }
 
-/* Reads a block that may occur both in messages and in results. Blocks of tools that another service ran are ignored,
- * because the model can't read them. */
+/* Reads a block that may occur both in messages and in results. The model can't read blocks of tools that another
+ * service ran, so these are ignored. */
 static bool take_said(fr_turns *t, size_t at, const char *role, const json_t *block) {
     static const char *const texts[][2] = {
         {"text", "text"}, {"compaction", "content"}, {"tool_reference", "tool_name"}};
@@ -267,7 +267,7 @@ static bool take_limits(fr_turns *t, const json_t *body) {
     return true;
 }
 
-/* Notes members that forerun does not know. The known ones are those that it reads, and those that can't change an
+/* Notes members that forerun does not know. It knows the members that it reads, and members that can't change an
  * answer: about the owner and the price of a request, about leaving out parts of the conversation, and about servers
  * of tools that Anthropic itself would call. */
 static void note_others(const json_t *body) {

@@ -52,7 +52,7 @@ static json_t *begin(const fr_telling *t, json_t *content, json_t *tokens, bool 
 }
 
 /* Adds the members that only the end of a choice has. "truncated" is true if the context was full, or if the server
- * was stopped. The last step may have given ids after the end of the reply; they do not count. */
+ * was stopped. Ids that the last step gave after the end of the reply do not count. */
 static void put_end(const fr_telling *t, json_t *answer) {
     const fr_job *job = &t->choice->job;
     const char *fingerprint = t->request->setting->fingerprint, *stopped = job->text.stopped ? job->text.stopped : "";

@@ -22,7 +22,7 @@ static json_t *now(void) {
 }
 
 /* Makes one line of a stream. said: the members of the message or of the generated text, which are taken over.
- * Log-probabilities among them are moved to the line itself, because they do not belong into a message. */
+ * Log-probabilities among them are moved to the line itself, because a message has none in this API. */
 static json_t *line_of(const fr_generation_request *request, json_t *said, bool done) {
     json_t *line = json_object(), *logprobs = json_object_get(said, "logprobs");
     if (logprobs) fr_json_put(line, "logprobs", json_incref(logprobs));

@@ -89,8 +89,8 @@ static void end(fr_telling *t) {
     send_answer(t, fr_items_cut(t) ? "response.incomplete" : "response.completed", whole(t));
 }
 
-/* Makes the error. A whole answer has the same error as on other paths. A stream has begun already, so its last event
- * contains the answer so far, marked as failed. */
+/* Makes the error. A whole answer has the same error as on other paths. If a stream has begun, its last event contains
+ * the answer so far, marked as failed. */
 static json_t *fault(fr_generation_request *request, json_t *fault) {
     if (!request->streaming) return fault;
     fr_telling *t = request->choices[0].telling;
@@ -142,7 +142,7 @@ static json_t *id_of(const fr_telling *t) {
 }
 
 /* Gives the item's text so far. For a call this is the text of its arguments, the input of a custom tool, or the
- * object of a search. */
+ * object of a search for tools. */
 static json_t *text_of(const fr_telling *t) {
     const fr_stream *text = &t->item.text;
     const char *tool = t->item.kind == FR_ITEM_CALL ? kind_of(t)->tool : "";
@@ -177,8 +177,8 @@ static json_t *call_of(const fr_telling *t, const char *status, json_t *said) {
     return item;
 }
 
-/* Adds the thought's text as "encrypted_content" if the request asks for that member, because some clients send back
- * only that member. The text is not really encrypted. */
+/* Adds the thought's text as "encrypted_content" if the request asks for that member. Some clients send back only that
+ * member. The text is not really encrypted. */
 static void put_sealed(const fr_telling *t, json_t *item) {
     const json_t *include = json_object_get(t->request->dialect_body, "include");
     json_t *text = fr_item_text(t);
@@ -247,7 +247,7 @@ static void more(fr_telling *t, const json_t *text) {
     send_text(t, "delta", "delta", call ? text_of(t) : json_incref((json_t *)(uintptr_t)text));
 }
 
-/* Returns true if the reply was cut off within this item. It then is the last item, or a call whose arguments are
+/* Returns true if the reply was cut off within this item: it is the last item, or a call whose arguments are
  * incomplete JSON. */
 static bool is_cut(const fr_telling *t) {
     const fr_stream *text = &t->item.text;

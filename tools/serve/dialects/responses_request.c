@@ -3,8 +3,8 @@
  *
  * The items of "input" are messages, calls, results and thoughts. A thought, a text and calls that follow each other
  * become one message of the assistant, as templates expect it. Calls of tools that are not functions become calls of
- * functions (tool_kinds.h). So do calls of OpenAI's tools that the client ran, such as a shell. Items that the model
- * can't read are ignored: references, encrypted thoughts, and calls that another service has run. */
+ * functions (tool_kinds.h), and so do calls of OpenAI's tools that the client ran, such as a shell. Items that the
+ * model can't read are ignored: references, encrypted thoughts, and calls that another service has run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,8 @@
 
 typedef struct responses {
     fr_turns turns;
-    /* tools that the client offered, by function (tool_kinds.h); the answer uses them, so they stay in the body */
+    /* tools that the client offered, by the names of their functions (tool_kinds.h); they stay in the body for the
+     * answer */
     json_t *called;
     json_t *run; /* an object whose keys are the ids of the calls that take_client_call has added */
 } responses;
@@ -29,7 +30,7 @@ static bool was_run(const responses *r, const json_t *id) {
 
 /* -------------------------------------------------------------------------------------------------- parts and texts */
 
-/* Reads a part of a message or of a result. at: the index of its item, for errors. */
+/* Reads a part of a message or of a result. at: the index in "input" of the item that has the part, for errors. */
 static bool take_part(fr_turns *t, size_t at, const char *role, const json_t *part) {
     static const char *const texts[][2] = {
         {"input_text", "text"}, {"output_text", "text"}, {"text", "text"}, {"refusal", "refusal"}};
@@ -314,7 +315,7 @@ static bool check_unbuilt(fr_turns *t, const json_t *body) {
     return !json_is_true(fr_turns_get(body, "background")) || fr_turns_refuse(t, "\"background\" is not built");
 }
 
-/* Notes members that forerun does not know. The known ones are those that it reads, and those that can't change an
+/* Notes members that forerun does not know. It knows the members that it reads, and members that can't change an
  * answer: about the owner, the storage and the price of a request, and about shortening a conversation. */
 static void note_others(const json_t *body) {
     static const char *const known[] = {"background",
@@ -347,8 +348,7 @@ static void note_others(const json_t *body) {
     fr_turns_note_others(body, "/v1/responses", known, COUNT_OF(known));
 }
 
-/* Reads the request for log-probabilities. A request that only gives a number of likeliest tokens gets
- * log-probabilities too. */
+/* Reads the request for log-probabilities. They are also requested if only a number of likeliest tokens is given. */
 static bool take_logprobs(fr_turns *t, const json_t *body) {
     const json_t *include = fr_turns_get(body, "include"), *best = fr_turns_get(body, "top_logprobs");
     bool wanted = best && json_integer_value(best) > 0;
