@@ -70,7 +70,8 @@ static void nap(long microseconds) {
     nanosleep(&(struct timespec){0, 1000 * microseconds}, NULL);
 }
 
-/* Waits for at most five seconds, because the system may still list a thread for a moment after it was joined. */
+/* Checks that at most this many threads are left. The system may still list a thread for a moment after it was joined,
+ * so the function waits for up to five seconds. */
 static void check_threads_left(size_t most) {
     for (int tries = 0; tries < 1000 && living_threads() > most; tries++) nap(5000);
     ck_assert_uint_le(living_threads(), most);

@@ -20,7 +20,8 @@ typedef struct lengths {
     unsigned char of[4][256][256][BOUNDS][BOUNDS];
 } lengths;
 
-/* Returns the entry for the first `length` bytes that n stands for: two bytes, then two indexes into `bounds`. */
+/* Returns the entry for a beginning of `length` bytes. n: the first two bytes, then the third and fourth as indexes
+ * into `bounds`. */
 static unsigned char *of_beginning(lengths *known, size_t length, const size_t *n) {
     size_t second = length > 1 ? n[1] : 0, third = length > 2 ? n[2] : 0, fourth = length > 3 ? n[3] : 0;
     return &known->of[length - 1][n[0]][second][third][fourth];

@@ -427,7 +427,7 @@ static void check_line_of(const json_t *answers, size_t line, const char *stop, 
     ck_assert_uint_eq(json_array_size(json_object_get(answer, "ids")), ids);
 }
 
-/* As in generate, the context has 4096 positions, or as many as the longest line needs. If there is too little memory
+/* The context has 4096 positions, as in generate, or as many as the longest line needs. If there is too little memory
  * for the longest line, only that line is refused. */
 START_TEST(the_context_is_the_longest_lines) {
     fr_changed_folder wide;

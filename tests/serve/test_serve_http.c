@@ -255,7 +255,7 @@ static int vanished(void) {
     return count;
 }
 
-/* What the server has reported about exchanges: the last lines, and the number of all. */
+/* The server's reports about exchanges: the last lines, and the number of all. */
 static struct {
     pthread_mutex_t lock;
     char lines[8][256];

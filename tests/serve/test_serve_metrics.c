@@ -89,8 +89,8 @@ static double bucket_of(const char *page, const char *name, const char *bound) {
     return strtod(at + strlen(line), NULL);
 }
 
-/* As in Prometheus, a bucket also counts everything below it. Refused requests, and requests that generate no text,
- * are counted by status alone. */
+/* A bucket also counts everything below it, as in Prometheus. Refused requests, and requests that generate no text,
+ * are counted only by status. */
 START_TEST(exchanges_are_counted_and_timed) {
     fr_metrics *metrics = fr_metrics_new();
     const fr_http_exchange_texts quick = {.prompt = 3, .generated = 11, .first = 0.02, .end = "length"},

@@ -67,7 +67,7 @@ START_TEST(a_burst_is_waited_for) {
     ck_assert(!fr_prompt_throttle_waits(&text, 12, 4, behind, 2)); /* the text doesn't wait for prompts that came
                                                                     * later */
     ck_assert(!fr_prompt_throttle_waits(&text, 12, 4, NULL, 0));
-    /* By now the text has waited three times as long as its own prompt took, once for each of three other slots. */
+    /* The text has waited three times as long as its own prompt took, once for each of three other slots. */
     ck_assert(!fr_prompt_throttle_waits(&text, 18.1, 4, before, 1));
     ck_assert(fr_prompt_throttle_waits(&text, 18.1, 5, before, 1));
     ck_assert(!fr_prompt_throttle_waits(&text, 12.1, 1, before, 1)); /* with one slot there is no other prompt to wait

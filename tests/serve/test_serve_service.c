@@ -46,7 +46,7 @@ static int open_messages(bool abstract) {
     return fd;
 }
 
-/* Returns the next message, which stays valid until the next call. */
+/* Returns the next message that the server sent to systemd's socket. It stays valid until the next call. */
 static const char *next_message(int fd) {
     static char text[128];
     ssize_t length = recv(fd, text, sizeof text - 1, 0);

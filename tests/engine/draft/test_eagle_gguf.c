@@ -88,8 +88,8 @@ static void score(const char *path, float *scores) {
     free(ids);
 }
 
-/* A file has the rows of queries and keys, and their biases, in another order within each head. Apart from the
- * rounding of attention scores, this changes nothing. The target may be a folder or a GGUF file. */
+/* In a GGUF file the rows of the query and key matrices, and their biases, are in another order within each head. This
+ * changes nothing but the rounding of attention scores. The target may be a folder or a GGUF file. */
 START_TEST(an_odd_drafter_scores_the_same) {
     static const char *const types[] = {"f32", "bf16"}, *const targets[] = {TARGET, LLAMA "q4_0.gguf"};
     float expected[SCORES], got[SCORES];

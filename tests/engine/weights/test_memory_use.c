@@ -104,8 +104,8 @@ static uint64_t bytes_named(const fr_weights *weights, const char *part) {
     return bytes;
 }
 
-/* Of a packed file only small vectors are copied. Of other files everything is copied that kernels need in another
- * layout. Without memory mapping the whole file is copied. */
+/* A packed file's weights are used in the file, except for small vectors, which are copied. From other files
+ * everything is copied that kernels need in another layout. Without memory mapping the whole file is copied. */
 START_TEST(copies_depend_on_the_files_form) {
     fr_model *packed = opened("packed.gguf", true), *plain = opened("model.gguf", true);
     fr_model *read = opened("packed.gguf", false);

@@ -478,8 +478,8 @@ START_TEST(names_of_roles) {
 }
 END_TEST
 
-/* What the library found out about a template is kept for each set of variables. If there are too many sets, the
- * oldest is dropped. */
+/* The library keeps the answers that it found by trying a template, for each set of variables. If there are too many
+ * sets, the oldest is dropped. */
 START_TEST(kept_answers) {
     fr_kept_answers kept;
     fr_chat_answers answers = {0};

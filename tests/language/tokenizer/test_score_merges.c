@@ -156,7 +156,7 @@ START_TEST(bytes_that_are_no_text) {
 }
 END_TEST
 
-/* Of several pairs with equal scores the leftmost is merged. The expected ids were worked out by hand: "///" becomes
+/* If several pairs have equal scores, the leftmost is merged. The expected ids were worked out by hand: "///" becomes
  * "//" and "/", because "//" is a token and "///" is not. */
 START_TEST(equal_scores) {
     static const char text[] = "x///y";
