@@ -26,7 +26,7 @@
 # tests/source_rules refuses other words.
 
 SUITE_FILES := $(foreach form,test_*.c check_*.c test_*.sh,$(wildcard tests/*/$(form) tests/*/*/$(form)))
-# NAME:WORD for each word of each suite, and of each of libFuzzer's targets.
+# The list has NAME:WORD for each word of each suite and of each of libFuzzer's targets.
 SUITE_WORDS := $(shell awk '/^..? suite: / { name = FILENAME; gsub(/.*\/|\.[a-z]*$$/, "", name); \
   for (i = 3; i <= NF && $$i != "*/"; i++) print name ":" $$i; nextfile }' $(SUITE_FILES) tests/fuzz/fuzz_*.c)
 suites_with = $(patsubst %:$(1),%,$(filter %:$(1),$(SUITE_WORDS)))
@@ -40,8 +40,8 @@ TEST_PROGRAMS := $(addprefix $(BUILD)/tests/,$(call test_names,$(TOPOLOGY)))
 TEST_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(call test_sources,$(TOPOLOGY)))
 TEST_HELPERS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/support/*.c))
 TEST_SCRIPTS := $(filter %.sh,$(SUITE_FILES))
-# Programs that damage files again and again; and libFuzzer's targets, one for each parser, which a build without
-# libFuzzer runs with the inputs in tests/data/fuzz.
+# The mutators are programs that damage files again and again. libFuzzer's targets are one for each parser; a build
+# without libFuzzer runs them with the inputs in tests/data/fuzz.
 MUTATORS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/mutate_*.c))
 FUZZERS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_PARTS := $(addprefix $(BUILD)/tests/fuzz/,harness.o model_tables.o made_schema.o grammar_walk.o)
@@ -50,7 +50,7 @@ FUZZ_MAIN := $(BUILD)/tests/fuzz/replay.o
 .PHONY: programs
 programs: all $(TEST_PROGRAMS)
 
-# The command linked from the same objects with MPI, so that tests of ranks need no build of their own.
+# The command is linked with MPI from the same objects, so that tests of ranks don't need a build of their own.
 RANKS_COMMAND := $(BUILD)/forerun-mpi
 $(RANKS_COMMAND): $(TOOL_OBJECTS) $(BENCH_PARTS) $(BUILD)/base/ranks_mpi.o $(LIBRARY)
 	$(call SAY,LINK,$@)
@@ -88,7 +88,7 @@ $(call linked_with,bench): $(BENCH_PARTS)
 $(call linked_with,command): $(filter-out %/forerun.o,$(TOOL_OBJECTS)) $(BENCH_PARTS)
 $(call linked_with,condition): $(BUILD)/base/sleep_condition.o
 $(call linked_with,tiles): $(EMULATED_TILES)
-# The objects of a server's answers, whose calls a suite replaces by its own.
+# These suites are linked with the objects of a server's answers, and replace some functions that these call.
 $(call linked_with,server-answer): $(filter-out %/forerun.o $(BUILD)/tools/serve/%,$(TOOL_OBJECTS)) $(BENCH_PARTS) \
   $(filter $(BUILD)/tools/serve/answer% %/answer_items.o %_answer.o \
   %/fault.o %/notes.o %/settings.o %/timings.o %/tool_kinds.o %/turns.o,\
@@ -127,16 +127,16 @@ RUN_SUITES = BUILD=$(BUILD) JOBS=$(JOBS) ALL_CORES='$(call suites_with,threads)'
 TOGETHER = $(call suites,$(filter-out $(ALONE),$(TESTS)))
 THEN_ALONE = -- $(call suites,$(ALONE))
 
-# The full products of all factors that must not change the answer, in so many parts that each stays far below a
-# suite's time limit; the number of parts is prime, so that each part has every value of every factor. Also thousands
-# of random calls, one model per part.
+# These tests combine all factors that must not change the answer. They are divided into so many parts that each takes
+# much less than a suite's time limit. The number of parts is prime, so that each part has every value of every factor.
+# Thousands of random calls, one model in each part, are also tested in parts.
 parts = $(if $(FULL),$(foreach i,$(shell seq $(3)), \
   '$(1)/$(2)/$i env CK_RUN_CASE=$(2) SHARD=$i/$(3) $(BUILD)/tests/test_$(1)'))
 PARTS := $(call parts,one_answer,product,23) $(call parts,one_answer_engine,product,23) $(call parts,engine,calls,8) \
   $(call parts,allocations,allocations,7)
 
-# Suites that also run as AArch64, under an emulator on other machines: those that depend on instructions; with FULL
-# all except those that depend on files or time.
+# These suites also run as AArch64 programs, under an emulator on other machines: those that depend on instructions,
+# and with FULL all except those that depend on files or time.
 QEMU := qemu-aarch64-static
 ARM64_BUILD := $(BUILD)/arm64
 ifneq ($(HOST),aarch64)
@@ -153,11 +153,11 @@ ifneq ($(HOST),aarch64)
     $(if $(FULL),'neon.sh tests/neon.sh')
 endif
 
-# Other x86 processors, as far as the emulator has them: without AVX; with AVX, then with F16C, but without FMA; with
-# AVX2, of two makers; with everything that the emulator can do (it has no AVX-512). Both the suites and the command
-# run under it. Only the machine itself compares stored answers in full, and the suites run in their short forms,
-# because all of it would take hours in the emulator. LESS: features of a processor that the emulator lacks, and would
-# warn of at each run.
+# The suites and the command also run on other x86 processors that the emulator has: one without AVX; one with AVX, and
+# one with F16C too, both without FMA; two makers' ones with AVX2; and one with everything that the emulator has, which
+# excludes AVX-512. All of it would take hours in the emulator. So suites run in their short forms there, and only the
+# machine itself compares all stored answers. LESS: features of a processor that the emulator lacks and would warn of
+# at each run.
 X86_QEMU := qemu-x86_64-static
 HOSTS := Nehalem SandyBridge IvyBridge Haswell EPYC max
 LESS_SandyBridge := ,-tsc-deadline,-x2apic
@@ -168,9 +168,9 @@ host_suites = $(foreach cpu,$(1),$(foreach t,$(2),'$(cpu)/$t env -u FULL FORERUN
     FORERUN_EMULATOR=$(X86_QEMU) CK_TIMEOUT_MULTIPLIER=20 $(X86_QEMU) $(BUILD)/tests/$t'))
 HOST_SUITES := $(if $(filter x86_64,$(ARCH)),$(call host_suites,$(HOSTS),$(call suites_with,hosts)))
 
-# Suites that read hostile bytes also run under the sanitizers, those with the word "damaged" without their other
-# cases, which take long there and read no damaged bytes; with FULL all of them run. The mutators damage each file fewer
-# times than `make fuzz` does.
+# Suites that read hostile bytes also run under the sanitizers. Of those with the word "damaged" only the cases of that
+# name run, because the others take long there and read no damaged bytes; with FULL all cases run. The mutators damage
+# each file fewer times than `make fuzz` does.
 HOSTILE_BUILD := $(BUILD)/hostile
 HOSTILE_TESTS := $(addprefix tests/,$(call suites_with,hostile))
 HOSTILE := $(HOSTILE_TESTS:%=$(HOSTILE_BUILD)/%) $(MUTATORS:$(BUILD)/%=$(HOSTILE_BUILD)/%)
@@ -180,8 +180,8 @@ COUNT_mutate_tables := $(if $(FULL),,15)
 HOSTILE_SUITES := $(foreach t,$(HOSTILE), \
   'hostile/$(notdir $t) env CK_TIMEOUT_MULTIPLIER=20 $(call HOSTILE_CASE,$(notdir $t)) $t $(COUNT_$(notdir $t))')
 
-# Runs each target with its stored inputs, which are libFuzzer's seeds and its earlier findings, and with mutations of
-# each, always the same ones.
+# Each target runs with its stored inputs, which are libFuzzer's seeds and its earlier findings, and with mutations of
+# each. The mutations are always the same.
 SEEDS := tests/data/fuzz
 REPLAYS := 50
 FUZZ_NAMES := $(FUZZERS:$(BUILD)/tests/fuzz/fuzz_%=%)
@@ -213,7 +213,7 @@ check-hosts: programs ## the command, dispatch and one answer on other x86 proce
 check-speed: $(SPEED) ## what asserts a time or a speed, on a machine that is quiet
 	@$(RUN_SUITES) -- $(call suites,$(SPEED))
 
-# The suites that find most within a minute, to be run after an edit.
+# The suites that find most errors within a minute, to be run after an edit.
 QUICK_TESTS := $(addprefix $(BUILD)/tests/,$(call suites_with,quick))
 .PHONY: quick
 quick: all $(QUICK_TESTS) $(BUILD)/tests/check_blocks ## the suites that find most within a minute, after an edit
@@ -239,8 +239,8 @@ test: programs ## every test of this build, none of speed: no set-up, no source 
 tidy: $(LIBRARY) ## the source rules: what files may say, include, call and export
 	@BUILD=$(BUILD) CC='$(CC)' tests/source_rules
 
-# SYNTAX_BUT names files to leave out. Kernels of an instruction set are left out too, as they call nothing of the C
-# library.
+# SYNTAX_BUT names files to leave out. Kernels of an instruction set are left out too, because they call no function of
+# the C library.
 SYNTAX_SOURCES := $(filter-out $(ALL_LEVELS:%=bench/\%_%.c),$(ENGINE_SOURCES) \
   $(patsubst $(BUILD)/%.o,%.c,$(TOOL_OBJECTS) $(BENCH_PARTS)))
 .PHONY: syntax
@@ -267,7 +267,7 @@ SANITIZED = $(MAKE) test BUILD=$(BUILD)/$@ SANITIZE='$(SANITIZE_$@)' CK_TIMEOUT_
 asan ubsan: ## every test under that sanitizer
 	@$(SANITIZED)
 
-# Suites in which threads share data: the pool's work, asynchronous drafts, models of several sessions, signals. The
+# In these suites threads share data: the pool's work, asynchronous drafts, models of several sessions, signals. The
 # other suites run in one thread, or run the same code for hours.
 THREADED := $(call suites_with,threads)
 tsan: ## tests of what threads share, under that sanitizer
@@ -277,9 +277,9 @@ tsan: ## tests of what threads share, under that sanitizer
 clang: ## every test of a build by clang with CFLAGS that would change numbers if they could
 	@$(MAKE) test BUILD=$(BUILD)/clang CC=clang CFLAGS='-O3 -march=native -ffast-math'
 
-# Suites that repeat others' code in a thousand combinations or for its speed are left out: they would take hours and
-# read no other memory. So is test_isa, as valgrind does not emulate its rounding and flushing. Two checks of kernels
-# have a short form, and FORERUN_BRIEF makes suites repeat the same code fewer times.
+# Left out are suites that repeat others' code in a thousand combinations or for its speed: they would take hours and
+# read no other memory. test_isa is left out because valgrind does not emulate its rounding and flushing. Two checks of
+# kernels have a short form, and FORERUN_BRIEF makes suites repeat the same code fewer times.
 VALGRIND_BRIEF := check_kernels check_blocks
 VALGRIND_TESTS := $(filter-out $(addprefix $(BUILD)/tests/,$(VALGRIND_BRIEF) $(call suites_with,no-valgrind)) \
   $(TEST_SCRIPTS) $(SPEED),$(TESTS))
@@ -290,7 +290,7 @@ valgrind: RUN := valgrind -q --error-exitcode=99 --leak-check=full --suppression
 valgrind: programs ## test programs under valgrind
 	@CK_FORK=no FORERUN_BRIEF=1 LIMIT=3600 $(RUN_SUITES) $(VALGRIND_SUITES)
 
-# Whole runs of the command, in which each system call fails in turn.
+# The command runs as a whole, and each of its system calls fails in turn.
 FAILING_CALLS := $(BUILD)/tests/failing_calls.so
 $(FAILING_CALLS): tests/failing_calls/shim.c
 	@mkdir -p $(@D)
@@ -300,7 +300,7 @@ $(FAILING_CALLS): tests/failing_calls/shim.c
 failing-calls: all $(FAILING_CALLS) ## runs with every system call failed in turn: CALLS='--most 6 --only quantize'
 	@tests/failing_calls/run $(COMMAND) $(FAILING_CALLS) $(CALLS)
 
-# Reports which lines the suites of COVERED run; by default all suites.
+# Reports which lines the suites of COVERED run. By default these are all suites.
 COVERAGE_BUILD := $(BUILD)/coverage
 .PHONY: coverage
 coverage: ## lines that the suites run, room by room, and error paths that none does: COVERED='test_formats', ERRORS=1
@@ -309,8 +309,9 @@ coverage: ## lines that the suites run, room by room, and error paths that none 
 	  $(or $(COVERED:test_%=t-%),test); status=$$?; \
 	  tests/coverage $(COVERAGE_BUILD) $(if $(ERRORS),--errors); exit $$status
 
-# MemorySanitizer takes data that uninstrumented libraries write for uninitialized, jansson's values too. So only the
-# targets of libFuzzer that use no such library run under it, with their stored inputs and mutations of them.
+# MemorySanitizer takes data for uninitialized if a library wrote them that is not instrumented, such as jansson. So
+# only those targets of libFuzzer that use no such library run under it, with their stored inputs and mutations of
+# these.
 MSAN_BUILD := $(BUILD)/msan
 MSAN_NAMES := gguf imatrix
 .PHONY: msan

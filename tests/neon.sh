@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Tests that two architectures give one answer: the AArch64 build under an emulator gives this machine's hashes, ids and
-# text.
+# Tests that two architectures give the same answer: the AArch64 build, under an emulator, must give this machine's
+# hashes, ids and text.
 #
-# In: BUILD, a native build, and BUILD/arm64. Out: exit 0, or 1 with what differs.
+# In: BUILD, a native build, and BUILD/arm64. Out: exit 0, or 1 with the differences.
 set -euo pipefail
 
 BUILD=${BUILD:-build}
 different=0
 
-compare() { # VERB ARGUMENT...: the same command line on both
+compare() { # VERB ARGUMENT...: runs the same command line on both builds and compares the outputs
     local here there
     here=$("$BUILD/forerun" "$@" --quiet)
     there=$(qemu-aarch64-static "$BUILD/arm64/forerun" "$@" --quiet -t 1 --isa "$isa") || there="exit status $?"

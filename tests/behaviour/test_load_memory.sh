@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Tests the memory of loading: it stays below 1.10 x the tensors' bytes + 64 MB, because a file's pages are given back
-# as they are packed; and processes that use a file that is packed already share it.
+# Tests the memory that loading a model takes. It must stay below 1.10 times the tensors' bytes plus 64 MB, because the
+# pages of the file are given back to the system as they are packed. Processes that open the same packed file must
+# share its memory.
 #
 # In: BUILD, a build without sanitizers; 800 MB of room for temporary files. Out: exit 0, or 1 after saying what is
 # wrong. The script reads the kernel's counts from /proc while a program waits for its logits to be read.
@@ -18,8 +19,8 @@ fail() {
 
 ids=2$(printf ',%d' {300..346})
 
-# Starts a program with more logits than a pipe holds and returns when the first of them are there: it is loaded, its
-# process id is the last of running, and it ends with the script.
+# Starts a program that writes more logits than a pipe holds, and returns when the first of them are there. The program
+# has loaded the model then, and waits until the script ends. Its process id is the last of `running`.
 load() { # MODEL OPTION...
     local output
     # shellcheck disable=SC2094  # nothing is written to the model
@@ -28,7 +29,7 @@ load() { # MODEL OPTION...
     [ "$(head -c 4 <&"$output" | wc -c)" = 4 ] || fail "logits -m $* wrote nothing"
 }
 
-kilobytes() { # FILE FIELD...: their sum
+kilobytes() { # FILE FIELD...: prints the sum of these fields
     awk -v fields="${*:2}" 'BEGIN { split(fields, names); for (i in names) wanted[names[i] ":"] }
         $1 in wanted { sum += $2 } END { print sum + 0 }' "$1"
 }
@@ -45,12 +46,13 @@ check_peak() { # MODEL-AND-OPTIONS KILOBYTES-OF-WEIGHTS
 
 "$forerun" synth --shape gemma4-1b --type q4_0 --vocab 512 "$folder/model.gguf"
 "$forerun" pack -m "$folder/model.gguf" -o "$folder/packed.gguf"
-size=$(($(stat -c %s "$folder/model.gguf") / 1024)) # all but 0.1% of it are tensors
+size=$(($(stat -c %s "$folder/model.gguf") / 1024)) # more than 99.9% of the file is tensors
 for case in model.gguf "model.gguf --no-mmap" packed.gguf; do
     check_peak "$case" $size
 done
 
-# The same for a quantized folder: an AWQ model whose codes are all 0, so that its file takes no room on a disk.
+# The same must hold for a quantized folder. All codes of this AWQ model are 0, so that its file takes no room on the
+# disk.
 mkdir "$folder/awq"
 header='{"__metadata__":{"format":"pt"}' at=0
 tensor() { # NAME TYPE BYTES-OF-A-VALUE SIZE...
@@ -89,7 +91,7 @@ cat > "$folder/awq/config.json" << 'END'
 END
 check_peak awq $((at / 1024))
 
-# Two more on the packed file, mapped: what each has for itself is no weights.
+# Two more processes map the packed file. The memory that each has for itself must not contain the weights.
 load "$folder/packed.gguf"
 load "$folder/packed.gguf"
 own=$(kilobytes "/proc/${running[-1]}/smaps_rollup" Private_Clean Private_Dirty)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Tests that inspect and generate say the same if the machine, or a control group of either version, has too little
-# memory left, and nothing if there is enough.
+# Tests that inspect and generate give the same note if the machine or a control group (of either version) has too
+# little memory left, and no note if there is enough.
 #
-# In: BUILD; a system that lets a process have mounts of its own. Out: exit 0, or 1 after saying what is wrong, or 77
-# where the system does not.
+# In: BUILD; a system on which a process may have mounts of its own. Out: exit 0, or 1 after saying what is wrong, or
+# 77 if the system does not allow such mounts.
 set -euo pipefail
 
 forerun=$(realpath "${BUILD:-build}/forerun")
@@ -16,7 +16,7 @@ fail() {
     exit 1
 }
 
-# A made-up system: KIND BYTES COMMAND...
+# The script `made` runs a command on a made-up system: KIND BYTES COMMAND...
 cat > "$folder/made" <<'END'
 folder=$1 kind=$2 bytes=$3
 shift 3
@@ -34,7 +34,7 @@ mkdir -p /sys/fs/cgroup/a /sys/fs/cgroup/memory/a
 exec "$@"
 END
 
-made() { # KIND BYTES VERB OPTION...: its exit status is in $code
+made() { # KIND BYTES VERB OPTION...: runs the verb on a made-up system; $code becomes its exit status
     code=0
     unshare -rm bash "$folder/made" "$folder" "$1" "$2" "$forerun" "${@:3}" >"$folder/out" 2>"$folder/err" || code=$?
 }

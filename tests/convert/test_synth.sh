@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Tests forerun synth: it writes models and drafters that inspect describes and generate runs, and refuses wrong
+# Tests forerun synth. It must write models and drafters that inspect describes and generate runs, and refuse wrong
 # arguments.
 #
-# In: BUILD, a build without sanitizers; 320 MB of room for temporary files, 1.2 GB with FULL=1. Out: exit 0, or 1 after
-# saying what is wrong.
+# In: BUILD, a build without sanitizers; 320 MB of room for temporary files, 1.2 GB with FULL=1. Out: exit 0, or 1
+# after saying what is wrong.
 set -euo pipefail
 
 forerun=${BUILD:-build}/forerun
@@ -25,10 +25,10 @@ done
 ids=$("$forerun" generate -m "$folder/model.gguf" --ids 2,270,281 -n 3 --ignore-eos --output ids)
 [[ $ids =~ ^[0-9]+,[0-9]+,[0-9]+$ ]] || fail "generate printed: $ids"
 
-# The same arguments give the same bytes.
+# The same arguments must give the same bytes.
 "$forerun" synth --shape gemma4-1b --type q4_0 --vocab 300 -o - | cmp - "$folder/model.gguf" || fail "another file"
 
-# The command says if the rows of a shape do not fill a type's blocks; it is silent if all fit, and with --quiet.
+# If the rows of a shape are not whole blocks of the type, a line must say so, unless --quiet is given.
 for words in 'q4_0:' 'q4_k:multiple' 'q4_k --quiet:'; do
     # shellcheck disable=SC2086 # words are several
     said=$("$forerun" synth --shape qwen2.5-0.5b --layers 2 --type ${words%:*} --vocab 300 -o /dev/null 2>&1)
@@ -36,20 +36,20 @@ for words in 'q4_0:' 'q4_k:multiple' 'q4_k --quiet:'; do
         fail "${words%:*} says: $said"
 done
 
-# A whole shape without its weights: the file has a hole in their place, which inspect does not read.
+# An outline has a whole shape without its weights: the file has a hole in their place, which inspect does not read.
 outline() { # SHAPE WORDS...: writes outline.gguf
     rm -f "$folder/outline.gguf"
     { "$forerun" synth --shape "$1" --type q4_0 --quiet "${@:2}" -o - 2>"$folder/errors" || true; } |
         head -c 8M >"$folder/outline.gguf"
     truncate -s 8G "$folder/outline.gguf"
 }
-described() { # LINE...: that inspect prints of outline.gguf
+described() { # LINE...: checks that inspect prints these lines about outline.gguf
     local said line
     said=$("$forerun" inspect -m "$folder/outline.gguf" 2>&1) || fail "$said"
     for line in "$@"; do [[ $said == *"$line"* ]] || fail "no '$line' in: $said"; done
 }
 
-# The files have as many tensors as those that llama.cpp's converter made of the published models.
+# The files must have as many tensors as those that llama.cpp's converter made of the published models.
 while read -r shape count; do
     outline "$shape"
     found=$(($(od -An -tu8 -j8 -N8 "$folder/outline.gguf")))
@@ -79,7 +79,7 @@ seed-oss-36b 771
 lfm2-1.2b 148
 END
 
-# The sizes that config.json of the published models has.
+# The expected sizes are those in config.json of the published models.
 outline gemma4-e2b --vocab 384
 described 'layers         35: 28 sliding (window 512), 7 full; 15 own their KV cache, 20 borrow one' \
     'width          hidden 1536, feed-forward 6144 to 12288, 8 attention heads' 'per-layer      embeddings of width 256'
@@ -135,7 +135,7 @@ described 'experts        8 of width 1536, 4 chosen a token, beside shared ones 
     'drafter        an MTP layer in the checkpoint' 'width          hidden 2048, feed-forward 10240'
 outline llama3.1-8b --vocab 384 --layers 6
 mv "$folder/outline.gguf" "$folder/target.gguf"
-drafts() { # LINE...: that inspect prints of outline.gguf as a drafter for target.gguf
+drafts() { # LINE...: checks that inspect prints these lines about outline.gguf as a drafter for target.gguf
     local said line
     said=$("$forerun" inspect -m "$folder/target.gguf" -md "$folder/outline.gguf" 2>&1) || fail "$said"
     for line in "$@"; do [[ ${said#*kernels} == *"$line"* ]] || fail "no '$line' in: $said"; done
@@ -156,8 +156,8 @@ rm -f "$folder/target.gguf"
 described 'layers         4: 3 sliding (window 512), 1 full; 0 own their KV cache, 4 borrow one' \
     'head           2048 centroids of 128 ids, the best 32 scored: 4096 of 262144 rows a draft'
 
-# A model and its assistant, or its own MTP layer, draft together, and the text is the same without.
-pair() { # SHAPE ASSISTANT TYPE [LAYERS]: ASSISTANT "": the model's own layer
+# A model drafts with its assistant, or with its own MTP layer. The text must be the same as without drafts.
+pair() { # SHAPE ASSISTANT TYPE [LAYERS]: if ASSISTANT is "", the model's own layer drafts
     local drafter=(--spec-type mtp) plain drafting
     local generate=(generate -m "$folder/model.gguf" --quiet --ids 2,270,281 -n 5 --ignore-eos --output json)
     "$forerun" synth --shape "$1" --type "$3" --vocab 384 --layers "${4:-2}" --quiet "$folder/model.gguf"
@@ -187,7 +187,7 @@ for words in 'gemma4-e2b --experts 4' 'qwen3-30b-a3b --experts 7' 'qwen3-30b-a3b
     said=$("$forerun" synth --shape $words --type q4_0 "$folder/out" 2>&1) && fail "synth takes $words"
     [[ $said == *expert* ]] || fail "$words: $said"
 done
-if [ "${FULL:-}" ]; then # 1 GB files
+if [ "${FULL:-}" ]; then # these files take 1 GB
     pair gemma4-26b-a4b gemma4-26b-a4b-assistant q4_k
     pair gemma4-31b gemma4-31b-assistant q4_0
     pair llama3.1-8b llama3.1-8b-eagle3 q4_k 4
@@ -196,8 +196,8 @@ if [ "${FULL:-}" ]; then # 1 GB files
     pair glm-4.7-flash '' q4_k
 fi
 
-# Whoever names a shape that is not there is told of all; help and the manual page tell of them too.
-words() { # each between blanks, without the point of a sentence
+# The error about an unknown shape must list all shapes, and so must the help and the manual page.
+words() { # prints the words between blanks, without the full stops of sentences
     tr -cs 'a-z0-9.-' ' ' | sed 's/\. / /g'
 }
 known=$("$forerun" synth --shape gemma4-9b --type q4_0 "$folder/out" 2>&1) && fail "synth takes gemma4-9b"
@@ -208,7 +208,7 @@ for shape in ${known##*known: }; do
     [[ $help == *" $shape "* && $manual == *" $shape "* ]] || fail "no $shape in --help or in the manual page"
 done
 
-refused() { # WORDS... TEXT: exit status 2, a line with the text, and no file
+refused() { # WORDS... TEXT: the command must end with status 2, a line with TEXT, and no file
     local text=${*: -1} said status=0
     said=$("$forerun" synth "${@:1:$#-1}" 2>&1 >/dev/null) || status=$?
     [ $status = 2 ] || fail "synth ${*:1:$#-1}: exit $status: $said"

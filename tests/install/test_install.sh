@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tests make install into an empty folder: the programs of tests/embed find either library by pkg-config and give the
-# command's ids, the shared library exports what the header declares, debuggers find the separate debug information, the
-# manual page has the options of every verb, and make uninstall leaves nothing.
+# Tests make install into an empty folder. The programs of tests/embed must find either library by pkg-config and give
+# the command's ids. The shared library must export what the header declares. Debuggers must find the separate debug
+# information. The manual page must have the options of every verb. make uninstall must leave nothing behind.
 #
 # In: BUILD, a build without sanitizers. Out: exit 0, or 1 after saying what is wrong.
 set -euo pipefail
@@ -52,7 +52,7 @@ for program in own_method first minimal engine; do
     "${CC:-gcc}" -std=c99 "${warnings[@]}" "${include[@]}" -c tests/embed/$program.c -o "$root/$name-c.o"
     "${CXX:-g++}" -std=c++17 "${warnings[@]}" "${include[@]}" -x c++ -c tests/embed/$program.c -o "$root/$name-c++.o"
 done
-embed() { # NAME FLAG...: links each program
+embed() { # NAME FLAG...: links the program with each library
     local object program
     for object in "$root"/*.o; do
         program=$root/$1-$(basename "$object" .o)
@@ -72,7 +72,7 @@ embed dynamic "${dynamic[@]}"
 embed static "${static[@]/#-lforerun/-l:libforerun.a}"
 
 export LD_LIBRARY_PATH=$root/usr/lib
-say() { # IDS: prints the ids that the command generates after them
+say() { # IDS: prints the ids that the command generates after these
     "$root/usr/bin/forerun" generate -m $model --ids "$1" -n 12 --ignore-eos --output ids
 }
 ids=$(say 2,9,17,5)
@@ -87,7 +87,7 @@ done
 for user in "$root"/{dynamic,static}-engine-{c,c++}; do
     [ "$("$user" $model $model/assistant)" = "$texts" ] || fail "$user: other texts than the command's $texts"
 done
-# The first bytes of a text of noise, which goes on until the context is full.
+# Prints the first bytes of a program's text, which is noise and would go on until the context is full.
 first() {
     "$@" 2>/dev/null | head -c 400 | od -An -tx1 || true
 }
@@ -103,7 +103,7 @@ for user in "$root"/{dynamic,static}-{first,minimal}-{c,c++}; do
     [[ $code = 1 && $line == *"/nowhere"* ]] || fail "$user: exit status $code for a path that is none: $line"
 done
 
-# The header's program is the smallest one.
+# The smallest program must be the one in the header.
 sed -n '/^ \*     #include <forerun.h>/,/^ \*     }$/s/^ \* \{0,5\}//p' "$root/usr/include/forerun.h" |
     diff - <(sed '1,/\*\/$/d' tests/embed/minimal.c) >&2 ||
     fail "the program at the top of forerun.h is not tests/embed/minimal.c"
@@ -115,7 +115,7 @@ done
 
 # --------------------------------------------------------------------------------------------------- CMake and systemd
 
-# A program that finds the library by CMake, shared and static, and asks for this series.
+# A program must find the shared and the static library by CMake, and can ask for this series of versions.
 if command -v cmake > /dev/null; then
     mkdir "$root/cmake"
     cat > "$root/cmake/CMakeLists.txt" << END
@@ -139,7 +139,7 @@ else
     echo "without CMake its files were not tested"
 fi
 
-# The unit names the installed command, and lets the server do little: systemd's exposure level is 2.0 or lower.
+# The unit must name the installed command, and restrict the server: systemd's exposure level must be 2.0 or lower.
 unit=$root/usr/lib/systemd/system/forerun@.service
 grep -qx 'ExecStart=/usr/bin/forerun serve --config /etc/forerun/%i.conf' "$unit" ||
     fail "the unit starts another command"
@@ -160,12 +160,13 @@ shown=$(nm -D --defined-only "$root/usr/lib/$shared" | awk '$2 == "T" { sub(/@.*
 [ "$declared" = "$shown" ] ||
     fail "forerun.h and $shared: $(comm -3 <(echo "$declared") <(echo "$shown") | xargs)"
 
-# Each has the series as its version, and a program asks for it.
+# Each symbol must have the series as its version, and a program must ask for this version.
 other=$(nm -D --defined-only "$root/usr/lib/$shared" | awk '$2 == "T"' | grep -v "@@FORERUN_$series\$" || true)
 [ -z "$other" ] || fail "$shared: symbols that are not of version FORERUN_$series: $other"
 readelf -VW "$root/dynamic-c" | grep -F "FORERUN_$series" >/dev/null || fail "dynamic-c asks for no version of $shared"
 
-# Debug information is apart, and found from there: the line of a function by its address.
+# Debug information is in separate files, which must be found from the binaries: the address of a function must give
+# its line.
 for binary in bin/forerun lib/$shared; do
     installed=$root/usr/$binary
     debug=$root/usr/${binary%/*}/.debug/${binary##*/}.debug
@@ -184,8 +185,8 @@ if command -v groff >/dev/null; then
     [ -z "$complaints" ] || fail "groff on the manual page: $complaints"
 fi
 
-# The lines of options, one each: a line that begins in the column of texts, or goes on with names, belongs to the line
-# before it. Everything is read, since stopping at the examples would break the command's pipe.
+# Prints each option as one line: a line that begins in the column of texts, or continues with names, belongs to the
+# line before it. All input is read, because stopping at the examples would break the command's pipe.
 whole_lines() {
     awk '/^examples:/ { on = 0 }
          /^options:/ { on = 1; next }
@@ -196,10 +197,10 @@ whole_lines() {
          END { if (line != "") print line }'
 }
 
-# Both are printed from the same tables, so each line of --help, with its names, its value and its words, must be in the
-# page. The escapes \fB, \fI, \- and \e are removed first.
+# The page and --help are printed from the same tables. So each line of --help, with its names, its value and its
+# words, must be in the page. The escapes \fB, \fI, \- and \e are removed first.
 sed 's/\\-/-/g; s/\\f.//g; s/\\&//g; s/\\e/\\/g' "$page" >"$root/page"
-"$root/usr/bin/forerun" --help >"$root/help" # a reader of only a part would break the command's pipe
+"$root/usr/bin/forerun" --help >"$root/help" # a reader of only a part would break the pipe
 sed -nE '/not built yet/d; /^examples:/q; s/^  ([a-z]+) .*/\1/p' "$root/help" >"$root/verbs"
 [ "$(wc -l <"$root/verbs")" -ge 12 ] || fail "verbs of --help: $(xargs <"$root/verbs")"
 while read -r verb; do

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Tests that every source of the library and of the command compiles against musl's headers, which lack what only glibc
-# has. Headers of other libraries are those of this system.
+# Tests that every source of the library and of the command compiles with musl's headers, which lack glibc's
+# extensions. The headers of other libraries are this system's.
 #
-# In: FULL, as it takes 12 core-seconds. Out: exit 0, 1 after the compiler's lines, or 77 without FULL or musl-gcc.
+# In: FULL, because the test takes 12 core-seconds. Out: exit 0, or 1 after the compiler's lines, or 77 without FULL or
+# musl-gcc.
 set -euo pipefail
 
 [ -n "${FULL:-}" ] || { echo "skipped: only with FULL=1"; exit 77; }
@@ -11,7 +12,7 @@ command -v musl-gcc > /dev/null || { echo "skipped: no musl-gcc (musl-tools)"; e
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# Of this system's headers only those of these libraries and of Linux are seen, and none of its C library.
+# The compiler sees only the headers of these libraries and of Linux, and none of this system's C library.
 machine=$(gcc -dumpmachine)
 for header in jansson.h jansson_config.h pcre2.h utf8proc.h jpeglib.h jmorecfg.h jerror.h jconfig.h gif_lib.h \
     histedit.h microhttpd.h zlib.h zconf.h webp gnutls linux asm-generic asm; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests make on a machine without a library or the compiler: one line names it and what installs it, before anything is
-# compiled.
+# Tests make on a machine that lacks a library or the compiler. One line must name it and the way to install it, before
+# anything is compiled.
 #
 # Out: exit 0, or 1 after saying what is wrong.
 set -uo pipefail

@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
-# Tests that the sources of the library and of the command need no more than POSIX of 2008, except those that are listed
-# here: so a system that is not Linux needs other versions of these files alone.
+# Tests that the sources of the library and of the command need only POSIX of 2008, except for the files listed here. A
+# port to a system other than Linux must replace only these.
 #
-# In: FULL, as it takes 12 core-seconds. Out: exit 0, 1 after the compiler's lines, or 77 without FULL.
+# In: FULL, because the test takes 12 core-seconds. Out: exit 0, or 1 after the compiler's lines, or 77 without FULL.
 set -euo pipefail
 
 [ -n "${FULL:-}" ] || { echo "skipped: only with FULL=1"; exit 77; }
 
-# Threads on chosen processors, huge pages, /proc and /sys, locks of open files, files in memory, counters.
+# These files use what only Linux has: threads on chosen processors, huge pages, /proc and /sys, locks of open files,
+# files in memory, counters.
 linux="
     base/topology_sys.c base/pool.c base/arena.c base/ranks_cores.c base/ranks_watch.c base/process_registry.c
     base/cgroup.c base/temporary_file.c base/sleep_futex.c base/file_place.c formats/map.c formats/notes.c
     src/engine/weights/rank_share.c tools/cli/ranks.c tools/cli/output.c tools/cli/terminal/key_wait.c
     bench/counters.c bench/kernel_timing.c bench/memory.c bench/peaks_x86.c
 "
-# Functions that other systems have too, though POSIX of 2008 does not: memmem, memrchr, asprintf, strcasestr, strsep,
-# reallocarray, strtod_l, environ, accept4, pipe2 and what X/Open adds, such as memccpy and realpath.
+# These files use functions that other systems have too, though they are not in POSIX of 2008: memmem, memrchr,
+# asprintf, strcasestr, strsep, reallocarray, strtod_l, environ, accept4, pipe2 and additions of X/Open, such as
+# memccpy and realpath.
 common="
     formats/download.c formats/gguf.c formats/json_read.c src/api/option_words.c src/engine/model/picture_marks.c
     src/language/chat/chat_continue.c src/language/chat/chat_probe.c src/language/chat/chat_templates.c

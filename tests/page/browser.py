@@ -1,6 +1,6 @@
-"""A headless Chromium with the chat page in it.
+"""A headless Chromium that shows the chat page.
 
-In: a URL. Out: what stands on the page; what it asked for, and what the console said.
+In: a URL. Out: the page's elements, the addresses that it asked for, and the lines in its console.
 """
 import json
 import os
@@ -13,7 +13,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-LONGEST = 60  # seconds that anything may take
+LONGEST = 60  # seconds that any step may take
 
 
 class Browser:
@@ -60,7 +60,7 @@ class Browser:
         return self.driver.execute_script(script, *values)
 
     def module(self, script, *values):
-        """Returns the result of an async function whose argument is `values`."""
+        """Returns the result of an async function that is called with `values`."""
         return self.driver.execute_async_script(
             "const done = arguments[arguments.length - 1], values = [...arguments].slice(0, -1);"
             f"(async (values) => {{ {script} }})(values).then(done, (error) => done({{failed: String(error)}}));",
@@ -73,7 +73,7 @@ class Browser:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def seen(self, selector):
-        """Returns true if the element is shown; one in a folded block is not."""
+        """Returns true if the element is shown. An element in a folded block is not."""
         return self.run("return document.querySelector(arguments[0]).checkVisibility()", selector)
 
     def until(self, true, what):
@@ -89,23 +89,23 @@ class Browser:
         self.driver.switch_to.active_element.send_keys(Keys.ALT, key)
 
     def say(self, text):
-        """Sends a message, and waits for the end of its answer."""
+        """Sends a message, and waits until its answer ends."""
         self.press(text, Keys.ENTER)
         self.ended()
 
     def ended(self):
         self.until(lambda: self.run("return document.querySelectorAll('.assistant').length > 0 && "
                                     "!document.querySelector('[aria-busy=true]')"), "the end of an answer")
-        time.sleep(0.1)  # it is being kept
+        time.sleep(0.1)  # the browser is still storing it
 
     def kept(self):
-        """All conversations, as the browser has them."""
+        """Returns all conversations that the browser has stored."""
         return self.module("const store = await import('/page/store.js'); return store.allConversations();")
 
     # ------------------------------------------------------------------------------------------------ what it asked
 
     def listen(self):
-        """Addresses that were asked for, and what the console said, since the page's beginning."""
+        """Returns the addresses that were asked for and the console's lines, both since the page was opened."""
         for entry in self.driver.get_log("performance"):
             message = json.loads(entry["message"])["message"]
             if message["method"] in ("Network.requestWillBeSent", "Network.webSocketCreated"):

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""The chat page in a headless Chromium: what it does, what it keeps, whom it asks.
+"""Tests the chat page in a headless Chromium: its behaviour, the data that it stores, and the addresses that it asks
+for.
 
 usage: tests/page/check.py FORERUN [NAME ...]
-In: a build of the command; names of checks, all by default. Out: a line for each, exit status 1 if one failed. Answers
-are compared with what the server says to the same question without the page.
+
+In: a build of the command; the names of checks, by default all. Out: a line for each check; exit status 1 if one
+failed. Answers are compared with those of the server to the same question without the page.
 """
 import contextlib
 import json
@@ -50,7 +52,8 @@ def serving(options):
 
 @contextlib.contextmanager
 def page(options, settings=None, quiet=True):
-    """A server and a browser on it; at the end nothing may have been asked of others, or said in the console."""
+    """Runs a server and a browser on it. At the end, no other server may have been asked, and the console must be
+    empty."""
     with serving(options) as url:
         browser = Browser(url)
         try:
@@ -261,7 +264,7 @@ def pictures():
         b.until(lambda: b.all(".shown-pictures img"), "the picture")
 
 
-# A server's stream, in place of the next one: chunks of these deltas, cut inside of a character.
+# Replaces the next stream of the server: chunks of these deltas, cut within a character.
 STREAM = """
 const fetched = window.fetch, chunks = arguments[0].map((chunk) => `data: ${JSON.stringify(chunk)}\\n\\n`).join("");
 window.fetch = async (path, options) => {
@@ -362,7 +365,7 @@ RICH = ("Euler: $e^{i\\pi}=-1$ and $\\notamacro$.\n\n$$\n\\int_0^1 x\\,dx\n$$\n\
 
 
 def rich():
-    """Formulas by KaTeX and colours by highlight.js, both from this server, under its policy."""
+    """KaTeX must show formulas, and highlight.js colours. Both come from this server, under its policy."""
     delta = lambda **members: {"choices": [{"index": 0, "delta": members, "finish_reason": None}]}
     with page(DEMO) as b:
         b.run(STREAM, [delta(content=RICH[:30]), {**delta(content=RICH[30:]), "drafted": True}, delta()])
@@ -498,7 +501,8 @@ return [...document.querySelectorAll("button, input, textarea, select, dialog, n
 
 
 def reach():
-    """Names for screen readers, contrast in both shades, no width too small, and the keyboard alone."""
+    """The page must have names for screen readers, enough contrast in both colour schemes, work at any width, and by
+    the keyboard alone."""
     with page(DEMO, {**FIXED, "showDrafts": True, "showRounds": True}) as b:
         b.say("def f(x):")
         assert not b.run(NAMELESS), b.run(NAMELESS)
@@ -542,7 +546,7 @@ def main():
         try:
             check()
             print(f"ok    {check.__name__:10} {time.monotonic() - start:5.1f} s", flush=True)
-        except Exception:  # any one of them is a failure of this check alone
+        except Exception:  # whatever it is, only this check has failed
             failed += 1
             print(f"FAIL  {check.__name__}\n{traceback.format_exc()}", flush=True)
     return failed > 0

@@ -1,7 +1,7 @@
-"""Markdown and what the page makes of it: by CommonMark's and GitHub's rules, but that a line's end is a break, a
-picture a link, and HTML text."""
+"""Markdown texts, and the elements that the page makes of them. The rules are those of CommonMark and GitHub, with
+three differences: the end of a line is a break, a picture becomes a link, and HTML is text."""
 
-# Source, and the elements as <name> with the text in them; a link has where it leads.
+# A source, and the elements as <name> with their text. A link also has its target.
 CASES = [
     ("plain", "<p>plain</p>"),
     ("a\nb", "<p>a<br></br>b</p>"),
@@ -52,7 +52,7 @@ CASES = [
     ("$$ not closed\n\nb", "<p>$$ not closed</p><p>b</p>"),
 ]
 
-# Texts that may take long, or nest deeply.
+# Texts that might take long, or nest deeply.
 HOSTILE = [
     "*" * 30000, "*a " * 20000, "**a** " * 20000, "_a" * 20000, "`" * 30000, "`a " * 20000, "``a` " * 8000,
     "[" * 30000, "[a](" * 8000, "[a](b " * 8000, "![](" * 8000, "<" * 30000, "<https://" * 3000, "https://" * 4000,
@@ -62,7 +62,7 @@ HOSTILE = [
     "*a **b " * 6000, "$" * 30000, "$a " * 20000, "$$\n" * 3000, "\\[\n" * 3000, "\\(a" * 8000,
 ]
 
-# Elements as the texts above have them.
+# Writes elements in the form of the texts above.
 OUTLINE = """
 const outline = (node) => {
     if (node.nodeType === Node.TEXT_NODE) return node.data;

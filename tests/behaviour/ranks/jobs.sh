@@ -1,7 +1,7 @@
-# Defines what each test of ranks begins with; the tests source it.
+# Defines what all tests of ranks need; the tests source this file.
 #
 # In: BUILD, with forerun-mpi and tests/behaviour/ranks (make ranks-programs), and mpirun; without them the test fails.
-# Out: $build, $forerun, $job the words that start one, $folder for what is written, which the test removes.
+# Out: $build; $forerun; $job, the words that start a job; and $folder, in which the tests write and which they remove.
 # shellcheck shell=bash disable=SC2034  # the tests use the variables
 build=${BUILD:-build}
 forerun=$build/forerun-mpi
@@ -11,7 +11,7 @@ command -v mpirun >/dev/null || { echo "there is no mpirun; tools/setup ranks in
 folder=$(mktemp -d)
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 job=(mpirun --oversubscribe --bind-to none -q)
-host="[(]$(uname -n)[)]" # in lines, as a pattern
+host="[(]$(uname -n)[)]" # the host's name in error lines, as a pattern
 
 fail() {
     echo "$1" >&2
@@ -22,7 +22,7 @@ ranks() { # COUNT COMMAND...
     timeout 300 "${job[@]}" -n "$@"
 }
 
-rank_of() { # MPIRUN RANK: its process
+rank_of() { # MPIRUN RANK: prints the id of the rank's process
     local pid
     for pid in $(pgrep -P "$1"); do
         grep -qsaz "^OMPI_COMM_WORLD_RANK=$2\$" "/proc/$pid/environ" && echo "$pid" && return

@@ -1,7 +1,9 @@
-# Makes the models that ranks run in tests, and defines how their answers are compared; tests source it after jobs.sh.
+# Makes the models that the tests run on ranks, and defines functions that compare answers. The tests source this file
+# after jobs.sh.
 #
-# Out: ${models[@]}, of each family and of types; ${few[@]}, with drafters or of shapes that don't divide, and of those
-# ${eighths[@]}; the functions alone and same. The models that it makes are in $folder.
+# Out: ${models[@]}, models of each family and of several types; ${few[@]}, those with drafters or with shapes that
+# can't be divided evenly; ${eighths[@]}, some of the latter; the functions alone and same. The models made here are in
+# $folder.
 # shellcheck shell=bash disable=SC2034,SC2154  # the tests use the variables, jobs.sh sets others
 answers=$build/tests/behaviour/ranks/answers
 demo=tools/demo/target
@@ -17,14 +19,14 @@ few+=("$folder/q4_k.gguf",$demo)
 for block in qwen3 spec-llama v2-qwen3.5 dspark-qwen3; do
     few+=("tests/data/dflash/$block,tests/data/dflash/$block/drafter")
 done
-# A target with packed weights, whose head DSpark scores with.
+# This target has packed weights. DSpark scores its drafts with the target's head.
 "$build/forerun" quantize -m tests/data/dflash/dspark-dense-qwen3 --type q8_0 -o "$folder/dspark.gguf" \
     2> "$folder/errors" || fail "$(cat "$folder/errors")"
 few+=("$folder/dspark.gguf,tests/data/dflash/dspark-dense-qwen3/drafter")
 few+=(tests/data/models/{qwen35-odd,glm4-moe-odd}, tests/data/gguf/moe-odd.gguf,tests/data/gguf/moe-odd-assistant.gguf
     "$folder/q4_k.gguf" $demo,tools/demo/assistant "$folder/q4_0.gguf,tools/demo/assistant")
 models+=("${few[@]: -2}")
-# Two KV heads, which ranks keep one each of, and a drafter that reads both of two layers.
+# The model has two KV heads, so each of two ranks keeps one, but the drafter reads both heads of two layers.
 for shape in gemma4-1b gemma4-1b-assistant; do
     layers=(--layers 2)
     [ $shape = gemma4-1b ] || layers=()
@@ -43,7 +45,7 @@ lines_of() { # NAME MODEL...: prints these models' lines of $folder/NAME
     for model in "${@:2}"; do awk -v model="$model" '$1 == model' "$folder/$1"; done
 }
 
-same() { # WHAT EXPECTED COUNT ANSWERS-ARGUMENT...
+same() { # WHAT EXPECTED COUNT ANSWERS-ARGUMENT...: COUNT ranks must give the answers in the file EXPECTED
     local what=$1 expected=$2
     shift 2
     ranks "$1" "$answers" "${@:2}" > "$folder/got" 2> "$folder/errors" ||

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs models on two and on four ranks of an MPI job, split by rows and by layers: their answers are those of one
-# process, bit for bit.
+# Runs models on two and on four ranks of an MPI job, split by rows and split by layers. The answers must be those of
+# one process, bit for bit.
 #
-# In: what tests/behaviour/ranks/jobs.sh says; FULL: four ranks by layers for each model. Out: exit 0, or 1 after saying
-# what is wrong.
+# In: the variables that tests/behaviour/ranks/jobs.sh lists; FULL: four ranks by layers for each model. Out: exit 0,
+# or 1 after saying what is wrong.
 # suite: alone
 set -uo pipefail
 
@@ -15,8 +15,8 @@ alone all "${models[@]}"
 [ "$(wc -l < "$folder/all")" = ${#models[@]} ] || fail "answers of $(wc -l < "$folder/all") models of ${#models[@]}"
 same "2 ranks" "$folder/all" 2 "${models[@]}"
 
-# Without FULL, four ranks by rows run every second model, and two ranks by layers the others; models have 2 to 7
-# layers.
+# Without FULL, every second model runs on four ranks by rows, and the others on two ranks by layers. The models have 2
+# to 7 layers.
 some=() others=()
 for i in "${!models[@]}"; do
     [ -z "${FULL:-}" ] && [ $((i % 2)) = 1 ] || some+=("${models[i]}")

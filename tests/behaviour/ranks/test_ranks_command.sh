@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Tests the command as ranks of a job: its text and drafts, the memory of a rank, and the statistics of messages.
+# Tests the command run by the ranks of a job: its text and drafts, the memory of each rank, and the statistics of
+# messages.
 #
-# In: what tests/behaviour/ranks/jobs.sh says. Out: exit 0, or 1 after saying what is wrong.
+# In: the variables that tests/behaviour/ranks/jobs.sh lists. Out: exit 0, or 1 after saying what is wrong.
 # suite: alone
 set -uo pipefail
 
@@ -20,7 +21,7 @@ ranks 2 "$forerun" generate -m $demo -md tools/demo/assistant -p "Once upon" -n 
 cmp -s "$folder/one" "$folder/two" || fail "generate says another text: $(cat "$folder/two")"
 [ "$(grep -c '^ranks  *2 ' "$folder/stats")" = 1 ] || fail "generate's statistics: $(cat "$folder/stats")"
 
-# Each rank has a grammar of its own.
+# Each rank follows the grammar by itself.
 grammar=(--grammar 'root ::= "Once" [a-m ]+ "." [n-z ]+ "."' --temp 0.9 --seed 3)
 "$forerun" generate -m $demo -md tools/demo/assistant -p "Upon" -n 40 "${grammar[@]}" > "$folder/one" 2>/dev/null
 ranks 2 "$forerun" generate -m $demo -md tools/demo/assistant -p "Upon" -n 40 -t 1 "${grammar[@]}" > "$folder/two" \
@@ -29,10 +30,10 @@ grep -q '^Once' "$folder/one" && cmp "$folder/one" "$folder/two" || fail "genera
 
 # ----------------------------------------------------------------------------------------------------------- the memory
 
-# Two ranks together hold each row of the weights once, and each KV head's keys and values once.
+# Together, two ranks must hold each row of the weights only once, and the keys and values of each KV head only once.
 big=$folder/big.gguf
 "$forerun" synth --shape qwen2.5-1.5b --layers 6 --vocab 32000 --type q4_0 -o "$big" --quiet || fail "no large model"
-for file in "$folder/q4_0.gguf" "$folder/bf16.gguf"; do # two threads of each rank read the file, which is not mapped
+for file in "$folder/q4_0.gguf" "$folder/bf16.gguf"; do # with --no-mmap two threads of each rank read the file
     "$forerun" logits -m "$file" --ids 1,5,9 -t 2 -o "$folder/one" 2>/dev/null
     ranks 2 "$forerun" logits -m "$file" --ids 1,5,9 -t 2 --no-mmap -o "$folder/two" 2>/dev/null
     cmp "$folder/one" "$folder/two" || fail "read files have other logits: $file"
@@ -48,7 +49,7 @@ one=$(resident "$big" none) two=$(resident "$big" none ranks 2) half=$(resident 
 awk "BEGIN { exit !($one > 150 && $two > 0 && $two <= 0.505 * $one && $half > 0 && $half <= 0.51 * $one) }" ||
     fail "memory: one process $one MB of weights, rank 0 of two $two MB, by layers $half MB"
 
-pages() { # RUNNER...: prints rank 0's room for keys and values of 4096 positions in MB
+pages() { # RUNNER...: prints the MB that rank 0 reserves for keys and values of 4096 positions
     "$@" "$forerun" generate -m "$big" --ids 1,2,3 -n 1 -t 1 -c 4096 --stats 2>&1 >/dev/null |
         sed -n 's/^memory, MB .*, KV \([0-9.]*\) +.*/\1/p'
 }
@@ -56,7 +57,8 @@ one=$(pages env) two=$(pages ranks 2)
 awk "BEGIN { exit !($one > 20 && $two > 0 && $two <= 0.51 * $one) }" ||
     fail "memory: one process has $one MB of keys and values, rank 0 of two $two MB"
 
-# A draft model's weights are split as its target's. A rank that trims the head reads the whole head.
+# A draft model's weights are divided like its target's. But a rank that trims the drafter's head reads all of the
+# head.
 draft() { # HEAD RUNNER...: prints ids and counts of drafts; all output is in $folder/drafted
     "${@:2}" "$forerun" generate -m "$big" -md "$big" --spec-type draft --draft-max 3 --draft-head "$1" --ids 1,2,3 \
         -n 12 -t 1 -c 64 --stats --output json > "$folder/drafted" 2> "$folder/errors" ||
@@ -74,8 +76,8 @@ for head in "whole 0.51" "200 0.56"; do
         fail "memory: one process with a draft model (head ${head% *}) has $one MB, rank 0 of two $two MB"
 done
 
-# A drafter that scores with its target's head needs the whole head on each rank: 2.3 MB, half of the head, more than
-# its layer.
+# This drafter scores with its target's head, so each rank needs all of the head. The missing half is 2.3 MB, more than
+# the drafter's layer.
 mtp=$folder/mtp.gguf
 "$forerun" synth --shape qwen3.5-0.8b --layers 4 --vocab 8000 --type q4_0 -o "$mtp" --quiet || fail "no model with MTP"
 one=$(awk "BEGIN { print $(resident "$mtp" mtp) - $(resident "$mtp" none) }")
@@ -91,7 +93,7 @@ drafts ranks 2 > "$folder/two" || fail "an MTP layer on two ranks"
 [ "$(wc -l < "$folder/one")" -gt 8 ] && diff "$folder/one" "$folder/two" ||
     fail "an MTP layer drafts otherwise on two ranks"
 
-# Rank 1 has room for fewer pages of four texts than rank 0, so all ranks use as many pages as rank 1 has.
+# Rank 1 has less room than rank 0 for the pages of four texts, so all ranks must use only as many pages as rank 1 has.
 for i in 1 2 3 4; do echo "{\"prompt\": \"Once $i\"}"; done > "$folder/lines"
 texts=(batch -m $demo -f "$folder/lines" -n 8 -np 4 -c 4096 -o)
 "$forerun" "${texts[@]}" "$folder/one" || fail "a batch"
@@ -101,7 +103,7 @@ for one in one two; do grep -o '"ids":[^a-z]*' "$folder/$one" > "$folder/ids-$on
 [ "$(wc -l < "$folder/ids-one")" = 4 ] && cmp "$folder/ids-one" "$folder/ids-two" ||
     fail "ranks with room for different numbers of pages answer otherwise"
 
-# A rank locks only its own part of the weights in memory.
+# A rank must lock only its own part of the weights in memory.
 locked() { # PROCESS...: prints the least and the most locked memory in MB
     for process; do sed -n 's/^VmLck:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$process/status"; done | sort -n |
         awk 'NR == 1 { least = $1 } END { print least / 1000, $1 / 1000 }'
@@ -125,14 +127,15 @@ ranks 2 "$forerun" generate -m $demo -p a -n 2 -t 1 --rank-split layers --stats 
 grep -q '^a layer  *[0-9].* messages, .* MB, of [0-9]* layers$' "$folder/stats" ||
     fail "generate's statistics tell no layer's: $(cat "$folder/stats")"
 
-# Each gather of each rank is late by 500 us or more.
+# With --rank-delay 500, each gather of each rank must take 500 us or more.
 ranks 2 "$forerun" bench ranks -o json -r 3 --max-spread 1000000 --rank-delay 500 > "$folder/gathers" 2>&1 ||
     fail "bench ranks: $(cat "$folder/gathers")"
 [ "$(grep -o '"bytes":' "$folder/gathers" | wc -l)" = 15 ] || fail "bench ranks: $(cat "$folder/gathers")"
 grep -o '"gather_us": *[0-9.e+]*' "$folder/gathers" |
     awk -F: '$2 < 500 { exit 1 } END { exit NR != 15 }' || fail "messages that are not late: $(cat "$folder/gathers")"
 
-# Ranks of several machines, which names tell apart, split layers if their messages are late.
+# Ranks on several machines, which are told apart by the hosts' names, must split the model by layers if their messages
+# are slow.
 if unshare --uts true 2> "$folder/errors"; then
     # shellcheck disable=SC2016  # of the inner shell
     ranks 2 unshare --uts sh -c 'hostname "host-$OMPI_COMM_WORLD_RANK"; exec "$@"' sh "$forerun" bench model -m $demo \
@@ -140,7 +143,8 @@ if unshare --uts true 2> "$folder/errors"; then
     awk -F, '/"rows","layers"/ { told = 1; next } told && !/elsewhere/ { layers += $(NF - 3) * ($(NF - 2) > 0) }
         END { exit layers != 1 }' "$folder/model" || fail "ranks of a slow network: $(cat "$folder/model")"
 
-    # By default mpirun binds each rank to a core, which the command undoes; a binding that the caller asked for stays.
+    # By default mpirun binds each rank to one core. The command must undo this binding, but keep one that the user
+    # asked for.
     for bound in "slot $(nproc)" "slot:PE=1 1"; do
         # shellcheck disable=SC2016  # of the inner shell
         timeout 300 mpirun --oversubscribe --map-by "${bound% *}" -q -n 2 unshare --uts sh -c \
@@ -151,12 +155,12 @@ if unshare --uts true 2> "$folder/errors"; then
     done
 fi
 
-# Ranks that may use the same cores divide them among themselves.
+# Ranks that may use the same cores must divide them among themselves.
 threads=$(($(nproc) > 1 ? $(nproc) / 2 : 1))
 ranks 2 "$forerun" bench model -m $demo -p 0 -n 0 -d 0 -r 2 --rows 1 > "$folder/model" 2>&1
 grep -q "sends in a forward, $threads threads" "$folder/model" || fail "cores of ranks: $(cat "$folder/model")"
 
-# Layers send twice as many bytes in a forward of 2 rows as in one of 1 row, in as many messages.
+# Split by layers, a forward pass of 2 rows must send as many messages as one of 1 row, with twice as many bytes.
 ranks 2 "$forerun" bench model -m $demo -o csv -p 0 -n 0 -d 0 -t 1 -r 2 --rows 1,2 --max-spread 1000000 \
     > "$folder/model" 2>&1 || fail "bench model: $(cat "$folder/model")"
 awk -F, '/"rows","layers"/ { told = 1; next } !told || /elsewhere/ { next }

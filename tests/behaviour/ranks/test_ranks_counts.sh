@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs models on other numbers of ranks than two and four, on ranks that differ in instruction set and size, with 8-bit
-# caches, and long prompts split by layers: the answers are those of one process, bit for bit.
+# Runs models on numbers of ranks other than two and four, on ranks that differ in instruction set and size, with 8-bit
+# caches, and with long prompts split by layers. The answers must be those of one process, bit for bit.
 #
-# In: what tests/behaviour/ranks/jobs.sh says; FULL: more numbers of ranks, and more models. Out: exit 0, or 1 after
-# saying what is wrong.
+# In: the variables that tests/behaviour/ranks/jobs.sh lists; FULL: more numbers of ranks, and more models. Out: exit
+# 0, or 1 after saying what is wrong.
 # suite: alone
 set -uo pipefail
 
@@ -13,7 +13,7 @@ trap 'rm -rf "$folder"' EXIT
 
 alone few "${few[@]}"
 turn=0
-in_turn() { # WHAT COUNT FLAG...: every third model, others in the next calls; all of them with FULL
+in_turn() { # WHAT COUNT FLAG...: runs every third model, in the next calls the others; with FULL all of them
     local i some=()
     for i in "${!few[@]}"; do
         [ -z "${FULL:-}" ] && [ $(((i + turn) % 3)) != 0 ] || some+=("${few[i]}")
@@ -35,7 +35,7 @@ if [ -n "${FULL:-}" ]; then
     done
 fi
 
-# Scalar kernels take minutes for the last model, and most of the time for all of the demo's.
+# Scalar kernels would take minutes for the last model, and most of the test's time for all of the demo's models.
 if [ -n "${FULL:-}" ]; then
     small=("${few[@]:0:${#few[@]}-1}")
 else
@@ -55,7 +55,7 @@ done
 
 same "ranks of a network that is said to be slow" <(head -n 1 "$folder/few") 2 --auto "${few[0]}"
 
-# Runs a prompt of more rows than one piece holds; the logits of the last row are wanted, or those of all rows.
+# The prompt has more rows than one chunk can have. The logits of its last row are asked for, or those of all rows.
 long=$(seq -s , 1 230)
 for model in $demo tests/data/models/{gemma4-e-odd,llama}; do
     for verb in "generate -n 9 --ignore-eos --output ids" "logits -o /dev/stdout"; do

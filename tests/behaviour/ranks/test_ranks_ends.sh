@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Tests jobs of ranks that fail: whatever ends or stops one rank, all ranks end, and one line says why.
+# Tests jobs of which a rank fails. Whatever ends or stops one rank, all ranks must end, and one line must say why.
 #
-# In: what tests/behaviour/ranks/jobs.sh says. Out: exit 0, or 1 after saying what is wrong.
+# In: the variables that tests/behaviour/ranks/jobs.sh lists. Out: exit 0, or 1 after saying what is wrong.
 # suite: alone
 set -uo pipefail
 
 . tests/behaviour/ranks/jobs.sh
 trap 'rm -rf "$folder"' EXIT
 demo=tools/demo/target
-text=(generate -no-cnv -m $demo) # without a word of the model's chat template
+text=(generate -no-cnv -m $demo) # without the model's chat template
 for type in q4_0 q8_0; do
     "$build/forerun" quantize -m $demo --type $type -o "$folder/$type.gguf" 2>/dev/null || fail "no $type of the demo"
 done
 
-ended() { # as ends
+ended() { # ended has the arguments of ends, and runs the command in the foreground
     local what=$1 line=$2 status=$3 code=0 errors=$folder/errors-$BASHPID
     shift 3
     timeout 60 "$@" > /dev/null 2> "$errors" || code=$?
@@ -27,7 +27,7 @@ await_ends() {
     for one in "${under_way[@]}"; do wait "$one" || exit 1; done
     under_way=()
 }
-ends() { # WHAT LINE STATUS COMMAND...: the command ends with that status and only that line; four run at a time
+ends() { # WHAT LINE STATUS COMMAND...: the command must end with STATUS and only LINE; four run at a time
     ended "$@" &
     under_way+=($!)
     [ ${#under_way[@]} -lt 4 ] || await_ends
@@ -57,7 +57,7 @@ ends "a trace of rank 0 alone" "rank 1 (.*): its next forward is not rank 0's" 1
 ends "other keys at rank 1" \
     "rank 1 (.*): its set of options, or the memory that it may use, is not rank 0's" 1 "${job[@]}" \
     -n 1 "$forerun" "${text[@]}" -p one -n 9 : -n 1 "$forerun" "${text[@]}" -p one -n 9 -ctk f16
-cp "$folder/q4_0.gguf" "$folder/other.gguf" # as large, of the same tensors; its last 64 bytes are of one of them
+cp "$folder/q4_0.gguf" "$folder/other.gguf" # same size and tensors; a tensor's last 64 bytes differ
 truncate -s -64 "$folder/other.gguf"
 truncate -s +64 "$folder/other.gguf"
 ends "another file of the same shape" "rank 1 (.*): its model is not rank 0's" 1 "${job[@]}" \
@@ -71,9 +71,10 @@ ends "no draft model at rank 1" "rank 1 (.*): .*no-such-model" 1 "${job[@]}" \
 ends "a build for one process" "make RANKS=mpi" 2 env OMPI_COMM_WORLD_SIZE=2 "$build/forerun" verify -m $demo
 await_ends
 
-# A rank that stops, is killed or is told to end while a long text is written: what is said of it, if anything.
+# While the ranks write a long text, one of them is stopped, killed or told to end. LINE is what must be printed then;
+# an empty one stands for nothing.
 disturb() { # SIGNAL RANK EXIT-STATUS LINE ARGUMENT...
-    rm -f "$folder/out" # what the run before has written
+    rm -f "$folder/out" # written by the run before
     "${job[@]}" -n 3 "$forerun" "${text[@]}" -p "Once upon" -n 4000 -c 4096 --ignore-eos --rank-timeout 2 -t 1 \
         "${@:5}" > "$folder/out" 2> "$folder/errors" &
     local pid=$! rank='' tries=0 what="rank $2 gets $1"
@@ -99,7 +100,7 @@ disturb() { # SIGNAL RANK EXIT-STATUS LINE ARGUMENT...
 
 silent="is silent for 2 s"
 disturb STOP 1 1 "forerun: rank 1 $host $silent"
-disturb STOP 0 1 "forerun: rank 0 $host ($silent|has gone)" # it goes on when the job is ended
+disturb STOP 0 1 "forerun: rank 0 $host ($silent|has gone)" # the stopped rank continues when the job is ended
 disturb KILL 2 "1|137" "forerun: rank 2 $host has gone"
 disturb KILL 0 "1|137" "forerun: rank 0 $host has gone"
 disturb KILL 1 "1|137" "forerun: rank 1 $host has gone" --rank-split layers
@@ -107,4 +108,4 @@ disturb STOP 2 1 "forerun: rank 2 $host $silent" --rank-split layers
 disturb KILL 1 "1|137" "forerun: rank 1 $host has gone" -md "$folder/q8_0.gguf" --draft-max 4
 disturb STOP 2 1 "forerun: rank 2 $host $silent" -md "$folder/q8_0.gguf" --draft-max 4
 disturb TERM 1 143 ""
-disturb TERM all 1 "" # what mpirun makes of it
+disturb TERM all 1 "" # mpirun's own exit status for the signal

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Tests a server of several ranks, of which rank 0 speaks HTTP and leads the others. Its answers are those of one
-# process, its clients hear of a rank that fails, and it ends as one process does.
+# Tests a server of several ranks: rank 0 speaks HTTP and leads the others. The answers must be those of one process.
+# If a rank fails, clients must get an error. The server must end as one process does.
 #
-# In: what tests/behaviour/ranks/jobs.sh says; FULL: more numbers of ranks. Out: exit 0, or 1 after saying what is
-# wrong.
+# In: the variables that tests/behaviour/ranks/jobs.sh lists; FULL: more numbers of ranks. Out: exit 0, or 1 after
+# saying what is wrong.
 # suite: alone
 set -uo pipefail
 
@@ -28,7 +28,7 @@ done
 
 # ---------------------------------------------------------------------------------------------------------- the server
 
-serve() { # NAME RUNNER... -- ARGUMENT...: $pid and, once it answers, $port
+serve() { # NAME RUNNER... -- ARGUMENT...: starts a server; sets $pid, and $port when it answers
     local runner=() name=$1
     while shift && [ "$1" != -- ]; do runner+=("$1"); done
     "${runner[@]}" "$forerun" serve "${@:2}" --port 0 --quiet -t 1 2> "$folder/$name" &
@@ -39,7 +39,7 @@ serve() { # NAME RUNNER... -- ARGUMENT...: $pid and, once it answers, $port
         port=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' "$folder/$name")
     done
 }
-ask() { # PATH [BODY]: the answer, its head too
+ask() { # PATH [BODY]: prints the answer with its headers
     local method=GET body=${2:-}
     [ $# = 1 ] || method=POST
     exec 3<> "/dev/tcp/127.0.0.1/$port" || return
@@ -48,7 +48,7 @@ ask() { # PATH [BODY]: the answer, its head too
     cat <&3
     exec 3<&-
 }
-gone() { # WHAT STATUSES: the server has ended, by one of these
+gone() { # WHAT STATUSES: checks that the server has ended with one of these exit statuses
     local code=0
     timeout 20 tail --pid=$pid -f /dev/null || fail "$1: the job goes on"
     server=''
@@ -58,13 +58,13 @@ gone() { # WHAT STATUSES: the server has ended, by one of these
 
 # -------------------------------------------------------------------------------------------------------- its answers
 
-# Prints the part of an answer that depends neither on the process that gives it nor on its speed.
+# Prints an answer without the members that depend on the process or on its speed.
 told() {
     tr -d '\r' | sed -nE '1p; $p' | sed -E 's/"(id|created|id_slot|id_task|tokens_cached)": ?("[^"]*"|[0-9-]+)//g;
         s/"(timings|usage)": ?\{[^}]*\}//g'
     echo
 }
-answers() { # NAME: asks each "PATH BODY" of $asks, one after the other and all at once
+answers() { # NAME: sends each "PATH BODY" of $asks, first one after the other, then all at once
     local i one under_way=()
     : > "$folder/$1-answers"
     for i in "${!asks[@]}"; do ask "${asks[i]%% *}" "${asks[i]#* }" | told >> "$folder/$1-answers"; done
@@ -75,7 +75,7 @@ answers() { # NAME: asks each "PATH BODY" of $asks, one after the other and all 
     wait "${under_way[@]}"
     for i in "${!asks[@]}"; do told < "$folder/$1-at-once-$i" >> "$folder/$1-answers"; done
 }
-same() { # WHAT RANKS ARGUMENT...: answers of so many ranks are those of one process
+same() { # WHAT RANKS ARGUMENT...: checks that this many ranks give the answers of one process
     local what=$1 count=$2
     shift 2
     serve one env -- "$@"
@@ -126,10 +126,10 @@ asks=(
 )
 same "budgets" 2 -m tests/data/models/qwen35-odd -c 1024 -np 2
 
-picture() { # FILE: as data
+picture() { # FILE: prints the picture as a data URI
     printf 'data:image/png;base64,%s' "$(base64 -w 0 "$1")"
 }
-shown() { # FILE: a request that shows it
+shown() { # FILE: prints a request with the picture
     printf '%s' '/v1/chat/completions {"max_tokens": 8, "temperature": 0, "messages": [{"role": "user", "content": [
         {"type": "image_url", "image_url": {"url": "'"$(picture "$1")"'"}}, {"type": "text", "text":
         "Text Recognition:"}]}]}'
@@ -145,7 +145,8 @@ for split in rows layers; do
     same "embeddings, $split" 2 -m $demo --embeddings --pooling mean -np 1 --rank-split $split
 done
 
-# There is memory for one text of the whole context, so the other texts, and their states, are swapped out for it.
+# There is memory for only one text of a whole context. So the other texts and their states must be swapped out while
+# it runs.
 asks=()
 for i in 1 2 3 4; do
     asks+=("/completion {\"prompt\": \"The river $i\", \"n_predict\": 150, \"ignore_eos\": true, \"seed\": $i}")
@@ -165,7 +166,7 @@ kill $pid
 gone "a server of two" "1|143" ended
 [ "$(grep -c 'forerun: ' "$folder/ended")" = 1 ] || fail "a server of two that is ended: $(cat "$folder/ended")"
 
-# A second signal ends rank 0 at once, in the middle of a text, and the others notice that rank 0 has gone.
+# A second signal must end rank 0 at once, in the middle of a text. The other ranks must notice that it has gone.
 serve twice "${job[@]}" -n 3 -- "${both[@]}"
 ask /v1/completions "$endless" > "$folder/stream" &
 stream=$!
@@ -178,7 +179,7 @@ gone "a server that is told twice" "1|143" twice
 wait $stream
 grep -q "^forerun: rank 0 $host has gone$" "$folder/twice" || fail "a server told twice: $(cat "$folder/twice")"
 
-# A rank is killed or hangs, while a stream is open and while none is.
+# One rank is killed or hangs, once while a stream is open and once while none is.
 for signal in KILL STOP; do
     for open in yes no; do
         what="a server's rank gets $signal"
@@ -197,7 +198,7 @@ for signal in KILL STOP; do
     done
 done
 
-# A rank can't open the model: the server says so before it answers anything.
+# If one rank can't open the model, the server must say so before it answers anything.
 served=("$forerun" serve -m $demo --port 0 --quiet -t 1)
 code=0
 ranks 1 "${served[@]}" : -n 1 "${served[@]}" --memory 14000000 2> "$folder/errors" || code=$?
@@ -206,8 +207,8 @@ grep -v 'listening on' "$folder/errors" > "$folder/lines"
     grep -q '^forerun: rank 1 .* memory is limited' "$folder/lines" ||
     fail "a rank without room for the server: exit $code, $(cat "$folder/errors")"
 
-# A forward takes seconds on any machine. The client that waits for it gets an error, and so does one that asks
-# meanwhile.
+# A forward pass of this model takes seconds on any machine. If a rank fails meanwhile, both the client that waits for
+# it and one that asks later must get an error.
 big=$folder/big.gguf
 "$forerun" synth --shape qwen2.5-1.5b --layers 6 --vocab 32000 --type q4_0 -o "$big" --quiet || fail "no large model"
 serve late "${job[@]}" -n 2 -- -m "$big" -c 4096 -np 2 -ub 16 --isa scalar

@@ -1,8 +1,9 @@
-"""make_cases.py TEMPLATE [COUNT]: gemma4_more.json, beside this file.
+"""make_cases.py TEMPLATE [COUNT]: writes gemma4_more.json, beside this file.
 
-TEMPLATE is Gemma 4's published chat template (google/gemma-4-31B-it, chat_template.jinja). Expected texts are what it gives in
-transformers' own Jinja environment (5.17.0), none of them ours; a case with "error" is one where rendering fails there. Cases by
-hand first, then COUNT random ones (default 120). reference.json came with the reference fixtures, made in the same way from six families' templates."""
+TEMPLATE is Gemma 4's published chat template (google/gemma-4-31B-it, chat_template.jinja). The expected texts are
+those that transformers' own Jinja environment (5.17.0) gives, none of them ours. In a case with "error", rendering
+fails there. The first cases were written by hand; COUNT random ones follow (default 120). reference.json came with the
+reference fixtures; it was made in the same way from six families' templates."""
 import json, os, random, sys
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 from transformers.utils import chat_template_utils

@@ -1,8 +1,10 @@
-"""make_quantized.py: model-whole-q8_0.gguf, model-apart-q8_0.gguf and their .reference.safetensors, beside this file.
+"""make_quantized.py: writes model-whole-q8_0.gguf, model-apart-q8_0.gguf and their .reference.safetensors, beside this
+file.
 
-Both are model-bf16.gguf with its matrices as gguf-py quantizes them to Q8_0 (where rows are whole blocks); the first
-has kv_b in one tensor and keys as files had them before k_b and v_b were written apart. A reference has the logits of
-transformers 5.17 in float32, of weights that gguf-py decoded from that file; none of them ours."""
+Both are model-bf16.gguf with the matrices whose rows are whole blocks quantized to Q8_0 by gguf-py. The first has the
+older form of GGUF files: kv_b in one tensor, which newer files split into k_b and v_b, and the keys of that time. A
+reference has the logits that transformers 5.17 computes in float32 with the weights that gguf-py decoded from the
+file. None of them is ours."""
 import json
 import os
 
@@ -20,7 +22,7 @@ NAMES = {"attn_q_a": "self_attn.q_a_proj", "attn_q_b": "self_attn.q_b_proj",
          "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
          "ffn_gate_shexp": "mlp.shared_experts.gate_proj", "ffn_up_shexp": "mlp.shared_experts.up_proj",
          "ffn_down_shexp": "mlp.shared_experts.down_proj", "attn_kv_b": "self_attn.kv_b_proj"}
-KEYS = {"head_count_kv": 4, "key_length": 48, "value_length": 32}  # before the split: of the heads
+KEYS = {"head_count_kv": 4, "key_length": 48, "value_length": 32}  # the values before the split are those of the heads
 HEADS, NOPE, VALUE, LATENT = 4, 32, 32, 64
 
 
@@ -29,7 +31,7 @@ def floats(tensor):
 
 
 def joined(tensors):
-    """kv_b of each layer in place of k_b and v_b."""
+    """Returns the tensors with each layer's k_b and v_b joined to kv_b."""
     out = {}
     for name, data in tensors.items():
         if name.endswith("attn_k_b.weight"):
@@ -62,7 +64,7 @@ def write(reader, path, tensors, whole):
 
 
 def model_of(values):
-    """The folder's model with the file's numbers."""
+    """Returns the folder's model with the values of the file."""
     config = json.load(open(f"{HERE}/config.json"))
     config = {k: v for k, v in config.items() if k not in ("architectures", "torch_dtype")}
     eager = dict(attn_implementation="eager", experts_implementation="eager")

@@ -1,8 +1,8 @@
-"""make_seeds.py FORERUN: the seeds of this folder, which libFuzzer's targets (tests/fuzz/fuzz_NAME.c) begin with and
-`make check` replays, from the fixtures beside it. FORERUN is the built command. Files named found-* are not made here:
-they once made a target fail.
+"""make_seeds.py FORERUN: writes the seeds of this folder from the fixtures beside it. libFuzzer's targets
+(tests/fuzz/fuzz_NAME.c) begin with them, and `make check` replays them. FORERUN is the built command. Files named
+found-* are not made here: each once made a target fail.
 
-A GGUF seed ends where the tensors' data begin, and has no tokenizer: the targets put data behind it.
+A GGUF seed ends where the tensors' data begin, and has no tokenizer. The targets append the data.
 """
 import base64, json, os, re, struct, subprocess, sys, tempfile
 
@@ -33,7 +33,7 @@ STRING, ARRAY = 8, 9
 
 
 def gguf_parts(path):
-    """The keys and the tensors, each as its bytes: [(name, bytes)], [bytes], version."""
+    """Returns the bytes of each key [(name, bytes)], those of each tensor [bytes], and the version."""
     raw = open(path, "rb").read()
     at = 4
 
@@ -128,7 +128,7 @@ def weights():
 
 
 def storages():
-    """Quantized folders: config.json, a NUL, the header of one module."""
+    """Writes seeds of quantized folders: config.json, a NUL, and the header of one module."""
     for kind in sorted(os.listdir(f"{DATA}/storages")):
         if kind == "whole":
             continue
@@ -169,7 +169,8 @@ def configurations():
 
 
 def encoders():
-    """Encoders' config.json; and files of sentence-transformers: the name of one, a new line, its content."""
+    """Writes seeds of encoders: config.json, or a file of sentence-transformers as its name, a new line and its
+    content."""
     for name in ("bert-mean", "roberta", "mpnet", "distilbert", "nomic", "gte", "gemma", "cross-modernbert",
                  "cross-bert"):
         write("encoder", name, compact(json.loads(read(f"encoders/{name}/config.json"))))
@@ -193,7 +194,8 @@ def encoders():
 # -------------------------------------------------------------------------------------------------------- tokenizers
 
 def smaller(tokenizer, most):
-    """A tokenizer with its added tokens, single characters and bytes, and the first merges that fit together."""
+    """Returns a tokenizer with only its added tokens, its single characters and bytes, and the first merges that use
+    these."""
     model, added = tokenizer["model"], {token["content"] for token in tokenizer["added_tokens"]}
     basic = {token for token in model["vocab"] if token in added or len(token) == 1 or token.startswith("<0x")}
     merges = []
@@ -212,7 +214,7 @@ def tokenizers():
         tokenizer = compact(smaller(json.loads(read(f"{name}/tokenizer.json")), 20))
         write("tokenizer", name.split("/")[1],
               tokenizer + "\0" + compact(json.loads(read(f"{name}/tokenizer_config.json"))))
-    # Rules that the published ones don't have, over a vocabulary of a few characters.
+    # Rules that no published tokenizer has, over a vocabulary of a few characters.
     small = {"version": "1.0", "added_tokens": [
         {"id": 4, "content": "<bos>", "special": True, "lstrip": True, "rstrip": True},
         {"id": 6, "content": "it", "single_word": True, "normalized": False}],
@@ -246,7 +248,7 @@ def tokenizers():
 
 
 def gguf_models():
-    """Tokenizers that are not made of merges of bytes, cut short; and tokens that end texts."""
+    """Writes seeds of GGUF tokenizers other than byte-level BPE, cut short, and of tokens that end texts."""
     kept = {"t5": 60, "bert": 60, "whitespace": 40}
     for case in json.loads(read("tokenizers/gguf_models.json")):
         if case["name"] not in kept: continue
@@ -276,7 +278,8 @@ def number(key, value):
 
 
 def styles():
-    """Tokenizers of other kinds, cut; and what they do to texts by itself: a pattern, a text, a map of characters."""
+    """Writes seeds of other kinds of tokenizers, cut short, and of single rules: a pattern, a text, a map of
+    characters."""
     for name in ("t5", "albert", "bert-uncased", "openai-gpt", "clip", "falcon", "byte-normalizer", "words"):
         spec = json.loads(read(f"tokenizers/styles/{name}.json"))["tokenizer"]
         kept = {token["content"] for token in spec["added_tokens"]}
@@ -301,7 +304,7 @@ def styles():
 
 
 def beside(tokenizer):
-    """A tokenizer.json, and the other files of its folder."""
+    """Writes seeds of a tokenizer.json with the other files of its folder."""
     config = {"bos_token": {"content": "<bos>", "lstrip": False}, "pad_token": "x", "extra_special_tokens": {"image_token": "it"},
               "added_tokens_decoder": {"7": {"content": "<new>", "special": True, "lstrip": True}, "4": {"content": "<bos>"},
                                        "1": {"content": "<taken>"}}}
@@ -328,7 +331,7 @@ def numbers(key, element, form, values):
 
 
 def gguf_texts(keys, most):
-    """The keys that a tokenizer is read from, with the first tokens alone and no merges but one."""
+    """Returns the keys from which a tokenizer is read, with only the first tokens and at most one merge."""
     kept = []
     for key, data in keys:
         at = 8 + len(key) + 4
@@ -534,7 +537,7 @@ def lines():
     for name, form, body in (("echo", 1, echoed), ("best-of", 1, ranked), ("suffix", 1, {**ranked, "suffix": "b"}),
                              ("drawn", 2, drawn)):
         seed = str(form) + compact(body)
-        write("request", name, seed + "\n" * (-len(seed) % 32))  # as many bytes as are run
+        write("request", name, seed + "\n" * (-len(seed) % 32))  # the target runs this number of bytes
     for name, form, body in (("response", "B", response), ("response-codex", "B", codex),
                              ("response-shell", "B", shell), ("message-claude", "T", claude), ("message", "T", message), ("message-picture", "Q", looked),
                              ("ollama-chat", "f", told), ("ollama-generate", "r", generated),
@@ -556,7 +559,7 @@ def lines():
 
 
 def files(folder):
-    """A trace, a saved session, and the heads of packed files."""
+    """Writes seeds of a trace, a saved session, and the headers of packed files."""
     def run(*words):
         subprocess.run([FORERUN, *words], check=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -572,7 +575,7 @@ def files(folder):
             name)
         saved = open(f"{folder}/{name}", "rb").read()
         snapshots, length = struct.unpack_from("<I", saved, 20)[0], struct.unpack_from("<Q", saved, 32)[0]
-        # Without caches, which the target puts behind it.
+        # The caches are left out, because the target appends them.
         write("session", name, saved if count < 9 else saved[:56 + 4 * length + 16 * snapshots])
         if count < 9:
             write("session", "attached", saved[:8] + struct.pack("<I", 2) + saved[12:-8] + b"beside it" + saved[-8:])
@@ -592,7 +595,7 @@ def pictures():
 
 
 def named():
-    """A name, a NUL, and what every file of the caches says."""
+    """Writes seeds of models by name: a name, a NUL, and the content of every file in the caches."""
     def put(seed, name, content):
         write("named", seed, name + "\0" + content)
 
@@ -615,7 +618,7 @@ def named():
 
 
 def grammars():
-    """A byte that says which language, and a text in it."""
+    """Writes seeds of grammars: a byte that selects the language, and a text in this language."""
     for name in sorted(os.listdir(f"{DATA}/grammars")):
         if name.endswith(".gbnf"): write("grammar", name[:-5], b"\0" + read(f"grammars/{name}"))
     for kind, file in (1, "regexes"), (2, "schemas"), (2, "patterns"):
@@ -660,7 +663,7 @@ def importances():
 # ----------------------------------------------------------------------------------------------------------- adapters
 
 def safetensors(path, wanted):
-    """The tensors of a file whose names `wanted` accepts, as {name: (type, shape, bytes)}."""
+    """Returns the tensors of a file whose names `wanted` accepts, as {name: (type, shape, bytes)}."""
     raw = read(path)
     length = struct.unpack_from("<Q", raw)[0]
     at = lambda offset: raw[8 + length + offset[0]:8 + length + offset[1]]
@@ -678,7 +681,7 @@ def safetensors_bytes(tensors):
 
 
 def adapter_gguf(tensors):
-    """A GGUF file of qwen3's adapter; its tensors are converted from BF16 to F32."""
+    """Returns a GGUF file with an adapter for qwen3. Its tensors are converted from BF16 to F32."""
     keys = [text(key) + struct.pack("<I", STRING) + text(value) for key, value in
             [("general.architecture", "qwen3"), ("general.type", "adapter"), ("adapter.type", "lora")]]
     keys.append(text("adapter.lora.alpha") + struct.pack("<If", 6, 4))

@@ -23,7 +23,7 @@ from safetensors.torch import load_file
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = f"{HERE}/../models"
-# Tokens that the converter marks as user-defined, so that a chat parser sees them.
+# The converter marks these tokens as user-defined, so that a parser of chats sees them.
 SHOWN = {"<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", "<|tool_response>", "<tool_response|>", '<|"|>'}
 TEXTS = tuple(f"tokenizer.ggml.{key}" for key in ("tokens", "scores", "token_type", "merges"))
 
@@ -42,7 +42,7 @@ def finish(writer):
 
 
 def rename(source, out, architecture, names, drop):
-    """A writer with source's keys under another architecture and its tensors under other names."""
+    """Returns a writer with the source's keys under another architecture, and its tensors under other names."""
     reader = gguf.GGUFReader(source)
     old = reader.fields["general.architecture"].contents()
     writer = gguf.GGUFWriter(out, architecture)

@@ -1,8 +1,9 @@
-"""make_mmproj.py LLAMA: mmproj-bf16.gguf, beside this file.
+"""make_mmproj.py LLAMA: writes mmproj-bf16.gguf, beside this file.
 
-LLAMA is a folder with the sources of llama.cpp: its own converter makes the file of model.safetensors and the configurations
-here (the vision tower alone; model-bf16.gguf has the text model). The tower's numbers are those of model.safetensors, bit for
-bit, so what transformers computed from those (reference.safetensors, reference.json) is expected of this file too."""
+LLAMA is a folder with llama.cpp's sources. Its converter makes the file from model.safetensors and the configurations
+here. The file has only the vision encoder; model-bf16.gguf has the text model. The encoder's values are those of
+model.safetensors, bit for bit, so the results that transformers computed from those (reference.safetensors,
+reference.json) are expected with this file too."""
 import os, subprocess, sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))

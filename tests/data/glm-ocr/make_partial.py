@@ -1,6 +1,7 @@
-"""make_partial.py: partial.config.json and partial.reference.safetensors, beside this file.
+"""make_partial.py: writes partial.config.json and partial.reference.safetensors, beside this file.
 
-What transformers 5.17.0 computes in float32 with the weights of model.safetensors when only half of a head's values turn."""
+The reference has the results of transformers 5.17.0 in float32, with the weights of model.safetensors, if only half of
+each head's values are rotated."""
 import json, os
 import torch
 from safetensors.torch import load_file, save_file

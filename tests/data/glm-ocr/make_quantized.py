@@ -1,8 +1,9 @@
-"""make_quantized.py: model-q4_0.gguf and model-q4_0.reference.safetensors, beside this file.
+"""make_quantized.py: writes model-q4_0.gguf and model-q4_0.reference.safetensors, beside this file.
 
-The GGUF is model-bf16.gguf (llama.cpp's converter made it of model.safetensors, and came with the reference fixtures, as did all
-the other files here) with its matrices as gguf-py quantizes them: Q4_0, tables and MTP projection Q8_0. The reference has the logits
-of transformers 5.17.0 in float32, of weights that gguf-py decoded from that file; none of them ours."""
+The GGUF file is model-bf16.gguf with its matrices quantized by gguf-py to Q4_0, and the tables and the MTP projection
+to Q8_0. (model-bf16.gguf is llama.cpp's conversion of model.safetensors, and came with the reference fixtures, as did
+all other files here.) The reference has the logits that transformers 5.17.0 computes in float32 with the weights that
+gguf-py decoded from the file. None of them is ours."""
 import json, os
 import gguf, numpy as np, torch
 from gguf import quants
@@ -20,7 +21,7 @@ def floats(tensor):
 
 
 def quantized(reader, path):
-    """The same metadata and tensors in other types; what they stand for, by name."""
+    """Writes the same metadata and tensors in other types. Returns the values that they decode to, by name."""
     writer, values = gguf.GGUFWriter(path, "glm4"), {}
     for field in reader.fields.values():
         if field.name.startswith("GGUF.") or field.name == "general.architecture":
@@ -43,13 +44,13 @@ def quantized(reader, path):
 
 
 def published(values, layers, head_dim):
-    """Names and the order of rows as in model.safetensors, text model alone."""
+    """Returns the values of the text model with the names and the order of rows of model.safetensors."""
     state = {"lm_head.weight": values["output.weight"], "model.language_model.embed_tokens.weight": values["token_embd.weight"],
              "model.language_model.norm.weight": values["output_norm.weight"]}
     for layer in range(layers):
         for short, name in NAMES.items():
             data = values[f"blk.{layer}.{short}.weight"]
-            if short in ("attn_q", "attn_k"):  # halves of a head back to neighbours
+            if short in ("attn_q", "attn_k"):  # GGUF's neighbours are half a head apart in published files
                 data = data.reshape(-1, 2, head_dim // 2, data.shape[1]).swapaxes(1, 2).reshape(data.shape)
             state[f"model.language_model.layers.{layer}.{name}.weight"] = data
     return {name: torch.tensor(np.ascontiguousarray(data)) for name, data in state.items()}

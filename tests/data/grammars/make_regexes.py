@@ -1,9 +1,12 @@
-"""Writes regexes.json: which texts Python's re matches as a whole, and patterns.json: in which ones it finds what looks
-around, as schemas' patterns do; and properties.json: what the package regex (2026.11.19) finds by Unicode's properties;
-integers.json: what the package jsonschema (4.26.0) says of integers around bounds beyond 64 bits; for
-tests/language/grammar/test_grammar.c.
+"""Writes the expected results for tests/language/grammar/test_grammar.c:
 
-In: nothing. Out: [expression or schema, [[text, matches], ...]] for expressions below, texts made of their own pieces."""
+  regexes.json     which texts Python's re matches as a whole
+  patterns.json    in which texts re finds a match of patterns with lookaround, as schemas' patterns do
+  properties.json  in which texts the package regex (2026.11.19) finds Unicode properties
+  integers.json    which integers the package jsonschema (4.26.0) accepts, around bounds beyond 64 bits
+
+In: nothing. Out: [expression or schema, [[text, matches], ...]] for the expressions below, and texts made of pieces of
+these."""
 import json
 import random
 import re
@@ -38,7 +41,7 @@ PROPERTIES = [rf"^[^\x00-\x1f]*\p{{{name}}}$" for name in NAMES] + [
     r"^(?=.*\p{Lu})(?=.*\p{Nd})(?!.*\p{Zs}).{2,9}$", r"^(\p{Extended_Pictographic}|\p{Emoji_Component})+$",
     r"^\p{Lu}\p{Ll}+(?:[- ]\p{Lu}\p{Ll}+)*$", r"^[\u{1F600}-\u{1F64F}\u{61}]+$", r"^\uD83D\uDE42\u{5A}?$",
 ]
-# one or two of each general category and script above, all of them older than Unicode 14
+# one or two characters of each general category and script above; all of them are older than Unicode 14
 LETTERS = "aZéÉßǅʰªאىあア한中Ωωяあ々अ\u0301ा\u20dd0٣Ⅷ½_-—)”“(,!€+^`©\u00a0 \u2028\u2029\u200d\ue000🙂🏽👩ー・𝒜𠀀"
 BIG = 2**64
 INTEGERS = [
@@ -85,7 +88,7 @@ def main():
     write("patterns.json", out)
     out = []
     for expression in PROPERTIES:
-        # ECMA 262's codes of characters and pairs of halves as the characters that they are
+        # ECMA 262's codes of characters and of surrogate pairs become the characters themselves
         own = re.sub(r"\\u\{([0-9A-F]+)\}", lambda m: chr(int(m[1], 16)), expression.replace(r"\uD83D\uDE42", "🙂"))
         ready = regex.compile(own, regex.V1)
         texts = set(LETTERS) | {"".join(random.choices(LETTERS, k=random.randint(2, 4))) for _ in range(900)}
@@ -101,8 +104,8 @@ def main():
 
 
 def judged(schema):
-    """Integers around the schema's own and around powers, but for long ones on a side without a bound, which forerun
-    does not write."""
+    """Returns integers near the schema's numbers and near powers. Very long ones are left out on a side without a
+    bound, because forerun does not write them."""
     def numbers(value):
         if isinstance(value, dict):
             return [n for v in value.values() for n in numbers(v)]

@@ -1,11 +1,12 @@
-"""Writes the pictures of this folder, and cases.json with what Pillow makes of them: python3 make_cases.py
+"""Writes the pictures of this folder, and cases.json with the pixels that Pillow reads from them: python3
+make_cases.py
 
-Every colour type and depth of PNG, plain and interlaced, and the kinds of JPEG, WebP and GIF that are met, 13 x 9
-pixels each; what
-ImageOps.exif_transpose(Image.open(file)).convert("RGB") gives, which turns a photo as its EXIF orientation says, is in
-cases.json as hexadecimal text. Then sizes to resize noise() to, with the
-FNV-1a hash of what resize(size, filter) gives with each filter, and its first and last bytes. Pillow 12.1 or older: later ones resize
-the height first where that is faster, which rounds otherwise.
+There is every colour type and depth of PNG, plain and interlaced, and the usual kinds of JPEG, WebP and GIF. Each
+picture has 13 x 9 pixels. cases.json has, as hexadecimal text, the result of
+ImageOps.exif_transpose(Image.open(file)).convert("RGB"), which turns a photo by its EXIF orientation. It also has
+sizes to which noise() is resized. For each filter it has the FNV-1a hash of the result of resize(size, filter), and
+the result's first and last bytes. Pillow 12.1 or older is needed: later ones resize the height first if that is
+faster, which rounds differently.
 """
 import json
 import os
@@ -35,7 +36,7 @@ def chunk(kind, data):
 
 
 def packed_rows(pixels, bits):
-    """Rows of samples as PNG lays them: filter 0, bits from the left."""
+    """Returns rows of samples in PNG's layout: filter 0, and bits from the left."""
     out = b""
     for row in pixels:
         text = "".join(format(sample, f"0{bits}b") for pixel in row for sample in pixel)
@@ -100,7 +101,7 @@ SHORT, LONG = 3, 4
 
 
 def tiff(value, order="<", kind=SHORT, count=1, tags=((0x010f, 2, 4, b"Cam\0"),), at=8):
-    """EXIF with an orientation of that value between other tags."""
+    """Returns EXIF data with an orientation of this value between other tags."""
     number = struct.pack(order + {SHORT: "H", LONG: "I"}[kind], value).ljust(4, b"\0")
     entries = [struct.pack(order + "HHI", tag, kind, count) + data for tag, kind, count, data in tags]
     entries.append(struct.pack(order + "HHI", 0x0112, kind, count) + number)
@@ -110,7 +111,8 @@ def tiff(value, order="<", kind=SHORT, count=1, tags=((0x010f, 2, 4, b"Cam\0"),)
 
 
 def write_turned():
-    """Photos that lie as the camera was held: each orientation, both byte orders, and what EXIF says otherwise."""
+    """Writes photos with each orientation, in both byte orders, and with EXIF data that are wrong or have other
+    tags."""
     rgb, name = scene(WIDTH, HEIGHT), "jpeg-turned-{}.jpg"
     odd = {"long": tiff(6, kind=LONG), "big-endian": tiff(6, ">"), "far": tiff(8, at=300), "nine": tiff(9),
            "zero": tiff(0), "two": tiff(6, count=2), "again": tiff(6, tags=((0x0112, SHORT, 1, b"\3\0\0\0"),)),
@@ -126,7 +128,7 @@ def write_turned():
         plain = file.read()
     header, end = plain.index(b"IDAT") - 4, len(plain) - 12
     for turned in range(1, 9):
-        at = end if turned == 7 else header  # behind the pixels, where it may stand too
+        at = end if turned == 7 else header  # EXIF data may also stand after the pixels
         with open(os.path.join(HERE, f"png-turned-{turned}.png"), "wb") as file:
             file.write(plain[:at] + chunk(b"eXIf", tiff(turned, ">" if turned % 2 else "<")) + plain[at:])
 
@@ -160,7 +162,7 @@ def write_webps():
     rgb.save(path("moving"), save_all=True, append_images=[rgb.rotate(180), rgba], duration=40)
     for turned in range(1, 9):
         rgb.save(path(f"turned-{turned}"), quality=60, exif=b"Exif\0\0" * (turned % 2) + tiff(turned))
-    # A first frame that does not cover its animation.
+    # An animation whose first frame does not cover all of it.
     with open(path("lossy"), "rb") as file:
         still = file.read()[12:]
     frame = u24(4 // 2, 2 // 2, WIDTH - 1, HEIGHT - 1, 40) + b"\0" + still
@@ -170,7 +172,7 @@ def write_webps():
 
 
 def gif_codes(indices, bits):
-    """A picture's data where each code is a pixel: the table is cleared before codes grow."""
+    """Returns a picture's data in which each code is one pixel: the table is cleared before codes get longer."""
     clear, codes = 1 << bits, []
     for i, index in enumerate(indices):
         codes += [clear] * (i % (clear // 2) == 0) + [index]
@@ -219,7 +221,7 @@ def write_gifs():
 
 
 def noise(width, height):
-    """The C suite makes the same."""
+    """Returns a picture of noise, which the C suite makes too."""
     state, out = 12345, bytearray()
     for _ in range(width * height * 3):
         state = (state * 1103515245 + 12345) % (1 << 31)

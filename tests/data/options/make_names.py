@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Lists the options of llama.cpp's programs, by their names alone: names.txt, which tests/cli/test_cli_options.c walks.
+"""Writes names.txt, the names of the options of llama.cpp's programs, which tests/cli/test_cli_options.c reads.
 
-In: a folder with llama.cpp's source (made from the one in the source package llama-cpp-python 0.3.36).
-Out: on standard output a line an option's name: the name, "value" or "flag", and the programs that have it.
+In: a folder with llama.cpp's source (the file was made from the source package llama-cpp-python 0.3.36). Out: on
+standard output a line for each option: its name, "value" or "flag", and the programs that have it.
 
     tests/data/options/make_names.py FOLDER > tests/data/options/names.txt
 """
@@ -24,7 +24,7 @@ def of_common(text):
         value = "value" if "string" in taker or "int" in taker else "flag"
         examples = re.search(r'set_examples\((.*?)\)', part, re.S)
         words = set(re.findall(r'LLAMA_EXAMPLE_(\w+)', examples.group(1))) if examples else {"COMMON"}
-        if examples and not words:  # mmproj_examples: multimodal programs, the server and the command
+        if examples and not words:  # mmproj_examples: the multimodal programs, the server and the command
             words = {"SERVER", "CLI"}
         excluded = re.search(r'set_excludes\(\{(.*?)\}\)', part, re.S)
         without = re.findall(r'LLAMA_EXAMPLE_(\w+)', excluded.group(1)) if excluded else []

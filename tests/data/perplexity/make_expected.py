@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""make_expected.py > expected.json: perplexities and divergences of text.txt, from the logits of transformers.
+"""make_expected.py > expected.json: perplexities and divergences of text.txt, from transformers' logits.
 
-Run it from the top level, with the requirements of tools/references. Everything after the logits is float64. The
-definitions are those of tools/cli/verb_perplexity.c: chunks of N ids, the first replaced by <bos>, scored from position N / 2
-on; or windows that begin S ids apart and score their last S.
+Run it from the top level, with the requirements of tools/references. Everything after the logits is computed in
+float64. The definitions are those of tools/cli/verb_perplexity.c. In one, the text is divided into chunks of N ids,
+the first of which is replaced by <bos>, and ids from position N / 2 on are scored. In the other, windows begin S ids
+apart, and the last S ids of each are scored.
 """
 import json
 import math
@@ -15,7 +16,7 @@ from transformers import AutoModelForCausalLM
 
 TEXT = "tests/data/perplexity/text.txt"
 DEMO = "tools/demo/target"
-MASK = -16  # takes the low 4 of BF16's 7 bits of mantissa away: what a crude quantization does
+MASK = -16  # clears the low 4 of BF16's 7 bits of mantissa, as a crude quantization would
 BOS = 2
 
 

@@ -1,12 +1,13 @@
-"""cases.json: whole draws, adjusted distributions and log-probabilities. Pure numpy, float64; run from the top level:
+"""Writes cases.json: whole draws, adjusted distributions and log-probabilities. Pure numpy, float64; run from the top
+level:
 
     python3 tests/data/sampling/make_cases.py tests/data/sampling/cases.json
 
-Philox4x32-10 is written out here again from the paper and must give Random123's known answers (kat_vectors). A draw is
-argmax(logit / temperature + g) over what the filters left, g = -log(-log((x + 0.5) / 2^32)), where x is word id % 4 of
-the counter (id / 4, 0, position, position >> 32) under the key (seed, seed >> 32). Penalties are llama.cpp's: a token
-that occurred in the last n has its logit divided by the repeat penalty (multiplied where it is not positive), then loses
-count * frequency + presence; then the bias is added.
+Philox4x32-10 is written here once more after the paper, and must give Random123's known answers (kat_vectors). A draw
+is argmax(logit / temperature + g) over the tokens that the filters left. g is -log(-log((x + 0.5) / 2^32)), where x is
+word id % 4 of the counter (id / 4, 0, position, position >> 32) under the key (seed, seed >> 32). Penalties are
+llama.cpp's: if a token occurred among the last n, its logit is divided by the repeat penalty (multiplied if it is not
+positive) and reduced by count * frequency + presence. Then the bias is added.
 """
 import json
 import os
@@ -64,7 +65,7 @@ def chances(logits, past, p):
 
 
 def critical(df):
-    """Chi-square's 1 - 1e-5 quantile: Wilson and Hilferty 1931."""
+    """Returns the 1 - 1e-5 quantile of chi-square, by the approximation of Wilson and Hilferty (1931)."""
     z = 4.2649
     return df * (1 - 2 / (9 * df) + z * np.sqrt(2 / (9 * df))) ** 3
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""make_expected.py > expected.json: which tasks of these files the demo model answers rightly, by transformers' logits.
+"""make_expected.py > expected.json: the tasks of these files that the demo model answers correctly, by transformers'
+logits.
 
-Run it from the top level, with the requirements of tests/references. It also writes answers.bin, questions with
-answers in the layout of llama-perplexity's --multiple-choice. The files of text are read by Python's own means, and a
-task whose two best scores are closer than float32 resolves ends the run.
+Run it from the top level, with the requirements of tests/references. It also writes answers.bin: questions with
+answers in the layout of llama-perplexity's --multiple-choice. Only Python's own means read the text files. If the two
+best scores of a task are closer than float32 can tell apart, the run ends with an error.
 """
 import csv
 import json

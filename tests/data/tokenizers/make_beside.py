@@ -1,6 +1,8 @@
-"""make_beside.py: beside.json, beside this file: what transformers (5.17.0) makes of the files beside a tokenizer.json.
+"""make_beside.py: writes beside.json, beside this file: how transformers (5.17.0) reads the files beside a
+tokenizer.json.
 
-Each case is the llama3 folder's tokenizer.json with other files: ids of texts, and a template's text that names special tokens."""
+Each case has the llama3 folder's tokenizer.json with other files. Stored are the ids of texts, and the text of a
+template that names special tokens."""
 import json, os, shutil, tempfile
 from transformers import AutoTokenizer
 

@@ -1,9 +1,10 @@
-"""make_cases.py [COUNT]: gemma/random_cases.json, variants.json and large_cases.json, beside this file.
+"""make_cases.py [COUNT]: writes gemma/random_cases.json, variants.json and large_cases.json, beside this file.
 
-Expected ids and texts are those of Hugging Face's tokenizers (0.23.3), none of them ours. random_cases.json: random strings over
-gemma/tokenizer.json. variants.json: small tokenizers, each with one setting changed, and random strings over each. COUNT: cases a
-variant (default 12); more for a longer comparison by hand. large_cases.json: texts over the tokenizer of real size that
-tests/language/tokenizer/test_tokenizer_speed.c generates too, by the same rules. gemma/tokenizer_cases.json came with the reference fixtures."""
+The expected ids and texts are those of Hugging Face's tokenizers (0.23.3), none of them ours. random_cases.json has
+random strings for gemma/tokenizer.json. variants.json has small tokenizers, each with one setting changed, and random
+strings for each: COUNT cases (default 12; more for a longer comparison by hand). large_cases.json has texts for a
+tokenizer of real size, which tests/language/tokenizer/test_tokenizer_speed.c also generates, by the same rules.
+gemma/tokenizer_cases.json came with the reference fixtures."""
 import copy, itertools, json, os, random, sys
 from tokenizers import Tokenizer
 
@@ -17,7 +18,7 @@ FIXED = ["", " ", "  ab", " a  b ", "dad bad dad", " bad", "\n\nab\n", "_cab cab
 
 
 def merged(vocab, merges, words):
-    """Adds each word and the merges that build it, left to right."""
+    """Adds each word, and the merges that build it from left to right."""
     for word in words:
         for i in range(2, len(word) + 1):
             if word[:i] not in vocab:
@@ -31,7 +32,8 @@ def added(content, **flags):
 
 
 def new_id(spec, content):
-    """Added tokens that are in the vocabulary have its id, others follow it without a gap: tokenizers sees to that."""
+    """Returns the id of an added token. One that is in the vocabulary has its id there; others follow without a gap,
+    as tokenizers requires."""
     vocab = spec["model"]["vocab"]
     return vocab.get(content, 1 + max([len(vocab) - 1] + [a["id"] for a in spec["added_tokens"]]))
 
@@ -87,7 +89,7 @@ def variants():
     yield make("base")
     yield make("merges as strings", merges=[" ".join(m) for m in base()["model"]["merges"] if " " not in "".join(m)])
     def unreached(vocab):
-        vocab.update({"dad": len(vocab), "▁bad": len(vocab) + 1})  # no merges make these
+        vocab.update({"dad": len(vocab), "▁bad": len(vocab) + 1})  # no merges give these tokens
 
     for ignore in (True, False):
         yield make(f"ignore merges {ignore}", ignore_merges=ignore, vocab=unreached, pre_tokenizer=split("▁", "MergedWithNext"))
@@ -113,7 +115,7 @@ def variants():
     for flag in ("lstrip", "rstrip", "single_word", "normalized", "special"):
         yield make(f"added {flag}", tokens=lambda f=flag: [added("cab", **{f: True}), added("cabba", **{f: True}), added("<x y>", **{f: True})])
     yield make("added all", tokens=lambda: [added("cab", lstrip=True, rstrip=True, single_word=True, special=True), added("<x>", lstrip=True, rstrip=True)])
-    for flag in ("lstrip", "rstrip"):  # both at once, over tokens of white space, make tokenizers panic
+    for flag in ("lstrip", "rstrip"):  # with both at once, over tokens of white space, tokenizers panics
         yield make(f"added white space, {flag}", tokens=lambda f=flag: [added("\n"), added("\n\n\n"), added("<x>", **{f: True}), added("  ", **{f: True})])
     yield make("added overlapping", tokens=lambda: [added(t) for t in ("ab", "abc", "bcde", "cde", "<", "<|", "<|a|>", "|>")])
     yield make("added normalized", normalizer={"type": "Sequence", "normalizers": [replace("b", "d"), replace(" ", "▁")]},
@@ -138,7 +140,7 @@ def random_text(rnd, words):
             cut = rnd.randrange(len(word))
             out.append(word[cut:] if rnd.random() < 0.5 else word[:cut])
         elif kind == 4:
-            # no codepoints that a Unicode version after 12 may have given a new meaning
+            # codepoints are left out that a Unicode version after 12 may have changed
             out.append(chr(rnd.choice([rnd.randrange(32), rnd.randrange(0x80, 0x530), rnd.randrange(0x3041, 0x3097), rnd.randrange(0x4E00, 0x9FA6),
                                        rnd.randrange(0xAC00, 0xD7A4), rnd.randrange(0xE000, 0xF900), rnd.randrange(0x1F300, 0x1F600), 0x10FFFF])))
         else:
@@ -156,8 +158,9 @@ def cases(tok, rnd, words, count):
 
 
 def large():
-    """262,144 tokens, 514,000 merges: special tokens, bytes, letters, all words of one to three syllables of two letters, the last
-    kind cut short; a word of three is merged from both sides."""
+    """Returns a tokenizer of 262,144 tokens and 514,000 merges: special tokens, bytes, letters, and all words of one
+    to three syllables of two letters; not all of those with three fit. A word of three syllables is merged from both
+    sides."""
     consonants, vowels = "bdfghjklmnprstvz", "aeio"
     syllables = [c + v for c in consonants for v in vowels]
     vocab, merges = {}, []

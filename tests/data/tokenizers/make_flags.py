@@ -1,8 +1,8 @@
-"""make_flags.py: flags.json, beside this file: ids that transformers (4.57.6, the last release whose classes read these
-flags beside a tokenizer.json) gives texts under add_bos_token and add_eos_token, by its class for Llama.
+"""make_flags.py: writes flags.json, beside this file: the ids of texts with add_bos_token and add_eos_token, by the
+class for Llama of transformers 4.57.6, the last release whose classes read these flags beside a tokenizer.json.
 
-The tokenizer.json is the llama3 folder's, whose post-processor puts bos before a text and nothing after it; that class
-takes absent flags for the same."""
+The tokenizer.json is that of the llama3 folder, whose post-processor puts bos before a text and nothing after it. The
+class assumes the same for absent flags."""
 import json, os, shutil, tempfile
 from transformers import LlamaTokenizerFast
 

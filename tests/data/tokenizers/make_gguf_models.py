@@ -1,8 +1,9 @@
-"""make_gguf_models.py: gguf_models.json, beside this file: GGUF tokenizers that are not made of merges, small ones.
+"""make_gguf_models.py: writes gguf_models.json, beside this file: small GGUF tokenizers other than byte-level BPE.
 
-Vocabularies as llama.cpp's converter writes them (conversion/t5.py, bert.py), with the keys of their files; expected ids are those of
-Hugging Face's tokenizers (0.23.3) with the rules that the published tokenizer.json of such models has: T5's, XLM-RoBERTa's, BERT's.
-Unigram models and their map of characters are trained and compiled by sentencepiece (0.2.1), WordPiece and merges by tokenizers."""
+The vocabularies have the form in which llama.cpp's converter writes them (conversion/t5.py, bert.py), with the keys of
+their files. The expected ids are those of Hugging Face's tokenizers (0.23.3) with the rules in such models' published
+tokenizer.json: T5's, XLM-RoBERTa's, BERT's. sentencepiece (0.2.1) trains the unigram models and compiles their maps of
+characters; tokenizers trains WordPiece and merges."""
 import io, json, os, tempfile
 import sentencepiece
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, trainers

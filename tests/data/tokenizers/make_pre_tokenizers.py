@@ -1,9 +1,10 @@
-"""make_pre_tokenizers.py: pre_tokenizers.json, beside this file.
+"""make_pre_tokenizers.py: writes pre_tokenizers.json, beside this file.
 
-Expected ids are those of Hugging Face's tokenizers (0.23.3), whose rules are written here as the models' tokenizer.json have them. The
-vocabulary was trained on texts that nothing cuts, so that its tokens run over every place where one of the kinds does: ids tell kinds
-apart. "alike": the same rules, so that ids are stored once. llama.cpp (b11549) gives these ids too, but for the kinds of APPROXIMATED,
-whose expressions its engine can't run, and texts that are not in NFC, which it leaves as they are."""
+The expected ids are those of Hugging Face's tokenizers (0.23.3) with the rules below, which are those in the models'
+tokenizer.json. The vocabulary was trained on texts that were not split, so its tokens reach across every place at
+which one of the kinds splits, and ids show all splits. "alike" names kinds with the same rules, whose ids are stored
+once. llama.cpp (b11549) gives the same ids, with two exceptions: the kinds of APPROXIMATED, whose expressions its
+engine can't run, and texts that are not in NFC, which it does not normalize."""
 import json, os, random
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
@@ -89,7 +90,7 @@ TEXTS = [
     "12345abc 1234567_x 12345\u0301 1234567\u00bd 12345\u00b2 123456\u2160 1234 12345!", "so'\u017f it'\u212a \u00b9\u00b2\u00b3\u0664",
     "\ufb01 \uff71\uff72\uff01\u3001\u2026\u2014\u201cx\u201d \u3105\u3106 \u1100\u1161 \ua000\ue000 \u03b1\u10d0\u0561\u3131",
 ]
-UNREACHED = ["ĠHTTPServer", "Ġ'soup"]  # no merges make these
+UNREACHED = ["ĠHTTPServer", "Ġ'soup"]  # no merges give these tokens
 
 
 def random_texts(count):
@@ -111,7 +112,8 @@ def tokenizer(name, vocab, merges):
 
 
 def check_named(ids, texts, model):
-    """The same cuts by the names that tokenizer.json has for them; "digits" is one that no GGUF file names."""
+    """Checks that the rules with names in tokenizer.json split texts in the same way. No GGUF file names the kind
+    "digits"."""
     level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     for name, first in (("gpt-2", []), ("smollm", [pre_tokenizers.Digits(individual_digits=True)]), ("digits", [pre_tokenizers.Digits()])):
         t = tokenizer("gpt-2", model["vocab"], model["merges"])

@@ -1,9 +1,10 @@
-"""make_scores.py: scores.json, beside this file: a vocabulary as SentencePiece's files have it, with scores and no merges.
+"""make_scores.py: writes scores.json, beside this file: a vocabulary in the form of SentencePiece's files, with scores
+and without merges.
 
-Expected ids are those of Hugging Face's tokenizers (0.23.3), given the merges that scores stand for: every pair of tokens that are a
-token together, the one of the highest score first. "prefixed": a space stands before each text, and behind each token that is found
-before all else; "stripping": as Phi-3's, whose tokens take the blanks behind them along. llama.cpp (b11549) gives these ids too, but
-for the latter where a model's name does not have its family's."""
+The expected ids are those of Hugging Face's tokenizers (0.23.3) with the merges that follow from the scores: every
+pair of tokens that together are a token, the one with the highest score first. "prefixed": a space is put before each
+text, and after each token that is found before all others. "stripping": tokens take the blanks after them, as Phi-3's
+do. llama.cpp (b11549) gives the same ids, except for the latter if the model's name does not contain its family's."""
 import json, os, random
 from tokenizers import AddedToken, Tokenizer, models, normalizers, trainers
 from make_pre_tokenizers import TEXTS, random_texts
@@ -14,7 +15,7 @@ SPECIAL = [("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL), ("<start_of_
            ("\n", USER_DEFINED), ("\n\n", USER_DEFINED), ("<b>", USER_DEFINED), ("</b>", USER_DEFINED), ("  ", USER_DEFINED)]
 MARKED = ["<b>bold</b> text", "a <b> b</b>", "\n\n\nx\n\n y", "  x   y    z", "x<s>y", "▁under▁", "<0x41> <0x0A>", "a  \n\n  <b>", "</b>"]
 TURNS = ["<start_of_turn>\n hi<end_of_turn>\n<s> x </s>\n\ty <unk>  z", "<b> a </b>\n\n b", "  <start_of_turn> \u3000  <end_of_turn>  a", "<end_of_turn>\n", "<s>\n"]
-UNTRAINED = "ĀžΩЖ€☃𝔘"  # characters that become bytes
+UNTRAINED = "ĀžΩЖ€☃𝔘"  # these characters become bytes
 
 
 def train(texts):

@@ -1,14 +1,14 @@
-"""Cuts the folders of models that see, as tests/engine/vision/test_vision_models.c reads them: python3 cut_models.py ROOT
+"""Cuts folders of models that read pictures down to the parts that tests/engine/vision/test_vision_models.c reads:
+python3 cut_models.py ROOT
 
-ROOT/NAME has a model with random weights, its pictures, and in reference.json and reference.safetensors what
-transformers 5.24 computed from them in float32 (prompts, logits, greedy texts, rows of pictures, drafts of the MTP
-layer, or of the assistant in a folder of it); in the mixture of Qwen3-VL, experts are transposed, as published.
-text.gguf and mmproj.gguf are what llama.cpp's converter made of it (--outtype bf16, and --mmproj). Needs numpy and
-safetensors.
+ROOT/NAME has a model with random weights, its pictures, and reference.json and reference.safetensors with what
+transformers 5.24 computed from them in float32: prompts, logits, greedy texts, rows of pictures, and drafts of the MTP
+layer or of the assistant in its own folder. The experts of Qwen3-VL's mixture are transposed, as published. text.gguf
+and mmproj.gguf are llama.cpp's conversions (--outtype bf16, and --mmproj). Needs numpy and safetensors.
 
-The model is kept whole. Of the reference, only the last rows of logits are kept, some patches' values (and layers, of
-Gemma 4's many patches), and the drafts behind two of the prompts. Widths, sizes of pictures and the seed are in
-reference.json.
+The model is kept whole. Of the reference, only these are kept: the last rows of logits, the values of some patches
+(and some layers of Gemma 4's many patches), and the drafts after two of the prompts. reference.json has the widths,
+the sizes of pictures and the seed.
 """
 import json
 import os

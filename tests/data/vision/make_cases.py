@@ -1,8 +1,8 @@
-"""Writes what transformers makes of pictures: python3 make_cases.py
+"""Writes what transformers computes from pictures: python3 make_cases.py
 
-tower/: a vision tower of odd widths with random weights, two pictures, and what transformers 5.17 computes from them.
-cases.json: the sizes that its processor resizes to, and the positions of prompts with pictures.
-../glm-ocr/reference.safetensors: cut from the published reference if its folder is given as the argument.
+tower/ has a vision encoder of odd widths with random weights, two pictures, and the results of transformers 5.17.
+cases.json has the sizes to which its processor resizes, and the positions of prompts with pictures.
+../glm-ocr/reference.safetensors is cut from the published reference, if its folder is given as the argument. Needs
 Pillow 12.1 or older (see ../images/make_cases.py).
 """
 import json
@@ -36,7 +36,7 @@ def write_json(name, value):
 
 
 def draw(name, mode, width, height, seed):
-    """Smooth shapes with some noise: small as a file, and no two patches alike."""
+    """Draws smooth shapes with some noise, so that the file is small and no two patches are alike."""
     rnd = np.random.default_rng(seed)
     y, x = np.mgrid[0:height, 0:width]
     bands = [127 + 120 * np.sin(x / rnd.uniform(3, 20) + y / rnd.uniform(3, 20) + i) for i in range(len(mode))]
@@ -62,7 +62,8 @@ def make_tower():
 
 
 def run_tower(model):
-    """shrunk.png is beyond longest_edge, grown.png below shortest_edge, stays.png just right."""
+    """Runs the encoder on pictures: shrunk.png is larger than longest_edge, grown.png smaller than shortest_edge, and
+    stays.png is neither."""
     draw("tower/shrunk.png", "RGB", 331, 182, 1)
     draw("tower/grown.png", "L", 31, 22, 2)
     draw("tower/stays.png", "RGBA", 48, 72, 3)

@@ -1,6 +1,8 @@
-"""Writes the sizes that the processor of Qwen's towers resizes pictures to: python3 make_sizes.py (transformers 5.24)
+"""Writes the sizes to which the processor of Qwen's vision encoders resizes pictures: python3 make_sizes.py
+(transformers 5.24)
 
-sizes.json: [width, height, columns, rows] for the limits of the model in qwen3.5/; 0 columns and rows: it is refused.
+sizes.json has [width, height, columns, rows] for the limits of the model in qwen3.5/. If the processor refuses a size,
+columns and rows are 0.
 """
 import json
 import os
