@@ -1,10 +1,13 @@
-"""adapted_cases.py: tests/data/chat/adapted.json, conversations as clients send them, and the prompts they should give.
+"""adapted_cases.py: writes tests/data/chat/adapted.json: conversations as clients send them, with the expected
+prompts.
 
-A chat template takes messages in one form; clients send others: the arguments of a call as JSON text, a list of text
-parts where the template knows texts alone, thoughts in `reasoning`. Out: conversations as they are sent, and what
-transformers renders of each in a template's form, null for an error; which form that is stands here, by hand, for each.
-In: templates of tests/data/chat/templates and tests/data/templates; reference.json and gemma4_more.json, of whose cases
-those are told that give something else so. Needs transformers (5.17.0)."""
+A chat template reads messages in one form, and clients send others: a call's arguments as JSON text, a list of text
+parts where the template only reads texts, reasoning in `reasoning`. The form that each template reads is listed here
+by hand.
+
+In: the templates of tests/data/chat/templates and tests/data/templates; reference.json and gemma4_more.json. Out: the
+conversations as clients send them, and what transformers renders if it gets them in the template's form (null for an
+error). Cases of the two files are listed if their prompt is different then. Needs transformers (5.17.0)."""
 
 import datetime
 import json
@@ -17,7 +20,7 @@ DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/dat
 CLOCK = datetime.datetime(1970, 1, 1)
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "add_generation_prompt": True}
 
-# template: what arguments it reads, and the roles of which it takes texts alone
+# For each template: the form of arguments that it reads, and the roles whose contents it reads only as texts.
 MAPPING, TEXT, EITHER = "mapping", "text", "either"
 ALL = ("system", "user", "assistant", "tool")
 FORMS = {
@@ -40,9 +43,9 @@ FORMS = {
     "prints": (TEXT, ALL),
     "parts": (MAPPING, ()),
 }
-NO_ORPHANS = ("chat/templates/gemma4", "templates/minimax")  # those that lose or refuse a result without its call
-PARTS_ALONE = ("parts",)  # templates that read parts, and show nothing of a text
-ONE_CALL = ("chat/templates/llama3.1",)  # those that raise over two calls in a message
+NO_ORPHANS = ("chat/templates/gemma4", "templates/minimax")  # these lose or refuse a result without its call
+PARTS_ALONE = ("parts",)  # these read parts, and show nothing of a text
+ONE_CALL = ("chat/templates/llama3.1",)  # these raise an error for two calls in a message
 
 INLINE = {
     "joins": "{% for m in messages %}{{ m.role + ': ' + m.content }}{% for c in m.tool_calls or [] %}"
@@ -57,7 +60,7 @@ INLINE = {
 
 
 def parted(messages):
-    """Each call in a message of its own, with its result after it."""
+    """Puts each call into a message of its own, followed by its result."""
     out = []
     for m in messages:
         out.append(m)
@@ -78,13 +81,13 @@ def parted(messages):
 
 
 def part(content):
-    """A text as one part, and the parts of other names as parts of type text."""
+    """Returns a text as a list with one part, and gives parts with other types the type text."""
     parts = [content] if isinstance(content, str) else content
     return [{"type": "text", "text": p if isinstance(p, str) else p["text"]} for p in parts]
 
 
 def told(messages):
-    """Results that follow no call as JSON in the user's text."""
+    """Replaces results that follow no call by JSON in the user's text."""
     out, called, names = [], False, {}
     for m in messages:
         called = bool(m.get("tool_calls")) or called and m.get("role") == "tool"
@@ -138,7 +141,7 @@ def adapt(messages, form, text_roles, one_call=False, parts=False, orphans=True)
     return parted(out) if one_call and several else out
 
 
-# Templates that have no place for tools, and the call that is shown instead: the system's turn describes them.
+# These templates have no place for tools, so the system's turn describes them. The values are the calls that it shows.
 NO_PLACE = {"chat/templates/deepseek-v3.1": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>NAME<｜tool▁sep｜>"
                                             '{"PARAMETER": VALUE}<｜tool▁call▁end｜><｜tool▁calls▁end｜>'}
 
@@ -245,7 +248,7 @@ CONVERSATIONS += ORPHANS
 def render(template, messages, context):
     try:
         return {"rendered": template.render(messages=messages, strftime_now=CLOCK.strftime, **context)}
-    except Exception as error:  # whatever a template may raise
+    except Exception as error:  # a template may raise anything
         return {"error": f"{type(error).__name__}: {error}"[:200]}
 
 
@@ -264,7 +267,7 @@ def own_cases(name):
 
 
 def adapted_references():
-    """Those of the other files that give something else, by their style and title."""
+    """Returns, by style and title, the cases of the other files whose prompt is different if messages are adapted."""
     for file in ("reference", "gemma4_more"):
         with open(f"{DATA}/chat/{file}.json") as f:
             styles = json.load(f)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Makes tests/data/adapters: adapters (LoRA) for tiny models, and what peft computes with them in float32.
+"""Makes tests/data/adapters: LoRA adapters for tiny models, and what peft computes with them in float32.
 
     PYTHONPATH=FOLDER python3 tests/references/adapters.py [--llama.cpp FOLDER] [NAME...]
 
-It needs torch, transformers 5.15, peft 0.18 and accelerate 1.12. Each adapter has reference.json (the model's folder,
-the prompt's ids, 48 greedy ids) and reference.safetensors (the logits of the prompt); one also has merged.safetensors
-(16 rows of two matrices after merge_and_unload). With llama.cpp's folder its
-convert_lora_to_gguf.py also writes adapter.gguf. Adapters of single experts can't be run by peft beside transformers 5,
-which has them in one parameter: there b(a) is added to the model's own weights instead."""
+Needs torch, transformers 5.15, peft 0.18 and accelerate 1.12. Each adapter has reference.json (the model's folder, the
+prompt's ids, 48 greedy ids) and reference.safetensors (the prompt's logits). One also has merged.safetensors (16 rows
+of two matrices after merge_and_unload). If llama.cpp's folder is given, its convert_lora_to_gguf.py also writes
+adapter.gguf. peft can't run adapters of single experts with transformers 5, which has all experts in one parameter.
+For these, b(a) is added to the model's own weights instead."""
 import argparse
 import json
 import os
@@ -50,7 +50,8 @@ PROMPT, GREEDY = 12, 48
 
 
 def values(shape, generator, size):
-    """Random values whose products are as large as the model's own, rounded to BF16 as files store them."""
+    """Returns random values whose products are as large as the model's own. They are rounded to BF16, as files store
+    them."""
     return (torch.randn(shape, generator=generator) * size / shape[-1] ** 0.5).to(torch.bfloat16).float()
 
 
@@ -79,7 +80,7 @@ def make(name, of, config):
     os.remove(os.path.join(folder, "README.md"))
     with open(os.path.join(folder, "adapter_config.json")) as file:
         said = json.load(file)
-    said["base_model_name_or_path"] = f"tests/data/models/{of}"  # peft writes where this machine has it
+    said["base_model_name_or_path"] = f"tests/data/models/{of}"  # peft writes this machine's path
     with open(os.path.join(folder, "adapter_config.json"), "w") as file:
         json.dump(said, file, indent=2)
     path = os.path.join(folder, "adapter_model.safetensors")
@@ -124,7 +125,8 @@ def write_reference(folder, of, reference):
 
 
 def make_vector(name, of):
-    """A control vector, and the logits of the model with hooks that add it: all of it by 1, layers 2 to 4 by -0.5."""
+    """Makes a control vector. Its logits are those of the model with hooks that add it: all of it by 1, and layers 2
+    to 4 by -0.5."""
     folder = os.path.join(ROOT, "adapters", name)
     os.makedirs(folder, exist_ok=True)
     model = AutoModelForCausalLM.from_pretrained(os.path.join(ROOT, "models", of), dtype=torch.float32).eval()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""bailing.py make|verify FOLDER [NAME...]: tiny random models of Ling 2.0's architecture (BailingMoeV2ForCausalLM) with
-its MTP layer, and what they compute.
+"""bailing.py make|verify FOLDER [NAME...]: tiny random models of Ling 2.0's architecture (BailingMoeV2ForCausalLM)
+with its MTP layer, and what they compute.
 
-transformers has no such model: what is computed here is written after its published modeling file
-(github.com/inclusionAI/Ling-V2, models/modeling_bailing_moe_v2.py), in float32, all positions at once. As in
-mixtures.py, whose `compute` and training serve here: what the files hold, and what a draft is.
+transformers does not have this model. It is written here after its published modeling file
+(github.com/inclusionAI/Ling-V2, models/modeling_bailing_moe_v2.py), in float32, with all positions at once.
+mixtures.py describes the files and the drafts; its `compute` and its training are used here.
 """
 import json
 import os
@@ -28,13 +28,14 @@ LING = dict(architectures=["BailingMoeV2ForCausalLM"], model_type="bailing_moe_v
             use_qk_norm=True, score_function="sigmoid", moe_router_enable_expert_bias=True, rope_scaling=None,
             norm_topk_prob=True, bos_token_id=3, eos_token_id=ENDS, torch_dtype="bfloat16")
 MODELS = {
-    # Groups, a layer without a mixture, 6 of 14 values of a head turn, an MTP layer.
+    # Routing by groups, a layer without a mixture, rotary positions in 6 of a head's 14 values, an MTP layer.
     "ling-odd": dict(seed=5101, config=LING | dict(
         vocab_size=351, hidden_size=60, intermediate_size=52, num_hidden_layers=3, num_attention_heads=6,
         num_key_value_heads=2, head_dim=14, partial_rotary_factor=0.45, rope_theta=7000.0, rms_norm_eps=3e-6,
         num_experts=12, num_shared_experts=1, num_experts_per_tok=3, n_group=4, topk_group=2, moe_intermediate_size=22,
         first_k_dense_replace=1, routed_scaling_factor=2.5, num_nextn_predict_layers=1)),
-    # Biases, no norms of heads, two shared experts, one expert a row, which is not normalized, no MTP layer.
+    # Biases, no norms of heads, two shared experts, one expert per row with a weight that is not normalized, no MTP
+    # layer.
     "ling-biased": dict(seed=5204, config=LING | dict(
         vocab_size=353, hidden_size=56, intermediate_size=44, num_hidden_layers=2, num_attention_heads=4,
         num_key_value_heads=4, head_dim=14, partial_rotary_factor=1.0, rope_theta=900.0, rms_norm_eps=1e-5,
@@ -66,7 +67,8 @@ class GatedUnit(nn.Module):
 
 
 class Router(nn.Module):
-    """The best groups by their two best experts, corrected; the best experts in them; their scores as they were."""
+    """Chooses the best groups by the corrected scores of their two best experts, then the best experts in these
+    groups. The weights are the scores without correction."""
 
     def __init__(self, c):
         super().__init__()
@@ -112,7 +114,7 @@ class Attention(nn.Module):
         self.query_layernorm, self.key_layernorm = (Norm(self.dim, c["rms_norm_eps"]) for _ in range(2))
 
     def turn(self, x, first):
-        """The first values of heads [heads, positions, dim], those half of them apart together."""
+        """Rotates the first values of heads [heads, positions, dim]; pairs are half of these values apart."""
         dims = int(self.dim * self.c["partial_rotary_factor"])
         angles = torch.arange(first, first + x.shape[-2])[:, None] * self.c["rope_theta"] ** (
             -torch.arange(0, dims, 2, dtype=torch.float) / dims)
@@ -156,7 +158,7 @@ class MtpLayer(Layer):
 
 
 class Model(nn.Module):
-    """Has the form that mixtures.py asks of a target; names are the published ones."""
+    """Has the interface that mixtures.py asks of a target. Its tensors have the published names."""
 
     greedy, draft = mixtures.Target.greedy, mixtures.Target.draft
 
@@ -194,7 +196,8 @@ class Model(nn.Module):
 # -------------------------------------------------------------------------------------------------------- overlooked
 
 def overlooked(name, folder, prompt, right):
-    """Returns for each feature how far the prompt's logits are off without it, as a share of the largest."""
+    """Returns for each feature how far the prompt's logits are off if it is left out, relative to the largest
+    logit."""
     c, moved = MODELS[name]["config"], {}
     changes = {"rope_theta": {"rope_theta": 1e4}, "routed_scaling_factor": {"routed_scaling_factor": 1.0}}
     if c["n_group"] > 1: changes["groups"] = {"n_group": 1, "topk_group": 1}

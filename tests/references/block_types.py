@@ -1,10 +1,10 @@
-"""Writes tests/data/blocks: what the gguf package says that blocks of each type of GGUF decode to.
+"""Writes tests/data/blocks: the values to which the gguf package decodes blocks of each GGUF type.
 
     python3 tests/references/block_types.py tests/data/blocks
 
-TYPE.bin, little-endian: u32 count; u32 length; u64 hash; `count` blocks as a GGUF file has them; their values, float32.
-The hash is over the values of `length` further blocks, whose bytes `noise` gives: enough for every point of a grid and
-every scale to occur.
+TYPE.bin, little-endian: u32 count; u32 length; u64 hash; `count` blocks as in a GGUF file; their values in float32.
+The hash is over the values of `length` further blocks, whose bytes `noise` gives. These are so many that every point
+of a grid and every scale occurs.
 """
 import struct
 import sys
@@ -17,15 +17,15 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 TYPES = """F32 F16 BF16 Q8_0 Q4_0 Q4_1 Q5_0 Q5_1 IQ4_NL MXFP4 Q4_K Q5_K Q6_K IQ4_XS Q2_K Q3_K IQ1_S IQ1_M IQ2_XXS IQ2_XS
     IQ2_S IQ3_XXS IQ3_S TQ1_0 TQ2_0 NVFP4 Q1_0 Q2_0 PQ2_0 PTQ1_0""".split()
 
-# Types that the package (0.19) doesn't have: values and bytes of a block.
+# The package (0.19) doesn't have these types: their values and bytes per block.
 SIZES = {"Q2_0": (64, 18), "PQ2_0": (128, 34), "PTQ1_0": (128, 28)}
 
-# Offsets of float16 scales in a block, if not at its start.
+# Offsets of a block's float16 scales that are not at its beginning.
 SCALES = {"Q4_1": [0, 2], "Q5_1": [0, 2], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208], "Q2_K": [80, 82],
           "Q3_K": [108], "TQ1_0": [52], "TQ2_0": [64],
           "PTQ1_0": [26]}
 
-# Zeros, the smallest and largest denormals, the smallest normal number, the largest.
+# float16: zeros, the smallest and largest subnormal numbers, the smallest normal number, the largest number.
 EXTREMES = [0x0000, 0x8000, 0x0001, 0x8001, 0x03FF, 0x0400, 0x7BFF, 0xFBFF]
 EXTREME_BYTES = [0x00, 0x01, 0x02, 0x07, 0x7E, 0x7F, 0x80, 0xFE, 0xFF]
 
@@ -33,7 +33,7 @@ VALUES, NOISE_VALUES = 2048, 1 << 18
 
 
 def noise(length):
-    """Bytes of a 64-bit linear congruential generator, whose constants are Knuth's for MMIX."""
+    """Returns bytes of a 64-bit linear congruential generator, with Knuth's constants for MMIX."""
     state, out = 0, bytearray(length)
     for i in range(length):
         state = (state * 6364136223846793005 + 1442695040888963407) & 0xFFFFFFFFFFFFFFFF
@@ -42,7 +42,8 @@ def noise(length):
 
 
 def fnv1a(values):
-    """FNV-1a over the bits of float32 values instead of over bytes; every NaN counts as the same one."""
+    """Returns FNV-1a over the bits of float32 values, one value at a time instead of a byte. Every NaN counts as the
+    same one."""
     bits = np.where(np.isnan(values), np.uint32(0x7FC00000), values.view(np.uint32))
     state = 0xCBF29CE484222325
     for word in bits.tolist():
@@ -51,8 +52,9 @@ def fnv1a(values):
 
 
 def ptq1_0(blocks):
-    """A block of PTQ1_0 has 16, 8 and 2 bytes of digits, that of TQ1_0 32, 16 and 4: with zero bytes after each part,
-    digit j of the first part's byte i is TQ1_0's column 32 j + i instead of 16 j + i, and so on."""
+    """Decodes PTQ1_0 by the package's TQ1_0. A block of PTQ1_0 has 16, 8 and 2 bytes of digits, and one of TQ1_0 has
+    32, 16 and 4. So zero bytes are put after each part, and digit j of the first part's byte i, column 16 j + i of
+    PTQ1_0, is column 32 j + i of TQ1_0; the other parts follow likewise."""
     wide = np.zeros((len(blocks), 54), dtype=np.uint8)
     wide[:, :16], wide[:, 32:40], wide[:, 48:50] = blocks[:, :16], blocks[:, 16:24], blocks[:, 24:26]
     wide[:, 52:] = blocks[:, 26:]
@@ -64,26 +66,26 @@ def ptq1_0(blocks):
 
 
 def decode(name, blocks):
-    if name == "Q1_0":  # which the package doesn't decode: a bit for the sign, set for +
+    if name == "Q1_0":  # the package doesn't decode it: one bit per sign, set for +
         d = blocks[:, :2].copy().view(np.float16).astype(np.float32)
         return np.where(np.unpackbits(blocks[:, 2:], axis=1, bitorder="little") == 1, d, -d)
-    if name in ("Q2_0", "PQ2_0"):  # nor these: two bits a value, lowest first, that count from -1
+    if name in ("Q2_0", "PQ2_0"):  # nor these: two bits per value, the lowest first, minus 1
         d = blocks[:, :2].copy().view(np.float16).astype(np.float32)
         codes = blocks[:, 2:, None] >> np.arange(0, 8, 2, dtype=np.uint8) & 3
         return (codes.reshape(len(blocks), -1).astype(np.float32) - 1) * d
-    if name == "PTQ1_0":  # the package's TQ1_0 decodes it, given half a block's digits and others in between
+    if name == "PTQ1_0":  # the package's TQ1_0 decodes it, given half a block's digits with others in between
         return ptq1_0(blocks)
     with np.errstate(all="ignore"):
         return quants.dequantize(blocks.copy(), GGMLQuantizationType[name])
 
 
 def put_scale(name, block, which):
-    """An extreme scale, the same or, in types with a minimum, two neighbours of the list."""
+    """Puts an extreme scale into a block. In types with a minimum, the minimum gets the next one of the list."""
     if name == "MXFP4":
         block[0] = EXTREME_BYTES[which]
     elif name == "NVFP4":
         block[:4] = np.roll(EXTREME_BYTES, which)[:4]
-    elif name == "IQ1_M":  # four bits each on top of four words
+    elif name == "IQ1_M":  # four bits of the scale are at the top of each of four words
         for i in range(4):
             block[49 + 2 * i] = (block[49 + 2 * i] & 15) | (EXTREMES[which] >> 4 * i & 15) << 4
     else:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""configurations.py DATA: what transformers computes of fixtures with rotary positions scaled otherwise than theirs.
+"""configurations.py DATA: what transformers computes for fixtures whose rotary positions are scaled in another way.
 
-In: tests/data. Out: DATA/configurations: cases.json, what replaces members of a fixture's config.json (nested: of its
-text_config) and ids; logits.safetensors, by case the float32 logits of the last of them.
+In: tests/data. Out: DATA/configurations: cases.json has ids and the members that replace those of a fixture's
+config.json (if it is nested, those of its text_config); logits.safetensors has for each case the float32 logits after
+the last id.
 """
 import json
 import sys

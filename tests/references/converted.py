@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""converted.py LLAMA_CPP FOLDER FILE [--mtp|--no-mtp|--fuse-qkv]: llama.cpp's GGUF of a tiny model, by the converter
-of its source tree, in BF16; of its MTP layer alone, without it, or with queries, keys and values in one tensor.
+"""converted.py LLAMA_CPP FOLDER FILE [--mtp|--no-mtp|--fuse-qkv]: llama.cpp's converter writes a tiny model as a GGUF
+file in BF16: all of it, only its MTP layer, or without that; or with queries, keys and values in one tensor.
 
-The converter knows tokenizers by what they make of a text, which a cut one makes otherwise: it is told. A folder
-without a tokenizer becomes a file without one.
+The converter recognizes a tokenizer by the ids that it gives a text. A tokenizer that was cut short gives others, so
+this script tells the converter the name. If a folder has no tokenizer, neither has the file.
 """
 import runpy
 import sys

@@ -1,9 +1,9 @@
-"""Compares what quant/ decodes with the gguf package, for random blocks of every block type.
+"""Compares the decoder in quant/ with the gguf package, for random blocks of every block type.
 
     python3 tests/references/decode_blocks.py [BLOCKS [TYPE...]]     from the repository's root; a million blocks each
 
-The sources are compiled by the system's `cc`. Every bit must agree, but that one NaN is as good as another. d is any
-float16, so that all that is not finite occurs. What the package doesn't decode is compared with block_types.py's own.
+The system's `cc` compiles the sources. Every bit must agree, except that all NaNs count as equal. A scale may be any
+float16, so infinities and NaNs occur. For types that the package doesn't decode, block_types.py's own decoder is used.
 """
 import ctypes
 import subprocess

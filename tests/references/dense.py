@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""dense.py make|verify|seek FOLDER [NAME...]: tiny random decoders and what transformers computes on them.
+"""dense.py make|verify|seek FOLDER [NAME...]: tiny random decoders, and what transformers computes with them.
 
-make    writes FOLDER/NAME: the model as published folders are, reference.json, reference.safetensors
-verify  reads it back, from the files alone, and computes everything again, with a cache too
-seek    says with which seed, that of the table or the next, greedy text would pass; writes nothing
+make    writes FOLDER/NAME: the model in its published form, reference.json, reference.safetensors
+verify  reads it back, only from the files, and computes everything again, also with a cache
+seek    prints the first seed, from that of the table on, with which greedy text passes; writes nothing
 
-The models stand in dense_of_*.py, a table MODELS in each, in numbers that code written for the published shapes would
-get wrong. As in make_reference.py: float32, eager attention, no cache, one thread; what the files hold stands in
-README.md. `overlooked` in reference.json says of each feature how far the logits of the last prompt are from right
-without it, in the largest of them: a test that passes has seen them all.
+Each dense_of_*.py has a table MODELS. The models' dimensions are such that code written only for the published ones
+would get them wrong. As in make_reference.py: float32, eager attention, no cache, one thread. README.md describes the
+files. `overlooked` in reference.json lists features of the model. For each it has how far the last prompt's logits are
+off if the feature is left out, relative to the largest logit. So a test that passes has not left any of them out.
 """
 import importlib
 import json
@@ -28,26 +28,26 @@ from make_reference import cut_tokenizer, margins
 from mixtures import copy_tokenizer
 
 GREEDY, LENGTHS, GREEDY_PROMPTS = 48, (1, 7, 19, 101), (2, 3)
-LEAST_MARGIN, LEAST_IDS, LEAST_MOVE = 5e-3, 16, 2e-2    # of greedy ids; how many of them; of an overlooked feature
+LEAST_MARGIN, LEAST_IDS, LEAST_MOVE = 5e-3, 16, 2e-2    # limits of is_sure and overlooked
 
 BESIDE = ("vision_tower.", "multi_modal_projector.", "model.mtp_layers.")
 
 
 @dataclass
 class Kind:
-    """Holds what models of one family share. A model is a dict: seed, kind, config (config.json), and where it has them
-    tokenizer ("qwen", "gemma"), gguf (dense_gguf.py), mtp (whose `add` gives the layer's tensors, `draft` what it
-    says), and cached=False where transformers' own generation with a cache
-    is another than without."""
-    config: str             # transformers' classes of the text: configuration,
-    model: str              # and model
-    features: object        # of a text's configuration: by feature what it would be without, a change or an edit
-    whole: tuple = ()       # the same classes of models with a tower beside
-    files: tuple = ()       # pairs of names of tensors: transformers', and that of published files where it is another
-    fill: object = None     # a tensor's name and noise: its values, or None where they are as elsewhere
-    first: tuple = ()       # ids that prompts begin with
-    ids: tuple = (20, 20)   # those that prompts don't have: so many first ones and last ones
-    names: tuple = ()       # pairs of parts of names: of transformers' own, and of published files
+    """Describes what the models of one family have in common. A model is a dict with seed, kind and config
+    (config.json), and, if it has them, tokenizer ("qwen", "gemma"), gguf (dense_gguf.py), and mtp (its `add` gives the
+    layer's tensors, its `draft` the drafts' logits). cached=False means that transformers' own generation with a cache
+    gives other ids than without one."""
+    config: str             # transformers' class of the text model's configuration
+    model: str              # and of the text model
+    features: object        # from the configuration: for each feature the change or edit that leaves it out
+    whole: tuple = ()       # the same two classes if the model also has a vision encoder
+    files: tuple = ()       # pairs of tensor names: transformers', and the published one if it is different
+    fill: object = None     # from a tensor's name and noise: its values, or None for the usual ones
+    first: tuple = ()       # ids with which every prompt begins
+    ids: tuple = (20, 20)   # how many of the first and of the last ids prompts must not have
+    names: tuple = ()       # pairs of parts of tensor names: transformers', and the published ones
 
 
 def text_of(config):
@@ -64,7 +64,7 @@ def all_models():
 # ------------------------------------------------------------------------------------------------------------- models
 
 def build(spec, changes=None):
-    """The text half of a model; with `changes` in its configuration."""
+    """Returns the text part of a model, with `changes` in its configuration."""
     plain = {k: v for k, v in text_of(spec["config"]).items() if k not in ("architectures", "torch_dtype")}
     plain = json.loads(json.dumps(plain | (changes or {})))
     plain.pop("model_type")
@@ -74,7 +74,7 @@ def build(spec, changes=None):
 
 
 def whole(spec):
-    """All of a wrapped model."""
+    """Returns a model together with its vision encoder."""
     plain = {k: v for k, v in spec["config"].items() if k not in ("architectures", "torch_dtype", "model_type")}
     config, model = (getattr(transformers, name) for name in spec["kind"].whole)
     return model(config(**json.loads(json.dumps(plain)))).float().eval()
@@ -94,7 +94,7 @@ def fill(state, seed, own):
 
 
 def filled(spec):
-    """A state of the model, by the published names; a tied head is not in it."""
+    """Returns the model's tensors by their published names. A tied head is not among them."""
     nested = "text_config" in spec["config"]
     model = build(spec)
     tied = model.config.tie_word_embeddings
@@ -123,7 +123,7 @@ def published(name):
 
 
 def load(folder, spec, changes=None):
-    """The text half of what a folder holds; without one, of what it will."""
+    """Returns the text part of the model in a folder. Without a folder, returns the model that would be written."""
     names = {there: here for here, there in spec["kind"].files}
     state = load_file(folder / "model.safetensors") if folder else filled(spec)
     state = {names.get(k, k): v for k, v in state.items()}
@@ -152,7 +152,7 @@ def zeroed(*parts):
 
 
 def passed_by(*kinds):
-    """Modules that hand on what they get."""
+    """Makes modules of these kinds return their input."""
     def edit(model):
         for name, module in model.named_modules():
             if name.endswith(kinds): module.forward = lambda x: x
@@ -257,7 +257,7 @@ def verify(root, name, spec):
 
 
 def greedy(model, spec, prompt):
-    """Ids and rows of logits, by a cache where that may be."""
+    """Returns greedy ids and their rows of logits. It uses a cache unless that changes the ids."""
     if spec.get("cached", True):
         out = model.generate(torch.tensor([prompt]), max_new_tokens=GREEDY, do_sample=False, eos_token_id=-1,
                              pad_token_id=0, output_logits=True, return_dict_in_generate=True)
@@ -271,7 +271,7 @@ def greedy(model, spec, prompt):
 
 @torch.no_grad()
 def is_sure(spec):
-    """Returns true if a model's greedy text is sure and does not repeat one id."""
+    """Returns true if the margins of a model's greedy text are large enough, and it has enough different ids."""
     model = load(None, spec)
     for prompt in (make_prompts(spec)[i] for i in GREEDY_PROMPTS):
         ids, rows = greedy(model, spec, prompt)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""dense_gguf.py LLAMA_CPP DATA [NAME...]: llama.cpp's GGUF of models of dense.py, by the converter of its source tree.
+"""dense_gguf.py LLAMA_CPP DATA [NAME...]: llama.cpp's converter writes models of dense.py as GGUF files.
 
-In: a source tree of llama.cpp; tests/data. Out: DATA/dense/NAME.gguf in BF16, whose logits are those of
-DATA/models/NAME/reference.safetensors: values are stored as they are, and norms of Gemma with their 1 added. Of models
-whose line in a table has a `gguf`: the kind of pre-tokenizer that the file is told to have, or True where it has no
+In: a source tree of llama.cpp; tests/data. Out: DATA/dense/NAME.gguf in BF16. Its logits are those of
+DATA/models/NAME/reference.safetensors, because values are stored unchanged (Gemma's norms with 1 added). The models
+are those whose line in a table has a `gguf`: the name of the pre-tokenizer for the file, or True if the model has no
 tokenizer.
 
-Gemma's published folders have a tokenizer.model beside tokenizer.json, and the converter takes that: it is made here,
-of the pieces of tokenizer.json. The converter knows the other tokenizers by what they make of a text, which a cut one
-makes otherwise: it is told.
+Gemma's published folders have a tokenizer.model beside tokenizer.json, which the converter prefers. It is made here
+from the pieces of tokenizer.json. The converter recognizes other tokenizers by the ids that they give a text.
+Tokenizers that were cut short give others, so this script tells it the name.
 """
 import json
 import os
@@ -25,7 +25,8 @@ NORMAL, UNKNOWN, CONTROL, USER, BYTE = 1, 2, 3, 4, 6
 
 
 def write_pieces(folder):
-    """tokenizer.model of a folder whose tokenizer.json is Gemma's: a piece that is merged later has a lower score."""
+    """Writes tokenizer.model for a folder with Gemma's tokenizer.json. A piece that is merged later has a lower
+    score."""
     from sentencepiece import sentencepiece_model_pb2 as proto
 
     spec = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
@@ -48,12 +49,12 @@ def write_pieces(folder):
 
 
 def below(kind):
-    """A class and all that come of it."""
+    """Returns a class and all classes derived from it."""
     return [kind] + [one for of in kind.__subclasses__() for one in below(of)]
 
 
 def convert_here(tree, folder, out, pre):
-    """In a process of its own: the converter runs as the program that it is."""
+    """Runs the converter, as the program that it is; the caller starts a process for it."""
     sys.path[:0] = [tree, f"{tree}/gguf-py"]
     import conversion
     from conversion.base import ModelBase, TextModel
@@ -64,7 +65,7 @@ def convert_here(tree, folder, out, pre):
         ModelBase.load_hparams = staticmethod(read)
     conversion.load_all_models()
     config = json.loads(Path(folder, "config.json").read_text())
-    # transformers gives the converter keys of these families by other names than it asks for
+    # transformers names keys of these families differently than the converter expects
     if config["model_type"] in ("exaone", "gpt_neox"):
         load = ModelBase.load_hparams
         ModelBase.load_hparams = staticmethod(lambda *arguments: load(*arguments) | config)

@@ -24,7 +24,7 @@ def of_gemma2(c):
 
 
 def fill(name, noise):
-    """Scales weights as for Gemma 3, but more, because queries and keys have no norms."""
+    """Gives weights the scale of Gemma 3's, but a larger one, because queries and keys have no norms."""
     if "layernorm" in name and "post" in name: return 0.5 * noise + 3
     if "norm" in name: return 0.3 * noise
     if "embed_tokens" in name: return 0.8 * noise * noise.shape[-1] ** -0.5
@@ -34,14 +34,14 @@ def fill(name, noise):
 GEMMA2_KIND = Kind("Gemma2Config", "Gemma2ForCausalLM", of_gemma2, fill=fill, first=(2,), ids=(280, 20))
 
 MODELS = {
-    # Kinds of layers told one by one; caps that most scores come near.
+    # The configuration lists the kind of each layer. Most scores come near the soft caps.
     "gemma2-odd": dict(seed=5101, kind=GEMMA2_KIND, config=GEMMA2 | dict(
         vocab_size=405, hidden_size=66, intermediate_size=90, num_hidden_layers=5, num_attention_heads=6,
         num_key_value_heads=3, head_dim=14, query_pre_attn_scalar=3, rms_norm_eps=1e-5, sliding_window=5,
         rope_theta=700.0, attn_logit_softcapping=1.5, final_logit_softcapping=6.0,
         layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention",
                      "sliding_attention"])),
-    # The published form: every other layer slides, scores are scaled by the head's width.
+    # The published form: every other layer has a window, and scores are scaled by the head's width.
     "gemma2-usual": dict(seed=5116, gguf="default", kind=GEMMA2_KIND, tokenizer="gemma", config=GEMMA2 | dict(
         vocab_size=450, hidden_size=72, intermediate_size=76, num_hidden_layers=4, num_attention_heads=4,
         num_key_value_heads=2, head_dim=12, query_pre_attn_scalar=12, rms_norm_eps=1e-6, sliding_window=7,

@@ -38,8 +38,8 @@ def of_gemma3(c):
 
 
 def fill(name, noise):
-    """Norms stand for what is added to 1. Those behind a part are wide, embeddings narrow: else the text, whose head is
-    the embedding, would say the same id again and again."""
+    """The stored values of norms are added to 1. Norms after a part are wide and embeddings narrow; otherwise the text
+    would repeat one id, because the embedding table is also the head."""
     if "layernorm" in name and "post" in name: return 0.3 * noise + 1.5
     if "norm" in name and not name.endswith("bias"): return 0.3 * noise
     if "embed_tokens" in name: return 0.5 * noise * noise.shape[-1] ** -0.5
@@ -50,7 +50,7 @@ GEMMA3_KIND = Kind("Gemma3TextConfig", "Gemma3ForCausalLM", of_gemma3, fill=fill
                    whole=("Gemma3Config", "Gemma3ForConditionalGeneration"))
 
 MODELS = {
-    # Kinds of layers told one by one, positions as transformers writes them today.
+    # The configuration lists the kind of each layer, and has rotary positions in transformers' current form.
     "gemma3-odd": dict(seed=3104, kind=GEMMA3_KIND, tokenizer="gemma", config=GEMMA3 | dict(
         vocab_size=405, hidden_size=66, intermediate_size=90, num_hidden_layers=5, num_attention_heads=6,
         num_key_value_heads=3, head_dim=14, query_pre_attn_scalar=40, rms_norm_eps=1e-5, sliding_window=5,
@@ -59,7 +59,7 @@ MODELS = {
                      "full_attention"],
         rope_parameters={"full_attention": {"rope_type": "linear", "factor": 2.5, "rope_theta": 30000.0},
                          "sliding_attention": {"rope_type": "default", "rope_theta": 500.0}})),
-    # Gemma 3 4B's published form: a vision tower, and only the unusual members for the text.
+    # Gemma 3 4B's published form: a vision encoder, and for the text only the members that differ from the defaults.
     "gemma3-tower": dict(seed=3102, gguf="default", kind=GEMMA3_KIND, tokenizer="gemma", config=dict(
         architectures=["Gemma3ForConditionalGeneration"], model_type="gemma3", boi_token_index=10, eoi_token_index=11,
         eos_token_id=[1, 6], image_token_index=12, initializer_range=0.02, mm_tokens_per_image=4,

@@ -1,5 +1,5 @@
-"""Decoders of the time before Llama: see dense.py. Falcon, GPT-2, GPT-J, GPT-NeoX, OPT, Phi-1 and 2. Their norms are
-LayerNorm with biases, and no feed-forward has a gate."""
+"""Decoders older than Llama (see dense.py): Falcon, GPT-2, GPT-J, GPT-NeoX, OPT, Phi-1 and 2. Their norms are
+LayerNorm with biases, and their feed-forwards have no gates."""
 import torch
 from dense import Kind, zeroed
 from dense_of_norms import on_modules
@@ -19,7 +19,7 @@ def means_kept(*kinds):
 
 
 def parts_in_turn(model):
-    """Layers whose feed-forward reads what attention has added to."""
+    """Changes layers so that the feed-forward reads the stream after attention was added."""
     for layer in model.transformer.h if hasattr(model, "transformer") else model.model.layers:
         norm, attention = getattr(layer, "ln_1", None) or layer.input_layernorm, getattr(layer, "attn", None)
 
@@ -60,7 +60,7 @@ def of_phi(c):
 
 
 def of_opt(c):
-    parts = ("q_proj", "v_proj", "out_proj", "fc1", "fc2", "layer_norm")    # the keys' moves all scores of a row alike
+    parts = ("q_proj", "v_proj", "out_proj", "fc1", "fc2", "layer_norm")    # a bias of keys moves all scores of a row alike
     features = {"positions": zeroed("embed_positions.weight"), "offset of positions": positions_moved,
                 "activation": {"activation_function": "silu"}}
     if c["enable_bias"]: features |= biases(*parts)
@@ -84,7 +84,8 @@ def positions_moved(model):
 
 
 def fill_quiet(name, noise):
-    """Keeps what all rows have in common small, and tied rows of ids too: else the text would repeat one id."""
+    """Keeps the values that all rows have in common small, and tied embeddings too; otherwise the text would repeat
+    one id."""
     common = ("ln_", "norm", "lm_head", "proj.bias", "dense.bias", "fc_out", "fc2", "4h_to_h")
     if name.endswith("bias") and any(part in name for part in common): return 0.2 * noise
     if name.endswith(("c_attn.weight", "q_proj.weight", "k_proj.weight", "query_key_value.weight")):
@@ -97,7 +98,7 @@ def fill_quiet(name, noise):
 
 
 def fill_early(name, noise):
-    """As above, and what a part adds is small beside the normed stream."""
+    """As fill_quiet, but the outputs of the parts are also small compared with the normed stream."""
     for part, size in (("fc2.weight", 0.3), ("out_proj.weight", 0.8), ("embed_positions.weight", 0.7)):
         if name.endswith(part): return size * noise * noise.shape[-1] ** -0.5
     return fill_quiet(name, 2 * noise if name.endswith("embed_tokens.weight") else noise)
@@ -114,12 +115,12 @@ FALCON = kind("Falcon", of_falcon)
 NEOX = kind("GPTNeoX", of_gpt_neox, files=(("lm_head.weight", "embed_out.weight"),))
 
 MODELS = {
-    # The form of Falcon 7B: one key head, one norm.
+    # Falcon 7B's form: one key head, one norm.
     "falcon-7b": dict(seed=8101, gguf=True, kind=FALCON, config=COMMON | dict(
         architectures=["FalconForCausalLM"], model_type="falcon", vocab_size=233, hidden_size=60, num_hidden_layers=3,
         num_attention_heads=5, num_kv_heads=1, alibi=False, new_decoder_architecture=False, multi_query=True,
         parallel_attn=True, bias=False, layer_norm_epsilon=1e-5, rope_theta=10000.0, max_position_embeddings=2048)),
-    # The form of Falcon 40B: several key heads, two norms.
+    # Falcon 40B's form: several key heads, two norms.
     "falcon-40b": dict(seed=8215, gguf=True, kind=FALCON, config=COMMON | dict(
         architectures=["FalconForCausalLM"], model_type="falcon", vocab_size=231, hidden_size=64, num_hidden_layers=3,
         num_attention_heads=8, num_kv_heads=2, alibi=False, new_decoder_architecture=True, multi_query=True,
@@ -133,7 +134,7 @@ MODELS = {
         architectures=["GPT2LMHeadModel"], model_type="gpt2", vocab_size=211, n_positions=192, n_ctx=192, n_embd=48,
         n_layer=3, n_head=4, n_inner=None, activation_function="gelu_new", layer_norm_epsilon=1e-5,
         tie_word_embeddings=True)),
-    # Scores are scaled by the number of the layer alone, and heads have an odd size.
+    # Scores are scaled only by the layer's number, and heads have an odd size.
     "gpt2-scaled": dict(seed=7201, kind=GPT2, config=COMMON | dict(
         architectures=["GPT2LMHeadModel"], model_type="gpt2", vocab_size=213, n_positions=170, n_embd=45, n_layer=3,
         n_head=3, n_inner=52, activation_function="relu", layer_norm_epsilon=3e-5, scale_attn_weights=False,
@@ -157,19 +158,19 @@ MODELS = {
         num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=180, word_embed_proj_dim=48,
         do_layer_norm_before=True, _remove_final_layer_norm=False, enable_bias=True,
         layer_norm_elementwise_affine=True, activation_function="relu", tie_word_embeddings=True)),
-    # The form of OPT 350M: norms after sums, narrow rows of ids, no last norm.
+    # OPT 350M's form: norms after the sums, embeddings narrower than the stream, no final norm.
     "opt-350m": dict(seed=7810, kind=OPT_EARLY, config=COMMON | dict(
         architectures=["OPTForCausalLM"], model_type="opt", vocab_size=227, hidden_size=60, ffn_dim=52,
         num_hidden_layers=3, num_attention_heads=3, max_position_embeddings=170, word_embed_proj_dim=28,
         do_layer_norm_before=False, enable_bias=True, layer_norm_elementwise_affine=True, activation_function="relu",
         tie_word_embeddings=True)),
-    # The form of Galactica: no biases, norms without weights.
+    # Galactica's form: no biases, norms without weights.
     "opt-plain": dict(seed=7901, kind=OPT, config=COMMON | dict(
         architectures=["OPTForCausalLM"], model_type="opt", vocab_size=225, hidden_size=56, ffn_dim=64,
         num_hidden_layers=3, num_attention_heads=4, max_position_embeddings=170, word_embed_proj_dim=56,
         do_layer_norm_before=True, enable_bias=False, layer_norm_elementwise_affine=False, activation_function="gelu",
         tie_word_embeddings=True)),
-    # Its GGUF has a feed-forward of four rows' width.
+    # In the GGUF file, the feed-forward must be four times as wide as the stream.
     "phi2-odd": dict(seed=7602, gguf=True, kind=PHI, config=COMMON | dict(
         architectures=["PhiForCausalLM"], model_type="phi", vocab_size=223, hidden_size=48, intermediate_size=192,
         num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=256,

@@ -1,5 +1,5 @@
-"""gpt-oss, in the form that transformers keeps it in: see dense.py. Its experts' weights are so wide that gates and
-what they multiply pass their limits."""
+"""gpt-oss in transformers' own form: see dense.py. The experts' weights are so wide that gates and the values that
+they multiply exceed their limits."""
 from dense import Kind, zeroed
 
 GPT_OSS = dict(architectures=["GptOssForCausalLM"], model_type="gpt_oss", hidden_act="silu", attention_bias=True,
@@ -21,7 +21,7 @@ def without_sinks(model):
 
 
 def not_one_more(model):
-    """Without the 1 that what is gated has added."""
+    """Leaves out the 1 that is added to the gated values."""
     import torch
     for layer in model.model.layers:
         experts = layer.mlp.experts
@@ -33,7 +33,7 @@ def not_one_more(model):
 
 
 def gates_first(model):
-    """As if gates stood in front of what they multiply, not by turns."""
+    """Reads the columns as if all gates came before all values, although they alternate."""
     import torch
     for layer in model.model.layers:
         weight = layer.mlp.experts.gate_up_proj

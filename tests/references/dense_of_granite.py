@@ -18,7 +18,7 @@ def of_granite(c):
 
 
 def of_swa(c):
-    """Sinks of 0 are felt like any others; those of the model are of either sign."""
+    """Sets sinks to 0, which still takes part in the softmax. The model's own sinks have both signs."""
     features = {name: change for name, change in of_granite(c).items() if name != "rope_theta"}
     bases, count = c["layer_rope_theta"], c["num_hidden_layers"]
     features |= {"sinks": zeroed("sinks"), "window, of one more": {"sliding_window": c["sliding_window"] + 1},
@@ -34,7 +34,8 @@ def fill_swa(name, noise):
 
 
 def fill(name, noise):
-    """With the multipliers that are told, scores and logits are of the usual size, the stream is not its embedding."""
+    """Chooses sizes so that, with the configuration's multipliers, scores and logits have a usual size and the stream
+    is more than its embedding."""
     if name.endswith(("embed_tokens.weight", "lm_head.weight")): return 0.7 * noise * noise.shape[-1] ** -0.5
     return 2.5 * noise * noise.shape[-1] ** -0.5 if name.endswith(("q_proj.weight", "k_proj.weight")) else None
 
@@ -60,18 +61,18 @@ MODELS = {
         attention_bias=True, mlp_bias=True, tie_word_embeddings=True, embedding_multiplier=2.5,
         attention_multiplier=0.21, residual_multiplier=0.7, logits_scaling=0.45, sliding_window=7,
         layer_types=[SLIDING, FULL, SLIDING, SLIDING, FULL], layer_rope_theta=[700.0, 0, 3000.0, 700, 90000.0])),
-    # Nothing says which layers slide, or that bases differ.
+    # The configuration lists neither the kinds of layers nor their rotary bases.
     "granite-swa-plain": dict(seed=7333, kind=SWA, config=SHARED | dict(
         architectures=["GraniteSWAForCausalLM"], model_type="granite_swa", vocab_size=207, hidden_size=64,
         intermediate_size=36, num_hidden_layers=5, num_attention_heads=4, num_key_value_heads=4, rope_theta=900.0,
         attention_bias=False, tie_word_embeddings=False, embedding_multiplier=2.5, attention_multiplier=0.21,
         residual_multiplier=0.7, logits_scaling=0.45, sliding_window=6, layer_types=None, layer_rope_theta=None)),
-    # The form of 4.0 micro: a hybrid without Mamba layers.
+    # 4.0 micro's form: a hybrid without Mamba layers.
     "granite4-micro": dict(seed=5200, gguf=True, kind=HYBRID, config=GRANITE4 | dict(
         vocab_size=203, hidden_size=64, intermediate_size=52, shared_intermediate_size=52, num_hidden_layers=3,
         num_attention_heads=4, num_key_value_heads=2, position_embedding_type="rope", layer_types=["attention"] * 3,
         tie_word_embeddings=True)),
-    # And where heads don't turn, which GGUF's converter has no key for.
+    # As above, without rotary positions, for which GGUF's converter has no key.
     "granite4-still": dict(seed=5300, kind=HYBRID, config=GRANITE4 | dict(
         vocab_size=199, hidden_size=64, shared_intermediate_size=36, num_hidden_layers=2, num_attention_heads=8,
         num_key_value_heads=4, position_embedding_type="nope", layer_types=["attention"] * 2,

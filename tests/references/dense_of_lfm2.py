@@ -1,4 +1,4 @@
-"""LFM2, dense: see dense.py. Layers of attention, and of short convolutions between two gates."""
+"""LFM2, dense: see dense.py. It has layers of attention, and layers of short convolutions between two gates."""
 import torch
 from dense import Kind, passed_by
 
@@ -16,7 +16,7 @@ def on_convolutions(change):
 
 
 def of_part(part):
-    """A projection's third is 1 for every row: what it multiplies stays as it is."""
+    """Sets one third of a projection's output to 1 for every row, so that it multiplies nothing."""
     def change(conv):
         inner = conv.in_proj.forward
 
@@ -33,7 +33,7 @@ def without_tap(tap):
 
 
 def evened(kind):
-    """All weights of such norms are 1."""
+    """Sets all weights of these norms to 1."""
     def edit(model):
         with torch.no_grad():
             for name, tensor in model.named_parameters():
@@ -55,12 +55,13 @@ def of_lfm2(c):
 KIND = Kind("Lfm2Config", "Lfm2ForCausalLM", of_lfm2)
 
 MODELS = {
-    # The form of the first files: they number the layers that attend, and their width has to be adjusted.
+    # The form of the first published files: they list the numbers of the layers with attention, and the feed-forward's
+    # width has to be adjusted.
     "lfm2-old": dict(seed=4201, kind=KIND, config=LFM2 | dict(
         vocab_size=331, hidden_size=60, block_ff_dim=100, block_auto_adjust_ff_dim=True, block_ffn_dim_multiplier=1.25,
         block_multiple_of=8, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2, rope_theta=400.0,
         conv_L_cache=3, full_attn_idxs=[1, 4], tie_embedding=True)),
-    # A longer convolution, and a last layer that convolves.
+    # The convolution is longer, and the last layer is a convolution.
     "lfm2-long": dict(seed=4302, gguf=True, kind=KIND, config=LFM2 | dict(
         vocab_size=335, hidden_size=64, intermediate_size=72, block_auto_adjust_ff_dim=False,
         block_ffn_dim_multiplier=1.0, block_multiple_of=256, num_hidden_layers=5, num_attention_heads=4,

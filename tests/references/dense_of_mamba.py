@@ -1,6 +1,7 @@
-"""Decoders with layers of Mamba-2: see dense.py. Mamba-2 alone, Nemotron-H, Granite 4's hybrids, Bamba and Falcon-H1 by
-transformers 5.24. Heads, groups, states and taps are not those that published models have; time steps are so small in
-some heads that their least value matters, and so large in others that a state fades within a few positions."""
+"""Decoders with layers of Mamba-2 (see dense.py): Mamba-2 itself, Nemotron-H, Granite 4's hybrids, Bamba and
+Falcon-H1, by transformers 5.24. Heads, groups, states and taps differ from those of published models. In some heads
+the time steps are so small that the lower bound on them matters, and in others so large that a state fades within a
+few positions."""
 import torch
 
 from dense import Kind, zeroed
@@ -16,7 +17,7 @@ def doubled(*parts):
 
 
 def taps_kept(n):
-    """The convolution without its oldest taps."""
+    """Leaves out the n oldest taps of the convolution."""
     def edit(model):
         for name, tensor in model.named_parameters():
             if name.endswith("conv1d.weight"): tensor[..., :n].zero_()
@@ -24,7 +25,8 @@ def taps_kept(n):
 
 
 def fill_state(name, noise):
-    """Slopes from about -0.2 to -5, time steps of about 0.1 to 1, and one head whose steps are below the least."""
+    """Gives slopes from about -0.2 to -5, time steps of about 0.1 to 1, and one head with steps below the lower
+    bound."""
     if name.endswith("A_log"): return 0.8 * noise
     if name.endswith(".D"): return 0.5 * noise + 1
     if name.endswith("dt_bias"):
@@ -36,13 +38,13 @@ def fill_state(name, noise):
 
 
 def fill_experts(name, noise):
-    """Experts whose outputs have the size of a feed-forward's, and corrections that decide."""
+    """As fill_state. The corrections of the router's scores are so large that they change the choice of experts."""
     if name.endswith("e_score_correction_bias"): return 0.2 * noise
     return fill_state(name, noise)
 
 
 def fill_granite(name, noise):
-    """With the multipliers that are told, scores and logits are of the usual size."""
+    """Chooses sizes so that, with the configuration's multipliers, scores and logits have a usual size."""
     if name.endswith(("embed_tokens.weight", "lm_head.weight")): return 0.7 * noise * noise.shape[-1] ** -0.5
     if name.endswith(("q_proj.weight", "k_proj.weight")): return 2.5 * noise * noise.shape[-1] ** -0.5
     return fill_state(name, noise)
@@ -134,7 +136,7 @@ MODELS = {
         "Mamba2ForCausalLM", "mamba2", vocab_size=223, hidden_size=44, num_hidden_layers=3, num_heads=4, head_dim=33,
         state_size=18, n_groups=2, conv_kernel=3, expand=3, layer_norm_epsilon=1e-5, use_bias=True,
         use_conv_bias=True, hidden_act="silu", chunk_size=16, tie_word_embeddings=True)),
-    # The least step counts only without a cache, as transformers computes it.
+    # transformers applies the lower bound on time steps only without a cache.
     "nemotron-h-odd": dict(seed=7202, gguf=True, cached=False, kind=NEMOTRON_H, config=family(
         "NemotronHForCausalLM", "nemotron_h", vocab_size=232, hidden_size=44, intermediate_size=52,
         hybrid_override_pattern="M-M*-MM-", num_hidden_layers=8, num_attention_heads=6, num_key_value_heads=2,
@@ -174,7 +176,7 @@ MODELS = {
         attention_bias=True, mlp_bias=True, mamba_n_heads=4, mamba_d_head="auto", mamba_n_groups=2, mamba_d_state=22,
         mamba_d_conv=4, mamba_expand=2, mamba_conv_bias=True, mamba_proj_bias=False, attn_rotary_emb=6,
         rope_theta=800.0, tie_word_embeddings=False)),
-    # Multipliers that the weights in BF16 take without a loss.
+    # The multipliers are such that weights in BF16 can include them without a loss.
     "falcon-h1-odd": dict(seed=7603, gguf=True, kind=FALCON_H1, config=family(
         "FalconH1ForCausalLM", "falcon_h1", rms_norm_eps=1e-5, vocab_size=224, hidden_size=48, intermediate_size=60,
         num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=14, attention_bias=False,

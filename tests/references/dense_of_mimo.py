@@ -1,7 +1,8 @@
-"""MiMo-7B: see dense.py. transformers has no such model: its target is a Qwen2, and what its MTP layer says is computed
-here by the published modeling_mimo.py: pair p, of all positions that the target has run, is z = input_proj([
-hidden_layernorm(h) ; token_layernorm(embedding of token p + 1)]), h the target's row p after its final norm; z goes
-through a layer at the rotary position of token p + 1 and then final_layernorm, whose row chains."""
+"""MiMo-7B: see dense.py. transformers does not have this model. Its target is a Qwen2, and its MTP layer is computed
+here after the published modeling_mimo.py. There is a pair p for each position that the target has run: z =
+input_proj([hidden_layernorm(h) ; token_layernorm(embedding of token p + 1)]), where h is the target's row p after its
+final norm. z goes through a layer, at the rotary position of token p + 1, and then through final_layernorm. Its row
+takes the place of h for the next draft."""
 from types import SimpleNamespace
 
 import torch
@@ -26,7 +27,7 @@ class Mtp(torch.nn.Module):
         self.rotary = qwen2.Qwen2RotaryEmbedding(config)
 
     def forward(self, hidden, embeddings):
-        """Rows of all pairs; the last one drafts."""
+        """Returns the rows of all pairs. The last row gives the draft."""
         z = self.input_proj(torch.cat([self.hidden_layernorm(hidden), self.token_layernorm(embeddings)], -1))
         count = z.shape[1]
         places = torch.arange(1, count + 1)[None]
@@ -36,14 +37,14 @@ class Mtp(torch.nn.Module):
 
 
 def add(state, model):
-    """To the model's tensors, by the published names."""
+    """Adds the MTP layer's tensors, by their published names, to the model's."""
     layer = {k.replace("layer.", ""): v for k, v in Mtp(model.config).state_dict().items()}
     return state | {BEFORE + k: v for k, v in layer.items()}
 
 
 @torch.no_grad()
 def draft(spec, state, folder, ids):
-    """Logits of a chain of drafts behind ids, each the largest's."""
+    """Returns the logits of a chain of greedy drafts after these ids."""
     model = load(folder, spec)
     mtp = Mtp(model.config).float().eval()
     own = {k.removeprefix(BEFORE): v.float() for k, v in state.items() if k.startswith(BEFORE)}

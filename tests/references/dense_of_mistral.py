@@ -1,4 +1,4 @@
-"""Mistral, and Ministral 3: see dense.py. Windows are shorter than the prompts that greedy text follows."""
+"""Mistral and Ministral 3: see dense.py. Windows are shorter than the prompts whose greedy text is stored."""
 from dense import Kind
 
 SHARED = dict(hidden_act="silu", max_position_embeddings=640, rms_norm_eps=2e-5, attention_dropout=0.0, use_cache=True,
@@ -31,17 +31,17 @@ MISTRAL = Kind("MistralConfig", "MistralForCausalLM", of_mistral, first=(1,),
 MINISTRAL3 = Kind("Ministral3Config", "Ministral3ForCausalLM", of_ministral3, first=(1,))
 
 MODELS = {
-    # The form of 7B v0.1: all layers have a window.
+    # 7B v0.1's form: all layers have a window.
     "mistral-window": dict(seed=4102, kind=MISTRAL, config=SHARED | dict(
         architectures=["MistralForCausalLM"], model_type="mistral", vocab_size=211, hidden_size=60,
         intermediate_size=44, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=4000.0,
         sliding_window=11, tie_word_embeddings=False)),
-    # The form of Nemo: heads that don't fill the hidden size, and no window.
+    # Nemo's form: heads that together are narrower than the stream, and no window.
     "mistral-nemo": dict(seed=4201, gguf=True, kind=MISTRAL, config=SHARED | dict(
         architectures=["MistralForCausalLM"], model_type="mistral", vocab_size=203, hidden_size=56,
         intermediate_size=68, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=4, head_dim=18,
         rope_theta=9000.0, sliding_window=None, tie_word_embeddings=True)),
-    # The form of Small 3.1: with a vision tower.
+    # Small 3.1's form: with a vision encoder.
     "mistral3-tower": dict(seed=4300, gguf=True, kind=MISTRAL, config=dict(
         architectures=["Mistral3ForConditionalGeneration"], model_type="mistral3", image_token_index=10,
         multimodal_projector_bias=False, projector_hidden_act="gelu", spatial_merge_size=2, vision_feature_layer=-1,
@@ -51,7 +51,7 @@ MODELS = {
             num_attention_heads=4, num_key_value_heads=2, head_dim=14, rope_theta=7000.0, sliding_window=None,
             tie_word_embeddings=False),
         vision_config=TOWER)),
-    # The form of Ministral 3: queries that grow four times in a prompt.
+    # Ministral 3's form: queries are scaled by a factor that grows four times within a prompt.
     "ministral3-odd": dict(seed=4405, gguf=True, kind=MINISTRAL3, config=SHARED | dict(
         architectures=["Ministral3ForCausalLM"], model_type="ministral3", vocab_size=197, hidden_size=64,
         intermediate_size=52, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=3, head_dim=16,

@@ -1,5 +1,5 @@
-"""Dense decoders whose norms or blocks stand otherwise: see dense.py. OLMo 2 and 3, EXAONE 4, Cohere 2, GLM-4,
-ERNIE 4.5 and StableLM 2. Every window is shorter than the prompts that greedy text follows."""
+"""Dense decoders with other kinds or places of norms (see dense.py): OLMo 2 and 3, EXAONE 4, Cohere 2, GLM-4, ERNIE
+4.5 and StableLM 2. Every window is shorter than the prompts whose greedy text is stored."""
 import torch
 import transformers
 from dense import Kind, passed_by, zeroed
@@ -14,20 +14,20 @@ def family(architecture, model_type, **more):
 
 
 def behind_and_narrow(name, noise):
-    """Norms behind a part are wide, embeddings narrow: else the text would say the same id again and again."""
+    """Makes norms after a part wide and embeddings narrow; otherwise the text would repeat one id."""
     if "layernorm" in name: return 0.3 * noise + 1.5
     if "embed_tokens" in name: return 0.5 * noise * noise.shape[-1] ** -0.5
 
 
 def wide(name, noise):
-    """Keeps the norms after parts small, so that they do not drown the embeddings."""
+    """Makes embeddings wide, so that the norms after parts do not drown them."""
     if "embed_tokens" in name: return noise
 
 
 # ------------------------------------------------------------------------------------------------------------ features
 
 def on_modules(kind, change):
-    """A change of all modules whose names end so."""
+    """Applies a change to all modules whose names end with one of these."""
     def edit(model):
         for name, module in model.named_modules():
             if name.endswith(kind): change(module)
@@ -35,7 +35,7 @@ def on_modules(kind, change):
 
 
 def by_heads(model):
-    """Norms of queries and keys head by head."""
+    """Computes the norms of queries and keys for each head by itself."""
     size = model.model.layers[0].self_attn.head_dim
 
     def normed(norm):
@@ -48,7 +48,7 @@ def by_heads(model):
 
 
 def read_normed(model):
-    """Each part reads a norm of the stream, as in most families."""
+    """Lets each part read a norm of the stream, as in most families."""
     plain = lambda x: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + model.config.rms_norm_eps)
     for layer in model.model.layers:
         attention, mlp = layer.self_attn.forward, layer.mlp.forward
@@ -58,7 +58,7 @@ def read_normed(model):
 
 
 def serial(model):
-    """The feed-forward reads what attention has added to."""
+    """Lets the feed-forward read the stream after attention was added."""
     for layer in model.model.layers:
         def forward(hidden_states, layer=layer, **more):
             middle = hidden_states + layer.self_attn(layer.input_layernorm(hidden_states), **more)[0]
@@ -67,7 +67,7 @@ def serial(model):
 
 
 def mean_kept(model):
-    """RMSNorm where LayerNorm stands."""
+    """Replaces LayerNorm by RMSNorm."""
     def change(norm):
         norm.forward = lambda x: norm.weight * x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + norm.variance_epsilon)
     on_modules("norm", change)(model)
@@ -86,9 +86,9 @@ def halves(x, cos, sin):
 
 
 def turned_by_halves(model):
-    """Halves of a head turn together instead of neighbours."""
+    """Rotates pairs of values that are half a head apart instead of neighbours."""
     module = __import__(type(model).__module__, fromlist=["apply_rotary_pos_emb"])
-    repeated = model.config.model_type == "cohere2"     # its angles stand twice each, side by side
+    repeated = model.config.model_type == "cohere2"     # each of its angles occurs twice, side by side
 
     def turned(q, k, cos, sin, unsqueeze_dim=1):
         if repeated: cos, sin = (torch.cat((t[..., ::2],) * 2, -1) for t in (cos, sin))
@@ -105,7 +105,7 @@ def turned_by_halves(model):
 
 
 def all_layers_turn(model):
-    """Full ones too: the mask that they are given has no window."""
+    """Applies rotary positions in layers with full attention too. The mask that these get has no window."""
     for layer in model.model.layers:
         attention = layer.self_attn
         if hasattr(attention, "is_sliding"): attention.sliding_window = None
@@ -200,12 +200,12 @@ LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_fr
           "original_max_position_embeddings": 64}
 
 MODELS = {
-    # Biases, which published models don't have: they are added before the norms.
+    # The model has biases, which published models don't have. They are added before the norms.
     "olmo2-bias": dict(seed=4801, gguf=True, kind=OLMO2, config=family(
         "Olmo2ForCausalLM", "olmo2", rms_norm_eps=3e-6, vocab_size=339, hidden_size=72, intermediate_size=60,
         num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=700.0, tie_word_embeddings=False,
         attention_bias=True)),
-    # Full layers' positions are scaled alone.
+    # Rotary positions are scaled only in the layers with full attention.
     "olmo3-yarn": dict(seed=4602, gguf=True, kind=OLMO3, config=family(
         "Olmo3ForCausalLM", "olmo3", rms_norm_eps=3e-6, attention_bias=False, vocab_size=347, hidden_size=60,
         intermediate_size=72, num_hidden_layers=5, num_attention_heads=5, num_key_value_heads=5,
@@ -213,13 +213,13 @@ MODELS = {
         rope_parameters={FULL: {"rope_type": "yarn", "rope_theta": 3000.0, "factor": 4.0, "attention_factor": 1.3,
                                 "beta_fast": 1.0, "beta_slow": 0.25, "original_max_position_embeddings": 40},
                          SLIDING: {"rope_type": "default", "rope_theta": 200.0}})),
-    # The form of EXAONE 4 1.2B: no windows, and rope in all layers.
+    # EXAONE 4 1.2B's form: no windows, and rotary positions in all layers.
     "exaone4-full": dict(seed=9103, kind=EXAONE4, config=family(
         "Exaone4ForCausalLM", "exaone4", rms_norm_eps=1e-5, vocab_size=341, hidden_size=64, intermediate_size=56,
         num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, tie_word_embeddings=True,
         sliding_window=None, sliding_window_pattern=None, rope_theta=500.0, layer_types=[FULL] * 3,
         rope_scaling=LLAMA3)),
-    # The form of the 32B: windows, and full layers without positions.
+    # The 32B's form: windows, and no rotary positions in layers with full attention.
     "exaone4-window": dict(seed=4104, gguf=True, kind=EXAONE4, config=family(
         "Exaone4ForCausalLM", "exaone4", rms_norm_eps=1e-5, vocab_size=337, hidden_size=60, intermediate_size=64,
         num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=3, tie_word_embeddings=False, sliding_window=9,
@@ -232,7 +232,8 @@ MODELS = {
         "Glm4ForCausalLM", "glm4", rms_norm_eps=1e-5, vocab_size=349, hidden_size=60, intermediate_size=56,
         num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=20, rope_theta=300.0,
         tie_word_embeddings=False, attention_bias=True, partial_rotary_factor=0.4)),
-    # Its GGUF keeps no eps and no base, both are those that the converter writes; and its context is another key's.
+    # The GGUF file has no eps and no rotary base, because both are those that the converter always writes. It takes
+    # its context from another key.
     "glm-chat": dict(seed=4107, gguf=True, kind=GLM, config=family(
         "GlmForCausalLM", "glm", rms_norm_eps=1e-5, vocab_size=345, hidden_size=64, intermediate_size=60,
         num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=16, rope_theta=10000.0,

@@ -25,7 +25,7 @@ def of_seed_oss(c):
 
 
 def norms_before(model):
-    """Norms of heads in front of the rotation."""
+    """Computes the norms of heads before the rotation."""
     for layer in model.model.layers:
         attention = layer.self_attn
         q, k = attention.query_layernorm, attention.key_layernorm
@@ -47,12 +47,12 @@ SEED_OSS = Kind("SeedOssConfig", "SeedOssForCausalLM", of_seed_oss, first=(1,))
 HUNYUAN = Kind("HunYuanDenseV1Config", "HunYuanDenseV1ForCausalLM", of_hunyuan, first=(1,))
 
 MODELS = {
-    # Every fourth layer doesn't turn, by the default.
+    # Every fourth layer has no rotary positions, which is the default.
     "smollm3-odd": dict(seed=6100, gguf=True, kind=SMOLLM3, config=SHARED | dict(
         architectures=["SmolLM3ForCausalLM"], model_type="smollm3", vocab_size=211, hidden_size=60,
         intermediate_size=44, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2, rope_theta=3000.0,
         tie_word_embeddings=True)),
-    # Told layer by layer, and those that don't turn slide.
+    # The configuration lists the layers without rotary positions, and these have a window.
     "smollm3-window": dict(seed=6202, kind=SMOLLM3, config=SHARED | dict(
         architectures=["SmolLM3ForCausalLM"], model_type="smollm3", vocab_size=203, hidden_size=56,
         intermediate_size=60, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, rope_theta=2000.0,

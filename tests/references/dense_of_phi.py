@@ -1,6 +1,7 @@
-"""Phi-3 and 4: see dense.py. The second greedy text of a model with LongRoPE begins as a short one and becomes long, so
-that all of it turns otherwise from then on. That is what transformers computes without a cache, and means to with one:
-where a text becomes long it drops the cache, but then (5.17) runs the last id alone."""
+"""Phi-3 and 4: see dense.py. With LongRoPE, the second greedy text of a model begins as a short text and becomes a
+long one, so that from then on all its positions are rotated differently. That is what transformers computes without a
+cache. With a cache it means to do the same: it drops the cache when a text becomes long, but (5.17) then runs only the
+last id."""
 from dense import Kind
 
 SHARED = dict(architectures=["Phi3ForCausalLM"], model_type="phi3", hidden_act="silu", rms_norm_eps=2e-5,
@@ -24,12 +25,12 @@ def of_phi3(c):
 PHI3 = Kind("Phi3Config", "Phi3ForCausalLM", of_phi3, first=(1,))
 
 MODELS = {
-    # The form of Phi-3-mini-4k: all layers have a window, which llama.cpp ignores.
+    # Phi-3-mini-4k's form: all layers have a window, which llama.cpp ignores.
     "phi3-window": dict(seed=7100, gguf=True, kind=PHI3, config=SHARED | dict(
         vocab_size=211, hidden_size=60, intermediate_size=44, num_hidden_layers=3, num_attention_heads=6,
         num_key_value_heads=2, rope_theta=3000.0, sliding_window=11, max_position_embeddings=640,
         original_max_position_embeddings=640, tie_word_embeddings=False)),
-    # The form of Phi-4-mini: LongRoPE turns three quarters of a head; the head is tied.
+    # Phi-4-mini's form: LongRoPE rotates three quarters of a head; the head of the model is tied.
     "phi4-longrope": dict(cached=False, seed=7200, gguf=True, kind=PHI3, config=SHARED | dict(
         vocab_size=203, hidden_size=64, intermediate_size=52, num_hidden_layers=3, num_attention_heads=4,
         num_key_value_heads=2, rope_theta=2000.0, partial_rotary_factor=0.75, sliding_window=None,

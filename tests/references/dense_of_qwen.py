@@ -1,14 +1,14 @@
-"""Dense decoders of Qwen's: see dense.py. Every window is shorter than the prompts that greedy text follows."""
+"""Dense decoders of Qwen: see dense.py. Every window is shorter than the prompts whose greedy text is stored."""
 from dense import Kind, passed_by, zeroed
 
 QWEN2 = dict(architectures=["Qwen2ForCausalLM"], model_type="qwen2", hidden_act="silu", max_position_embeddings=640,
              rms_norm_eps=3e-6, use_sliding_window=False, eos_token_id=[504, 511], bos_token_id=504,
              attention_dropout=0.0, use_cache=True, torch_dtype="bfloat16")
-FEW_IDS = dict(bos_token_id=3, eos_token_id=[5, 7])   # where there is no tokenizer
+FEW_IDS = dict(bos_token_id=3, eos_token_id=[5, 7])   # for models without a tokenizer
 
 
 def of_qwen2(c):
-    """What of a feature missing would be another: changes of the configuration, or of the model."""
+    """Returns, for each feature, the change of the configuration or of the model that leaves it out."""
     features = {"bias of " + one: zeroed(one + "_proj.bias") for one in "qkv"}
     features |= {"biases": zeroed("_proj.bias"), "rope_theta": {"rope_theta": 1e4}}
     if c["use_sliding_window"]:
@@ -38,7 +38,7 @@ QWEN3 = QWEN2 | FEW_IDS | dict(architectures=["Qwen3ForCausalLM"], model_type="q
 QWEN2_KIND = Kind("Qwen2Config", "Qwen2ForCausalLM", of_qwen2, first=(300,), ids=(280, 20))
 
 MODELS = {
-    # The window is told and not used.
+    # The configuration has a window and says that it is not used.
     "qwen2-tied": dict(seed=2101, gguf="qwen2", tokenizer="qwen", kind=QWEN2_KIND, config=QWEN2 | dict(
         vocab_size=523, hidden_size=84, intermediate_size=76, num_hidden_layers=3, num_attention_heads=6,
         num_key_value_heads=2, rope_theta=7000.0, tie_word_embeddings=True, sliding_window=6, max_window_layers=1)),
@@ -47,7 +47,7 @@ MODELS = {
         vocab_size=403, hidden_size=72, intermediate_size=92, num_hidden_layers=3, num_attention_heads=4,
         num_key_value_heads=4, rope_theta=5000.0, tie_word_embeddings=False,
         rope_scaling={"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 40})),
-    # Windows from the second layer on; heads that don't fill the hidden size.
+    # Windows from the second layer on, and heads that together are narrower than the stream.
     "qwen2-window": dict(seed=2104, kind=QWEN2_KIND, config=QWEN2 | FEW_IDS | dict(
         vocab_size=397, hidden_size=70, intermediate_size=60, num_hidden_layers=4, num_attention_heads=5,
         num_key_value_heads=1, head_dim=18, rope_theta=900.0, tie_word_embeddings=False, use_sliding_window=True,
@@ -55,7 +55,7 @@ MODELS = {
     "qwen3-odd": dict(seed=2220, gguf=True, kind=QWEN3_KIND, config=QWEN3 | dict(
         vocab_size=211, hidden_size=60, intermediate_size=44, num_hidden_layers=3, num_attention_heads=6,
         num_key_value_heads=2, head_dim=18, rope_theta=3000.0, attention_bias=True, tie_word_embeddings=True)),
-    # The configuration lists one by one which layers slide.
+    # The configuration lists for each layer if it has a window.
     "qwen3-window": dict(seed=2302, kind=QWEN3_KIND, config=QWEN3 | dict(
         vocab_size=203, hidden_size=64, intermediate_size=52, num_hidden_layers=3, num_attention_heads=4,
         num_key_value_heads=4, head_dim=14, rope_theta=3000.0, attention_bias=False, tie_word_embeddings=False,

@@ -1,6 +1,6 @@
-"""Dense decoders that are a small step from others: see dense.py. Apertus, Arcee, Cohere 1, CWM, EXAONE 3.5, Gemma 1,
-Helium, HyperCLOVA X, Jais 2, Ministral, Nemotron, OLMo 1, StarCoder2 and VaultGemma. Every window is shorter than the
-prompts that greedy text follows."""
+"""Dense decoders that differ only a little from others (see dense.py): Apertus, Arcee, Cohere 1, CWM, EXAONE 3.5,
+Gemma 1, Helium, HyperCLOVA X, Jais 2, Ministral, Nemotron, OLMo 1, StarCoder2 and VaultGemma. Every window is shorter
+than the prompts whose greedy text is stored."""
 from dense import Kind, passed_by, zeroed
 from dense_of_gemma2 import GEMMA2, of_gemma2
 from dense_of_gemma3 import embeddings_unscaled, norms_less_one
@@ -9,7 +9,7 @@ from dense_of_norms import (BIASES, FULL, LLAMA3, QK_NORMS, SLIDING, family, kin
 
 
 def told(number, value):
-    """A number of all layers' xIELU."""
+    """Sets one of xIELU's numbers in all layers."""
     def edit(model):
         for layer in model.model.layers: getattr(layer.mlp.act_fn, number).fill_(value)
     return edit
@@ -111,26 +111,26 @@ def of_olmo(c):
 
 
 def fill_apertus(name, noise):
-    """The numbers of xIELU differ in each layer, and all of them are felt."""
+    """Gives each layer other numbers of xIELU, and all of them have an effect."""
     if name.endswith(".beta"): return 0.6 + 0.2 * noise
     if name.endswith(".eps"): return -0.4 - 0.2 * noise.abs()
     return 0.5 * noise if ".alpha_" in name else None
 
 
 def fill_nemotron(name, noise):
-    """Norms are less one."""
+    """Stores norms less 1, as the model does."""
     return 0.3 * noise if "norm" in name and name.endswith("weight") else None
 
 
 def fill_gemma(name, noise):
-    """Norms are less one; embeddings are narrow, because their scale makes them loud."""
+    """Stores norms less 1, as the model does. Embeddings are narrow, because their scale makes them large."""
     if "norm" in name: return 0.3 * noise
     if "embed_tokens" in name: return 0.8 * noise * noise.shape[-1] ** -0.5
     return None
 
 
 def fill_hyperclovax(name, noise):
-    """As Granite's: with the multipliers that are told, scores and logits are of the usual size."""
+    """Chooses sizes as for Granite: with the configuration's multipliers, scores and logits have a usual size."""
     if name.endswith(("embed_tokens.weight", "lm_head.weight")): return 0.7 * noise * noise.shape[-1] ** -0.5
     return 2.5 * noise * noise.shape[-1] ** -0.5 if name.endswith(("q_proj.weight", "k_proj.weight")) else None
 
@@ -171,8 +171,8 @@ MODELS = {
         num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2, head_dim=12, rope_theta=400.0,
         rope_scaling=LLAMA3, sliding_window=7, layer_types=[FULL, SLIDING, SLIDING, FULL, SLIDING],
         tie_word_embeddings=False)),
-    # As published first: the activation is called gelu, and there is a key that nothing reads. Its GGUF keeps no base,
-    # which is that of all published ones.
+    # The form that was published first: the activation is called gelu, and there is a key that nothing reads. The GGUF
+    # file has no rotary base, because all published models have the same.
     "gemma-odd": dict(seed=6107, gguf="default", kind=GEMMA, tokenizer="gemma", config=family(
         "GemmaForCausalLM", "gemma", rms_norm_eps=1e-6, vocab_size=402, hidden_size=66, intermediate_size=70,
         num_hidden_layers=3, num_attention_heads=3, num_key_value_heads=1, head_dim=18, hidden_act="gelu",
@@ -222,8 +222,8 @@ MODELS = {
         qk_rope_head_dim=10, qk_nope_head_dim=14, v_head_dim=18, rope_theta=900.0, rope_interleave=True,
         rope_scaling=dict(rope_type="yarn", factor=8.0, original_max_position_embeddings=64, beta_fast=9, beta_slow=2,
                           mscale=0.8, mscale_all_dim=0.8), attention_bias=False, tie_word_embeddings=True,
-        pad_token_id=None)),  # transformers would load its row as zeros
-    # Queries without a latent, heads that turn by halves, and no scaling.
+        pad_token_id=None)),  # otherwise transformers would load its row as zeros
+    # Queries have no latent, pairs of a head's values are half a head apart, and positions are not scaled.
     "youtu-plain": dict(seed=7502, kind=kind("Youtu", lambda c: {
         "halves turn": {"rope_interleave": True}, "rope_theta": {"rope_theta": 1e6},
         "norm of the latent": passed_by("kv_a_layernorm")}), config=family(

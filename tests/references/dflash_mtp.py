@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Adds an MTP layer to the Qwen3.5 target of a block drafter's fixture, so that two drafters can draft for one target.
+"""Adds an MTP layer to the Qwen3.5 target of a block drafter's fixture, so that two drafters can draft for the same
+target.
 
 usage: dflash_mtp.py FOLDER OUT
 
-In: a Qwen3.5 folder without MTP layers. Out: a folder with the same weights, as a link, and an MTP layer beside them.
-The layer's first projection is fitted, by least squares, to the target's own rows on the text that it writes greedily
-after drawn prompts; its other matrices are small noise. So some of its drafts are accepted, and its keys and values
-have an influence on them. The target's text is that of FOLDER, whose reference.json and tokenizer are linked too."""
+In: a Qwen3.5 folder without MTP layers. Out: a folder with an MTP layer, and links to the same weights, to
+reference.json and to the tokenizer. The layer's first projection is fitted by least squares to the target's own rows,
+on texts that it writes greedily after random prompts. The layer's other matrices are small noise. So some of its
+drafts are accepted, and its keys and values have an influence on them. The target's text is still that of FOLDER."""
 import json
 import os
 import sys

@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
-"""eagle.py make|verify TESTS_DATA: EAGLE drafters of odd dims for the tiny Llama, and what their definition gives.
+"""eagle.py make|verify TESTS_DATA: EAGLE drafters with odd dimensions for the tiny Llama, and what their definition
+gives.
 
 make    writes TESTS_DATA/llama/eagle3-odd, eagle3-qwen and eagle-odd: config.json, model.safetensors, reference.json
 verify  reads them back and computes everything again
 
-eagle3-odd, as speculators publish it, is all that llama/eagle3 is not: narrower than its target, embeddings of its own,
-a norm before fc, the residual normed, a chain that carries the normed row, biases, heads that don't fill the width,
-taps at the first layer's input and behind the last, which stand in no order. eagle3-qwen is as speculators 0.9 writes
-drafters: a layer of Qwen3's, which norms the heads of queries and keys, that slides, and a norm of its own for each tap
-(fc_norm); a row sees keys that lie less than the window before it. eagle-odd, EAGLE-1, is all that
-llama/eagle is not: no bias of fc, biases of attention, the target's embeddings, one head of keys for three, plain
-rotary positions.
+eagle3-odd has speculators' form, and everything that llama/eagle3 does not have: it is narrower than its target, and
+has its own embeddings, a norm before fc, a normed residual, a chain that passes the normed row on, biases, heads that
+together are not as wide as the stream, and taps at the first layer's input and after the last layer, in no order.
+eagle3-qwen has the form in which speculators 0.9 writes drafters: a layer of Qwen3's with a window, whose heads of
+queries and keys have norms, and a norm for each tap (fc_norm). A row sees only keys that are fewer than `window`
+positions before it. eagle-odd, EAGLE-1, has everything that llama/eagle does not have: no bias of fc, biases of
+attention, the target's embeddings, one key head for three query heads, plain rotary positions.
 
-In double precision, from what transformers says of the target's rows (models/llama/reference.safetensors, debug.layers
-and the hidden rows after the final norm), after speculators' Eagle3DraftModel, vLLM's llama_eagle3.py and EAGLE's
-cnets.py; no package is needed. reference.json: `ids`, and of each of 4 chained steps `logits` over the draft vocabulary
-and `tokens`.
+Everything is computed in double precision from transformers' rows of the target (models/llama/reference.safetensors:
+debug.layers, and the hidden rows after the final norm), after speculators' Eagle3DraftModel, vLLM's llama_eagle3.py
+and EAGLE's cnets.py. No package is needed. reference.json has `ids`, and for each of 4 chained steps the `logits` over
+the draft vocabulary and the `tokens`.
 """
 import json
 import math
@@ -50,7 +51,7 @@ CONFIG_1 = {
 
 
 def layer_shapes(width, seen):
-    """Of a layer that keeps rows of `width` and whose attention reads `seen` values of each."""
+    """Returns the shapes of a layer that keeps rows of `width` and whose attention reads `seen` values of each."""
     return {
         "layers.0.self_attn.q_proj.weight": (HEADS * D, seen), "layers.0.self_attn.k_proj.weight": (KV * D, seen),
         "layers.0.self_attn.v_proj.weight": (KV * D, seen), "layers.0.self_attn.q_proj.bias": (HEADS * D,),
@@ -113,7 +114,7 @@ def random_weights(rnd, shapes):
 
 def random_ids(rnd):
     kept = sorted(rnd.sample(range(VOCAB), DRAFT))
-    rnd.shuffle(kept)  # ids that don't ascend
+    rnd.shuffle(kept)  # so that the ids are not in order
     return {"d2t": ("I64", (DRAFT,), struct.pack(f"<{DRAFT}q", *[t - i for i, t in enumerate(kept)])),
             "t2d": ("BOOL", (VOCAB,), bytes(i in kept for i in range(VOCAB)))}
 
@@ -142,7 +143,7 @@ def silu(v):
 
 
 class Drafter:
-    """One layer with what its attention has seen."""
+    """One layer, with the keys and values of its attention."""
 
     def __init__(self, tensors):
         self.w = {name: floats(t) for name, t in tensors.items() if t[0] == "BF16"}
@@ -161,7 +162,7 @@ class Drafter:
         return norm(head, weight) if weight else head
 
     def run(self, position, x, residual):
-        """x: what attention reads; residual: what it adds to."""
+        """Runs the layer for one row. x: the input of attention; residual: the row to which attention is added."""
         def project(which):
             name = f"self_attn.{which}_proj."
             return linear(self.layer(name + "weight"), x, self.layer(name + "bias"))
@@ -195,7 +196,7 @@ class Eagle3(Drafter):
         return linear(self.w["fc.weight"], norm(taps, self.w["input_norm.weight"]))
 
     def pair(self, position, token, g):
-        """Returns the normed output of the pair: the next pair's g, and the head's input."""
+        """Returns the normed output of the pair, which is both the next pair's g and the head's input."""
         residual = norm(g, self.layer("hidden_norm.weight"))
         x = norm(self.w["embed_tokens.weight"][token], self.layer("input_layernorm.weight")) + residual
         return norm(self.run(position, x, residual), self.w["norm.weight"])
@@ -211,7 +212,7 @@ class Eagle3Qwen(Eagle3):
         return linear(self.w["fc.weight"], sum(taps, []))
 
     def pair(self, position, token, g):
-        """Returns the output of the pair, which is the next pair's g; the head reads it normed."""
+        """Returns the output of the pair, which is the next pair's g. The head reads its norm."""
         x = norm(self.w["embed_tokens.weight"][token], self.layer("input_layernorm.weight"))
         return self.run(position, x + norm(g, self.layer("hidden_norm.weight")), g)
 
@@ -231,7 +232,7 @@ class Eagle1(Drafter):
         return floats(self.hidden[f"prompt.{prompt}.hidden"])[row]
 
     def pair(self, position, token, g):
-        """Returns the output of the pair: the next pair's g, and the input of the target's head."""
+        """Returns the output of the pair, which is the next pair's g and the input of the target's head."""
         x = linear(self.w["fc.weight"], self.embed[token] + g)
         return self.run(position, x, x)
 

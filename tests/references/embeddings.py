@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""embeddings.py FOLDER: a tiny Qwen3 as published embedding models are, and rows that transformers embeds ids as.
+"""embeddings.py FOLDER: a tiny Qwen3 in the form of published embedding models, and the vectors that transformers
+computes.
 
-In: nothing. Out: FOLDER with the decoder saved by itself (no "model." before tensors' names, no head), config.json,
-1_Pooling/config.json as sentence-transformers writes it, and reference.safetensors: ids of each text, and of each the
-hidden rows pooled by mean, cls and last, at length 1.
+In: nothing. Out: FOLDER with the decoder alone (tensors' names without "model.", no head), config.json,
+1_Pooling/config.json as sentence-transformers writes it, and reference.safetensors: for each text its ids and its
+hidden rows pooled by mean, cls and last, with length 1.
 """
 import json
 import os

@@ -1,11 +1,11 @@
-"""Writes what llama.cpp's quantizers make of some weights: tests/data/blocks/encode.json and encode.bf16.
+"""Writes tests/data/blocks/encode.json and encode.bf16: the errors that llama.cpp's quantizers make with some weights.
 
     python3 tests/references/encode.py LIBGGML tests/data/blocks
 
-LIBGGML is libggml-base.so of a llama.cpp build; its ggml_quantize_chunk is what llama-quantize calls. encode.bf16 has
-the weights, rows of 256 bfloat16 values, four kinds of them: of the demo model, of a reference model, normal noise, and
-noise with heavy tails (Student's t, 3 degrees of freedom). encode.json has, by kind and type, the sum of squared
-errors after decoding; and with an importance matrix (`importance`, one for all rows) the sum of importance * error^2.
+LIBGGML is libggml-base.so of a llama.cpp build; llama-quantize calls its ggml_quantize_chunk. encode.bf16 has weights
+in rows of 256 bfloat16 values, of four kinds: from the demo model, from a reference model, normal noise, and noise
+with heavy tails (Student's t, 3 degrees of freedom). encode.json has, for each kind and type, the sum of squared
+errors after decoding, and with an importance matrix (`importance`, one for all rows) the sum of importance * error^2.
 """
 import ctypes
 import json
@@ -24,7 +24,7 @@ TOP = Path(__file__).resolve().parents[2]
 
 
 def weights_of(folder, rng):
-    """Rows of the matrices of a checkpoint, chosen at random."""
+    """Returns random rows of a checkpoint's matrices."""
     with safe_open(TOP / folder / "model.safetensors", "pt") as file:
         matrices = [file.get_tensor(name).float().numpy() for name in file.keys()]
     rows = np.concatenate([m.reshape(-1, COLS) for m in matrices if m.ndim == 2 and m.shape[1] % COLS == 0])

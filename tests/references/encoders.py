@@ -1,8 +1,8 @@
 """Makes small text encoders with random weights, and what sentence-transformers computes with them.
 
-In: a folder to write to, and the names of models (none: all). Out: for each model a folder as sentence-transformers
-saves it, with cases.json in it: texts, and their rows or scores. Needs torch, transformers 5.24, tokenizers and
-sentence-transformers 6.2.
+In: a folder to write to, and the names of models (default: all). Out: for each model a folder in the form in which
+sentence-transformers saves it, and in it cases.json with texts and their vectors or scores. Needs torch, transformers
+5.24, tokenizers and sentence-transformers 6.2.
 
     encoders.py make tests/data/encoders [NAME ...]
 """
@@ -35,7 +35,7 @@ WORDS = ("the a of by who wrote book house sea and it is in to was for on with a
 
 
 def word_pieces(lower=True):
-    """BERT's tokenizer: 5 special tokens, then whole words, letters and endings."""
+    """Returns BERT's kind of tokenizer: 5 special tokens, then whole words, letters and endings."""
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     for word in WORDS + [chr(c) for c in range(97, 123)] + ["##" + chr(c) for c in range(97, 123)]:
         if word not in words:
@@ -109,7 +109,7 @@ def qwen_tokenizer(suffix=True):
 
 
 def unigram_tokenizer(gemma=False):
-    """XLM-R's or Gemma's tokenizer: pieces with scores, a blank written as U+2581."""
+    """Returns XLM-R's or Gemma's kind of tokenizer: pieces with scores, and U+2581 for a blank."""
     special = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"] if gemma else ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     pieces = [(t, 0.0) for t in special]
     words = "the sea house of by who wrote book cafe a it is query task search result".split()
@@ -144,7 +144,7 @@ SMALL = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, interme
 
 
 def randomize(model, seed):
-    """Gives every weight a value of a size that shows errors, and biases and norms values that are not 0 and 1."""
+    """Gives weights a size at which errors show, and biases and norms values other than 0 and 1."""
     generator = torch.Generator().manual_seed(seed)
     for name, weight in model.named_parameters():
         noise = torch.randn(weight.shape, generator=generator)
@@ -160,7 +160,7 @@ def randomize(model, seed):
 
 
 def build(name, seed=7):
-    """Gives a model, its tokenizer and the modules after it."""
+    """Returns a model, its tokenizer and the modules after it."""
     bert, roberta = word_pieces, roberta_tokenizer
     if name in ("bert-mean", "bert-cls", "bert-modes"):
         tokenizer, vocab = bert(lower=name != "bert-cls")
@@ -306,7 +306,7 @@ def make_cross(name, folder):
 
 
 def judge(folder):
-    """Qwen3-Reranker's scores, by the code of its model card."""
+    """Returns Qwen3-Reranker's scores, computed by the code of its model card."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()

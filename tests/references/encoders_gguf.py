@@ -1,11 +1,11 @@
-"""Converts models of encoders.py to GGUF with llama.cpp's own converter, which tells tokenizers by a hash.
+"""Converts models of encoders.py to GGUF with llama.cpp's own converter.
 
 usage: encoders_gguf.py LLAMA_CPP PRE FOLDER FILE.gguf
 
-In: llama.cpp's sources; the pre-tokenizer that the file is to name, since the converter does not know those of
-encoders.py (bert-bge for WordPiece, modern-bert); a folder. Out: a file of F32. Of modernbert, config.json needs
-layer_norm_eps, global_attn_every_n_layers, global_rope_theta and local_rope_theta, and of nomic n_positions and
-max_trained_positions of 2048, as the published folders have them.
+In: llama.cpp's sources; PRE, the pre-tokenizer's name for the file (bert-bge for WordPiece, modern-bert), because the
+converter recognizes tokenizers by a hash and doesn't know those of encoders.py; a folder. Out: a file in F32. For
+modernbert, config.json needs layer_norm_eps, global_attn_every_n_layers, global_rope_theta and local_rope_theta, and
+for nomic n_positions and max_trained_positions of 2048, as in the published folders.
 """
 import runpy
 import sys

@@ -1,27 +1,29 @@
-"""The tiny families that make_reference.py makes: dimensions and spellings, nothing that computes.
+"""The tiny families that make_reference.py makes: their dimensions and their forms of configuration.
 
-Every number is one that code written for the published shapes would get wrong: no powers of two, heads that don't fill
-the hidden size, windows shorter than a prompt, a vocabulary that is no multiple of anything but its clusters.
+The dimensions are such that code written only for the published ones would get them wrong: no powers of two, heads
+that together are not as wide as the stream, windows shorter than a prompt, a vocabulary that is a multiple only of its
+clusters.
 """
 
 DEFAULT_ROPE = {"sliding": 10000.0, "full": 1000000.0, "partial": 0.25}
 
 FAMILIES = {
-    # Per-layer embeddings, shared KV, double-wide MLPs, grouped heads, a centroid head; three shards.
+    # Per-layer embeddings, shared KV, feed-forwards of double width, grouped heads, a head with centroids; three
+    # shards.
     "gemma4-e-odd": dict(
         seed=931, vocab=405, nested=False, spelling="global", stored="bfloat16", shards=3,
         eos={"config": 1, "generation": [1, 6, 5]},
         target=dict(hidden=96, ffn=72, layers="ssfssf", heads=6, kv=2, head_dim=12, global_head_dim=20, window=5,
                     ple=10, shared=3, double=True, softcap=30.0),
         assistant=dict(hidden=40, ffn=56, layers="sfsf", heads=4, centroids=(27, 4), stored="bfloat16")),
-    # Per-layer embeddings without shared KV of two kinds of width: per_layer_config also sets KV heads.
+    # Per-layer embeddings, no shared KV, two widths of heads; per_layer_config also sets KV heads.
     "gemma4-e-layers": dict(
         seed=1143, vocab=397, nested=False, spelling="per_layer", stored="float16", shards=1,
         eos={"config": [6, 1], "generation": None},
         target=dict(hidden=72, ffn=100, layers="fssfsf", heads=6, kv=3, global_kv=2, head_dim=10, global_head_dim=22,
                     window=3, ple=6, shared=2, double=False, softcap=12.0),
         assistant=dict(hidden=36, ffn=44, layers="fsf", heads=6, centroids=None, stored="float32")),
-    # Plain layers in float32, values with a projection of their own in every layer, no soft cap, other rotary numbers.
+    # Plain layers in float32, a value projection in every layer, no soft cap, other rotary parameters.
     "gemma4-dense-odd": dict(
         seed=933, vocab=401, nested=True, spelling="per_layer", stored="float32", shards=1,
         eos={"config": [1], "text": 6, "generation": [7]},
@@ -29,7 +31,8 @@ FAMILIES = {
         target=dict(hidden=56, ffn=92, layers="sfsf", heads=6, kv=3, head_dim=14, global_head_dim=26, window=7,
                     softcap=None, eps=1e-5),
         assistant=dict(hidden=28, ffn=60, layers="sf", heads=3, centroids=None, stored="float16")),
-    # Five experts of which three work, keys that are values, fewer KV heads in full-attention layers; two shards.
+    # Five experts of which three are chosen, keys that are also values, fewer KV heads in layers with full attention;
+    # two shards.
     "gemma4-moe-odd": dict(
         seed=334, vocab=403, nested=True, spelling="global", stored="bfloat16", shards=2,
         eos={"config": 1, "text": 1, "generation": 6},

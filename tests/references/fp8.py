@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""fp8.py make|verify FOLDER: a tiny random Llama with FP8 weights, and what transformers computes on it.
+"""fp8.py make|verify FOLDER: a tiny random Llama with FP8 weights, and what transformers computes with it.
 
-make    writes FOLDER/llama-fp8: the model as DeepSeek-V3 and Qwen's FP8 checkpoints are published, reference.json,
-        reference.safetensors
+make    writes FOLDER/llama-fp8: the model in the form of DeepSeek-V3's and Qwen's published FP8 checkpoints,
+        reference.json, reference.safetensors
 verify  reads it back and computes everything again
 
-Codes are torch.float8_e4m3fn, scales one for each block of 128 rows by 128 columns, in layer 0 as float32, in layer 1
-as bfloat16. No size is a multiple of a block; blocks differ in size of values, and some values are small enough to be
-denormal codes. The head, embeddings, norms and one projection are not converted. The reference is computed in float32
-from code * scale, each weight rounded once: eager attention, no cache, one thread. reference.json: `codes`, what torch
-reads each of the 256 codes as (null: NaN), and what llama.py writes.
+Codes are torch.float8_e4m3fn. There is a scale for each block of 128 rows by 128 columns, in layer 0 as float32, in
+layer 1 as bfloat16. No size is a multiple of a block. Blocks differ in the size of their values, and some values are
+so small that their codes are subnormal. The head, the embeddings, the norms and one projection are not converted. The
+reference is computed in float32 from code * scale, each weight rounded once: eager attention, no cache, one thread.
+reference.json has `codes`, the value that torch reads each of the 256 codes as (null: NaN), and what llama.py writes.
 """
 import json
 import os
@@ -24,7 +24,7 @@ from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
 NAME, SEED, GREEDY, LENGTHS, BLOCK = "llama-fp8", 59, 48, (1, 7, 19, 101), 128
-PLAIN = "model.layers.1.mlp.down_proj"  # a projection that stays as it is
+PLAIN = "model.layers.1.mlp.down_proj"  # this projection is not converted
 CONFIG = dict(vocab_size=211, hidden_size=150, intermediate_size=270, num_hidden_layers=2, num_attention_heads=6,
               num_key_value_heads=2, head_dim=22, hidden_act="silu", max_position_embeddings=640, rms_norm_eps=1e-5,
               attention_bias=False, mlp_bias=False, tie_word_embeddings=False, bos_token_id=1, eos_token_id=[2, 5],
@@ -32,7 +32,7 @@ CONFIG = dict(vocab_size=211, hidden_size=150, intermediate_size=270, num_hidden
 
 
 def spread(scales, shape):
-    """A scale for each weight."""
+    """Returns the scale of each weight."""
     return scales.float().repeat_interleave(BLOCK, 0).repeat_interleave(BLOCK, 1)[:shape[0], :shape[1]]
 
 

@@ -1,4 +1,5 @@
-"""Matrices as FP8 codes with a scale for each block of 128 rows by 128 columns, as published, and back."""
+"""Converts matrices to FP8 codes with a scale for each block of 128 rows by 128 columns, the published form, and
+back."""
 import torch
 import torch.nn.functional as F
 
@@ -8,12 +9,12 @@ CONFIG = dict(quantization_config=dict(activation_scheme="dynamic", fmt="e4m3", 
 
 
 def spread(scales, shape):
-    """A scale for each weight."""
+    """Returns the scale of each weight."""
     return scales.repeat_interleave(BLOCK, 0).repeat_interleave(BLOCK, 1)[:shape[0], :shape[1]]
 
 
 def to_codes(state, chosen):
-    """The tensors whose names `chosen` picks become two, the second one of scales."""
+    """Replaces each tensor whose name `chosen` accepts by two: codes and scales."""
     out = {}
     for name, tensor in state.items():
         out[name] = tensor

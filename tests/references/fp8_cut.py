@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""fp8_cut.py FOLDER [--layers N] [--experts N] [--vocab N]: random weights of DeepSeek-V3's shape, as it is published.
+"""fp8_cut.py FOLDER [--layers N] [--experts N] [--vocab N]: random weights with DeepSeek-V3's shape, in its published
+form.
 
-To time engines on, as `forerun synth` writes them for GGUF, which has no FP8: matrices of layers as E4M3 codes with a
-scale for each block of 128 x 128, routers, embeddings, the head and the MTP layer's eh_proj in BF16. The first N
-layers and N experts of each mixture, with the MTP layer behind them, whose copies of embedding and head are left out.
-The text is noise, and there is no tokenizer; memory and speed are those of the shape. Needs numpy alone.
+They are for timing engines; `forerun synth` writes such models only as GGUF, which has no FP8. The layers' matrices
+are E4M3 codes with a scale for each block of 128 x 128. Routers, embeddings, the head and the MTP layer's eh_proj are
+BF16. The model has the first N layers, N experts in each mixture, and the MTP layer, without its copies of the
+embedding table and the head. There is no tokenizer, and the text is noise, but memory and speed are those of the
+shape. Needs only numpy.
 """
 import argparse
 import json
@@ -28,7 +30,7 @@ CONFIG = dict(architectures=["DeepseekV3ForCausalLM"], model_type="deepseek_v3",
 
 
 def codes_of(values):
-    """E4M3 codes nearest to values of at most 448."""
+    """Returns the E4M3 codes nearest to values of at most 448."""
     magnitude = np.arange(127)
     exponent, fraction = magnitude // 8, magnitude % 8
     table = np.where(exponent, (8 + fraction) * 2.0 ** (exponent - 10), fraction * 2.0 ** -9)
@@ -37,12 +39,12 @@ def codes_of(values):
 
 
 class Noise:
-    """A long run of normal numbers, of which every tensor takes a piece and what follows, round and round."""
+    """A long list of normal numbers. Each tensor takes values from a random place on, and begins again at the end."""
 
     def __init__(self):
         self.random = np.random.default_rng(SEED)
         values = self.random.standard_normal(1 << 24, dtype=np.float32)
-        self.codes = codes_of(values * 100)  # the largest of a block is near 448
+        self.codes = codes_of(values * 100)  # the largest of a block is then near 448
         self.halves = values
 
     def pieces(self, run, count):
@@ -58,7 +60,7 @@ def bf16(values):
 
 
 def tensors(config):
-    """Name, type and shape of each."""
+    """Yields the name, the kind and the shape of each tensor."""
     hidden, heads, rope = config["hidden_size"], config["num_attention_heads"], config["qk_rope_head_dim"]
     nope, latent, query = config["qk_nope_head_dim"], config["kv_lora_rank"], config["q_lora_rank"]
     values, layers = heads * config["v_head_dim"], config["num_hidden_layers"]
@@ -95,7 +97,8 @@ def tensors(config):
 
 
 def stored(config):
-    """As they lie: name, type, kind of content, shape, bytes, deviation of the values."""
+    """Yields each stored tensor, in the file's order: name, type, kind of content, shape, bytes, deviation of the
+    values."""
     for name, kind, shape in tensors(config):
         count, deviation = int(np.prod(shape)), shape[-1] ** -0.5
         if kind != "fp8":
