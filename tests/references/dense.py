@@ -28,7 +28,8 @@ from make_reference import cut_tokenizer, margins
 from mixtures import copy_tokenizer
 
 GREEDY, LENGTHS, GREEDY_PROMPTS = 48, (1, 7, 19, 101), (2, 3)
-LEAST_MARGIN, LEAST_IDS, LEAST_MOVE = 5e-3, 16, 2e-2    # limits of is_sure and overlooked
+# the least margin of greedy ids, the least number of different ones, and the least effect of an overlooked feature
+LEAST_MARGIN, LEAST_IDS, LEAST_MOVE = 5e-3, 16, 2e-2
 
 BESIDE = ("vision_tower.", "multi_modal_projector.", "model.mtp_layers.")
 

@@ -60,7 +60,7 @@ def of_phi(c):
 
 
 def of_opt(c):
-    parts = ("q_proj", "v_proj", "out_proj", "fc1", "fc2", "layer_norm")    # a bias of keys moves all scores of a row alike
+    parts = ("q_proj", "v_proj", "out_proj", "fc1", "fc2", "layer_norm")    # a bias of k_proj has no effect
     features = {"positions": zeroed("embed_positions.weight"), "offset of positions": positions_moved,
                 "activation": {"activation_function": "silu"}}
     if c["enable_bias"]: features |= biases(*parts)

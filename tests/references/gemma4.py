@@ -1,6 +1,7 @@
-"""Gemma 4 in transformers' own classes: configurations, random weights, folders, and the clean definition of drafting.
+"""Gemma 4 with transformers' own classes: configurations, random weights, folders, and the plain definition of
+drafting.
 
-In: a family of families.py. Out: models in float32 whose weights are exactly what their folder stores.
+In: a family of families.py. Out: models in float32 whose weights are exactly those that their folder stores.
 """
 import json
 import math
@@ -20,7 +21,8 @@ BOS, PAD = 2, 0
 # ---------------------------------------------------------------- configurations, spelled as published
 
 def text_config(family, part, eos):
-    """config.json of the target (part: the family's target) or the assistant's text_config, as a dictionary."""
+    """Returns config.json of the target (if part is the family's target), or the assistant's text_config, as a
+    dictionary."""
     target, rope = family["target"], family.get("rope", DEFAULT_ROPE)
     layers = [KINDS[c] for c in part["layers"]]
     experts = part.get("experts") or (None, None, None)
@@ -54,7 +56,7 @@ def text_config(family, part, eos):
 
 
 def configs(family):
-    """-> (config.json, generation_config.json, assistant/config.json)"""
+    """Returns config.json, generation_config.json and assistant/config.json."""
     eos, assistant = family["eos"], family["assistant"]
     text = text_config(family, family["target"], eos.get("text", eos["config"]))
     if family["nested"]:
@@ -79,7 +81,7 @@ def configs(family):
 
 
 def end_ids(family):
-    """Every id that ends a sequence, whichever file names it."""
+    """Returns every id that ends a sequence, in whichever file it is named."""
     ids = [family["eos"].get(where) for where in ("config", "text", "generation")]
     return sorted({i for some in ids if some is not None for i in ([some] if isinstance(some, int) else some)})
 
@@ -103,8 +105,9 @@ def build_assistant(config):
 # ---------------------------------------------------------------- random weights that all matter
 
 def fill(model, seed, stored, special):
-    """Every parameter and buffer, in name order: special(name, tensor, g), else norms about 1 and matrices
-    N(0, 1/fan-in); rounded to the type that the folder stores."""
+    """Fills every parameter and buffer, in the order of names: with special(name, tensor, g) if that gives a value,
+    otherwise norms with values about 1 and matrices with N(0, 1/fan-in). Values are rounded to the type that the
+    folder stores."""
     g = torch.Generator().manual_seed(seed)
     for name, tensor in sorted(model.state_dict(keep_vars=True).items()):
         if name == "lm_head.weight":
@@ -126,11 +129,11 @@ def fill_target(model, seed, stored):
             return 0.35 + 0.3 * torch.rand(tensor.shape, generator=g)
         if name.endswith("embed_tokens.weight"):
             weight = 2.0 * noise() / hidden ** 0.5
-            weight[:19] *= 0.2                  # special tokens, so that greedy text runs into no end of sequence
+            weight[:19] *= 0.2                  # special tokens, so that greedy text does not reach an end of sequence
             return weight
         if name.endswith("embed_tokens_per_layer.weight"):
             return noise() / ple ** 0.5
-        if name == "model.norm.weight":         # mixed signs, else tied embeddings make every token repeat itself
+        if name == "model.norm.weight":         # both signs, or tied tokens repeat themselves
             return 2.5 * (1 + 0.25 * noise()) * (1 - 2.0 * torch.randint(0, 2, tensor.shape, generator=g))
         if name.endswith("router.scale"):
             return 1 + 0.25 * noise()
@@ -138,7 +141,7 @@ def fill_target(model, seed, stored):
             return 0.6 + 0.8 * torch.rand(tensor.shape, generator=g)
         if name.endswith("router.proj.weight"):
             return 6.0 * noise()
-        if name.endswith(("q_norm.weight", "k_norm.weight")):   # small, or attention would look at one position alone
+        if name.endswith(("q_norm.weight", "k_norm.weight")):   # small, or attention sees only one position
             return (1 + 0.25 * noise()) * 1.3 / tensor.shape[0] ** 0.25
         return None
     fill(model, seed, stored, special)
@@ -186,7 +189,8 @@ def save_tensors(folder, state, stored, shards):
 
 
 def unused_kv(model, seed):
-    """Published checkpoints keep k_proj, v_proj and k_norm of the layers that share KV; nothing may read them."""
+    """Adds k_proj, v_proj and k_norm of the layers that share KV, as in published checkpoints. Nothing may read
+    them."""
     g, state = torch.Generator().manual_seed(seed), {}
     attentions = [layer.self_attn for layer in model.model.layers]
     own = {attention.layer_type: attention for attention in attentions if not attention.is_kv_shared_layer}
@@ -221,7 +225,7 @@ def read_state(folder):
 
 
 def load(folder, build):
-    """A target or an assistant from its files alone; every tensor that the model has must be there."""
+    """Loads a target or an assistant only from its files, which must have every tensor of the model."""
     model, state = build(json.loads(Path(folder, "config.json").read_text())), read_state(folder)
     state["lm_head.weight"] = state["model.embed_tokens.weight"]
     known = model.state_dict().keys()
@@ -233,8 +237,9 @@ def load(folder, build):
 # ---------------------------------------------------------------- running
 
 class Target:
-    """Logits [T, vocab], hidden rows [T, hidden] after the final norm, and the KV that an assistant reads: the last
-    layer of each type that has its own. No cache: everything is computed again for every call."""
+    """Computes the logits [T, vocab], the hidden rows [T, hidden] after the final norm, and the KV that an assistant
+    reads, which is that of the last layer of each type with KV of its own. There is no cache: every call computes
+    everything."""
 
     def __init__(self, model):
         self.model, self.embed = model, model.get_input_embeddings()
@@ -246,7 +251,7 @@ class Target:
         return out.logits[0].float(), out.hidden_states[-1], dict(out.shared_kv_states)
 
     def greedy(self, ids, count):
-        """-> (count new ids, their logits [count, vocab]); no stop at an end of sequence."""
+        """Returns `count` new ids and their logits [count, vocab]. It does not stop at an end of sequence."""
         ids, rows = list(ids), []
         for _ in range(count):
             rows.append(self.run(ids)[0][-1])
@@ -256,11 +261,13 @@ class Target:
 
 @torch.no_grad()
 def draft(target, assistant, ids, depth):
-    """ids: L accepted ids, the last of which the target has not run. -> (logits [depth, vocab], drafted ids)
+    """Returns logits [depth, vocab] and the drafted ids. ids: L accepted ids, the last of which the target has not
+    run.
 
-    A step's input is the target's embedding of the last id (scaled by sqrt(hidden)) beside the target's hidden row at
-    L-2, then the drafted id's beside the post-projection of the step before. Every step is at position L-1 over the
-    target's KV 0..L-2, of which transformers' sliding layers see the last window + 1.
+    The first step reads the target's embedding of the last id (scaled by sqrt(hidden)) beside the target's hidden row
+    at L-2. Each later step reads the drafted id's embedding beside the row after the post-projection of the step
+    before. Every step is at position L-1 and reads the target's KV 0..L-2, of which transformers' layers with a window
+    see the last window + 1.
     """
     _, hidden, kv = target.run(ids[:-1])
     state, last, position = hidden[:, -1:], torch.tensor([ids[-1:]]), torch.tensor([[len(ids) - 1]])
@@ -277,8 +284,9 @@ def draft(target, assistant, ids, depth):
 # ---------------------------------------------------------------- a little training, so that drafts are sometimes right
 
 def train(target, assistant, texts, steps=150, enough=0.85):
-    """Adam on greedy texts [(ids, length of the prompt)], two draft steps deep, until the first is right often enough.
-    All rows of a text at once: row q drafts from KV 0..q, and rows don't see each other."""
+    """Trains by Adam on greedy texts [(ids, length of the prompt)], two draft steps deep, until the first draft is
+    right often enough. All rows of a text are trained at once: row q drafts from KV 0..q, and rows don't see each
+    other."""
     window, ordered = assistant.config.text_config.sliding_window, assistant.masked_embedding
     parameters = [p for name, p in assistant.named_parameters() if "layer_scalar" not in name]
     for p in parameters:

@@ -1,10 +1,10 @@
-"""Writes tests/data/gguf_lists.json: what llama.cpp makes of the models in tests/data/models.
+"""Writes tests/data/gguf_lists.json: the keys, tensors and types that llama.cpp gives the models of tests/data/models.
 
     python3 tests/references/gguf_lists.py LLAMA_CPP LLAMA_QUANTIZE tests/data/gguf_lists.json
 
-LLAMA_CPP is a source tree (its convert_hf_to_gguf.py runs), LLAMA_QUANTIZE a build's llama-quantize. For each model:
-the converter's keys (of long arrays the length and the first elements), its tensors' shapes, and by file type which
-type llama-quantize gives each tensor that is not F32.
+LLAMA_CPP is a source tree, whose convert_hf_to_gguf.py runs. LLAMA_QUANTIZE is the llama-quantize of a build. For each
+model the file has the converter's keys (of long arrays the length and the first elements), the shapes of its tensors,
+and for each file type the type that llama-quantize gives each tensor that is not F32.
 """
 import json
 import subprocess

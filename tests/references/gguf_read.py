@@ -1,4 +1,5 @@
-"""Reads GGUF files with the gguf package and decodes every tensor: what `forerun quantize` wrote, others can read.
+"""Reads GGUF files with the gguf package and decodes every tensor, to show that others can read what `forerun
+quantize` writes.
 
     python3 tests/references/gguf_read.py FILE...
 """

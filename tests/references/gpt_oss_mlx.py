@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""gpt_oss_mlx.py FOLDER OUT        the gpt-oss of FOLDER (tests/data/gpt-oss/mx) as mlx-lm saves it
+"""gpt_oss_mlx.py FOLDER OUT        writes the gpt-oss of FOLDER (tests/data/gpt-oss/mx) as mlx-lm saves it
 
 mlx-lm splits the published form's stacks into gate, up and down, and keeps their codes and exponents. With `-q` it
-would quantize the other matrices too. Needs mlx with mlx-cpu 0.32.4 and mlx-lm 0.32.2."""
+would also quantize the other matrices. Needs mlx with mlx-cpu 0.32.4 and mlx-lm 0.32.2."""
 import sys
 from pathlib import Path
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""gpt_oss_mx.py LLAMA_CPP DATA: a tiny gpt-oss whose experts are MXFP4, as it is published and as GGUF.
+"""gpt_oss_mx.py LLAMA_CPP DATA: a tiny gpt-oss whose experts are MXFP4, in its published form and as GGUF.
 
-In: a source tree of llama.cpp; tests/data. Out: DATA/gpt-oss/mx, a folder with codes and exponents in tensors of their
-own; mx.gguf, what llama.cpp's converter makes of it; logits.safetensors, what transformers computes on the folder, the
-experts decoded: float32, eager. Codes and exponents are random, so that every nibble's place counts.
+In: a source tree of llama.cpp; tests/data. Out: DATA/gpt-oss/mx: a folder with codes and exponents in separate
+tensors; mx.gguf, which llama.cpp's converter makes of it; and logits.safetensors, which transformers computes with the
+experts decoded: float32, eager. Codes and exponents are random, so that the place of every nibble matters.
 """
 import json
 import random
@@ -27,7 +27,7 @@ CONFIG = GPT_OSS | dict(
 
 
 def codes_of(generator, experts, rows, cols, spread):
-    """Random ones; exponents such that a matrix of so many columns makes numbers of that size."""
+    """Returns random codes, and exponents such that a matrix with this many columns gives values of that size."""
     blocks = torch.randint(0, 256, (experts, rows, cols // BLOCK, BLOCK // 2), generator=generator, dtype=torch.uint8)
     scales = torch.randint(spread - 2, spread + 1, (experts, rows, cols // BLOCK), generator=generator,
                            dtype=torch.uint8)

@@ -1,12 +1,14 @@
-// Which tokens llama.cpp's grammars allow, step by step, for tests/data/grammars/walks.json.
+// Writes the tokens that llama.cpp's grammars allow, step by step, for tests/data/grammars/walks.json.
 //
-// In: a GGUF file with a vocabulary, and files of grammars. Out, on standard output: for each grammar, walks: ids, each
-// chosen at random of those that llama.cpp allowed, and at each step how many that are, a hash of them in ascending
-// order (FNV-1a of four bytes each) and whether an end of sequence is among them, which counts as no id; control tokens
-// are left out, as llama.cpp lets a grammar spell their names, and so are tokens that no UTF-8 goes on with (bytes from
-// F5 on, say), which it allows as beginnings of characters. --whole: so are tokens that end inside a character, as
-// llama.cpp refuses those that may become a character which a class excludes, whatever else they may become. With a
-// build of llama.cpp (make check-grammars does so for the grammars that it comes with):
+// In: a GGUF file with a vocabulary, and files of grammars. Out, on standard output: walks for each grammar. A walk
+// has ids, each chosen at random from those that llama.cpp allowed. For each step it has the number of allowed ids, a
+// hash of them in ascending order (FNV-1a over four bytes each), and true if an end of sequence was allowed, which is
+// not counted as an id. Two kinds of tokens are left out: control tokens, because llama.cpp lets a grammar spell their
+// names; and tokens with bytes that no UTF-8 text has (such as F5), which it allows as beginnings of characters. With
+// --whole, tokens that end within a character are left out too: llama.cpp refuses those that may become a character
+// which a class excludes, even if they may also become others.
+//
+// It is built with a build of llama.cpp (make check-grammars does this, for the grammars that come with llama.cpp):
 //
 //     g++ -O1 -I LLAMA/include -I LLAMA/ggml/include tests/references/grammars.cpp BUILD/src/libllama.a
 //         BUILD/ggml/src/libggml.a BUILD/ggml/src/libggml-cpu.a BUILD/ggml/src/libggml-base.a -fopenmp -ldl -o grammars
@@ -47,7 +49,7 @@ static std::string quoted(const std::string &text) {
     return out + "\"";
 }
 
-// Whether bytes are UTF-8, but for a character at the end that may be unfinished, unless all are to be whole.
+// Returns true if the bytes are UTF-8. The last character may be incomplete unless `whole` is set.
 static bool begins_utf8(const std::string &text) {
     for (size_t i = 0; i < text.size();) {
         unsigned char lead = text[i++];
@@ -101,7 +103,7 @@ static std::string hash(const std::vector<llama_token> &ids) {
     return text;
 }
 
-// Short tokens are taken as often as long ones, so that walks come far.
+// Short tokens are chosen as often as long ones, so that walks get far.
 static void walk(const std::string &text, const llama_vocab *vocab, std::ostream &out) {
     llama_sampler *grammar = llama_sampler_init_grammar(vocab, text.c_str(), "root");
     std::ostringstream ids, steps;

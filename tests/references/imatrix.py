@@ -1,9 +1,10 @@
-"""Writes importance matrices by llama.cpp to tests/data/imatrix.
+"""Writes importance matrices with llama.cpp to tests/data/imatrix.
 
     python3 tests/references/imatrix.py LLAMA_IMATRIX tests/data
 
-In: a build's llama-imatrix; text.txt beside what is written. Out: of a dense model llama.gguf and llama.dat, the two
-forms; of a mixture moe.gguf. Four chunks of 32 ids, each a batch of its own, on one thread.
+In: the llama-imatrix of a build; text.txt in the output's folder. Out: for a dense model llama.gguf and llama.dat, the
+two file formats; for a mixture moe.gguf. The text is run as four chunks of 32 ids, each a batch of its own, on one
+thread.
 """
 import subprocess
 import sys

@@ -2,8 +2,9 @@
 
     python3 tests/references/iq_grids.py > quant/iq_grids.c
 
-The package holds each grid as floats of few different values. Here a point is one number of 16 bits, its first
-coordinate lowest: 8 coordinates of 2 bits or 4 coordinates of 4 bits, each the index of its value in the type's map.
+The package has each grid as floats, of which only a few values are different. In the C file a point is one number of
+16 bits: 8 coordinates of 2 bits or 4 coordinates of 4 bits, the first one lowest. Each coordinate is an index into the
+type's table of values.
 """
 import numpy as np
 from gguf import quants

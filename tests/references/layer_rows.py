@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""layer_rows.py FOLDER OUT: what transformers gives the layers of a model, and takes from the last one.
+"""layer_rows.py FOLDER OUT: the inputs that transformers gives the layers of a model, and the last layer's output.
 
-FOLDER: a fixture of Llama's, with its reference.json. OUT: a safetensors file with prompt.I.rows, [T, layers + 1,
-hidden] float32, of its third prompt: inputs of the layers, and the last one's output before the final norm.
+FOLDER: one of Llama's fixtures, with its reference.json. OUT: a safetensors file with prompt.I.rows, [T, layers + 1,
+hidden] in float32, of its third prompt: the inputs of all layers, and the last one's output before the final norm.
 """
 import json
 import os

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""ling3.py make|verify FOLDER [NAME...]: tiny random models of Ling 3.0 and what transformers 5.24 computes on them.
+"""ling3.py make|verify FOLDER [NAME...]: tiny random models of Ling 3.0, and what transformers 5.24 computes with
+them.
 
-transformers ignores the MTP layer of a published folder. What it computes here is after llama.cpp's
-src/models/bailingmoe3.cpp: a layer of transformers' own with latent attention and a mixture, between the parts that
-mixtures.py tells of, whose `compute` and training serve here. As there: what the files hold, and what a draft is.
+transformers ignores the MTP layer of a published folder. It is computed here after llama.cpp's
+src/models/bailingmoe3.cpp: a layer of transformers' own, with latent attention and a mixture, between the parts that
+mixtures.py describes. mixtures.py also describes the files and the drafts; its `compute` and its training are used
+here.
 """
 import copy
 import json
@@ -31,9 +33,11 @@ LING = dict(architectures=["BailingMoeV3ForCausalLM"], model_type="bailing_hybri
             rope_interleave=True, rope_scaling=None, no_kda_lora=True, kda_safe_gate=True, use_mla_nope=False,
             gated_attention_proj_granularity_type="head_wise", mtp_use_kda=False, bos_token_id=3, eos_token_id=ENDS,
             pad_token_id=0)
-# Float32 is as far from double as noise says: states carry rounding errors on.
+# `noise` bounds the distance between float32 and double precision. It is large because states carry rounding errors
+# on.
 MODELS = {
-    # As published: groups of two layers, of experts, a bound of decays, queries without a latent, an MTP layer.
+    # The published form: groups of two layers, groups of experts, a lower bound on decays, queries without a latent,
+    # an MTP layer.
     "ling3-odd": dict(seed=5301, noise=2e-5, config=LING | dict(
         vocab_size=351, hidden_size=72, intermediate_size=52, num_hidden_layers=4, num_attention_heads=5,
         num_key_value_heads=5, head_dim=20, layer_group_size=2, short_conv_kernel_size=4, kda_lower_bound=-3.5,
@@ -42,8 +46,8 @@ MODELS = {
         num_shared_experts=1, moe_intermediate_size=22, moe_shared_expert_intermediate_size=22, n_group=4,
         topk_group=2, norm_topk_prob=True, routed_scaling_factor=1.9, first_k_dense_replace=1,
         num_nextn_predict_layers=1)),
-    # As transformers saves it: kinds of layers by lists, decays without a bound, queries with a latent, YaRN, three
-    # taps, two shared experts, weights that are not normalized.
+    # The form that transformers saves: a list of the layers' kinds, decays without a bound, queries with a latent,
+    # YaRN, three taps, two shared experts, weights that are not normalized.
     "ling3-saved": dict(seed=5408, noise=2e-5, saved=True, config=LING | dict(
         vocab_size=347, hidden_size=60, intermediate_size=44, num_hidden_layers=5, num_attention_heads=3,
         num_key_value_heads=3, head_dim=28, short_conv_kernel_size=3, kda_safe_gate=False, q_lora_rank=34,
@@ -209,7 +213,7 @@ def verify(root, name):
 
 @torch.no_grad()
 def seek(name):
-    """Says with which seed, that of the table or a later one, greedy text would pass; writes nothing."""
+    """Prints the first seed, from that of the table on, with which greedy text passes. Writes nothing."""
     spec = MODELS[name]
     for seed in range(spec["seed"], spec["seed"] + 100):
         rnd = random.Random(seed)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""llama.py make|verify FOLDER: a tiny random Llama and what transformers computes on it.
+"""llama.py make|verify FOLDER: a tiny random Llama, and what transformers computes with it.
 
-make    writes FOLDER/llama-odd: the model as published folders are, reference.json, reference.safetensors
-verify  reads it back and computes everything again, with a cache too
+make    writes FOLDER/llama-odd: the model in its published form, reference.json, reference.safetensors
+verify  reads it back and computes everything again, also with a cache
 
-Every number is one that code written for the published shapes would get wrong: heads that don't fill the hidden size,
-no powers of two, biases everywhere, tied embeddings, rotary positions scaled linearly. As in make_reference.py:
-float32, eager attention, no cache, one thread; prompt.I.logits [T, vocab], greedy.I.logits [48, vocab].
+The dimensions are such that code written only for the published ones would get them wrong: heads that together are not
+as wide as the stream, no powers of two, biases everywhere, tied embeddings, linearly scaled rotary positions. As in
+make_reference.py: float32, eager attention, no cache, one thread; prompt.I.logits [T, vocab], greedy.I.logits [48,
+vocab].
 """
 import json
 import os

@@ -2,9 +2,10 @@
 
     python3 tests/references/low_bits.py tests/data/gguf        (needs gguf, torch, transformers, safetensors, numpy)
 
-A Qwen3 of random blocks in every type of up to 3 bits, and NVFP4 with a scale for the whole tensor; a Qwen3-MoE whose
-stacks of experts are NVFP4 with a scale an expert, but the last, which has none; and transformers' logits with these
-weights dequantized by the gguf package (block_types.py: what it doesn't decode).
+low-bits.gguf is a Qwen3 of random blocks of every type of up to 3 bits, and of NVFP4 with a scale for the whole
+tensor. nvfp4-experts.gguf is a Qwen3-MoE whose stacks of experts are NVFP4 with a scale per expert, except for the
+last stack, which has none. The references have transformers' logits with the weights that the gguf package dequantizes
+(or block_types.py, for types that it doesn't decode).
 """
 import sys
 from pathlib import Path
@@ -26,7 +27,7 @@ NAMES = [("attn_q", "self_attn.q_proj"), ("attn_k", "self_attn.k_proj"), ("attn_
          ("attn_output", "self_attn.o_proj"), ("ffn_gate", "mlp.gate_proj"), ("ffn_up", "mlp.up_proj"),
          ("ffn_down", "mlp.down_proj")]
 IDS = [1, 5, 9, 33, 2, 60, 17, 17, 40, 8, 3, 21, 55, 34, 13, 62, 11, 7, 29, 50, 44, 6, 19, 31]
-Q2_0 = 42  # ggml's number, which the package doesn't have
+Q2_0 = 42  # ggml's number of a type that the package doesn't have
 
 
 def put_scale(name, blocks, d):
@@ -43,7 +44,7 @@ def put_scale(name, blocks, d):
 
 
 def matrix(name, random, rows=HIDDEN, cols=HIDDEN):
-    """Random blocks whose values are about as large as weights are, and these values."""
+    """Returns random blocks whose values have about the size of weights, and these values."""
     values, size = SIZES.get(name) or GGML_QUANT_SIZES[GGMLQuantizationType[name]]
     blocks = random.integers(0, 256, (rows * cols // values, size), dtype=np.uint8)
     d = 1.0
@@ -91,7 +92,7 @@ class Fixture:
             self.floats(f"{below}{ours}.weight", f"{above}{theirs}.weight", self.norm(size))
 
     def write(self, model, path):
-        """The file, and the logits of the model with the same weights."""
+        """Writes the file, and the logits of the model with the same weights."""
         self.writer.write_header_to_file()
         self.writer.write_kv_data_to_file()
         self.writer.write_tensors_to_file()
@@ -131,7 +132,7 @@ def all_types(folder):
 
 
 def stack(fixture, below, ours, scaled):
-    """A stack of experts as the converter writes it; its values [EXPERTS, SMALL, SMALL]."""
+    """Adds a stack of experts in the converter's form. Returns its values [EXPERTS, SMALL, SMALL]."""
     made = [matrix("NVFP4", fixture.random, SMALL, SMALL) for _ in range(EXPERTS)]
     scales = np.array([1.2 / np.sqrt(SMALL) / values.std() for _, values in made], dtype=np.float32)
     scales = scales * np.linspace(0.5, 1.5, EXPERTS, dtype=np.float32) if scaled else np.ones_like(scales)
@@ -167,7 +168,8 @@ def experts(folder):
 
 
 def add_blocks(writer, name, blocks, number):
-    """The package doesn't know Q2_0: it goes in as Q1_0 of as many columns, and is renamed."""
+    """Adds blocks of Q2_0, which the package doesn't know: as Q1_0 with the same number of columns, and then
+    renamed."""
     if number != Q2_0:
         writer.add_tensor(name, blocks, raw_dtype=number)
         return

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes and verifies the tiny families of families.py in tests/data/models: make.sh [FAMILY...]
-# Only the references need Python; its virtual environment is in build/.
+# Makes and verifies the tiny families of families.py in tests/data/models: make.sh [FAMILY...] Only the references
+# need Python. Its virtual environment is in build/.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""make_reference.py make|verify FOLDER [FAMILY...]: tiny random models and what transformers computes on them.
+"""make_reference.py make|verify FOLDER [FAMILY...]: tiny random models, and what transformers computes with them.
 
-make    writes FOLDER/FAMILY: the model as published folders are, assistant/, reference.json, reference.safetensors
-verify  reads them back, from the files alone, and computes everything again: with the same definitions, with
+make    writes FOLDER/FAMILY: the model in its published form, assistant/, reference.json, reference.safetensors
+verify  reads them back, only from the files, and computes everything again: with the same definitions, with
         from_pretrained, with transformers' cached generation and with its assisted generation
 
-The numbers are float32 throughout (weights upcast), eager attention, no cache, one thread, on a CPU.
+All numbers are computed in float32 (weights are converted), with eager attention, no cache and one thread, on a CPU.
 reference.json      prompts, greedy ids with margins (best minus second logit), draft cases, rounds of verification
 reference.safetensors  prompt.I.logits [T, vocab], greedy.I.logits [48, vocab], draft.I.K.logits [4, vocab]
 """
@@ -27,15 +27,15 @@ import gemma4
 from families import FAMILIES
 
 GREEDY, DEPTH, ROUND_DRAFT = 48, 4, 3
-CASES = (1, 2, 7, 41)               # drafts are stored after so many generated ids
-LENGTHS = (6, 13, 40)               # of random prompts
-LONG = 101                          # past an attention block of 64; its greedy text goes past another
+CASES = (1, 2, 7, 41)               # drafts are stored after this many generated ids
+LENGTHS = (6, 13, 40)               # lengths of random prompts
+LONG = 101                          # exceeds an attention block of 64; its greedy text exceeds another one
 TEXT = "The quick brown fox jumps over the lazy dog"
-FIRST_PLAIN = 275                   # ids below are special tokens and bytes
+FIRST_PLAIN = 275                   # smaller ids are special tokens and bytes
 
 
 def cut_tokenizer(donor, vocab, folder):
-    """The donor's tokenizer.json with its first `vocab` ids, and the merges among them."""
+    """Writes the donor's tokenizer.json with only its first `vocab` ids and the merges between these."""
     spec = json.loads(Path(donor, "tokenizer.json").read_text(encoding="utf-8"))
     pieces = {piece: i for piece, i in spec["model"]["vocab"].items() if i < vocab}
     join = lambda merge: "".join(merge) if isinstance(merge, list) else merge.replace(" ", "", 1)
@@ -47,7 +47,7 @@ def cut_tokenizer(donor, vocab, folder):
 
 
 def make_prompts(vocab, seed, text):
-    """0: one id; 1 to 3: random; 4: text; 5: random and long."""
+    """Prompt 0 is one id; 1 to 3 are random; 4 is text; 5 is random and long."""
     rnd = random.Random(seed)
     some = lambda length: [gemma4.BOS] + [rnd.randrange(FIRST_PLAIN, vocab) for _ in range(length - 1)]
     return [[gemma4.BOS], *map(some, LENGTHS), text, some(LONG)]
@@ -59,7 +59,7 @@ def margins(rows):
 
 
 def reference(target, assistant, prompts, tensors, info):
-    """Everything that is stored of a target and an assistant with given prompts."""
+    """Computes everything that is stored about a target and an assistant for these prompts."""
     info["prompts"], info["greedy"], info["draft"] = prompts, [], {"cases": [], "loop": []}
     for i, prompt in enumerate(prompts):
         tensors[f"prompt.{i}.logits"] = target.run(prompt)[0]
@@ -80,8 +80,8 @@ def reference(target, assistant, prompts, tensors, info):
 
 
 def rounds(draft, prompt, ids):
-    """Greedy verification from the first generated id on; the last round may run past GREEDY ids. draft gives logits
-    and ids of what may follow the ids that it is given, as many as it is told."""
+    """Verifies drafts greedily from the first generated id on. The last round may go beyond GREEDY ids. draft returns
+    the logits and ids of as many drafts as it is asked for, after the ids that it is given."""
     done, made = 1, []
     while done < GREEDY:
         drafted = draft(prompt + ids[:done], ROUND_DRAFT)[1]

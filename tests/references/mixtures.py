@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""mixtures.py make|verify FOLDER [NAME...]: tiny random mixtures of experts and what transformers computes on them.
+"""mixtures.py make|verify FOLDER [NAME...]: tiny random mixtures of experts, and what transformers computes with them.
 
-make    writes FOLDER/NAME: the model as published folders are, reference.json, reference.safetensors
-verify  reads it back, from the files alone, and computes everything again; then transformers' cached generation, and
-        the first draft of its own MTP model (of GLM-4.7-Flash it has none)
+make    writes FOLDER/NAME: the model in its published form, reference.json, reference.safetensors
+verify  reads it back, only from the files, and computes everything again; then with transformers' cached generation,
+        and the first draft with its own MTP model (it has none for GLM-4.7-Flash)
 
-Qwen3-MoE; GLM-4.5, DeepSeek-V3 and GLM-4.7-Flash with their MTP layers, in numbers that code written for the published
-shapes would get wrong. As in make_reference.py: float32, eager attention, no cache, one thread. Each tokenizer is
-glm-ocr-odd's, with other rules for Qwen. The files of a reference are those that README.md tells of, and drafts are:
+The models are Qwen3-MoE, and GLM-4.5, DeepSeek-V3 and GLM-4.7-Flash with their MTP layers. Their dimensions are such
+that code written only for the published ones would get them wrong. As in make_reference.py: float32, eager attention,
+no cache, one thread. Each tokenizer is that of glm-ocr-odd, with other rules for Qwen. README.md describes the files
+of a reference. Drafts are defined so:
 
-  pair p, of all positions p the target has run: z = eh_proj([enorm(embedding of token p + 1) ; hnorm(h)]), h the
-  target's row p after its final norm; z through one decoder layer, at the rotary position of token p + 1, seeing the
-  pairs before it; m = norm(z); logits = head(m). The last pair drafts; m is h of the next, the draft its token.
+  There is a pair p for each position that the target has run: z = eh_proj([enorm(embedding of token p + 1) ;
+  hnorm(h)]), where h is the target's row p after its final norm. z goes through one decoder layer, at the rotary
+  position of token p + 1, and sees the pairs before it. m = norm(z); logits = head(m). The last pair gives the draft.
+  For the next draft, m takes the place of h, and the draft that of token p + 1.
 """
 import copy
 import json
@@ -75,8 +77,8 @@ FLASH = dict(architectures=["Glm4MoeLiteForCausalLM"], model_type="glm4_moe_lite
              routed_scaling_factor=1.8, mlp_layer_types=["dense"] * 2 + ["sparse"] * 2, num_nextn_predict_layers=1,
              eos_token_id=[504, 511])
 
-# fused: experts as transformers saves them now, one tensor of all; own: the MTP layer's embedding and head are not the
-# model's; fp8: matrices of layers, but routers, in codes with a scale for each block of 128 x 128.
+# fused: experts are one tensor, as transformers saves them now. own: the MTP layer has its own embedding table and
+# head. fp8: the layers' matrices, except routers, are codes with a scale for each block of 128 x 128.
 MODELS = {
     "qwen3-moe-odd": dict(seed=631, config=QWEN, stored="bfloat16", shards=2),
     "qwen3-moe-raw": dict(seed=632, stored="float16", fused=True, config=QWEN | dict(
@@ -111,17 +113,18 @@ MODELS = {
         n_routed_experts=6, n_shared_experts=1, moe_intermediate_size=38, **fp8_codes.CONFIG)),
 }
 
-# A decoder layer and its norm for each model_type, as an MTP layer has them.
+# The classes of the decoder layer and of the norm in an MTP layer, for each model_type.
 LAYERS = {"glm4_moe": (glm4_moe.Glm4MoeDecoderLayer, glm4_moe.Glm4MoeRMSNorm),
           "deepseek_v3": (deepseek_v3.DeepseekV3DecoderLayer, deepseek_v3.DeepseekV3RMSNorm),
           "glm4_moe_lite": (glm4_moe_lite.Glm4MoeLiteDecoderLayer, glm4_moe_lite.Glm4MoeLiteRMSNorm)}
 
 
-WIDE = {"embed": 2.0, "lm_head": 3.0, "mlp.gate.weight": 1.5}  # matrices that are wider than 1 / sqrt(columns)
+WIDE = {"embed": 2.0, "lm_head": 3.0, "mlp.gate.weight": 1.5}  # matrices wider than 1 / sqrt(columns)
 
 
 def sparse(config):
-    """For an MTP layer, which is always a mixture (transformers' get_mtp_config), even behind dense layers alone."""
+    """Returns a configuration for an MTP layer, which is always a mixture (transformers' get_mtp_config), even if all
+    other layers are dense."""
     config = copy.copy(config)
     if hasattr(config, "first_k_dense_replace"): config.first_k_dense_replace = 0
     return config
@@ -157,7 +160,7 @@ class Target:
         return ids[-count:], torch.stack(rows)
 
     def pairs(self, tokens, hidden):
-        """All pairs at once: m, [1, T, hidden]. tokens: those behind the rows of hidden."""
+        """Runs all pairs at once. Returns m, [1, T, hidden]. tokens: those that follow the rows of hidden."""
         m, e = self.mtp, self.embed(tokens)
         count = e.shape[1]
         positions = torch.arange(1, count + 1)[None]
@@ -205,7 +208,7 @@ def fill(module, seed, stored, tied=False):
 # ------------------------------------------------------------------------------------------------------------- files
 
 def split(state):
-    """Each expert's matrices as tensors of their own."""
+    """Splits stacks into a tensor for each matrix of each expert."""
     out = {}
     for name, tensor in state.items():
         if not name.endswith((".experts.gate_up_proj", ".experts.down_proj")):
@@ -298,7 +301,7 @@ def copy_tokenizer(root, folder, qwen):
 # --------------------------------------------------------------------------------------------------------- reference
 
 def train(target, texts, steps=150, enough=0.7):
-    """Adam on greedy texts, two steps deep, until the first draft is right often enough."""
+    """Trains by Adam on greedy texts, two steps deep, until the first draft is right often enough."""
     parameters = list(target.mtp.parameters())
     optimizer = torch.optim.Adam(parameters, lr=2e-3)
     with torch.no_grad():

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""pre_tokenizers.py LIBRARY [COUNT [SEED]]: every name of tokenizer.ggml.pre on COUNT random texts each (2000).
+"""pre_tokenizers.py LIBRARY [COUNT [SEED]]: compares every name of tokenizer.ggml.pre on COUNT random texts each
+(2000).
 
-In: libforerun.so. Out: for each name a line, how many texts have other ids than Hugging Face's tokenizers gives by the
-rules that tests/data/tokenizers/make_pre_tokenizers.py has for its kind; the first of them. Exit status 1 if any does.
+In: libforerun.so. Out: for each name a line with the number of texts that have other ids than Hugging Face's
+tokenizers gives, by the rules that tests/data/tokenizers/make_pre_tokenizers.py has for its kind; and the first of
+these texts. Exit status 1 if there are any.
 
-Texts are of code, of many scripts, digits, emoji, control characters, contractions, line ends, and long runs; their
-vocabulary is trained on texts that nothing cuts, so that ids tell every cut. Names are those of
-formats/pre_tokenizers.c, so that one without rules here is said, too.
+The texts are of code, of many scripts, digits, emoji, control characters, contractions, line ends, and long runs.
+Their vocabulary is trained on texts that were not split, so that ids show every split. The names are those of
+formats/pre_tokenizers.c, so a name without rules here is reported too.
 """
 import ctypes
 import json
@@ -23,7 +25,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "data", "tokenizers"))
 import make_pre_tokenizers as made
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-# No bytes: U+2581 for a space, <0xNN> for what has no token.
+# These kinds don't split texts into bytes. U+2581 stands for a space, and <0xNN> for bytes that have no token.
 SPACES = ["gemma4", "granite-embed-multi-311m", "sarvam-moe"]
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 SCRIPTS = [(0x41, 0x17F), (0x370, 0x3FF), (0x400, 0x52F), (0x531, 0x587), (0x590, 0x6FF), (0x900, 0x97F),
@@ -40,7 +42,7 @@ WORDS = ["def ", "return", "int main(void) {\n", "\tfor (;;)", "  ", "\r\n", "\n
          "\U0001f469\u200d\U0001f469\u200d\U0001f467", "e\u0301", "\u00c5", "\u212b", "\u3001", "\u3002", "\uff01",
          "\u3000", "\u00a0", "\u2028", "\x85", "<sentinel:7>", "IMGIMGABZ"]
 
-# Runs that an expression may look through again and again.
+# An expression may look through such runs again and again.
 LONG = [part * 3000 for part in (" ", "\n", "\r\n", "\t ", "7", "a", "A", "aA", "Aa", "\u4e00", "!", "'", "'s",
                                  "\u0301", " a", "a ", "\u0e33", "-a", "1a", "a1")]
 LONG += [before + run + behind for run in (" " * 3000, "7" * 3000, "A" * 3000)
@@ -78,7 +80,7 @@ class Forerun:
         return handle
 
     def ids(self, handle, text):
-        """Or the line of the failure."""
+        """Returns the ids of a text, or the error line."""
         found, count, data = ctypes.POINTER(ctypes.c_int32)(), ctypes.c_size_t(), text.encode()
         if self.lib.fr_tokenize(handle, data, ctypes.c_size_t(len(data)), False, False, ctypes.byref(found),
                                 ctypes.byref(count)):
@@ -108,7 +110,7 @@ def write_gguf(path, pre, tokens, merges):
 # ---------------------------------------------------------------------------------------------------------- references
 
 def train(texts, spaces):
-    """Vocabulary and merges; of spaces, <0xNN> stand first."""
+    """Trains a vocabulary and merges. If `spaces` is set, <0xNN> come first."""
     t = Tokenizer(models.BPE())
     if spaces: t.normalizer = normalizers.Replace(" ", "\u2581")
     else: t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -128,7 +130,7 @@ def of_spaces(model):
 
 
 def kinds():
-    """The names of each kind that is made of merges, from the table's source."""
+    """Returns the names of each kind with merges, from the source of the table."""
     with open(os.path.join(HERE, "..", "..", "formats", "pre_tokenizers.c")) as f:
         rows = re.findall(r'\{\.model = "gpt2",\s*\.names = \{([^}]*)\}', f.read())
     return [re.findall(r'"([^"]+)"', row) for row in rows]

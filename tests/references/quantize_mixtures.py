@@ -1,10 +1,10 @@
-"""Writes tests/data/mixtures.json: which types llama-quantize gives the tensors of a model of 28 layers.
+"""Writes tests/data/mixtures.json: the types that llama-quantize gives the tensors of a model of 28 layers.
 
     python3 tests/references/quantize_mixtures.py LLAMA_QUANTIZE MODEL.gguf tests/data/mixtures.json
 
-MODEL is Qwen2.5-Coder-1.5B-Instruct as tools/real/fetch brings it: rows of 1536 and 8960 values, 6 heads share keys and
-values. By name: the row's length; by a mixture and options, from a dry run, the type of every tensor that is a matrix,
-in the order of the names.
+MODEL is Qwen2.5-Coder-1.5B-Instruct, which tools/real/fetch downloads: its rows have 1536 and 8960 values, and 6 heads
+share keys and values. The file has the row length of each matrix by its name. For each mixture and set of options it
+has the type of every matrix, from a dry run, in the order of the names.
 """
 import json
 import re

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""quantized_logits.py FORERUN PEER_LOGITS DATA: llama.cpp's logits of quantized files, to DATA/quantized.
+"""quantized_logits.py FORERUN PEER_LOGITS DATA: writes llama.cpp's logits of quantized files to DATA/quantized.
 
-In: the command, bench/peers' program that asks llama.cpp, tests/data. Out: logits.safetensors, float32 [ids, vocab] by
-MODEL.TYPE, of what forerun quantize makes of each model, keys and values in float32; ids.json. A quantizer that writes
-other bytes needs them anew.
+In: the command, the program of bench/peers that asks llama.cpp, and tests/data. Out: logits.safetensors, float32 [ids,
+vocab] for each MODEL.TYPE, of the files that forerun quantize makes of the models, with keys and values in float32;
+and ids.json. If the quantizer ever writes other bytes, the logits must be made again.
 
-qwen35.gguf and qwen35moe.gguf beside them are random weights in transformers' classes, two layers without MTP, hidden
-256, as llama.cpp's converter and llama-quantize write them in Q8_0.
+qwen35.gguf and qwen35moe.gguf in the same folder have random weights from transformers' classes, with two layers, no
+MTP layer and hidden size 256. llama.cpp's converter and llama-quantize wrote them in Q8_0.
 """
 import json
 import random

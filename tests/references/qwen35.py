@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """qwen35.py make|verify FOLDER [NAME...]: tiny random Qwen3.5 and Qwen3-Next models with their MTP layers, and what
-transformers computes on them.
+transformers computes with them.
 
-make    writes FOLDER/NAME: the model as published folders are, reference.json, reference.safetensors
-verify  reads it back, from the files alone, and computes everything again, with a cache too
+make    writes FOLDER/NAME: the model in its published form, reference.json, reference.safetensors
+verify  reads it back, only from the files, and computes everything again, also with a cache
 
-Every number is one that code written for the published shapes would get wrong: heads that don't fill the hidden size,
-no powers of two, a DeltaNet layer behind the last one with attention, value heads that are 1, 2 and 3 times the key
-heads. As in make_reference.py: float32, eager attention, no cache, one thread; what the files hold stands in README.md.
+The dimensions are such that code written only for the published ones would get them wrong: heads that together are not
+as wide as the stream, no powers of two, a DeltaNet layer after the last layer with attention, 1, 2 and 3 times as many
+value heads as key heads. As in make_reference.py: float32, eager attention, no cache, one thread; README.md describes
+the files.
 
-MTP: pair p is (the target's row of p behind its final norm, the embedding of token p + 1) at rotary position p + 1;
-fc([pre_fc_norm_embedding(e) ; pre_fc_norm_hidden(h)]) through one decoder layer with attention, norm, the target's
-head. In a chain the normed row is the next pair's hidden one.
+MTP: pair p has the target's row p after its final norm and the embedding e of token p + 1, at rotary position p + 1.
+fc([pre_fc_norm_embedding(e) ; pre_fc_norm_hidden(row)]) goes through one decoder layer with attention, a norm, and the
+target's head. In a chain, the normed row takes the place of the target's row in the next pair.
 """
 import json
 import os
@@ -35,46 +36,49 @@ from transformers.models.qwen3_next import modeling_qwen3_next as following
 import fp8_codes
 from make_reference import CASES, DEPTH, GREEDY, ROUND_DRAFT, margins, rounds
 
-LENGTHS = (1, 6, 17, 75, 101)       # of prompts: past a block of 64 positions, its greedy text past another
+LENGTHS = (1, 6, 17, 75, 101)       # of prompts: past a block of 64 positions, and past two with greedy text
 GREEDY_PROMPTS = (2, 4)
-FIRST_PLAIN, LAST_PLAIN = 270, 499  # ids of the tokenizer that are no bytes, no control tokens
+FIRST_PLAIN, LAST_PLAIN = 270, 499  # ids of the tokenizer that are neither bytes nor control tokens
 END = 502                           # <|im_end|>
 FULL, LINEAR = "full_attention", "linear_attention"
 
 MODELS = {
-    # A text model alone, untied, MTP tensors below the model, more rows than the tokenizer has ids.
+    # Only a text model, with a head of its own, MTP tensors among the model's, and more rows than the tokenizer has
+    # ids.
     "qwen35-odd": dict(seed=700, nested=False, mtp="model.mtp.", tokenizer=True, kinds="lflll" "fl", config=dict(
         vocab_size=517, hidden_size=44, intermediate_size=68, num_attention_heads=6, num_key_value_heads=3,
         head_dim=20, linear_num_key_heads=2, linear_num_value_heads=6, linear_key_head_dim=12,
         linear_value_head_dim=10, linear_conv_kernel_dim=3, rms_norm_eps=3e-6, tie_word_embeddings=False),
         rope=dict(rope_theta=5000.0, partial_rotary_factor=0.4, mrope_section=[2, 1, 1])),
-    # Nested beside a tower, tied, as many value heads as key heads, which are the wider ones.
+    # Nested, with a vision encoder; tied; as many value heads as key heads, and key heads are the wider ones.
     "qwen35-tied": dict(seed=1007, nested=True, mtp="mtp.", tokenizer=False, kinds="llfl", tower=True, config=dict(
         vocab_size=401, hidden_size=36, intermediate_size=52, num_attention_heads=4, num_key_value_heads=1,
         head_dim=14, linear_num_key_heads=3, linear_num_value_heads=3, linear_key_head_dim=18,
         linear_value_head_dim=20, linear_conv_kernel_dim=4, tie_word_embeddings=True),
         rope=dict(rope_theta=900.0, partial_rotary_factor=0.75, mrope_section=[2, 1, 2])),
-    # Three experts of seven, each with tensors of its own, in the MTP layer too.
+    # Three of seven experts are chosen. Each has its own tensors, in the MTP layer too.
     "qwen35-moe-odd": dict(seed=800, nested=True, mtp="mtp.", tokenizer=False, kinds="lfl", apart=True, config=dict(
         vocab_size=403, hidden_size=40, num_attention_heads=4, num_key_value_heads=2, head_dim=16,
         linear_num_key_heads=3, linear_num_value_heads=6, linear_key_head_dim=10, linear_value_head_dim=14,
         linear_conv_kernel_dim=4, num_experts=7, num_experts_per_tok=3, moe_intermediate_size=18,
         shared_expert_intermediate_size=22, tie_word_embeddings=False),
         rope=dict(rope_theta=20000.0, partial_rotary_factor=0.5, mrope_section=[2, 1, 1])),
-    # Experts as one tensor, tied, the shared one narrower than the others.
+    # Experts are one tensor; tied; the shared expert is narrower than the others.
     "qwen35-moe-tied": dict(seed=911, nested=False, mtp="mtp.", tokenizer=False, kinds="llf", config=dict(
         vocab_size=405, hidden_size=48, num_attention_heads=2, num_key_value_heads=2, head_dim=18,
         linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=14, linear_value_head_dim=8,
         linear_conv_kernel_dim=2, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=26,
         shared_expert_intermediate_size=12, tie_word_embeddings=True),
         rope=dict(rope_theta=7000.0, partial_rotary_factor=0.34, mrope_section=[1, 1, 1])),
-    # Projections in FP8, the MTP layer's too: in none a multiple of a block, and value heads begin inside of blocks.
+    # Projections are FP8, in the MTP layer too. None of their sizes is a multiple of a block, and value heads begin
+    # within blocks.
     "qwen35-fp8": dict(seed=1143, nested=True, mtp="mtp.", tokenizer=False, kinds="lf", fp8=True, config=dict(
         vocab_size=331, hidden_size=150, intermediate_size=134, num_attention_heads=4, num_key_value_heads=2,
         head_dim=18, linear_num_key_heads=3, linear_num_value_heads=6, linear_key_head_dim=22,
         linear_value_head_dim=26, linear_conv_kernel_dim=4, tie_word_embeddings=True),
         rope=dict(rope_theta=3000.0, partial_rotary_factor=0.45, mrope_section=[2, 1, 1])),
-    # Qwen3-Next: projections key head by key head, value heads twice the key heads, 3 experts of 7.
+    # Qwen3-Next: projections are ordered by key heads; twice as many value heads as key heads; 3 of 7 experts are
+    # chosen.
     "qwen3-next-odd": dict(seed=1200, nested=False, mtp="mtp.", tokenizer=False, kinds="lfl", apart=True, next=True,
         config=dict(
         vocab_size=359, hidden_size=44, intermediate_size=36, num_attention_heads=4, num_key_value_heads=2,
@@ -82,7 +86,7 @@ MODELS = {
         linear_value_head_dim=14, linear_conv_kernel_dim=4, num_experts=7, num_experts_per_tok=3,
         moe_intermediate_size=18, shared_expert_intermediate_size=22, rms_norm_eps=3e-6, tie_word_embeddings=False),
         rope=dict(rope_theta=9000.0, partial_rotary_factor=0.5)),
-    # Weights that are not normalized, a layer without a mixture, value heads as the key heads, tied, no MTP layer.
+    # Weights that are not normalized, a layer without a mixture, as many value heads as key heads, tied, no MTP layer.
     "qwen3-next-dense": dict(seed=1323, nested=False, mtp=None, tokenizer=False, kinds="llfl", next=True, config=dict(
         vocab_size=349, hidden_size=40, intermediate_size=36, num_attention_heads=6, num_key_value_heads=3,
         head_dim=16, linear_num_key_heads=4, linear_num_value_heads=4, linear_key_head_dim=12,
@@ -92,14 +96,14 @@ MODELS = {
         rope=dict(rope_theta=500.0)),
 }
 
-# Tensors that published FP8 files hold as codes; in_proj_a, in_proj_b and the MTP layer's fc are not among them.
+# In published FP8 files these tensors are codes. in_proj_a, in_proj_b and the MTP layer's fc are not.
 IN_CODES = re.compile(r"layers\..*(_proj|_proj_qkv|_proj_z)\.weight$")
 
 
 # ----------------------------------------------------------------------------------------------------------- building
 
 class Mtp(nn.Module):
-    """Names are the published ones below "mtp."."""
+    """The MTP layer. Its tensors have the published names without "mtp."."""
 
     def __init__(self, config, parts):
         super().__init__()
@@ -144,7 +148,7 @@ class Both(nn.Module):
         self.float().eval()
 
     def run(self, ids):
-        """Logits, and rows behind the final norm."""
+        """Returns the logits, and the rows after the final norm."""
         out = self.target.model(input_ids=torch.tensor([ids]), use_cache=False).last_hidden_state[0]
         return self.target.lm_head(out), out
 
@@ -202,7 +206,8 @@ def as_stored(state, spec):
 
 
 def train(model, spec, prompts):
-    """A few steps on the target's own text, so that some drafts are right; gives how many, and how many are."""
+    """Trains the MTP layer for a few steps on the target's own text, so that some drafts are right. Returns the number
+    of steps and the share of right drafts."""
     with torch.no_grad():
         lessons = []
         for prompt in prompts:
@@ -228,7 +233,7 @@ def train(model, spec, prompts):
 # -------------------------------------------------------------------------------------------------------------- files
 
 def split_experts(state):
-    """Experts as published one by one."""
+    """Splits experts into one tensor each, as published."""
     out = {}
     for name, tensor in state.items():
         base = name.rsplit(".", 1)[0]
@@ -284,7 +289,7 @@ def save(folder, model, spec, donor):
         config = {"architectures": [kind + "ForCausalLM"]} | text
     if spec.get("fp8"): config |= fp8_codes.CONFIG
     (folder / "config.json").write_text(json.dumps(config, indent=1))
-    ends = [text["eos_token_id"], text["eos_token_id"] - 2]  # with a tokenizer <|im_end|>, <|endoftext|>
+    ends = [text["eos_token_id"], text["eos_token_id"] - 2]  # with a tokenizer these are <|im_end|> and <|endoftext|>
     (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": ends, "top_k": 20, "top_p": 0.95}))
     if not spec["tokenizer"]: return
     cut_tokenizer(Path(donor, "tokenizer.json"), folder / "tokenizer.json")
@@ -292,7 +297,8 @@ def save(folder, model, spec, donor):
 
 
 def cut_tokenizer(donor, path):
-    """The donor's with its first ids alone, the merges among them, and what was added right behind."""
+    """Writes the donor's tokenizer with only its first ids, the merges between these, and the added tokens right after
+    them."""
     spec, count = json.loads(donor.read_text(encoding="utf-8")), LAST_PLAIN + 1
     pieces = {piece: i for piece, i in spec["model"]["vocab"].items() if i < count}
     join = lambda merge: "".join(merge) if isinstance(merge, list) else merge.replace(" ", "", 1)

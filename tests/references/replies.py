@@ -1,9 +1,10 @@
-"""Writes tests/data/replies/calls.json: tool calls as chat templates themselves write them, and what they are.
+"""Writes tests/data/replies/calls.json: tool calls in the form in which chat templates write them, and their meaning.
 
     python3 tests/references/replies.py tests/data
 
-A reply is what a published template (chat/templates there), or one in the ways of those (templates), renders behind the
-prompt for an assistant's message, as far as the end of its turn: what the model was trained to write.
+A reply is the text that a template renders after the prompt for an assistant's message, up to the end of its turn: the
+text that the model was trained to write. The templates are published ones (chat/templates there), and ones in their
+style (templates).
 
 replies/calls.json  {"tools": [...], "cases": [{"template", "title", "prompt", "reply", "message": {"content",
                     "reasoning_content", "tool_calls": [{"name", "arguments"}]}}]}; of prompts the last bytes
@@ -17,16 +18,16 @@ from transformers.utils import chat_template_utils
 OWN = {"gemma4": {"bos_token": "<bos>"}, "llama3.1": {"bos_token": "<|begin_of_text|>"},
        "deepseek-v3.1": {"bos_token": "<｜begin▁of▁sentence｜>"}}
 
-# Marks that begin and end an assistant's turn: the first belongs to the prompt, the second is an end of sequence.
+# These marks begin and end an assistant's turn. The first belong to the prompt, and the second are ends of sequence.
 BEGINS = ["<|turn>model\n", "<｜Assistant｜>"]
 ENDS = ["<turn|>\n", "<|im_end|>\n", "<|im_end|>", "<｜end▁of▁sentence｜>", "<|eot_id|>", "<|tool_response>"]
 
 TEMPLATES = [f"chat/templates/{name}.jinja" for name in (
     "gemma4", "glm4.6", "glm4.7", "qwen3.5", "deepseek-v3.1", "llama3.1")] + [
     f"templates/{name}.jinja" for name in ("qwen2.5", "qwen3", "hermes", "deepseek-r1", "qwen3-coder")]
-SINGLE = {"llama3.1"}  # one call a turn
-THINKING = {"gemma4", "glm4.6", "glm4.7", "qwen3.5", "qwen3"}  # that render an earlier turn's thoughts
-SILENT = {"llama3.1", "hermes"}  # a message with calls has no content
+SINGLE = {"llama3.1"}  # these templates allow one call in a turn
+THINKING = {"gemma4", "glm4.6", "glm4.7", "qwen3.5", "qwen3"}  # these render the reasoning of an earlier turn
+SILENT = {"llama3.1", "hermes"}  # in these a message with calls has no content
 
 
 def parameters(**properties):
@@ -68,13 +69,13 @@ CALLS = [
 
 
 def reply_of(template, own, messages, message, thoughts):
-    """The prompt and what follows it."""
+    """Returns the prompt and the reply."""
     context = {**own, "tools": TOOLS}
     if thoughts:
         context["enable_thinking"] = True
     whole = template.render(messages=messages + [message], add_generation_prompt=False, **context)
     prompt = template.render(messages=messages, add_generation_prompt=True, **context)
-    if not whole.startswith(prompt):  # a prompt that opens no reasoning, or closes it at once
+    if not whole.startswith(prompt):  # the prompt begins no reasoning, or ends it at once
         prompt = template.render(messages=messages, add_generation_prompt=True, **{**context, "enable_thinking": False})
     if not whole.startswith(prompt):
         prompt = template.render(messages=messages, add_generation_prompt=False, **context)

@@ -1,13 +1,13 @@
-"""Writes tests/data/gguf/rotated.gguf, rotated.reference.safetensors and rotated-qwen35.gguf: weights that are stored
-rotated, as PrismML's Bonsai 2 stores its own (formats/rotation.h).
+"""Writes tests/data/gguf/rotated.gguf, rotated.reference.safetensors and rotated-qwen35.gguf. Their weights are stored
+rotated, like those of PrismML's Bonsai 2 (formats/rotation.h).
 
     python3 tests/references/rotated.py tests/data/gguf     (needs gguf, torch, transformers, safetensors, numpy)
 
-rotated.gguf: a Qwen3 of random blocks of PQ2_0, PTQ1_0 and other types, all but one rotated with explicit signs of two
-widths, its embedding table too; and transformers' logits with the weights rotated back. rotated-qwen35.gguf: the model
-qwen35-odd, of which transformers' results are stored, with every weight that may be rotated so, in float16, and the
-heads of ssm_out grouped. The matrix of the transform is Sylvester's: H[r][c] = (-1)^(bits
-that r and c share) / sqrt(block).
+rotated.gguf is a Qwen3 of random blocks of PQ2_0, PTQ1_0 and other types. All matrices but one, and the embedding
+table, are rotated, with explicit signs for two widths. The reference has transformers' logits with the weights rotated
+back. rotated-qwen35.gguf is the model qwen35-odd, for which transformers' results are stored, in float16: every weight
+that may be rotated is, and the heads of ssm_out are grouped. The matrix of the transform is Sylvester's: H[r][c] =
+(-1)^(bits that r and c share) / sqrt(block).
 """
 import json
 import sys
@@ -26,7 +26,7 @@ INNER, BLOCK = 384, 128
 NUMBERS = {"PQ2_0": 142, "PTQ1_0": 143}
 TYPES = ["PQ2_0", "PTQ1_0", "PQ2_0", "PTQ1_0", "PTQ1_0", "Q4_0", "PQ2_0",
          "Q4_0", "TQ2_0", "PQ2_0", "PTQ1_0", "PQ2_0", "PTQ1_0", "PQ2_0"]
-PLAIN = "blk.1.attn_q.weight"  # the one that is not rotated, beside rotated ones that read the same rows
+PLAIN = "blk.1.attn_q.weight"  # this matrix is not rotated; others that read the same rows are
 
 
 def transform(block):
@@ -36,7 +36,7 @@ def transform(block):
 
 
 def back(rows, signs, block):
-    """w = signs * (H w'), block by block; as H is its own inverse, H (signs * w) rotates."""
+    """Returns w = signs * (H w'), block by block. H is its own inverse, so H (signs * w) rotates."""
     return (rows.reshape(-1, block) @ transform(block)).reshape(rows.shape) * signs
 
 
@@ -45,7 +45,7 @@ def forth(rows, signs, block):
 
 
 def add_blocks(writer, name, blocks, kind, rows, cols):
-    """The package doesn't know PrismML's types: they go in as bytes, and are renamed."""
+    """Adds blocks of PrismML's types, which the package doesn't know: as bytes, which are then renamed."""
     if kind in NUMBERS:
         writer.add_tensor(name, blocks, raw_dtype=GGMLQuantizationType.I8)
         info = writer.tensors[-1][name]
@@ -150,7 +150,7 @@ def hybrid(folder, source):
 
 
 def packed(random, rows, cols, signs):
-    """A matrix as MLX packs two bits in groups of 128, rotated, and the values that it stands for."""
+    """Returns a rotated matrix, packed by MLX with two bits per value in groups of 128, and its values."""
     codes = random.integers(0, 3, (rows, cols), dtype=np.uint32)
     scales = (1.5 / np.sqrt(cols) * random.uniform(0.5, 1.5, (rows, cols // 128))).astype(np.float16)
     values = (codes.astype(np.float64) - 1) * np.repeat(scales.astype(np.float64), 128, axis=1)
@@ -160,7 +160,8 @@ def packed(random, rows, cols, signs):
 
 
 def published(folder):
-    """The folder that MLX reads of a Bonsai 2, small: DeltaNet and attention, three widths of rows."""
+    """Writes a small folder in the form in which MLX reads a Bonsai 2: DeltaNet and attention, rows of three
+    widths."""
     from safetensors.numpy import save_file
     from transformers import Qwen3_5ForCausalLM, Qwen3_5TextConfig
     random = np.random.default_rng(23)
@@ -191,7 +192,7 @@ def published(folder):
         if kind == "conv1d":  # [channels, 1, kernel]
             plain = plain.transpose(0, 2, 1)
         elif "norm" in kind and not name.endswith("linear_attn.norm.weight"):
-            plain = 1 + plain  # as MLX's norms multiply
+            plain = 1 + plain  # MLX's norms multiply by the stored value
         tensors[ours] = np.ascontiguousarray(plain.astype(np.float32))
     model.load_state_dict(state)
     with torch.no_grad():

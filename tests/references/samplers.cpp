@@ -1,8 +1,9 @@
-// What llama.cpp's samplers leave of given logits, for tests/data/sampling/samplers.json.
+// Writes what llama.cpp's samplers leave of given logits, for tests/data/sampling/samplers.json.
 //
-// In: a GGUF file with a vocabulary. Out, on standard output: cases of options, the tokens before a draw and logits,
-// with the distribution that llama.cpp's own functions make of them; series of rows for mirostat, whose state follows
-// the tokens that llama.cpp drew; and breakers of sequences as DRY finds them in that vocabulary. With a build of it:
+// In: a GGUF file with a vocabulary. Out, on standard output: cases with options, the tokens before a draw, logits,
+// and the distribution that llama.cpp's own functions make of these; series of rows for mirostat, whose state follows
+// the tokens that llama.cpp drew; and the sequence breakers that DRY finds in this vocabulary. It is built with a
+// build of llama.cpp:
 //
 //     g++ -O1 -I LLAMA/include -I LLAMA/ggml/include tests/references/samplers.cpp BUILD/src/libllama.a
 //         BUILD/ggml/src/libggml.a BUILD/ggml/src/libggml-cpu.a BUILD/ggml/src/libggml-base.a -fopenmp -ldl -o samplers
@@ -205,7 +206,7 @@ static std::vector<options> dry() {
     return all;
 }
 
-// The model's ids as they come, with stretches of it again and again.
+// Random ids, in which earlier stretches occur again and again.
 static std::vector<int> repeating(const llama_vocab *vocab) {
     static const char *const texts[] = {"of the model: the first one\n", "of the model", "and *of* the end",
                                         "the first one"};

@@ -1,13 +1,13 @@
-"""Tests what JSON schemas allow: random walks through forerun's masks, judged by the package jsonschema.
+"""Tests the texts that JSON schemas allow: random walks through forerun's masks, judged by the package jsonschema.
 
 usage: tests/references/schemas.py LIBRARY MODEL [WALKS] [FILE...]
        tests/references/schemas.py LIBRARY MODEL --write tests/data/grammars/schemas.json
 
-In: a shared library, a GGUF file with a vocabulary, how many walks a schema (20), and files of lists of schemas; none:
-those below. Out: for each schema that is refused its line, for each text that is not of its schema that text; then
-counts. Exit status 1 if a text is not of its schema. A walk takes allowed tokens at random, short ones of what closes
-something more often the longer it gets. --write: a few such texts of each schema for
-tests/language/grammar/test_grammar.c, with others that differ a little, each with what jsonschema says of it.
+In: a shared library; a GGUF file with a vocabulary; the number of walks for each schema (20); files with lists of
+schemas (default: those below). Out: the line of each schema that is refused, each text that does not fit its schema,
+and then counts. Exit status 1 if a text does not fit. A walk takes random allowed tokens; the longer it gets, the more
+often it takes short ones that close something. --write: writes, for tests/language/grammar/test_grammar.c, a few such
+texts of each schema and others that differ a little, each with jsonschema's verdict.
 """
 import ctypes
 import json
@@ -18,7 +18,7 @@ from decimal import Decimal
 import jsonschema
 
 GBNF, REGEX, SCHEMA = range(3)
-LIMIT = 400  # tokens of a walk
+LIMIT = 400  # tokens in a walk
 CLOSING = [b'"', b"}", b"]", b'"}', b'"]', b"0", b"null"]
 
 SCHEMAS = [
@@ -124,7 +124,7 @@ SCHEMAS = [
 
 NULL, MEMBERS = {"type": "null"}, ["{}"] + [f'{{"{m}":{v}}}' for m in "abc" for v in ("null", "true")]
 
-# Schemas and texts of which some are of them: what random walks would hardly come to.
+# Schemas, and texts of which some fit; random walks would hardly ever reach them.
 GIVEN = [
     ({"type": "array", "items": {"type": "boolean", "anyOf": [{"const": True}, {"type": "string"}]},
       "uniqueItems": True}, ["[]", "[true]", "[false]", "[true,false]"]),
@@ -213,7 +213,7 @@ class Library:
 
 
 def walk(library, grammar):
-    """A text, and whether it came to an end."""
+    """Returns a text, and true if it came to an end."""
     ids = []
     while len(ids) < LIMIT:
         allowed, ends = library.allowed(grammar, ids)
@@ -232,13 +232,13 @@ def says(judge, text):
     """Returns true if a text is JSON that the schema allows."""
     try:
         judge.validate(json.loads(text.decode(), parse_float=Decimal))
-    except Exception:  # whatever says that it is wrong
+    except Exception:  # jsonschema may raise anything for a wrong text
         return False
     return True
 
 
 def changed(text):
-    """The text with one character less, more, or another."""
+    """Returns the text with one character less, more, or replaced."""
     at, kind = random.randrange(len(text)), random.randrange(3)
     other = random.choice(b'"{}[],:019-.eabcx tn')
     return text[:at] + (bytes([other]) if kind else b"") + text[at + (kind < 2):]
@@ -264,7 +264,7 @@ def write(library, path):
 
 
 def judge_of(schema):
-    """Numbers are what their digits say: 0.3 is a multiple of 0.1."""
+    """Returns a validator that reads numbers as decimal ones: 0.3 is a multiple of 0.1."""
     schema = json.loads(json.dumps(schema), parse_float=Decimal)
     kind = jsonschema.validators.validator_for(schema)
     return kind(schema, format_checker=kind.FORMAT_CHECKER)
@@ -292,7 +292,7 @@ def main(path, model, walks="20", *files):
             ended += 1
             try:
                 judge.validate(json.loads(text.decode(), parse_float=Decimal))
-            except Exception as error:  # whatever says that it is wrong
+            except Exception as error:  # jsonschema may raise anything for a wrong text
                 wrong += 1
                 print(f"{number}: {text!r}: {str(error).splitlines()[0]}")
         library.c.fr_grammar_close(grammar)

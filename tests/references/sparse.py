@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """sparse.py make|verify|seek DATA [NAME...]: tiny random mixtures of experts without an MTP layer, and what
-transformers computes on them. sparse.py convert LLAMA_CPP DATA [NAME...]: llama.cpp's GGUF of them.
+transformers computes with them. sparse.py convert LLAMA_CPP DATA [NAME...]: llama.cpp's GGUF files of them.
 
-make    writes DATA/models/NAME: the model as transformers saves it, by the published names; reference.json,
+make    writes DATA/models/NAME: the model as transformers saves it, with the published names; reference.json,
         reference.safetensors
-verify  reads it back and computes everything again, with a cache and in double precision too
-convert DATA/dense/NAME.gguf in BF16, by the converter of a source tree, whose logits are the reference's
+verify  reads it back and computes everything again, also with a cache and in double precision
+convert writes DATA/dense/NAME.gguf in BF16 with the converter of a source tree; its logits are the reference's
 
-In numbers that code written for the published shapes would get wrong. As in dense.py: float32, eager attention, no
-cache, one thread; what the files hold stands in README.md, `overlooked` among it.
+The dimensions are such that code written only for the published ones would get them wrong. As in dense.py: float32,
+eager attention, no cache, one thread; README.md describes the files, and dense.py `overlooked`.
 """
 import json
 import os
@@ -152,28 +152,29 @@ KIMI_LINEAR = COMMON | dict(
     head_dim=14, model_max_length=640, pad_token_id=0, linear_attn_config=dict(
         full_attn_layers=[3, 5], kda_layers=[1, 2, 4], head_dim=18, num_heads=5, short_conv_kernel_size=4))
 
-# file: llama.cpp's converter makes a GGUF of it that is the same model.
+# file: llama.cpp's converter makes a GGUF file with the same model.
 MODELS = {
     "mixtral-odd": dict(seed=4102, file=True, config=MIXTRAL),
-    # A window in all layers, heads that don't fill the hidden size; of GGUF it has no key.
+    # All layers have a window, for which GGUF has no key. The heads together are not as wide as the stream.
     "mixtral-window": dict(seed=4107, config=MIXTRAL | dict(
         hidden_size=58, head_dim=14, num_attention_heads=4, num_key_value_heads=1, num_hidden_layers=2,
         sliding_window=9, num_local_experts=4, num_experts_per_tok=2, tie_word_embeddings=True)),
     "qwen2-moe-odd": dict(seed=4111, file=True, config=QWEN2),
-    # Layers without a mixture by either key, weights that are normalized, no biases.
+    # Both keys make layers without a mixture; weights are normalized; no biases.
     "qwen2-moe-dense": dict(seed=4112, config=QWEN2 | dict(
         num_hidden_layers=4, num_attention_heads=5, num_key_value_heads=1, num_experts=5, num_experts_per_tok=2,
         moe_intermediate_size=18, shared_expert_intermediate_size=46, norm_topk_prob=True, decoder_sparse_step=2,
         mlp_only_layers=[1], qkv_bias=False, tie_word_embeddings=True)),
     "deepseek-v2-lite": dict(seed=4131, file=True, config=DEEPSEEK2),
-    # The form of V2 itself: queries have a latent, experts have groups.
+    # V2's own form: queries have a latent, and experts have groups.
     "deepseek-v2-groups": dict(seed=4126, config=DEEPSEEK2 | dict(
         hidden_size=66, num_attention_heads=3, num_key_value_heads=3, num_hidden_layers=2, q_lora_rank=40,
         rope_scaling=None, n_routed_experts=12, n_shared_experts=1, n_group=4, topk_group=2,
         topk_method="group_limited_greedy", routed_scaling_factor=4.0)),
     "kimi-k2": dict(seed=4132, file=True, config=KIMI),
     "ernie4.5-moe-odd": dict(seed=4142, file=True, config=ERNIE),
-    # Every second layer from the first to the last but one, no shared experts, sums below the least one.
+    # Every second layer is a mixture, from the first to the last but one. There are no shared experts, and sums of
+    # weights are below their lower bound.
     "ernie4.5-moe-steps": dict(seed=4149, config=ERNIE | dict(
         num_hidden_layers=6, num_attention_heads=4, num_key_value_heads=4, head_dim=18, moe_layer_start_index=0,
         moe_layer_end_index=4, moe_layer_interval=2, moe_num_shared_experts=0, moe_norm_min=0.7,
@@ -183,9 +184,10 @@ MODELS = {
     "phimoe-odd": dict(seed=7703, config=PHI),
     "granite-moe-swa": dict(seed=7344, config=SWASH),
     "hunyuan-moe-odd": dict(seed=4181, file=True, config=HUNYUAN),
-    # States carry rounding errors on, in transformers too: float32 is as far from double as noise says.
+    # `noise` bounds the distance between float32 and double precision. It is large because states carry rounding
+    # errors on.
     "kimi-linear-odd": dict(seed=4303, noise=2e-5, file=True, config=KIMI_LINEAR),
-    # Other numbers of heads, queries with a latent, groups, the first layer attention, two taps.
+    # Other numbers of heads, queries with a latent, groups of experts, attention in the first layer, two taps.
     "kimi-linear-groups": dict(seed=4313, noise=2e-5, config=KIMI_LINEAR | dict(
         hidden_size=60, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=4, q_lora_rank=34,
         num_experts=12, num_experts_per_token=3, num_shared_experts=2, num_expert_group=4, topk_group=2,
@@ -199,13 +201,14 @@ MODELS = {
         tie_word_embeddings=False)),
     "flex-olmo-odd": dict(seed=4601, config=FLEX),
     "dots1-odd": dict(seed=4701, file=True, config=DOTS),
-    # The last two layers slide.
+    # The last two layers have a window.
     "dots1-window": dict(seed=4803, config=DOTS | dict(
         num_hidden_layers=3, sliding_window=8, max_window_layers=1, n_group=1, topk_group=1, n_shared_experts=1,
         first_k_dense_replace=0, norm_topk_prob=False, attention_bias=True)),
     "exaone-moe-odd": dict(seed=7201, file=True, config=EXAONE),
     "cohere2-moe-odd": dict(seed=7219, file=True, config=COHERE),
-    # Softmax, RMSNorm, experts that are added whole, dense layers that slide, kinds by the intervals.
+    # Softmax instead of sigmoid, RMSNorm, shared experts that are added without a factor, dense layers with a window,
+    # kinds of layers given by intervals.
     "cohere2-moe-plain": dict(seed=7221, config={k: v for k, v in COHERE.items() if k != "layer_types"} | dict(
         expert_selection_fn="softmax", shared_expert_combination_strategy="sum", rms_norm_eps=1e-5, num_experts=5,
         norm_topk_prob=False, num_experts_per_tok=2, first_k_dense_replace=2, prefix_dense_sliding_window_pattern=2,
@@ -214,7 +217,7 @@ MODELS = {
     "olmoe-odd": dict(seed=4165, file=True, config=OLMOE),
 }
 
-# Names of configurations that transformers has no class of.
+# transformers has no class for these configurations, and uses those of another family.
 ALIASES = {"kimi_k2": "deepseek_v3"}
 BIASES = ("e_score_correction_bias", "expert_bias")
 
@@ -236,7 +239,7 @@ def class_of(spec):
 
 @torch.no_grad()
 def fill(state, seed):
-    """Routers choose clearly, corrections are as far apart as scores."""
+    """Makes routers choose clearly, and corrections as different from each other as scores are."""
     generator = torch.Generator().manual_seed(seed)
     for name, tensor in sorted(state.items()):
         noise = torch.randn(tensor.shape, generator=generator)
@@ -272,7 +275,7 @@ def save(folder, spec):
     for file in folder.iterdir(): file.unlink()
     filled(spec).save_pretrained(folder)
     state = {k: v if k.endswith(BIASES) else v.bfloat16() for k, v in load_file(folder / "model.safetensors").items()}
-    # transformers saves Kimi Linear's dense layers by another name than the published one.
+    # transformers saves Kimi Linear's dense layers under other names than the published ones.
     if spec.get("file"):
         state = {re.sub(r"block_sparse_moe\.(gate|up|down)_proj", r"mlp.\1_proj", k): v for k, v in state.items()}
     save_file({k: v.contiguous() for k, v in state.items()}, folder / "model.safetensors", metadata={"format": "pt"})
@@ -283,7 +286,7 @@ def save(folder, spec):
 # --------------------------------------------------------------------------------------------------------- overlooked
 
 def routed(change):
-    """A router's choice done otherwise: weights and indices from a row's."""
+    """Replaces the choice of the routers: `change` gets a row's weights and indices and returns others."""
     def edit(model):
         for module in model.modules():
             if type(module).__name__.endswith(("TopKRouter", "TopkRouter")):
@@ -306,7 +309,7 @@ def by_sigmoid(module, logits, weights, chosen, x):
 
 
 def silent(part):
-    """A part of layers that gives nothing."""
+    """Makes a part of all layers return zeros."""
     def edit(model):
         for name, module in model.named_modules():
             if name.endswith(part):
@@ -380,7 +383,7 @@ def of_minimax_m2(c):
 
 
 def by_heads(dim):
-    """Norms of all heads' values as of each head's."""
+    """Computes norms for each head by itself instead of over all heads' values."""
     def edit(model):
         for name, module in model.named_modules():
             if name.endswith(("q_norm", "k_norm")):
@@ -410,13 +413,13 @@ def of_olmoe(c):
 
 
 def taps_kept(model):
-    """The convolution without its oldest tap."""
+    """Leaves out the oldest tap of the convolution."""
     for name, tensor in model.named_parameters():
         if name.endswith("conv1d.weight"): tensor[..., 0].zero_()
 
 
 def one_decay(model):
-    """Decays of each head as the mean of those of its keys' values."""
+    """Gives all values of a head the mean of their decays."""
     for module in model.modules():
         if type(module).__name__.endswith("ForgetGate"):
             module.forward = lambda x, forward=module.forward: (
@@ -436,7 +439,7 @@ def of_kimi_linear(c):
 
 
 def unshared(model):
-    """Latent attention without the part of keys that elsewhere is rotated."""
+    """Leaves out the part of latent attention's keys that all heads share (and that other models rotate)."""
     for name, tensor in model.named_parameters():
         if name.endswith("kv_a_proj_with_mqa.weight"): tensor[model.config.kv_lora_rank:].zero_()
 
@@ -467,7 +470,7 @@ def of_granitemoe_swa(c):
 
 
 def of_flex_olmo(c):
-    """The norm behind the mixture takes off what normalizing its weights would change."""
+    """norm_topk_prob is not among the features, because the norm after the mixture removes its effect."""
     features = {name: change for name, change in of_olmoe(c).items() if name != "norm_topk_prob"}
     return features | {"norm behind attention": passed_by("post_attention_layernorm"),
                        "norm behind the mixture": passed_by("post_feedforward_layernorm")}
@@ -518,7 +521,7 @@ def of_ernie4_5_moe(c):
 
 
 def turning_by_halves(model):
-    """Rows of queries and keys as those of a model whose heads turn half a head apart."""
+    """Reorders rows of queries and keys as if pairs of values were half a head apart."""
     for name, tensor in model.named_parameters():
         if not name.endswith(("q_proj.weight", "k_proj.weight")): continue
         dim = model.model.layers[0].self_attn.head_dim
@@ -558,7 +561,7 @@ def make(root, name):
 
 @torch.no_grad()
 def seek(name):
-    """Says with which seed, that of the table or the next, greedy text would pass; writes nothing."""
+    """Prints the first seed, from that of the table on, with which greedy text passes. Writes nothing."""
     spec = MODELS[name]
     for seed in range(spec["seed"], spec["seed"] + 100):
         again = spec | dict(seed=seed)
@@ -598,8 +601,8 @@ def verify(root, name):
 # --------------------------------------------------------------------------------------------------------------- GGUF
 
 def convert_here(tree, folder, out):
-    """In a process of its own: the converter runs as the program that it is. A folder without a tokenizer becomes a
-    file without one."""
+    """Runs the converter, as the program that it is; the caller starts a process for it. If a folder has no tokenizer,
+    neither has the file."""
     sys.path[:0] = [tree, f"{tree}/gguf-py"]
     from conversion.base import ModelBase, TextModel
 

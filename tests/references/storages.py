@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""storages.py cut REFERENCE.. OUT        small folders of quantized weights for tests/formats/test_storage.c
-storages.py whole REFERENCE OUT        a whole model for tests/engine/weights/test_stored_weights.c
+"""storages.py cut REFERENCE.. OUT        writes small folders of quantized weights for tests/formats/test_storage.c
+storages.py whole REFERENCE OUT        writes a whole model for tests/engine/weights/test_stored_weights.c
 
-REFERENCE is a folder that a quantizer's own package wrote, with reference.safetensors: in it dequant.MODULE has the
-first 8 rows of each module of layer 0 as float32, which were compared with the package's own dequantization (of MLX's
-stacked experts, the first expert's). OUT/KIND gets the configuration, the tensors of one module, and its rows; of a
-whole model all tensors, and what transformers computes of two prompts with the dequantized weights.
-Needs nothing but Python."""
+REFERENCE is a folder that a quantizer's own package wrote, with reference.safetensors. In it dequant.MODULE has the
+first 8 rows of each module of layer 0 as float32, which were compared with the package's own dequantization (for
+MLX's stacked experts, those of the first expert). With `cut`, OUT/KIND gets the configuration, the tensors of one
+module, and its rows. With `whole`, OUT gets all tensors, and what transformers computes for two prompts with the
+dequantized weights. Needs only Python."""
 import json
 import os
 import struct
@@ -14,8 +14,8 @@ import sys
 
 MODULE = "model.layers.0.self_attn.k_proj"
 STACK = "model.layers.0.mlp.switch_mlp.down_proj"
-PROMPTS = (1, 2)  # of a whole model
-EXPERTS = 2  # of a stack that are kept
+PROMPTS = (1, 2)  # prompts of a whole model
+EXPERTS = 2  # experts of a stack that are kept
 
 
 def read(path):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""storages_mx.py mxfp4|mxfp8 OUT        a folder of one module for tests/formats/test_storage.c
+"""storages_mx.py mxfp4|mxfp8 OUT        writes a folder with one module for tests/formats/test_storage.c
 
-The module's weights are random. compressed-tensors quantizes and packs them, and its own decompression gives the rows
-that are expected. Needs compressed-tensors 0.20.0, torch, transformers and safetensors."""
+The module's weights are random. compressed-tensors quantizes and packs them, and its own decompression gives the
+expected rows. Needs compressed-tensors 0.20.0, torch, transformers and safetensors."""
 import json
 import os
 import sys

@@ -1,12 +1,13 @@
-"""template_cases.py: tests/data/chat/template_cases.json, small templates and what Python's Jinja2 makes of them.
+"""template_cases.py: writes tests/data/chat/template_cases.json: small templates and the texts that Python's Jinja2
+renders.
 
-In, from that folder: template_context.json, the variables; template_expressions.txt, an expression a line, each printed
-by a template of its own; template_sources.txt, a template a line, as JSON strings. Out: the cases; where rendering
-fails, "error" says how. The environment is set up as transformers sets up its own for chat templates: sandboxed and
+In, from that folder: template_context.json has the variables; template_expressions.txt has an expression per line,
+each printed by its own template; template_sources.txt has a template per line, as JSON strings. Out: the cases; if
+rendering fails, "error" says how. The environment has transformers' settings for chat templates: sandboxed and
 immutable, trim_blocks, lstrip_blocks, break and continue, a generation block, tojson without escaping.
 
-Left out, because the evaluator differs there on purpose: arithmetic beyond 64 bits, powers that aren't whole numbers,
-what has an address in its text, chance, and attributes of Python's own objects. Needs jinja2 3.1.6."""
+Left out are cases in which forerun differs on purpose: arithmetic beyond 64 bits, powers that are not whole numbers,
+texts that contain addresses, random choices, and attributes of Python's own objects. Needs jinja2 3.1.6."""
 
 import datetime
 import json
@@ -41,7 +42,7 @@ def environment():
 
     def strftime_now(format):
         now = datetime.datetime.fromtimestamp(NOW, datetime.timezone.utc)
-        return now.replace(tzinfo=None).strftime(format)  # transformers' has no zone
+        return now.replace(tzinfo=None).strftime(format)  # transformers' clock has no time zone
 
     env = jinja2.sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True,
                                                        extensions=[Generation, jinja2.ext.loopcontrols])
@@ -54,9 +55,9 @@ def environment():
 def render(env, template, context):
     try:
         text = env.from_string(template).render(**json.loads(json.dumps(context)))
-        text.encode()  # a lone surrogate is no text
+        text.encode()  # a lone surrogate is not a text
         return {"rendered": text}
-    except Exception as error:  # whatever a template may raise
+    except Exception as error:  # a template may raise anything
         return {"error": f"{type(error).__name__}: {error}"[:200]}
 
 

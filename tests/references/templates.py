@@ -1,21 +1,21 @@
-"""Writes what Jinja2 makes of the chat templates of tests/data/templates, in transformers' own configuration of it.
+"""Writes the texts that Jinja2, in transformers' configuration, renders from the templates of tests/data/templates.
 
     python3 tests/references/templates.py tests/data/templates
 
-The templates there (NAME.jinja) were written for this, in the ways of published ones. Out, beside them:
+The templates there (NAME.jinja) were written for this, in the style of published ones. Out, in the same folder:
 
 conversations.json  [{"title", "given": variables}]: what a caller gives a template; messages are among them
 rendered.json       {"templates": {NAME: {"own": variables, "rendered": ["LENGTH HASH" or null, ...],
                     "control": ["COUNT HASH" or null, ...]}}, "texts": [...], "tokens": [...]}
 
-`own` are the model's variables, where `given` has no others of the name. `rendered` has an entry for each conversation:
-the length in bytes and the FNV-1a hash of the rendered text as UTF-8, or null where rendering raises. `texts` are some
-in full: {"template", "conversation": index, "text"}. The clock stands at CLOCK.
+`own` has the model's variables; variables of `given` with the same names replace them. `rendered` has an entry for
+each conversation: the length in bytes and the FNV-1a hash of the rendered text as UTF-8, or null if rendering raises
+an error. `texts` has some complete texts: {"template", "conversation": index, "text"}. The clock shows CLOCK.
 
-`control` says which of the `tokens` in a rendered text the template itself wrote: how many, and the FNV-1a hash of
-"POSITION:TOKEN," for each, a byte's position and the token's index, ascending. To know, each conversation is rendered
-once more with the letters of all it says in other characters. It is null where that changed more than the letters, as
-the template had looked at them.
+`control` tells which of the `tokens` in a rendered text the template itself wrote: their number, and the FNV-1a hash
+of "POSITION:TOKEN," for each (the byte's position and the token's index, ascending). To find them, each conversation
+is rendered once more with all its letters replaced by other characters. The entry is null if this changed more than
+the letters, because the template had looked at them.
 """
 import datetime
 import json
@@ -90,7 +90,7 @@ SPECIAL = """<bos><eos><pad><unk><s></s><|begin_of_text|><|end_of_text|><|eot_id
 [e~[<|im_user|><|im_middle|><|tool_calls_section_begin|><|end_of_turn|>[|system|][|endofturn|]<SPECIAL_10>System
 {{ messages }}{% raw %}{# #}{% endraw %}"""
 
-# Without what templates look for in an assistant's own words.
+# Without the marks that templates look for in an assistant's messages.
 SPOKEN = SPECIAL.replace("<think></think>", "").replace("<|channel>thought\n<channel|>", "")
 
 UNICODE = ("ä ö ü ß ẞ İ ı ǆ ﬁ Σας"
@@ -206,16 +206,16 @@ TEXTS = [("numbers", 2), ("undefined", 2), ("falcon", 4), ("command-r", 16), ("b
 
 
 def own_variables(name):
-    """Those of the longest prefix of the template's name."""
+    """Returns the variables of the longest prefix of the template's name that has any."""
     found = [prefix for prefix in OWN if name.startswith(prefix)]
     return OWN[max(found, key=len)] if found else CHATML
 
 
 def render(template, variables):
-    """The text, or None where rendering raises."""
+    """Returns the text, or None if rendering raises an error."""
     try:
         return template.render(strftime_now=CLOCK.strftime, **variables)
-    except Exception:  # whichever: undefined values, wrong types, raise_exception
+    except Exception:  # undefined values, wrong types, raise_exception, or anything else
         return None
 
 
@@ -223,11 +223,11 @@ def render(template, variables):
 
 TOKENS = sorted(set(re.findall(r"<[^<> \n]+>|\[[^][ \n]+\]", SPECIAL)))
 PRIVATE = 0xE000  # characters without a meaning, case or white space
-ROLES = {"system", "developer", "user", "assistant", "model", "tool", "function", "ipython"}  # as good as a template's
+ROLES = {"system", "developer", "user", "assistant", "model", "tool", "function", "ipython"}  # the template's own
 
 
 def hide(words):
-    """Quotes and backslashes stay, which JSON would write as two characters."""
+    """Replaces letters. Quotes and backslashes stay, because JSON would write them as two characters."""
     return "".join(chr(PRIVATE + ord(c)) if "!" <= c <= "~" and c not in "\"\\" else c for c in words)
 
 
@@ -236,9 +236,9 @@ def show(words):
 
 
 def hidden(value, key=None, names=False):
-    """The value with what it says hidden. names: its keys are said too."""
+    """Returns the value with its texts hidden. names: its keys are hidden too."""
     if isinstance(value, str):
-        return value if key == "type" or key == "role" and value in ROLES else hide(value)  # what templates compare
+        return value if key == "type" or key == "role" and value in ROLES else hide(value)  # templates compare these
     if isinstance(value, list):
         return [hidden(item, key) for item in value]
     if isinstance(value, dict):
@@ -248,7 +248,8 @@ def hidden(value, key=None, names=False):
 
 
 def control(text, masked):
-    """One message says "all done" between marks as templates write them: nobody can tell whose those are."""
+    """Returns the entry of `control`. One message says "all done" between marks like those of templates, and nobody
+    can tell whose these are; its entry is null."""
     if text is None or masked is None or show(masked) != text or "all done" in text:
         return None
     found = sorted((match.start(), i) for i, token in enumerate(TOKENS)

@@ -1,17 +1,16 @@
-"""Tokenizers in the styles that are published, made small by Hugging Face's tokenizers (0.23.3), and what that makes of
-texts.
+"""Makes small tokenizers of the published styles with Hugging Face's tokenizers (0.23.3), and their results for texts.
 
-    tokenizer_styles.py make              tests/data/tokenizers/styles/NAME.json: a tokenizer, 200 texts and their ids;
-                                          ../patterns.json: expressions, and what they match
+    tokenizer_styles.py make              writes tests/data/tokenizers/styles/NAME.json: a tokenizer, 200 texts and
+                                          their ids; and ../patterns.json: expressions, and what they match
     tokenizer_styles.py compare [LIBRARY] [CASES] [BYTES] [NAME...]
-                                          compares build/libforerun.so.* with the package on CASES texts a style (2000)
-                                          and BYTES strings of random bytes in all (1000000): ids, texts printed whole
-                                          and token by token; says how many differ
+                                          compares build/libforerun.so.* with the package on CASES texts per style
+                                          (2000) and BYTES strings of random bytes in all (1000000): ids, and texts
+                                          printed as a whole and token by token; prints how many differ
 
-Every vocabulary was trained on words below, by seeds below; nothing comes from a published model but the way of cutting
-texts, which is named after it. Bytes that are no UTF-8 are replaced (U+FFFD) before the package sees them, which takes
-text alone; forerun takes them as they are, and prints bytes, which are replaced before they are compared. Needs
-tokenizers and sentencepiece (requirements.txt)."""
+Every vocabulary was trained on the words below, with the seeds below. From a published model there is only the way of
+splitting texts, which is named after it. The package takes only text, so bytes that are not UTF-8 are replaced
+(U+FFFD) before it sees them. forerun takes them as they are and prints bytes, which are replaced before they are
+compared. Needs tokenizers and sentencepiece (requirements.txt)."""
 
 import base64, ctypes, glob, io, json, os, random, sys
 from tokenizers import (
@@ -128,7 +127,7 @@ def byte_bpe(pre_tokenizer, specials=("<|endoftext|>",), normalizer=None, size=4
 
 
 def sp_bpe(size=480, specials=("<unk>", "<s>", "</s>")):
-    """SentencePiece's kind: characters and the tokens of bytes, ▁ for a space."""
+    """Trains SentencePiece's kind of BPE: characters, tokens for bytes, and ▁ for a space."""
     bytes_ = [f"<0x{b:02X}>" for b in range(256)]
     trainer = trainers.BpeTrainer(
         vocab_size=size, special_tokens=[*specials, *bytes_], limit_alphabet=60, show_progress=False
@@ -183,7 +182,8 @@ RULES = {
 
 
 def charsmap(rules=RULES, name=None):
-    """A map of characters compiled by SentencePiece: of that name, or of a few rules, as published ones are long."""
+    """Returns a map of characters compiled by SentencePiece: the one with this name, or a map of a few rules, because
+    the published ones are long."""
     import sentencepiece
     import sentencepiece.sentencepiece_model_pb2 as pb
 
@@ -608,7 +608,7 @@ def bloom():
 
 @style
 def byte_normalizer():
-    """Bytes written as characters before anything else, and cut as such."""
+    """Writes bytes as characters before anything else, and splits the text in this form."""
     spec = json.loads(byte_bpe(byte_level()).to_str())
     tok = of_spec(
         spec,
@@ -702,7 +702,7 @@ def names_of(tok):
 # ---------------------------------------------------------------------------------------------------------------- files
 
 
-# Lists the differences between Oniguruma and PCRE2, and which of them are built.
+# The list shows how Oniguruma and PCRE2 differ, and which of the expressions are built.
 PATTERNS = r"""[a[bc]] [a-w&&[^c-g]z] [^a&&b] [\w&&[^\d]]+ []a]+ [a\]b-]+ [&&a] [a&b] [[:punct:]] [[:^space:]]+
 \p{Punct} \p{^L} \P{Lu} \p{han} \p{White_Space} \s+ \S+ \w+ \W+ [\w]+ [^\w]+ \h+ \H \d+ \D \b \B ^ $
 ^.+$ a$ \A. .\z .\Z \R \N+ \O (?m:.+) (?i)A|b a(?i)B|c (?i:'s|'ll) (?i:[st]+) (?-i)a (?i:(?-i:a)b)
@@ -752,7 +752,7 @@ def make():
         while len(printed) < 60:
             ids = [rnd.randrange(size) for _ in range(rnd.randrange(1, 8))]
             if "ByteFallback" in tok.to_str() and "\ufffd" in tok.decode(ids, skip_special_tokens=False):
-                continue  # bytes that are no text: the package prints them, forerun doesn't
+                continue  # bytes that are not text: the package prints them, and forerun doesn't
             printed.append(
                 [ids, tok.decode(ids, skip_special_tokens=False), tok.decode(ids, skip_special_tokens=True)]
             )
@@ -803,7 +803,7 @@ class Library:
         return out
 
     def decode(self, ids, special):
-        """The bytes, from one call or from a call an id: the same, or a failure."""
+        """Returns the text's bytes. Decoding all ids in one call must give the same as decoding them one by one."""
         decoder, text, length = ctypes.c_void_p(), ctypes.POINTER(ctypes.c_char)(), ctypes.c_size_t()
         self.check(self.lib.fr_decoder_new(self.tok, special, ctypes.byref(decoder)))
         out = []
@@ -828,7 +828,8 @@ class Library:
 
 
 def as_package(data, tok, ids, falls_back):
-    """Bytes as the package prints them: what is no UTF-8 replaced; of a run of byte tokens that is none, each byte."""
+    """Returns the text as the package prints it, with bytes that are not UTF-8 replaced. If tokens stand for single
+    bytes, the package replaces each byte of a run that is not UTF-8; None stands for such a text."""
     if not falls_back:
         return data.decode("utf-8", "replace")
     try:
@@ -852,7 +853,7 @@ def differences(name, tok, lib, cases, strings, rnd):
         runs += 1
         try:
             wanted = tok.encode(text, add_special_tokens=False).ids
-        except BaseException as error:  # a panic of the package is no answer
+        except BaseException as error:  # if the package panics, there is nothing to compare
             if "unwrap" not in str(error) and "slice" not in str(error) and "split" not in str(error):
                 raise
             return

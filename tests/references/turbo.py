@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""turbo.py FILE: heads as the cache's types turbo4 and turbo3 store them, computed in float64.
+"""turbo.py FILE: heads in the form in which the cache's types turbo4 and turbo3 store them, computed in float64.
 
-Everything is made here from its definition: Lloyd and Max's tables for the normal distribution (the conditions of the
-optimum, iterated), their units, the signs, the Walsh-Hadamard matrix as a matrix, the nearest codes, the scales. For
-each head FILE has: its width n (int32), n values (float32), n values of the rotated head (float64), and for turbo4,
-then for turbo3, n codes (bytes) and n / 32 scales (float64). Heads of which a value lies so near the middle between two
-codes that float32 might decide otherwise are drawn again.
+Everything is made from its definition: Lloyd and Max's tables for the normal distribution (by iterating the conditions
+of the optimum), their units, the signs, the Walsh-Hadamard matrix, the nearest codes, the scales. For each head FILE
+has its width n (int32), n values (float32), the n values of the rotated head (float64), and then for turbo4 and for
+turbo3 n codes (bytes) and n / 32 scales (float64). A head is drawn again if one of its values is so near the middle
+between two codes that float32 might choose the other code.
 """
 import math
 import struct
@@ -29,7 +29,8 @@ def middles(c):
 
 
 def optimal(count):
-    """The positive half of Lloyd and Max's table: each entry is the mean of the values that are nearest to it."""
+    """Returns the positive half of Lloyd and Max's table. Each entry is the mean of the values that are nearest to
+    it."""
     c = [0.3 + 0.35 * i for i in range(count)]
     for _ in range(20000):
         ends = [0.0, *middles(c), 50.0]
@@ -38,7 +39,7 @@ def optimal(count):
 
 
 def error_of(c):
-    """The mean square error of a normal distribution with the table whose positive half is c."""
+    """Returns the mean square error for normally distributed values. c: the positive half of the table."""
     ends, error = [0.0, *middles(c), 50.0], 0.0
     for value, a, b in zip(c, ends, ends[1:]):
         share = below(b) - below(a)
@@ -47,7 +48,7 @@ def error_of(c):
 
 
 def table(count):
-    """The table in integers, and the unit, in thousandths, with which its error is least."""
+    """Returns the table in integers, and the unit, in thousandths, that makes its error smallest."""
     exact = optimal(count)
     most = int(127.49 / exact[-1] * 1000)
     unit = min((error_of([round(x * u / 1000) * 1000 / u for x in exact]), u) for u in range(10000, most))[1] / 1000
@@ -69,7 +70,7 @@ def rotate(x):
 
 
 def store(rotated, values, unit):
-    """Codes and scales, and how near a value is to the middle between two codes."""
+    """Returns codes and scales, and the distance of the value that is nearest to the middle between two codes."""
     codes, scales, nearest = [], [], math.inf
     edges = np.array(middles(values))
     for x in rotated.reshape(-1, 32):

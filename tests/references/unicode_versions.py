@@ -1,10 +1,10 @@
-"""Writes base/unicode_versions.c: where the libraries inside Hugging Face's tokenizers (0.23.3) know other characters
-than Unicode 14.
+"""Writes base/unicode_versions.c: the characters for which the libraries in Hugging Face's tokenizers (0.23.3) differ
+from Unicode 14.
 
     unicode_versions.py        needs tokenizers and sentencepiece, and a Python whose unicodedata has Unicode 14 (3.11)
 
-The package is asked about each character: Oniguruma, which finds patterns, has Unicode 16; what classifies and lowers
-characters by Rust's own tables has 17; what normalizes and strips marks has 8 and 9."""
+The package is asked about each character. Its parts have several versions of Unicode: Oniguruma, which finds patterns,
+has 16; Rust's own tables, which classify and lower characters, have 17; the normalizers have 8 and 9."""
 
 import os, unicodedata
 from tokenizers import Regex, normalizers, pre_tokenizers
@@ -39,7 +39,7 @@ def kept(pattern):
 
 
 def runs(values):
-    """{code: value} as [first, last, value], of neighbours that have the same."""
+    """Returns {code: value} as [first, last, value], with neighbours of the same value joined."""
     out = []
     for code in sorted(values):
         if out and out[-1][1] == code - 1 and out[-1][2] == values[code]:
@@ -50,7 +50,8 @@ def runs(values):
 
 
 def newer():
-    """Codes whose category Oniguruma has otherwise, each with one of Unicode 14 that has it, and as many bytes."""
+    """Returns the codes for which Oniguruma has another category than Unicode 14. Each has a character that is in that
+    category in Unicode 14 and has the same number of bytes."""
     han, out = kept(r"\P{Han}"), {}
     for category in sorted(set(CATEGORY.values()) - {"Cn", "Cs"}):
         for code in kept(rf"\P{{{category}}}"):
@@ -123,7 +124,7 @@ def flags(late):
     )
     joins = normalizers.Precompiled(
         charsmap({"x": "y"})
-    ).normalize_str  # a grapheme of which the map has the beginning becomes that
+    ).normalize_str  # if the map has the beginning of a grapheme, the whole grapheme becomes its target
     add("NEW_JOINING", {c for c in CODES if c and CATEGORY[c] == "Cn" and joins("x" + chr(c)) == "y"})
     return {code: " | ".join(f for f in FLAGS if f in names) for code, names in out.items()}
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""vision.py FOLDER [NAME...]: tiny models that see pictures in several runs of tokens, and what transformers computes.
-vision.py sizes FILE: into what their processors cut pictures of many sizes.
+"""vision.py FOLDER [NAME...]: tiny models whose pictures are several runs of tokens, and what transformers computes.
+vision.py sizes FILE: the parts into which their processors cut pictures of many sizes.
 
-Each FOLDER/NAME is a folder as published ones are, with pictures, and with what transformers 5.24 computes from them
-by its processor's Pillow backend, in float32 and without a cache: pixel values and rows of the pictures, ids, last rows
-of logits and greedy text of prompts. tests/engine/vision/test_vision_models.c reads tests/data/vision/NAME. Beside
-torch and transformers it needs torchvision, Pillow 12.1 and num2words. GGUF files are what llama.cpp's converter makes
-of a folder (--outtype bf16, and --mmproj).
+Each FOLDER/NAME is a folder in the published form, with pictures, and with the results of transformers 5.24 and its
+processor's Pillow backend, in float32 and without a cache: pixel values and rows of the pictures, and for prompts the
+ids, the last rows of logits and greedy text. tests/engine/vision/test_vision_models.c reads tests/data/vision/NAME.
+Needs torch, transformers, torchvision, Pillow 12.1 and num2words. GGUF files are llama.cpp's conversions of the
+folders (--outtype bf16, and --mmproj).
 
-Gemma 3's processor reads do_pan_and_scan from its caller alone, so it is called with the settings of the file.
+Gemma 3's processor reads do_pan_and_scan only from its caller, so the script passes it the settings in the file.
 """
 import json
 import os
@@ -26,7 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(HERE, "..", "data")
 ROWS, GREEDY, LEAST_MARGIN = 4, 48, 2e-3
 HALF, CLIP = ([0.5] * 3, [0.5] * 3), ([0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711])
-PROMPTS = [[0], [1], [0, 2], [1, 2]]    # the pictures of each; the last one shows one in each of two turns
+PROMPTS = [[0], [1], [0, 2], [1, 2]]    # the pictures of each prompt; the last one has a picture in each of two turns
 
 TURNS = "{% for m in messages %}OPEN{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}" \
         "{% if p.type == 'image' %}IMAGE{% elif p.type == 'text' %}{{ p.text }}{% endif %}{% endfor %}{% endif %}" \
@@ -122,12 +122,13 @@ GEMMA = dict(base="vision/gemma3", add=[], bos="<bos>", eos="<eos>",
 YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0,
         "original_max_position_embeddings": 64, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}
 
-# Of each: seed, tokens, pictures (width, height), config.json and the processor's files.
+# For each model: seed, tokens, pictures (width, height), config.json and the processor's files.
 MODELS = {
     "gemma3-crops": (3, GEMMA, [(70, 30), (26, 71), (30, 33)], gemma),
     "smolvlm": (5, IDEFICS, [(40, 91), (66, 50), (21, 20)],
                 lambda ids, v: idefics("smolvlm", ids, v, 24, 24, 48, 2, 6)),
-    # a table of positions longer than a tile, pictures that are not resized before they are cut, bilinear
+    # The table of positions is longer than a tile, pictures are cut without being resized first, and the filter is
+    # bilinear.
     "idefics3": (6, IDEFICS, [(39, 17), (20, 47), (15, 18)],
                  lambda ids, v: idefics("idefics3", ids, v, 25, 18, 36, 3, 1, do_resize=False, resample=2)),
     "mistral3": (10, MISTRAL, [(60, 31), (20, 80), (33, 21)],
@@ -146,15 +147,15 @@ def write(path, value):
 
 
 def put_tokenizer(out, kind):
-    """Writes the tokenizer of another folder with this family's tokens, and returns the added tokens' ids and the
-    number of all ids."""
+    """Writes another folder's tokenizer with this family's tokens. Returns the ids of the added tokens and the number
+    of all ids."""
     with open(os.path.join(DATA, kind["base"], "tokenizer.json"), encoding="utf-8") as file: spec = json.load(file)
     last = max(list(spec["model"]["vocab"].values()) + [a["id"] for a in spec["added_tokens"]])
     for token in kind["add"]:
         last += 1
         spec["added_tokens"].append({"id": last, "content": token, "single_word": False, "lstrip": False,
                                      "rstrip": False, "normalized": False, "special": True})
-    spec["post_processor"] = None    # the templates write the first token themselves
+    spec["post_processor"] = None    # the templates write the first token
     write(f"{out}/tokenizer.json", spec)
     write(f"{out}/tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": kind["bos"],
                                            "eos_token": kind["eos"], "pad_token": kind["eos"],
@@ -176,7 +177,7 @@ def draw(path, width, height, rng):
 
 
 def fill(model, seed):
-    """Gives each tensor random values, rounded to bfloat16, with which pictures move the logits."""
+    """Gives each tensor random values, rounded to bfloat16, of a size with which pictures change the logits."""
     generator = torch.Generator().manual_seed(seed)
     gemma = model.config.model_type == "gemma3"
     for name, tensor in sorted(model.state_dict().items()):
@@ -202,7 +203,7 @@ def fill(model, seed):
 
 
 def published(name, kind):
-    """Returns a tensor's name as older checkpoints have it."""
+    """Returns a tensor's name in older checkpoints."""
     if kind not in ("gemma3", "mistral3"): return name
     if name == "lm_head.weight": return "language_model." + name
     if name.startswith("model.language_model."): return "language_model.model." + name[21:]
@@ -247,7 +248,7 @@ class Seer:
 
     @torch.no_grad()
     def tower(self, x):
-        """Returns a picture's rows, and the streams: before the first layer and after each."""
+        """Returns a picture's rows, and the streams before the first layer and after each layer."""
         part = self.model.model
         layers = (part.vision_tower.transformer.layers if self.kind == "mistral3" else
                   (part.vision_tower if self.kind == "gemma3" else part.vision_model).encoder.layers)
@@ -339,15 +340,16 @@ def make(folder, name):
 
 
 class Size:
-    """Stands for a picture of which only the size is asked."""
+    """Stands for a picture of which only the size is read."""
     ndim = 3
 
     def __init__(self, width, height): self.shape = (3, height, width)
 
 
 def cut_sizes():
-    """Returns, for each kind, lists of a picture's width and height and what its processor makes of it: SmolVLM's two
-    sizes and rows and columns of tiles; widths and heights of Gemma 3's crops; Mistral's rows and columns of tokens."""
+    """Returns, for each kind, lists with a picture's width and height and its processor's result: for SmolVLM two
+    sizes, and rows and columns of tiles; for Gemma 3 the crops' widths and heights; for Mistral rows and columns of
+    tokens."""
     from transformers.models.gemma3.image_processing_pil_gemma3 import Gemma3ImageProcessorPil as Gemma
     from transformers.models.pixtral.image_processing_pil_pixtral import get_resize_output_image_size as pixtral
     from transformers.models.smolvlm import image_processing_pil_smolvlm as smolvlm

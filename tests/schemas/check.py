@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Judges a model's texts of schemas by Python's jsonschema: no text may be of another form than its schema, each
-is the same with and without drafts, and a schema that is refused names its place.
+"""Checks a model's texts under schemas with Python's jsonschema. Each text must fit its schema and be the same with
+and without drafts. If a schema is refused, the line must name the place in it.
 
 usage: tests/schemas/check.py FORERUN [--count N] [--only N] [--sample FILE] [--keep FOLDER]
-In: the built command; how many schemas: 100 that tools use (tests/data/grammars/tools.jsonl), and as many of
-generate.py as make N (1000); --only: the one of that number. Out: what was refused, with its line; each text that is
-not of its schema, or differs with drafts; then counts, with those of texts that the limit of tokens has cut. Exit
-status 1 for any of the former. --sample: 40 schemas whose texts end, with those texts, for
+
+In: the built command. The schemas are 100 that tools use (tests/data/grammars/tools.jsonl) and as many of generate.py
+as make N (1000). --only: the one with this number. Out: each refused schema with its line, and each text that does not
+fit its schema or differs with drafts; then counts, also of texts that reached the limit of tokens. Exit status 1 if
+there is any such text. --sample: writes 40 schemas whose texts end, with these texts, for
 tests/language/grammar/test_schemas.c. --keep: a folder for jobs and answers.
 """
 import argparse
@@ -27,7 +28,7 @@ except ImportError:
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DEMO = f"{HERE}/../../tools/demo"
-LIMIT = 400  # tokens
+LIMIT = 400  # tokens in a text
 PROMPT = "A value in JSON:\n"
 
 
@@ -51,13 +52,14 @@ def answers(forerun, jobs, folder, name, *options):
 
 
 def judge(schema, text):
-    """Why a text is not of a schema; None: it is. Numbers are what their digits say: 0.3 is a multiple of 0.1."""
+    """Returns the reason why a text does not fit a schema, or None if it fits. Numbers are read as decimal ones: 0.3
+    is a multiple of 0.1."""
     exact = json.loads(json.dumps(schema), parse_float=Decimal)
     kind = jsonschema.validators.validator_for(exact)
     kind.check_schema(schema)
     try:
         kind(exact, format_checker=kind.FORMAT_CHECKER).validate(json.loads(text, parse_float=Decimal))
-    except Exception as error:  # whatever says that it is wrong
+    except Exception as error:  # jsonschema may raise anything for a wrong text
         return str(error).splitlines()[0]
 
 
@@ -71,7 +73,7 @@ class Counts:
 
 
 def look(counts, number, schema, plain, drafted):
-    """Returns true if the text has ended and has the form that it must have."""
+    """Counts a text's faults. Returns true if the text has ended and fits its schema."""
     if "error" in plain:
         counts.refused += 1
         print(f"{number}: refused: {plain['error']}")
@@ -89,7 +91,7 @@ def look(counts, number, schema, plain, drafted):
 
 
 def write_sample(path, schemas, plain, good):
-    """Of those whose texts end every so many-th, short ones."""
+    """Writes 40 short schemas whose short texts end, evenly chosen from all of these."""
     short = [n for n in good if len(plain[n]["text"]) < 400 and len(json.dumps(schemas[n])) < 700]
     with open(path, "w", encoding="utf-8") as file:
         for n in short[::max(1, len(short) // 40)][:40]:

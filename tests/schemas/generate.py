@@ -1,8 +1,10 @@
-"""Schemas of the kinds that people hold models to, the same for a seed.
+"""Writes schemas of the kinds that people use for models. The same seed gives the same schemas.
 
 usage: tests/schemas/generate.py COUNT [SEED]
-In: how many. Out: a schema a line. Lists and most strings are bounded, so that a small model's texts come to an end;
-some have what is refused now and then (equal items, references elsewhere), so that what that says is seen too.
+
+In: the number of schemas. Out: a schema per line. Lists and most strings are bounded, so that a small model's texts
+come to an end. A few schemas have something that is refused (equal items, references to other documents), so that the
+error lines are tested too.
 """
 import json
 import random
@@ -26,7 +28,7 @@ class Generator:
         return self.r.choices([k for k, _ in kinds], [w for _, w in kinds])[0]
 
     def bounds(self, low, high, least, most):
-        """Perhaps a lower bound, perhaps an upper one, in this order."""
+        """Returns, at random, a lower bound and an upper bound, or only one, or none."""
         one, other = sorted([self.r.randint(least, most), self.r.randint(least, most)])
         return {**({low: one} if self.chance(0.6) else {}), **({high: other} if self.chance(0.7) else {})}
 
