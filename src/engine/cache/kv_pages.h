@@ -1,7 +1,7 @@
 /* Pages of keys and values, and the counts of their holders.
  *
- * A page has room for 64 consecutive positions (the same as attention's block) of all layers of one kind, those whose
- * rows look back equally far. Every pointer to a page is a holder: a timeline's table, its checkpoints, other
+ * A page has room for 64 consecutive positions, as many as attention's block, of all layers of one kind. Layers of one
+ * kind look back equally far. Every pointer to a page is a holder: a timeline's table, its checkpoints, other
  * timelines with the same beginning. A page with several holders is never written; a timeline that wants to write it
  * takes a page of its own first (kv.h). A page without holders is free, and its contents mean nothing.
  *
@@ -58,8 +58,8 @@ static inline size_t fr_kv_blocks(size_t positions) {
 void fr_kv_pages_hold(fr_kv_pages *pages, uint8_t **to, uint8_t *const *table, size_t from, size_t end);
 void fr_kv_pages_drop(fr_kv_pages *pages, uint8_t **table, size_t from, size_t end);
 
-/* Changes the holder counts of a table's pages by -1, and later by +1, so that the caller can count in between which
- * pages would be free without the table. */
+/* Changes the holder counts of a table's pages by `change`. Calls come in pairs, -1 and later +1; in between, the
+ * caller can count which pages would be free without the table. */
 void fr_kv_pages_recount(fr_kv_pages *pages, uint8_t *const *table, size_t blocks, int change);
 
 /* Returns true if the page has more than one holder. */

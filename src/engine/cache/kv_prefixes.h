@@ -1,11 +1,11 @@
 /* Shared prefixes: a tree of ids, in which a new text finds the pages that earlier texts with the same beginning have
  * filled.
  *
- * A node of the tree is a block of 64 consecutive ids that follow its parent's, so it stands for all ids up to its
- * end. Its pages are those of a timeline with these ids, in the target's cache and in a drafter's own. Two blocks are
- * equal if they have the same parent and equal ids and digests, which are compared, not only hashed. A page enters the
- * tree once the frontier has passed its last position; from then on no timeline writes it (kv.h). Pages that were read
- * from a file must not enter, because no forward here has computed them.
+ * A node of the tree is a block of 64 consecutive ids, which follow its parent's. So it stands for all ids from the
+ * beginning up to its end. Its pages are those of a timeline with these ids, in the target's cache and in a drafter's
+ * own. Two blocks are equal if they have the same parent and equal ids and digests, which are compared, not only
+ * hashed. A page enters the tree once the frontier has passed its last position; from then on no timeline writes it
+ * (kv.h). Pages that were read from a file must not enter, because no forward here has computed them.
  *
  * A text that ends within a block leaves a tail there: a node with fewer ids and no children. It is replaced by a node
  * that has all of its ids and more (fr_kv_prefixes_add_tail).
@@ -115,7 +115,7 @@ size_t fr_kv_prefixes_find(const fr_kv_prefixes *prefixes, fr_kv_content content
  * since. */
 size_t fr_kv_prefixes_known(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count);
 
-/* Gives an empty timeline the pages of its first `length` positions, and moves its frontier there, as well as those of
+/* Gives an empty timeline the pages of its first `length` positions, and moves its frontier there. Does the same for
  * its drafters' caches, which are empty too. */
 void fr_kv_prefixes_take(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *const *drafters,
                          fr_kv_content content, size_t length);

@@ -12,8 +12,8 @@
  * after that run on a copy in scratch. The bits are those of plain decoding: the same operations in the same order.
  *
  * Every pointer to a page holds it: a fork copies nothing, and a timeline copies a shared state before it changes it.
- * Checkpoints are pages that a forward fills when it passes their positions (points), with states and the last inputs
- * before the position, so that a timeline can continue from there.
+ * Checkpoints are pages for certain positions (points). When a forward passes such a position, it fills the page with
+ * the states and with the last inputs before it. A timeline can continue from there.
  *
  * In: shapes of layers, the number of timelines. Out: memory taken from an arena. deltanet.c reads and writes it. */
 #ifndef FR_SRC_ENGINE_CACHE_RECURRENT_H
@@ -94,8 +94,8 @@ bool fr_recurrent_holds(const fr_recurrent *recurrent, size_t position);
 void fr_recurrent_reset(fr_recurrent *recurrent);
 void fr_recurrent_return(fr_recurrent *recurrent, uint8_t *page, size_t position);
 
-/* Completes the page of the base with the last inputs before `at`, so that other timelines can continue from it there,
- * and returns it. NULL if no position has been run. */
+/* Completes the page of the base and returns it: the last inputs before `at` are added, so that other timelines can
+ * continue from there. NULL if no position has been run. */
 uint8_t *fr_recurrent_page(const fr_recurrent *recurrent);
 
 /* Goes to a position. The states there are these bytes, which are copied to a page. FR_MEMORY if no page was left. */

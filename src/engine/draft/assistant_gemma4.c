@@ -11,8 +11,8 @@
 #include "src/engine/families/families.h"
 #include "src/language/tokenizer/tokenizer.h"
 
-/* Lets every layer read the keys and values of the target's last layer of the same kind (sliding or full) that has
- * keys and values of its own. The layer's heads must fit that cache. */
+/* Lets every layer read keys and values of the target: those of the target's last layer of the same kind (sliding or
+ * full) that owns some. The layer's heads must fit that cache. */
 static fr_status borrow_kv(fr_trunk *trunk, const fr_model *target, const char *path) {
     for (size_t i = 0; i < trunk->spec.layers; i++) {
         fr_attention_spec *a = &trunk->spec.layer[i].attention;

@@ -1,7 +1,8 @@
 /* Block drafters: DFlash, DFlash2 and DSpark make all drafts of a round in one forward.
  *
- * In: a checkpoint of such a drafter, a folder in one of the published spellings or llama.cpp's GGUF, and the target
- * that it drafts for. Out: fr_block_net, checked against the target; forwards of its context and of its blocks.
+ * In: a checkpoint of such a drafter, and the target that it drafts for. The checkpoint is a folder in one of the
+ * published spellings, or llama.cpp's GGUF. Out: fr_block_net, checked against the target; forwards of its context and
+ * of its blocks.
  *
  * Sources: github.com/z-lab/dflash 0.1.0, dflash/model.py (DFlash, DFlash2); speculators 0.9.0, models/dflash, dflash2
  * and dspark (all three, in its own folders); llama.cpp src/models/dflash.cpp (GGUF).
@@ -17,9 +18,9 @@
  * the target's, or one of the drafter's own, which scores a smaller set of ids.
  *
  * DFlash takes the best id of each row. DFlash2 convolves the inputs and outputs of attention and feed-forward over
- * the rows (block_layers.c), and chooses among each row's best ids by how well they follow the draft before
- * (block_pick.c). DSpark adds to each row's scores a bias for the draft before, and a head of its own says how sure
- * each draft is. */
+ * the rows (block_layers.c). From each row's best ids it chooses by how well they follow the draft before
+ * (block_pick.c). DSpark adds to each row's scores a bias for the draft before. A head of its own gives the confidence
+ * of each draft. */
 #ifndef FR_SRC_ENGINE_DRAFT_BLOCK_H
 #define FR_SRC_ENGINE_DRAFT_BLOCK_H
 
@@ -31,10 +32,10 @@ typedef enum fr_block_kind { FR_BLOCK_DFLASH, FR_BLOCK_DFLASH2, FR_BLOCK_DSPARK,
 /* Gives the method's name for a kind. */
 const char *fr_block_word(fr_block_kind kind);
 
-/* Says what a block's rows see. Full layers see all of the context. Sliding layers see a window of it: usually the
- * last `window` positions up to each row's own, but if the window is shared, all rows see the last `window` positions
- * before the block's first row. Within the block a row sees all rows, or, if causal, only those up to its own. A
- * window that is not shared limits the rows that are seen within the block too. */
+/* Says what a block's rows see. Full layers see all of the context. Sliding layers see a window of it, usually the
+ * last `window` positions up to each row's own. If the window is shared, all rows see the last `window` positions
+ * before the block's first row instead. Within the block a row sees all rows, or, if causal, only those up to its own.
+ * A window that is not shared limits the rows that are seen within the block too. */
 typedef struct fr_block_sight {
     bool full_causal, sliding_causal;
     size_t window; /* 0: sliding layers see all of the context */

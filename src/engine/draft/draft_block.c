@@ -3,13 +3,13 @@
  * In: timelines, and the target's rows as it runs them. Out: the drafts of a block for each timeline.
  *
  * The drafter's cache (drafter_cache.h) holds context: keys and values of the positions that the target has run. A
- * proposal first adds the rows that are new, and then runs the block, whose keys and values lie after the context and
- * are overwritten by the next round's: a rejected block leaves nothing.
+ * proposal first adds the rows that are new, and then runs the block. The block's keys and values lie after the
+ * context, and the next round's overwrite them. So a rejected block leaves nothing.
  *
- * If fr_proposal.depth is below the block's size, the block has only that many masks, as in the published code. If a
- * round wants fewer drafts only because the text ends or because more rows are not worth their time, the block is
- * still run whole: its cost hardly depends on the number of masks, and the drafts are better with as many masks as in
- * training.
+ * If fr_proposal.depth is below the block's size, the block has only that many masks, as in the published code. A
+ * round may also want fewer drafts because the text ends, or because more rows are not worth their time. The block is
+ * then still run whole: its cost hardly depends on the number of masks, and the drafts are better with as many masks
+ * as in training.
  *
  * Sessions of an engine work in one workspace, and the blocks of those that propose together go side by side through
  * the layers and the head. Then each chooses its drafts row by row, as DFlash2's and DSpark's choice of a draft

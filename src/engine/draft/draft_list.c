@@ -51,8 +51,8 @@ const char *fr_draft_other_word(size_t index) {
     return word_of(index, false);
 }
 
-/* Gives the method of the first word in `words`, and moves `words` past that word and its comma, or to NULL after the
- * last word. */
+/* Gives the method of the first word in `words`. Moves `words` past that word and its comma, or to NULL after the last
+ * word. */
 static fr_status next_method(const char **words, const fr_draft_method **method) {
     const char *word = *words, *comma = strchr(word, ',');
     size_t length = comma ? (size_t)(comma - word) : strlen(word);

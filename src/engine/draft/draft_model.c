@@ -175,8 +175,8 @@ static void model_cut(fr_draft *draft, const fr_draft_view *view) {
 
 /* ------------------------------------------------------------------------------------------------------- one method */
 
-/* Runs a prompt at once, so that its time counts as the prompt's and not as that of the first proposal. If there may
- * never be a proposal, the prompt is not run yet. */
+/* Runs a prompt at once. Its time then counts as the prompt's, not as that of the first proposal. If there may never
+ * be a proposal, the prompt is not run yet. */
 static void model_begin(fr_draft *draft, const fr_draft_view *view) {
     state *s = (state *)draft;
     model_cut(draft, view);

@@ -109,8 +109,8 @@ static fr_status check_alone(const fr_drafter *drafter) {
     return fr_tensor_names_check_read(&drafter->weights, &alone, drafter->target->trunk.spec.layers, 1);
 }
 
-/* Takes the rotary forms of the layer's own file, which may have the rows of queries and keys in another order than
- * the target. */
+/* Takes the rotary forms from the layer's own file. There the rows of queries and keys may be in another order than in
+ * the target's. */
 static void take_rotary_forms(const fr_drafter *drafter, fr_trunk *trunk) {
     const fr_family *family = drafter->target->family;
     *trunk = drafter->target->trunk;

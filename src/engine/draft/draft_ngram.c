@@ -2,14 +2,14 @@
  * there.
  *
  * In: the ids of the timeline. Out: the ids that followed the longest suffix that occurred before, at its latest known
- * place. If the drafts reach the end of the text, they continue with the first drafts, so that a text that repeats
- * itself is drafted again and again. If fewer ids match than `shortest`, there are no drafts. Source: prompt lookup
- * decoding (Saxena 2023), with a suffix automaton instead of a search.
+ * place. If the drafts reach the end of the text, they continue with the first drafts. So a text that repeats itself
+ * is drafted again and again. If fewer ids match than `shortest`, there are no drafts. Source: prompt lookup decoding
+ * (Saxena 2023), with a suffix automaton instead of a search.
  *
- * With gains, a draft's chance is the share of past matches of its length whose next id was right, which is learned
- * from every id of an answer, drafted or not. The chain ends before a draft that is worth less than its row, and there
- * is no chain if drafts that take steps are expected to gain more. A draft after d others counts as a match that is
- * longer by d. */
+ * With gains, each draft has a chance: of the past matches of its length, the share whose next id was right. That is
+ * learned from every id of an answer, drafted or not. The chain ends before a draft that is worth less than its row.
+ * If drafts that take steps are expected to gain more, there is no chain. A draft after d others counts as a match
+ * that is longer by d. */
 #include <string.h>
 
 #include "src/engine/draft/draft.h"

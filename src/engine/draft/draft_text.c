@@ -86,8 +86,8 @@ static void text_propose(fr_proposal *first) {
     }
 }
 
-/* Tells the model's method how many of its drafts the text has confirmed, so that it keeps the rows that it has run
- * for these. */
+/* Tells the model's method how many of its drafts the text has confirmed. For these the method keeps the rows that it
+ * has run. */
 static void text_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
     state *s = (state *)draft;
     size_t stood = 0, said = s->asked.proposed;

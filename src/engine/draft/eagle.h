@@ -1,7 +1,8 @@
 /* EAGLE drafters: reads their configuration and binds their weights.
  *
- * In: a checkpoint of EAGLE-3 or EAGLE-1, a folder in any of the published spellings or llama.cpp's GGUF, and the
- * target that it drafts for. Out: fr_eagle, checked against the target: layers, width, vocabulary, architecture.
+ * In: a checkpoint of EAGLE-3 or EAGLE-1, and the target that it drafts for. The checkpoint is a folder in any of the
+ * published spellings, or llama.cpp's GGUF. Out: fr_eagle, checked against the target: layers, width, vocabulary,
+ * architecture.
  *
  * EAGLE-3 (Li et al. 2025, arXiv:2503.01840; llama.cpp src/models/eagle3.cpp): it reads t_p, the inputs of some of the
  * target's layers at position p, and works by pairs (pairs.h). Pair p begins with g = fc(t_p); EAGLE-3.1 norms t_p

@@ -1,11 +1,11 @@
 /* Drafts by pairs: see pairs.h.
  *
  * The layer's KV cache (drafter_cache.h) counts the pairs that were made from the target's rows. For a timeline of L
- * ids of which the target has run L - 1, propose first makes the pairs up to L - 2, the last of which gives the first
- * draft. Then it makes one more pair for each further draft.
+ * ids, of which the target has run L - 1, propose first makes the pairs up to L - 2. The last of these gives the first
+ * draft. Each further draft takes one more pair.
  *
- * Sessions of an engine work in one workspace, and those that propose together are run together: first all new pairs
- * of all sessions, then one pair for each session whose chain goes on. Each session has its own table of the cache's
+ * Sessions of an engine work in one workspace. Those that propose together are run together: first all new pairs of
+ * all sessions, then one pair for each session whose chain goes on. Each session has its own table of the cache's
  * pages, of which there are enough for all. If a page is missing nevertheless, the session drafts nothing until its
  * next prompt. */
 #include "src/engine/draft/pairs.h"

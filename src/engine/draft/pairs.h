@@ -3,10 +3,10 @@
  *
  * In: timelines, and the target's rows as it runs them. Out: a chain of drafts for each timeline.
  *
- * Pair p is made of values known for position p and of token p + 1, and its K/V lies in slot p of the layer's cache.
- * The known values are read from the target's row; in a chain, they are the output row of the pair before. The output
- * of the last pair p gives scores for token p + 2. Each drafter defines how its pairs begin, and the layer
- * (fr_pair_net). The functions below are the same for all of them. */
+ * Pair p is made of values known for position p and of token p + 1. Its K/V lies in slot p of the layer's cache. The
+ * known values are read from the target's row; in a chain, they are the output row of the pair before. The output of
+ * the last pair p gives scores for token p + 2. Each drafter defines how its pairs begin, and the layer (fr_pair_net).
+ * The functions below are the same for all of them. */
 #ifndef FR_SRC_ENGINE_DRAFT_PAIRS_H
 #define FR_SRC_ENGINE_DRAFT_PAIRS_H
 

@@ -5,11 +5,11 @@
  * continuation.
  *
  * The text is the bytes that its tokens print; both vocabularies' ids end at offsets of it. As the text grows, the
- * other vocabulary's newest ids may become wrong (" hel", when the word becomes " hello"), so they are tokenized again
- * from the beginning of a word. A token without bytes of its own, a control token or an id of no token, counts as one
- * byte. It becomes the other vocabulary's token with the same name if there is one; otherwise its name is tokenized as
- * text. If the other vocabulary's ids don't print a part of the text unchanged (because it folds letters, or has no
- * token for one), all ids of that part count as one token.
+ * other vocabulary's newest ids may become wrong, such as " hel" when the word becomes " hello". So they are tokenized
+ * again from the beginning of a word. A token without bytes of its own, a control token or an id of no token, counts
+ * as one byte. It becomes the other vocabulary's token with the same name if there is one; otherwise its name is
+ * tokenized as text. The other vocabulary may not be able to print a part of the text unchanged, because it folds
+ * letters or has no token for one. All ids of that part then count as one token.
  *
  * If a text is too long for its room, its first half is dropped. Tokenizing takes memory from the heap, in proportion
  * to the new text. */

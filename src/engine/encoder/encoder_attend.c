@@ -1,12 +1,13 @@
 /* Attention of a text encoder: every row sees the rows of its own text, in local layers those near it.
  *
  * In: queries, keys and values of all texts. Out: attention's output. The queries of all heads of all texts are in one
- * order (text, head, row), and the team divides it so that each thread has as many pairs of a query and a key.
+ * order: by text, then by head, then by row. The team divides them so that each thread has equally many pairs of a
+ * query and a key.
  *
- * Encoders that add a bias to the scores by the distance of query and key (MPNet's table, ALiBi) do not use the
- * attention kernel. A score is then the dot of the matrix product, times the scale, plus the bias. With e = exp(score
- * - largest score), the output is one chain o = fma(e, v, o) over the values v in ascending order, divided by the sum
- * of all e. That sum is made of 16 partial sums, which are added by the tree of dot (kernels.h). */
+ * Some encoders add a bias to the scores, by the distance of query and key (MPNet's table, ALiBi). These do not use
+ * the attention kernel. A score is then the dot of the matrix product, times the scale, plus the bias. Let e =
+ * exp(score - largest score). The output is one chain o = fma(e, v, o) over the values v in ascending order, divided
+ * by the sum of all e. That sum is made of 16 partial sums, which are added by the tree of dot (kernels.h). */
 #include <math.h>
 
 #include "base/sizes.h"

@@ -5,8 +5,8 @@
  *
  *     x = eh_proj([enorm(embedding) ; hnorm(hidden)]); x through the layer; n = norm(x); logits = head(n)
  *
- * and the logits predict token p + 2. The layer has a KV cache of its own, with pair p at slot p, and its rotary
- * position is that of token p + 1. In a chain the next pair is (n, the draft).
+ * and the logits predict token p + 2. The layer has a KV cache of its own, in which pair p is at slot p. The rotary
+ * position of pair p is that of token p + 1. In a chain the next pair is (n, the draft).
  *
  * A family with such a layer in its checkpoints (GLM, DeepSeek, Qwen3.5) names its tensors (fr_tensor_naming.mtp, and
  * those of a layer after the last one); draft_mtp.c does the rest. */
@@ -37,8 +37,8 @@ extern const fr_tensor_name fr_mtp_names[];
 /* The same names in Qwen3-Next and Qwen3.5, which store this layer's norms like those of the model. */
 extern const fr_tensor_name fr_qwen_mtp_names[];
 
-/* Sets spec->mtp_layers to 0 if the configuration says that there is an MTP layer but the files don't have it, because
- * the program that saved them may have dropped it. */
+/* Sets spec->mtp_layers to 0 if the files have no MTP layer although the configuration says so. The program that saved
+ * them may have dropped it. */
 void fr_mtp_keep(const fr_source *source, const fr_tensor_naming *naming, fr_model_spec *spec);
 
 #endif

@@ -79,7 +79,8 @@ typedef struct fr_mamba_rows {
     float *mixed;  /* [rows, channels] values, keys and queries, the convolution's output */
     float *z;      /* [rows, width] gates of the outputs */
     float *seen;   /* [rows, width] the outputs of the states */
-    float *beside; /* [rows, hidden] the layer's output, to which that of attention is added; NULL: no layer has both */
+    float *beside; /* [rows, hidden] Mamba-2's output in a layer that has attention too, to which attention's output is
+                    * added; NULL: there is no such layer */
     size_t channels, width;
 
     float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that are run again */

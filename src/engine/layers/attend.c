@@ -173,7 +173,7 @@ static void attend_share(const fr_team *team, const split *s) {
     if (from < to) attend_partial(team, s, head, from, to - 1);
 }
 
-/* Joins the blocks of this split for one query, one after the other, to the result of the earlier splits, as the
+/* Joins the blocks of this split for one query to the result of the earlier splits, one after the other, as the
  * kernel's definition says. After that, each block's partial result is the result of everything up to it. */
 static void join_query(const split *s, size_t number) {
     const fr_kernels *k = s->rows->kernels;

@@ -187,8 +187,8 @@ static void store_heads(const fr_team *team, const fr_activations *a, const fr_a
     for (size_t item = begin; item < end; item++) store_kv(a, spec, weights, item % rows, kept->first + item / rows);
 }
 
-/* Applies biases, norms and rotation to queries, which are partitioned as in attention, and to keys and values, which
- * are also stored. */
+/* Applies biases, norms and rotation to queries, and to keys and values, which are also stored. Queries are divided
+ * among threads as in attention. */
 static void shape_and_store(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                             const fr_attention_weights *weights) {
     const float *norm = spec->qk_norm_wide ? NULL : weights->q_norm;

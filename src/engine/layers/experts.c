@@ -203,9 +203,9 @@ static size_t tile_at(size_t cost, size_t first, size_t each, size_t tiles) {
     return tile < tiles ? tile : tiles;
 }
 
-/* Lays the tiles of all experts in a row and divides it into one run for each thread, all of equal cost. Single
- * experts are not divided among threads one by one, because an expert may be too narrow for that and may have any
- * number of rows. Of each expert only the tiles in the rank's share of features count. */
+/* Lays the tiles of all experts in a row and divides it into one run for each thread, all of equal cost. Experts are
+ * not divided among the threads one by one, because a single one may be too narrow for a team, and their numbers of
+ * rows differ. Of each expert only the tiles in the rank's share of features count. */
 static void experts_in(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                        const fr_experts_weights *weights) {
     const size_t *first = a->experts->first;

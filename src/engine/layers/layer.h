@@ -1,7 +1,7 @@
 /* A decoder's bound weights: tensor_names.c fills the fields, and the parts of a layer read them.
  *
  * In: a spec (layer_spec.h), a checkpoint. Out: fr_trunk, immutable. If a model doesn't have a tensor, its field is
- * NULL or a matrix without data, and the parts leave that norm, bias or projection out. */
+ * NULL or a matrix without data. The parts then leave that norm, bias or projection out. */
 #ifndef FR_SRC_ENGINE_LAYERS_LAYER_H
 #define FR_SRC_ENGINE_LAYERS_LAYER_H
 
@@ -10,16 +10,16 @@
 #include "src/engine/layers/layer_spec.h"
 
 /* The matrices of latent attention's heads: k_b [latent, nope] multiplies a query's nope part, v_b [value_dim, latent]
- * the weighted sum of latents. If a file has both in one tensor, [nope + value_dim, latent] for each head, k_b is a
- * transposed float32 copy of the nope parts. */
+ * the weighted sum of latents. A file may have both in one tensor, [nope + value_dim, latent] for each head. Then k_b
+ * is a transposed float32 copy of the nope parts. */
 typedef struct fr_latent_heads {
     fr_matrix *k_b, *v_b; /* [heads] */
     fr_matrix *kv_b;      /* [heads] the nope parts of the joint tensor; NULL: the file has no such tensor */
     float *copy;          /* [heads, latent, nope] */
 } fr_latent_heads;
 
-/* Weights of attention; latent attention also uses `q` and `o`. One tensor may fill q, k and v, and another one their
- * biases (FR_SLOT_QKV, FR_SLOT_QKV_VECTOR), so these members are adjacent and in this order. */
+/* Weights of attention; latent attention also uses `q` and `o`. One tensor may fill q, k and v (FR_SLOT_QKV), and one
+ * their biases (FR_SLOT_QKV_VECTOR). So these members are adjacent and in this order. */
 typedef struct fr_attention_weights {
     fr_matrix q, k, v, o; /* q [heads * d, hidden], k and v [kv_heads * d, hidden], o [hidden, heads * d] */
     const float *q_bias, *k_bias, *v_bias, *o_bias;

@@ -136,9 +136,9 @@ typedef struct fr_ffn_spec {
 typedef enum fr_scoring { FR_SCORING_SOFTMAX, FR_SCORING_SIGMOID } fr_scoring;
 
 /* A mixture of experts (experts.c): Shazeer et al. 2017, arXiv:1701.06538; count 0: none. The layer's feed-forward
- * runs too, and the two outputs are added. That feed-forward is either made of the experts that all rows share, joined
- * into a single wide one, or, if the mixture is parallel to a dense feed-forward, it is the dense one. Its width is 0
- * if the layer has neither. */
+ * runs too, and the two outputs are added. If the mixture is parallel to a dense feed-forward, it is that one.
+ * Otherwise it is a wide one, into which the experts that all rows share are joined. Its width is 0 if the layer has
+ * neither. */
 typedef struct fr_experts_spec {
     size_t count, top_k, width;
     fr_activation activation;

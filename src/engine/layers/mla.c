@@ -121,8 +121,8 @@ typedef struct fr_head_rows {
     size_t stride, each;
 } fr_head_rows;
 
-/* Computes features [begin, end) of the product of one head's matrix with all rows, and multiplies each row of it by
- * the row's gate for the head. gates: NULL: there are none */
+/* Computes features [begin, end) of the products of one head's matrix with all rows. If there are gates, each row's
+ * product is multiplied by the row's gate for that head. */
 static void apply_head(const fr_team *team, const fr_activations *a, const fr_matrix *matrix, size_t head, size_t begin,
                        size_t end, fr_head_rows y, fr_head_rows x, const float *gates) {
     fr_workspace mine = fr_workspace_from(&a->head_products, team->index * a->head_rows);

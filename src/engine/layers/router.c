@@ -3,11 +3,11 @@
  * In: the router's products with a row, one for each expert. Out: the ids of its experts, sorted by the score that
  * chooses, largest first, of equal ones the lowest id first; their weights (section 11 of quant/NUMERICS.md).
  *
- * Scores are softmax or sigmoid of the products. If a bias corrects them, as in DeepSeek-AI 2024, arXiv:2412.19437,
- * and in ERNIE 4.5, experts are chosen by the corrected scores, but weights are made from the uncorrected ones. For
- * softmax without a bias, experts are chosen by the products, which have the same order. If experts have groups, a row
- * chooses only in its best groups, rated by the sum of a group's two best scores or by its best one (DeepSeek-V2,
- * arXiv:2405.04434). If a product of a row is not finite, the row's weights are NaN, and so is its result. */
+ * Scores are softmax or sigmoid of the products. A bias may correct them, as in DeepSeek-AI 2024, arXiv:2412.19437,
+ * and in ERNIE 4.5. Experts are then chosen by the corrected scores, but weights are made from the uncorrected ones.
+ * For softmax without a bias, experts are chosen by the products, which have the same order. If experts have groups, a
+ * row chooses only in its best groups (DeepSeek-V2, arXiv:2405.04434). A group is rated by the sum of its two best
+ * scores, or by its best one. If a product of a row is not finite, the row's weights are NaN, and so is its result. */
 #include <math.h>
 #include <string.h>
 

@@ -131,8 +131,8 @@ static void copy_crossing(const fr_activations *a, const fr_batch *batch, size_t
         if (crosses(&s->lent[i], border)) at = copy_lent(batch, &s->lent[i], at, pack);
 }
 
-/* Sends or receives the stream's rows at the border between rank `from` and the next rank, together with the lent keys
- * and values of all rows of `batch`. One thread calls it. */
+/* Sends or receives rows of the stream at the border between rank `from` and the next rank. The lent keys and values
+ * of all rows of `batch` go with them. One thread calls it. */
 static void cross(const fr_activations *a, const fr_batch *batch, size_t from) {
     const fr_stages *s = a->trunk->stages;
     size_t border = s->first[from + 1], row = a->trunk->spec.hidden * sizeof *a->x;
@@ -207,8 +207,8 @@ void fr_stages_finish(const fr_team *team, const fr_forward *f) {
 
 /* If one process runs a forward in time T, R ranks need T / R * (P + R - 1) / P when the forward is cut into P slices.
  * That holds if a slice's time is proportional to its number of rows. With few rows it is not, because reading the
- * weights takes as long as for one row. A forward is not divided if the trunk has recurrent layers, because their
- * states move over all rows at once, or if it has rows of a picture that may see the picture's later rows. */
+ * weights takes as long as for one row. Two kinds of forwards are not divided: those of a trunk with recurrent layers,
+ * whose states move over all rows at once, and those with rows of a picture that may see the picture's later rows. */
 size_t fr_stages_pieces(const fr_trunk *trunk, const fr_batch *batch) {
     size_t most = PIECES_A_RANK * fr_ranks_count(trunk->stages->ranks);
     bool whole = trunk->recurrent_count > 0;

@@ -677,7 +677,7 @@ fr_reorder fr_tensor_name_parted(const fr_layer_spec *layer, bool gates) {
 }
 
 /* Takes the index of a row in the separate queries, keys, values or gates, and gives its index in the published
- * tensor, where it is among the rows of its key head. */
+ * tensor. There it is among the rows of its key head. */
 static size_t from_parts(const fr_reorder *r, size_t row) {
     size_t keys = r->groups * r->head, values = r->groups * r->values, each = 2 * (r->head + r->values);
     row += r->first;

@@ -116,8 +116,9 @@ void fr_forward_run(fr_pool *pool, fr_forward *forward);
 void fr_head_run(fr_pool *pool, fr_forward *forward);
 
 /* picture_marks.c. The first gives the text that marks a picture's place in a prompt; NULL: the model sees no
- * pictures, or has no tokenizer. The second replaces the first `count` marks whose bytes are all trusted by the
- * pictures' image tokens and the tokens around them that the model was trained with; the inserted text is trusted. */
+ * pictures, or has no tokenizer. The second replaces marks by the text that stands for pictures: their image tokens,
+ * and the tokens around these that the model was trained with. It replaces the first `count` marks whose bytes are all
+ * trusted; the inserted text is trusted too. */
 const char *fr_model_picture_mark(const fr_model *model);
 fr_status fr_model_spell_pictures(const fr_model *model, const fr_picture *const *pictures, size_t count,
                                   fr_marked_text *text);

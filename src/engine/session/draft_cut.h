@@ -7,17 +7,17 @@
  * Let S(d) be the probability that a draft and all drafts before it in its chain are accepted. It is the product of
  * their probabilities, corrected by how often such drafts were accepted (calibration.h). If the method gives no
  * probabilities, it is the product of the shares of drafts that were accepted at these depths before. S falls along a
- * chain. So the drafts of all chains are ordered by S, the first n of them are verified, and each chain loses only a
- * tail. n is chosen so that this gain, in tokens, is largest:
+ * chain. So the drafts of all chains are ordered by S, and the first n of them are verified. Each chain then loses
+ * only a tail. n is chosen so that this gain, in tokens, is largest:
  *     S(first) + ... + S(n-th) - rate * (T(base + n) - T(base))
  * T(rows) is the time of a forward (draft_depth.h), `base` the number of rows without these drafts, and `rate` the
  * engine's tokens a second (fr_draft_depth_rate). It is not the rate of this round: in a round with unlikely drafts
  * that is low, and then drafts would seem worth their time that are not. The time of making the drafts does not count,
  * because it is already spent.
  *
- * Rows beyond the largest measured number are assumed to cost half as much as others, and at most twice as many are
- * tried at a time. In the first rounds, and for timelines whose round is a try (draft_depth.h), as many drafts are
- * verified as planned. */
+ * Rows beyond the largest measured number are assumed to cost half as much as others. At most twice as many rows as
+ * that number are tried. In the first rounds, and for timelines whose round is a try (draft_depth.h), as many drafts
+ * are verified as planned. */
 #ifndef FR_SRC_ENGINE_SESSION_DRAFT_CUT_H
 #define FR_SRC_ENGINE_SESSION_DRAFT_CUT_H
 

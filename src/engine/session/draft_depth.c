@@ -120,9 +120,8 @@ static fr_draft_depth_drafts *drafts_of(const fr_draft_depth_part *part) {
  * forwards it is one in 2, because forwards of equally many rows take similar times. */
 enum { DRAFT_HELD_UP = 4, VERIFY_HELD_UP = 2 };
 
-/* Gives the mean of the readings after the largest ones, one in `held_up` of them, were replaced by the next largest
- * (of two readings, one is replaced). An interrupted process reads too long a time, but never one that is too
- * short. */
+/* Gives the mean of the readings, after the largest of them were lowered to the next largest one. One reading in
+ * `held_up` is lowered; of two readings, one is. */
 static double usual_of(const fr_draft_depth_timing *timing, size_t held_up) {
     double sorted[FR_DRAFT_DEPTH_READINGS], sum = 0;
     size_t count = fr_smaller(timing->count, FR_DRAFT_DEPTH_READINGS);
@@ -557,9 +556,9 @@ static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt
 }
 
 /* Makes one attempt. The first candidate is the choice that would be best if larger numbers of drafts cost as little
- * as is hoped. If that is the best known choice already, and that drafts nothing for several timelines, it tries the
- * most promising number of drafts, because a step that does not pay for one timeline may pay for all. In other cases
- * it tries a number near the best choice, or the most promising one if the best choice is no draft. */
+ * as is hoped. That may be the best known choice already. If this choice drafts nothing for several timelines, the
+ * most promising number of drafts is tried, because a step that does not pay for one timeline may pay for all. In
+ * other cases it tries a number near the best choice, or the most promising one if the best choice is no draft. */
 static bool try_other(fr_draft_depth *draft_depth, const outlook *known, const outlook *hoped, attempt *tried) {
     double rate = rate_of(known, known->best);
     *tried = attempt_of(hoped, hoped->best);
@@ -907,8 +906,8 @@ static fr_draft_depth_drafter *asked_of(fr_draft_depth *draft_depth, const fr_dr
     return found < FR_DRAFTERS_MAX ? &draft_depth->by[found] : NULL;
 }
 
-/* Learns the time of drafting from a timeline that drafted alone; if several drafted, the time of the other chains
- * beside the longest one. */
+/* Learns from the time that drafting took. If one timeline drafted, that is the time of its chain. If several drafted,
+ * it shows what the other chains cost beside the longest one. */
 static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                            double seconds) {
     size_t drafting = 0, longest = 0, behind = 0;

@@ -5,9 +5,9 @@
  * drafting and verifying took for all timelines together. Out: the number of drafts of each timeline, which may be 0;
  * now and then another number, to learn from. The choice is arithmetic on these figures alone, and reads no clock.
  *
- * Expected tokens. Let a(d) be the share of a timeline's drafts at depth d that were accepted if all before them were,
- * and r(d) the share of its rounds asked for d or more drafts in which d or more were proposed. A timeline that is
- * asked for K drafts is expected to give
+ * Expected tokens. Let a(d) be how often a timeline's draft at depth d was accepted if all before it were. Let r(d) be
+ * how often d or more drafts were proposed in its rounds that were asked for so many. A timeline that is asked for K
+ * drafts is expected to give
  *     E(K) = 1 + sum over d = 1 .. K of r(d) * a(1) * ... * a(d)                                                 tokens
  * (Leviathan et al. 2023, arXiv:2211.17192, section 3.1, with a rate for each depth instead of one for all).
  *
@@ -16,8 +16,8 @@
  *     C = T(timelines) + sum over drafts of r(d) * (T(n + 1) - T(n)) + D                                        seconds
  * where n is the number of rows before this draft. All rows of its own timeline count, because a draft is proposed
  * only after those before it. The other timelines count with their expected number of rows. For one timeline this is
- * exact. D(K) is measured for one timeline that drafts alone. If several draft, the longest chain costs its full time,
- * and the others a measured share of what they would cost alone: 1 if timelines draft one after the other, less if
+ * exact. D(K) is measured for one timeline that drafts alone. If several draft, the longest chain costs its full time.
+ * The others cost a measured share of what they would cost alone: 1 if timelines draft one after the other, less if
  * they draft in one batch. A block drafter makes all its drafts in one forward, so D(K) is then the same for every K
  * from 1 on.
  *
@@ -33,18 +33,19 @@
  *
  * Chains that end early. A method that gives the probability of each draft ends a chain where the next draft is not
  * worth its time (src/engine/draft/draft_gain.h, calibration.h); for other methods only the mean is known. D(K) is
- * then the time of K drafts made, and asking for one more adds m(K + 1) * (D(K + 1) - D(K)), where m(d) is the share
- * of rounds asked for d or more drafts in which the d-th was made. Such a chain may become longer than the one that
+ * then the time of K drafts made. Let m(d) be how often the d-th draft was made in rounds that were asked for d or
+ * more. Asking for one more draft adds m(K + 1) * (D(K + 1) - D(K)). Such a chain may become longer than the one that
  * pays on average. In a try chains don't end early, so that unlikely drafts are learned from too. If several timelines
- * draft, only one of them makes its whole chain, and they take turns, because whole chains of all would cost too much.
+ * draft, only one of them makes its whole chain, because whole chains of all would cost too much. They take turns.
  *
  * Looked-up drafts take no time to make, so only the time of their rows is learned from them. They replace the drafts
  * that were asked for, and there may be as many as rows are left. The method that looks them up knows how often they
  * are accepted. It gets the price of their rows in tokens (fr_draft_gain.found), at the best choice's tokens a second,
  * or at the recent rate if that is higher. Rows beyond the largest measured number are assumed to cost half as much as
- * others, and at most twice as many are tried at a time. The controller adds up what such drafts won and lost. The
- * loss may never exceed 1 forward, even if all drafts of a round are rejected; each round takes 0.5% of a forward off
- * it. So an answer of 48 tokens loses at most 3%. The more such drafts have won, the more may be looked up at a time.
+ * others. At most twice as many rows as that number are tried. The controller adds up what such drafts won and lost.
+ * The loss may never exceed 1 forward, even if all drafts of a round are rejected; each round takes 0.5% of a forward
+ * off it. So an answer of 48 tokens loses at most 3%. The more such drafts have won, the more may be looked up at a
+ * time.
  *
  * Several drafters. All facts about drafts, and the time to make them, are kept for each drafter. In each round one
  * drafter is chosen for all timelines: the one whose best choice gives the most tokens a second. Another drafter is
@@ -54,12 +55,12 @@
  * first rounds, times that an earlier run stored (draft_times.h) stand for those that are not measured yet. They are
  * scaled by the time that both runs know best, because a busy machine slows all sizes of work down alike.
  *
- * What is not known. A new timeline begins with the rate of acceptance of the engine's other timelines, and a depth
- * never reached with that of the depth before it. T between two measured numbers of rows lies on a line. Beyond the
- * largest T is assumed to be flat, so that larger numbers of rows are tried and measured, up to twice as many each
- * time. Known times may have changed: at growing intervals another number of drafts is tried, or a draft for a
- * timeline that has none, as long as such tries cost 0.25% of the time or less. After a successful try the next one
- * follows at once. */
+ * What is not known. A new timeline begins with the rate of acceptance of the engine's other timelines. A depth that
+ * was never reached begins with the rate of the depth before it. T between two measured numbers of rows lies on a
+ * line. Beyond the largest T is assumed to be flat, so that larger numbers of rows are tried and measured, up to twice
+ * as many each time. Known times may have changed: at growing intervals another number of drafts is tried, or a draft
+ * for a timeline that has none, as long as such tries cost 0.25% of the time or less. After a successful try the next
+ * one follows at once. */
 #ifndef FR_SRC_ENGINE_SESSION_DRAFT_DEPTH_H
 #define FR_SRC_ENGINE_SESSION_DRAFT_DEPTH_H
 

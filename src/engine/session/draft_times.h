@@ -1,4 +1,4 @@
-/* Stores the measured times of forwards and drafts in files, so that the next run of the same model on the same
+/* Stores the measured times of forwards and drafts in files. With these the next run of the same model on the same
  * machine drafts from its first token.
  *
  * In: a folder, a model and its drafters, and what the depth controller measured (draft_depth.h). Out: a file for the

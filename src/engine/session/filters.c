@@ -181,9 +181,8 @@ static void filter_top_k(fr_sampler *s, fr_choices *c) {
     become(s, c, kept);
 }
 
-/* Keeps the fewest candidates, the most typical first, whose probabilities sum to more than the limit, and those that
- * are as typical as the last of them. A candidate is typical if the logarithm of its probability is near the mean of
- * these logarithms, which is -entropy. */
+/* Keeps the most typical candidates: the fewest whose probabilities sum to more than the limit, and those that are as
+ * typical as the last of them. */
 static void filter_typical(fr_sampler *s, fr_choices *c) {
     settle(s, c);
     double total = fr_choices_weigh(s, c), factor = 1 / c->temperature, before;

@@ -47,8 +47,8 @@ static bool spell_numbers(json_t *value) {
     return good;
 }
 
-/* Hashes the text in pieces instead of calling json_dumps, because json_dumps of jansson 2.14 can lose a part of the
- * text when memory runs out, without an error. */
+/* Hashes the text in pieces instead of calling json_dumps. If memory runs out, json_dumps of jansson 2.14 can lose a
+ * part of the text without an error. */
 static fr_status hash_config(const json_t *config, uint64_t *hash) {
     pieces p = {.hash = *hash};
     json_t *spelled = json_deep_copy(config);

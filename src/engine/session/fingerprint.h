@@ -1,8 +1,8 @@
-/* Computes a model's fingerprint, a number that differs if the model or its numerics differ, so that a saved session
+/* Computes a model's fingerprint. It is a number that differs if the model or its numerics differ, so a saved session
  * is restored only with its own model.
  *
- * In: an opened model. Out: a hash of the version of the numerics, of the model's description (config.json, or GGUF's
- * metadata under its architecture's name), of every tensor's name, type and shape, and of a sample of every tensor's
+ * In: an opened model. Out: a hash of these: the version of the numerics; the model's description (config.json, or
+ * GGUF's metadata under its architecture's name); every tensor's name, type and shape; a sample of every tensor's
  * bytes. */
 #ifndef FR_SRC_ENGINE_SESSION_FINGERPRINT_H
 #define FR_SRC_ENGINE_SESSION_FINGERPRINT_H

@@ -1,5 +1,5 @@
-/* Keeps checkpoints of a cache's sliding layers, or of its recurrent layers' states, with which a timeline can go back
- * farther than these layers themselves allow.
+/* Keeps checkpoints of a cache's sliding layers, or of its recurrent layers' states. With these a timeline can go back
+ * farther than the layers themselves allow.
  *
  * In: a cache whose frontier moves, and later a length to go back to. Out: checkpoints, which hold the pages of the
  * sliding layers at some earlier frontiers, or the recurrent states there; and the cache as it was at the checkpoint
@@ -9,8 +9,8 @@
  *
  * A checkpoint is due at the end of a prompt, where conversations fork. It is also due when the frontier has moved,
  * since the last checkpoint, by as many positions as these layers hold: so the timeline can always go back to a
- * checkpoint. If all places are taken, spare checkpoints are dropped first, and then the one whose neighbours are
- * closest to each other, so that checkpoints stay spread over the timeline. */
+ * checkpoint. If all places are taken, spare checkpoints are dropped first. Then the one whose neighbours are closest
+ * to each other is dropped, so that checkpoints stay spread over the timeline. */
 #ifndef FR_SRC_ENGINE_SESSION_KV_CHECKPOINTS_H
 #define FR_SRC_ENGINE_SESSION_KV_CHECKPOINTS_H
 
@@ -53,8 +53,8 @@ fr_kv_layer fr_kv_checkpoint_layer(const fr_kv_checkpoint *checkpoint, const fr_
 /* Drops what all checkpoints hold after the first `length` positions, to which the timeline was cut. */
 void fr_kv_checkpoints_truncate(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t length);
 
-/* Moves the frontier back to `length`. If neither the cache nor a checkpoint holds all positions that rows from there
- * on look back to, moves it to the nearest position before it for which one does. */
+/* Moves the frontier back to `length`, if the cache or a checkpoint holds all positions that rows from there on look
+ * back to. Otherwise moves it to the nearest position before `length` for which one of them does. */
 void fr_kv_checkpoints_rewind(const fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t length);
 
 #endif

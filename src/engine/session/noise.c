@@ -42,7 +42,7 @@ double fr_gumbel(uint32_t word) {
 }
 
 /* Gives an upper bound of the noise without a logarithm. Let u = (word + 0.5) / 2^32. If the word begins with k ones,
- * 1 - u > 2^-(k + 1), and -log u > 1 - u, so the noise is below (k + 1) * log 2. */
+ * then 1 - u > 2^-(k + 1). Since -log u > 1 - u, the noise is below (k + 1) * log 2. */
 double fr_gumbel_bound(uint32_t word) {
     if (word == UINT32_MAX) return FR_GUMBEL_MAX;
     return (__builtin_clz(~word) + 1) * 0.6931471806;

@@ -31,8 +31,8 @@ static bool ends_first_message(const fr_session *s, size_t position) {
     return true;
 }
 
-/* Returns true at the regular points: 31, 63, 127, 191, 255, 511 and so on. Their distance grows up to 256, so that a
- * short prompt that shares a beginning with an earlier one runs at most half of that beginning again. */
+/* Returns true at the regular points: 31, 63, 127, 191, 255, 511 and so on. Their distance grows up to 256. So a short
+ * prompt that shares a beginning with an earlier one runs at most half of that beginning again. */
 static bool is_regular(size_t position) {
     size_t every = position < 2 * EVERY_AT_FIRST ? EVERY_AT_FIRST : position < EVERY ? FR_KV_PAGE : EVERY;
     return position % every == every - 1;

@@ -9,8 +9,8 @@
  * drawn from. It moves on over accepted tokens alone.
  *
  * Gumbel: the token is argmax((logit - largest) / temperature + g(seed, position, id)) over the candidates that the
- * filters left, the lowest id among equals. The drafter draws from its own logits with the same noise, so it often
- * draws the same token as the target, and then the draft is accepted. Temperature 0: the largest logit. Rejection: the
+ * filters left, the lowest id among equals. The drafter draws from its own logits with the same noise. So it often
+ * draws the same token as the target, and the draft is accepted. Temperature 0: the largest logit. Rejection: the
  * target's and the drafter's distributions are compared (accept.h), each draw with noise of its own.
  *
  * quant/NUMERICS.md, 12, has the roundings. Nothing depends on threads or instruction sets. */
@@ -115,9 +115,8 @@ void fr_sampler_forget(fr_sampler *sampler);
 /* Gives a draft method the functions that draw drafts as this sampler does, and that store their distributions. */
 fr_token_picker fr_sampler_token_picker(fr_sampler *sampler);
 
-/* Counts the accepted drafts among past->drafted by the target's logits, [drafted + 1, vocab], and gives the token
- * after them (-1 as in fr_sampler_draw). Rows after that token's row are not read. best: [drafted + 1] index of each
- * row's largest logit; NULL: not computed. */
+/* Counts how many of the past->drafted drafts are accepted, by the target's logits, [drafted + 1, vocab]. Also gives
+ * the token after these (-1 as in fr_sampler_draw). */
 size_t fr_sampler_verify(fr_sampler *sampler, const float *logits, const int64_t *best, const fr_past *past,
                          int32_t *token);
 

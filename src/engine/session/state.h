@@ -12,9 +12,9 @@
  * `ended` is independent of the phase: after an end of sequence or a stop string steps give no ids. `ended` stays set
  * if the caches are run again; further ids or a truncation clear it.
  *
- * In PREDICTED and BETWEEN, hidden[hidden_row] is the target's row of position kv.length - 1, and the rows before it
- * in `hidden` are those of the positions before, from the same round. fr_session_check_state checks the table at both
- * ends of a round. */
+ * In PREDICTED and BETWEEN, hidden[hidden_row] is the target's row of position kv.length - 1. The rows before it in
+ * `hidden` are those of earlier positions, from the same round. fr_session_check_state checks the table at both ends
+ * of a round. */
 #ifndef FR_SRC_ENGINE_SESSION_STATE_H
 #define FR_SRC_ENGINE_SESSION_STATE_H
 

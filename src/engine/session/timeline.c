@@ -199,8 +199,8 @@ fr_batch_slice fr_timeline_next_slice(fr_session *s, size_t rows) {
     return (fr_batch_slice){.session = s, .rows = next, .heads = next == left};
 }
 
-/* Shows the draft method the target's rows of the slice up to row `end`, before which the frontier lies, and keeps the
- * last of these rows. */
+/* Passes the slice's rows before row `end` to the draft method, and keeps the last of them. The frontier must be right
+ * after that row. */
 static fr_status see(const fr_batch_slice *slice, size_t end) {
     fr_session *s = slice->session;
     size_t row = fr_batch_slice_row(slice, end - 1);
@@ -209,8 +209,8 @@ static fr_status see(const fr_batch_slice *slice, size_t end) {
     return FR_OK;
 }
 
-/* If a slice has failed, moves the frontier back to the last position that the draft method has seen of the prompt,
- * and to a position before the last id. */
+/* If a slice has failed, moves the frontier back to the last position of the prompt that the draft method has seen. At
+ * least the last id is then left to run. */
 static fr_status give_back(fr_session *s, size_t seen, fr_status status) {
     if (status != FR_OK) go_back(s, fr_smaller(seen, s->length - 1));
     return status;

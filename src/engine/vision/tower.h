@@ -129,8 +129,9 @@ fr_status fr_tower_size(const json_t *object, const char *key, int64_t low, int6
  * normalisation of pixels. */
 fr_status fr_tower_gguf_sizes(const fr_gguf *gguf, fr_vision_config *config);
 
-/* Writes the side of a picture, which every file names although not every kind of tower reads it, and the projector
- * under the key ".projector_type", or another one if the file may also have a tower for sound. */
+/* Writes the side of a picture, and the name of the projector. Every file has the side, although not every kind of
+ * tower reads it. The projector's key is ".projector_type", or another one if the file may also have a tower for
+ * sound. */
 void fr_tower_put(const fr_vision_config *config, size_t image_size, const char *key, fr_gguf_writer *writer);
 
 /* Writes the limits on a picture's pixels. */

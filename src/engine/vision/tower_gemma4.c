@@ -3,9 +3,9 @@
  * Source: the published checkpoints and transformers 5.24, models gemma4 and gemma4_unified; for GGUF llama.cpp's
  * converter, projectors "gemma4v" and "gemma4uv". A picture keeps its ratio and is resized to as many patches as the
  * budget of tokens allows. The tower of the E-series, 26B and 31B has RMS norms before and after attention and
- * feed-forward, norms of heads, rotary positions by column and row in a head's halves, a gated feed-forward, and in
- * the E-series clipped products. A token is the mean of 3 x 3 patches. The 12B has no layers: a token is one large
- * patch, which is normed, multiplied and given its position. */
+ * feed-forward, norms of heads, and a gated feed-forward. A head's halves have rotary positions, one by column, the
+ * other by row. In the E-series, products are clipped. A token is the mean of 3 x 3 patches. The 12B has no layers: a
+ * token is one large patch, which is normed, multiplied and given its position. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* The vision tower of Idefics 3 and SmolVLM: SigLIP, whose patches are joined into tokens.
  *
- * Source: the published checkpoints and transformers 5.24, models idefics3 and smolvlm; for GGUF llama.cpp's converter,
- * projector "idefics3". A picture is resized so that its longer side has one length, then to whole square tiles, which
- * the tower sees row by row, and at the end the whole picture as one more tile. In the prompt, each tile has its row
- * and column before it. After the last LayerNorm, a square of patches is joined into one row and multiplied, which
- * gives a token's row. */
+ * Source: the published checkpoints and transformers 5.24, models idefics3 and smolvlm; for GGUF llama.cpp's
+ * converter, projector "idefics3". A picture is resized so that its longer side has one length, and then to whole
+ * square tiles. The tower sees these row by row, and at the end the whole picture as one more tile. In the prompt,
+ * each tile has its row and column before it. After the last LayerNorm, a square of patches is joined into one row and
+ * multiplied, which gives a token's row. */
 #include <math.h>
 #include <string.h>
 

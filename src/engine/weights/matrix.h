@@ -1,13 +1,13 @@
 /* A weight matrix, and the operations that a team of threads performs with it on rows.
  *
- * In: rows of activations. Out: rows of activations. All threads of a team call an operation with equal arguments;
- * each computes the features (or rows) that are its part (partition.h), the same ones each time, so that a weight's
- * pages are read by the NUMA node that first touched them. Only fr_matrix_input_rows synchronizes; around all other
- * operations the caller places the barriers (fr_team_sync, and partition.h's).
+ * In: rows of activations. Out: rows of activations. All threads of a team call an operation with equal arguments.
+ * Each computes the features (or rows) that are its part (partition.h). These are the same each time, so that a
+ * weight's pages are read by the NUMA node that first touched them. Only fr_matrix_input_rows synchronizes; around all
+ * other operations the caller places the barriers (fr_team_sync, and partition.h's).
  *
- * The weight's type alone decides how a product is computed: float types and FP8 by float kernels from the file's own
- * bytes, block types and grouped codes from packed tiles and quantized rows, other stored types by float kernels from
- * decoded rows. */
+ * The weight's type alone decides how a product is computed. Float types and FP8 are multiplied by float kernels, from
+ * the file's own bytes. Block types and grouped codes are multiplied as packed tiles, by quantized rows. Other stored
+ * types are decoded, and multiplied by float kernels. */
 #ifndef FR_SRC_ENGINE_WEIGHTS_MATRIX_H
 #define FR_SRC_ENGINE_WEIGHTS_MATRIX_H
 
@@ -108,8 +108,8 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end);
 void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
                      const fr_matrix_rows *rows);
 
-/* Computes products as fr_matrix_apply does, but of features [begin, end), which are all features or those of the
- * rank's heads, with the threads of this process. The range is widened to whole units of features. */
+/* Computes products as fr_matrix_apply does, but of features [begin, end), with the threads of this process. These are
+ * all features, or those of the rank's heads. The range is widened to whole units of features. */
 void fr_matrix_apply_share(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
                            size_t end, const fr_matrix_rows *rows);
 void fr_matrix_apply_whole(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,

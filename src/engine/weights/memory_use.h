@@ -2,8 +2,8 @@
  * doesn't hold all of them.
  *
  * In: bound weights, the available memory. Out: bytes; a decision, which the weights keep. The system can drop pages
- * of a mapped file and read them again. The process's own pages have to stay, so a model that needs more of them than
- * there is memory is refused before the system would kill the process. */
+ * of a mapped file and read them again. The process's own pages have to stay. A model that needs more of them than
+ * there is memory is refused, before the system would kill the process. */
 #ifndef FR_SRC_ENGINE_WEIGHTS_MEMORY_USE_H
 #define FR_SRC_ENGINE_WEIGHTS_MEMORY_USE_H
 

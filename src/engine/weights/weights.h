@@ -160,8 +160,8 @@ fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *na
 
 /* Binds the tensor PREFIX + NAME of shape [count, parts * features, cols] as count * parts matrices [features, cols]:
  * part p of entry i is matrices[i * parts + p]. With FR_LAYOUT_COLUMNS or FR_LAYOUT_HALVES its shape is [count, cols,
- * parts * features]. With FR_LAYOUT_MX, NAME ends in _blocks, its shape is [count, parts * features, cols / 32, 16]
- * bytes, and the tensor whose name ends in _scales instead has one exponent for every 16 of these bytes. */
+ * parts * features]. With FR_LAYOUT_MX, NAME ends in _blocks, and its shape is [count, parts * features, cols / 32,
+ * 16] bytes. The tensor whose name ends in _scales instead has one exponent for every 16 of these bytes. */
 fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout, size_t count,
                         size_t parts, size_t features, size_t cols, fr_matrix *matrices);
 
@@ -191,18 +191,18 @@ fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name
 fr_status fr_bind_copied_rows(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout,
                               const size_t *features, size_t parts, size_t head, size_t cols, fr_matrix *matrices);
 
-/* Binds the weights of a convolution whose stride equals its kernel's size, a float tensor PREFIX + NAME of `dims`
- * dimensions, as the matrix [shape[0], product of all other dimensions]. */
+/* Binds the weights of a convolution whose stride equals its kernel's size. The float tensor PREFIX + NAME of `dims`
+ * dimensions becomes the matrix [shape[0], product of all other dimensions]. */
 fr_status fr_bind_convolution(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape,
                               uint32_t dims, fr_matrix *matrix);
 
-/* Binds the weights of a convolution over frames that is stored as one tensor for each frame: float tensors PREFIX +
- * names[t] of shape [features, channels, side, side] are joined into the matrix [features, channels * frames * side *
- * side], a float32 copy. */
+/* Binds the weights of a convolution over frames, of which the file has a tensor for each frame. The float tensors
+ * PREFIX + names[t] of shape [features, channels, side, side] are joined into the matrix [features, channels * frames
+ * * side * side], a float32 copy. */
 fr_status fr_bind_frames(fr_weights *weights, const char *prefix, const char *const *names, size_t frames,
                          const uint64_t *shape, fr_matrix *matrix);
 
-/* Binds the float tensor PREFIX + NAME of shape [cols, features], whose rows are a matrix's columns, as the matrix
+/* Binds the float tensor PREFIX + NAME of shape [cols, features], whose rows are a matrix's columns. The matrix is
  * [features, cols], a float32 copy. */
 fr_status fr_bind_columns(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
                           fr_matrix *matrix);
@@ -231,8 +231,8 @@ float fr_value_of(fr_values values, float written);
 fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *name, size_t n, fr_values values,
                          const float **vector);
 
-/* Binds the float tensor PREFIX + NAME of biases in the order of FR_LAYOUT_HEADS, as those of n queries, then of `keys`
- * keys, then of as many values. */
+/* Binds the float tensor PREFIX + NAME of biases, which is in the order of FR_LAYOUT_HEADS. The vector has those of n
+ * queries, then of `keys` keys, then of as many values. */
 fr_status fr_bind_head_values(fr_weights *weights, const char *prefix, const char *name, size_t n, size_t keys,
                               size_t head, const float **vector);
 
