@@ -68,6 +68,7 @@ static fr_status add_level(bench *b, const char *word, size_t length) {
     for (fr_isa_level level = 0; fr_isa_word(level); level++) {
         if (strlen(fr_isa_word(level)) != length || memcmp(fr_isa_word(level), word, length) != 0) continue;
         if (!(here >> level & 1)) return fr_fail(FR_MACHINE, "this machine has no %.*s", (int)length, word);
+        if (!fr_cpu_permits(level)) return fr_fail(FR_MACHINE, "the system does not permit %.*s", (int)length, word);
         b->levels |= 1u << level;
         if (level == FR_ISA_SCALAR) b->levels |= here & 1u << FR_ISA_SCALAR_FMA;
         return FR_OK;
@@ -79,6 +80,8 @@ static fr_status add_level(bench *b, const char *word, size_t length) {
 static fr_status read_levels(bench *b) {
     const char *word = b->plan->isas;
     if (!word) b->levels = fr_cpu_levels();
+    for (fr_isa_level level = 0; fr_isa_word(level); level++)
+        if ((b->levels >> level & 1) && !fr_cpu_permits(level)) b->levels &= ~(1u << level);
     while (word) {
         size_t length = strcspn(word, ",");
         FR_TRY(add_level(b, word, length));

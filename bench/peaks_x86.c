@@ -31,7 +31,7 @@ bool fr_bench_peak_runs(const fr_bench_peak *peak) {
     if (!(fr_cpu_levels() >> peak->level & 1)) return false;
     if (strcmp(peak->isa, "amx") == 0) {
         __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx);
-        return fr_cpu_has_tiles() && (peak->operation != FR_BENCH_BF16 || (edx >> 22 & 1));
+        return fr_cpu_has_tiles() && fr_cpu_ask_for_tiles() && (peak->operation != FR_BENCH_BF16 || (edx >> 22 & 1));
     }
     __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx);
     return peak->operation != FR_BENCH_BF16 || (eax >> 5 & 1);

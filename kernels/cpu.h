@@ -30,6 +30,10 @@ fr_isa_level fr_isa_from_word(const char *word);
  * among them only together with all levels that it builds on. */
 unsigned fr_cpu_levels(void);
 
+/* Asks the system for the registers of a level that this machine can run, and returns false if it refuses. Only AMX has
+ * to be asked for, before its kernels are called. */
+bool fr_cpu_permits(fr_isa_level level);
+
 /* Returns the levels that may be used if the user asks for `level`, as the sum of 1 << level: that level and those
  * below it on its architecture. */
 unsigned fr_isa_allows(fr_isa_level level);

@@ -46,3 +46,7 @@ unsigned fr_cpu_levels(void) {
     levels |= 1u << FR_ISA_AVX512VNNI;
     return fr_cpu_has_tiles() ? levels | 1u << FR_ISA_AMX : levels;
 }
+
+bool fr_cpu_permits(fr_isa_level level) {
+    return level != FR_ISA_AMX || fr_cpu_ask_for_tiles();
+}

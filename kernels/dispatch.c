@@ -72,6 +72,7 @@ fr_status fr_kernels_select(const char *word, const fr_kernels **kernels) {
     if (level == FR_ISA_WORDS)
         return fr_fail(FR_USAGE, "isa %.40s is not known (%s)", word, fr_list_words(fr_isa_word).text);
     if (!(here >> level & 1)) return fr_fail(FR_MACHINE, "this machine has no %s", word);
+    if (!fr_cpu_permits(level)) return fr_fail(FR_MACHINE, "the system does not permit %s", word);
     pthread_once(&once, fill_tables);
     *kernels = &tables[level];
     return FR_OK;

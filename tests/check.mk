@@ -69,7 +69,7 @@ $(RANKS_ANSWERS): %: %.o $(BUILD)/base/ranks_mpi.o $(LIBRARY)
 # library's, and no other program than a suite is linked with them.
 EMULATED_TILES := $(if $(filter amx,$(LEVELS)),$(BUILD)/tests/emulated/tiles.o \
   $(patsubst kernels/%.c,$(BUILD)/tests/emulated/%.o,$(wildcard kernels/*_amx.c)))
-$(EMULATED_TILES): override SANITIZE := $(filter -fsanitize=thread,$(SANITIZE))
+$(EMULATED_TILES): private override SANITIZE := $(filter -fsanitize=thread,$(SANITIZE))
 $(BUILD)/tests/emulated/%_amx.o: kernels/%_amx.c $(BUILD)/flags | $(BUILD)/needs
 	@mkdir -p $(@D)
 	$(call SAY,CC,$@)

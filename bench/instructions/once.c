@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
     unsigned here = fr_cpu_levels();
     for (size_t i = 0; i < fr_bench_kernel_count; i++) {
         const fr_bench_kernel *kernel = &fr_bench_kernels[i];
-        if (!(here >> kernel->level & 1)) continue;
+        if (!(here >> kernel->level & 1) || !fr_cpu_permits(kernel->level)) continue;
         if (argc < 3)
             call(kernel, shape_of(kernel, false), THREADS, 1);
         else if (strcmp(kernel->name, argv[1]) == 0)

@@ -17,8 +17,12 @@ static _Thread_local struct {
     uint8_t bytes[TILES][ROWS][ROW_BYTES];
 } state;
 
-/* Takes the place of the library's function, so that `--isa amx` names the emulated kernels. */
+/* These two take the place of the library's functions, so that `--isa amx` names the emulated kernels. */
 bool fr_cpu_has_tiles(void) {
+    return true;
+}
+
+bool fr_cpu_ask_for_tiles(void) {
     return true;
 }
 

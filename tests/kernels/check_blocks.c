@@ -559,6 +559,8 @@ static const struct kernel {
 /* Returns the instruction sets that this machine has, up to that of --isa. */
 static unsigned wanted_levels(void) {
     unsigned here = fr_cpu_levels();
+    for (fr_isa_level level = 0; level < FR_ISA_WORDS; level++)
+        if ((here >> level & 1) && !fr_cpu_permits(level)) here &= ~(1u << level);
     if (!options.isa) return here;
     fr_isa_level level = fr_isa_from_word(options.isa);
     if (level < FR_ISA_WORDS && here >> level & 1) return here & fr_isa_allows(level);
