@@ -660,8 +660,8 @@ static size_t least_length(size_t length, fr_kv *const *drafters) {
     return length;
 }
 
-/* Marks the node at which a prompt ends once the path has reached it. With a drafter, a node is added only when its
- * pairs are complete, which may be later than the target's rows. */
+/* Marks the node at which a prompt ends once the path has reached it. With a drafter that may be later: a node is
+ * added only when its pairs are complete. */
 static void mark_prompt(fr_kv_prefixes *p, fr_kv_path *path) {
     if (path->prompt == 0 || path->length < path->prompt) return;
     uint32_t end = path->nodes[path->prompt - 1];

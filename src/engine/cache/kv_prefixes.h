@@ -3,9 +3,10 @@
  *
  * A node of the tree is a block of 64 consecutive ids, which follow its parent's. So it stands for all ids from the
  * beginning up to its end. Its pages are those of a timeline with these ids, in the target's cache and in a drafter's
- * own. Two blocks are equal if they have the same parent and equal ids and digests, which are compared, not only
- * hashed. A page enters the tree once the frontier has passed its last position; from then on no timeline writes it
- * (kv.h). Pages that were read from a file must not enter, because no forward here has computed them.
+ * own. Two blocks are equal if they have the same parent, equal ids and equal digests. These are compared themselves,
+ * not only their hashes. A page enters the tree once the frontier has passed its last position; from then on no
+ * timeline writes it (kv.h). Pages that were read from a file must not enter, because no forward here has computed
+ * them.
  *
  * A text that ends within a block leaves a tail there: a node with fewer ids and no children. It is replaced by a node
  * that has all of its ids and more (fr_kv_prefixes_add_tail).

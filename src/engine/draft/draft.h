@@ -179,9 +179,10 @@ struct fr_draft_method {
      * were. */
     void (*begin)(fr_draft *draft, const fr_draft_view *view);
 
-    /* Called if `follows` is set, when the target has run more positions and the next forward will overwrite its rows:
-     * after each batch of a prompt, and in a round in which nothing is proposed (then view->defers is set). The cache
-     * may be shorter than at the last call; ids up to and including index kv->length are then still the same. */
+    /* Called if `follows` is set, when the target has run more positions and before the next forward overwrites its
+     * rows. That is after each batch of a prompt, and in a round in which nothing is proposed (then view->defers is
+     * set). The cache may be shorter than at the last call; ids up to and including index kv->length are then still
+     * the same. */
     fr_status (*follow)(fr_draft *draft, const fr_draft_view *view);
 
     /* Tells the method how many drafts of the last proposal were accepted. view: the session after these were

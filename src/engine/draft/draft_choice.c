@@ -44,7 +44,8 @@ static double chance_of(const fr_kernels *kernels, const fr_scores *scores, int3
 }
 
 /* Judges a draft by its chance. With rejection sampling, which compares distributions, the best id's chance counts
- * instead: if a chain could end because of the id that was drawn, that id would become less likely in the text. */
+ * instead. Otherwise the drawn id would decide whether the chain ends, and an id that ends chains would become less
+ * likely in the text. */
 static fr_draft_gain_verdict judge(fr_proposal *p, const fr_scores *scores, const fr_scorer *scorer, int32_t best,
                                    int32_t id) {
     const fr_token_picker *picker = p->view->picker;

@@ -158,7 +158,7 @@ static fr_status follow(fr_draft *link, const fr_draft_view *view) {
     return link->follows ? link->method->follow(link, view) : FR_OK;
 }
 
-/* Returns true if this link of the session is the next to be asked, because the links before it had no drafts. */
+/* Returns true if this link of the session is the next to be asked. It is if all links before it had no drafts. */
 static bool is_next(const fr_proposal *p, size_t link) {
     const chain *c = (const chain *)p->draft;
     return link < c->count && c->spoke == link;

@@ -75,8 +75,8 @@ static size_t candidates(const workspace *w) {
     return head_of(w)->features;
 }
 
-/* Counts the first pairs of the batch, of which only the K/V is needed: all pairs of the first span but its last one,
- * or, without a head, all pairs of the batch. */
+/* Counts the first pairs of the batch, of which only the K/V is needed. These are all pairs of the first span but its
+ * last one. Without a head, they are all pairs of the batch. */
 static size_t only_stored(const batch *b) {
     return b->head ? b->work->spans[b->from].rows.count - 1 : b->pairs.count;
 }

@@ -117,7 +117,7 @@ static fr_status check_limits(const fr_source *source, const char *key) {
     return FR_OK;
 }
 
-/* Reads the mixture, and the width of a shared expert, which is that of the others if there is no key. */
+/* Reads the mixture, and the width of a shared expert. Without a key for it, that is the width of the others. */
 static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
     size_t width = 0;
     FR_TRY(fr_kda_mixture(source, s));

@@ -299,8 +299,8 @@ fr_status fr_source_of(fr_weights *weights, fr_source *source) {
     return FR_OK;
 }
 
-/* Reads two facts from tensors, because no key says them: whether a folder has a head of its own, and the length of
- * GGUF's table of ids, which is the vocabulary. */
+/* Reads two facts from tensors, because no key says them. In a folder this is whether there is a head of its own. In
+ * GGUF it is the size of the vocabulary, the length of the table of ids. */
 static fr_status read_tensors(const fr_source *source, fr_model_spec *spec) {
     if (!source->weights || source->drafter) return FR_OK;
     if (!source->gguf) return fr_config_head(source->text, source->where, source->weights);

@@ -55,8 +55,8 @@ static size_t listed_length(size_t index) {
     return strlen(word);
 }
 
-/* Returns true if the list need not name this family, because it names another one that stands for it too: one with
- * the same name, or with a name that is the beginning of this one. */
+/* Returns true if the list need not name this family, because another family in it stands for this one too. That other
+ * one has the same name, or a name that is the beginning of this one. */
 static bool is_listed(size_t index) {
     const char *word = fr_family_word(families[index]);
     size_t length = listed_length(index);

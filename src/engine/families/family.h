@@ -156,7 +156,7 @@ extern const fr_config_row fr_size_keys[], fr_head_keys[], fr_kind_keys[], fr_la
 extern const fr_config_part fr_sections_part;
 
 /* Reads the window of Qwen's configurations. A key says whether there is one, and another key how many of the first
- * layers don't have it. GGUF has no key for the window, so no layer slides there, and a model with a window is not
+ * layers don't have it. GGUF has no key for the window. So no layer slides there, and a model with a window is not
  * written. */
 extern const fr_config_part fr_window_part;
 

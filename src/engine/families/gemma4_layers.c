@@ -28,8 +28,7 @@ static fr_status read_rope_table(const fr_source *source, fr_rope_spec *full) {
         if (table[i] < STANDING)
             return fr_fail(FR_INPUT, "%s: tensor rope_freqs.weight has %g at index %zu, expected ones, then 1e30",
                            source->where, (double)table[i], i);
-    /* half an angle is added because the quotient is rounded down when it is read, and must not come out one too
-     * small */
+    /* half an angle is added, so that rounding down does not lose one when the quotient is read */
     full->partial = rotated < angles ? ((double)rotated + 0.5) / (double)angles : 1.0;
     return FR_OK;
 }

@@ -11,9 +11,8 @@
 #include "formats/json.h"
 #include "src/engine/families/family.h"
 
-/* Gives the object of config.json with the scaling of rotary positions, and its key. It is rope_scaling if that is
- * there and not empty, which only older files have, and otherwise rope_parameters, as in transformers. NULL if there
- * is neither. */
+/* Gives the object of config.json with the scaling of rotary positions, and its key. Older files have rope_scaling,
+ * newer ones rope_parameters. As in transformers, rope_scaling counts if it is not empty. NULL if there is neither. */
 fr_status fr_rope_parameters(const json_t *text, const char *where, const json_t **parameters, const char **key);
 
 /* Gives the key for the kind of scaling in such an object; older files have another name for it. */

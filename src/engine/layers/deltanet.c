@@ -294,8 +294,8 @@ static void project_fused(const fr_team *team, const fr_activations *a, const fr
         part_row(spec, d->fused + r * stride, a->conv->input + r * a->conv->width, d->z + r * d->width);
 }
 
-/* Projects for Kimi Delta Attention. Each rank computes all decays, because rings keep them, but only the gates of its
- * own heads. If decays and gates are products of two matrices, each rank computes the rows between the two matrices
+/* Projects for Kimi Delta Attention. Each rank computes the gates of its own heads, but all decays, because rings keep
+ * these. If decays and gates are products of two matrices, each rank computes the rows between the two matrices
  * completely, because they are small. */
 static void project_by_key(const fr_team *team, const fr_activations *a, const fr_deltanet_spec *spec,
                            const fr_deltanet_weights *weights) {

@@ -124,8 +124,8 @@ void fr_mamba_run_beside(const fr_team *team, fr_activations *a, const fr_layer_
 /* ------------------------------------------------------------------------------------------------------------ ffn.c */
 
 /* fr_mixer_join computes x += norm(out), of the part that mixes positions, for the thread's own rows. fr_ffn_prepare
- * does so too, unless the layer has no such part, and computes the next products' input: normed = pre_ffn_norm(x), or
- * the input's norm if attention and feed-forward share it. It needs a barrier after it. */
+ * does the same, if the layer has such a part. It also computes the next products' input: normed = pre_ffn_norm(x), or
+ * the norm of the input if attention and feed-forward share it. It needs a barrier after it. */
 void fr_mixer_join(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 

@@ -500,8 +500,8 @@ static const char *below_mtp(const fr_tensor_naming *naming, const char *publish
     return NULL;
 }
 
-/* Returns true if this tensor may stay unbound: because it is one of the family's extras, or because it belongs to an
- * MTP layer, which the drafter binds. */
+/* Returns true if this tensor may stay unbound. It may if it is one of the family's extras, or if it belongs to an MTP
+ * layer, which only the drafter binds. */
 static bool is_extra(const fr_weights *weights, const fr_tensor_naming *naming, const char *tensor, size_t layers,
                      size_t mtp_layers) {
     bool gguf = weights->files->gguf;

@@ -29,8 +29,8 @@ void fr_layer_close(fr_layer *layer);
 
 /* Runs one layer over a->x, in place. The whole team calls it, after a barrier. On return the stream is complete for
  * each row's owner (fr_part_rows); other threads need another barrier. `a` is the thread's own copy of the struct.
- * Rows before `keep` are run only as far as their K/V is needed: until the last layer that owns K/V has stored it, or,
- * if the layer is not one of the trunk's, until that layer has. */
+ * Rows before `keep` are run only as far as their K/V is needed. In the trunk that is until the last layer that owns
+ * K/V has stored it. In a layer that is not one of the trunk's, it is until that layer has. */
 void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   size_t index);
 

@@ -17,8 +17,8 @@ static const struct {
              {"pooling_mode_mean_sqrt_len_tokens", FR_POOLING_NONE},
              {"pooling_mode_weightedmean_tokens", FR_POOLING_NONE}};
 
-/* Reads the modes. One that is not supported gives FR_POOLING_NONE and no error, because the model may be used only to
- * generate text. */
+/* Reads the modes. If one is not supported, gives FR_POOLING_NONE. That is no error, because the model may be used
+ * only to generate text. */
 static fr_status read_modes(const json_t *modes, fr_pooling *pooling) {
     size_t found = 0;
     fr_pooling last = FR_POOLING_NONE;

@@ -25,8 +25,8 @@
  * numbers of drafts, the one with the most tokens a second is taken. Old measurements fade, because the text changes,
  * the cache grows, and other programs take memory bandwidth.
  *
- * Methods that lag. A method with a cache of its own follows the text only when it drafts: it first runs the tokens
- * that its timeline got since it last drafted. A few of them cost nothing, because they stream no weight a second
+ * Methods that lag. A method with a cache of its own follows the text only when it drafts. It first runs the tokens
+ * that its timeline has got since the last time. A few of them cost nothing, because they stream no weight a second
  * time. Each further one costs a measured time. The cost arises once, when the timeline drafts again. So it is spread
  * over as many rounds as brought these tokens, and at least over a fixed number of rounds. A try counts the whole
  * cost.

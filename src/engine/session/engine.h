@@ -80,8 +80,8 @@ fr_status fr_engine_measure(fr_engine *engine, const fr_model *model, const fr_d
 fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
                            fr_engine **engine);
 
-/* Fails with FR_LOST if a file from which the model or its drafter (NULL: none) is mapped was truncated or written to
- * since it was opened. May be called from any thread. */
+/* Fails with FR_LOST if a mapped file of the model or of its drafter (NULL: none) was truncated or written to since it
+ * was opened. */
 fr_status fr_files_check(const fr_model *model, const fr_drafter *drafter);
 
 /* Checks the files of the engine's model and drafter, at most a hundred times a second, so that the checks don't slow

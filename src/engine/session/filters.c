@@ -9,8 +9,8 @@
 
 #define LN2 0x1.62e42fefa39efp-1
 
-/* The lowest temperature: low enough that only the largest logit has any weight, but high enough that its inverse does
- * not overflow. */
+/* The lowest temperature. It is so low that only the largest logit has any weight, but its inverse does not overflow
+ * yet. */
 #define COLDEST 1e-6
 
 /* ---------------------------------------------------------------------------------------------------------- choices */

@@ -443,8 +443,8 @@ static fr_status check_content(const fr_session *s, const fr_saved *saved) {
     return FR_OK;
 }
 
-/* Copies saved rows of positions [from, end) into the cache, but only those from `first` on and only those of the
- * heads that this rank stores. Returns the address after all saved rows. */
+/* Copies saved rows of positions [from, end) into the cache. Only rows from `first` on are copied, and only those of
+ * the heads that this rank stores. */
 static const uint8_t *take_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t from, size_t first, size_t end,
                                 const uint8_t *bytes) {
     for (size_t head = 0; head < layer->all; head++, bytes += (end - from) * rows->bytes)

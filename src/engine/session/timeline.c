@@ -118,8 +118,8 @@ fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
     return FR_OK;
 }
 
-/* Returns true if the session's draft method, which runs the text itself, puts prompts off until it is asked for
- * drafts. With several timelines its drafts cost much and seldom pay. */
+/* Returns true if the draft method puts prompts off until it is asked for drafts. Such a method runs the text itself
+ * (`lags`). With several timelines its drafts cost much and seldom pay. */
 static bool defers(const fr_session *s) {
     return s->drafting.draft->lags && s->engine->capacity > 1 && fr_session_adaptive(s);
 }

@@ -60,7 +60,7 @@ static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound,
 }
 
 /* Packs rows [begin, end) of a copy whose rows have another order than the tensor's; collects the rows of one tile at
- * a time. The file's pages are given back only when all tiles are packed, because any tile may need any page. */
+ * a time. Any tile may need any page of the file, so the pages are given back only when all tiles are packed. */
 static fr_status pack_sorted(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end,
                              uint8_t *tiles) {
     const fr_tensor *tensor = bound->tensor;
@@ -288,8 +288,8 @@ static void scatter_experts(const fr_weights *weights) {
     }
 }
 
-/* Gives back the pages of a tensor after its last tile has been packed, if any tile may have read any page: because
- * the tiles have the rows in another order, or because they are of grouped codes. */
+/* Gives back the pages of a tensor once its last tile has been packed. This is for tensors of which any tile may have
+ * read any page: those whose tiles have the rows in another order, and those with grouped codes. */
 static void release_packed(const fr_weights *weights, const fr_bound *bound) {
     const fr_tensor *parts[FR_STORAGE_PARTS];
     bool grouped = has_grouped_tiles(bound);

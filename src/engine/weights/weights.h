@@ -142,8 +142,8 @@ bool fr_weights_bound(const fr_weights *weights, const fr_tensor *tensor);
 fr_status fr_bind_matrix(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
                          fr_access access, fr_matrix *matrix);
 
-/* Binds the router of a mixture as fr_bind_matrix does. It is streamed, and not packed if it is of FR_STORED, since
- * rows of 8 bits would change which experts are chosen; GGUF files have routers of floats. */
+/* Binds the router of a mixture as fr_bind_matrix does. It is streamed. If it is of FR_STORED, it is not packed,
+ * because rows of 8 bits would change which experts are chosen. GGUF files have routers of floats. */
 fr_status fr_bind_router(fr_weights *weights, const char *prefix, const char *name, size_t features, size_t cols,
                          fr_matrix *matrix);
 
