@@ -160,8 +160,8 @@ static void bench_context(bench *b) {
 
 /* --------------------------------------------------------------------------------------------------------- a prompt */
 
-/* Runs a prompt's matrix products without the rest of the forward, and counts their multiply-adds. The inputs are any
- * numbers that the activations have. */
+/* Runs the matrix products of a prompt without the rest of the forward, and counts their multiply-adds. The values of
+ * the inputs don't matter, so it takes whatever the buffers of the activations hold. */
 typedef struct products {
     fr_session *session;
     double macs;

@@ -10,8 +10,8 @@
  * RATES lists, for each depth, the share of the drafts at that depth that are accepted. Its last number holds for all
  * greater depths; the default is .80, .775 and .758. RATES may also be told:MEAN. Then each draft comes with a
  * probability, either .97 or a random one from 0 to .7, and is right with that probability. MEAN is the mean of the
- * probabilities. Real drafters know most of their drafts' chances as well as this. A chain can only be ended before
- * the draft that will fail if drafts have such probabilities. */
+ * probabilities. Real drafters know most of their drafts' chances as well as this. Only with such
+ * probabilities can a chain be ended before the draft that will fail. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ enum {
     IDS = 80,       /* the approximate number of ids that a session writes */
     FORKED = 16384, /* the most positions of the timeline that is forked */
     FORKS = 15,
-    COMMON = 4096, /* the most ids with which two prompts begin alike */
+    COMMON = 4096, /* the longest beginning that two prompts share, in ids */
     PROMPTS = 3,   /* pairs of prompts */
     GOING_ON = 64, /* positions that a prompt has after the common ids */
 };

@@ -530,7 +530,7 @@ static const fr_bench_shape fp8_products[] = {
     {FR_BENCH_CACHED, 0, 1536, 8, FR_F8_E4M3},
 };
 
-/* A part of the table of the head of Gemma 4's assistant, which has 262144 rows of 256 columns. */
+/* A part of the table in the head of Gemma 4's assistant. The whole table has 262144 rows of 256 columns. */
 static const fr_bench_shape tables[] = {{FR_BENCH_STREAMED, 16384, 256, 0, 0}};
 
 /* E2B's full attention, in which 8 query heads share the one KV head, and small heads of 64 values. */
@@ -618,7 +618,7 @@ const fr_bench_kernel fr_bench_kernels[] = {
 #include "kernels/kernels.def"
 #include "kernels/block_kernels.def"
 #include "kernels/grouped_kernels.def"
-#define FR_TWIN_KERNEL(...) /* the same; block_kernels.def forgets the definition above */
+#define FR_TWIN_KERNEL(...) /* defined again, because block_kernels.def undefines it */
 #include "kernels/amx_kernels.def"
 #undef FR_KERNEL
 };

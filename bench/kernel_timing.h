@@ -24,7 +24,7 @@ size_t fr_bench_bed_room(const fr_bench_bed *bed);
 /* Gives 0 if the processor's counters can be read, else the errno that says why they can't. */
 int fr_bench_bed_no_counters(const fr_bench_bed *bed);
 
-/* Measures the bandwidth of memory, in bytes per second, as it is measured between two timings. */
+/* Measures the bandwidth of memory in bytes per second, in the way that is used between two timings. */
 double fr_bench_bed_bandwidth(const fr_bench_bed *bed);
 
 /* Makes the operands of a case, and the output that the definition gives for them. refill false: the last case

@@ -289,9 +289,9 @@ fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position
     return cost;
 }
 
-/* Reads memory after a pair of measurements. *bandwidth is the rate before the pair, and becomes the rate after it.
- * Returns true if the pair counts, because the memory kept its speed or because too many pairs were repeated
- * already. */
+/* Measures the bandwidth of memory after a pair of measurements. *bandwidth is the value from before the pair, and
+ * becomes the value from after it. Returns true if the pair counts: if the bandwidth hardly changed, or if too many
+ * pairs were repeated already. */
 static bool counts(fr_session *session, const fr_bench_memory *memory, double *bandwidth, size_t *again) {
     double before = *bandwidth, after = fr_bench_memory_read(session->engine->pool, memory);
     bool steady = fmax(before, after) * 6 <= fmin(before, after) * 7;

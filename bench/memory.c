@@ -97,7 +97,7 @@ typedef union line {
     uint8_t bytes[LINE];
 } line;
 
-/* Links all cache lines in random order to one ring. The shuffle (Sattolo 1986) gives a permutation that is a single
+/* Links all cache lines in random order into one ring. The shuffle (Sattolo 1986) gives a permutation that is a single
  * cycle, so the chain of loads visits every line. */
 void fr_bench_memory_link(const fr_bench_memory *memory) {
     line *lines = (line *)(uintptr_t)memory->bytes;

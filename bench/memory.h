@@ -31,7 +31,7 @@ void fr_bench_memory_close(fr_bench_memory *memory);
 double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory);
 double fr_bench_memory_reread(fr_pool *pool, const fr_bench_memory *memory, size_t passes);
 
-/* fr_bench_memory_link links the cache lines to one ring in random order. fr_bench_memory_chase follows the ring for
+/* fr_bench_memory_link links the cache lines into one ring in random order. fr_bench_memory_chase follows the ring for
  * `loads` loads from a line (initially memory->bytes), and returns the line at which to continue. Each load waits for
  * the load before it. */
 void fr_bench_memory_link(const fr_bench_memory *memory);

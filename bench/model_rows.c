@@ -171,7 +171,7 @@ fr_status fr_bench_model_drafts(fr_bench_run *run) {
 
 /* ------------------------------------------------------------------------------------------------------------- T(K) */
 
-/* Gives E(a) = 1 + a + ... + a^drafts. */
+/* Gives E(a) = 1 + a + ... + a^drafts, the expected tokens of a round if each draft is accepted with probability a. */
 static double expected(size_t drafts, double a) {
     double sum = 1;
     for (size_t i = 0; i < drafts; i++) sum = 1 + a * sum;

@@ -127,7 +127,7 @@ static bool accept_at_rates(void *context, size_t round, size_t depth) {
 
 /* --------------------------------------------------------------------------------------------------------- a manner */
 
-/* Adds a text's hash to that of the class. */
+/* Adds the hash of one text to *sum, which is the hash of all texts of a class. */
 static void add_hash(uint64_t *sum, uint64_t hash) {
     *sum = fr_hash(*sum, &hash, sizeof hash);
 }

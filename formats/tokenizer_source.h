@@ -119,7 +119,7 @@ typedef struct fr_added_entry {
  * texts. */
 enum { FR_PAIR_FIRST = -1, FR_PAIR_SECOND = -2 };
 typedef struct fr_pair_piece {
-    int32_t id;   /* FR_PAIR_FIRST and FR_PAIR_SECOND stand for the texts */
+    int32_t id;   /* an id, or FR_PAIR_FIRST or FR_PAIR_SECOND for the first or second text */
     uint8_t type; /* the token type of these ids, 0 or 1 */
 } fr_pair_piece;
 

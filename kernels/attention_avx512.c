@@ -110,7 +110,7 @@ static void decode_bf16(float *y, const void *x, size_t n) {
     decode(load_bf16, y, x, n);
 }
 
-/* Multiplies one register of columns of K by the same columns of `count` queries, a constant. */
+/* Multiplies one register of columns of K by the same columns of `count` queries. count is a constant. */
 FR_INLINE void score_step(load_fn *load, __m512 p[][FR_ATTN_SCORES], const fr_attn_state *states, size_t count,
                           const void *const *rows, size_t d, __mmask16 mask) {
     __m512 values[FR_ATTN_SCORES];

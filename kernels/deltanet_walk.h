@@ -10,7 +10,7 @@
 
 enum { STRIP = FR_DELTANET_STRIP, A_STRIP = STRIP / LANES, REGISTERS_MAX = FR_DELTANET_TOGETHER * A_STRIP };
 
-/* Returns the index of register i of key k in the state of the strips. */
+/* Returns the index in the state at which register i of key k begins. The state is laid out in strips. */
 FR_INLINE size_t place(size_t key_dim, size_t k, size_t i) {
     return (i / A_STRIP * key_dim + k) * STRIP + i % A_STRIP * LANES;
 }

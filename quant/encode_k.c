@@ -125,7 +125,7 @@ static void solve(const normal *n, float *d, float *dmin) {
     }
 }
 
-/* Runs rounds, starting with d and dmin. *best is replaced by the plan of a round with a smaller error. */
+/* Refines a fit in rounds, starting with d and dmin. Each plan with a smaller error than *best replaces it. */
 FR_INLINE void improve(const task *t, const run_fit *runs, float d, float dmin, snap_fn *snap, plan *best) {
     float last = 0;
     for (int round = 0; round < ROUNDS; round++) {

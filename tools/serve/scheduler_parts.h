@@ -21,7 +21,7 @@ typedef struct fr_slot {
     bool restored;
     uint64_t used; /* number of texts that had begun, in all slots together, when this slot was last used */
     bool aside;    /* the session was swapped out and has no pages */
-    /* value of fr_scheduler.ended when the session was swapped out, or when swapping it in was last tried */
+    /* number of texts that had ended when the session was swapped out, or when swapping it in was last tried */
     uint64_t aside_since;
 } fr_slot;
 
