@@ -73,7 +73,7 @@ typedef struct tile_part {
 typedef void multiply_fn(const tile_part *p);
 typedef void unpack_fn(weights_part *to, const product *job, const uint8_t *bytes, size_t blocks, size_t runs);
 
-/* ------------------------------------------------------------------------------------------- unpacking and packing */
+/* ------------------------------------------------------------------------------------ a run: product, sums, chains */
 
 FR_INLINE bool has_halves(joining how) {
     return how == HALVES || how == HALVES_MIN || how == APART;
@@ -134,7 +134,7 @@ FR_INLINE void join_run(joining how, const tile_part *p, size_t i, stored_sums f
     }
 }
 
-/* ------------------------------------------------------------------------------------------- unpacking and packing */
+/* ------------------------------------------------------------------------------------------------ a part of a tile */
 
 /* Multiplies all runs of a part for a group of rows. Step i multiplies run i, stores run i - 1 and joins run i - 3. */
 FR_INLINE void multiply_part(joining how, bool unsigned_codes, const tile_part *given) {
@@ -239,7 +239,7 @@ static void pack_rows(group_run panel[][RUNS_MAX], const product *job, size_t ro
             }
 }
 
-/* ------------------------------------------------------------------------------------------- unpacking and packing */
+/* ----------------------------------------------------------------------------------------- parts, tiles and groups */
 
 /* Holds all that the walk must know of a format, so that it is compiled once and not for each format. */
 typedef struct tile_format {
