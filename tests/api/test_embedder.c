@@ -1,4 +1,4 @@
-/* Tests the library's calls beyond prompting and stepping: a program reads ids and logits, masks logits, changes how a
+/* Tests the library's calls beyond prompting and stepping. A program reads ids and logits, masks logits, changes how a
  * session samples, asks how much memory a model will take, aborts a load, forks child processes, and passes NULL. */
 #include <check.h>
 #include <fcntl.h>

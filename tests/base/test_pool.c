@@ -354,8 +354,8 @@ START_TEST(open_and_close) {
 }
 END_TEST
 
-/* Either the last thread or the first is bound to a CPU that no machine has, so opening fails, and all threads that
- * were started must end. */
+/* One thread, the last or the first, is bound to a CPU that no machine has. Opening the pool must then fail, and all
+ * threads that were started must end. */
 START_TEST(failed_open_leaves_nothing) {
     size_t before = threads_before();
     for (size_t threads = 2; threads < 40; threads += 3) {

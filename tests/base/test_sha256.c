@@ -1,5 +1,5 @@
-/* Tests SHA-256 with the standard's examples, with texts passed in portions of any size, and with every length around
- * the end of a block, compared with Python's hashlib. */
+/* Tests SHA-256. The digests must be those of the standard's examples and of Python's hashlib. Texts are passed in
+ * portions of any size, and have every length around the end of a block. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

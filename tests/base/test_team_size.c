@@ -194,7 +194,7 @@ START_TEST(a_neighbour_leaves) {
 }
 END_TEST
 
-/* The choice follows a neighbour that comes and goes. */
+/* The chosen number of threads must follow a neighbour that comes and goes. */
 START_TEST(a_neighbour_comes_and_goes) {
     series s = {.threads = 2, .cores = 2, .work = 10, .gain = 0.6, .noise = 0.1, .loops = every_other_five_seconds};
     double took = run_series(s, 6000, 0, NULL);

@@ -1,5 +1,6 @@
-/* Compares with utf8proc which byte sequences are complete UTF-8 characters and which can begin one, for every text of
- * four bytes whose third and fourth byte lie next to a limit of a byte range. */
+/* Compares with utf8proc which byte sequences are complete UTF-8 characters, and which can begin one. The texts have
+ * four bytes. The third and fourth byte lie next to a limit of a byte range, because all four-byte texts would be too
+ * many. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

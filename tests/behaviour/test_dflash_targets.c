@@ -1,6 +1,7 @@
-/* Tests block drafters with targets of every family. The text must be that of plain decoding: with the drafts of a
- * drafter of random weights (tests/support/made_drafter.h), with scripted right and wrong drafts instead, with a
- * prompt in several chunks, with neighbours, after a truncation, and after a picture if the target reads pictures. */
+/* Tests block drafters with targets of every family. The text must be that of plain decoding. The drafts come from a
+ * drafter of random weights (tests/support/made_drafter.h), or are scripted, right and wrong. The text must also be
+ * the same with a prompt in several chunks, with neighbours, after a truncation, and after a picture if the target
+ * reads pictures. */
 /* suite: no-valgrind */
 #include <check.h>
 #include <stdio.h>

@@ -237,8 +237,8 @@ START_TEST(pieces_are_shared_at_once) {
 }
 END_TEST
 
-/* Two sessions generate the same text up to the end of a page. There both begin to share one page for the complete
- * block. This frees a page; with the one that is left, both can go on. */
+/* Two sessions generate the same text up to the end of a page. When both have completed it, they share one page for
+ * the block, which frees the other page. With this page and the one that was free, both can go on. */
 START_TEST(texts_are_shared_at_once) {
     int32_t ids[2][FR_STEP_MAX];
     subject s;

@@ -1,6 +1,6 @@
 /* Tests calls with meaningless arguments: NULL where a pointer is needed, counts that are too large, invalid ids, and
- * numbers in a locale with decimal commas. Each call gives a status and a line that says which argument is wrong; none
- * crashes. */
+ * numbers in a locale with decimal commas. Each call must return a status and set a line that names the wrong
+ * argument. None may crash. */
 #include <check.h>
 #include <locale.h>
 #include <math.h>

@@ -116,8 +116,8 @@ static size_t below(size_t n) {
 
 /* ------------------------------------------------------------------------------------------------------------ texts */
 
-/* A prompt, the ids that a session alone generates after it, and a hash of the logits from which each id was
- * chosen. */
+/* A prompt and the ids that a session alone generates after it. For each of these ids there is a hash of the logits
+ * from which it was chosen. */
 typedef struct text {
     int32_t ids[CONTEXT];
     size_t prompt, most; /* number of ids in the prompt, and of ids after it */

@@ -1,6 +1,6 @@
-/* Tests the pairwise cover with which other suites choose their runs (tests/support/pairs.h): any two values that may
- * be combined occur together in some run, and values that exclude each other never do. The cover has few runs, and
- * they are the same each time. */
+/* Tests the pairwise cover with which other suites choose their runs (tests/support/pairs.h). Any two values that may
+ * be combined must occur together in some run, and values that exclude each other in none. The cover must have few
+ * runs, and must be the same each time. */
 /* suite: quick */
 #include "tests/support/pairs.h"
 
@@ -9,8 +9,9 @@
 
 #include "tests/support/suite.h"
 
-/* Excludes pairs like those of real suites. The last value of factor 0 goes with the first of factor 1 alone, as a run
- * without drafts has no depth. Value 0 of factor 2 never goes with the second half of factor 3's values. */
+/* Excludes pairs as real suites do. The last value of factor 0 may occur only with the first value of factor 1, like a
+ * run without drafts, which has no depth. Value 0 of factor 2 may not occur with the second half of factor 3's
+ * values. */
 static bool fits(size_t f, size_t a, size_t g, size_t b) {
     if (f == 0 && g == 1) return (a == 2) == (b == 0);
     if (f == 2 && g == 3) return a != 0 || b < 3;

@@ -1,6 +1,6 @@
-/* Tests `forerun bench kernels`: its figures follow from the bytes and multiply-adds of each shape, which are counted
- * here by hand; every kernel is listed; a kernel that gives other bits is found. Also tests the hardware counters that
- * it reads. */
+/* Tests `forerun bench kernels`. Its figures must follow from the bytes and multiply-adds of each shape, which are
+ * counted here by hand. Every kernel must be listed. A kernel that gives other bits must be found. Also tests the
+ * hardware counters that it reads. */
 /* suite: native no-valgrind links=bench */
 #include <check.h>
 #include <errno.h>

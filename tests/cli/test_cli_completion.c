@@ -1,5 +1,5 @@
 /* Tests the completion of command lines in bash. It must offer every option in the help of a verb, and the words that
- * a value may be; where a file name is expected, it must offer nothing. Also tests the width of the manual page's
+ * a value may be. Where a file name is expected, it must offer nothing. Also tests the width of the manual page's
  * lines. */
 /* suite: native */
 #include <check.h>

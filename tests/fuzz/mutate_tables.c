@@ -180,7 +180,7 @@ static fr_status open_and_run(const bench *b) {
     return status;
 }
 
-/* The names of which an error line must give one. Usually it is the changed tensor or key. If numbers contradict each
+/* An error line must have one of these names. Usually it is the changed tensor or key. If numbers contradict each
  * other, it may be another key, the tensor that doesn't fit, or the things that were counted. */
 typedef struct names {
     const char *at[512];

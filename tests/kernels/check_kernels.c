@@ -530,8 +530,8 @@ static void check_array_case(operation *op, size_t n, fill_mode mode, unsigned a
     }
 }
 
-/* Checks a contract on arrays with every step-th of all float32 bit patterns as a, which is also y's first content. b
- * has other patterns in another order. */
+/* Checks a contract on arrays over all float32 numbers. Array a, with which y also begins, gets every step-th bit
+ * pattern. Array b gets other patterns, in another order. */
 static void check_array_sweep(operation *op) {
     uint32_t n = 4096, step = options.one_in > 4 ? 99991 : 9973, count = UINT32_MAX / step;
     float *first = place_floats(0, n, true), *b = place_floats(2, n, true);

@@ -92,7 +92,8 @@ static bool system_lists(const char *feature) {
     return found;
 }
 
-/* A machine without the tiles refuses the word by one line, and one that has them gives it kernels of its own. */
+/* A machine without AMX's tiles must refuse the word "amx" with one line. A machine that has them must use the kernels
+ * for tiles. */
 START_TEST(amx_is_what_the_system_lists) {
     const fr_kernels *kernels, *below;
     bool listed = system_lists("amx_int8") && system_lists("avx512_vnni");

@@ -91,7 +91,7 @@ START_TEST(bytes_have_their_signs) {
 }
 END_TEST
 
-/* What a tile does not load becomes zero, as does a tile that is configured anew. */
+/* The part of a tile that is not loaded becomes zero. A tile that is configured anew becomes zero as a whole. */
 START_TEST(loads_and_configurations_leave_zeros) {
     uint8_t ones[ROWS * BYTES], got[ROWS * BYTES];
     memset(ones, 1, sizeof ones);

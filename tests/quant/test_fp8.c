@@ -1,8 +1,8 @@
-/* Tests FP8 weights: the values of codes, the scales of blocks wherever a matrix is divided, how quantize and inspect
- * treat them, and which files are refused.
+/* Tests FP8 weights: the values of codes, the scales of blocks wherever a matrix is divided, quantize and inspect with
+ * such files, and files that are refused.
  *
- * test_reference.c tests that a model with such weights (llama-fp8) computes what transformers computes, and
- * test_llama.c and check_kernels.c that every instruction set does. The values of codes are torch's, from that model's
+ * test_reference.c tests that a model with such weights (llama-fp8) computes what transformers computes. test_llama.c
+ * and check_kernels.c test that every instruction set does. The values of codes are torch's, from that model's
  * reference.json. */
 #include <check.h>
 #include <jansson.h>

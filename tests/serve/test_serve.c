@@ -72,8 +72,8 @@ static json_t *line_of(const char *path, const json_t *body, int choice) {
     return same;
 }
 
-/* Converts batch's answer to a line to a choice in a server's answer. batch runs without drafts, and each text
- * alone. */
+/* Makes the expected choice of a server's answer from batch's answer to a line. batch runs without drafts, and each
+ * text alone. */
 static json_t *answer_of_batch(const char *path, const json_t *answer, int choice) {
     if (strcmp(path, NATIVE) == 0)
         return fr_body("{s:i, s:O, s:O, s:O}", "index", choice, "content", fr_json_get(answer, "text"), "tokens",

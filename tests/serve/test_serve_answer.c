@@ -732,8 +732,8 @@ static const char *reason_of(const json_t *answer, bool anthropic) {
     return anthropic ? text_at(answer, "stop_reason") : text_at(answer, "status");
 }
 
-/* Checks a reply in a dialect: as a stream whose steps give `step` ids each, or as a whole answer if `step` is 0. All
- * of them must say the same. */
+/* Checks a reply in a dialect. It comes as a stream whose steps give `step` ids each, or as a whole answer if `step`
+ * is 0. Each form must have the same content. */
 static void check_dialect(const fr_dialect *dialect, size_t which, size_t step, json_t **first) {
     bool anthropic = dialect == &fr_dialect_messages;
     answered a;

@@ -1,5 +1,5 @@
-/* Tests the hash of a model: the digests of the standard's examples and of sha256sum, the files of which a model
- * consists, and when the stored hash of a large file is used again. */
+/* Tests the hash of a model. The digests must be those of the standard's examples and of sha256sum. Also tests which
+ * files belong to a model, and when the stored hash of a large file is used again. */
 /* suite: links=command */
 #include <check.h>
 #include <fcntl.h>

@@ -995,8 +995,8 @@ START_TEST(calls_are_cut_off) {
 }
 END_TEST
 
-/* Claude Code writes one line that differs in each request. It must be removed from the prompt, because no prompt
- * would begin like the one before. The line may be a block of its own, the first line of a block, in a text, or in a
+/* Claude Code writes one line that differs in each request. It must be removed from the prompt, because otherwise no
+ * prompt would begin like the one before. The line may be a whole block, the first line of a block, in a text, or in a
  * message of a chat. */
 START_TEST(a_changing_header_is_left_out) {
     static const struct {

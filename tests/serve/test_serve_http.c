@@ -799,7 +799,7 @@ static void ask_and_await(const char *method, const char *path, const char *head
     }
 }
 
-/* Each exchange is reported once, with its answer, or as one whose client has left. */
+/* Each exchange must be reported once: with its answer, or as one whose client has left. */
 START_TEST(exchanges_are_reported) {
     fr_http_setting setting = usual();
     setting.report = note_report;

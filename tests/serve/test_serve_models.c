@@ -162,8 +162,8 @@ static void refuse_others(void) {
     json_decref(answer);
 }
 
-/* There may be one model in memory at a time, or all of them. Each answer must be that of a server with the one
- * model. */
+/* The server may have one model in memory at a time, or all of them. Each answer must be that of a server with only
+ * this model. */
 START_TEST(each_model_answers_by_its_name) {
     json_t *alone[MODELS];
     size_t most = _i ? 4 : 1;

@@ -1,5 +1,8 @@
-/* Tests the key/value cache: how exactly each type stores a number, with every instruction set; how much memory it
- * takes; which models it refuses; and how near the logits stay to those of a float32 cache. */
+/* Tests the key/value cache:
+ *   - how exactly each type stores a number, with every instruction set;
+ *   - how much memory the cache takes;
+ *   - which models it refuses;
+ *   - how near the logits stay to those of a float32 cache. */
 /* suite: quick */
 #include "src/engine/cache/kv.h"
 
@@ -197,8 +200,8 @@ START_TEST(unknown_words_are_refused) {
 }
 END_TEST
 
-/* Returns the default cache types of a model with a single matrix, whose values have this type and are accessed in
- * this way. */
+/* Returns the default cache types of a model with a single matrix. Its values have this type and are accessed in this
+ * way. */
 static fr_kv_types usual(fr_dtype type, fr_access access) {
     fr_tensor tensor = {.type = type, .dims = 2};
     fr_bound bound = {.tensor = &tensor, .access = access};

@@ -1,6 +1,6 @@
-/* Tests the pages of keys and values, their table and their checkpoints. After any sequence of calls every position of
- * a timeline holds the values that were last written to it, every page has as many holders as timelines that point to
- * it, and no page is lost. The test keeps its own list of the values written to each position. */
+/* Tests the pages of keys and values, their table and their checkpoints. After any sequence of calls three things must
+ * hold. Every position of a timeline has the values that were last written to it. Every page has as many holders as
+ * timelines point to it. No page is lost. The test keeps its own list of the values written to each position. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 
 enum { CONTEXT = 1500, BATCH = 20, WINDOW = 70, CHECKPOINTS = 3 };
 
-/* The shapes of three layers in three cases: on a machine that has all heads; on a rank that has some heads, but none
- * of the first layer's; and on a rank that has no heads. */
+/* The shapes of three layers, in three cases. A machine has all heads of every layer. A rank has some heads, but none
+ * of the first layer's. Another rank has no heads. */
 enum { LAYERS = 3, KEPT = 3 };
 static const fr_kv_shape all_shapes[KEPT][LAYERS] = {
     {{1, 8, 0, 0, 0, 0}, {2, 4, WINDOW, 0, 0, 0}, {3, 16, WINDOW, 0, 0, 0}},

@@ -401,8 +401,8 @@ static void check_use(const world *w, const counts *c) {
     ck_assert_uint_eq(told.cached, use.cached);
 }
 
-/* Notes for each entry when the last timeline left it. An entry of more blocks counts as left before its parent, so it
- * goes first. */
+/* Notes for each entry that no timeline uses since when it is unused. Of a text's entries, those with more blocks
+ * count as unused for longer, so they go first. */
 static void note_times(world *w) {
     for (entry *e = w->entries; e < w->entries + w->count; e++) {
         if (is_stood_in(w, e))
@@ -821,8 +821,8 @@ START_TEST(what_only_the_index_holds_is_no_obstacle) {
 }
 END_TEST
 
-/* A timeline holds a text. Branches of the text come and go, one after the other; each begins nearer to the beginning
- * than the last. They must leave no drafter pages behind, or the pool would run out. */
+/* A timeline holds a text. Other timelines branch off from it one after the other, each at an earlier place than the
+ * last, and end. They must leave no drafter pages behind, or the pool would run out. */
 START_TEST(branches_leave_no_pages_behind) {
     world *w = open_world(&settings[4]);
     timeline *t = &w->timelines[1], *other = &w->timelines[2];

@@ -1,6 +1,6 @@
-/* Tests the cache's types turbo4 and turbo3: rotation, codes and scales are those of a float64 reference
- * (tests/references/turbo.py); the error is within the bound that TurboQuant's paper proves; every instruction set
- * rotates to the same bits; and what these types can't hold is refused. */
+/* Tests the cache's types turbo4 and turbo3. Rotation, codes and scales must be those of a float64 reference
+ * (tests/references/turbo.py). The error must be within the bound that TurboQuant's paper proves. Every instruction
+ * set must rotate to the same bits. Types and widths that these types can't hold are refused. */
 /* suite: quick neon */
 #include <check.h>
 #include <math.h>

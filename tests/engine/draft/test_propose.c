@@ -382,9 +382,9 @@ START_TEST(a_method_is_asked_once) {
 }
 END_TEST
 
-/* Three lists have the methods a and b, one has b and a. In some lists the first method drafts nothing. Then the
- * second method is asked, together with those of other lists. One first method fails; its second method is not
- * asked. */
+/* Three of the lists have method a first and b second, and one has b first. In some lists the first method drafts
+ * nothing. Then the second method is asked, together with the methods of other lists. If the first method fails, the
+ * second is not asked. */
 START_TEST(silent_links_go_on_together) {
     static const fr_draft_list ab = {.methods = {&method_a, &method_b}, .count = 2};
     static const fr_draft_list ba = {.methods = {&method_b, &method_a}, .count = 2};

@@ -1,5 +1,5 @@
-/* Tests families that are rows of tables (src/engine/families/config.c): which configurations are refused; and that a
- * folder written as GGUF is either refused or the same model, with its kinds of layers and rotary forms. test_dense.c
+/* Tests families that are rows of tables (src/engine/families/config.c). Some configurations must be refused. A folder
+ * written as GGUF must be refused or give the same model, with its kinds of layers and rotary forms. test_dense.c
  * compares these families with transformers. */
 #include <check.h>
 #include <jansson.h>

@@ -134,7 +134,8 @@ static fr_drafter *open_drafter(const char *path, const fr_model *model) {
     return drafter;
 }
 
-/* Two llama.cpp forks keep the centroids in their files. One of them stores the inverse of the ordering. */
+/* Two llama.cpp forks keep the centroids in their files. One of them replaces the ordering of the ids by its inverse,
+ * a map of ids to centroids. */
 START_TEST(same_drafts_as_the_folder) {
     static const char *const names[] = {GGUF "atomic.gguf", GGUF "ik.gguf"};
     fr_model *model = open_model(GGUF "moe-odd.gguf");

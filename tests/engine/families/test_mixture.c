@@ -93,8 +93,9 @@ static const char *const folders[] = {MODELS "qwen3-moe-odd", MODELS "glm4-moe-o
                                       MODELS "glm4-moe-fp8"};
 enum { FOLDERS = sizeof folders / sizeof *folders };
 
-/* A file has the experts' matrices stacked, and splits fused ones. The logits must have the same bits as the folder's:
- * float32 keeps every weight, and FP8 weights are rounded only once, as they are when the folder is loaded. */
+/* In the GGUF file the experts' matrices are stacked, and fused ones are split. The logits must have the same bits as
+ * the folder's: float32 keeps every weight, and FP8 weights are rounded only once, as they are when the folder is
+ * loaded. */
 START_TEST(a_folder_as_gguf_is_the_same_model) {
     write_gguf(folders[_i], "f32", true);
     answer folders_own = answer_of(folders[_i]), files = answer_of(in_folder("model.gguf"));
@@ -255,8 +256,8 @@ START_TEST(an_mtp_layer_may_have_a_table_and_a_head) {
 }
 END_TEST
 
-/* Copies what llama.cpp's converter writes with --mtp: the MTP layer, which is the last one, and the model's tensors
- * that it needs for its scores. */
+/* Copies the tensors that llama.cpp's converter writes with --mtp: those of the MTP layer, which is the last one, and
+ * those of the model that it needs for its scores. */
 static void copy_alone(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     size_t last = 0, block;
     for (size_t i = 0; i < all->count; i++)

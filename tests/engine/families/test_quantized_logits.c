@@ -81,7 +81,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Returns the mean difference of a and b, divided by the range of b, in the row where this is the median of all
+/* Calculates for each row the mean difference of a and b, divided by the range of b. Returns the median of all
  * rows. */
 static double apart(const float *a, const float *b, size_t vocab) {
     double rows[IDS];

@@ -1,5 +1,5 @@
 /* Tests, in simulation, the choice between two drafters of one timeline. The tokens per second must come near those of
- * the better drafter alone, whichever that is, and both must be tried. */
+ * the better drafter alone, whichever of the two is better. Both drafters must be tried. */
 /* suite: native no-valgrind */
 #include <check.h>
 
@@ -21,7 +21,8 @@ static const drafter pairs[][FR_DRAFTERS_MAX] = {
 };
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
-/* The time of a forward pass of 1 to 16 rows, relative to one row, measured with weights that are read from memory. */
+/* Times of forward passes of 1 to 16 rows, relative to one row. They were measured with weights that are read from
+ * memory. */
 static const double verify[FR_STEP_MAX + 1] = {0,    1.00, 1.03, 1.08, 1.09, 1.14, 1.14, 1.35, 1.46,
                                                1.54, 1.60, 1.63, 1.84, 1.90, 1.95, 1.99, 2.09};
 

@@ -523,9 +523,9 @@ START_TEST(a_first_text_loses_three_forwards_at_most) {
 }
 END_TEST
 
-/* One reading in 20 is ten times too long, and sometimes several for the same number of rows. No text may stay at a
- * wrong depth because of that. The LAGGING shapes are left out: drafting again soon is too expensive for them, so they
- * may stay at a wrong depth until the next prompt. */
+/* One reading in 20 is ten times too long, and sometimes several readings for the same number of rows are. No text may
+ * stay at a wrong depth because of that. The LAGGING shapes are left out: for them, trying drafts again soon is too
+ * expensive, so they may stay at a wrong depth until the next prompt. */
 START_TEST(no_text_is_lost_to_clocks_held_up) {
     const shape *s = &shapes[_i];
     ck_assert_double_eq(s->follow, 0);

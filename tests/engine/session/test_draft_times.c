@@ -41,8 +41,8 @@ static double forward(size_t rows) {
     return 0.01 * (1 + 0.1 * (double)(rows - 1));
 }
 
-/* Runs rounds in which every draft is right, looked-up ones (`finds`) or made ones, on a machine that is `slower`
- * times as slow. Returns the number of tokens. */
+/* Runs rounds in which every draft is right. The drafts are looked up in earlier text (`finds`) or made by a drafter.
+ * The machine is slower by the factor `slower`. Returns the number of tokens. */
 static size_t run_rounds(fr_draft_depth *depth, size_t rounds, double slower, bool finds) {
     fr_draft_depth_timeline timeline;
     size_t tokens = 0;

@@ -1,5 +1,5 @@
-/* Tests the embeddings of texts: fr_session_embed against transformers (tests/references/embeddings.py), the pooling
- * that a model declares, and that every way of computing an embedding gives the same bits. */
+/* Tests the embeddings of texts. fr_session_embed is compared with transformers (tests/references/embeddings.py). A
+ * model declares its pooling. Every way of computing an embedding must give the same bits. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Tests a session's steps: what ids a step gives, where it ends, the state after a rejected draft, its allocations,
- * and the floating-point environment in which it computes. */
+/* Tests a session's steps: the ids that a step gives, where it ends, the state after a rejected draft, its
+ * allocations, and the floating-point environment in which it computes. */
 /* suite: quick threads */
 #include <check.h>
 #include <math.h>

@@ -230,8 +230,9 @@ START_TEST(what_a_truncation_runs_again) {
     ck_assert(rerun_of(&reference, none, 300, 0, 192 + 9 + 1) == 1);
     ck_assert(rerun_of(&reference, none, 300, 0, 192 + 9) == 192 + 9);
     ck_assert(rerun_of(&reference, none, 300, 0, 0) == 0);
-    /* Checkpoints let a session go back to the end of its prompt by running only the last token again, after a reply
-     * of any length. The same holds for a place shortly before, where a template changes the end of the prompt. */
+    /* With checkpoints, a session can go back to the end of its prompt after a reply of any length, and must run only
+     * the last token again. It can also go back to a place shortly before the end, because a template may change the
+     * last ids of a prompt. */
     ck_assert(rerun_of(&reference, some, 316, 200, 316) == 1);
     ck_assert(rerun_of(&reference, some, 316, 200, 316 - 40) == 1);
     ck_assert(rerun_of(&reference, none, 316, 200, 316) == 316);

@@ -98,8 +98,8 @@ static void run_watched(void *context, const fr_team *team) {
     fr_vision_merge(team, &w->a);
 }
 
-/* Returns true if transformers orders all patches of a picture row by row, and false if it puts the patches of one
- * token next to each other. */
+/* Returns true if transformers orders all patches of a picture row by row. It may instead put the patches of one token
+ * next to each other. */
 static bool row_by_row(const fr_vision *vision) {
     const fr_tower *tower = vision->config.tower;
     return tower == &fr_tower_gemma3 || tower == &fr_tower_gemma4 || tower == &fr_tower_idefics3 ||

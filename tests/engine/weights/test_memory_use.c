@@ -1,6 +1,6 @@
-/* Tests how models use memory: the memory that invented systems have left; how much memory weights take, which depends
- * on the form of their file; and the notes and refusals if there is too little. Also tests that reading ahead changes
- * no bit. */
+/* Tests how models use memory. Invented systems have different amounts of memory left. The memory for weights depends
+ * on the form of their file. If there is too little memory, there are notes or refusals. Also tests that reading ahead
+ * changes no bit. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Tests a model from a folder that other tools have quantized: its logits, that it gives the same bits however it is
- * run, and what the command says.
+/* Tests a model from a folder that other tools have quantized: its logits, the same bits in every way of running, and
+ * the command's lines about it.
  *
  * tests/data/storages/whole is a mixture of experts as mlx-lm writes one, with stacked experts, a router of 8 bits,
  * and quantized embeddings and head. The expected logits are transformers', from the dequantized weights
