@@ -228,8 +228,9 @@ START_TEST(every_level_gives_the_stored_answer) {
 END_TEST
 
 #ifdef __x86_64__
-/* The types of weights that differ in how AMX's kernels join sums: plain, minima added and subtracted, halves, halves
- * with minima, halves apart. */
+/* AMX's kernels join the sums of a run in six ways, which these types have in this order: plain; with minima that are
+ * added; with minima that are subtracted; with integer scales for the halves of a run; with such scales and minima;
+ * with float scales for the halves, whose sums are added separately. */
 static const fr_dtype tile_types[] = {FR_Q4_0, FR_Q5_1, FR_Q4_K, FR_Q6_K, FR_Q2_K, FR_NVFP4};
 
 /* Runs the command that is linked with emulated tiles, so that any machine with AVX-512 tests `--isa amx`. */

@@ -18,8 +18,8 @@ static bool fits(size_t f, size_t a, size_t g, size_t b) {
     return true;
 }
 
-/* The spaces to cover. `most` is the largest allowed number of runs, not far above the product of the two largest
- * factors, which any cover needs. */
+/* The sets of factors for which covers are tested. `most` is the largest allowed number of runs. It is not far above
+ * the product of the two largest factors, which any cover needs. */
 static const struct {
     size_t values[FR_PAIRS_FACTORS], factors, most;
     fr_pairs_fit *fit;

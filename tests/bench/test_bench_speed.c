@@ -70,8 +70,8 @@ START_TEST(the_clock_agrees_with_a_chain_of_multiplications) {
 END_TEST
 
 /* The multiply-adds per cycle, calculated by hand. Two units (four on AArch64) start one instruction each in every
- * cycle; AMX's single unit takes 16 cycles per instruction. For int8 without VNNI (or dotprod), only two of three
- * instructions multiply, which halves the number. */
+ * cycle; AMX's single unit takes 16 cycles per instruction. For int8 without VNNI or dotprod, each product needs two
+ * instructions of these units, so the number is halved. */
 static const struct {
     fr_bench_operation operation;
     const char *isa;

@@ -328,8 +328,8 @@ static timeline read_trace(const char *path) {
         if (strcmp(what, "prompt") == 0 || strcmp(what, "accept") == 0) take_event(&t, event, *what == 'p');
         bool asked = strcmp(what, "text") == 0 && strcmp(json_string_value(fr_json_get(event, "of")), "prompt") == 0;
         if (asked)
-            t.replied = 0; /* The prompt of a turn begins a new reply. A prompt that makes room within a reply
-                                   * doesn't, and is no text "of" a prompt. */
+            t.replied = 0; /* The event "text" with "of" as "prompt" is the prompt of a turn, which begins a new reply.
+                            * A prompt that makes room within a reply has no such event. */
         json_decref(event);
     }
     free(line);

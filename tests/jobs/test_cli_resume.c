@@ -106,7 +106,7 @@ static void check_same(const char *got, const char *expected, size_t line) {
 
 static const struct {
     const char *left;
-    const char *marked; /* has a character for each line: # if its left answer must be kept */
+    const char *marked; /* a character per line of the batch; # means that the answer that was left must be kept */
 } ways[] = {
     {"", "......"},
     {"12", "##...."},

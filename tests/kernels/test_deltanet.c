@@ -121,8 +121,8 @@ static const struct head_shape {
                    {128, 128, ROWS, 64, -3, -3, true, 0},  {37, 21, ROWS, 2, -1, 1, true, 0},
                    {64, 64, ROWS, 7, 1, -3, true, -5},     {5, 33, 100, 3, -2, 0, true, -0.5f}};
 
-/* Compares a head with its definition. Errors are shares of the largest result of any row. They must be as small as
- * rounding makes them, although the state carries them from row to row. */
+/* Compares a head with its definition. Errors are relative to the largest result of all rows. They must be as small as
+ * those of rounding, although the state carries errors from row to row. */
 START_TEST(a_head_over_many_rows) {
     static head_case c;
     static double exact[ROWS][DIM_MAX];
@@ -181,7 +181,7 @@ END_TEST
 /* ---------------------------------------------------------------------------------------------------------- Mamba-2 */
 
 /* Runs a head of Mamba-2 over rows, in runs of `step`. The last row of each run is run twice; the first time it stands
- * for a draft that is rejected. Compares the head with the recurrence in double precision; errors are shares of the
+ * for a draft that is rejected. Compares the head with the recurrence in double precision. Errors are relative to the
  * largest result. */
 START_TEST(a_head_of_mamba_over_many_rows) {
     static float state[DIM_MAX * DIM_MAX], scratch[FR_DELTANET_TOGETHER * FR_DELTANET_STRIP * DIM_MAX];

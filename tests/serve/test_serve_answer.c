@@ -384,9 +384,9 @@ static void drop(char *text, char which) {
     *to = '\0';
 }
 
-/* A chunk with text must have either only accepted drafts or none, and its member "drafted" must say which. In a chat,
- * a '<' may begin a mark, so it is held back and sent with the next id. That id may be of the other kind, so '<' is
- * not compared. */
+/* Each chunk with text must have only accepted drafts, or none. Its member "drafted" must say which. In a chat, a '<'
+ * may begin a mark, so it is held back and sent together with the next id. Only one of these two ids may be a draft,
+ * so '<' is not compared. */
 START_TEST(chunks_tell_what_was_drafted) {
     char *expected[2], *got[2];
     size_t sizes[4], i;

@@ -408,8 +408,10 @@ START_TEST(silent_links_go_on_together) {
     }
     notes[0] = 0;
     fr_draft_propose(asked, 4);
-    /* All first methods are asked: a, b and d together, which are of method_a, then C. Of the two lists whose first
-     * method drafted nothing, A and c are asked. At the end B follows the rows, because b drafted in its place. */
+    /* A method that is asked notes its letter: a small one for method_a, a capital for method_b, in the order of the
+     * lists. The first methods of the same kind are asked together: a, b and d, then C. In the lists 1 and 3 they
+     * drafted nothing, so the second methods, A and c, are asked; in list 4 the first failed. At the end B only
+     * follows the rows, because b drafted in its place. */
     ck_assert_str_eq(notes, "abd C A c +B");
     ck_assert(asked[0].proposed == 1 && asked[1].proposed == 1 && asked[2].proposed == 0 && asked[3].proposed == 0);
     ck_assert_int_eq(asked[3].failure.status, FR_NUMERIC);

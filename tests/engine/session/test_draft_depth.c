@@ -676,8 +676,8 @@ START_TEST(rows_of_finds_are_hoped_then_known) {
                                                              * counts as free */
     part = find_round(&one, 0, 15, 15);
     ck_assert_uint_eq(part.found, 3);
-    ck_assert_double_eq_tol(part.gains.found[0], 0.2, 1e-9); /* 5 tokens took 5.2 seconds, so the rate is still taken
-                                                              * as 1 */
+    ck_assert_double_eq_tol(part.gains.found[0], 0.2, 1e-9); /* a row costs 0.2; the rate still counts as 1, because 5
+                                                              * tokens took 5.2 seconds */
     ck_assert_double_eq_tol(part.gains.found[1], 0.1, 1e-9); /* not measured yet, so it is assumed to cost half of a
                                                               * measured row */
     ck_assert_uint_eq(find_round(&one, 0, 15, 15).found, 7);
