@@ -399,9 +399,9 @@ static double rate_of(const outlook *o, size_t drafts) {
     return o->tokens[drafts] / o->seconds[drafts];
 }
 
-/* Makes the outlook. Several timelines may draft in one batch, which shares the time of each step. Then one more step
- * may be worth its time for all of them together though for none alone. So some depths are also tried with their time
- * counted at the start. */
+/* Makes the outlook. If several timelines draft in one batch, they share the time of each step. A further step may then
+ * be worth its time for all of them together, though for none alone. So a few depths are also tried in another way: the
+ * time of a chain of that depth is counted at the start (grow). */
 static void look(outlook *o, const question *q) {
     static const size_t depths[] = {2, 3, 4, 6, 8, 11, 15};
     grow(o, q, 0);
