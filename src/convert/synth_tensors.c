@@ -93,7 +93,8 @@ fr_status fr_synth_list(const fr_synth_shape *shape, fr_synth_model *model) {
     FR_TRY(list_table(&w, fr_naming_model(names)));
     for (w.index = 0; w.index < spec->layers + family->mtp_layers; w.index++) {
         w.layer = fr_spec_layer(spec, w.index);
-        for (size_t t = 0; t < FR_LAYER_TABLES && names->layer[t]; t++) FR_TRY(list_table(&w, names->layer[t]));
+        const fr_tensor_name *const *tables = fr_naming_tables(names, w.index >= spec->layers);
+        for (size_t t = 0; t < FR_LAYER_TABLES && tables[t]; t++) FR_TRY(list_table(&w, tables[t]));
         if (w.index >= spec->layers) FR_TRY(list_table(&w, names->mtp));
     }
     return FR_OK;

@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "src/engine/families/config_keys.h"
 #include "src/engine/families/mamba_config.h"
 #include "src/engine/families/mixture.h"
+#include "src/engine/families/mtp_layer.h"
 
 #define STEP_MIN 0.001F
 
@@ -74,18 +76,10 @@ static const json_t *list_of(const fr_source *source, const char **key) {
     return NULL;
 }
 
-/* Reads the kinds into kinds[*count], at most FR_LAYERS_MAX. */
-static fr_status kinds_from_json(const fr_source *source, kind *kinds, size_t *count) {
-    static const kind usual[] = {MAMBA, MIXTURE, ATTENTION, FEED_FORWARD};
-    const char *key;
-    const json_t *list = list_of(source, &key);
+/* Reads a list of kinds, words or a text of letters, into kinds[*count], at most FR_LAYERS_MAX. */
+static fr_status read_kinds(const fr_source *source, const char *key, const json_t *list, kind *kinds, size_t *count) {
     const char *letters = json_string_value(list);
     *count = letters ? strlen(letters) : json_array_size(list);
-    if (!list) {
-        memcpy(kinds, usual, sizeof usual);
-        *count = sizeof usual / sizeof *usual;
-        return FR_OK;
-    }
     if (*count < 1 || *count > FR_LAYERS_MAX)
         return fr_fail(FR_INPUT, "%s: %s is no list of 1 to %d layers", source->where, key, FR_LAYERS_MAX);
     for (size_t i = 0; i < *count; i++) {
@@ -98,6 +92,39 @@ static fr_status kinds_from_json(const fr_source *source, kind *kinds, size_t *c
         return fr_fail(FR_UNBUILT, "%s: %s has \"%.40s\" for layer %zu, expected mamba, attention, mlp or moe",
                        source->where, key, word ? word : "", i);
     }
+    return FR_OK;
+}
+
+static fr_status kinds_from_json(const fr_source *source, kind *kinds, size_t *count) {
+    static const kind usual[] = {MAMBA, MIXTURE, ATTENTION, FEED_FORWARD};
+    const char *key;
+    const json_t *list = list_of(source, &key);
+    if (list) return read_kinds(source, key, list, kinds, count);
+    memcpy(kinds, usual, sizeof usual);
+    *count = sizeof usual / sizeof *usual;
+    return FR_OK;
+}
+
+/* Reads the number of MTP layers. One of attention and then a mixture is read; others are ignored, as transformers
+ * ignores all of them. As there, letters count only if the words are the usual ones. */
+static fr_status read_mtp(const fr_source *source, fr_model_spec *s) {
+    static const char *const keys[] = {"mtp_layers_block_type", "mtp_hybrid_override_pattern"};
+    kind kinds[FR_LAYERS_MAX] = {ATTENTION, MIXTURE};
+    size_t count = 2, layers;
+    if (source->gguf) return fr_config_gguf_mtp(source->gguf, &s->trunk.layers, &s->mtp_layers);
+    FR_TRY(fr_json_size(source->text, "num_nextn_predict_layers", 0, 64, 0, source->where, &layers));
+    for (size_t i = 0; i < 2 && layers && count == 2 && kinds[0] == ATTENTION && kinds[1] == MIXTURE; i++) {
+        const json_t *list = json_object_get(source->text, keys[i]);
+        if (list && !json_is_null(list)) FR_TRY(read_kinds(source, keys[i], list, kinds, &count));
+    }
+    s->mtp_layers = layers == 1 && count == 2 && kinds[0] == ATTENTION && kinds[1] == MIXTURE;
+    return FR_OK;
+}
+
+static fr_status put_mtp(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    (void)s;
+    (void)where;
+    if (mtp_layers) fr_gguf_put_u32(w, ".nextn_predict_layers", (uint32_t)mtp_layers);
     return FR_OK;
 }
 
@@ -215,13 +242,15 @@ static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const ch
 
 static const fr_config_part layers = {.read = read_layers, .put = put_layers},
                             mamba = {.read = read_mamba, .put = put_mamba}, head_dim = {.read = read_head_dim},
-                            mixture = {.read = read_mixture, .put = put_mixture};
+                            mixture = {.read = read_mixture, .put = put_mixture},
+                            mtp = {.read = read_mtp, .put = put_mtp};
 
 static const fr_config_row sizes[] = {
     FR_ONLY("mlp_hidden_act", "relu2"),
     FR_ONLY("mamba_hidden_act", "silu"),
     FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, 1 << 24),
     FR_PART(layers),
+    FR_PART(mtp),
     FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),
     FR_SIZE(trunk.hidden, "hidden_size", ".embedding_length", 1, 1 << 17, .required = true),
     FR_SIZE(layer.ffn.width, "intermediate_size", NULL, 1, 1 << 22),
@@ -247,7 +276,7 @@ static const fr_config_row states[] = {
 /* Reads the width of feed-forwards from GGUF. All of them have the same. */
 static fr_status read_width(const fr_source *source, fr_model_spec *s) {
     int64_t widths[FR_LAYERS_MAX];
-    FR_TRY(fr_gguf_ints(source->gguf, ffn_key, 0, 1 << 22, FR_GGUF_REQUIRED, s->trunk.layers, widths));
+    FR_TRY(fr_gguf_ints(source->gguf, ffn_key, 0, 1 << 22, FR_GGUF_REQUIRED, s->trunk.layers + s->mtp_layers, widths));
     s->layer.ffn.width = 0;
     for (size_t i = 0; i < s->trunk.layers; i++) {
         size_t width = (size_t)widths[i];
@@ -282,6 +311,9 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
         if (kinds[i] != FEED_FORWARD) layer->ffn.width = kinds[i] == MIXTURE ? s->mixture.shared : 0;
         if (kinds[i] == MIXTURE) layer->experts = experts;
     }
+    if (!experts.count) s->mtp_layers = 0;
+    s->trunk.mtp.experts = experts;
+    s->trunk.mtp.ffn.width = s->mixture.shared;
     if (mixing) return FR_OK;
     return fr_fail(FR_UNBUILT, "%s: no layer has Mamba-2 or attention: such a model is not built", source->where);
 }
@@ -305,61 +337,86 @@ static const fr_tensor_name model_names[] = {
 
 /* The files decide whether attention has biases, because transformers makes none, whatever config.json says. */
 #define ATTENDS .needs = FR_IF_ATTENTION
+#define ATTENTION_NAMES(below)                                                                                         \
+    FR_NAMED(fr_layer, attention.q, FR_SLOT_QKV, QUERIES, HIDDEN, NULL, "attn_qkv.weight", ATTENDS),                   \
+        FR_MATRIX(fr_layer, attention.q, QUERIES, HIDDEN, below "mixer.q_proj.weight", "attn_q.weight", ATTENDS),      \
+        FR_MATRIX(fr_layer, attention.k, KEYS, HIDDEN, below "mixer.k_proj.weight", "attn_k.weight", ATTENDS),         \
+        FR_MATRIX(fr_layer, attention.v, KEYS, HIDDEN, below "mixer.v_proj.weight", "attn_v.weight", ATTENDS),         \
+        FR_MATRIX(fr_layer, attention.o, HIDDEN, QUERIES, below "mixer.o_proj.weight", "attn_output.weight", ATTENDS), \
+        FR_VECTOR(fr_layer, attention.q_bias, QUERIES, below "mixer.q_proj.bias", "attn_q.bias",                       \
+                  .needs = FR_IF_ATTENTION | FR_IF_THERE),                                                             \
+        FR_VECTOR(fr_layer, attention.k_bias, KEYS, below "mixer.k_proj.bias", "attn_k.bias",                          \
+                  .needs = FR_IF_ATTENTION | FR_IF_THERE),                                                             \
+        FR_VECTOR(fr_layer, attention.v_bias, KEYS, below "mixer.v_proj.bias", "attn_v.bias",                          \
+                  .needs = FR_IF_ATTENTION | FR_IF_THERE),                                                             \
+        FR_VECTOR(fr_layer, attention.o_bias, HIDDEN, below "mixer.o_proj.bias", "attn_output.bias",                   \
+                  .needs = FR_IF_ATTENTION | FR_IF_THERE)
+
 static const fr_tensor_name attention_names[] = {
     FR_VECTOR(fr_layer, input_norm, HIDDEN, "norm.weight", "attn_norm.weight", .needs = FR_IF_INPUT_NORM),
     FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "norm.weight", "attn_norm.weight", .needs = FR_IF_FFN_NORM),
-    FR_NAMED(fr_layer, attention.q, FR_SLOT_QKV, QUERIES, HIDDEN, NULL, "attn_qkv.weight", ATTENDS),
-    FR_MATRIX(fr_layer, attention.q, QUERIES, HIDDEN, "mixer.q_proj.weight", "attn_q.weight", ATTENDS),
-    FR_MATRIX(fr_layer, attention.k, KEYS, HIDDEN, "mixer.k_proj.weight", "attn_k.weight", ATTENDS),
-    FR_MATRIX(fr_layer, attention.v, KEYS, HIDDEN, "mixer.v_proj.weight", "attn_v.weight", ATTENDS),
-    FR_MATRIX(fr_layer, attention.o, HIDDEN, QUERIES, "mixer.o_proj.weight", "attn_output.weight", ATTENDS),
-    FR_VECTOR(fr_layer, attention.q_bias, QUERIES, "mixer.q_proj.bias", "attn_q.bias",
-              .needs = FR_IF_ATTENTION | FR_IF_THERE),
-    FR_VECTOR(fr_layer, attention.k_bias, KEYS, "mixer.k_proj.bias", "attn_k.bias",
-              .needs = FR_IF_ATTENTION | FR_IF_THERE),
-    FR_VECTOR(fr_layer, attention.v_bias, KEYS, "mixer.v_proj.bias", "attn_v.bias",
-              .needs = FR_IF_ATTENTION | FR_IF_THERE),
-    FR_VECTOR(fr_layer, attention.o_bias, HIDDEN, "mixer.o_proj.bias", "attn_output.bias",
-              .needs = FR_IF_ATTENTION | FR_IF_THERE),
+    ATTENTION_NAMES(""),
     {0},
 };
 
 /* Experts have no gate; `up` takes its place. In published files each expert's matrix is a separate tensor; in files
  * that transformers has saved since version 5, one tensor has those of all experts. */
 #define SHARED "mixer.shared_experts."
-static const fr_tensor_name feed_names[] = {
-    FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "mixer.up_proj.weight", "ffn_up.weight", .needs = FR_IF_DENSE),
-    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "mixer.down_proj.weight", "ffn_down.weight", .needs = FR_IF_DENSE),
-    FR_VECTOR(fr_layer, ffn.gate_bias, FFN, "mixer.up_proj.bias", "ffn_up.bias",
-              .needs = FR_IF_DENSE | FR_IF_FFN_BIASED),
-    FR_VECTOR(fr_layer, ffn.down_bias, HIDDEN, "mixer.down_proj.bias", "ffn_down.bias",
-              .needs = FR_IF_DENSE | FR_IF_FFN_BIASED),
-    FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, "mixer.gate.weight", "ffn_gate_inp.weight",
-              .needs = FR_IF_EXPERTS),
-    FR_VECTOR(fr_layer, experts.router_bias, EXPERTS, "mixer.gate.e_score_correction_bias", "exp_probs_b.bias",
-              .needs = FR_IF_EXPERTS),
-    FR_EXPERTS(fr_layer, experts.gate, EXPERT_FFN, LATENT_EXPERTS, "mixer.experts.up_proj", "ffn_up_exps.weight",
-               .needs = FR_IF_EXPERTS),
-    FR_EXPERTS(fr_layer, experts.gate, EXPERT_FFN, LATENT_EXPERTS, "mixer.experts.*.up_proj.weight",
-               "ffn_up_exps.weight", .needs = FR_IF_EXPERTS),
-    FR_EXPERTS(fr_layer, experts.down, LATENT_EXPERTS, EXPERT_FFN, "mixer.experts.down_proj", "ffn_down_exps.weight",
-               .needs = FR_IF_EXPERTS),
-    FR_EXPERTS(fr_layer, experts.down, LATENT_EXPERTS, EXPERT_FFN, "mixer.experts.*.down_proj.weight",
-               "ffn_down_exps.weight", .needs = FR_IF_EXPERTS),
-    FR_MATRIX(fr_layer, experts.latent_in, LATENT_EXPERTS, HIDDEN, "mixer.fc1_latent_proj.weight",
-              "ffn_latent_down.weight", .needs = FR_IF_EXPERTS, .also = FR_ALSO_LATENT),
-    FR_MATRIX(fr_layer, experts.latent_out, HIDDEN, LATENT_EXPERTS, "mixer.fc2_latent_proj.weight",
-              "ffn_latent_up.weight", .needs = FR_IF_EXPERTS, .also = FR_ALSO_LATENT),
-    FR_VECTOR(fr_layer, experts.latent_in_bias, LATENT_EXPERTS, "mixer.fc1_latent_proj.bias", NULL,
-              .needs = FR_IF_EXPERTS | FR_IF_FFN_BIASED, .also = FR_ALSO_LATENT),
-    FR_VECTOR(fr_layer, experts.latent_out_bias, HIDDEN, "mixer.fc2_latent_proj.bias", NULL,
-              .needs = FR_IF_EXPERTS | FR_IF_FFN_BIASED, .also = FR_ALSO_LATENT),
-    FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, SHARED "up_proj.weight", "ffn_up_shexp.weight",
-              .needs = FR_IF_SHARED),
-    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, SHARED "down_proj.weight", "ffn_down_shexp.weight",
-              .needs = FR_IF_SHARED),
-    FR_VECTOR(fr_layer, ffn.gate_bias, FFN, SHARED "up_proj.bias", NULL, .needs = FR_IF_SHARED | FR_IF_FFN_BIASED),
-    FR_VECTOR(fr_layer, ffn.down_bias, HIDDEN, SHARED "down_proj.bias", NULL, .needs = FR_IF_SHARED | FR_IF_FFN_BIASED),
+#define FEED_NAMES(below)                                                                                        \
+    FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, below "mixer.up_proj.weight", "ffn_up.weight",              \
+              .needs = FR_IF_DENSE),                                                                             \
+        FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, below "mixer.down_proj.weight", "ffn_down.weight",            \
+                  .needs = FR_IF_DENSE),                                                                         \
+        FR_VECTOR(fr_layer, ffn.gate_bias, FFN, below "mixer.up_proj.bias", "ffn_up.bias",                       \
+                  .needs = FR_IF_DENSE | FR_IF_FFN_BIASED),                                                      \
+        FR_VECTOR(fr_layer, ffn.down_bias, HIDDEN, below "mixer.down_proj.bias", "ffn_down.bias",                \
+                  .needs = FR_IF_DENSE | FR_IF_FFN_BIASED),                                                      \
+        FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, below "mixer.gate.weight", "ffn_gate_inp.weight",   \
+                  .needs = FR_IF_EXPERTS),                                                                       \
+        FR_VECTOR(fr_layer, experts.router_bias, EXPERTS, below "mixer.gate.e_score_correction_bias",            \
+                  "exp_probs_b.bias", .needs = FR_IF_EXPERTS),                                                   \
+        FR_EXPERTS(fr_layer, experts.gate, EXPERT_FFN, LATENT_EXPERTS, below "mixer.experts.up_proj",            \
+                   "ffn_up_exps.weight", .needs = FR_IF_EXPERTS),                                                \
+        FR_EXPERTS(fr_layer, experts.gate, EXPERT_FFN, LATENT_EXPERTS, below "mixer.experts.*.up_proj.weight",   \
+                   "ffn_up_exps.weight", .needs = FR_IF_EXPERTS),                                                \
+        FR_EXPERTS(fr_layer, experts.down, LATENT_EXPERTS, EXPERT_FFN, below "mixer.experts.down_proj",          \
+                   "ffn_down_exps.weight", .needs = FR_IF_EXPERTS),                                              \
+        FR_EXPERTS(fr_layer, experts.down, LATENT_EXPERTS, EXPERT_FFN, below "mixer.experts.*.down_proj.weight", \
+                   "ffn_down_exps.weight", .needs = FR_IF_EXPERTS),                                              \
+        FR_MATRIX(fr_layer, experts.latent_in, LATENT_EXPERTS, HIDDEN, below "mixer.fc1_latent_proj.weight",     \
+                  "ffn_latent_down.weight", .needs = FR_IF_EXPERTS, .also = FR_ALSO_LATENT),                     \
+        FR_MATRIX(fr_layer, experts.latent_out, HIDDEN, LATENT_EXPERTS, below "mixer.fc2_latent_proj.weight",    \
+                  "ffn_latent_up.weight", .needs = FR_IF_EXPERTS, .also = FR_ALSO_LATENT),                       \
+        FR_VECTOR(fr_layer, experts.latent_in_bias, LATENT_EXPERTS, below "mixer.fc1_latent_proj.bias", NULL,    \
+                  .needs = FR_IF_EXPERTS | FR_IF_FFN_BIASED, .also = FR_ALSO_LATENT),                            \
+        FR_VECTOR(fr_layer, experts.latent_out_bias, HIDDEN, below "mixer.fc2_latent_proj.bias", NULL,           \
+                  .needs = FR_IF_EXPERTS | FR_IF_FFN_BIASED, .also = FR_ALSO_LATENT),                            \
+        FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, below SHARED "up_proj.weight", "ffn_up_shexp.weight",   \
+                  .needs = FR_IF_SHARED),                                                                        \
+        FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, below SHARED "down_proj.weight", "ffn_down_shexp.weight",     \
+                  .needs = FR_IF_SHARED),                                                                        \
+        FR_VECTOR(fr_layer, ffn.gate_bias, FFN, below SHARED "up_proj.bias", NULL,                               \
+                  .needs = FR_IF_SHARED | FR_IF_FFN_BIASED),                                                     \
+        FR_VECTOR(fr_layer, ffn.down_bias, HIDDEN, below SHARED "down_proj.bias", NULL,                          \
+                  .needs = FR_IF_SHARED | FR_IF_FFN_BIASED)
+
+static const fr_tensor_name feed_names[] = {FEED_NAMES(""), {0}};
+
+/* The MTP layer: published files have its attention and its mixture as two layers, GGUF as one. */
+static const fr_tensor_name mtp_attention_names[] = {
+    FR_VECTOR(fr_layer, input_norm, HIDDEN, "layers.0.norm.weight", "attn_norm.weight"),
+    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "layers.1.norm.weight", "post_attention_norm.weight"),
+    ATTENTION_NAMES("layers.0."),
+    {0},
+};
+static const fr_tensor_name mtp_feed_names[] = {FEED_NAMES("layers.1."), {0}};
+static const fr_tensor_name mtp_names[] = {
+    FR_MATRIX(fr_mtp_layer, eh_proj, HIDDEN, TWICE_HIDDEN, "layers.0.eh_proj.weight", "nextn.eh_proj.weight"),
+    FR_TABLE(fr_mtp_layer, embedding, VOCAB, HIDDEN, NULL, "nextn.embed_tokens.weight", .needs = FR_IF_THERE),
+    FR_VECTOR(fr_mtp_layer, enorm, HIDDEN, "layers.0.enorm.weight", "nextn.enorm.weight"),
+    FR_VECTOR(fr_mtp_layer, hnorm, HIDDEN, "layers.0.hnorm.weight", "nextn.hnorm.weight"),
+    FR_MATRIX(fr_mtp_layer, head, VOCAB, HIDDEN, NULL, "nextn.shared_head_head.weight", .needs = FR_IF_THERE),
+    FR_VECTOR(fr_mtp_layer, norm, HIDDEN, "layers.1.final_layernorm.weight", "nextn.shared_head_norm.weight"),
     {0},
 };
 
@@ -380,4 +437,8 @@ const fr_family fr_family_nemotron_h = {
     .shape = shape,
     .names = &(const fr_tensor_naming){.model = model_names,
                                        .layer = {attention_names, fr_mamba_mixer_names, feed_names},
+                                       .mtp = mtp_names,
+                                       .mtp_layer = {mtp_attention_names, mtp_feed_names},
+                                       .mtp_prefixes = (const char *const[]){"mtp.", NULL},
+                                       .mtp_flat = true,
                                        .extras = (const char *const[]){"mtp.*", NULL}}};

@@ -24,6 +24,10 @@ const fr_tensor_name *fr_naming_model(const fr_tensor_naming *naming) {
     return naming->model ? naming->model : fr_model_names;
 }
 
+const fr_tensor_name *const *fr_naming_tables(const fr_tensor_naming *naming, bool mtp) {
+    return mtp && naming->mtp_layer[0] ? naming->mtp_layer : naming->layer;
+}
+
 /* Prefixes of the text model's tensors in multimodal checkpoints. Since version 5 transformers writes `nested`. Before
  * that it wrote `older`, and `older_top` for tensors outside of the text model. Idefics has a prefix of its own. */
 static const char nested[] = "model.language_model.", idefics[] = "model.text_model.";
@@ -416,8 +420,8 @@ fr_status fr_names_bind_model(const fr_binding *b, const fr_tensor_naming *namin
 fr_status fr_tensor_names_bind_layer(const fr_binding *b, const fr_tensor_naming *naming, fr_layer *layer) {
     fr_binding named = *b;
     named.naming = naming;
-    for (size_t t = 0; t < FR_LAYER_TABLES && naming->layer[t]; t++)
-        FR_TRY(fr_tensor_names_bind(&named, naming->layer[t], layer));
+    const fr_tensor_name *const *tables = fr_naming_tables(naming, b->layer == &b->trunk->mtp);
+    for (size_t t = 0; t < FR_LAYER_TABLES && tables[t]; t++) FR_TRY(fr_tensor_names_bind(&named, tables[t], layer));
     return FR_OK;
 }
 
@@ -487,9 +491,11 @@ static const char *without_scale(const char *name, char *codes, size_t size) {
     return codes;
 }
 
+/* Returns true if the tables of MTP layers have the name. */
 static bool lists_of_layer(const fr_tensor_naming *naming, bool gguf, const char *name) {
-    for (size_t t = 0; t < FR_LAYER_TABLES && naming->layer[t]; t++)
-        if (lists(naming->layer[t], gguf, name)) return true;
+    const fr_tensor_name *const *tables = fr_naming_tables(naming, true);
+    for (size_t t = 0; t < FR_LAYER_TABLES && tables[t]; t++)
+        if (lists(tables[t], gguf, name)) return true;
     return false;
 }
 
@@ -509,8 +515,9 @@ static bool is_extra(const fr_weights *weights, const fr_tensor_naming *naming, 
     const char *name = without_scale(tensor, codes, sizeof codes);
     size_t layer;
     const char *below = gguf ? NULL : below_mtp(naming, name);
+    if (below && !mtp_layers && fr_tensor_names_extra(naming, tensor)) return true;
     if (below) {
-        const char *rest = behind_layer(below, "layers.", &layer);
+        const char *rest = naming->mtp_layer[0] ? NULL : behind_layer(below, "layers.", &layer);
         if (naming->mtp_flat && mtp_layers && lists_of_layer(naming, false, below)) return true;
         return rest ? layer < mtp_layers && lists_of_layer(naming, false, rest) : lists(naming->mtp, false, below);
     }
@@ -588,21 +595,23 @@ static bool find_line(const fr_tensor_name *names, const fr_trunk_spec *spec, co
 static bool find_layers(const fr_tensor_naming *naming, const fr_trunk_spec *spec, const char *rest,
                         fr_tensor_name_found *found) {
     const fr_layer_spec *layer = fr_spec_layer(spec, found->layer);
-    for (size_t t = 0; t < FR_LAYER_TABLES && naming->layer[t]; t++)
-        if (find_line(naming->layer[t], spec, layer, rest, false, found)) return true;
+    const fr_tensor_name *const *tables = fr_naming_tables(naming, found->layer >= spec->layers);
+    for (size_t t = 0; t < FR_LAYER_TABLES && tables[t]; t++)
+        if (find_line(tables[t], spec, layer, rest, false, found)) return true;
     /* Gemma 4's layers that borrow keys and values have matrices for them, which GGUF has too */
-    for (size_t t = 0; t < FR_LAYER_TABLES && naming->layer[t]; t++)
-        if (find_line(naming->layer[t], spec, NULL, rest, false, found)) return true;
+    for (size_t t = 0; t < FR_LAYER_TABLES && tables[t]; t++)
+        if (find_line(tables[t], spec, NULL, rest, false, found)) return true;
     return false;
 }
 
 static bool find_mtp(const fr_tensor_naming *naming, const fr_trunk_spec *spec, const char *below, size_t mtp_layers,
                      fr_tensor_name_found *found) {
-    const char *rest = behind_layer(below, "layers.", &found->layer);
+    const char *rest = naming->mtp_layer[0] ? NULL : behind_layer(below, "layers.", &found->layer);
     found->of_layer = true;
     if (!rest) found->layer = 0;
     if (found->layer >= mtp_layers) return false;
     found->layer += spec->layers;
+    if (naming->mtp_layer[0] && find_layers(naming, spec, below, found)) return true;
     return rest ? find_layers(naming, spec, rest, found) : find_line(naming->mtp, spec, NULL, below, false, found);
 }
 

@@ -200,6 +200,8 @@ typedef struct fr_tensor_naming {
     /* The prefixes that published names of an MTP layer's tensors may have. After the prefix comes the name of one of
      * its own tensors, or "layers.0." and a layer's name. NULL: the tensors are named like those of the next layer. */
     const char *const *mtp_prefixes;
+    /* tables for the names of an MTP layer's own layer, below its prefix; none: `layer` has them */
+    const fr_tensor_name *mtp_layer[FR_LAYER_TABLES];
     bool mtp_flat;         /* a layer's names follow the prefix without "layers.0." */
     bool mtp_hidden_first; /* the input of an MTP layer is [hidden row ; embedding]; if false, [embedding ; hidden
                             * row] */
@@ -215,6 +217,9 @@ extern const fr_tensor_name fr_model_names[];
 
 /* Gives the family's table of the model's own tensors, or the default one. */
 const fr_tensor_name *fr_naming_model(const fr_tensor_naming *naming);
+
+/* Gives the tables of a layer's names, FR_LAYER_TABLES or fewer and then NULL. mtp: those of an MTP layer */
+const fr_tensor_name *const *fr_naming_tables(const fr_tensor_naming *naming, bool mtp);
 
 /* The part of a model that is being bound: the prefix of its tensors' names, and the specs that give the sizes. */
 typedef struct fr_binding {
