@@ -35,7 +35,7 @@
 #define FR_GGUF_PACKED      ((uint32_t)0x4652 << 16)
 #define FR_GGUF_PACKED_ANEW ((uint32_t)0x4653 << 16)
 
-/* The numbers are those that the file uses. */
+/* The types of metadata values, with the numbers that files use for them. */
 typedef enum fr_gguf_type {
     FR_GGUF_U8,
     FR_GGUF_I8,

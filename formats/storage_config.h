@@ -32,7 +32,7 @@ typedef struct fr_storage_config {
     size_t pattern_count;
 } fr_storage_config;
 
-/* The settings of one module. */
+/* The configured settings of one quantized module. */
 typedef struct fr_storage_scheme {
     size_t bits, group; /* 0: unknown; group may be FR_GROUP_ROW */
     bool symmetric;

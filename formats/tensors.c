@@ -41,7 +41,7 @@ static void choose_keys(fr_tensors *tensors) {
         keys[0] = 0x9E3779B97F4A7C15;
         keys[1] = 0xD1B54A32D192ED03;
     }
-    keys[0] = keys[0] >> 4 | 1 << 8; /* below the prime, and not small */
+    keys[0] = keys[0] >> 4 | 1 << 8; /* below the hash's prime, and not small */
     keys[1] |= 1;
 }
 

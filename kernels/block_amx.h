@@ -1,13 +1,14 @@
-/* Multiplies packed block-quantized weights by 16 and more quantized rows with AMX's tiles. The contracts are
- * fr_matmul_block_fn and fr_matmul_grouped_fn in kernels.h; formats and their unpacking are those of block_avx512.h.
+/* Multiplies packed block-quantized weights by 16 or more quantized rows with AMX's tiles. The contracts are
+ * fr_matmul_block_fn and fr_matmul_grouped_fn in kernels.h. The formats and their unpacking are those of
+ * block_avx512.h.
  *
- * An instruction multiplies 16 rows of 32 activations by 32 codes of 16 outputs, which is a run of a tile of weights.
- * Every run has a float scale of its own for each row (NUMERICS.md, section 5), so integer sums can't stay in a tile
- * register from one run to the next: they go through memory to AVX-512 registers, where they join the chains. What
- * stays in registers over all columns of a part are the chains: 16 registers, one for each row.
+ * An instruction multiplies 16 rows of 32 activations by 32 codes of each of 16 outputs, which is a run of a tile of
+ * weights. Every run has a float scale of its own for each row (NUMERICS.md, section 5), so integer sums can't stay in
+ * a tile register from one run to the next. They go through memory to AVX-512 registers, where they are added to the
+ * chains. The chains stay in 16 registers, one for each row, over all columns of a part.
  *
- * That path takes long but can be kept full. Cycles for a run of 16 rows and 16 outputs on a core that starts two
- * 512-bit operations, two loads and one store in a cycle (Sapphire Rapids; by hand, not measured):
+ * This path is long but can be kept full. These are the cycles of a run of 16 rows and 16 outputs, on a core that
+ * starts two 512-bit operations, two loads and one store in a cycle (Sapphire Rapids; computed by hand, not measured):
  *
  *     operations    a conversion, a product of scales and an fma for each row: 48 for two ports     24
  *     loads         rows 16, codes 8, sums 16, the rows' scales 16: 56 for two ports                28
@@ -15,15 +16,17 @@
  *     tilestored    a store for each row                                                            16
  *     latency       tdpbssd 52, then a store, then the loads: at least 70
  *
- * The ports are used side by side, so the loads bind: 28 cycles, where vpdpbusd takes 11 operations a row, 88 cycles.
- * The latency is hidden by three runs that are under way at once: while one is multiplied, the one before it is stored,
- * and the one two before that joins. A minimum takes one more operation and load (36 cycles), halves with
- * scales of their own two tiles and twice the stores (48).
+ * All of these are busy at the same time, so the loads are the limit, with 28 cycles. (With vpdpbusd it is 88 cycles,
+ * 11 operations for each row.) Three runs are under way at once, which hides the latency: while one is multiplied, the
+ * sums of the one before it are stored, and the sums of the one two before that are added to the chains. A minimum
+ * takes one more operation and one more load for each row (36 cycles). Halves with scales of their own take two tiles
+ * and twice the stores (48 cycles).
  *
- * Codes are signed here, less their offset, so that sums need no correction; only codes of 8 bits with a bias are
- * unsigned. A call walks, from the outside in: parts of the rows; parts of the columns, whose activations are packed;
- * tiles of 16 outputs, of which a part is unpacked into the L1 cache; groups of 16 rows; runs. Between two parts of the
- * columns, chains are kept in y. A last group of fewer rows is filled up with zeros, and its other sums are dropped. */
+ * The offset is subtracted from codes here, so they are signed, and sums need no correction. Only codes of 8 bits with
+ * a bias are unsigned. A call has these loops, the outermost first: parts of the rows; parts of the columns, whose
+ * activations are packed; tiles of 16 outputs, of which a part is unpacked into the L1 cache; groups of 16 rows; runs.
+ * Between two parts of the columns, chains are kept in y. A last group with fewer rows is filled up with zeros, and
+ * the sums of these rows are dropped. */
 #ifndef FR_KERNELS_BLOCK_AMX_H
 #define FR_KERNELS_BLOCK_AMX_H
 
@@ -32,14 +35,14 @@
 
 enum {
     ROWS = 16,         /* rows of a tile register */
-    GROUPS_MAX = 8,    /* groups of rows in a part */
-    RUNS_MAX = 32,     /* runs of a part of the columns: 16 KB of codes */
+    GROUPS_MAX = 8,    /* groups of rows in a part, at most */
+    RUNS_MAX = 32,     /* runs in a part of the columns, at most; their codes take 16 KB */
     SETS = 2,          /* runs whose sums are in tile registers at once */
-    JOINED_BEFORE = 3, /* runs from the product to the joining */
+    JOINED_BEFORE = 3, /* a run's sums are added to the chains this many steps after its product */
     STORED_MAX = 4     /* runs whose sums are in memory at once, at least JOINED_BEFORE */
 };
 
-/* The activations that a group of rows has in a run. */
+/* The activations of a group of rows in one run. */
 typedef struct group_run {
     int8_t q[ROWS][RUN];
     float d[ROWS], dsum[ROWS];
@@ -57,12 +60,12 @@ typedef struct weights_part {
 /* The sums of a run as tiles store them, for each half. Formats without halves use the first. */
 typedef int32_t stored_sums[2][ROWS][FR_TILE_FEATURES];
 
-/* A part of the rows and columns with one tile. */
+/* The product of one tile with one group of rows, over a part of the columns. */
 typedef struct tile_part {
     const weights_part *weights;
     const group_run *rows; /* [runs] of a group */
     size_t runs, count;    /* count: rows that the group has */
-    bool started;          /* y has the chains of the columns before */
+    bool started;          /* y holds the chains of earlier columns */
     float *y;
     size_t y_stride;
     __mmask16 stored; /* outputs that the tile has */
@@ -79,7 +82,7 @@ FR_INLINE bool has_halves(joining how) {
     return how == HALVES || how == HALVES_MIN || how == APART;
 }
 
-/* Multiplies run i; `set` says in which of the tile registers. */
+/* Multiplies run i. Its sums go to set `set` of the tile registers. */
 FR_INLINE void multiply_run(joining how, bool unsigned_codes, const tile_part *p, size_t i, unsigned set) {
     const group_run *x = &p->rows[i];
     const uint8_t *codes = p->weights->codes[i][0];
@@ -109,7 +112,7 @@ FR_INLINE __m512 floats_of_sums(const int32_t *row) {
     return _mm512_cvtepi32_ps(_mm512_load_si512(row));
 }
 
-/* Joins run i to the chains, with the operations of add_run and add_apart in block_avx512.h. */
+/* Adds the sums of run i to the chains, with the operations of add_run and add_apart in block_avx512.h. */
 FR_INLINE void join_run(joining how, const tile_part *p, size_t i, stored_sums from, __m512 acc[ROWS]) {
     const group_run *x = &p->rows[i];
     const weights_part *w = p->weights;
@@ -136,7 +139,8 @@ FR_INLINE void join_run(joining how, const tile_part *p, size_t i, stored_sums f
 
 /* ------------------------------------------------------------------------------------------------ a part of a tile */
 
-/* Multiplies all runs of a part for a group of rows. Step i multiplies run i, stores run i - 1 and joins run i - 3. */
+/* Multiplies all runs of a part for a group of rows. Step i multiplies run i, stores the sums of run i - 1, and adds
+ * those of run i - 3 to the chains. */
 FR_INLINE void multiply_part(joining how, bool unsigned_codes, const tile_part *given) {
     const tile_part p = *given;
     _Alignas(64) stored_sums stored[STORED_MAX];
@@ -190,8 +194,8 @@ FR_INLINE multiply_fn *multiply_of(const format *f) {
 
 /* ------------------------------------------------------------------------------------------- unpacking and packing */
 
-/* Unpacks `blocks` blocks of a tile, which have `runs` runs together: of grouped codes the last block may have fewer
- * than the others. A table's values are signed; of other codes the offset is subtracted. */
+/* Unpacks `blocks` blocks of a tile, which have `runs` runs together. (The last block of grouped codes may have fewer
+ * runs than the others.) A table's values are signed already; from other codes the offset is subtracted. */
 FR_INLINE void unpack_part(const format *f, weights_part *to, const product *job, const uint8_t *bytes, size_t blocks,
                            size_t runs) {
     const int8_t *values = grouped(f) ? NULL : fr_code_values(f->type);
@@ -261,8 +265,8 @@ static const fr_tile_shapes half_runs = {
     .rows = {ROWS, ROWS, ROWS, ROWS, ROWS, ROWS, GROUPS / 2, GROUPS / 2},
 };
 
-/* Computes all tiles of a part of the rows and columns. While the first group of rows is multiplied, the part of the
- * next tile is prefetched. */
+/* Computes all tiles of a part of the rows and columns. While the first group of rows is multiplied, the same columns
+ * of the next tile are prefetched. */
 static void compute_part_by_tiles(const tile_format *f, const product *job, group_run panel[][RUNS_MAX], size_t row,
                                   size_t rows, size_t from, size_t blocks, size_t runs) {
     _Alignas(64) weights_part weights;

@@ -11,7 +11,8 @@
 bool fr_cpu_has_tiles(void);
 
 /* Asks the system to let this process use the tiles, and returns false if it refuses. The permission holds for all
- * threads. From then on the system wants larger stacks for signals (sigaltstack), so only who needs tiles asks. */
+ * threads. From then on the system wants larger stacks for signals (sigaltstack), so call it only if tiles will be
+ * used. */
 bool fr_cpu_ask_for_tiles(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* Multiplies packed block-quantized weights by quantized rows with AMX's tiles: block_amx.h has the walk. Calls of
- * fewer rows than a tile has go to vpdpbusd. The contract is fr_matmul_block_fn in kernels.h. */
+/* Multiplies packed block-quantized weights by quantized rows with AMX's tiles: block_amx.h has the walk. Calls with
+ * fewer rows than a tile has use vpdpbusd. The contract is fr_matmul_block_fn in kernels.h. */
 #include "kernels/amx_kernels.h"
 #include "kernels/block_amx.h"
 #include "quant/block_types.h"

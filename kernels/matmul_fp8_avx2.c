@@ -2,10 +2,10 @@
  * fr_matmul_fp8_fn in kernels.h.
  *
  * Moving a code's fields makes the upper half of a float32 that is 2^-120 times the code's value. Its product with
- * 2^120 times the scale is the weight, rounded once. A denormal code becomes a denormal factor. This costs no
- * precision, but time on a processor that is slow with denormals; one or two of the 10,000 weights of a block are
- * denormal. (Going by way of float16 would avoid denormals. But on Zen 3 one row would take 13.0 us instead of 9.4,
- * with 64 outputs of 2048 columns in L2.)
+ * 2^120 times the scale is the weight, rounded once. A denormal code becomes a denormal factor. No precision is lost,
+ * but processors that are slow with denormals take longer; one or two of the 10,000 weights of a block are denormal.
+ * (Going by way of float16 would avoid denormals. But on Zen 3 one row would take 13.0 us instead of 9.4, with 64
+ * outputs of 2048 columns in L2.)
  *
  * Up to 6 rows use weights directly as they are decoded, in tiles of 2 outputs x 1 row, or 1 x 2 to 4 rows. They take
  * columns in chunks that fit the L1 cache; sums are kept in memory between chunks. More rows use a panel of decoded

@@ -1,6 +1,6 @@
-/* Multiplies tiles of grouped codes by quantized rows with AMX's tiles: block_amx.h has the walk. Calls of fewer rows
- * than a tile has go to vpdpbusd, and so do codes of 8 bits with zeros, whose differences don't fit signed bytes. The
- * contract is fr_matmul_grouped_fn in kernels.h. */
+/* Multiplies tiles of grouped codes by quantized rows with AMX's tiles: block_amx.h has the walk. Calls with fewer
+ * rows than a tile has use vpdpbusd. So do 8-bit codes with zero points, because code - zero does not fit a signed
+ * byte. The contract is fr_matmul_grouped_fn in kernels.h. */
 #include "kernels/amx_kernels.h"
 #include "kernels/block_amx.h"
 
@@ -18,7 +18,7 @@
             matmul_grouped_by_tiles(&codes, unpack_##name, job);                                         \
     }
 
-/* Raised codes have one offset for all outputs, which is subtracted again: what is left is the code less its zero. */
+/* Raised codes have the same offset for all outputs. It is subtracted again, which leaves code - zero. */
 #define FR_KERNELS_OF(bits, ...)                     \
     FR_MATMUL_GROUPED(grouped_##bits, raised_##bits) \
     FR_MATMUL_GROUPED(biased_##bits, biased_##bits)

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The configuration that LDTILECFG reads: how many rows each tile has, and how many bytes each of its rows. */
+/* The configuration that LDTILECFG reads: the number of rows of each tile, and the bytes of a row. */
 typedef struct fr_tile_shapes {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
