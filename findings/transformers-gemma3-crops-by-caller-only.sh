@@ -5,10 +5,10 @@
 # The file has do_pan_and_scan and three numbers beside it. The image processor that is read from the file keeps them,
 # and called alone it cuts a wide picture into crops. But Gemma3Processor, which chat pipelines call, has a class
 # attribute with defaults of its own for all four, and these replace the file's before every call: no crops. Even a
-# caller who passes do_pan_and_scan=True gets the class's smallest crop of 256 pixels, not the file's. Only a caller who
-# passes the numbers too sees the crops that the file describes. No line warns of it, and save_pretrained writes the
-# settings that are never used. A program that reads the folder and believes its settings, as forerun does, gives a wide
-# picture more rows than transformers does.
+# caller who passes do_pan_and_scan=True gets the class's smallest crop of 256 pixels, not the file's. Only a caller
+# who passes the numbers too sees the crops that the file describes. No line warns of it, and save_pretrained writes
+# the settings that are never used. A program that reads the folder and believes its settings, as forerun does, gives
+# a wide picture more rows than transformers does.
 #
 # usage: findings/transformers-gemma3-crops-by-caller-only.sh
 # Needs Python 3.10 or later with venv and a package index; installs into a temporary folder (several GB with torch).
@@ -50,7 +50,8 @@ print("read from the file:", processor.image_processor.do_pan_and_scan, "image p
 END
 
 python3 -m venv "$folder/venv"
-"$folder/venv/bin/pip" install --quiet torch==2.15.0 torchvision==0.29.2 numpy==2.4.6 pillow==12.1.1 transformers==5.24.0
+"$folder/venv/bin/pip" install --quiet torch==2.15.0 torchvision==0.29.2 numpy==2.4.6 pillow==12.1.1 \
+    transformers==5.24.0
 said=$("$folder/venv/bin/python" "$folder/crops.py" "$folder/model" 2>/dev/null)
 echo "$said"
 was="read from the file: True image processor alone: 4 processor: 1 asked for crops: 1 asked with the numbers: 4"

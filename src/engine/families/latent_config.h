@@ -14,7 +14,7 @@ extern const fr_config_row fr_latent_keys[];
 /* The names of the tensors of a layer of latent attention, and of the norms before its two parts. */
 extern const fr_tensor_name fr_latent_names[];
 
-/* The same names as Ling has them, with the gates of heads. */
+/* The names of the same tensors in Ling 3.0, whose modules are called otherwise, and of its heads' gates. */
 extern const fr_tensor_name fr_gated_latent_names[];
 
 /* Reads rotary positions; called after fr_latent_keys were read. */
