@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """make_expected.py > expected.json: perplexities and divergences of text.txt, from transformers' logits.
 
-Run it from the top level, with the requirements of tools/references. Everything after the logits is computed in
+Run it from the top level, with the requirements of tests/references. Everything after the logits is computed in
 float64. The definitions are those of tools/cli/verb_perplexity.c. In one, the text is divided into chunks of N ids,
 the first of which is replaced by <bos>, and ids from position N / 2 on are scored. In the other, windows begin S ids
 apart, and the last S ids of each are scored.
