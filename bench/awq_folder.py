@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""awq_folder.py FOLDER [--layers N] [--vocab N] [--group N]: random weights of Llama-3.2-1B's shape, as AWQ has them.
+"""awq_folder.py FOLDER [--layers N] [--vocab N] [--group N]: writes random weights of Llama-3.2-1B's shape in AWQ's
+form.
 
-Its speed is compared with that of the same shape in Q4_0, which has a scale for 32 columns instead of 128:
+They are used to compare the speed of AWQ with that of Q4_0, which has a scale for every 32 columns instead of 128:
 
     bench/awq_folder.py awq --vocab 1024
     forerun synth --shape llama-3.2-1b --type q4_0 --vocab 1024 q4_0.gguf
     forerun bench model -m awq; forerun bench model -m q4_0.gguf
 
-AWQ leaves the embeddings and the head in BF16, so the comparison takes a small vocabulary. Needs no package.
+AWQ leaves the embeddings and the head in BF16. So both models get a small vocabulary. The script needs no package.
 """
 import argparse
 import array
@@ -21,7 +22,7 @@ HIDDEN, INNER, HEAD, HEADS, KV_HEADS = 2048, 8192, 64, 32, 8
 
 
 def modules(layers):
-    """The name, inputs and outputs of each quantized module."""
+    """Yields the name, inputs and outputs of each quantized module."""
     shapes = {"self_attn.q_proj": (HIDDEN, HEADS * HEAD), "self_attn.k_proj": (HIDDEN, KV_HEADS * HEAD),
               "self_attn.v_proj": (HIDDEN, KV_HEADS * HEAD), "self_attn.o_proj": (HEADS * HEAD, HIDDEN),
               "mlp.gate_proj": (HIDDEN, INNER), "mlp.up_proj": (HIDDEN, INNER), "mlp.down_proj": (INNER, HIDDEN)}
@@ -29,14 +30,14 @@ def modules(layers):
 
 
 def halves(count, low, high):
-    """Random float16 between two powers of two, as bytes."""
+    """Gives random float16 numbers between two powers of two, as bytes."""
     values = [random.uniform(low, high) for _ in range(min(count, 4096))]
     block = struct.pack(f"<{len(values)}e", *values)
     return (block * (count // len(values) + 1))[:2 * count]
 
 
 def bf16(count, size):
-    """Random BF16 of both signs around `size`, as bytes."""
+    """Gives random BF16 numbers of both signs, about as large as `size`, as bytes."""
     words = array.array("I", struct.pack("<4096f", *(random.choice((-1, 1)) * random.uniform(size / 2, size)
                                                      for _ in range(4096))))
     block = b"".join(struct.pack("<H", word >> 16) for word in words)
@@ -44,7 +45,7 @@ def bf16(count, size):
 
 
 def tensors(layers, vocab, group):
-    """The name, type, shape and bytes of each tensor."""
+    """Yields the name, type, shape and bytes of each tensor."""
     yield "model.embed_tokens.weight", "BF16", [vocab, HIDDEN], lambda: bf16(vocab * HIDDEN, 0.04)
     for name, inputs, outputs in modules(layers):
         words, groups = inputs * outputs // 8, inputs // group

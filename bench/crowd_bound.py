@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Says the most that drafts can gain where several texts are written together, by the measured cost of rows.
+"""Computes how much drafts can gain at most when several texts are generated together, from the measured cost of rows.
 
 usage: crowd_bound.py ROWS:TIME,ROWS:TIME,... [--texts 8] [--rate .7] [--draft .1] [--steps]
 
-In: times of forwards by rows, as `forerun bench model --rows 1,2,4,8,12,16` prints T (lines lie between them); how
-many texts; how often a draft is accepted if those before it are; the time of drafting for all texts, in units of T(1),
-once for a block, or with --steps for each depth. Out: the best policy's tokens a second over those without drafts, for
-drafts that tell nothing, and for drafts that tell their chance, .97 or one of 0 to .7.
+In: the time of a forward for several numbers of rows, which `forerun bench model --rows 1,2,4,8,12,16` prints as T;
+between these numbers, T is taken to be linear. --texts: the number of texts. --rate: how often a draft is accepted if
+all drafts before it were. --draft: the time of drafting for all texts, in units of T(1), for a whole block, or for
+each depth with --steps. Out: the tokens per second of the best policy divided by those without drafts. There are two
+figures: one for drafts that come without probabilities, and one for drafts that come with them, either .97 or a random
+one from 0 to .7.
 
-Without chances all drafts of a depth are worth the same, so the best policy gives them to the texts in turn, and all
-numbers of drafts are tried: no policy that knows rates and times alone can do better. With chances it verifies the
-likeliest drafts of all texts, as long as a row brings more tokens than its time is worth at the rate that results."""
+Without probabilities all drafts of a depth are worth the same. So the best policy gives drafts to the texts in turn,
+and all numbers of drafts are tried. No policy that knows only rates and times can do better. With probabilities the
+best policy verifies the likeliest drafts of all texts, as long as a row gives more tokens than its time is worth at
+the resulting rate."""
 import argparse
 import random
 
@@ -26,7 +29,7 @@ def arguments():
 
 
 def line(points):
-    """Gives T as a function of rows; beyond the last point it goes on as before it."""
+    """Gives T as a function of the number of rows. Beyond the last point the last line is continued."""
 
     def t(rows):
         i = next((i for i in range(1, len(points) - 1) if points[i][0] >= rows), len(points) - 1)
@@ -63,7 +66,7 @@ def told(a, t, most, depth):
                     stands *= 0.97 if draw.random() < share else 0.7 * draw.random()
                     chances.append(stands)
             chances.sort(reverse=True)
-            gains = [(0, 0, 0)]  # beyond what the rows' time is worth, then rows and tokens
+            gains = [(0, 0, 0)]  # (tokens beyond what the rows' time is worth, rows, tokens)
             for rows, c in enumerate(chances[: most - a.texts], 1):
                 gains.append((sum(chances[:rows]) - rate * (t(a.texts + rows) - t(a.texts)), rows, sum(chances[:rows])))
             _, rows, got = max(gains)

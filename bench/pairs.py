@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Two builds of forerun in turn on the same files: is the new one slower?
+"""Runs two builds of forerun in turn on the same files, and tells if the new one is slower.
 
 usage: bench/pairs.py OLD NEW MODEL.gguf [MODEL.gguf ...] [--pairs N] [--beside] [-- OPTIONS OF bench model]
 
-In: two forerun binaries and models. --beside runs a pair at the same time, each on a core of its own with one thread,
-and changes places from pair to pair: on a machine whose neighbours come and go, both meet the same ones. Out: a line
-for each test of each model: the middle of the ratios new / old, pair by
-pair (above 1 the new one is faster), its 95% interval by order statistics (no law of the noise is assumed), and what
-that says: "loss" where the whole interval lies below 0.98, "not told" where it is wider than 4%, else "even" or "gain".
-Exit 1 where there is a loss. Nothing else may run on the machine."""
+In: two forerun binaries, and models. With --beside the two runs of a pair run at the same time, each with one thread
+on a core of its own, and change cores from pair to pair. So on a machine with changing neighbours, both are disturbed
+alike. Out: a line for each test of each model. It has the median over the pairs of the ratio new / old (above 1 the
+new one is faster), and the median's 95% interval by order statistics, which assume no law of the noise. It also has a
+verdict: "loss" if the whole interval is below 0.98, "not told" if it is wider than 4%, else "even" or "gain". The exit
+status is 1 if there is a loss. Nothing else may run on the machine."""
 
 import json
 import math
@@ -19,7 +19,7 @@ import sys
 
 
 def start(binary, model, options, core=None):
-    """A run under way; core: it is kept there, with one thread."""
+    """Starts a run. core: the run is kept on this core, with one thread."""
     command = [binary, "bench", "model", "-m", model, "--quiet", "-r", "9", "-o", "json", *options]
     if core is not None:
         command = ["taskset", "-c", str(core), *command, "-t", "1"]
@@ -27,7 +27,7 @@ def start(binary, model, options, core=None):
 
 
 def end(process):
-    """{test: tokens a second} of a run: the middle of its samples."""
+    """Waits for a run, and gives {test: median tokens per second}."""
     out = process.communicate()[0]
     if process.returncode:
         sys.exit(f"{' '.join(process.args)}: exit {process.returncode}")
@@ -35,7 +35,7 @@ def end(process):
 
 
 def run_pair(old, new, model, pair, options, beside):
-    """Figures of both; who goes first, or on which core, changes from pair to pair."""
+    """Runs a pair and gives the figures of both. The order of the two, or their cores, change from pair to pair."""
     cores = sorted(os.sched_getaffinity(0)) if beside else [None, None]
     order = [old, new] if pair % 2 else [new, old]
     if beside:
@@ -46,7 +46,8 @@ def run_pair(old, new, model, pair, options, beside):
 
 
 def interval(ratios):
-    """The 95% interval of the median: the order statistics that a fair coin leaves outside in 5% of all cases."""
+    """Gives the 95% interval of the median: the order statistics that a fair coin leaves outside in 5% of all
+    cases."""
     n, outside, low = len(ratios), 0.0, 0
     while outside + math.comb(n, low) / 2**n <= 0.025:
         outside += math.comb(n, low) / 2**n
@@ -64,12 +65,12 @@ def verdict(low, high):
 
 
 def compare(old, new, model, pairs, options, beside):
-    """The lines of one model; true where one of them is a loss."""
+    """Prints the lines of one model. Returns true if one of them is a loss."""
     ratios = {}
     for pair in range(pairs + 1):
         before, after = run_pair(old, new, model, pair, options, beside)
         if pair == 0:
-            continue  # the first brings the file into memory
+            continue  # the first run only brings the file into memory
         for test in before.keys() & after.keys():
             ratios.setdefault(test, []).append(after[test] / before[test])
     lost = False

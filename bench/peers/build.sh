@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Builds llama.cpp, to measure against on this machine, from the source package that llama-cpp-python publishes; or
+# Builds llama.cpp for comparisons on this machine, from the source package that llama-cpp-python publishes; or
 # installs the other peers, PyTorch and OpenBLAS.
 #
 # usage: bench/peers/build.sh FOLDER [amx|rpc|python]
-# In: a folder of the caller's for everything that is downloaded and built (1 GB), and Python, CMake and a C++ compiler.
-# Out: FOLDER/bin/llama-bench, llama-perplexity, llama-quantize, llama-completion, llama-batched-bench, llama-server
-# and peer-logits, peer-rows, peer-tokens (peer_*.c, with its library), for this processor but without AMX; with "amx"
-# FOLDER/amx/llama-bench and peer-rows, with it; with "rpc" FOLDER/rpc/llama-bench and ggml-rpc-server: about 20
-# minutes on 2 cores, once. JOBS= is how many files are compiled at a time. With "python" FOLDER/venv, an environment
-# that holds what requirements.txt pins, 8 GB.
+#
+# In: a folder for everything that is downloaded and built (1 GB); Python, CMake and a C++ compiler. JOBS= is the
+# number of files that are compiled at a time. Out: without a word, FOLDER/bin/llama-bench, llama-perplexity,
+# llama-quantize, llama-completion, llama-batched-bench, llama-server and peer-logits, peer-rows, peer-tokens
+# (peer_*.c, with its library), for this processor but without AMX. "amx" gives FOLDER/amx/llama-bench and peer-rows
+# with AMX. "rpc" gives FOLDER/rpc/llama-bench and ggml-rpc-server. Each takes about 20 minutes on 2 cores. "python"
+# gives FOLDER/venv, an environment with the packages of requirements.txt, 8 GB.
 set -euo pipefail
 shopt -s lastpipe
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -42,7 +43,7 @@ fi
 echo "$sha256  $archive" | sha256sum --quiet -c
 [ -d "$source" ] || tar -xzf "$archive" -C "$folder"
 
-# -march=native takes AMX where the processor has it.
+# -march=native includes AMX if the processor has it.
 flags=()
 case $kind in
 amx) programs=(llama-bench) own=(rows) ;;

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""logits.py FORERUN PEER_LOGITS FOLDER...: how far quantized files' logits are from references, beside llama.cpp's.
+"""logits.py FORERUN PEER_LOGITS FOLDER...: compares forerun's and llama.cpp's logits of quantized files with
+references.
 
-In: the command, the program that build.sh makes of peer_logits.c, and folders of references: reference.json with the
-prompts, gguf/NAME.gguf, and what float32 activations give of its decoded weights in gguf/NAME.reference.safetensors
-(logits of prompts, and of a greedy continuation that NAME.reference.json has). Out: markdown. "Wrong" counts rows whose
-highest logit is another id's although the reference's is ahead of the next by more than 5% of the row's spread.
+In: the command; the program that build.sh makes of peer_logits.c; folders of references. A folder has reference.json
+with the prompts, files gguf/NAME.gguf, and the logits that float32 activations give with the file's decoded weights,
+in gguf/NAME.reference.safetensors. These are logits of the prompts, and of a greedy continuation that is in
+NAME.reference.json. Out: markdown. "Wrong" counts rows with another best id than the reference's, although the
+reference's best logit is ahead of its second by more than 5% of the row's spread.
 """
 import array
 import json
@@ -25,7 +27,7 @@ def run(*command):
 
 
 def read_safetensors(path):
-    """Float32 tensors by name: (columns, values)."""
+    """Reads float32 tensors as {name: (columns, values)}."""
     data = path.read_bytes()
     size, = struct.unpack_from("<Q", data)
     header = json.loads(data[8:8 + size])
@@ -38,7 +40,8 @@ def read_safetensors(path):
 
 
 def cases(folder, stem):
-    """Ids, the first of their rows that the reference has, its columns and its values."""
+    """Yields the ids of a case, the first of their rows that the reference has, its number of columns, and its
+    values."""
     prompts = json.loads((folder / "reference.json").read_text())["prompts"]
     greedy = {run["prompt"]: run["tokens"] for run in
               json.loads((folder / f"gguf/{stem}.reference.json").read_text())["greedy"]}
@@ -57,7 +60,7 @@ def is_wrong(got, expected):
 
 
 class Sums:
-    """Of one engine on one file."""
+    """Sums of differences of one engine on one file."""
     def __init__(self):
         self.values = self.rows = self.wrong = 0
         self.difference = self.spread = 0.0

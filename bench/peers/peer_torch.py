@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""PyTorch decodes a BF16 model, as transformers runs it, for results.py.
+"""Decodes a BF16 model by PyTorch, as transformers runs it, for results.py.
 
 usage: peer_torch.py make FOLDER
        peer_torch.py decode FOLDER THREADS IDS
 
 make: writes random weights of forerun's shape gemma4-1b as a published folder. decode: prints a line of JSON with the
-versions; then for each line that comes in, a line with the nanoseconds of IDS decode steps from an empty context, each
-of the id that the logits before chose. One id is decoded before, untimed, as in forerun bench model.
+versions. Then, for each line that it reads, it prints a line with the nanoseconds of IDS decode steps from an empty
+context. Each step decodes the id that the logits before chose. One id is decoded first, untimed, as in forerun bench
+model.
 """
 import json
 import sys

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""quantizers.py FORERUN PEERS MODEL TEXT [CHUNKS]: what quantized weights and KV types cost, beside llama-quantize.
+"""quantizers.py FORERUN PEERS MODEL TEXT [CHUNKS]: measures the loss by quantized weights and KV, beside
+llama-quantize.
 
-In: the command, build.sh's folder of programs, a published folder (the demo: tools/demo/target), a text that it wasn't
-trained on. Out: markdown. Every figure is forerun's, so that only the files differ: perplexity, and the mean divergence
-from the predictions of float32 weights, in chunks of 512 ids.
+In: the command; build.sh's folder of programs; a published folder (the demo: tools/demo/target); a text that the model
+was not trained on. Out: markdown. forerun computes every figure, so that only the files differ. The figures are
+perplexity, and the mean divergence from the predictions of float32 weights, in chunks of 512 ids.
 """
 import os
 import re

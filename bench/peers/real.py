@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Speculation on real text beside llama.cpp's: tokens a second of both engines, plain and with each way to draft.
+"""Compares speculation on real text with llama.cpp's: tokens per second, plain and with each draft method.
 
 usage: bench/peers/real.py FORERUN LLAMA-SERVER MODEL [DRAFTER] [OPTIONS]
 
-In: both commands, a model that both read, and a smaller one that drafts for it, without which drafts come from the text
-alone. Out: markdown on standard output, --json FILE every run's; progress on standard error.
+In: both commands; a model that both can read; a smaller model that drafts for it. Without the latter, drafts come from
+the text alone. Out: markdown on standard output; with --json FILE the figures of every run; progress on standard
+error.
 
-The prompts are those of tools/real/prompts and of bench/peers/prompts; their class is the name up to "-" or ".". In a
-round the engines write in turn, way after way, -n ids at most after each prompt, greedily, with the same threads and
-float16 caches. A class's rate is its ids over the seconds from the first to the last one; a figure is the rounds'
-median, and its spread how far the rounds lie apart, in per cent of it. An engine's best way is that of the best median.
-Each round is kept in the JSON file once it is over; the same command again goes on with the next one.
+The prompts are those of tools/real/prompts and of bench/peers/prompts. A prompt's class is its file's name up to "-"
+or ".". In a round the engines run in turn, method after method. They generate at most -n ids after each prompt,
+greedily, with the same threads and float16 caches. A class's rate is its ids divided by the seconds from the first id
+to the last. A figure is the median of the rounds; its spread is the distance between the lowest and the highest round,
+in per cent of the median. An engine's best method is the one with the best median. Each complete round is stored in
+the JSON file, and the same command continues with the next one.
 
 Stop everything else on the machine first. --self-test checks the arithmetic.
 """
@@ -29,19 +31,20 @@ sys.path.insert(0, str(ROOT / "tools" / "clients"))
 from server import Client, Failure, Server  # noqa: E402
 
 FORERUN, LLAMA = "forerun", "llama.cpp"
-# engine, way, its options, whether a drafter is given; {n}: --spec-draft-n-max, of llama.cpp alone
+# (engine, draft method, its options, whether it needs a drafter); {n} stands for llama.cpp's --spec-draft-n-max
 WAYS = [(FORERUN, "plain", "--spec-type none", False), (LLAMA, "plain", "", False),
         (FORERUN, "draft", "--spec-type draft", True),
         (LLAMA, "draft-simple", "--spec-type draft-simple --spec-draft-n-max {n}", True),
         (FORERUN, "ngram,draft", "--spec-type ngram,draft", True), (FORERUN, "ngram", "--spec-type ngram", False),
         (LLAMA, "ngram-simple", "--spec-type ngram-simple", False)]
-DEPTHS = 7  # of which acceptance is told
+DEPTHS = 7  # number of depths for which acceptance is shown
 
 
 # ------------------------------------------------------------------------------------------- arithmetic (--self-test)
 
 def class_of(path):
-    """
+    """Gives the class of a prompt.
+
     >>> class_of("prompts/story-2.txt"), class_of("code.txt")
     ('story', 'code')
     """
@@ -49,7 +52,8 @@ def class_of(path):
 
 
 def rate(runs):
-    """
+    """Gives the ids per second of several runs together.
+
     >>> rate([{"ids": 10, "seconds": 1.0}, {"ids": 20, "seconds": 2.0}])
     10.0
     """
@@ -57,8 +61,8 @@ def rate(runs):
 
 
 def figure(rounds):
-    """Of rounds, each a list of runs: the median rate, and how far they lie apart, in per cent.
-
+    """Gives the median rate of rounds, each a list of runs, and the distance of the extremes in per cent of the
+    median.
     >>> figure([[{"ids": 10, "seconds": 1.0}], [{"ids": 12, "seconds": 1.0}], [{"ids": 8, "seconds": 1.0}]])
     (10.0, 40.0)
     """
@@ -68,7 +72,7 @@ def figure(rounds):
 
 
 def by_depth(lengths):
-    """How often the drafts up to each depth stood, of the forwards that had any.
+    """Gives, for each depth, the share of forwards with drafts in which all drafts up to that depth were accepted.
 
     >>> by_depth([2, 0, 1, 1])[:3]
     [0.75, 0.25, 0.0]
@@ -77,7 +81,7 @@ def by_depth(lengths):
 
 
 def best(figures, engine, plain=False):
-    """The way of the best median among an engine's, or its plain one.
+    """Gives an engine's draft method with the best median; with `plain`, the run without drafts.
 
     >>> best({("a", "plain"): (9, 0), ("a", "x"): (7, 0), ("a", "y"): (8, 0), ("b", "z"): (10, 0)}, "a")
     'y'
@@ -87,7 +91,8 @@ def best(figures, engine, plain=False):
 
 
 def speed_row(name, figures):
-    """
+    """Makes a row of the table of speeds.
+
     >>> speed_row("code", {("llama.cpp", "plain"): (20.0, 2), ("llama.cpp", "draft-simple"): (10.0, 1),
     ...                    ("forerun", "plain"): (25.0, 3), ("forerun", "draft"): (50.0, 5)})
     '| code | 20.0 | 10.0 (draft-simple) | 25.0 | 50.0 (draft) | 2.50 | 5% |'
@@ -105,7 +110,8 @@ def speed_row(name, figures):
 
 
 def draft_row(name, engine, way, runs):
-    """
+    """Makes a row of the table of drafts.
+
     >>> draft_row("code", "forerun", "draft", [{"ids": 9, "calls": 3, "drafted": 8, "accepted": 6, "lengths": [2, 1],
     ...                                         "draft_seconds": 0.04}])
     '| code | forerun | draft | 3.00 | 0.75 | 1.00 0.50 | 5.0 |'
@@ -137,7 +143,8 @@ def ask_forerun(args, options, drafter, prompt):
 
 
 def ask_llama(args, client, prompt):
-    """Its time runs from the prompt's end on, and its first id comes at that: one id fewer than it counts."""
+    """Runs a prompt in llama-server. Its time begins at the prompt's end, when it has the first id, so that id is not
+    counted."""
     body = {"prompt": Path(prompt).read_text(encoding="utf-8"), "n_predict": args.n, "temperature": 0,
             "cache_prompt": False}
     answer = client.ask("POST", "/completion", body)
@@ -163,7 +170,7 @@ def run_way(args, way, prompts):
         return runs
     with Server(llama_command(args, options, drafter)) as server:
         client = Client(server.url)
-        client.ask("POST", "/completion", {"prompt": "Once", "n_predict": 8})  # warm
+        client.ask("POST", "/completion", {"prompt": "Once", "n_predict": 8})  # warm-up
         for prompt in prompts: runs[prompt] = ask_llama(args, client, prompt)
     return runs
 
@@ -175,7 +182,7 @@ def machine():
 
 
 def read_rounds(path):
-    """Those that are over, as main has them."""
+    """Reads the complete rounds, in the form that main uses."""
     rounds = []
     for fact in json.loads(Path(path).read_text()) if path and Path(path).exists() else []:
         while len(rounds) <= fact["round"]: rounds.append({})

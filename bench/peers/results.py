@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Speed, start and memory beside the peers that build.sh makes, in one markdown table.
+"""Compares speed, start and memory with those of the peers that build.sh makes, in one markdown table.
 
-In: the command forerun with bench_blas in its build folder, and the folder of build.sh, in whose models/ the GGUF files
-are, or are written by `forerun synth`. Out: markdown, by default on standard output; progress on standard error.
+In: the command forerun, with bench_blas in its build folder; and the folder of build.sh. Its subfolder models/ has the
+GGUF files, or `forerun synth` writes them there. Out: markdown, by default on standard output; progress on standard
+error.
 
 The engines run in turn (A B A B) on the same file with the same threads. Each pair gives a ratio; above 1 forerun is
-better, below it loses. A figure is the middle of the pairs. A ratio whose quartiles lie further apart than --max-spread
-per cent is not told.
+better, below 1 it is worse. A figure is the median over the pairs. A ratio is not told if its quartiles are more than
+--max-spread per cent apart.
 """
 import argparse
 import datetime
@@ -21,18 +22,18 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHAPES, TYPES = ("gemma4-1b", "gemma4-e2b"), ("q4_0", "q8_0", "q4_k", "q6_k")
-USUAL = [(SHAPES[0], kind) for kind in TYPES] + [(SHAPES[1], TYPES[0])]  # what is run without --full
+USUAL = [(SHAPES[0], kind) for kind in TYPES] + [(SHAPES[1], TYPES[0])]  # run without --full
 FLOAT = (SHAPES[0], "bf16")
-CONTEXT, ROWS = 128, (1, 4, 8)  # of forwards that verify: ids before, and rows
-ROW_TIMINGS = 15  # in each process
+CONTEXT, ROWS = 128, (1, 4, 8)  # context and numbers of rows of the forwards that verify drafts
+ROW_TIMINGS = 15  # timings of each number of rows in a process
 PEERS = ("llama.cpp", "PyTorch", "OpenBLAS")
-LESS_IS_BETTER = ("s", "ms", "MB")  # units
+LESS_IS_BETTER = ("s", "ms", "MB")  # units of which less is better
 
 
 # ----------------------------------------------------------------------------------------------- figures (--self-test)
 
 def figure(ours, theirs, unit, max_spread):
-    """One row's figures of pairs: both middles, and the ratio's middle, lowest, highest and verdict.
+    """Gives the figures of a row: both medians, and the ratio's median, lowest and highest value and verdict.
 
     >>> figure([15, 10, 5], [10, 10, 10], "tokens/s", 60)
     (10, 10, 1.0, 0.5, 1.5, 'even')
@@ -54,7 +55,7 @@ def figure(ours, theirs, unit, max_spread):
 
 
 def line(words, unit, figures):
-    """A row of the table; what forerun loses is bold.
+    """Makes a row of the table. If forerun is behind, the row is bold.
 
     >>> line(["e2b", "tg128"], "tokens/s", (11, 6, 2.0, 1.0, 2.0, "even"))
     '| e2b | tg128 | tokens/s | 11.0 | 6.0 | 2.00 | 1.00 - 2.00 | even |'
@@ -73,7 +74,8 @@ def line(words, unit, figures):
 
 
 def middle_ns(row):
-    """
+    """Gives the median of a test's samples.
+
     >>> middle_ns({"test": "tg2", "samples_ns": [30, 10, 20]})
     20
     """
@@ -81,7 +83,7 @@ def middle_ns(row):
 
 
 def name_of(row):
-    """llama-bench and forerun bench model name a test by the same fields.
+    """Gives the name of a test by the fields that llama-bench and forerun bench model share.
 
     >>> name_of({"n_prompt": 0, "n_gen": 128, "n_depth": 4096})
     'tg128 @ d4096'
@@ -91,7 +93,8 @@ def name_of(row):
 
 
 def rates(rows):
-    """
+    """Gives the tokens per second of each test.
+
     >>> rates([{"n_prompt": 512, "n_gen": 0, "n_depth": 0, "samples_ns": [4e9]}])
     {('pp512', 'tokens/s'): 128.0}
     """
@@ -99,7 +102,8 @@ def rates(rows):
 
 
 def row_times(rows):
-    """
+    """Gives T(K), the milliseconds of a forward of K rows, for each K.
+
     >>> row_times([{"rows": 4, "samples_ns": [2e6, 1e6, 3e6]}])
     {('T(4)', 'ms'): 2.0}
     """
@@ -107,7 +111,7 @@ def row_times(rows):
 
 
 def best(rows, table, field, **what):
-    """The most of a field in a table of `forerun bench machine`; None where it tells none.
+    """Gives the largest value of a field in a table of `forerun bench machine`; None if it is not in the table.
 
     >>> best([{"table": "memory", "n": 2, "x": 5.0}, {"table": "memory", "n": 1, "x": 9.0}], "memory", "x", n=2)
     5.0
@@ -119,20 +123,22 @@ def best(rows, table, field, **what):
 # ------------------------------------------------------------------------------------------------------------- running
 
 def busy_seconds():
-    """Of all processors since they started, spent in programs; and of this one's own and those that it ended."""
+    """Gives the CPU seconds of all programs since the system started, and those of this process with its ended
+    children."""
     with open("/proc/stat", encoding="ascii") as stat:
         user, nice, system = map(int, stat.readline().split()[1:4])
     return (user + nice + system) / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4])
 
 
 def environment():
-    """Without what holds a library to less than this machine can do, as some set it to get the same bits everywhere."""
+    """Gives the environment without variables that restrict a library, which some users set to get the same bits
+    everywhere."""
     held = ("OPENBLAS_", "ONEDNN_", "DNNL_", "MKL_", "OMP_", "GOMP_", "KMP_", "ATEN_", "FORERUN_")
     return {name: value for name, value in os.environ.items() if not name.startswith(held)}
 
 
 class Run:
-    """A process that ended well: what it said as JSON, its seconds from start to end, and the most memory it held."""
+    """A process that ended well: its output as JSON, its seconds from start to end, and its peak memory."""
 
     def __init__(self, *command):
         words = [str(word) for word in command]
@@ -150,7 +156,7 @@ class Run:
 
 
 class TorchDecode:
-    """PyTorch in a process that stays: loading it takes longer than what is measured."""
+    """PyTorch in a process that runs all repetitions, because loading it takes longer than a measurement."""
 
     def __init__(self, python, folder, threads, count):
         self.count = count
@@ -177,7 +183,7 @@ class TorchDecode:
 # ----------------------------------------------------------------------------------------------------------- the table
 
 class Results:
-    """The run, and the table as it grows, whose lines are also told at once on standard error."""
+    """The run and its table. Each line of the table is also printed on standard error at once."""
 
     def __init__(self, args):
         self.args = args
@@ -197,7 +203,8 @@ class Results:
         print(f"{datetime.datetime.now():%H:%M:%S} {text}", file=sys.stderr, flush=True)
 
     def pairs(self, words, ours, theirs, count):
-        """Both in turn, each telling {(test, unit): value}; a line for each test that both tell."""
+        """Runs both in turn. Each run gives {(test, unit): value}. A test that both give becomes a line of the
+        table."""
         runs = [(ours(), theirs()) for _ in range(count)]
         for test, unit in runs[0][0]:
             if (test, unit) in runs[0][1]:
@@ -270,7 +277,7 @@ class Results:
         torch.close()
 
     def beside_blas(self):
-        """bench_blas takes turns by itself, with all cores."""
+        """Runs bench_blas, which itself runs both in turn, on all cores."""
         rows = Run(os.path.join(os.path.dirname(self.args.forerun), "bench", "bench_blas"), "-o", "json",
                    *self.openblas).rows
         self.versions["OpenBLAS"] = f"{rows[0]['openblas'].split()[1]}, kernels of {rows[0]['openblas_core']}"
@@ -281,7 +288,7 @@ class Results:
     # ---------------------------------------------------------------------------------------------------------- all
 
     def machine(self):
-        """Facts, measured now, as (name, value)."""
+        """Measures the machine, and gives facts as (name, value)."""
         self.say("machine")
         rows = Run(self.args.forerun, "bench", "machine", "-t", self.args.threads, "-o", "json").rows
         read = best(rows, "memory", "gb_per_s", n_threads=self.args.threads)
@@ -296,7 +303,7 @@ class Results:
                 ("system", rows[0]["os"]), ("forerun", f"{rows[0]['version']}, {commit}, {rows[0]['compiler']}")]
 
     def models(self):
-        """Files to run beside llama.cpp, each with whether behind 4096 ids as well."""
+        """Gives the files to run beside llama.cpp, each with a flag: it is also run after 4096 ids."""
         args = self.args
         if args.model:
             return [(path, args.full) for path in args.model]

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Tokens a second, first tokens and pace of servers with OpenAI's interface, in turn on the same file, in one table.
+"""Compares the speed of servers with OpenAI's interface, which run in turn on the same file, in one table.
 
 usage: bench/peers/serve.py FORERUN LLAMA-SERVER MODEL [OPTIONS]
 
-In: both commands, "-" for one that is left out, and a model that both read; --server NAME=COMMAND adds another, with
-{port} and {model} in it, --url NAME=URL one that runs already. Out: markdown on standard output, --json FILE all
-figures; progress on standard error. The first server's figures are divided by the second's: above 1 the first is
-better.
+In: both commands ("-" leaves one out), and a model that both can read. --server NAME=COMMAND adds a server, with
+{port} and {model} in its command. --url NAME=URL adds one that runs already. Out: markdown on standard output; with
+--json FILE all figures; progress on standard error. The first server's figures are compared with the second's: a ratio
+above 1 means that the first is better.
 
-Each turn starts a server, warms it up and asks it for all cases: so many clients, each of which sends its next request
-when the last one has ended, prompts of so many ids, always others, and so many new ones. "1000+128" are prompts that
-begin with the same 1000 ids. Rates count new ids from the first request to the last answer, prompts included. Gaps are
-times between the pieces of a stream; of drafts that are accepted a piece has several ids. The pace is the gaps of three
-streams before a prompt of --long ids comes in beside them, and while it does.
+In each turn a server is started and warmed up, and then runs all cases. A case has a number of clients and a length of
+the prompts. Each client sends its next request when its last one has ended. All prompts differ, but those of
+"1000+128" begin with the same 1000 ids. The rate counts generated ids from the first request to the last answer, so it
+includes the prompts. "first" is the time to the first token. Gaps are the times between the pieces of a stream; with
+accepted drafts a piece has several ids. The pace compares the gaps of three streams before a prompt of --long ids
+arrives with those while it is run.
 
 Stop everything else on the machine first. --self-test checks the arithmetic.
 """
@@ -31,9 +32,9 @@ from server import Client, Failure, Server  # noqa: E402
 
 PATH = "/v1/completions"
 SHARED = 1000
-STREAMS, QUIET = 3, 24  # of the pace: streams, and gaps of each before the long prompt comes
+STREAMS, QUIET = 3, 24  # number of streams whose pace is measured, and of gaps in each before the long prompt is sent
 
-# figure: its unit, whether less is better
+# figure: (its unit, less is better)
 FIGURES = {"rate": ("tokens/s", False), "first": ("ms", True), "gap50": ("ms", True), "gap99": ("ms", True)}
 PACE = {"quiet": "before", "meanwhile": "meanwhile", "worst": "meanwhile, 99%", "ratio": "meanwhile / before"}
 
@@ -41,7 +42,7 @@ PACE = {"quiet": "before", "meanwhile": "meanwhile", "worst": "meanwhile, 99%", 
 # --------------------------------------------------------------------------------------------------------- arithmetic
 
 def quantile(values, part):
-    """The least value that so large a part of them does not exceed.
+    """Gives the least value that at least this part of the values does not exceed.
 
     >>> quantile([3, 1, 2, 4], 0.5), quantile([3, 1, 2, 4], 0.99), quantile([7], 0.5), quantile([], 0.5)
     (2, 4, 7, nan)
@@ -51,7 +52,8 @@ def quantile(values, part):
 
 
 def gaps(times):
-    """
+    """Gives the times between the pieces of a stream.
+
     >>> gaps([1.0, 1.5, 3.0])
     [0.5, 1.5]
     """
@@ -59,7 +61,7 @@ def gaps(times):
 
 
 def figures(streams):
-    """Of streams, each (when it was sent, times of its pieces, ids): a case's figures.
+    """Gives a case's figures from its streams. A stream is (time of its request, times of its pieces, number of ids).
 
     >>> figures([(0.0, [1.0, 1.5, 2.0], 3), (0.0, [2.0, 2.25, 4.0], 5)])
     {'rate': 2.0, 'first': 1000.0, 'gap50': 500.0, 'gap99': 1750.0}
@@ -72,7 +74,8 @@ def figures(streams):
 
 
 def pace_figures(streams, settled, begin, end):
-    """Of streams' times: gaps once all were under way and before a prompt came, and those while it was run.
+    """Compares gaps of streams before the long prompt came, once all streams had begun, with the gaps while it was
+    run.
 
     >>> pace_figures([[0.0, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.1]], 0.3, 0.6, 1.0)
     {'quiet': 100.0, 'meanwhile': 200.0, 'worst': 200.0, 'ratio': 2.0}
@@ -85,7 +88,7 @@ def pace_figures(streams, settled, begin, end):
 
 
 def ratio(name, first, second):
-    """How much better the first is, as a text.
+    """Gives a text that says how many times better the first value is.
 
     >>> ratio("rate", 30, 10), ratio("first", 30, 10)
     ('3.00', '0.33')
@@ -97,13 +100,14 @@ def ratio(name, first, second):
 # ------------------------------------------------------------------------------------------------------------ prompts
 
 class Prompts:
-    """Pieces of a real text, each another one."""
+    """Gives pieces of a real text, a different one each time."""
 
     def __init__(self, text):
         self.text, self.ids, self.at, self.lock = text, None, 0, threading.Lock()
 
     def learn(self, url):
-        """Ids of the text, by a server that has a tokenizer to ask; else a prompt is text, four bytes an id."""
+        """Gets the ids of the text from a server that can tokenize. Without one, prompts are text, four bytes for each
+        id."""
         answer = Client(url).ask("POST", "/tokenize", {"content": self.text})
         self.ids = answer.json().get("tokens") if answer.status == 200 else None
 
@@ -130,7 +134,7 @@ def body_of(args, prompt, new):
 
 
 def ask(args, client, prompt, new):
-    """(when it was sent, times of pieces, ids)."""
+    """Sends a request, and gives (time of the request, times of the pieces, number of ids)."""
     sent, times, count = time.perf_counter(), [], 0
     for at, event in client.events(PATH, body_of(args, prompt, new)):
         if any(choice.get("text") for choice in event.get("choices", [])): times.append(at)
@@ -163,7 +167,7 @@ def run_all(works):
 
 
 def wait_for(condition, failures, patience):
-    """Until it holds; the time then."""
+    """Waits until the condition holds, and gives the time then."""
     end = time.monotonic() + patience
     while not condition():
         if failures or time.monotonic() > end: raise Failure(failures[0] if failures else "no end of waiting")
@@ -172,8 +176,8 @@ def wait_for(condition, failures, patience):
 
 
 def pace(args, url, prompts):
-    """Three streams, and in the middle of them a long prompt. Readers never wait for each other: what a stream sends
-    meanwhile would look as if it had come at once."""
+    """Runs three streams, and in the middle of them a long prompt. Each stream is read by a thread of its own. If one
+    waited for another, all that its stream had sent meanwhile would seem to arrive at once."""
     streams, failures, over = [[] for _ in range(STREAMS)], [], threading.Event()
 
     def listen(times):
@@ -207,7 +211,7 @@ def pace(args, url, prompts):
 
 
 def turn(args, server, prompts):
-    """All cases of one server, once."""
+    """Runs all cases of one server once."""
     found = {}
     with server:
         if prompts.ids is None: prompts.learn(server.url)
@@ -246,7 +250,7 @@ def table(results):
 
 
 def servers_of(args):
-    """Name: server, in the order of a turn."""
+    """Gives {name: server}, in the order of a turn."""
     room = args.context * args.places
     servers = {}
     if args.forerun != "-":

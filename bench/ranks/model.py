@@ -1,22 +1,23 @@
 #!/usr/bin/env python3
-"""What ranks cost: a model of it, beside what was measured; and what DeepSeek-V3 would do on several machines.
+"""Predicts what several ranks cost, compares that with measurements, and predicts DeepSeek-V3 on several machines.
 
 usage: bench/ranks/model.py FOLDER [--plot FILE.svg]
 
-In: the folder of bench/ranks/measure. Out: markdown: each run of two ranks as measured and as predicted, and how far
-the prediction is off; then DeepSeek-V3. Exit status 1 where a prediction is off by more than 15%. --self-test checks
-the arithmetic.
+In: the folder of bench/ranks/measure. Out: markdown. It has the measured and the predicted time of each run of two
+ranks, and their difference; then the figures of DeepSeek-V3. The exit status is 1 if a prediction is off by more than
+15%. --self-test checks the arithmetic.
 
-A forward of K rows on n ranks takes
+The time of a forward of K rows on n ranks is
 
     computing(K) + gathers (latency + bytes of a message / rate)
 
-Ranks that share this machine's cores and memory compute as long as one process of as many threads, and longer by what
-each of them does whole: that is learned from one run, of ranks that share memory. What a message takes by its size is
-what bench ranks measured where nothing limits the network; a delay, or a rate's time for the bytes, is added to it.
+Ranks that share this machine's cores and memory compute as long as one process with as many threads, plus the time of
+the work that each of them does in full. That time is learned from one run of ranks that share memory. The time of a
+message of some size is what bench ranks measured without a limit of the network. A delay is added to it, or the time
+that the limited rate needs for the bytes.
 
-By layers ranks compute one behind the other: as long as one process of a single rank's threads, but for the head, which
-all do at once; that is learned from one run as well.
+If the model is divided by layers, ranks compute one after the other. Together they take as long as one process with
+the threads of a single rank. Only the head is computed by all ranks at once. This is learned from one run too.
 """
 import argparse
 import json
@@ -29,20 +30,21 @@ from pathlib import Path
 ROWS = (1, 2, 4, 8)
 APART = 0.15
 
-# DeepSeek-V3, from its config.json: 61 layers, of which 3 dense; 256 experts, 8 chosen and 1 shared, of 3 matrices.
+# DeepSeek-V3 by its config.json: 61 layers, 3 of them dense. The others have 256 experts of 3 matrices, of which 8 are
+# chosen, and 1 shared expert.
 LAYERS, DENSE, HIDDEN, FFN, EXPERT_FFN, EXPERTS, CHOSEN, VOCAB = 61, 3, 7168, 18432, 2048, 256, 8, 129280
 HEADS, HEAD, VALUE, LATENT, ROTARY, Q_LATENT = 128, 128, 128, 512, 64, 1536
-BYTES = 4.5 / 8           # of a weight of Q4_0 or Q4_K
-BLOCK = 36 / 32           # bytes of a value as integer kernels read it
-ACCEPTED = 0.85           # of second tokens, the least that the paper tells (arXiv:2412.19437, 5.4.3)
-MACHINE = 200e9           # bytes a second
+BYTES = 4.5 / 8  # bytes of a weight in Q4_0 or Q4_K
+BLOCK = 36 / 32  # bytes of an activation as integer kernels read it
+ACCEPTED = 0.85  # share of second tokens that are accepted: the least in the paper (arXiv:2412.19437, 5.4.3)
+MACHINE = 200e9  # bytes per second that a machine reads
 NETWORKS = {"25 Gb/s, 15 us": (15e-6, 25e9 / 8), "100 Gb/s, 5 us": (5e-6, 100e9 / 8)}
 
 
 # ------------------------------------------------------------------------------------------- arithmetic (--self-test)
 
 def interpolate(points, x):
-    """Between the points of a line, and beyond its ends along their slopes.
+    """Interpolates between points, and continues the first and the last line beyond them.
 
     >>> interpolate([(0, 1.0), (10, 2.0), (20, 4.0)], 15), interpolate([(0, 1.0), (10, 2.0)], 20)
     (3.0, 3.0)
@@ -53,7 +55,8 @@ def interpolate(points, x):
 
 
 def gathered(traffic, rows, latencies, late=0.0, rate=math.inf):
-    """Seconds of a forward's gathers. traffic: of some rows, [(how many layers, messages of each, bytes of each)].
+    """Gives the seconds of a forward's gathers. traffic: for each number of rows, a list of (number of layers,
+    messages of each, bytes of each).
 
     >>> round(gathered({1: [(10, 2, 2000)]}, 1, [(0, 1e-6), (10000, 11e-6)], late=10e-6, rate=1e9) * 1e6, 3)
     260.0
@@ -63,7 +66,7 @@ def gathered(traffic, rows, latencies, late=0.0, rate=math.inf):
 
 
 def experts_read(rows):
-    """Of a layer, on average, where rows choose alike often enough to be independent.
+    """Gives the mean number of experts of a layer that some rows read, if the rows choose independently.
 
     >>> round(experts_read(1), 6), round(experts_read(2), 2)
     (8.0, 15.75)
@@ -72,7 +75,7 @@ def experts_read(rows):
 
 
 def deepseek_bytes(rows, layers=LAYERS, dense=DENSE, head=True):
-    """Of the weights that a forward reads.
+    """Gives the bytes of the weights that a forward reads.
 
     >>> round(deepseek_bytes(1) / BYTES / 1e9, 1)
     36.6
@@ -86,14 +89,16 @@ def deepseek_bytes(rows, layers=LAYERS, dense=DENSE, head=True):
 
 
 def deepseek_sent(rows, ranks):
-    """A layer's messages, in bytes: into the output's product, out of it, into the experts' second, out of it."""
+    """Gives the bytes of a layer's four messages: inputs and results of the attention's output matrix, and of the
+    experts' second matrices."""
     each = rows / ranks
     experts = (CHOSEN + 1) * EXPERT_FFN * BLOCK
     return [each * width for width in (HEADS * VALUE * BLOCK, HIDDEN * 4, experts, HIDDEN * 8)]
 
 
 def deepseek_seconds(rows, ranks, network, layers=LAYERS, dense=DENSE):
-    """A forward; a rank sends each of its messages to all others, one after the other through its own cable."""
+    """Gives the seconds of a forward. A rank sends each of its messages to all others, one after the other through its
+    own cable."""
     latency, rate = network
     sent = deepseek_sent(rows, ranks) if ranks > 1 else []
     return (deepseek_bytes(rows, layers, dense) / ranks / MACHINE
@@ -107,7 +112,7 @@ def rows_of(path, table):
 
 
 def times_of(path, threads=None):
-    """Seconds of a forward by its rows."""
+    """Gives the seconds of a forward for each number of rows."""
     return {row["rows"]: row["median_ns"] / 1e9 for row in rows_of(path, "rows")
             if threads is None or row["n_threads"] == threads}
 
@@ -120,7 +125,8 @@ def traffic_of(path):
 
 
 def by_layers_of(path):
-    """The same by layers: the last rank hands as many rows back as the first hands on. What isn't a layer's is last."""
+    """Gives the traffic of ranks that share the layers. The last rank passes on as many rows as the first. The last
+    entry is not a layer's."""
     return {rows: [(2 * count, *sent) for count, *sent in found[:-1]] + found[-1:]
             for rows, found in traffic_of(path).items()}
 
@@ -132,7 +138,8 @@ def latencies_of(path):
 # ------------------------------------------------------------------------------------------------------------ the pages
 
 def predictions(folder):
-    """[name, rows, measured, predicted], seconds."""
+    """Gives the tables from which predictions are made, and a list of (name, rows, measured, predicted), in
+    seconds."""
     one = times_of(folder / "one.json", threads=2)
     traffic = traffic_of(folder / "memory.json")
     latencies = {name: latencies_of(folder / f"{name}-gathers.json") for name in ("memory", "loopback", "cable")}
@@ -156,7 +163,8 @@ def predictions(folder):
 
 
 def place_of(run):
-    """
+    """Gives the place of a run in the table: its kind, its delay or rate, its rows.
+
     >>> place_of(("late-30", 2, 0.1, 0.1)), place_of(("cable", 1, 0.1, 0.1))
     (('late', 30.0, 2), ('cable', 0.0, 1))
     """
@@ -186,7 +194,8 @@ def tell_deepseek():
 
 
 def draw(found, path):
-    """Measured over predicted, both axes logarithmic, with the band in which a prediction holds."""
+    """Draws the predicted over the measured time, both axes logarithmic, with the band in which a prediction counts as
+    right."""
     values = [t for _, _, seconds, told in found for t in (seconds, told)]
     low, high, side, edge = math.log(min(values) / 1.2), math.log(max(values) * 1.2), 400, 50
 
