@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """nemotron3.py make|verify|seek FOLDER [NAME...]: a tiny random Nemotron 3 with its MTP layer, and what transformers
-5.24 computes on it.
+5.24 computes with it.
 
-transformers ignores the MTP layer of a published folder (`mtp.layers.0`, attention, and `mtp.layers.1`, a mixture).
-What it computes here is after vLLM's nemotron_h_mtp.py and llama.cpp's src/models/nemotron-h-moe.cpp: transformers'
-own blocks between the parts that mixtures.py tells of, whose `compute` and training serve here. vLLM norms the output
-by RMSNorm, llama.cpp by LayerNorm: here it is RMSNorm. As in mixtures.py: what the files hold, and what a draft is.
+transformers ignores the MTP layer of a published folder (`mtp.layers.0`, attention, and `mtp.layers.1`, a mixture). It
+is computed here after vLLM's nemotron_h_mtp.py and llama.cpp's src/models/nemotron-h-moe.cpp: transformers' own blocks
+between the parts that mixtures.py describes. vLLM norms the output with RMSNorm and llama.cpp with LayerNorm; here it
+is RMSNorm. mixtures.py also describes the files and the drafts; its `compute` and its training are used here.
 """
 import copy
 import json
@@ -29,7 +29,7 @@ from dense_of_mamba import of_nemotron_h
 from sparse import EAGER, fill
 
 MODELS = {
-    # Mamba-2, a mixture with a latent, attention and an MTP layer, of which each part has other sizes than published.
+    # Mamba-2, a mixture with a latent, attention and an MTP layer. All of them have other sizes than published models.
     "nemotron-3-mtp": dict(seed=7311, noise=2e-5, config=dict(
         architectures=["NemotronHForCausalLM"], model_type="nemotron_h", vocab_size=240, hidden_size=48,
         hybrid_override_pattern="MEM*E", num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2, head_dim=14,
@@ -45,7 +45,7 @@ MODELS = {
 
 
 class Mtp(nn.Module):
-    """Has the names of the published tensors below `mtp.`."""
+    """The MTP layer. Its tensors have the published names without "mtp."."""
 
     def __init__(self, config):
         super().__init__()
@@ -79,7 +79,7 @@ def config_of(c):
 
 
 def split(state):
-    """Each expert's matrices as tensors of their own, as published files have them."""
+    """Splits stacks into a tensor for each matrix of each expert, as in published files."""
     out = {}
     for name, tensor in state.items():
         stem, kind = name.rsplit(".", 1)
@@ -171,7 +171,7 @@ def verify(root, name):
 
 @torch.no_grad()
 def seek(name):
-    """Says with which seed, that of the table or a later one, greedy text would pass; writes nothing."""
+    """Prints the first seed, from that of the table on, with which greedy text passes. Writes nothing."""
     spec = MODELS[name]
     for seed in range(spec["seed"], spec["seed"] + 100):
         model, prompts = nemotron.NemotronHForCausalLM(config_of(spec["config"])).float(), prompts_of(spec, seed)
