@@ -64,7 +64,8 @@ enum { NO_DRAFTS, MTP }; /* indexes in both lists of methods */
 typedef struct subject {
     const char *target, *assistant; /* assistant NULL: the target has an MTP layer */
     bool product;                   /* true: the case "product" takes this model */
-    size_t caches;                  /* the model's heads allow the first so many pairs of cache types */
+    size_t caches;                  /* number of pairs of cache types, from the first on, that the model's heads
+                                     * allow */
     const char *drafts;             /* the name of its drafter's method; NULL: mtp */
 } subject;
 

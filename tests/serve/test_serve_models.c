@@ -369,7 +369,7 @@ START_TEST(a_model_is_loaded_and_leaves) {
 END_TEST
 
 static const struct {
-    const char *models, *says; /* models: NULL: an empty folder */
+    const char *models, *says; /* models NULL: the folder is empty */
     int status;
 } no_models[] = {
     {NULL, "no GGUF file", 1},

@@ -282,7 +282,7 @@ END_TEST
 static const struct {
     const char *changes;
     fr_status status;
-    const char *line; /* a part of the line */
+    const char *line; /* a part of the error line */
 } cases[] = {
     {"{}", FR_OK, ""},
     {"{\"rope_scaling\": null}", FR_OK, ""},

@@ -72,7 +72,7 @@ static double real(const json_t *object, const char *key) {
 typedef struct engine {
     fr_reference reference;
     fr_options *options;
-    const json_t *rounds, *prompt; /* those of transformers' loop */
+    const json_t *rounds, *prompt; /* the rounds and the prompt of transformers' loop */
 } engine;
 
 /* Opens the fixture. loop: the number of one of the reference's runs that draft DEPTH tokens per round. */

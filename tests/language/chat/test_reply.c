@@ -885,7 +885,7 @@ END_TEST
 /* These replies reached their limit of tokens within a call. The arguments that came are given, as by llama-server,
  * whether calls are given completely or in pieces. A text that might still turn out not to be a call is content. */
 static const struct {
-    const char *style, *reply, *parts; /* NULL: content */
+    const char *style, *reply, *parts; /* parts NULL: the whole reply is content */
 } cut_replies[] = {
     {"qwen3", "So.\n<tool_call>\n{\"name\": \"now\", \"arguments\": {\"s\": \"a b", "cSo.|nnow|a{\"s\": \"a b|e"},
     {"qwen3", "<tool_call>\n{\"name\": \"now\", \"arguments\": {\"s\": \"a <", "nnow|a{\"s\": \"a <|e"},
