@@ -150,6 +150,7 @@ static fr_status run_parts(fr_bench_run *run, bool first) {
     fr_bench_model_ranks(run);
     fr_session_close(run->session); /* this session's context may be long, so its memory is freed first */
     run->session = NULL;
+    FR_TRY(fr_bench_model_phases(run));
     return fr_bench_model_texts(run);
 }
 

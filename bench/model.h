@@ -42,6 +42,7 @@ typedef struct fr_bench_model_plan {
     fr_bench_list drafts;
     /* tokens that are generated after each prompt to measure speculation; 0: not measured */
     size_t text_tokens;
+    size_t phases;             /* length of the prompt whose time is told by phases; 0: it is not */
     const char *prompt_folder; /* NULL: the built-in prompts */
     bool drafts_asked;         /* the user gave the list of drafts, so a missing drafter is an error */
     /* share of drafts that are made right at each depth; the last one holds for all greater depths */

@@ -665,12 +665,51 @@ START_TEST(what_cant_be_measured_is_refused_in_a_line) {
 }
 END_TEST
 
+/* Returns the sum of a column over all threads of a phase. */
+static double sum_of_phase(const json_t *rows, const char *phase, const char *key) {
+    double sum = 0;
+    size_t i;
+    const json_t *row;
+    json_array_foreach (rows, i, row) {
+        if (strcmp(text_of(row, "phase"), phase) == 0) sum += number_of(row, key);
+    }
+    return sum;
+}
+
+/* The multiply-adds follow from config.json: 7 layers, hidden 256 and inner 256, 4 heads and 2 KV heads of 16, 512 ids.
+ * In the last layer only queries, keys and values are of all 64 rows. */
+START_TEST(phases_have_the_multiply_adds_of_the_model) {
+    const double qkv = 256 * (4 + 2 + 2) * 16, rest = 4 * 16 * 256 + 3 * 256 * 256;
+    const double scores = 4 * (16 + 16), positions = 64 * 65 / 2;
+    json_t *rows = bench_of("bench model -m tests/data/models/llama",
+                            "--phases 64 -t 2 -p 0 -n 0 -d 0 --rows 0 -r 3 --max-spread 1000000 -o json"),
+           *row;
+    double shares[2] = {0, 0};
+    size_t i;
+    json_array_foreach (rows, i, row) {
+        size_t thread = (size_t)number_of(row, "thread");
+        ck_assert_uint_lt(thread, 2);
+        ck_assert_str_eq(text_of(row, "table"), "phases");
+        ck_assert_double_ge(number_of(row, "ms"), 0);
+        shares[thread] += number_of(row, "share");
+    }
+    for (size_t thread = 0; thread < 2; thread++) ck_assert_double_eq_tol(shares[thread], 100, 1e-3);
+    ck_assert_double_eq_tol(sum_of_phase(rows, "projections", "gmac"), (64 * 7 * qkv + (64 * 6 + 1) * rest) * 1e-9,
+                            1e-9);
+    ck_assert_double_eq_tol(sum_of_phase(rows, "head", "gmac"), 512 * 256 * 1e-9, 1e-9);
+    ck_assert_double_eq_tol(sum_of_phase(rows, "attention", "gmac"), scores * (6 * positions + 64) * 1e-9, 1e-9);
+    ck_assert_double_gt(sum_of_phase(rows, "norms and activations", "ms"), 0);
+    json_decref(rows);
+}
+END_TEST
+
 FR_SUITE("bench model") {
     TCase *tests = tcase_create("bench model");
     tcase_set_timeout(tests, 60);
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, prompts_and_decode_have_llama_benchs_fields_and_names);
     tcase_add_test(tests, a_prompt_and_its_generation_are_timed_as_one);
+    tcase_add_test(tests, phases_have_the_multiply_adds_of_the_model);
     tcase_add_loop_test(tests, every_form_has_a_prompt_with_its_generation, 0, 5);
     tcase_add_test(tests, a_model_is_as_large_as_its_files_tensors);
     tcase_add_test(tests, every_number_of_threads_and_instruction_set_has_its_rows);

@@ -92,6 +92,8 @@ static int make_plan(fr_bench_model_plan *plan, const fr_arguments *args) {
                                   .prompt_folder = args->text[FR_ARG_BENCH_PROMPTS],
                                   .drafts_asked = args->given[FR_ARG_BENCH_DRAFTS],
                                   .depths_fit = !args->given[FR_ARG_BENCH_DEPTH],
+                                  .phases =
+                                      args->given[FR_ARG_BENCH_PHASES] ? (size_t)args->number[FR_ARG_BENCH_PHASES] : 0,
                                   .repetitions = 5,
                                   .max_spread = 20};
     if (args->given[FR_ARG_BENCH_REPETITIONS]) plan->repetitions = (size_t)args->number[FR_ARG_BENCH_REPETITIONS];

@@ -1,0 +1,33 @@
+/* Gives a table of kernels that tells where the time of a forward goes: each calls the kernel of another table and
+ * counts its time and its multiply-adds, for each thread.
+ *
+ * In: the kernels of a model. Out: seconds and multiply-adds by phase and thread. One table exists in a process. */
+#ifndef FR_BENCH_MODEL_PHASES_H
+#define FR_BENCH_MODEL_PHASES_H
+
+#include "bench/model_run.h"
+
+typedef enum fr_bench_phase {
+    FR_BENCH_PROJECTIONS, /* products with weights other than the head's */
+    FR_BENCH_HEAD,
+    FR_BENCH_ATTENTION, /* keys and values that are stored, scores, sums */
+    FR_BENCH_RECURRENT, /* states of DeltaNet and Mamba, short convolutions */
+    FR_BENCH_NORMS,     /* norms, rotary positions, activations, sums of branches */
+    FR_BENCH_ROWS,      /* rows that are rotated and quantized for products */
+    FR_BENCH_PHASES
+} fr_bench_phase;
+
+/* The work of a thread in one prompt. */
+typedef struct fr_bench_share {
+    double seconds[FR_BENCH_PHASES], macs[FR_BENCH_PHASES];
+} fr_bench_share;
+
+/* Returns the table that counts, over these kernels. Products with weights from `head` on, which are head_bytes bytes,
+ * are the head's. */
+const fr_kernels *fr_bench_counting_kernels(const fr_kernels *kernels, const uint8_t *head, size_t head_bytes);
+
+/* Makes the threads of a team count what they do into shares[index], which are set to zero. NULL: they count no
+ * more. The whole team calls it. */
+void fr_bench_count_into(const fr_team *team, fr_bench_share *shares);
+
+#endif
