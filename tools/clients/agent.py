@@ -2,9 +2,9 @@
 """agent.py: runs an agent with three tools many times, with OpenAI's agents framework over /v1/responses.
 
 In: --url URL of a server, or --command that starts one, with {port} in it; --runs N, --at-once N, --api
-responses|chat. Out: how many runs came to an end, how many calls there were, and which of them did not follow their
-tools' schemas; exit status 1 if a run did not end or a call was not well-formed. A run is a question; its first answer
-must be a call, the others are as the model likes.
+responses|chat. Out: the number of runs that came to an end, the number of calls, and the calls that did not follow
+their tools' schemas. The exit status is 1 if a run did not end or a call was not well-formed. A run answers one
+question. Its first answer must be a call; after that the model is free to call or not.
 """
 import argparse
 import asyncio
@@ -72,7 +72,7 @@ def question(number):
 
 
 async def run(model, number, turns):
-    """(ended, calls, faults, what was said or why it ended otherwise)."""
+    """Runs the agent once. Returns (it ended, its calls, their faults, its text or the reason why it did not end)."""
     settings = ModelSettings(temperature=0.7, max_tokens=256, tool_choice="required", parallel_tool_calls=False,
                              extra_body={"seed": number})
     agent = Agent(name="helper", instructions=INSTRUCTIONS, tools=TOOLS, model=model, model_settings=settings)
@@ -87,7 +87,7 @@ async def run(model, number, turns):
 
 
 def fault_of(call):
-    """Returns why a call is not well-formed; None: it is."""
+    """Returns the reason why a call is not well-formed; None if it is."""
     schemas = {tool.name: tool.params_json_schema for tool in TOOLS}
     if call.name not in schemas: return f"no tool {call.name}"
     try:

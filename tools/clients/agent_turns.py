@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """agent_turns.py: measures the seconds to the first token of each turn of an agent, here and with llama-server.
 
-In: --model FILE.gguf, --forerun PATH, --llama-server PATH (may be left out), --turns N, --threads N, --titles. Out: of
-a chat of 1,000 tokens the seconds to the first token of its first turn, cold, and of its second; for each turn of the
-conversation the prompt's tokens, how many of them were there already and the seconds to the first token, of each server
-in turn; the sums, and their ratio. Both servers have one slot. Exit status 1 if a server fails or a limit that was
-given is exceeded: --most-ratio of the sums, --most-second-turn of the chat's turns.
+In: --model FILE.gguf, --forerun PATH, --llama-server PATH (may be left out), --turns N, --threads N, --titles. Out:
+first, for a chat of 1,000 tokens, the seconds to the first token of its first turn, with an empty cache, and of its
+second turn. Then, for each turn of the agent and each server, the prompt's tokens, how many of them were in the cache,
+and the seconds to the first token. Last, the sums and their ratio. Both servers have one slot. The exit status is 1 if
+a server fails or a given limit is exceeded: --most-ratio limits the ratio of the sums, --most-second-turn the chat's
+second turn.
 
-The conversation is written for this: a system text, tools, and turns in which the agent calls a tool, is given a file,
-and answers. What the agent said is in it too, so that both servers are asked the same. --titles asks for a title
-between turns, in a short conversation of its own, as clients do.
+The conversation was written for this: a system text, tools, and turns in which the agent calls a tool, is given a
+file, and answers. The agent's answers are written too, so that both servers get the same prompts. With --titles a
+title is asked for between turns, in a short conversation of its own, as clients do.
 """
 import argparse
 import json
@@ -40,7 +41,7 @@ PARTS = ["parser", "queue", "cache", "index", "writer", "reader", "clock", "rout
 
 
 def file_of(part, turn):
-    """Makes lines of a program, like a tool's result; they differ in each turn."""
+    """Makes lines of a program, like a tool's result. They differ from turn to turn."""
     lines = [f"def {part}_{turn}_{i}(items, limit={turn * 7 + i}):\n"
              f"    kept = [x for x in items if x % {i + 2} == {turn}]\n"
              f"    return kept[:limit]\n" for i in range(10)]
@@ -83,7 +84,8 @@ class Server:
         raise SystemExit(f"{command[0]} is not ready after five minutes")
 
     def ask(self, body):
-        """Gives the seconds to the first token, the prompt's tokens, and how many of them were cached."""
+        """Sends a request. Returns the seconds to the first token, the prompt's tokens, and how many of them were in
+        the cache."""
         body = {**body, "stream": True, "stream_options": {"include_usage": True}, "temperature": 0, "model": "any"}
         request = urllib.request.Request(self.url + "/v1/chat/completions", json.dumps(body).encode(),
                                          {"Content-Type": "application/json"})

@@ -1,7 +1,8 @@
-"""Requests for text, drawn by chance, and what their answers say, in one form for whole answers and streams.
+"""Draws random requests for text, and reduces their answers to one form, the same for whole answers and streams.
 
-In: a random.Random. Out: requests, each a path and a body; of an answer everything that must be the same whenever it
-is asked again: texts, log-probabilities, reasons, counts. Ids, times and what the cache had are left out.
+In: a random.Random. Out: requests, each a path and a body; and from an answer everything that must be the same
+whenever the request is repeated: texts, log-probabilities, reasons, counts. Ids, times and the number of cached tokens
+are left out.
 """
 import json
 import threading
@@ -25,7 +26,7 @@ def words(random, longest):
 
 
 def sampling(random):
-    """Returns settings of sampling: greedy, or sampled with a seed in any of the ways there are."""
+    """Returns sampling settings: greedy, or sampled with a seed in any of the supported ways."""
     if random.random() < 0.35: return {"temperature": 0}
     body = {"temperature": random.choice([0.2, 0.7, 1.0, 1.5]), "seed": random.randrange(2 ** 31)}
     ways = {"top_k": [0, 1, 5, 40], "top_p": [0.5, 0.9, 1.0], "min_p": [0, 0.05, 0.3], "repeat_penalty": [1.0, 1.3],
@@ -78,7 +79,7 @@ def request(random, longest=120, most=48):
 
 
 def manner(random):
-    """Returns settings that change nothing in an answer: whole or as a stream, with drafts or without."""
+    """Returns settings that do not change an answer's content: whole or as a stream, with or without drafts."""
     body = {"stream": random.random() < 0.5}
     if body["stream"]: body["stream_options"] = {"include_usage": True}
     depth = random.choice([None, None, 0, 2, 5])
@@ -86,20 +87,21 @@ def manner(random):
 
 
 def otherwise(random, body):
-    """Returns the same request with other such settings."""
+    """Returns the same request with other settings from `manner`."""
     kept = {key: value for key, value in body.items() if key not in ("stream", "stream_options", "speculative.n_max")}
     return kept | manner(random)
 
 
 # ---------------------------------------------------------------------------------------------------------- answers
 
-# The parts of an answer that are joined over events: its choices, their messages and deltas, and log-probabilities.
+# Parts of an answer that are joined over the events of a stream: choices, their messages and deltas,
+# log-probabilities.
 TEXTS = ("content", "reasoning_content", "text", "arguments", "name")
 LASTS = ("finish_reason", "stop_type", "stopping_word", "truncated", "tokens_evaluated", "tokens_predicted", "role")
 
 
 def join(into, part):
-    """Adds a part of a message, a choice or its log-probabilities to the parts before."""
+    """Appends a part of a message, a choice or its log-probabilities to the parts before it."""
     for key, value in part.items():
         if value is None or key in ("index", "id", "type", "message", "delta"): continue
         if key in LASTS: into[key] = value
@@ -139,7 +141,7 @@ def tidy(value):
 
 
 def ask(client, path, body):
-    """Returns the answer to a request in that form."""
+    """Sends a request in that form, and returns its answer."""
     if body.get("stream"): return said(path, [event for _, event in client.events(path, body)])
     answer = client.ask("POST", path, body)
     if answer.status != 200: raise Refused(answer.status, answer.headers, answer.body)
@@ -147,8 +149,8 @@ def ask(client, path, body):
 
 
 def ask_patiently(client, path, body, waits=None):
-    """Does the same; if the queue is full, the request is repeated when the answer says so. waits: counts how
-    often."""
+    """Does the same as `ask`. If the queue is full, it repeats the request when the server says so. waits: counts
+    these repetitions."""
     while True:
         try:
             return ask(client, path, body)
@@ -167,7 +169,7 @@ def cut_off(client, path, body, events):
 
 
 def difference(expected, got, path=""):
-    """Returns the first place where two answers differ, with both values; None: they don't."""
+    """Returns the first place where two answers differ, with both values; None if they are equal."""
     if type(expected) is type(got) is dict:
         for key in sorted(expected.keys() | got.keys()):
             found = difference(expected.get(key), got.get(key), f"{path}.{key}")

@@ -1,4 +1,4 @@
-"""Sends invalid requests: a server must refuse each or close the connection, and keep working.
+"""Sends invalid requests. A server must refuse each or close the connection, and continue to work.
 
 In: a random.Random, a URL. Out: a Failure for any other answer.
 """
@@ -11,7 +11,7 @@ from server import Failure
 
 TURN = {"role": "user", "content": "a"}
 
-# Bodies that are invalid for a path; those for all paths are not JSON.
+# Bodies that are not JSON, for all paths; and bodies that are invalid for one path.
 NO_JSON = [b"", b"{", b"[]", b"null", b'"a"', b"{\"prompt\": \"a\",}", b"\xff\xfe\x00",
            b"{" * 5000, b'{"a":' * 3000 + b"1" + b"}" * 3000, b"\0" * 100]
 WRONG = {
@@ -30,7 +30,7 @@ WRONG = {
     NATIVE: [{}, {"prompt": 5.5}, {"prompt": "a", "n_predict": {}}, {"prompt": "a", "repeat_penalty": "x"},
              {"prompt": "a", "n_probs": "x"}],
 }
-HUGE = 10 ** 13  # bytes that nobody takes
+HUGE = 10 ** 13  # more bytes than any server accepts
 
 
 def head(path, length, *more):
@@ -45,7 +45,7 @@ def no_http(random):
 
 
 def draw(random):
-    """Returns the bytes to send, and whether they are a whole request, which must be answered then."""
+    """Returns the bytes to send, and true if they are a complete request, which must be answered."""
     path = random.choice(list(WRONG))
     body = random.choice(NO_JSON) if random.random() < 0.4 else json.dumps(random.choice(WRONG[path])).encode()
     kind = random.choice(["whole", "whole", "whole", "half", "huge", "chunks", "none"])
@@ -57,7 +57,7 @@ def draw(random):
 
 
 def status_of(connection):
-    """Returns the answer's status, None if the connection was closed without one."""
+    """Returns the answer's status; None if the connection was closed without one."""
     try:
         line = connection.makefile("rb").readline()
     except (ConnectionError, TimeoutError):

@@ -1,7 +1,7 @@
-"""Calls that clients make to a server, one function each. It raises an AssertionError, an error of the client's own,
-or Skip if the server or its model can't do this.
+"""Calls that clients make to a server, one function for each case. A function raises an AssertionError, an error of
+the client's own, or Skip if the server or its model can't do this.
 
-In: a Target. Out: nothing; in target.shapes the forms of raw answers.
+In: a Target. Out: nothing; target.shapes gets the forms of the raw answers.
 """
 import asyncio
 import functools
@@ -32,7 +32,7 @@ def called(number, city):
 
 
 def shown(number, city, sky):
-    """A question with a call and its result, so that small models see an example."""
+    """Returns a question with a call and its result, as an example for small models."""
     return [{"role": "user", "content": f"What is the weather in {city} right now?"},
             {"role": "assistant", "content": "", "tool_calls": [called(number, city)]},
             {"role": "tool", "tool_call_id": f"call_{number}", "content": json.dumps({"sky": sky})},
@@ -63,7 +63,7 @@ class Target:
         self.model = self.api.models.list().data[0].id
 
     def curl(self, method, path, body=None, events=False, headers=()):
-        """Returns (status, text), or the list of events of a stream."""
+        """Sends a request by curl. Returns (status, text); with `events`, the list of a stream's events."""
         command = ["curl", "-sS", "-N", "-w", "\n%{http_code}", "-X", method, self.url + path]
         for header in headers: command += ["-H", header]
         if body is not None:
@@ -78,7 +78,7 @@ class Target:
         return [line if line == "[DONE]" else json.loads(line) for line in lines]
 
     def json(self, method, path, body=None, form=None):
-        """Returns the answer's value, and keeps its form under that name."""
+        """Returns the answer's value, and stores its form under that name."""
         status, text = self.curl(method, path, body)
         assert status == 200, f"{method} {path}: {status} {text[:300]}"
         value = json.loads(text)
@@ -104,13 +104,13 @@ class Target:
 
     @functools.cached_property
     def text(self):
-        """Returns a chat's greedy reply: its content, after its reasoning."""
+        """Returns the content of a chat's greedy reply, without its reasoning."""
         return said(self.chat().choices[0].message)
 
 
     @functools.cached_property
     def calling(self):
-        """Makes a request to which the model answers with a call; small models need words that lead to it."""
+        """Makes a request that the model answers with a call. Small models need words that suggest the call."""
         asked = {"messages": WEATHER_ASKED, "tools": [WEATHER], "max_tokens": 96}
         marks = [self.json("POST", "/tokenize", {"content": mark})["tokens"]
                  for mark in ("<tool_call>", "</tool_call>")]
@@ -270,7 +270,7 @@ def prompts(target):
 
 
 def weather_answer(target, calls):
-    """Returns the model's reply to the tool's answers."""
+    """Returns the model's reply to the results of its calls."""
     turns = [*WEATHER_ASKED, {"role": "assistant", "content": None, "tool_calls": calls}]
     for call in calls:
         turns.append({"role": "tool", "tool_call_id": call["id"], "content": '{"sky": "hail", "degrees": 17}'})

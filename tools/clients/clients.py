@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """clients.py MODEL...: runs OpenAI's, langchain's and Anthropic's clients and curl against servers.
 
-In: models that servers can open; --forerun COMMAND, --llama-server COMMAND, or --url URL of a server that runs. Out: a
-table of all cases, what failed and why, and how the forms of forerun's answers differ from those of llama-server on the
-same file; --json FILE the same. Exit status 1 if a case failed on forerun, or on the server of --url.
+In: models that the servers can open; --forerun COMMAND, --llama-server COMMAND, or --url URL of a server that runs
+already. Out: a table of all cases; what failed and why; and how the forms of forerun's answers differ from those of
+llama-server with the same file. --json FILE gives the same as JSON. The exit status is 1 if a case failed on forerun,
+or on the server of --url.
 """
 import argparse
 import json
@@ -36,7 +37,7 @@ def arguments():
 
 
 class Column:
-    """A server with one model, and the result of each case."""
+    """A server with one model, and the results of its cases."""
 
     def __init__(self, name, model, server, ours):
         self.name, self.model, self.server, self.ours = name, model, server, ours
@@ -63,7 +64,7 @@ def outcome(function, target):
         return "ok", ""
     except Skip as reason:
         return "-", str(reason)
-    except Exception as error:  # a client may fail with anything
+    except Exception as error:  # a client may raise any exception
         at = traceback.extract_tb(error.__traceback__)
         line = next((frame for frame in reversed(at) if frame.name == function.__name__), at[-1])
         return "FAIL", f"line {line.lineno}: {line.line}\n      {type(error).__name__}: {str(error)[:600]}"
@@ -107,7 +108,8 @@ def failures(columns):
 
 
 def compared(columns):
-    """Returns lines for the differences of forerun's forms from llama-server's, for each model that both ran."""
+    """Returns lines about the differences of forerun's forms from llama-server's, for each model that both have
+    run."""
     lines = []
     for ours in (column for column in columns if column.ours):
         theirs = next((column for column in columns if not column.ours and column.model == ours.model), None)

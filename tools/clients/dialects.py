@@ -1,5 +1,5 @@
-"""Cases of the dialects of chats, by the libraries that are made for them (see cases.py): OpenAI's /v1/responses and
-Anthropic's /v1/messages. What they say is what the chat says.
+"""Cases of the other APIs for chats, by the libraries made for them (see cases.py): OpenAI's /v1/responses and
+Anthropic's /v1/messages. Their answers must be those of the chat.
 
 In: a Target. Out: nothing.
 """

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""exact.py COMMAND: checks that each answer is the same alone and beside others, before a restart and after.
+"""exact.py COMMAND: checks that each answer is the same, alone and beside others, before a restart and after it.
 
-In: a server's command with {port} where its port goes, such as
+In: a server's command with {port} in place of its port, such as
+
     'build/forerun serve -m tools/demo/target -md tools/demo/assistant -np 8 --port {port}'
-Out: a line that says how many requests were answered how often, and each that was answered otherwise; exit status 1
-for any.
 
-Requests are drawn by chance and a seed: chats, completions and llama.cpp's own form, greedy and sampled, with
-penalties, stops, log-probabilities, several choices. First each is asked alone. Then all come over many connections, in
-another order, in other manners (whole or as a stream, with other numbers of drafts), while other clients go away in the
-middle of streams; half way the server is stopped and started again. Texts, log-probabilities, reasons and counts must
-not differ in anything.
+Out: a line with the number of requests and answers, and a line for each answer that differed. The exit status is 1 if
+any differed.
+
+The requests are drawn at random from a seed: chats, completions and llama.cpp's own form; greedy and sampled; with
+penalties, stop strings, log-probabilities, several choices. First each is sent alone. Then all are sent over many
+connections, in another order and with other settings that must not matter: whole or as a stream, with other numbers of
+drafts. Meanwhile other clients leave in the middle of streams, and half way the server is stopped and started again.
+Texts, log-probabilities, reasons and counts must not differ at all.
 """
 import argparse
 import collections
@@ -81,8 +83,8 @@ class Crowd:
 
 
 def order(chance, requests, cut):
-    """Returns (index, body, 0 or the event after which to disconnect) of each request once, and of some that are
-    left unfinished."""
+    """Returns (index, body, 0 or the event after which to disconnect), once for each request and also for some
+    requests that are cut off."""
     items = [(i, asked.otherwise(chance, body), 0) for i, (_, body) in enumerate(requests)]
     for i in chance.sample(range(len(requests)), int(cut * len(requests))):
         items.append((i, asked.otherwise(chance, requests[i][1]), chance.choice([1, 1, 2, 3, 5, 8])))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """frameworks.py --forerun COMMAND MODEL | --url URL: runs agent and client frameworks against a server.
 
-Each case imports its own client and is passed over where that is not installed: several environments have them between
-them (requirements*.txt), as their pins exclude each other. In: a model that calls tools by its template, a GGUF file or
-a folder, or a server that runs. Out: a line a case; exit status 1 if one failed.
+Each case imports its own client, and is skipped if that is not installed. No single environment has all clients,
+because their pinned packages exclude each other (requirements*.txt). In: a model whose template supports tool calls, a
+GGUF file or a folder; or a server that runs already. Out: a line for each case. The exit status is 1 if one failed.
 """
 import argparse
 import asyncio
@@ -78,8 +78,8 @@ def ollama_client(target):
         """
         return f"hail in {city}"
 
-    # ollama's interface can't force a call: the model may call or not, and then one that was made is given, whose
-    # result the answer must have.
+    # ollama's interface can't force a call. If the model makes no call, one is given to it with a result, and the
+    # answer must contain that result.
     answer = client.chat(model=target.model, messages=[{"role": "user", "content": QUESTION}], tools=[get_weather],
                          options={"temperature": 0, "num_predict": 64})
     assert answer.message.content or answer.message.tool_calls, answer.message
@@ -125,7 +125,7 @@ def pydantic_ai_client(target):
     from pydantic_ai.providers.openai import OpenAIProvider
 
     class Weather(BaseModel):
-        """The weather, once it is known."""
+        """The weather, as the model's output."""
         city: str
         degrees: int
 
@@ -134,7 +134,7 @@ def pydantic_ai_client(target):
     found = Agent(model, output_type=Weather, model_settings=settings).run_sync("In Paris it is 17 degrees.").output
     assert "Paris" in found.city and found.degrees == 17, found
 
-    # The output is a tool too, so each turn must call one: no model can leave the tool out, or quote its call.
+    # The output is a tool too, so each turn must call a tool. A model can't leave the call out, or only quote it.
     ran = []
     agent = Agent(model, output_type=Weather, model_settings=settings)
 
@@ -217,7 +217,7 @@ def llama_index_client(target):
 
 @case("litellm: as OpenAI's, as a completion, as ollama's, as Anthropic's")
 def litellm_client(target):
-    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # nothing is fetched
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # prevents a download
     litellm = need("litellm")
     litellm.telemetry = False
     turns = [{"role": "user", "content": "Count from one to five."}]
@@ -243,7 +243,7 @@ def litellm_proxy(target):
     openai = need("openai")
     command = Path(sys.executable).with_name("litellm")
     if not command.exists(): raise Skip("litellm's proxy is not installed here")
-    port, key = free_port(), "sk-" + secrets.token_hex(32)  # the proxy ends at once without a key, or with a weak one
+    port, key = free_port(), "sk-" + secrets.token_hex(32)  # without a key, or with a weak one, the proxy ends at once
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as log:
         config = Path(folder, "config.yaml")
         config.write_text(json.dumps({"model_list": [{"model_name": "ours", "litellm_params": {
@@ -267,8 +267,8 @@ def litellm_proxy(target):
 
 
 def wait_for_proxy(proxy, url, log):
-    """Waits for the proxy, which imports for half a minute of processor time; a busy machine spreads that, so the
-    limit is on processor time."""
+    """Waits for the proxy. Its imports take half a minute of processor time. On a busy machine this takes longer, so
+    the limit is on processor time."""
     while proxy.poll() is None and seconds_of(proxy.pid) < 300:
         try:
             if Client(url, timeout=60).ask("GET", "/health/liveliness").status == 200: return
@@ -279,7 +279,7 @@ def wait_for_proxy(proxy, url, log):
 
 
 def seconds_of(process):
-    """Returns the processor time of a process, from the 14th and 15th words of its line in /proc."""
+    """Returns the processor time of a process, from words 14 and 15 of its line in /proc."""
     words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -301,7 +301,7 @@ def crowd(target):
                 async for chunk in answer: assert chunk.choices or chunk.usage is not None
             else:
                 assert answer.usage.completion_tokens > 0
-        except Exception as error:  # whatever it is, it is told
+        except Exception as error:  # any exception is reported
             failed.append(f"{number}: {type(error).__name__}: {error}")
 
     async def all_of_them():
@@ -326,7 +326,7 @@ def run(target, only, must):
             word, why = "ok", ""
         except Skip as reason:
             word, why = "FAIL" if name.partition(":")[0] in must else "-", str(reason)
-        except Exception as error:  # a client may fail with anything
+        except Exception as error:  # a client may raise any exception
             at = traceback.extract_tb(error.__traceback__)
             line = next((frame for frame in reversed(at) if frame.name == function.__name__), at[-1])
             word, why = "FAIL", f"line {line.lineno}: {line.line}\n      {type(error).__name__}: {str(error)[:600]}"

@@ -1,7 +1,8 @@
-"""Replays conversations of coding agents, turn by turn, in the form of their clients (see cases.py): tests/data/agents.
+"""Replays conversations of coding agents, turn by turn, in the form of their clients (see cases.py):
+tests/data/agents.
 
-In: a Target. Out: nothing. What the assistant has said is part of what is recorded, so that any model can be asked;
-each turn is a stream, which must come to its proper end, with the prompt that what is new in it makes longer.
+In: a Target. Out: nothing. The assistant's messages are recorded too, so that any model can be tested. Each turn is a
+stream, which must come to its proper end. Its prompt must be longer than the one before by what is new in the turn.
 """
 import json
 from pathlib import Path
@@ -28,7 +29,7 @@ def ask(target, recorded, list_so_far, turn):
 
 
 def turns(target, name, usage_of):
-    """Returns the usage of each turn; the last turn follows a compaction."""
+    """Returns the usage of each turn. The last turn comes after a compaction."""
     recorded, list_so_far, taken = json.loads((AGENTS / f"{name}.json").read_text()), [], []
     for turn, more in enumerate(recorded["turns"]):
         list_so_far = list_so_far + more
@@ -40,7 +41,8 @@ def turns(target, name, usage_of):
 
 
 def check_kept(taken):
-    """Half of the previous turn must be reused: a template may drop thoughts of ended turns, which changes the rest."""
+    """Checks that at least half of the previous turn was found in the cache. The rest may differ, because a template
+    may drop thoughts of ended turns."""
     for before, (_, cached) in zip(taken, taken[1:-1]):
         assert 2 * cached >= before[0], taken
 

@@ -1,7 +1,7 @@
-"""A server of OpenAI's interface as the scripts here see it: started, asked, watched, stopped.
+"""Starts, asks, watches and stops a server of OpenAI's interface, for the scripts here.
 
-In: a command with {port} in it, or the URL of a server that runs already. Out: answers, streams, sizes. Python's
-standard library alone.
+In: a command with {port} in it, or the URL of a server that runs already. Out: answers, streams, sizes. It needs only
+Python's standard library.
 """
 import http.client
 import json
@@ -17,7 +17,7 @@ import urllib.parse
 
 PATIENCE = 600  # seconds for one answer
 
-# Whoever is asked to end first stops the servers that it has started.
+# If this process is asked to end, it stops the servers that it has started.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
@@ -32,7 +32,8 @@ def free_port():
 
 
 class Server:
-    """command: words as for a shell, or None where url is given. Between `start` and `stop` it answers at `url`."""
+    """A server, which answers at `url` between `start` and `stop`. command: its words as for a shell; None if url is
+    given."""
 
     def __init__(self, command=None, url=None):
         self.command, self.url, self.process, self.log = command, url, None, None
@@ -63,7 +64,7 @@ class Server:
         return "".join(self.log.readlines()[-lines:])
 
     def resident(self):
-        """Returns the bytes of it in memory, None if it is not our process."""
+        """Returns the bytes that the process has in memory; None if we did not start it."""
         if not self.process: return None
         with open(f"/proc/{self.process.pid}/status") as status:
             return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
@@ -72,7 +73,8 @@ class Server:
         return not self.process or self.process.poll() is None
 
     def stop(self, patience=30):
-        """Stops it and returns its exit status; a signal's is negative. A server that takes too long is killed."""
+        """Stops the server and returns its exit status, which is negative for a signal. A server that takes too long
+        is killed."""
         if not self.process: return 0
         if self.alive(): self.process.send_signal(signal.SIGTERM)
         try:
@@ -99,7 +101,7 @@ class Answer:
 
 
 class Client:
-    """One connection, kept alive between requests."""
+    """A connection that is kept open between requests."""
 
     def __init__(self, url, timeout=PATIENCE):
         parts = urllib.parse.urlsplit(url)
@@ -107,8 +109,8 @@ class Client:
         self.response = None
 
     def send(self, method, path, body=None):
-        """Sends a request and returns the response, whose body is still to be read. A connection that the server
-        has closed is opened again, once."""
+        """Sends a request, and returns the response, whose body has not been read yet. If the server has closed the
+        connection, it is opened again once."""
         if body is not None and not isinstance(body, (bytes, str)): body = json.dumps(body)
         headers = {"Content-Type": "application/json"} if body is not None else {}
         for last in (False, True):
@@ -125,8 +127,8 @@ class Client:
         return Answer(response.status, response.headers, response.read())
 
     def events(self, path, body):
-        """Yields each event of a stream with the time of its arrival, until "[DONE]" or llama.cpp's own "stop". An
-        error in it, or no such end, is a Failure."""
+        """Yields each event of a stream with the time of its arrival, until "[DONE]" or llama.cpp's own "stop". If the
+        stream has an error or no such end, it raises a Failure."""
         response = self.send("POST", path, body)
         if response.status != 200: raise Refused(response.status, response.headers, response.read())
         done = False
@@ -144,7 +146,7 @@ class Client:
         if not done: raise Failure("a stream without an end")
 
     def close(self):
-        """Closes at once, whatever is still to come."""
+        """Closes the connection at once, even if more of the answer is to come."""
         if self.connection.sock:
             try:
                 self.connection.sock.shutdown(socket.SHUT_RDWR)
@@ -155,7 +157,7 @@ class Client:
 
 
 class Refused(Failure):
-    """An answer with another status than 200."""
+    """An answer with a status other than 200."""
 
     def __init__(self, status, headers, body):
         super().__init__(f"{status}: {body[:500].decode(errors='replace')}")

@@ -5,11 +5,11 @@ In: JSON values. Out: paths such as choices[].message.content, each with the typ
 
 TYPES = {type(None): "null", bool: "boolean", int: "number", float: "number", str: "string", list: "array",
          dict: "object"}
-OPEN = {"logit_bias", "chat_template_caps"}  # objects whose keys are no part of the form
+OPEN = {"logit_bias", "chat_template_caps"}  # objects whose keys do not belong to the form
 
 
 def shape(value, path="", into=None):
-    """Returns the shape of a value, or of several joined: path -> types."""
+    """Returns the shape of a value, or of several values together, as {path: types}."""
     into = {} if into is None else into
     into.setdefault(path, set()).add(TYPES[type(value)])
     if isinstance(value, dict) and path.rsplit(".", 1)[-1] not in OPEN:
@@ -20,13 +20,13 @@ def shape(value, path="", into=None):
 
 
 def below(path, paths):
-    """True if the path is inside one of them, which is then named alone."""
+    """Returns true if the path lies inside one of the other paths. Then only that one is reported."""
     return any(path != other and path.startswith((other + ".", other + "[")) for other in paths)
 
 
 def differences(ours, theirs):
-    """Returns (kind, path): "missing" for keys that only they have, "extra" for keys that only we have, "type" for
-    different types."""
+    """Returns (kind, path) for each difference. "missing": a key that only they have; "extra": a key that only we
+    have; "type": both have the key, with values of different types."""
     missing, extra = theirs.keys() - ours.keys(), ours.keys() - theirs.keys()
     found = [("missing", path) for path in missing if not below(path, missing)]
     found += [("extra", path) for path in extra if not below(path, extra)]

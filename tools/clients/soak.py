@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """soak.py COMMAND: checks that a server keeps its size, its answers and its health over a long time.
 
-In: a server's command with {port} where its port goes, minutes. Out: a line per minute, and one at the end; exit
-status 1 if memory grew after the first quarter of the time, if an answer was lost, invalid or mixed up with another,
-or if a status reported an error of the server's own (503 because the queue is full is not one: the request is
-repeated).
+In: a server's command with {port} in place of its port; a number of minutes. Out: a line for each minute, and one at
+the end. The exit status is 1 if memory grew after the first quarter of the time, if an answer was lost, invalid or
+mixed up with another, or if a status reported a fault of the server. (503 for a full queue is no fault; the request is
+repeated.)
 
-First each request of a pool is sent alone. Then clients repeat them in any order, disconnect in the middle of streams,
-and send invalid requests: text that is not JSON, wrong types, halves, bodies without end.
+First each request of a pool is sent alone. Then clients repeat the requests in any order, disconnect in the middle of
+streams, and send invalid requests: text that is not JSON, values of wrong types, half requests, bodies without end.
 """
 import argparse
 import http.client
@@ -54,7 +54,7 @@ class Soak:
         client.close()
 
     def ask_again(self):
-        """Repeats the requests at the end, each alone."""
+        """Repeats the requests at the end, one at a time."""
         client = Client(self.server.url)
         for index, (path, body) in enumerate(self.pool):
             found = asked.difference(self.expected[index], asked.ask(client, path, body))
@@ -110,7 +110,7 @@ class Soak:
         self.over.set()
 
     def growth(self):
-        """Returns the bytes between the largest size of the first quarter and that of the rest."""
+        """Returns by how many bytes the largest size of the later three quarters exceeds that of the first quarter."""
         quarter = self.args.minutes * 60 / 4
         first = max(size for at, size in self.sizes if at <= quarter)
         return max((size for at, size in self.sizes if at > quarter), default=first) - first, first

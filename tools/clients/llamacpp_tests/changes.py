@@ -1,7 +1,8 @@
-"""Changes lines of llama.cpp's tests that speak of llama-server's inside, so that the rest of a test can be checked.
+"""Changes lines of llama.cpp's tests that depend on llama-server's internals, so that the rest of such a test can be
+checked.
 
-Each entry: a file of tests, a regular expression, its replacement, and the reason. llama-server is asked by the tests
-as they are. An entry that matches nothing is an error.
+Each entry has a file of tests, a regular expression, its replacement, and the reason. llama-server itself gets the
+tests unchanged. An entry that matches nothing is an error.
 """
 import re
 import sys

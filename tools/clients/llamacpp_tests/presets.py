@@ -1,4 +1,4 @@
-"""A plugin of pytest for llama.cpp's server tests: nothing is downloaded or started before a test asks for it."""
+"""A plugin of pytest for llama.cpp's server tests: nothing is downloaded or started before a test needs it."""
 import utils
 
 utils.ServerPreset.load_all = staticmethod(lambda: None)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""scores.py --llama-server URL --port N: adds echoed prompts with log-probabilities to a server without them.
+"""scores.py --llama-server URL --port N: adds echoed prompts with log-probabilities to a server that lacks them.
 
 llama-server refuses "echo". But it gives the log-probability of the token that it generates, from the model's own
-logits, and a large bias makes it generate any token: so a prompt's log-probabilities are asked for one by one, each
-after the ids before it, which stay in its cache. In: requests as lm-eval's local-completions sends them. Out: answers
-to those, and vLLM's tokenizer routes.
+logits, and a large bias makes it generate any token. So the log-probabilities of a prompt are requested one by one,
+each after the ids before it, which stay in the server's cache. In: requests as lm-eval's local-completions sends them.
+Out: the answers to them, and vLLM's tokenizer routes.
 """
 import argparse
 import json
@@ -50,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def echoed(client, ids):
-    """Returns the lists for a prompt, and an entry for the one token after it."""
+    """Returns the lists for a prompt, and an entry for the token after it."""
     own, best = [None], [None]
     for at in range(1, len(ids)):
         answer = client.ask("POST", "/completion", {"prompt": ids[:at], "n_predict": 1, "n_probs": 1, "temperature": 0,
