@@ -115,7 +115,7 @@ $(FUZZERS): %: %.o $(FUZZ_PARTS) $(if $(findstring fuzzer,$(SANITIZE)),,$(FUZZ_M
 -include $(patsubst %.o,%.d,$(TEST_HELPERS) $(TEST_OBJECTS) $(EMULATED_TILES) $(FUZZ_PARTS) $(FUZZ_MAIN) \
   $(addsuffix .o,$(MUTATORS) $(FUZZERS)))
 
-# ------------------------------------------------------------------------------------------------------ what suites run
+# ---------------------------------------------------------------------------------------------- the suites that are run
 
 # tests/run takes each suite as its name and its command. It starts several at once; suites whose threads would wait
 # for each other while another suite has their core run alone, at the end. Suites that measure time are in check-speed.
@@ -337,7 +337,7 @@ libfuzzer:
 	  CPPFLAGS='-DFR_IMAGE_PIXELS_MAX=1048576ul -DFR_BUMP_FIRST=1ul -DFR_RENDER_STEPS_MAX=1000000'
 libfuzzer-programs: $(FUZZERS)
 
-# ------------------------------------------------------------------------------------- against programs of other people
+# -------------------------------------------------------------------------------------- comparisons with other programs
 
 .PHONY: check-real
 check-real: all ## published models (2 GB) against transformers and one answer; PEERS=FOLDER: llama.cpp too (an hour)

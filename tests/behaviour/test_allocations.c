@@ -50,7 +50,7 @@ static fr_status generate(fr_session *session, outcome *o) {
 
 static const int32_t prompt[] = {2, 100, 200, 300, 400, 50};
 
-/* ------------------------------------------------------------------------------------------------------ what is run */
+/* ------------------------------------------------------------------------------------------- the calls that are run */
 
 static const struct {
     const char *target, *drafter; /* drafter NULL: the target's own layer */
@@ -261,7 +261,7 @@ static fr_status run_pictures(int which, outcome *o) {
     return status;
 }
 
-/* ---------------------------------------------------------------------------------------------- one fails, then not */
+/* ------------------------------------------------------------------------------------ runs with failing allocations */
 
 static const struct {
     fr_status (*run)(int which, outcome *o);

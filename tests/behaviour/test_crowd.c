@@ -298,7 +298,7 @@ static void call_something(world *w) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ alone */
+/* -------------------------------------------------------------------------------------------------- lives run alone */
 
 static void say_alone(fr_session *session, const event *e, life *alone) {
     int32_t ids[FR_STEP_MAX];

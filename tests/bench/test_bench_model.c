@@ -595,7 +595,7 @@ START_TEST(no_speed_is_told_of_an_answer_that_drafts_changed) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------- a picture; what fails */
+/* -------------------------------------------------------------------------------------------- pictures and failures */
 
 START_TEST(a_picture_is_svg_that_stands_alone) {
     char path[] = "/tmp/forerun-plot-XXXXXX";

@@ -250,7 +250,7 @@ START_TEST(a_full_context_is_not_the_end) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------- commands, lines */
+/* ----------------------------------------------------------------------------------------------- commands and lines */
 
 START_TEST(turns_are_taken_back) {
     char with[512], without[512];

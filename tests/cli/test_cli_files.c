@@ -285,7 +285,7 @@ START_TEST(what_killed_runs_leave_is_removed) {
 }
 END_TEST
 
-/* --------------------------------------------------------------------------------------- written over what is read */
+/* ----------------------------------------------------------------------------------- outputs that overwrite inputs */
 
 #define SHARDED "tests/data/models/gemma4-dense/"
 

@@ -222,7 +222,7 @@ START_TEST(rows_are_the_librarys) {
 }
 END_TEST
 
-/* ----------------------------------------------------------------------------------------------------------- resume */
+/* --------------------------------------------------------------------------------------------------- continued runs */
 
 static void cut(const char *of, const char *name, long less) {
     struct stat info;

@@ -198,7 +198,7 @@ START_TEST(writer_counts) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------ as llama.cpp does */
+/* ---------------------------------------------------------------------------------------- comparison with llama.cpp */
 
 static void check_element(const char *key, const json_t *expected, const fr_gguf_value *value, size_t index,
                           size_t *text_at) {

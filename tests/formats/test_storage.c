@@ -304,7 +304,7 @@ START_TEST(what_older_writers_packed_otherwise_is_the_same) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------- what is refused */
+/* -------------------------------------------------------------------------------------------------------- refusals */
 
 static const struct {
     const char *kind;

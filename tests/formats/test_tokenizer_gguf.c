@@ -33,7 +33,7 @@ static void tear_down(void) {
     fr_folder_remove(&folder);
 }
 
-/* ----------------------------------------------------------------------------------------------- files as they lie */
+/* ----------------------------------------------------------------------------------------------- writing the files */
 
 /* A key that is added to a file. Exactly one of its values is not NULL. */
 typedef struct extra {
@@ -152,7 +152,7 @@ static void check_ends(const fr_tokenizer *tokenizer, const char *const *texts, 
     fr_checkpoint_close(&files);
 }
 
-/* --------------------------------------------------------------------------------------------------- no pre at all */
+/* ------------------------------------------------------------------------------------------ missing pre-tokenizers */
 
 static const extra bos_of_llama = {.key = "tokenizer.ggml.bos_token_id", .number = &(uint32_t){1508}};
 static const extra bos_of_deepseek = {.key = "tokenizer.ggml.bos_token_id", .number = &(uint32_t){1554}};
@@ -341,7 +341,7 @@ START_TEST(id_that_is_a_text) {
 }
 END_TEST
 
-/* ---------------------------------------------------------------------------------------------------- ends by text */
+/* ---------------------------------------------------------------------------------------------- ends by their text */
 
 static const struct {
     const char *tokens[6]; /* a "!" before a token means that its type is control */
@@ -413,7 +413,7 @@ START_TEST(ends_by_text) {
 }
 END_TEST
 
-/* ---------------------------------------------------------------------------------------------- another cut, chosen */
+/* ---------------------------------------------------------------------------------- pre-tokenizers given as options */
 
 static fr_status open_chosen(const char *path, const char *pre, fr_tokenizer **tokenizer) {
     fr_options *options = fr_options_new();

@@ -138,7 +138,7 @@ static const subject subjects[] = {
     {DFLASH "dspark-dense-qwen3", "", "drafter", NULL, "drafter/config.json", ""},
 };
 
-/* ---------------------------------------------------------------------------------------------------- one at a time */
+/* --------------------------------------------------------------------------------------------- one change at a time */
 
 /* The state of a run. Its folder has links to the files; the changed file is a file in memory. */
 typedef struct bench {

@@ -35,7 +35,7 @@ expected+=" share/man/man1/forerun.1 share/zsh/site-functions/_forerun"
 found=$(find "$root/usr" ! -type d -printf '%P\n' | LC_ALL=C sort | xargs)
 [ "$found" = "$expected" ] || fail "not these files: $expected, but $found"
 
-# ----------------------------------------------------------------------------------------------- a program that uses it
+# ---------------------------------------------------------------------------------------- programs that use the library
 
 # Prints the libraries that a program needs at run time, without the C library.
 needs() {
@@ -151,7 +151,7 @@ else
     echo "without systemd-analyze the unit was not tested"
 fi
 
-# ---------------------------------------------------------------------------------------------- what the libraries show
+# ----------------------------------------------------------------------------------------------- the libraries' symbols
 
 declared=$("${CC:-gcc}" -E -P "$root/usr/include/forerun.h" | grep -v '^typedef' |
     sed -nE 's/.*\b(fr_[a-z_]+)\(.*/\1/p' | sort -u)
@@ -218,7 +218,7 @@ grep -q GLM-OCR "$root/help" || fail "--help does not say that GLM-OCR is read"
 make -s uninstall BUILD="$BUILD" DESTDIR="$root" PREFIX=/usr
 [ -z "$(find "$root/usr" ! -type d)" ] || fail "make uninstall left files"
 
-# ------------------------------------------------------------------------------------------------------ a name of words
+# ------------------------------------------------------------------------------------ a folder with a blank in its name
 
 unset PKG_CONFIG_SYSROOT_DIR
 export PKG_CONFIG_LIBDIR="$root/two words/lib/pkgconfig"

@@ -72,7 +72,7 @@ static bool left_out(void) {
     return fr_random_below(options.one_in) > 0;
 }
 
-/* ----------------------------------------------------------------------------------------------- running, comparing */
+/* -------------------------------------------------------------------------------------------- running and comparing */
 
 static const char *running = "no kernel"; /* the kernel that the signal handler names */
 static char shape[256];

@@ -182,7 +182,7 @@ static float *place_floats(size_t index, size_t n, bool at_end) {
     return place(index, n * sizeof(float), at_end);
 }
 
-/* ---------------------------------------------------------------------------------------------- running, comparing */
+/* ------------------------------------------------------------------------------------------- running and comparing */
 
 static const char *running = "no kernel"; /* the kernel that the signal handler names */
 static char shape[256];
@@ -853,7 +853,7 @@ static void check_attn(operation *op) {
     check_latent_attn(op);
 }
 
-/* -------------------------------------------------------------------------------------------- storing keys, values */
+/* ----------------------------------------------------------------------------------------- storing keys and values */
 
 typedef enum store_fill { NUMBERS, SCALED, HALFWAY, EQUALS, STORE_FILLS } store_fill;
 

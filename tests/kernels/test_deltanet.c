@@ -37,7 +37,7 @@ static void fill(float *x, size_t n, uint64_t *state) {
     for (size_t i = 0; i < n; i++) x[i] = random_value(state);
 }
 
-/* ------------------------------------------------------------------------------------------------- one layer's head */
+/* ---------------------------------------------------------------------------------------------- one head of a layer */
 
 /* The rows of one head, as the projections and the convolution give them, and the inputs of the head's gates. */
 typedef struct head_case {
@@ -291,7 +291,7 @@ START_TEST(gates_of_anything) {
 }
 END_TEST
 
-/* ---------------------------------------------------------------------------- the convolution, attention's own gate */
+/* ----------------------------------------------------------------------------- the convolution and attention's gate */
 
 START_TEST(published_convolution) {
     static const float expected[4][5] = {

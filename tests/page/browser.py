@@ -102,7 +102,7 @@ class Browser:
         """Returns all conversations that the browser has stored."""
         return self.module("const store = await import('/page/store.js'); return store.allConversations();")
 
-    # ------------------------------------------------------------------------------------------------ what it asked
+    # ------------------------------------------------------------------------------------- requests and the console
 
     def listen(self):
         """Returns the addresses that were asked for and the console's lines, both since the page was opened."""

@@ -86,7 +86,7 @@ START_TEST(nan_is_found_wherever_it_is) {
 }
 END_TEST
 
-/* --------------------------------------------------------------------------------------------------- parts, stacks */
+/* ------------------------------------------------------------------------------------------------ parts and stacks */
 
 enum { STACK = 3, PART = 70, COLS = 150, DOWN = 2, ACROSS = 2 };
 
@@ -154,7 +154,7 @@ START_TEST(scales_follow_parts_of_a_matrix) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------- what is refused */
+/* --------------------------------------------------------------------------------------------------------- refusals */
 
 /* A change of a file: a tensor's name, one entry of its header, or a byte or float of its data. */
 typedef struct change {

@@ -193,7 +193,7 @@ class Model(nn.Module):
         return self.mtp(self.embed(tokens[0]), hidden[0])[None]
 
 
-# -------------------------------------------------------------------------------------------------------- overlooked
+# ---------------------------------------------------------------------------------------- features that are left out
 
 def overlooked(name, folder, prompt, right):
     """Returns for each feature how far the prompt's logits are off if it is left out, relative to the largest

@@ -143,7 +143,7 @@ def run(model, ids):
     return model(torch.tensor([ids]), use_cache=False).logits[0]
 
 
-# --------------------------------------------------------------------------------------------------------- overlooked
+# ----------------------------------------------------------------------------------------- features that are left out
 
 def zeroed(*parts):
     def edit(model):
@@ -170,7 +170,7 @@ def overlooked(folder, spec, prompt, right):
     return moved
 
 
-# ---------------------------------------------------------------------------------------------------------- reference
+# --------------------------------------------------------------------------------------------------------- references
 
 def make_prompts(spec):
     rnd, kind = random.Random(spec["seed"]), spec["kind"]
@@ -221,7 +221,7 @@ def make(root, name, spec):
     for file in folder.iterdir(): file.chmod(0o644)
 
 
-# -------------------------------------------------------------------------------------------------------------- verify
+# -------------------------------------------------------------------------------------------------------- verification
 
 def published_model(folder, spec):
     """Returns the logits that transformers computes from the folder by itself."""

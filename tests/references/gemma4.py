@@ -18,7 +18,7 @@ KINDS = {"s": "sliding_attention", "f": "full_attention"}
 BOS, PAD = 2, 0
 
 
-# ---------------------------------------------------------------- configurations, spelled as published
+# -------------------------------------------------------------------------------------- configurations
 
 def text_config(family, part, eos):
     """Returns config.json of the target (if part is the family's target), or the assistant's text_config, as a
@@ -102,7 +102,7 @@ def build_assistant(config):
     return model.float().eval().requires_grad_(False)
 
 
-# ---------------------------------------------------------------- random weights that all matter
+# -------------------------------------------------------------------------------- random weights
 
 def fill(model, seed, stored, special):
     """Fills every parameter and buffer, in the order of names: with special(name, tensor, g) if that gives a value,
@@ -234,7 +234,7 @@ def load(folder, build):
     return model
 
 
-# ---------------------------------------------------------------- running
+# ----------------------------------------------------- running the models
 
 class Target:
     """Computes the logits [T, vocab], the hidden rows [T, hidden] after the final norm, and the KV that an assistant
@@ -281,7 +281,7 @@ def draft(target, assistant, ids, depth):
     return torch.stack(logits), drafted
 
 
-# ---------------------------------------------------------------- a little training, so that drafts are sometimes right
+# ------------------------------------------------------------------------------------------------- training of drafters
 
 def train(target, assistant, texts, steps=150, enough=0.85):
     """Trains by Adam on greedy texts [(ids, length of the prompt)], two draft steps deep, until the first draft is

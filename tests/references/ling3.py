@@ -122,7 +122,7 @@ def load(folder, spec, changes=None):
     return mixtures.Target(model.float().eval(), mtp)
 
 
-# --------------------------------------------------------------------------------------------------------- overlooked
+# ----------------------------------------------------------------------------------------- features that are left out
 
 def gates(kind):
     def edit(model):
@@ -159,7 +159,7 @@ def overlooked(folder, spec, prompt, right):
     return moved
 
 
-# ---------------------------------------------------------------------------------------------------------- reference
+# --------------------------------------------------------------------------------------------------------- references
 
 def make(root, name):
     spec, folder = MODELS[name], root / name

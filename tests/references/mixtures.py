@@ -298,7 +298,7 @@ def copy_tokenizer(root, folder, qwen):
     (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": [504, 511], "top_p": 0.95}, indent=1))
 
 
-# --------------------------------------------------------------------------------------------------------- reference
+# -------------------------------------------------------------------------------------------------------- references
 
 def train(target, texts, steps=150, enough=0.7):
     """Trains by Adam on greedy texts, two steps deep, until the first draft is right often enough."""

@@ -143,7 +143,7 @@ def reference_of(kind, model):
     return rules and made.tokenizer(kind, model["vocab"], model["merges"])
 
 
-# ------------------------------------------------------------------------------------------------------------- compare
+# ---------------------------------------------------------------------------------------------------------- comparison
 
 def compare(name, texts, ours, wanted):
     differ = [i for i in range(len(texts)) if ours[i] != wanted[i]]

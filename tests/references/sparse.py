@@ -283,7 +283,7 @@ def save(folder, spec):
     (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": ENDS["eos_token_id"], "top_p": 0.95}))
 
 
-# --------------------------------------------------------------------------------------------------------- overlooked
+# ----------------------------------------------------------------------------------------- features that are left out
 
 def routed(change):
     """Replaces the choice of the routers: `change` gets a row's weights and indices and returns others."""
@@ -539,7 +539,7 @@ def overlooked(folder, spec, prompt, right):
     return moved
 
 
-# ---------------------------------------------------------------------------------------------------------- reference
+# --------------------------------------------------------------------------------------------------------- references
 
 def make_prompts(spec):
     rnd = random.Random(spec["seed"])

@@ -219,7 +219,7 @@ def render(template, variables):
         return None
 
 
-# -------------------------------------------------------------------------------------------------- whose hand wrote it
+# -------------------------------------------------------------------------------------------- the template's own tokens
 
 TOKENS = sorted(set(re.findall(r"<[^<> \n]+>|\[[^][ \n]+\]", SPECIAL)))
 PRIVATE = 0xE000  # characters without a meaning, case or white space

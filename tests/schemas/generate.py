@@ -71,7 +71,7 @@ class Generator:
         types = self.r.sample(["string", "integer", "boolean", "null"], 2)
         return {"type": types, "maxLength": 12} if "string" in types else {"type": types}
 
-    # --------------------------------------------------------------------------------------------------- composed ones
+    # ------------------------------------------------------------------------------------------------ composed schemas
 
     def array(self, depth):
         schema = {"type": "array", "maxItems": self.r.randint(0, 5)}
@@ -130,7 +130,7 @@ class Generator:
         inner = [(self.object, 5), (self.array, 4), (self.choice, 2)] if depth > 0 else []
         return self.pick(leaves + inner)(depth)
 
-    # ----------------------------------------------------------------------------------------------------- whole ones
+    # -------------------------------------------------------------------------------------------------- whole schemas
 
     def with_definitions(self):
         leaf, name = self.schema(1), self.r.choice(["$defs", "definitions"])

@@ -38,7 +38,7 @@ static void stop(void) {
     fr_server_stop(&server);
 }
 
-/* ---------------------------------------------------------------------------------------------- the same as batch's */
+/* -------------------------------------------------------------------------------------------- comparison with batch */
 
 /* Makes the body of a request. It has all settings that decide a text, because the server's defaults differ from
  * batch's. */

@@ -18,7 +18,7 @@
 #define DEMO            "tools/demo/target"
 #define GEMMA           "tests/data/models/gemma4-e" /* tokenizer with marks for reasoning and calls */
 
-/* ------------------------------------------------------------------------------------------------- an exchange kept */
+/* ------------------------------------------------------------------------------------------------- stored exchanges */
 
 struct fr_http_exchange {
     unsigned status; /* status of a whole answer; 0: none yet */
@@ -64,7 +64,7 @@ void fr_http_exchange_end(fr_http_exchange *exchange) {
     exchange->ends++;
 }
 
-/* -------------------------------------------------------------------------------------------------------- a request */
+/* --------------------------------------------------------------------------------------------------------- requests */
 
 static struct {
     fr_arguments args;
@@ -202,7 +202,7 @@ static void feed(answered *a, const char *reply, size_t step) {
     fr_answer_end(&a->request);
 }
 
-/* --------------------------------------------------------------------------------------------------------- a stream */
+/* -------------------------------------------------------------------------------------------------- reading streams */
 
 static const json_t *get(const json_t *object, const char *key) {
     const json_t *value = json_object_get(object, key);
@@ -531,7 +531,7 @@ START_TEST(log_probabilities_come_with_their_text) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------------- its parts */
+/* ------------------------------------------------------------------------------------------------- parts of replies */
 
 #define THOUGHT "<|channel>thought\nhm\n\nso\n<channel|>"
 #define CALL    "<|tool_call>call:f{s:<|\"|>a<|\"|>}<tool_call|>"
@@ -1155,7 +1155,7 @@ START_TEST(interrupts_are_limits) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------ llama.cpp's */
+/* ----------------------------------------------------------------------------------------------- llama.cpp's format */
 
 static const struct {
     const char *more, *stop_type, *word;

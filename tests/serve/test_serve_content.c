@@ -81,7 +81,7 @@ static void expect_failure(const char *path, const char *line) {
     ck_assert_str_eq(error, line);
 }
 
-/* --------------------------------------------------------------------------------------------------- what is hashed */
+/* ----------------------------------------------------------------------------------------------------- hashed files */
 
 START_TEST(digests_are_the_standards) {
     go_to_folder();
@@ -160,7 +160,7 @@ START_TEST(a_folders_shards_are_those_of_the_index) {
 }
 END_TEST
 
-/* ----------------------------------------------------------------------------------------------------- what is kept */
+/* ---------------------------------------------------------------------------------------------------- stored hashes */
 
 START_TEST(what_is_kept_is_believed_while_size_and_time_are_the_same) {
     const char *list = "# forerun: 1048576 bytes, written at 1700000000.000000005\n" LARGE_A "  m.gguf\n";
@@ -259,7 +259,7 @@ START_TEST(without_a_place_to_keep_it_it_is_still_right) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------- what goes wrong */
+/* --------------------------------------------------------------------------------------------------------- failures */
 
 static bool stop_at_once(void *asked) {
     ++*(int *)asked;

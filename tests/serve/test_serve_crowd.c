@@ -209,7 +209,7 @@ START_TEST(a_text_without_memory_goes_on_by_itself) {
 }
 END_TEST
 
-/* ---------------------------------------------------------------------------------------------------- queue, places */
+/* -------------------------------------------------------------------------------------------------- queue and slots */
 
 /* Returns the body of a request whose text is longer than any test waits for. */
 static json_t *endless(void) {

@@ -529,7 +529,7 @@ START_TEST(what_can_not_be_filled_in_is_named) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------------- over HTTP */
+/* ----------------------------------------------------------------------------------------------- requests over HTTP */
 
 static fr_server server;
 
@@ -1105,7 +1105,7 @@ START_TEST(what_is_passed_over_is_said_once) {
 }
 END_TEST
 
-/* --------------------------------------------------------------------------------- conversations that were recorded */
+/* ------------------------------------------------------------------------------------------- recorded conversations */
 
 /* Returns the data of the last event of this type; the caller releases it. */
 static json_t *last_event(const char *events, const char *type) {

@@ -36,7 +36,7 @@ static void rest(double seconds) {
     nanosleep(&time, NULL);
 }
 
-/* ----------------------------------------------------------------------------------------- the toy, and its threads */
+/* -------------------------------------------------------------------------------- the test's server and its threads */
 
 typedef void work(fr_http_exchange *exchange);
 
@@ -270,7 +270,7 @@ static void note_report(void *context, const fr_http_exchange_report *report) {
     pthread_mutex_unlock(&told.lock);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- asking */
+/* ------------------------------------------------------------------------------------------------- sending requests */
 
 static fr_client *connect_to(void) {
     fr_client *client = fr_client_open(toy.port);
@@ -483,7 +483,7 @@ START_TEST(large_headers_are_refused) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------ who may ask */
+/* ------------------------------------------------------------------------------------------ hosts, origins and keys */
 
 START_TEST(keys_are_needed) {
     static const char *const keys[] = {"sk-first", "second", NULL};
@@ -864,7 +864,7 @@ START_TEST(half_closed_clients_are_answered) {
 }
 END_TEST
 
-/* ----------------------------------------------------------------------------------------------- slow and gone ones */
+/* ------------------------------------------------------------------------------------ slow and disconnected clients */
 
 /* Sends a byte every 100 ms until the server closes the connection. Returns the seconds until then. */
 static double trickle(fr_client *client, const char *head, char byte) {

@@ -72,7 +72,7 @@ static void close_model(void) {
     fr_loaded_close(&loaded);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- asking */
+/* ------------------------------------------------------------------------------------------------- sending requests */
 
 static fr_generation_request *read_request(fr_job_form form, const char *body) {
     json_error_t error;
@@ -594,7 +594,7 @@ START_TEST(members_of_other_forms) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------- prompts, choices */
+/* ---------------------------------------------------------------------------------------------- prompts and choices */
 
 static void check_ids(const fr_job *job, const int32_t *ids, size_t count) {
     ck_assert_uint_eq(job->prompt.count, count);

@@ -12,7 +12,7 @@ static bool is_one_of(const char *key, const char *const *words) {
     return *words != NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------- what is said */
+/* ---------------------------------------------------------------------------------------------- contents of answers */
 
 /* Appends values to an array. Removes the index of each, which tool calls of a stream have and those of a whole answer
  * don't. */
@@ -160,7 +160,7 @@ void fr_events_close(fr_events *e) {
     *e = (fr_events){0};
 }
 
-/* ----------------------------------------------------------------------------------------------------------- asking */
+/* ------------------------------------------------------------------------------------------------- sending requests */
 
 static bool send_request(fr_client *client, const char *path, const json_t *body) {
     char *text = body ? json_dumps(body, 0) : NULL;
@@ -233,7 +233,7 @@ json_t *fr_body(const char *format, ...) {
     return body;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- chance */
+/* --------------------------------------------------------------------------------------------------- random choices */
 
 /* Draws from xorshift64. */
 size_t fr_chance(uint64_t *state, size_t below) {

@@ -119,7 +119,7 @@ wait $pid
 awk "BEGIN { exit !($least > 85 && $most < 115) }" ||
     fail "locked: from $least to $most MB; $(cat "$folder/errors")"
 
-# ------------------------------------------------------------------------------------------------- what is measured
+# ----------------------------------------------------------------------------------------------------- measurements
 
 ranks 2 "$forerun" generate -m $demo -p a -n 2 -t 1 --rank-split layers --stats --quiet 2>&1 >/dev/null |
     grep -q '^ranks  *2 .* by layers rank 0 sent' || fail "statistics of ranks by layers"

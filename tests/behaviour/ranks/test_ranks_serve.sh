@@ -13,7 +13,7 @@ trap '[ -z "$server" ] || kill -KILL "$server"; rm -rf "$folder"' EXIT
 demo=tools/demo/target
 both=(-m $demo -md tools/demo/assistant)
 
-# --------------------------------------------------------------------------------------------------- what rank 0 tells
+# --------------------------------------------------------------------------------------------------- rank 0's messages
 
 led=$build/tests/behaviour/ranks/led
 led_models=($demo $demo,tools/demo/assistant $demo,$demo tests/data/models/qwen35-odd)
@@ -56,7 +56,7 @@ gone() { # WHAT STATUSES: checks that the server has ended with one of these exi
     [[ $code =~ ^($2)$ ]] || fail "$1: exit $code: $(cat "$folder/$3")"
 }
 
-# -------------------------------------------------------------------------------------------------------- its answers
+# ----------------------------------------------------------------------------------------------- the server's answers
 
 # Prints an answer without the members that depend on the process or on its speed.
 told() {
@@ -158,7 +158,7 @@ for model in "${both[*]}" "-m tests/data/models/qwen35-odd"; do
     same "too little memory" 2 "${model[@]}" --kv-memory "$least"
 done
 
-# ------------------------------------------------------------------------------------------------------------ its ends
+# ---------------------------------------------------------------------------------------------------- the server's end
 
 # mpirun gets the signal and ends all ranks.
 serve ended "${job[@]}" -n 2 -- "${both[@]}"

@@ -103,7 +103,7 @@ def gguf():
         write("gguf", f"dflash-{name}", gguf_head(f"{DATA}/dflash/{name}/drafter.gguf", of_block_drafter))
 
 
-# ----------------------------------------------------------------------------------------------- folders as published
+# -------------------------------------------------------------------------------------------------- published folders
 
 def safetensors(header, data):
     text = header if isinstance(header, str) else compact(header)
@@ -348,7 +348,7 @@ def gguf_texts(keys, most):
     return kept
 
 
-# ------------------------------------------------------------------------------------ what the command reads and writes
+# -------------------------------------------------------------------------------------------------- the command's files
 
 def lines():
     write("messages", "turns", '\n[{"role":"user","content":"Hi"},{"role":"assistant","content":"Hello"},'
@@ -632,7 +632,7 @@ def grammars():
     for i, text in enumerate(counted): write("grammar", f"counted-{i}", text)
 
 
-# -------------------------------------------------------------------------------------------------------- importances
+# ------------------------------------------------------------------------------------------------ importance matrices
 
 def text(value):
     return struct.pack("<Q", len(value)) + value.encode()

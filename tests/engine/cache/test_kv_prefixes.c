@@ -759,7 +759,7 @@ START_TEST(any_order_finds_what_was_written) {
 }
 END_TEST
 
-/* --------------------------------------------------------------------------------------------------------- directed */
+/* ------------------------------------------------------------------------------------------------ single situations */
 
 /* Runs the drafter at every position that the target has run and whose next id is known. */
 static void run_pairs(timeline *t) {

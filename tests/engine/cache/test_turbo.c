@@ -29,7 +29,7 @@ static const fr_kernels *kernels_of(size_t index) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------ the float64 head */
+/* ------------------------------------------------------------------------------------------- the float64 reference */
 
 typedef struct head {
     int32_t n;

@@ -344,7 +344,7 @@ START_TEST(files_of_another_target) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------- the words */
+/* ---------------------------------------------------------------------------------------------- the option's words */
 
 /* The word for the draft method must fit the drafter. */
 START_TEST(words_are_the_drafters) {

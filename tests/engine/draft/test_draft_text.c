@@ -28,7 +28,7 @@
 
 enum { FIRST_MOVED = 7, DEMO_VOCAB = 4096, TEXT = 72, CONTEXT = 512 };
 
-/* ------------------------------------------------------------------------------------------- the model, other ids */
+/* --------------------------------------------------------------------------------------- the model with other ids */
 
 static int32_t moved(int32_t id) {
     return id < FIRST_MOVED ? id : FIRST_MOVED + DEMO_VOCAB - 1 - id;
@@ -99,7 +99,7 @@ static fr_changed_folder make_other(bool fewer_merges) {
     return folder;
 }
 
-/* ------------------------------------------------------------------------------------------------------- one text */
+/* ---------------------------------------------------------------------------------- the text in both vocabularies */
 
 static const char text[] =
     "def read_lines(path, encoding='utf-8'):\n    \"\"\"Read a file: grüße, 日本語 and 🙂🙂.\"\"\"\n"

@@ -199,7 +199,7 @@ START_TEST(a_fork_goes_on_without_it) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------------- odds */
+/* ------------------------------------------------------------------------------------------- reported probabilities */
 
 /* A method that knows the text and makes every third draft wrong. It may also report a probability for each draft. */
 typedef struct oracle {
@@ -283,7 +283,7 @@ START_TEST(odds_are_numbers_from_0_to_1) {
 }
 END_TEST
 
-/* --------------------------------------------------------------------------------------------------------- nonsense */
+/* ------------------------------------------------------------------------------------------------ invalid proposals */
 
 static const struct {
     int32_t id;          /* id of the second draft */
@@ -336,7 +336,7 @@ START_TEST(nonsense_is_one_line) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------------------- law */
+/* ---------------------------------------------------------------------------------------- the distribution of texts */
 
 enum { TOP = 3 };
 

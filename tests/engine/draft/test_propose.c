@@ -196,7 +196,7 @@ static void open_twins(world *w, size_t crowd) {
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------- what is said */
+/* ------------------------------------------------------------------------------------------------ drafts and logits */
 
 static void step(world *w, twin *t, size_t limit) {
     int32_t here[FR_STEP_MAX], there[FR_STEP_MAX];
@@ -295,7 +295,7 @@ START_TEST(together_as_alone) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------ who is asked when */
+/* --------------------------------------------------------------------------------------------- the order of methods */
 
 /* A draft method that notes each call by its name. It drafts the id 7 if `drafts` is set, and fails if `fails` is. */
 typedef struct noting {

@@ -50,7 +50,7 @@ static fr_options *endless(void) {
     return options;
 }
 
-/* ------------------------------------------------------------------------------------------- against the reference */
+/* ----------------------------------------------------------------------------------- comparison with the reference */
 
 /* Compares the logits of all rows of all prompts. */
 static void compare_logits(const fr_reference *r, const fr_model *model) {

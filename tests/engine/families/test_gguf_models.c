@@ -370,7 +370,7 @@ START_TEST(wrong_orderings) {
 }
 END_TEST
 
-/* --------------------------------------------------------------------------------------------------------- in words */
+/* ----------------------------------------------------------------------------------------------------- descriptions */
 
 static void expect_description(const char *path, const char *target, const char *words) {
     char *text = NULL;

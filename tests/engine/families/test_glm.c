@@ -302,7 +302,7 @@ START_TEST(a_fork_without_its_picture) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------- other rotations */
+/* ------------------------------------------------------------------------------------------------ partial rotation */
 
 /* An abort callback that returns true once, after *left calls. */
 static bool count_down(void *context) {
@@ -600,7 +600,7 @@ START_TEST(quantized_text_is_one_answer) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------- the MTP's cache */
+/* -------------------------------------------------------------------------------------------- the MTP layer's cache */
 
 static void compare_caches(const fr_kv *a, const fr_kv *b, size_t positions) {
     for (size_t l = 0; l < a->count; l++)

@@ -347,7 +347,7 @@ START_TEST(every_manner_of_running_gives_one_answer) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------- what is refused */
+/* --------------------------------------------------------------------------------------------------------- refusals */
 
 #define LLAMA3 "\"rope_type\": \"llama3\", \"factor\": 8, \"original_max_position_embeddings\": 32"
 

@@ -162,7 +162,7 @@ START_TEST(copies_are_not_held_twice) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------- what an MTP layer may do without */
+/* ------------------------------------------------------------------------------ tensors that an MTP layer may lack */
 
 #define NORM  "nextn.shared_head_norm.weight"
 #define TABLE "nextn.embed_tokens.weight"
@@ -415,7 +415,7 @@ START_TEST(packed_experts_give_one_answer) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------- what is refused */
+/* --------------------------------------------------------------------------------------------------------- refusals */
 
 #define EXPERTS "model.layers.1.mlp.experts."
 

@@ -53,7 +53,7 @@ static const char *file_of(const char *name) {
     return path;
 }
 
-/* -------------------------------------------------------------------------------------------- against the converter */
+/* ------------------------------------------------------------------------------------ comparison with the converter */
 
 static void quantize(const char *path, const char *type) {
     const fr_lab_quantization how = {.type = type};

@@ -136,7 +136,7 @@ static void check_row(const engine *e, size_t row, const float *expected, const 
                   "%s: row %zu, at position %d, is not as alone", what, row, e->rows[row].position);
 }
 
-/* ----------------------------------------------------------------------------------------------------- side by side */
+/* ------------------------------------------------------------------------------------- several timelines in a batch */
 
 /* Prompts of several lengths are run in random pieces, side by side in random order. */
 START_TEST(neighbours_change_nothing) {

@@ -27,7 +27,7 @@ static double read_clock(double seconds, uint64_t *random) {
     return uniform(random) < 0.01 ? 10 * read : read;
 }
 
-/* --------------------------------------------------------------------------------------------------- blocks, drafts */
+/* --------------------------------------------------------------------------------------------------------- drafters */
 
 /* A block drafter. first: the share of first drafts that are accepted. further: the share of later drafts that are
  * accepted if those before them are. The name has the resulting number of tokens per call. */

@@ -541,7 +541,7 @@ START_TEST(no_text_is_lost_to_clocks_held_up) {
 }
 END_TEST
 
-/* ---------------------------------------------------------------------------------------------------------- chances */
+/* ------------------------------------------------------------------------------------------- reported probabilities */
 
 /* A drafter that reports probabilities, high for some drafts and low for others. */
 typedef struct teller {
@@ -651,7 +651,7 @@ START_TEST(bins_are_what_became_of_their_drafts) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------------ finds */
+/* ---------------------------------------------------------------------------------------- drafts that are looked up */
 
 /* Runs a round on a machine on which each further row costs 0.2 of the first. The drafter may make up to `made`
  * drafts. `drafted` is how many drafts the text would give, looked up or made, and `accepted` how many would be right;

@@ -32,7 +32,7 @@ static size_t below(size_t n) {
     return (size_t)(((uint64_t)state * n) >> 32);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- subject */
+/* ------------------------------------------------------------------------------------------ the sessions under test */
 
 typedef struct subject {
     fr_model *model;
@@ -98,7 +98,7 @@ static void make_ids(const subject *s, int32_t *ids, size_t count) {
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------------- answer */
+/* ------------------------------------------------------------------------------------------------------ the answers */
 
 /* The ids that a session generates, and a hash of the logits from which they were chosen. The first id's logits are
  * not in the hash. */
@@ -860,7 +860,7 @@ START_TEST(a_restore_without_pages_changes_nothing) {
 }
 END_TEST
 
-/* ----------------------------------------------------------------------------------------------------------- cancel */
+/* -------------------------------------------------------------------------------------------------- cancelled steps */
 
 /* A cancel takes effect at the next forward pass. So a step that needs none still returns its id, and the step after
  * it is aborted. */

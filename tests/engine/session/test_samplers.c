@@ -34,7 +34,7 @@ static void require(fr_status status) {
     ck_assert_msg(status == FR_OK, "%s", fr_last_error());
 }
 
-/* ---------------------------------------------------------------------------------------------------- reading cases */
+/* ------------------------------------------------------------------------------------------------ reading the cases */
 
 static const struct {
     const char *key;
@@ -294,7 +294,7 @@ START_TEST(drafts_change_no_text) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------- along a timeline */
+/* ---------------------------------------------------------------------------------------- samplers along a timeline */
 
 /* The model of the tests below, and options with several samplers. */
 typedef struct subject {

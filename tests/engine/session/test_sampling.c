@@ -38,7 +38,7 @@ static void free_files(void) {
     json_decref(cases);
 }
 
-/* ---------------------------------------------------------------------------------------------------- reading cases */
+/* ------------------------------------------------------------------------------------------------ reading the cases */
 
 static size_t doubles_of(const json_t *array, double *values) {
     size_t count = json_array_size(array);

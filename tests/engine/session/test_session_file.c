@@ -96,7 +96,7 @@ static void save(const char *name, const manner *m, const char *kv, size_t count
     save_with(name, m, kv, count, made, NULL);
 }
 
-/* ---------------------------------------------------------------------------------------------------- it comes back */
+/* --------------------------------------------------------------------------------------------- saving and restoring */
 
 /* A hash of the logits after the timeline, and the ids that follow. */
 typedef struct outcome {
@@ -236,7 +236,7 @@ START_TEST(the_file_is_complete_or_not_there) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------- what is refused */
+/* --------------------------------------------------------------------------------------------------------- refusals */
 
 static void check_refused(const char *name, const manner *m, const char *kv, const char *word) {
     engine e = open_engine(name, m, kv);

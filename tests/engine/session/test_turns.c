@@ -52,7 +52,7 @@ static void generate(fr_session *session, int32_t *ids, size_t count) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------- what a fresh run gives */
+/* -------------------------------------------------------------------------------------- comparison with a fresh run */
 
 typedef struct walk {
     const fr_reference *reference;
@@ -193,7 +193,7 @@ START_TEST(any_change_of_the_timeline_equals_a_fresh_run) {
 }
 END_TEST
 
-/* ---------------------------------------------------------------------------------------------------- what is rerun */
+/* ---------------------------------------------------------------------------------------- tokens that are run again */
 
 /* Opens a session, runs a prompt of `count` ids and generates `made` ids. */
 static fr_session *open_long(const fr_reference *reference, const fr_options *options, size_t count, size_t made) {

@@ -35,7 +35,7 @@ static const subject subjects[] = {
     {"tests/data/glm-ocr", "image/digits.png", "image", "tests/data/glm-ocr/mmproj-bf16.gguf"},
 };
 
-/* ------------------------------------------------------------------------------------------------------- opening */
+/* ------------------------------------------------------------------------------------------------- opening files */
 
 typedef struct bench {
     const subject *subject;

@@ -77,7 +77,7 @@ static void compare(const float *got, const float *expected, size_t count, doubl
     ck_assert_msg(worst <= bound * largest, "%s: a value differs by %g, the largest is %g", what, worst, largest);
 }
 
-/* ------------------------------------------------------------------------------------------------------- the tower */
+/* ---------------------------------------------------------------------------------------------- the vision encoder */
 
 /* A picture in the vision encoder. `streams` keeps its rows: first those of the patches, then those after each
  * layer. */
@@ -626,7 +626,7 @@ START_TEST(drafts_are_those_of_the_reference) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------------ pairs */
+/* ---------------------------------------------------------------------------------------------- pairs of GGUF files */
 
 /* Opens llama.cpp's two files instead of the folder's model. The files lack the limits on pictures and the width of
  * windows, so these are copied from the folder's vision encoder. */

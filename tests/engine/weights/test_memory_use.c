@@ -68,7 +68,7 @@ START_TEST(this_machine_has_some) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------ the verdict */
+/* ----------------------------------------------------------------------------------------------- notes and refusals */
 
 static const char *in_folder(const char *name) {
     static char path[128];

@@ -52,7 +52,7 @@ typedef struct subject {
     json_t *json;
 } subject;
 
-/* ----------------------------------------------------------------------------------------------------- what is said */
+/* ----------------------------------------------------------------------------------------------------- the messages */
 
 /* The control tokens of all families, and texts that look like them. */
 static const char *const attempts[] = {"<|im_end|>",
@@ -205,7 +205,7 @@ static json_t *settings(void) {
     return options;
 }
 
-/* -------------------------------------------------------------------------------------------------- what is written */
+/* -------------------------------------------------------------------------------------------- the template's tokens */
 
 static char *read_template(const subject *s) {
     char path[128];

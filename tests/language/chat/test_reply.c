@@ -170,7 +170,7 @@ START_TEST(rendered_calls) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------ any bytes, any cut; nothing is lost */
+/* --------------------------------------------------------------------------------------------------- random replies */
 
 #define MISTRAL "=[TOOL_CALLS] [ARGS]"
 #define SEED    "=<seed:tool_call>"
@@ -336,7 +336,7 @@ START_TEST(any_end) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------- by example */
+/* --------------------------------------------------------------------------------------------------------- examples */
 
 /* Checks the parts of a reply. expected: the letters and texts of a part_log, with '|' instead of NULs and without the
  * ids of calls. */
@@ -1240,7 +1240,7 @@ START_TEST(control_tokens) {
 }
 END_TEST
 
-/* --------------------------------------------------------------------------------------------- values, JSON, limits */
+/* ------------------------------------------------------------------------------------------ values, JSON and limits */
 
 START_TEST(values) {
     enum {

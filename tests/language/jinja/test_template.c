@@ -25,7 +25,7 @@
 #define STACK ((size_t)320 << 10)
 #endif
 
-/* ---------------------------------------------------------------------------------------------------------- oracles */
+/* ------------------------------------------------------------------------------------------------------- references */
 
 static fr_status render_source(const char *source, size_t length, const json_t *own, const json_t *given,
                                fr_marked_text *text) {
@@ -111,7 +111,7 @@ START_TEST(python_cases) {
 }
 END_TEST
 
-/* ------------------------------------------------------------------------------------------------------- whose hand */
+/* ----------------------------------------------------------------------------------------- the template's own bytes */
 
 static const char hands_own[] = "{\"bos\": \"<s>\", \"eos\": \"</s>\", \"shared\": \"own\"}";
 static const char hands_given[] =
@@ -225,7 +225,7 @@ START_TEST(whose_hand) {
 }
 END_TEST
 
-/* -------------------------------------------------------------------------------------------------- hostile, limits */
+/* ------------------------------------------------------------------------------------- hostile templates and limits */
 
 static const struct {
     const char *template, *line;

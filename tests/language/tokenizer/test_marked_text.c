@@ -63,7 +63,7 @@ static void check_same(const int32_t *ids, size_t count, const int32_t *expected
     ck_assert_msg(count == expected_count && memcmp(ids, expected, count * sizeof *ids) == 0, "%s: other ids", what);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- by hand */
+/* ---------------------------------------------------------------------------------------------------- cases by hand */
 
 /* A tokenizer with one token for each character and a case's additions. */
 static const char small[] = "{\"added_tokens\":[%s],\"normalizer\":%s,\"decoder\":{\"type\":\"Fuse\"},\"model\":{"

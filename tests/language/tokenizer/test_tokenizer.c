@@ -31,7 +31,7 @@ static uint64_t next_random(uint64_t limit) {
     return random_state % limit;
 }
 
-/* --------------------------------------------------------------------------------------------------- against others */
+/* ------------------------------------------------------------------------------------- comparison with Hugging Face */
 
 START_TEST(reference_cases) {
     static const char *const files[] = {"gemma/tokenizer_cases.json", "gemma/random_cases.json"};
@@ -252,7 +252,7 @@ START_TEST(ids_outside) {
 }
 END_TEST
 
-/* --------------------------------------------------------------------------------------------------- files that lie */
+/* ------------------------------------------------------------------------------------------------------ wrong files */
 
 /* A complete tokenizer.json. Each case replaces a part of it. */
 static const char sample[] =
@@ -598,7 +598,7 @@ START_TEST(deep_json) {
 }
 END_TEST
 
-/* ----------------------------------------------------------------------------------------------- patterns that hang */
+/* ---------------------------------------------------------------------------------------------------- slow patterns */
 
 /* A matcher without limits would take exponential or quadratic time for each of these patterns. */
 START_TEST(hostile_patterns) {
