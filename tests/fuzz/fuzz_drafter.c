@@ -25,7 +25,7 @@ enum { PAIRS = sizeof folders / sizeof *folders };
 typedef struct pair {
     fr_checkpoint files;
     const fr_model *target;
-    const char *folder; /* the drafter's */
+    const char *folder; /* the drafter's folder */
 } pair;
 
 static void open_pair(pair *p, size_t which, const fuzz_file *config) {

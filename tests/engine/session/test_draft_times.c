@@ -94,8 +94,8 @@ START_TEST(earlier_times_are_scaled) {
     ck_assert_uint_eq(run_rounds(&fast, 40, 1, true), run_rounds(&slow, 40, 2, true));
     ck_assert(fr_draft_depth_verify_times(&slow, seconds));
     for (size_t rows = 1; rows < TIMES; rows++) {
-        double least = slow.verify[rows].count ? 2 : 1.9; /* a time that was not measured again may be scaled a little
-                                                           * less */
+        double least = slow.verify[rows].count ? 2 : 1.9; /* times without a new measurement are scaled by 1.9
+                                                           * to 2 */
         if (slow.earlier[rows] <= 0) continue;
         ck_assert_double_le(seconds[rows], 2 * slow.earlier[rows] + 1e-9);
         ck_assert_double_ge(seconds[rows], least * slow.earlier[rows] - 1e-9);
