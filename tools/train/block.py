@@ -1,9 +1,9 @@
-"""DFlash's drafter as a network, and its published form, which is z-lab's.
+"""DFlash's drafter as a network, and the form in which z-lab publishes it.
 
-A block begins at an anchor, a position whose token is known but which the target has not run yet. Its rows are that
-token and then masks, and row j predicts the token j positions after the anchor. The rows attend to each other, both
-ways, and to a row of context for each position before the anchor, which is made of the target's taps there. Embeddings
-and the head are the target's, and stay as they are.
+A block begins at an anchor, a position whose token is known but which the target has not run yet. The block's rows are
+that token, and then masks. Row j predicts the token j positions after the anchor. All rows attend to each other, and
+to a row of context for each position before the anchor. A context row is made of the target's taps at its position.
+Embeddings and the head are the target's, and are not trained.
 """
 import json
 import math
@@ -36,8 +36,8 @@ class Layer(nn.Module):
         self.mlp.down_proj = nn.Linear(sizes["intermediate_size"], hidden, bias=False)
 
     def forward(self, x, context, anchors, turn):
-        """Runs blocks; x: [blocks, rows, hidden]; context: [positions, hidden]; anchors: [blocks]; turn(x, positions)
-        rotates."""
+        """Runs blocks through the layer. x: [blocks, rows, hidden]; context: [positions, hidden]; anchors: [blocks];
+        turn(x, positions) applies rotary positions."""
         blocks, rows, _ = x.shape
         part, group = self.self_attn, self.heads // self.shared
         normed = self.input_layernorm(x)
@@ -59,7 +59,8 @@ class Layer(nn.Module):
 
 
 def least_squares(batches):
-    """Returns the weights (ridge) that map inputs to wanted rows, and the inputs' mean products."""
+    """Returns the weights that map inputs to wanted rows best (ridge regression), and the mean of the inputs'
+    products."""
     squares, products, count = 0.0, 0.0, 0
     for inputs, wanted in batches:
         squares, products, count = squares + inputs.T @ inputs, products + inputs.T @ wanted, count + len(inputs)
@@ -69,7 +70,7 @@ def least_squares(batches):
 
 
 class BlockDrafter(nn.Module):
-    """The whole network; sizes: config.json's keys, those of the layers."""
+    """The whole network. sizes: the keys of config.json that describe the layers."""
 
     def __init__(self, sizes, taps, block, mask):
         super().__init__()
@@ -79,12 +80,12 @@ class BlockDrafter(nn.Module):
         self.hidden_norm, self.norm = Norm(hidden, eps), Norm(hidden, eps)
         self.layers = nn.ModuleList(Layer(sizes) for _ in range(sizes["num_hidden_layers"]))
         frequencies = sizes["rope_theta"] ** (-torch.arange(0, dim, 2).float() / dim)
-        self.register_buffer("tap_sizes", torch.ones(taps * hidden))  # few features of a stream are as large as all
+        self.register_buffer("tap_sizes", torch.ones(taps * hidden))  # few features are much larger than all others
         self.register_buffer("frequencies", frequencies, persistent=False)
 
     def begin(self, target):
-        """Starts from the target's final norm and, if the widths agree, the feed-forward of its last layer, which adds
-        nothing yet; attention adds little."""
+        """Sets the initial weights. The norm is the target's final one. If the widths agree, the feed-forward is that
+        of the target's last layer, with an output of 0 at first. Attention has a small output."""
         with torch.no_grad():
             self.norm.weight.copy_(target.norm)
             for layer in self.layers:
@@ -97,11 +98,11 @@ class BlockDrafter(nn.Module):
 
     def fit(self, read, mask):
         """Fits the linear part in one step. read() yields (taps of positions, normed embeddings of the tokens after
-        them, the target's rows there). fc is fitted to those rows by least squares, and so are the values of the first
-        layer, half of whose heads begin by attending to the last context row, and half to the anchor."""
+        them, the target's rows there). fc, and then the values of the first layer, are fitted to those rows by least
+        squares. Half of that layer's heads begin by attending to the last context row, and half to the anchor."""
         with torch.no_grad():
             hidden = self.sizes["hidden_size"]
-            constant = functional.normalize(torch.randn(hidden), dim=0)  # is in all of context, to be told by
+            constant = functional.normalize(torch.randn(hidden), dim=0)  # marks all context rows
             weights, squares = least_squares((taps, torch.cat([wanted, torch.ones(len(taps), 1)], -1))
                                              for taps, _, wanted in read())
             self.tap_sizes.copy_(squares.diagonal().sqrt().clamp_min(1e-6))
@@ -122,24 +123,25 @@ class BlockDrafter(nn.Module):
                     self._carry(self.layers[0], own, weights[:, columns], squares[columns, columns])
 
     def _look(self, layer, own, near, keys, queries):
-        """Makes these heads' queries and keys a pattern times what the given directions measure: 1 for masks, and 1 or
-        -1 for the keys that they attend to or not. A near pattern prefers near rows among those."""
+        """Sets queries and keys of these heads to a pattern times the rows' products with the given directions. The
+        product is 1 for masks; it is 1 for the keys that the heads attend to, and -1 for others. With `near`, the
+        pattern prefers keys at near positions."""
         part, dim, group = layer.self_attn, layer.dim, layer.heads // layer.shared
         slow = torch.arange(dim // 2) >= dim // 4
         turning = (self.frequencies < 0.4) & (self.frequencies > 0.01) & ~slow if near else slow
         pattern = torch.cat([turning.float(), torch.zeros(dim // 2)])
         pattern *= (dim / pattern.sum().clamp_min(1)).sqrt()
         for norm in (part.q_norm, part.k_norm):
-            norm.weight.copy_((torch.where(slow, 6.0, 20.0).repeat(2) / dim ** 0.5).sqrt())  # what scores reach
+            norm.weight.copy_((torch.where(slow, 6.0, 20.0).repeat(2) / dim ** 0.5).sqrt())  # limits scores
         for h in own:
             for projection, found, count in ((part.k_proj, keys, 1), (part.q_proj, queries, group)):
                 weight = projection.weight[h * dim * count:(h + 1) * dim * count]
                 weight.mul_(0.1).add_(torch.outer(pattern.repeat(count), found))
 
     def _carry(self, layer, own, weights, squares):
-        """Makes these heads pass on `weights` of the rows that they attend to, as well as their width allows."""
+        """Makes these heads pass on `weights` times the rows that they attend to, as exactly as their width allows."""
         part, dim, group = layer.self_attn, layer.dim, layer.heads // layer.shared
-        _, best = torch.linalg.eigh(weights @ squares @ weights.T)  # the largest come last
+        _, best = torch.linalg.eigh(weights @ squares @ weights.T)  # sorted in ascending order
         best = best[:, -len(own) * dim:].flip(-1)
         values = best.T @ weights
         for i, h in enumerate(own):
@@ -154,15 +156,15 @@ class BlockDrafter(nn.Module):
         return self.hidden_norm(self.fc(taps / self.tap_sizes))
 
     def _turn(self, x, places):
-        """Returns x with rotary positions; x: [..., heads, dim]; places: a position for each of its rows."""
+        """Returns x with rotary positions. x: [..., heads, dim]; places: the position of each row."""
         angles = places[..., None].float() * self.frequencies
         cosine, sine = (torch.cat([f(angles)] * 2, -1)[..., None, :] for f in (torch.cos, torch.sin))
         low, high = x.chunk(2, -1)
         return x * cosine + torch.cat([-high, low], -1) * sine
 
     def forward(self, taps, embeddings, mask, anchors):
-        """taps: [positions, taps * hidden]; embeddings: [anchors, hidden] of the tokens there; mask: [hidden].
-        Returns the rows of the masks as the head reads them: [anchors, block - 1, hidden]."""
+        """Returns the rows of the masks as the head reads them, [anchors, block - 1, hidden]. taps: [positions, taps *
+        hidden]; embeddings: [anchors, hidden], those of the tokens there; mask: [hidden]."""
         context = self.context(taps)
         masks = mask.expand(len(anchors), self.block - 1, -1)
         x = torch.cat([embeddings[:, None], masks], 1)
@@ -173,8 +175,9 @@ class BlockDrafter(nn.Module):
     # ----------------------------------------------------------------------------------------------- published form
 
     def save(self, folder, layers, target_layers):
-        """Writes config.json and model.safetensors as z-lab publishes them. layers: the taps by their inputs, as
-        forerun counts them; z-lab counts layers by their outputs, one less."""
+        """Writes config.json and model.safetensors as z-lab publishes them. layers: the layers whose inputs are the
+        taps, as forerun counts them. z-lab counts the layers whose outputs are the taps, so its numbers are one
+        less."""
         tensors = {name: weight.detach().to(torch.bfloat16).contiguous() for name, weight in self.named_parameters()}
         tensors["fc.weight"] = (self.fc.weight.detach() / self.tap_sizes).to(torch.bfloat16)
         config = {"architectures": ["DFlashDraftModel"], "model_type": "qwen3", **self.sizes, "hidden_act": "silu",

@@ -1,8 +1,9 @@
-"""Holds what is particular to a kind of drafter while it is trained: its network, its loss, its accepted drafts.
+"""Defines, for each kind of drafter, what is particular to its training: its network, its loss, its accepted drafts.
 
-In: the target, the taps, texts, options. Out: Eagle3 and DFlash, which train.py drives in the same way. `loss` returns
-the loss of a text, and for each draft in order how often its best id is the target's, and of how many. `accepted`
-returns how many drafts in a row are the text's own tokens after each anchor, a position whose token is the last known.
+In: the target, the taps, texts, options. Out: Eagle3 and DFlash, which train.py uses in the same way. `loss` returns
+the loss of a text, and for each draft in order a pair: how often its best id is the target's, and out of how many.
+`accepted` returns how many drafts after each anchor are the text's own tokens, counted up to the first that is not. An
+anchor is a position whose token is the last known one.
 """
 import collections
 import math
@@ -13,13 +14,13 @@ from torch.nn import functional
 from block import BlockDrafter
 from drafter import Drafter
 
-STEP_WEIGHT = 0.8  # of each further step of EAGLE-3's chain
-DRAFTS = 7         # that are counted of any kind
-ANCHOR_STRIDE = 4  # of the positions from which they are counted
+STEP_WEIGHT = 0.8  # factor of the loss of each further step of EAGLE-3's chain
+DRAFTS = 7  # number of drafts that are counted, for any kind
+ANCHOR_STRIDE = 4  # distance of the anchors from which they are counted
 
 
 def choose_ids(texts, vocab, count):
-    """Returns the ids that the target generates most often, then the lowest ids, which are the merges of frequent
+    """Returns the ids that the target generates most often, and then the lowest ids, which are merges of frequent
     pieces."""
     said = collections.Counter(i for text in texts for i in text.ids[text.prompt:])
     ids = [i for i, _ in sorted(said.items(), key=lambda pair: (-pair[1], pair[0]))][:count]
@@ -29,12 +30,12 @@ def choose_ids(texts, vocab, count):
 
 
 def choose_anchors(text, stride=ANCHOR_STRIDE):
-    """Returns positions of the answer with as many tokens after them as drafts are counted."""
+    """Returns positions of the answer that have at least as many tokens after them as drafts are counted."""
     return torch.arange(max(1, text.prompt), max(1, text.prompt, len(text.ids) - DRAFTS), stride)
 
 
 def count_accepted(drafts, text, anchors):
-    """Returns how many drafts of each row are accepted; drafts: [anchors, drafts], ids."""
+    """Returns the number of accepted drafts of each row. drafts: ids, [anchors, drafts]."""
     wanted = torch.tensor(text.ids)[anchors[:, None] + torch.arange(1, drafts.shape[1] + 1)]
     return (drafts == wanted).long().cumprod(-1).sum(-1)
 
@@ -68,8 +69,8 @@ class Eagle3(Course):
         self.network.fit(self._linear(text) for text in texts)
 
     def _linear(self, text):
-        """Returns the data that the linear part is fitted to: the target's row after each pair, before its norm,
-        scaled to one size."""
+        """Returns the data to which the linear part is fitted. The wanted row is the target's row after each pair,
+        before its norm, scaled to one size."""
         rows, pairs = text.rows(), len(text.ids) - 2
         embeddings = self.target.embedding[text.ids[1:pairs + 1]]
         return rows[:pairs, :-1].reshape(pairs, -1), self._unit(embeddings), self._unit(rows[1:pairs + 1, -1])
@@ -122,9 +123,9 @@ class DFlash(Course):
                 "num_key_value_heads": shared, "intermediate_size": options.ffn or target["intermediate_size"]}
 
     def _choose_mask(self, texts):
-        """Chooses an id that no text has: --mask-id, or the last one that the tokenizer leaves unused, or else the
-        last of its control tokens. Masks are embedded by it, and the drafter must tell them from all tokens of a
-        text."""
+        """Chooses an id that no text has. It is --mask-id, or the last id that the tokenizer leaves unused, or else
+        the last of its control tokens. Masks get the embedding of this id, and the drafter must distinguish them from
+        all tokens of a text."""
         if self.options.mask_id is not None:
             if not 0 <= self.options.mask_id < self.target.sizes["vocab_size"]:
                 raise SystemExit("--mask-id is no id of the model's vocabulary")
@@ -152,12 +153,12 @@ class DFlash(Course):
         return self.network(taps, embedding[torch.tensor(text.ids)[anchors]], embedding[self.network.mask], anchors)
 
     def loss(self, text, draw):
-        """Takes the soft cross-entropy over the ids of --draft-vocab and as many others, drawn anew each time, which
-        stand for all the rest, since the head of the whole vocabulary would cost more than the drafter."""
+        """Returns the soft cross-entropy over the ids of --draft-vocab and as many others. The others are drawn anew
+        each time, and stand for all the rest. The head of the whole vocabulary would cost more than the drafter."""
         options, rows = self.options, text.rows()
         begins = torch.arange(max(1, text.prompt), len(text.ids) - 1)
         anchors = begins[torch.randperm(len(begins), generator=draw)[:options.blocks]]
-        places = anchors[:, None] + torch.arange(self.network.block - 1)  # of the rows that say the wanted tokens
+        places = anchors[:, None] + torch.arange(self.network.block - 1)  # rows that predict wanted tokens
         there = places < len(text.ids) - 1
         hidden = self._blocks(text, rows, anchors)
         wanted = self._head_rows(rows[:, -1])[places.clamp_max(len(text.ids) - 1)]

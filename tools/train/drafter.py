@@ -1,8 +1,8 @@
-"""EAGLE-3's drafter as a network: one layer, chained as it is run; and its published form.
+"""EAGLE-3's drafter as a network: one layer, chained as when it is run; and the drafter's published form.
 
-Pair q is the target's taps at position q with the embedding of token q + 1; it predicts token q + 2. In step 0 every
-pair is made of the target's rows. In step k a pair takes the output of the pair before it in step k - 1 instead of
-taps, and attends to the pairs of step 0 up to where its chain began, and to those of its own chain.
+Pair q consists of the target's taps at position q and the embedding of token q + 1. It predicts token q + 2. In step 0
+every pair has taps. In step k a pair has, instead of taps, the output of the pair before it in step k - 1. It attends
+to the pairs of step 0 up to the beginning of its chain, and to the pairs of its own chain.
 """
 import json
 import math
@@ -37,13 +37,13 @@ class Drafter(nn.Module):
         self.down_proj = nn.Linear(ffn, hidden, bias=False)
         self.lm_head = nn.Linear(hidden, draft_vocab, bias=False)
         frequencies = sizes["rope_theta"] ** (-torch.arange(0, dim, 2).float() / dim)
-        self.register_buffer("tap_sizes", torch.ones(taps * hidden))  # few features of a stream are as large as all
+        self.register_buffer("tap_sizes", torch.ones(taps * hidden))  # few features are much larger than all others
         self.register_buffer("frequencies", frequencies, persistent=False)
 
     def begin(self, target, ids):
-        """Starts from the target's head, norm and last layer's feed-forward, which adds nothing yet, and from
-        attention that looks at its own pair: queries and keys are one projection of the embedding, whose product
-        with itself is the largest."""
+        """Sets the initial weights. The head, the norm and the feed-forward are the target's, and the feed-forward has
+        an output of 0 at first. Attention begins by looking at its own pair: queries and keys are the same projection
+        of the embedding, whose product with itself is the largest."""
         hidden, width = self.sizes["hidden_size"], self.o_proj.in_features
         with torch.no_grad():
             self.lm_head.weight.copy_(target.head[ids])
@@ -61,9 +61,9 @@ class Drafter(nn.Module):
             self.fc.weight.mul_(0.1)
 
     def fit(self, batches):
-        """Fits the linear part in one step: fc, and the part of the embedding that attention passes on, by least
-        squares (ridge) on (taps, normed embeddings, wanted rows) of the target's text. Needs as wide an attention
-        as its rows."""
+        """Fits the linear part in one step, by least squares (ridge) on (taps, normed embeddings, wanted rows) of the
+        target's text. The linear part is fc, and the part of the embedding that attention passes on. This needs an
+        attention that is as wide as the rows."""
         hidden, inputs = self.sizes["hidden_size"], self.fc.in_features + self.sizes["hidden_size"]
         if self.o_proj.in_features != hidden:
             return
@@ -84,15 +84,15 @@ class Drafter(nn.Module):
             self.v_proj.weight[:, hidden:] = 0
 
     def _turned(self, x, first):
-        """Returns rows with rotary positions first, first + 1, ...; x: [rows, heads, dim]."""
+        """Returns rows with the rotary positions first, first + 1, ... x: [rows, heads, dim]."""
         angles = torch.outer(torch.arange(first, first + x.shape[0]).float(), self.frequencies)
         cosine, sine = (torch.cat([f(angles)] * 2, -1)[:, None] for f in (torch.cos, torch.sin))
         low, high = x.chunk(2, -1)
         return x * cosine + torch.cat([-high, low], -1) * sine
 
     def _layer(self, g, embedding, first, earlier):
-        """Runs the rows of one step; first: the slot of the first of them; earlier: (keys, values) of the steps
-        before, each from its own slot 0 on, with the slot of its first row."""
+        """Runs the rows of one step. first: the slot of the first row. earlier: for each step before, its keys, its
+        values, and the slot of its first row."""
         heads, dim = self.sizes["num_attention_heads"], self.sizes["head_dim"]
         rows, step = g.shape[0], len(earlier)
         x = torch.cat([self.input_layernorm(embedding), self.hidden_norm(g)], -1)
@@ -103,7 +103,7 @@ class Drafter(nn.Module):
         scores = torch.einsum("qhd,khd->hqk", q, keys) / math.sqrt(dim)
         slots, begun = torch.arange(first, first + rows), torch.arange(at, at + keys.shape[0])
         scores = scores.masked_fill(begun[None, :] > slots[:, None] - step, -torch.inf)
-        for i in range(1, step + 1):  # of step i the pair that this chain made
+        for i in range(1, step + 1):  # the pair of step i that belongs to the same chain
             keys, _, at = chain[i]
             own = keys[first - step + i - at:][:rows]
             scores = torch.cat([scores, ((q * own).sum(-1) / math.sqrt(dim)).T[:, :, None]], -1)
@@ -118,8 +118,8 @@ class Drafter(nn.Module):
         return x + self.down_proj(functional.silu(self.gate_proj(normed)) * self.up_proj(normed)), chain
 
     def forward(self, taps, embeddings, steps, first_said):
-        """taps: [pairs, taps * hidden]; embeddings: [pairs, hidden], of the tokens behind. Gives for each step its
-        first slot and its logits, of slots from first_said on."""
+        """Gives, for each step, a slot and the logits of the slots from there on, beginning with first_said. taps:
+        [pairs, taps * hidden]; embeddings: [pairs, hidden], those of the tokens after the taps."""
         chain, x, out = [], None, []
         for step in range(steps):
             g = self.fc(taps / self.tap_sizes) if step == 0 else x[:-1]
@@ -139,7 +139,8 @@ class Drafter(nn.Module):
              "down_proj": "midlayer.mlp.down_proj"}
 
     def save(self, folder, layers, ids):
-        """config.json and model.safetensors, as SpecForge and vLLM read them; embeddings stay the target's."""
+        """Writes config.json and model.safetensors as SpecForge and vLLM read them. The embeddings are the target's
+        and are left out."""
         vocab = self.sizes["vocab_size"]
         tensors = {f"{theirs}.weight": getattr(self, own).weight.detach().to(torch.bfloat16).contiguous()
                    for own, theirs in self.NAMES.items()}

@@ -1,7 +1,7 @@
 """Reads folders of `forerun features`.
 
-In: their paths. Out: texts, each with its ids, how many of them were the prompt, and its rows; rows are mapped, and a
-folder that is still written to has more the next time it is read.
+In: their paths. Out: texts, each with its ids, the number of ids that were the prompt, and its rows. Rows are mapped.
+If a folder is still being written, it has more texts the next time it is read.
 """
 import json
 import pathlib
@@ -13,10 +13,10 @@ import torch
 class Text:
     def __init__(self, ids, prompt, rows):
         self.ids, self._rows = ids, rows
-        self.prompt = prompt if prompt < len(ids) else 0  # all of a text that was there already
+        self.prompt = prompt if prompt < len(ids) else 0  # 0: the text was only read, so all of it counts
 
     def rows(self):
-        """[ids, taps, hidden] float32."""
+        """Returns the rows as float32, [ids, taps, hidden]."""
         return torch.from_numpy(numpy.array(self._rows)).view(torch.bfloat16).float()
 
 
@@ -34,7 +34,7 @@ def read(paths):
                 break
             text = json.loads(line)
             if "error" in text or len(text["ids"]) < 4 or len(text["ids"]) - text["prompt"] == 1:
-                continue  # it says nothing that was not known
+                continue  # an error, or a text too short to learn from
             at, count = text["at"], len(text["ids"])
             texts.append(Text(text["ids"], text["prompt"], rows[at:at + count]))
     if any(kind != kinds[0] for kind in kinds):

@@ -1,7 +1,8 @@
-"""Makes prompts whose answers by a target are training data: forms of tasks over topics, all written for this purpose.
+"""Makes prompts for training data, which are a target's answers to them. Forms of tasks are combined with topics; all
+were written for this purpose.
 
-In: how many, a seed, which part. Out, on standard output: lines for `forerun batch` and `forerun features`, half of
-them greedy and half of them drawn at a temperature. `train` and `held-out` have no topic in common.
+In: a number of prompts, a seed, a part. Out, on standard output: lines for `forerun batch` and `forerun features`.
+Half of them are greedy, half are drawn at a temperature. The parts `train` and `held-out` have no topic in common.
 
     prompts.py --part train --count 1000 > prompts.jsonl
 """

@@ -18,8 +18,8 @@ GGUF_CONTROL, GGUF_UNUSED = 3, 5  # kinds of tokens
 
 
 class Target:
-    """sizes: config.json's keys; tensors: embedding, head, norm, and `ffn`, the last layer's by published name; ids:
-    those of control tokens, of no token at all, and of those that begin and end texts."""
+    """Parts of a target. sizes: keys of config.json. embedding, head, norm: tensors. ffn: the last layer's tensors by
+    their published names. Lists of ids: control tokens, unused ids, and tokens that begin or end texts."""
 
     def __init__(self, path):
         path = pathlib.Path(path)

@@ -1,6 +1,6 @@
 """Trains a drafter, EAGLE-3's or DFlash's, for a model on that model's own text.
 
-In: the model, folders of `forerun features` whose last tap is the last layer's output. Out: a folder with the drafter
+In: the model; folders of `forerun features` whose last tap is the last layer's output. Out: a folder with the drafter
 in its published form, and the state from which an interrupted training continues.
 
     train.py --model MODEL --features FOLDER [FOLDER ...] --out OUT --minutes 60 [--kind dflash]
@@ -81,7 +81,7 @@ class Run:
         return float(loss.detach()), hits
 
     def test(self):
-        """Tells the loss of held-out texts, and the mean number of accepted drafts for each number that is made."""
+        """Reports the loss of held-out texts, and the mean number of accepted drafts for each number of drafts."""
         _, _, texts = features.read(self.options.features)
         held = texts[::self.options.hold_every][:self.options.held_most]
         with torch.no_grad():
