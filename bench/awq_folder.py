@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""awq_folder.py FOLDER [--layers N] [--vocab N] [--group N]: writes random weights of Llama-3.2-1B's shape in AWQ's
-form.
+"""awq_folder.py FOLDER [--layers N] [--vocab N] [--group N]: writes random weights of Llama-3.2-1B's shape as AWQ.
 
 They are used to compare the speed of AWQ with that of Q4_0, which has a scale for every 32 columns instead of 128:
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""logits.py FORERUN PEER_LOGITS FOLDER...: compares forerun's and llama.cpp's logits of quantized files with
-references.
+"""logits.py FORERUN PEER_LOGITS FOLDER...: compares the logits of both engines with references.
 
 In: the command; the program that build.sh makes of peer_logits.c; folders of references. A folder has reference.json
 with the prompts, files gguf/NAME.gguf, and the logits that float32 activations give with the file's decoded weights,

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""quantizers.py FORERUN PEERS MODEL TEXT [CHUNKS]: measures the loss by quantized weights and KV, beside
-llama-quantize.
+"""quantizers.py FORERUN PEERS MODEL TEXT [CHUNKS]: compares the loss by quantizing with llama-quantize's.
 
 In: the command; build.sh's folder of programs; a published folder (the demo: tools/demo/target); a text that the model
 was not trained on. Out: markdown. forerun computes every figure, so that only the files differ. The figures are

@@ -34,10 +34,10 @@ APART = 0.15
 # chosen, and 1 shared expert.
 LAYERS, DENSE, HIDDEN, FFN, EXPERT_FFN, EXPERTS, CHOSEN, VOCAB = 61, 3, 7168, 18432, 2048, 256, 8, 129280
 HEADS, HEAD, VALUE, LATENT, ROTARY, Q_LATENT = 128, 128, 128, 512, 64, 1536
-BYTES = 4.5 / 8  # bytes of a weight in Q4_0 or Q4_K
-BLOCK = 36 / 32  # bytes of an activation as integer kernels read it
-ACCEPTED = 0.85  # share of second tokens that are accepted: the least in the paper (arXiv:2412.19437, 5.4.3)
-MACHINE = 200e9  # bytes per second that a machine reads
+BYTES = 4.5 / 8           # bytes of a weight in Q4_0 or Q4_K
+BLOCK = 36 / 32           # bytes of an activation as integer kernels read it
+ACCEPTED = 0.85           # share of second tokens that are accepted: the least in the paper (arXiv:2412.19437, 5.4.3)
+MACHINE = 200e9           # bytes per second that a machine reads
 NETWORKS = {"25 Gb/s, 15 us": (15e-6, 25e9 / 8), "100 Gb/s, 5 us": (5e-6, 100e9 / 8)}
 
 

@@ -1,8 +1,8 @@
-"""The demo's text: folders of files in, a tokenizer and arrays of token ids out.
+"""Reads the demo's text: folders of files in, a tokenizer and arrays of token ids out.
 
-The text is the reStructuredText of the Python 3.11 documentation and the modules of its standard library, as two
-Debian packages hold them. A shuffle with a fixed seed holds 3 % of the documents out: no stage trains on them, and
-`evaluate` draws its prompts from them.
+The text is the reStructuredText of the Python 3.11 documentation and the modules of its standard library, from two
+Debian packages. A shuffle with a fixed seed sets 3 % of the documents aside. No stage trains on these, and `evaluate`
+takes its prompts from them.
 """
 import json
 import random
@@ -14,12 +14,12 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, tr
 VOCAB = 4096
 PAD, EOS, BOS = 0, 1, 2
 SPECIAL = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "<|turn>", "<turn|>"]
-LEFT_OUT = {"encodings", "pydoc_data", "test", "libregrtest", "support"}    # tables; a copy of the documentation
-SHORTEST = 500                                                              # characters; below that, stubs
+LEFT_OUT = {"encodings", "pydoc_data", "test", "libregrtest", "support"}    # tables, and a copy of the documentation
+SHORTEST = 500                                                              # characters; shorter documents are stubs
 
 
 def documents(folder):
-    """-> (training, held out): every .rst.txt and .py below the folder, as text."""
+    """Returns (training, held out): every .rst.txt and .py file below the folder, as text."""
     texts = []
     for path in sorted(Path(folder).rglob("*")):
         if not path.name.endswith((".rst.txt", ".py")) or path.is_symlink() or LEFT_OUT & set(path.parts):
@@ -38,7 +38,7 @@ def make_tokenizer(texts, folder):
     """Writes tokenizer.json and tokenizer_config.json: a byte-fallback BPE in the form of Gemma's published one."""
     tokenizer = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>", fuse_unk=True))
     tokenizer.normalizer = normalizers.Replace(" ", "▁")
-    # While training only: words, runs of blanks and runs of newlines stay apart, as they do in Gemma's merges.
+    # Used only for training: words, runs of blanks and runs of newlines stay separate, as in Gemma's merges.
     tokenizer.pre_tokenizer = pre_tokenizers.Split(
         Regex(r"▁?[^\s▁\d\W]+|▁?\d|▁+|\n+|▁?[^\s▁\w]+|\s"), "isolated")
     bytes_ = [f"<0x{b:02X}>" for b in range(256)]
@@ -70,7 +70,7 @@ def load_tokenizer(path):
 
 
 def encode(tokenizer, texts):
-    """Returns one array: every document without <bos>, each followed by <eos>."""
+    """Returns one array of all documents without <bos>, each followed by <eos>."""
     encoded = tokenizer.encode_batch(texts, add_special_tokens=False)
     return np.concatenate([np.array(e.ids + [EOS], dtype=np.int64) for e in encoded])
 

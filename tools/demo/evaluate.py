@@ -1,8 +1,8 @@
-"""Measures how many tokens a call of the target yields: target, assistant and prompts in, a figure a draft length out.
+"""Measures how many tokens a call of the target gives, for each number of drafts.
 
-Verification loses nothing, so the target's greedy text is known beforehand: one forward over it gives every hidden row
-and every key and value that any draft will start from, and networks.drafts() makes all drafts at once. The rounds of
-an engine are then a walk over that table.
+Speculation does not change the text, so the target's greedy text is known beforehand. One forward over it gives every
+hidden row, key and value from which a draft can start, and networks.drafts() makes all drafts at once. From this table
+the rounds of an engine are then simulated.
 """
 import torch
 
@@ -21,8 +21,8 @@ def clusters(assistant):
 
 
 def centroid_guess(assistant, hidden):
-    """Returns the most likely id among the chosen clusters' ids, and whether the whole head would have chosen the
-    same."""
+    """Returns the most likely id among the ids of the chosen clusters, and whether it is the most likely of all
+    ids."""
     head, scores = assistant.masked_embedding, assistant.lm_head(hidden)
     chosen = head.centroids(hidden).topk(head.centroid_intermediate_top_k, -1).indices
     allowed = torch.zeros(*hidden.shape[:2], head.num_centroids, dtype=torch.bool).scatter_(-1, chosen, True)
@@ -32,10 +32,10 @@ def centroid_guess(assistant, hidden):
 
 @torch.no_grad()
 def right_guesses(target, assistant, ids, depth):
-    """Returns how many leading draft steps of every row predict the text, [B, n - 1]; and the recall of the
-    centroid head."""
+    """Returns for every row how many draft steps in a row predict the text, [B, n - 1]; and the recall of the centroid
+    head."""
     rows = torch.arange(ids.shape[1] - 1)
-    padded = torch.nn.functional.pad(ids, (0, depth), value=PAD)    # so that the last rows have steps to be wrong in
+    padded = torch.nn.functional.pad(ids, (0, depth), value=PAD)    # padding, so that the last rows have steps too
     hidden, kv, _ = networks.read(target, padded)
     count, alive, recall = torch.zeros(len(ids), len(rows), dtype=torch.long), True, []
     for out, answer in networks.drafts(assistant, target.get_input_embeddings(), padded, rows, hidden, kv, depth):
@@ -47,8 +47,8 @@ def right_guesses(target, assistant, ids, depth):
 
 
 def calls(right, prompt, length, draft):
-    """Returns the target calls after the prompt's own token, for one text of `length` ids: a call that drafts emits
-    one id more than were accepted."""
+    """Returns the number of target calls after the prompt's own token, for one text of `length` ids. A call gives one
+    id more than the number of accepted drafts."""
     last, made = prompt, 0
     while last < length - 1:
         last += 1 + min(int(right[last - 1]), draft, length - 2 - last)
@@ -57,7 +57,8 @@ def calls(right, prompt, length, draft):
 
 
 def tokens_per_call(target, assistant, ids, prompt, drafts=(1, 2, 3, 4)):
-    """ids: [B, prompt + generated]. Returns a line of figures, one per draft length, over all texts together."""
+    """Returns {number of drafts: tokens per call} over all texts together, and the mean recall. ids: [B, prompt +
+    generated]."""
     new, made, recalls = 0, {k: 0 for k in drafts}, []
     for part in ids.split(BATCH):
         right, recall = right_guesses(target, assistant, part, max(drafts))

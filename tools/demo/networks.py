@@ -1,9 +1,10 @@
-"""The demo's two networks: configurations, loading and saving, greedy text, and drafting over a whole text at once.
+"""Defines the demo's two networks: configurations, loading and saving, greedy text, and drafting over a whole text at
+once.
 
 In drafting, row q is the draft that starts when ids[0..q+1] are accepted and the target has run ids[0..q]. Its k-th
 step takes ids[q+1+k] and predicts ids[q+2+k], always at position q+1, over the target's keys and values 0..q. No row
-reads another, so all rows of a text are drafted together, with the text itself as every step's input. On a greedy text
-that is exactly what an engine drafts, up to the first wrong guess, where it stops looking.
+reads another, so all rows of a text are drafted together. The input of every step is the text itself. On a greedy text
+an engine drafts exactly the same, up to the first wrong draft, after which it makes no more.
 """
 from pathlib import Path
 
@@ -27,8 +28,8 @@ COMMON = dict(
 
 
 def new_target():
-    """Returns a small Gemma 4 like the E series: per-layer embeddings, three layers that share KV, and double-wide
-    MLPs in those."""
+    """Returns a small Gemma 4 like the E series: it has per-layer embeddings, and its last three layers share KV and
+    have double-wide MLPs."""
     return Gemma4ForCausalLM(Gemma4TextConfig(
         hidden_size=256, intermediate_size=512, num_hidden_layers=6, num_kv_shared_layers=3, use_double_wide_mlp=True,
         layer_types=["sliding_attention", "sliding_attention", "full_attention"] * 2,
@@ -55,7 +56,7 @@ def load_assistant(folder):
 
 
 def save(model, folder):
-    """Saves in the form of a published folder, weights in BF16."""
+    """Saves a model as a published folder, with weights in BF16."""
     half = type(model)(model.config)
     half.load_state_dict(model.state_dict())
     half.to(torch.bfloat16).save_pretrained(folder, safe_serialization=True)
@@ -64,7 +65,7 @@ def save(model, folder):
 
 @torch.no_grad()
 def greedy(target, prompts, count):
-    """Prompts of equal length [B, P] -> the same with the target's own greedy text after them [B, P + count]."""
+    """Returns prompts of equal length [B, P] with the target's own greedy text after them, [B, P + count]."""
     how = GenerationConfig(do_sample=False, max_new_tokens=count, min_new_tokens=count, pad_token_id=PAD)
     return target.generate(prompts, generation_config=how)
 
@@ -77,7 +78,8 @@ def read(target, ids):
 
 
 def masks(rows, length):
-    """Returns what a row sees: KV 0..row in full-attention layers, the last WINDOW + 1 of those in sliding ones."""
+    """Returns masks of what each row sees: KV 0..row in full-attention layers, the last WINDOW + 1 of them in sliding
+    layers."""
     q, k = rows[:, None], torch.arange(length)[None]
     full, near = k <= q, (k <= q) & (k >= q - WINDOW)
     hidden = torch.finfo(torch.float32).min
@@ -88,8 +90,7 @@ def masks(rows, length):
 def drafts(assistant, embed, ids, rows, hidden, kv, depth):
     """Yields, step by step, the assistant's last hidden rows [B, R, H] and the ids that they should predict [B, R].
 
-    rows [R]: any of 0..n-2-depth, so that every step finds its input and its answer in ids [B, n].
-    """
+    rows [R]: any of 0..n-2-depth, so that the input and the answer of every step are in ids [B, n]."""
     seen, position, state = masks(rows, ids.shape[1]), (rows + 1)[None], hidden[:, rows]
     for k in range(depth):
         inputs = assistant.pre_projection(torch.cat([embed(ids[:, rows + 1 + k]), state], -1))

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 """Train the demo model: a small Gemma 4 and its multi-token-prediction assistant, on a CPU.
 
-    train.py STAGE --text FOLDER --out FOLDER [options]
+  train.py STAGE --text FOLDER --out FOLDER [options]
 
 Stages, in the order in which `all` runs them:
-    tokenizer   the text -> OUT/target/tokenizer.json
-    target      the text -> OUT/target
-    greedy      the target's own greedy text, continuing prompts from the training text -> OUT/greedy/*.npy
-    assistant   the text and the greedy text -> OUT/assistant
-    evaluate    tokens a target call with OUT/assistant, on prompts of held-out documents
+  tokenizer   the text -> OUT/target/tokenizer.json
+  target      the text -> OUT/target
+  greedy      the target's own greedy text, continuing prompts from the training text -> OUT/greedy/*.npy
+  assistant   the text and the greedy text -> OUT/assistant
+  evaluate    tokens per target call with OUT/assistant, on prompts of held-out documents
 
-Each stage reads what the earlier ones wrote. A stage that was cut off goes on where it last saved (OUT/STAGE.state);
-one that is done is not run again, unless its result and its state are removed. The learning rate follows the time used,
-so a stage takes as many minutes as it is given. `assistant --begin-from FOLDER` starts from a trained assistant instead
-of from noise.
+Each stage reads what the earlier ones wrote. A stage that was interrupted continues where it last saved
+(OUT/STAGE.state). A complete stage is not run again, unless its result and its state are removed. The learning rate
+depends on the time used, so a stage takes as many minutes as it is given. `assistant --begin-from FOLDER` starts from
+a trained assistant instead of random weights.
 """
 import argparse
 import math
@@ -29,25 +29,26 @@ import corpus
 import evaluate
 import networks
 
-LENGTH = 256            # of a window of the text
-GREEDY_LENGTH = 320     # of a prompt and its greedy continuation
+LENGTH = 256            # length of a window of the text
+GREEDY_LENGTH = 320     # length of a prompt and its greedy continuation
 GREEDY_PROMPT = (6, 120)
 GREEDY_BATCH = 64
-DEPTH = 4               # draft steps trained, one more than the default draft length
-ROWS = 128              # drafts trained in a text of a batch
-CENTROID_SHARE = 0.2    # of the loss on clusters, beside that on ids
+DEPTH = 4               # number of draft steps that are trained, one more than the default number of drafts
+ROWS = 128              # number of drafts that are trained in a text of a batch
+CENTROID_SHARE = 0.2    # factor of the loss on clusters, beside that on ids
 SAVE_SECONDS = 120
 
 
 def rate(spent, peak):
-    """Learning rate at a fraction of the stage's time: 3 % warm-up, then a cosine down to a twentieth of the peak."""
+    """Returns the learning rate at a share of the stage's time: 3 % warm-up, then a cosine down to a twentieth of the
+    peak."""
     if spent < 0.03:
         return peak * spent / 0.03
     return peak * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * (spent - 0.03) / 0.97)))
 
 
 class Stage:
-    """One timed training run: the optimizer, the clock and the state file from which a later call continues."""
+    """A timed training run: the optimizer, the clock, and the state file from which a later run continues."""
 
     def __init__(self, name, model, out, minutes, peak, decay):
         self.name, self.model, self.peak, self.seconds = name, model, peak, 60 * minutes
@@ -121,7 +122,8 @@ def write_greedy(target, tokenizer, texts, folder, batches):
 
 
 class Drafting:
-    """Training batches of the assistant: greedy text, where every next id is the target's own choice, and the text."""
+    """Training batches of the assistant: greedy text, in which every next id is the target's own choice, and the
+    original text."""
 
     def __init__(self, target, data, folder, text_share, batch):
         self.target, self.embed = target, target.get_input_embeddings()
@@ -137,8 +139,9 @@ class Drafting:
         return ids[torch.from_numpy(rng.choice(len(ids), self.batch, replace=False))], prompt - 1, True
 
     def loss(self, assistant, rng, clusters):
-        """Returns the cross entropy of the target's own ids in every draft step; steps that an engine would not
-        reach, because an earlier one was wrong, count less. With clusters, also of the cluster that holds it."""
+        """Returns the cross entropy of the target's own ids, summed over the draft steps. A step after a wrong one
+        counts less, because an engine would not reach it. With clusters, the cross entropy of the id's cluster is
+        added."""
         ids, first, own = self.draw(rng)
         rows = torch.from_numpy(np.sort(first + rng.permutation(ids.shape[1] - 1 - DEPTH - first)[:ROWS]))
         total, reached, right = 0.0, torch.ones(ids.shape[0], len(rows)), []
@@ -162,8 +165,8 @@ class Drafting:
 
 @torch.no_grad()
 def make_clusters(assistant, rounds=15):
-    """Makes clusters of equal size over the head's rows, by cosine: in every round the ids with the clearest choice
-    choose first."""
+    """Makes clusters of equal size from the head's rows, by cosine. In every round the ids with the clearest
+    preference choose first."""
     head, rows = assistant.masked_embedding, F.normalize(assistant.lm_head.weight, dim=-1)
     size, count = head.vocab_size_per_centroid, head.num_centroids
     centres = rows[torch.randperm(len(rows))[:count]]
@@ -181,8 +184,8 @@ def make_clusters(assistant, rounds=15):
 
 
 def train_assistant(target, data, out, minutes, batch, text_share, begin_from):
-    """Trains a new assistant: at first it learns the whole head; after half of the time the ids are clustered, and
-    from then on it learns to choose clusters too."""
+    """Trains an assistant. At first it learns the whole head. After half of the time the ids are clustered, and from
+    then on it also learns to choose clusters."""
     torch.manual_seed(2)
     assistant = networks.load_assistant(begin_from) if begin_from else networks.new_assistant()
     stage = Stage("assistant", assistant.train(), out, minutes, peak=1e-3 if begin_from else 2e-3, decay=0.02)
@@ -202,7 +205,7 @@ def train_assistant(target, data, out, minutes, batch, text_share, begin_from):
 
 
 def report(target, tokenizer, texts, out):
-    """Returns the tokens per target call over 300 greedy ids after each of 64 prompts of 25 ids, from held-out
+    """Prints the tokens per target call over 300 greedy ids after each of 64 prompts of 25 ids from held-out
     documents."""
     prompts = torch.from_numpy(corpus.line_starts(tokenizer, texts, 64, 24, np.random.default_rng(77)))
     ids = networks.greedy(target, prompts, 300)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""corpus.py OUT [LINES]: lines of real text to compare tokenizers on, all different; 100,000 by default.
+"""corpus.py OUT [LINES]: makes a file of real text lines, all different, for comparing tokenizers (default: 100,000).
 
 In: Debian's manual pages in many languages, downloaded beside OUT; sources of this checkout and of Python's library.
-Out: a file of UTF-8 text. A line ends with a line feed and has none in it, nor a NUL; it may have every other
-character. 4 of 10 lines are manual pages', 4 sources', 2 made: emoji with their joiners, digits, control characters,
-blanks of all kinds, letters with marks apart, words of several scripts. The same packages give the same file.
+Out: a file of UTF-8 text. A line ends with a line feed. It has no other line feed and no NUL, but may have any other
+character. 4 of 10 lines are from manual pages, 4 from sources, and 2 are made: emoji with their joiners, digits,
+control characters, all kinds of blanks, letters with separate marks, words of several scripts. The same packages give
+the same file.
 """
 import gzip
 import io
@@ -19,11 +20,11 @@ from pathlib import Path
 
 LANGUAGES = ("de fr es it pl ru uk sr cs el da sv nl pt-br ro hu fi vi id tr ja zh").split()
 SHARES = {"pages": 0.4, "sources": 0.4, "made": 0.2}
-LONGEST = 2000  # characters of a line
+LONGEST = 2000  # characters of a line, at most
 
 
 def download(folder):
-    """Downloads the packages of manual pages that are not there yet."""
+    """Downloads the packages of manual pages that are still missing."""
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"manpages-{language}" for language in LANGUAGES]
     missing = [name for name in names if not list(folder.glob(f"{name}_*.deb"))]

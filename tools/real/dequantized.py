@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""dequantized.py FORERUN PEERS TEXT MODEL TYPE...: checks that a real model's weights are decoded as by the gguf
-package.
+"""dequantized.py FORERUN PEERS TEXT MODEL TYPE...: checks that a model's weights are decoded as by the gguf package.
 
-In: the command; the folder of bench/peers/build.sh; a text; a GGUF file; types as quantized.py takes them, or "as-is"
-for the file itself. Out: a line of markdown for each: how many values of which types forerun has decoded (`quantize
---type f32 --pure`), and how many of them differ by their bits from the values that gguf.quants decodes from the same
-blocks. Exit status 1 if any does.
+In: the command; the folder of bench/peers/build.sh; a text; a GGUF file; types in the form of quantized.py, or "as-is"
+for the file itself. Out: a line of markdown for each type. It has the number of values of each type of tensor that
+forerun has decoded (`quantize --type f32 --pure`), and how many of them differ in their bits from the values that
+gguf.quants decodes from the same blocks. The exit status is 1 if any does.
 """
 import sys
 import tempfile
@@ -19,7 +18,8 @@ import quantized
 
 
 def compare(model, decoded):
-    """Returns {type: values}, and how many differ; the tensors go by name, because forerun wrote all of them."""
+    """Returns {type: number of values}, and how many values differ. Tensors are matched by their names, because
+    forerun wrote all of them."""
     values, different = {}, 0
     ours = {tensor.name: tensor for tensor in gguf.GGUFReader(decoded).tensors}
     for tensor in gguf.GGUFReader(model).tensors:

@@ -4,8 +4,8 @@
 usage: embeddings.py FORERUN CORPUS FOLDER...
 
 In: the command; a file of lines (corpus.py); folders of sentence-transformers. Out: a line for each folder, with the
-largest difference of a number of a row and of a cosine; exit status 1 if a number differs by more than 1e-5 of the
-longest row. Needs sentence-transformers.
+largest difference of a number in a row, and of a cosine. The exit status is 1 if a number differs by more than 1e-5 of
+the length of the longest row. Needs sentence-transformers.
 """
 import os
 import subprocess

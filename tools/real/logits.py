@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """logits.py FORERUN MODEL...: compares logits of prompts with those of transformers with the same weights.
 
-In: the command; GGUF files. Out: for each file two lines, and exit status 1 where a bound is passed. transformers reads
-the file by itself, decodes its weights with the gguf package, and computes in float32.
+In: the command; GGUF files. Out: two lines for each file. The exit status is 1 if a bound is exceeded. transformers
+itself reads the file, decodes its weights with the gguf package, and computes in float32.
 
-First forerun decodes the weights too (`quantize --type f32`), where they take less than LARGE bytes: both then compute
-the same, and logits are within EXACT of the largest. Then it runs the file as it is, where activations are quantized
-for integer kernels: the best id may be another only where the reference's is ahead of the next by less than CLEAR of
-the row's spread, and logits are near on average.
+First forerun decodes the weights too (`quantize --type f32`), if they take less than LARGE bytes. Then both compute
+the same, and logits must be within EXACT of the largest one. After that forerun runs the file itself, with activations
+quantized for integer kernels. Then the best id may differ only if the reference's best is ahead of its second by less
+than CLEAR of the row's spread, and the mean difference of logits must be small.
 """
 import os
 import subprocess
@@ -23,9 +23,9 @@ import torch
 from transformers import AutoModelForCausalLM
 
 PROMPTS = sorted(Path(__file__).with_name("prompts").glob("*.txt"))
-IDS = 96                    # of each prompt, at most
+IDS = 96                    # ids of each prompt, at most
 LARGE = 4e9
-EXACT, CLEAR, MEAN = 5e-5, 0.05, 0.01   # of the largest logit; of a row's spread
+EXACT, CLEAR, MEAN = 5e-5, 0.05, 0.01   # EXACT: share of the largest logit; others: shares of a row's spread
 
 
 def run(*command):

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""one_answer.py [--quick] FORERUN MODEL...: checks that every prompt gives the same 200 greedy ids, however they are
-computed.
+"""one_answer.py [--quick] FORERUN MODEL...: checks that a prompt gives the same 200 greedy ids in all ways to run it.
 
-In: the command; GGUF files. Out: for each file a line; exit status 1 if any id differs. Manners: threads, each
-instruction set that this machine has, prompt chunks, drafting by n-grams, and by the smaller of two models of one
-family. Each runs all prompts at once, as neighbours in a batch, and one of them alone; what must come out are the ids
-of each prompt run alone. --quick leaves the batches out. Without vectors large models take minutes for a few ids: they
-make fewer there, on one prompt.
+In: the command; GGUF files. Out: a line for each file. The exit status is 1 if any id differs. The ways are numbers of
+threads, each instruction set of this machine, lengths of prompt chunks, drafting by n-grams, and drafting by the
+smaller of two models of one family. In each way all prompts are run at once as a batch, and one of them is run alone.
+The ids must be those of each prompt run alone. --quick leaves the batches out. Without vector instructions large
+models take minutes for a few ids, so they generate fewer ids there, for one prompt.
 """
 import json
 import subprocess
@@ -14,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-IDS, FEW, LARGE = 200, 16, 300e6  # ids; of scalar code on files of so many bytes
+IDS, FEW, LARGE = 200, 16, 300e6  # number of ids; number of ids of scalar code with files above this many bytes
 PROMPTS = sorted(Path(__file__).with_name("prompts").glob("*.txt"))
 SMALLER = {"qwen25-coder-1.5b": "qwen25-coder-0.5b"}
 
@@ -28,7 +27,7 @@ def ids_of(forerun, model, prompt, *more, count=IDS):
 
 
 def instruction_sets(forerun, model):
-    """Returns the instruction sets of this machine: a word that it lacks is refused."""
+    """Returns the instruction sets of this machine. The command refuses words of others."""
     said = subprocess.run([forerun, "generate", "-m", model, "-p", "a", "-n", "1", "--isa", "?"], capture_output=True,
                           text=True).stderr
     words = said.split("known:")[1].split()

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """peers.py FORERUN PEERS TEXT MODEL...: compares forerun with llama.cpp on the same files.
 
-In: the command; the folder of bench/peers/build.sh; a text for perplexity; GGUF files. Out: for each file its lines.
-Exit status 1 if the best id of a row differs although llama.cpp's is ahead of its next by more than a margin, or if
-the perplexities differ by more than APART of theirs. Both keep keys and values in float16, their default.
+In: the command; the folder of bench/peers/build.sh; a text for perplexity; GGUF files. Out: lines for each file. The
+exit status is 1 if the best id of a row differs although llama.cpp's best is ahead of its second by more than a
+margin, or if the perplexities differ by more than the share APART. Both keep keys and values in float16, their
+default.
 
-The margin is 0.1 if forerun has decoded the weights for both, which it does for files whose floats take less than
-LARGE bytes. With a file as it is, both round activations to a byte, each in its own way: on SmolLM2 either's logits
-are 0.19 from those of float activations on average, and rows of a margin below 0.3 fall either way. There the margin
-is 0.5, and a row in which the weights in float32 put forerun's id above llama.cpp's is none of its faults: on
-Qwen2.5-Coder-1.5B its logits are 0.04 from those on average, llama.cpp's 0.09.
+The margin is 0.1 if forerun has decoded the weights for both, which it does for files whose weights take less than
+LARGE bytes as floats. With the file itself, both round activations to a byte, each in its own way. On SmolLM2 the
+logits of either are on average 0.19 from those of float activations, and rows with a margin below 0.3 go either way.
+So the margin is 0.5 there. A row also passes if the weights in float32 put forerun's id above llama.cpp's. On
+Qwen2.5-Coder-1.5B forerun's logits are on average 0.04 from the float32 ones, and llama.cpp's 0.09.
 """
 import re
 import subprocess
@@ -20,9 +21,9 @@ from pathlib import Path
 import numpy as np
 
 PROMPTS = sorted(Path(__file__).with_name("prompts").glob("*.txt"))
-IDS, CHUNKS = 160, 40       # ids of a prompt; chunks of 512 ids of the text
+IDS, CHUNKS = 160, 40       # ids of a prompt; number of chunks of 512 ids of the text
 MARGIN, MARGIN_QUANTIZED, APART = 0.1, 0.5, 0.003
-LARGE, FLOATS = 8e9, 7      # bytes; how often as large a file is in float32, about
+LARGE, FLOATS = 8e9, 7      # bytes; about how many times larger a file is in float32
 
 
 def run(*command):
@@ -37,8 +38,8 @@ def logits_of(forerun, model, ids):
 
 
 def best_ids(forerun, peers, model, name, margin, decoded):
-    """Returns the rows in which llama.cpp's best id is clearly ahead and ours is another one. decoded: rows in
-    which the float32 weights also put ours ahead of theirs are no error."""
+    """Returns the rows in which llama.cpp's best id is clearly ahead and forerun's is another one. decoded: the
+    float32 weights; rows in which these too put forerun's id ahead are left out."""
     rows = clear = other = ours_right = 0
     for prompt in PROMPTS:
         text = run(forerun, "tokenize", "-m", model, "-f", prompt, "--quiet")[0].decode().strip()
@@ -59,7 +60,7 @@ def best_ids(forerun, peers, model, name, margin, decoded):
 
 
 def all_best_ids(forerun, peers, model):
-    """Compares both engines with the float32 weights, if there is room for them, then with the file as it is."""
+    """Compares both engines with the float32 weights, if there is room for these; then with the file itself."""
     if model.stat().st_size * FLOATS > LARGE: return best_ids(forerun, peers, model, model.stem, MARGIN_QUANTIZED, None)
     with tempfile.TemporaryDirectory(dir=model.parent) as folder:
         decoded = Path(folder, "f32.gguf")

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""quantized.py FORERUN PEERS TEXT MODEL CHUNKS TYPE...: runs MODEL in each type of llama-quantize's with both engines.
+"""quantized.py FORERUN PEERS TEXT MODEL CHUNKS TYPE...: runs MODEL in types of llama-quantize, with both engines.
 
-In: the command; the folder of bench/peers/build.sh; a text; a GGUF file, which may be quantized already; chunks of 512
-ids of the text. A TYPE is what llama-quantize takes (IQ3_XXS), or PATTERN=TYPE, the type of tensors whose names match,
-where all others are Q8_0: a model that was not trained for ternary weights works with only a few layers of them. Out:
-a line of markdown for each: forerun's perplexity, and how far it is from llama.cpp's on the same file, with the
-standard error of that, which llama-perplexity makes of forerun's predictions. Weights are rounded with an importance
-matrix; each file is removed once it is measured. Exit status 1 if they differ by more than peers.py allows and by more
-than two standard errors. A step that fails is reported.
+In: the command; the folder of bench/peers/build.sh; a text; a GGUF file, which may be quantized already; the number of
+chunks of 512 ids of the text. A TYPE is a type of llama-quantize (IQ3_XXS). Or it is PATTERN=TYPE, the type of the
+tensors whose names match the pattern, while all others are Q8_0: a model that was not trained for ternary weights
+works with only a few layers of them. Out: a line of markdown for each type. It has forerun's perplexity, and its
+distance from llama.cpp's with the same file. It also has the standard error of that distance, which llama-perplexity
+computes from forerun's predictions. Weights are rounded with an importance matrix, and each file is removed after it
+was measured. The exit status is 1 if the two differ by more than peers.py allows and by more than two standard errors.
+A step that fails is reported.
 """
 import math
 import re

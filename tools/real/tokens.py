@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """tokens.py LIBRARY CORPUS MODEL...: compares the ids of lines with those of the tokenizers package and of llama.cpp.
 
-In: libforerun.so; lines (corpus.py); GGUF files. PEERS in the environment: the folder of bench/peers/build.sh. Out: for
-each file and each reference a line, how many lines differ, and the first of them. Exit status 1 if any differs.
+In: libforerun.so; lines (corpus.py); GGUF files. PEERS in the environment: the folder of bench/peers/build.sh. Out: a
+line for each file and each reference, with the number of lines that differ and the first of them. The exit status is 1
+if any differs.
 
-The package gets the GGUF file's vocabulary and merges, and the rules of the model's published tokenizer.json, which
-are written here because the file only names them. Special tokens are taken from the text, and none is added.
-
-llama.cpp does no NFC for Qwen, and joins nothing over a byte that the vocabulary lacks: lines where either matters are
-left out there.
+The package gets the GGUF file's vocabulary and merges. It also gets the rules of the model's published tokenizer.json,
+which are given here, because the GGUF file only names them. Special tokens in the text are recognized, and none is
+added. llama.cpp does not normalize to NFC for Qwen, and merges nothing across a byte that the vocabulary lacks. Lines
+in which this matters are not compared with it.
 """
 import ctypes
 import os
@@ -25,7 +25,8 @@ QWEN2 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{
 UNKNOWN, CONTROL, USER, BYTE = 2, 3, 4, 6
 MOST_SHOWN = 3
 
-# The name of a byte in a byte-level vocabulary: printable ones are their own letter, the others letters from 256 on.
+# Names of bytes in a byte-level vocabulary: a printable byte has its own character, the others have characters from
+# 256 on.
 PRINTED = [*range(33, 127), *range(161, 173), *range(174, 256)]
 LETTER_OF_BYTE = {byte: chr(byte) for byte in PRINTED}
 LETTER_OF_BYTE |= {byte: chr(256 + i) for i, byte in enumerate(b for b in range(256) if b not in PRINTED)}
@@ -55,8 +56,8 @@ class Forerun:
 # ---------------------------------------------------------------------------------------------------------- references
 
 def merges_of_scores(pieces, scores):
-    """Returns merges like those of a published tokenizer.json: SentencePiece joins the pair whose piece has the
-    best score."""
+    """Returns merges like those of a published tokenizer.json. SentencePiece merges the pair whose result has the best
+    score."""
     ranked = {}
     for piece in pieces:
         pairs = [(piece[:i], piece[i:]) for i in range(1, len(piece))]
@@ -103,7 +104,7 @@ def of_package(keys):
 
 
 def same_for_peer(keys, line):
-    """False for lines where llama.cpp does no NFC, drops bytes, or takes a word for a control token."""
+    """Returns false for lines in which llama.cpp lacks NFC, drops bytes, or takes a word for a control token."""
     if keys["model"] != "gpt2": return True
     text = line.decode()
     if "</s>" in text and dict(zip(keys["tokens"], keys["token_type"])).get("</s>", CONTROL) != CONTROL: return False

@@ -15,7 +15,7 @@ from block import BlockDrafter
 from drafter import Drafter
 
 STEP_WEIGHT = 0.8  # factor of the loss of each further step of EAGLE-3's chain
-DRAFTS = 7  # number of drafts that are counted, for any kind
+DRAFTS = 7         # number of drafts that are counted, for any kind
 ANCHOR_STRIDE = 4  # distance of the anchors from which they are counted
 
 
