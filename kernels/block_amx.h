@@ -42,7 +42,7 @@ enum {
     STORED_MAX = 4     /* runs whose sums are in memory at once, at least JOINED_BEFORE */
 };
 
-/* The activations of a group of rows in one run. */
+/* The activations of a group of rows in one run. Sums that the joining does not need are not set. */
 typedef struct group_run {
     int8_t q[ROWS][RUN];
     float d[ROWS], dsum[ROWS];
@@ -225,9 +225,11 @@ FR_INLINE void unpack_part(const format *f, weights_part *to, const product *job
     }
 }
 
-/* Packs the activations of a part of the rows and columns. Rows that the last group lacks are zeros. */
-static void pack_rows(group_run panel[][RUNS_MAX], const product *job, size_t row, size_t rows, size_t from,
-                      size_t runs) {
+/* Packs the activations of a part of the rows and columns, with those of their sums that the joining needs. Each thread
+ * packs all rows for its own outputs. If many threads share a matrix, each has few outputs, so packing must take little
+ * time. Rows that the last group lacks are zeros. */
+static void pack_rows(joining how, group_run panel[][RUNS_MAX], const product *job, size_t row, size_t rows,
+                      size_t from, size_t runs) {
     static const fr_qblock nothing;
     for (size_t g = 0; g * ROWS < rows; g++)
         for (size_t i = 0; i < runs; i++)
@@ -237,7 +239,8 @@ static void pack_rows(group_run panel[][RUNS_MAX], const product *job, size_t ro
                 group_run *to = &panel[g][i];
                 memcpy(to->q[r], x->q, RUN);
                 to->d[r] = x->d;
-                to->dsum[r] = x->dsum;
+                if (how == PLUS_MIN || how == MINUS_MIN) to->dsum[r] = x->dsum;
+                if (how != HALVES_MIN) continue;
                 to->half[r] = (float)x->half;
                 to->rest[r] = (float)(x->sum - x->half);
             }
@@ -250,7 +253,7 @@ typedef struct tile_format {
     size_t block_runs, block_bytes, tile_bytes;
     unpack_fn *unpack;
     multiply_fn *multiply;
-    bool halves;
+    joining joining;
 } tile_format;
 
 /* The shapes of tiles for runs, and for halves of runs. */
@@ -292,7 +295,7 @@ static void compute_part_by_tiles(const tile_format *f, const product *job, grou
 static void multiply_by_tiles(const tile_format *f, const product *job) {
     _Alignas(64) group_run panel[GROUPS_MAX][RUNS_MAX];
     size_t all_runs = job->tiles ? job->tiles->runs : job->blocks * f->block_runs, most = RUNS_MAX / f->block_runs;
-    fr_tiles_configure(f->halves ? &half_runs : &whole_runs);
+    fr_tiles_configure(has_halves(f->joining) ? &half_runs : &whole_runs);
     for (size_t row = 0, rows; row < job->rows; row += rows) {
         size_t groups = (job->rows - row + ROWS - 1) / ROWS, parts = (groups + GROUPS_MAX - 1) / GROUPS_MAX;
         rows = (groups + parts - 1) / parts * ROWS;
@@ -301,7 +304,7 @@ static void multiply_by_tiles(const tile_format *f, const product *job) {
             blocks = job->blocks - from < most ? job->blocks - from : most;
             size_t first = from * f->block_runs, runs = all_runs - first;
             if (runs > blocks * f->block_runs) runs = blocks * f->block_runs;
-            pack_rows(panel, job, row, rows, first, runs);
+            pack_rows(f->joining, panel, job, row, rows, first, runs);
             compute_part_by_tiles(f, job, panel, row, rows, from, blocks, runs);
         }
     }
@@ -311,14 +314,14 @@ static void multiply_by_tiles(const tile_format *f, const product *job) {
 FR_INLINE void matmul_block_by_tiles(const format *f, unpack_fn *unpack, const fr_matmul_block *of) {
     product job = {of->y,        of->y_stride, of->x, of->x_stride, of->rows, of->w, of->cols / (f->runs * RUN),
                    of->features, NULL};
-    tile_format tiles = {f->runs, f->bytes, job.blocks * f->bytes, unpack, multiply_of(f), halved(f)};
+    tile_format tiles = {f->runs, f->bytes, job.blocks * f->bytes, unpack, multiply_of(f), f->joining};
     if (of->features > 0) multiply_by_tiles(&tiles, &job);
 }
 
 FR_INLINE void matmul_grouped_by_tiles(const format *f, unpack_fn *unpack, const fr_matmul_grouped *of) {
     const fr_grouped_tiles *t = of->tiles;
     product job = {of->y, of->y_stride, of->x, of->x_stride, of->rows, of->w, t->blocks, of->features, t};
-    tile_format tiles = {t->block_runs, t->block_bytes, t->tile_bytes, unpack, multiply_of(f), false};
+    tile_format tiles = {t->block_runs, t->block_bytes, t->tile_bytes, unpack, multiply_of(f), f->joining};
     if (of->features > 0) multiply_by_tiles(&tiles, &job);
 }
 
