@@ -107,12 +107,15 @@ static fr_status put_delta(const fr_trunk_spec *s, size_t mtp_layers, const char
     return FR_OK;
 }
 
-/* Checks that a list of limits of the experts' activations has none: such limits aren't built. */
+/* Checks that a list of limits of the experts' activations has none: such limits aren't built. Such a key may be null,
+ * and so may each entry of a list; an entry of 0 also means that there is no limit. */
 static fr_status check_limits(const fr_source *source, const char *key) {
     const json_t *limits = json_object_get(source->text, key), *limit;
     size_t i;
+    if (limits && !json_is_null(limits) && !json_is_array(limits))
+        return fr_fail(FR_INPUT, "%s: %s is no list", source->where, key);
     json_array_foreach (limits, i, limit)
-        if (!json_is_null(limit) && json_number_value(limit) != 0)
+        if (!json_is_null(limit) && !(json_is_number(limit) && json_number_value(limit) == 0))
             return fr_fail(FR_UNBUILT, "%s: %s with a limit is not built", source->where, key);
     return FR_OK;
 }
