@@ -49,7 +49,7 @@ size_t fr_bench_shapes(const fr_bench_kernel *kernel, const fr_bench_shape **sha
 typedef struct fr_bench_case {
     const fr_bench_kind *kind;
     fr_dtype type;          /* FR_STORED for grouped codes */
-    fr_grouped_tiles tiles; /* of grouped codes */
+    fr_grouped_tiles tiles; /* sizes of the tiles, for grouped codes */
     size_t rows, features, cols;
     /* Number of parts into which a call can be divided: a product's tiles of 16 features, and 1 for any other
      * kernel. */

@@ -117,8 +117,8 @@ static double attention_macs(const fr_attn *attn) {
         return at;                                                 \
     }
 
-/* Each slot is filled by its scalar kernel, so the lines of other levels are left out. A twin has the kernel of another
- * slot and so its counting function too. */
+/* Each slot has a scalar kernel, whose line stands for the slot; the lines of other levels are left out. A twin's
+ * kernel is that of another slot, so the twin has that slot's counting function too. */
 #define AT_FR_ISA_SCALAR(...) __VA_ARGS__
 #define AT_FR_ISA_SCALAR_FMA(...)
 #define AT_FR_ISA_AVX2(...)
@@ -156,7 +156,7 @@ void fr_bench_count_into(const fr_team *team, fr_bench_share *shares) {
 
 /* -------------------------------------------------------------------------------------------------------- the table */
 
-/* One prompt, and what each thread did in it. */
+/* A timing of a prompt, with the work of each thread. */
 typedef struct timing {
     double seconds;
     fr_bench_share *shares; /* [threads] */
@@ -177,7 +177,8 @@ static const timing *middle_of(timing *timings, size_t count) {
     return &timings[count / 2];
 }
 
-/* macs: NaN in a phase whose multiply-adds are not counted; peak: NaN in one that has none to compare with. */
+/* Adds a row to the table. macs: NaN if the phase's multiply-adds are not counted. peak: NaN if the phase has no peak
+ * to compare with. */
 static void put_share(const fr_bench_run *run, const char *phase, size_t thread, double seconds, double of, double macs,
                       double peak) {
     double rate = seconds > 0 ? macs / seconds : NAN;

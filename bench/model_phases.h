@@ -1,7 +1,8 @@
-/* Gives a table of kernels that tells where the time of a forward goes: each calls the kernel of another table and
- * counts its time and its multiply-adds, for each thread.
+/* Makes a table of kernels that measure where the time of a forward goes. Each of them calls the kernel of another
+ * table, and counts the call's time and its multiply-adds for its thread.
  *
- * In: the kernels of a model. Out: seconds and multiply-adds by phase and thread. One table exists in a process. */
+ * In: the kernels of a model. Out: seconds and multiply-adds by phase and thread. Only one such table exists in a
+ * process. */
 #ifndef FR_BENCH_MODEL_PHASES_H
 #define FR_BENCH_MODEL_PHASES_H
 

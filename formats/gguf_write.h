@@ -47,7 +47,7 @@ void fr_gguf_put_value(fr_gguf_writer *writer, const fr_gguf_value *value);
  * functions below. */
 void fr_gguf_put_array(fr_gguf_writer *writer, const char *key, fr_gguf_type element, uint64_t count);
 void fr_gguf_add_text(fr_gguf_writer *writer, fr_text value);
-void fr_gguf_add_u32(fr_gguf_writer *writer, uint32_t value); /* an I32 is added by its bits */
+void fr_gguf_add_u32(fr_gguf_writer *writer, uint32_t value); /* also adds an I32, given by its bits */
 void fr_gguf_add_f32(fr_gguf_writer *writer, float value);
 void fr_gguf_add_bool(fr_gguf_writer *writer, bool value);
 

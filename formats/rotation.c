@@ -9,9 +9,9 @@
 #define PREFIX "prism.hadamard."
 
 enum {
-    WIDTHS_MAX = 64,           /* different widths of rows in one file */
-    BLOCK_MAX = 1 << 20,       /* columns */
-    COLS_MAX = 1 << 24,        /* of a row */
+    WIDTHS_MAX = 64,           /* different widths of rows in one file, at most */
+    BLOCK_MAX = 1 << 20,       /* columns of a block, at most */
+    COLS_MAX = 1 << 24,        /* columns of a row, at most */
     ROTATIONS = 2 * WIDTHS_MAX /* for each width, one that keeps heads in place and one that moves them */
 };
 

@@ -13,7 +13,7 @@
 #include <stdalign.h>
 
 enum {
-    FR_ATTN_BLOCK = 64,  /* positions */
+    FR_ATTN_BLOCK = 64,  /* positions of a block */
     FR_ATTN_SCORES = 4,  /* positions whose scores one call of `scores` computes for a query */
     FR_ATTN_WEIGHED = 4, /* queries whose scores are turned into weights together */
     FR_ATTN_TILE = 8,    /* positions of K that are decoded at a time */

@@ -726,7 +726,7 @@ typedef struct product {
     size_t x_stride, rows;
     const uint8_t *w;
     size_t blocks, features;
-    const fr_grouped_tiles *tiles; /* of grouped codes */
+    const fr_grouped_tiles *tiles; /* sizes of the tiles, for grouped codes; else NULL */
 } product;
 
 /* Returns the number of runs in a block of a tile. With grouped codes the last block of a row may have fewer. */
@@ -750,7 +750,7 @@ FR_INLINE size_t bytes_of_tile(const format *f, const product *job) {
 
 /* A chunk of columns and a part of the rows. It is multiplied with all tiles before the next chunk. */
 typedef struct chunk {
-    size_t from, to; /* blocks */
+    size_t from, to; /* the chunk's columns, counted in blocks */
     size_t row, rows;
     fr_prefetch_hint how;
     bool few_to_l2; /* set if there are so few rows that hints for L2 are faster on a processor where hints for L1 are

@@ -23,11 +23,11 @@
 #include "quant/packed.h"
 
 enum {
-    RUN = 32,                    /* columns */
+    RUN = 32,                    /* columns of a run */
     RUNS = 8,                    /* runs in a chunk, at most */
     ROWS = 16,                   /* rows that are computed together, at most */
     FEATURES = FR_TILE_FEATURES, /* outputs of a tile */
-    LINE = 4 * FEATURES,         /* bytes */
+    LINE = 4 * FEATURES,         /* bytes of a line of a tile */
     PARTS = 2,                   /* registers of a line that are unpacked together */
     GROUP = 4                    /* tiles whose outputs are computed together */
 };

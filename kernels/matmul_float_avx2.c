@@ -11,7 +11,7 @@
 enum {
     FEATURES = 4,
     ROWS = 3,
-    GROUP = 32,         /* outputs */
+    GROUP = 32,         /* outputs of a group */
     STREAMED = 1 << 20, /* a call with at least this many bytes of weights prefetches */
 };
 

@@ -24,7 +24,7 @@
 enum {
     FEATURES = 4,
     ROWS = 6,
-    GROUP = 64,         /* outputs */
+    GROUP = 64,         /* outputs of a group */
     TILES = 8,          /* tiles of rows that are multiplied with a chunk before the next chunk */
     CHUNK = 2048,       /* largest number of columns of rows that are packed into a panel */
     WAY = 4096,         /* bytes after which addresses map to the same set of the L1 cache again */

@@ -8,7 +8,7 @@
 static const struct {
     const char *name;
     uint16_t block, bytes; /* number of values in a block; bytes of a block */
-    fr_decode_fn *decode;  /* for block types */
+    fr_decode_fn *decode;  /* NULL for types without blocks */
 } types[FR_TYPES_END] = {
     [FR_F32] = {"F32", 1, 4, NULL},
     [FR_F16] = {"F16", 1, 2, NULL},

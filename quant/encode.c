@@ -8,7 +8,7 @@
 static const struct {
     fr_dtype type;
     const char *word;
-    fr_encode_fn *encode; /* for block types */
+    fr_encode_fn *encode; /* NULL for types without blocks */
 } written[] = {
     {FR_Q4_0, "q4_0", fr_encode_q4_0},
     {FR_Q4_1, "q4_1", fr_encode_q4_1},

@@ -79,7 +79,7 @@ static bool is_on(const fr_arguments *args, fr_arg arg) {
  * out, because note_draws has noted them. */
 static void note_off(const fr_arguments *args) {
     static const struct {
-        fr_arg of[5];  /* ends with COUNT */
+        fr_arg of[5];  /* the sampler's settings, then FR_ARG_COUNT */
         fr_arg any[4]; /* each of these options can switch the sampler on */
         const char *needs;
     } rows[] = {

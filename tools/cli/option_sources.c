@@ -14,8 +14,8 @@
 #include "tools/cli/words.h"
 
 enum {
-    NAME_MAX_BYTES = 64,      /* an option's name, with its dashes */
-    FILE_MAX_BYTES = 1 << 20, /* a configuration file */
+    NAME_MAX_BYTES = 64,      /* bytes of an option's name with its dashes, at most */
+    FILE_MAX_BYTES = 1 << 20, /* bytes of a configuration file, at most */
 };
 
 extern char **environ;

@@ -55,7 +55,7 @@ struct fr_generation_request {
     size_t too_long; /* length of the first prompt that does not fit into the context; 0: all prompts fit */
     char id[48];     /* id of the answer: "chatcmpl-...", or with the prefix of the dialect */
     time_t created;
-    double arrived;     /* seconds, monotonic */
+    double arrived;     /* time of arrival, in fr_seconds */
     bool streaming;     /* the exchange's answer has begun */
     bool answered;      /* the answer has ended, and further choices add nothing to it */
     char error[640];    /* the reason why the request can't be run; "": it can */

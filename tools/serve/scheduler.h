@@ -64,7 +64,7 @@ void fr_scheduler_add_errand(fr_scheduler *scheduler, fr_http_exchange *exchange
  * piece of the first chore, in a session that the engine reserves for chores. */
 typedef struct fr_chore fr_chore;
 struct fr_chore {
-    fr_chore *next; /* for the scheduler */
+    fr_chore *next; /* the next chore in the scheduler's queue */
     /* Runs the next piece. Returns false if it was the last one. */
     bool (*piece)(fr_chore *chore, const fr_job_setting *jobs);
     /* Answers the chore and frees it, after its last piece or when the server ends. */
