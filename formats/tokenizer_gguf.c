@@ -300,15 +300,18 @@ static fr_status name_tokens(fr_tokenizer_source *source, const fr_gguf *gguf) {
 }
 
 /* Sets the template of a pair of texts as the models' makers define it, because GGUF has none. In BERT the second text
- * has token type 1. XLM-RoBERTa, which is a unigram model, has two separators between the texts. */
-static void put_pair(fr_tokenizer_source *source) {
-    if (source->prefix_count != 1 || source->suffix_count != 1) return;
-    uint8_t second = source->model == FR_MODEL_WORD_PIECE;
+ * has token type 1. RoBERTa and XLM-RoBERTa, which is a unigram model, have two separators between the texts. */
+static fr_status put_pair(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
+    fr_text pre;
+    if (source->prefix_count != 1 || source->suffix_count != 1) return FR_OK;
+    uint8_t second = kind->pieces == FR_MODEL_WORD_PIECE;
     const fr_pair_piece pieces[] = {{source->prefix[0], 0}, {FR_PAIR_FIRST, 0},       {source->suffix[0], 0},
                                     {source->suffix[0], 0}, {FR_PAIR_SECOND, second}, {source->suffix[0], second}};
-    bool two = source->model == FR_MODEL_UNIGRAM;
+    FR_TRY(fr_gguf_text(gguf, "tokenizer.ggml.pre", &pre));
+    bool two = kind->pieces == FR_MODEL_UNIGRAM || (pre.bytes && fr_text_is(pre, "roberta-bpe"));
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
         if (two || i != 3) source->pair[source->pair_count++] = pieces[i];
+    return FR_OK;
 }
 
 /* Reads the ids of single tokens and those put before and after a text. A bos is put before every Gemma 4 text
@@ -332,7 +335,7 @@ static fr_status read_ids(fr_tokenizer_source *source, const fr_gguf *gguf, cons
     if (begin >= 0 && (add_begin || kind->begins)) source->prefix[source->prefix_count++] = begin;
     if (kind->parts && part >= 0) source->suffix[source->suffix_count++] = part;
     if (add_end && end >= 0 && !kind->parts) source->suffix[source->suffix_count++] = end;
-    put_pair(source);
+    FR_TRY(put_pair(source, gguf, kind));
     return name_tokens(source, gguf);
 }
 

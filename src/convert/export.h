@@ -30,7 +30,8 @@ typedef struct fr_export {
     fr_checkpoint drafter_files;
     fr_weights drafter_weights;
     fr_assistant drafter;
-    fr_recipe recipe; /* of a text encoder, for which family, names and spec are NULL */
+    fr_recipe recipe;    /* of a text encoder, for which family, names and spec are NULL */
+    fr_tensor positions; /* of a text encoder that leaves out the first rows of its table of positions */
 } fr_export;
 
 /* Does all checks that running the model would do, then lists its tensors. Takes over the files. drafter: the folder
@@ -48,8 +49,9 @@ fr_status fr_export_encoder_metadata(const fr_export *export, fr_gguf_writer *wr
 
 /* The kind of tokenizer that an architecture's files have in GGUF. */
 typedef struct fr_tokenizer_form {
-    const char *model, *pre; /* tokenizer.ggml.model and .pre; pre NULL: not written */
-    bool counts_ids;         /* the number of ids is a key too */
+    /* tokenizer.ggml.model and .pre; pre NULL: not written. model NULL: chosen by how the tokenizer makes its pieces */
+    const char *model, *pre;
+    bool counts_ids; /* the number of ids is a key too */
 } fr_tokenizer_form;
 
 /* Adds the tokenizer.* keys for `vocab` ids, in this form (export_tokenizer.c). For a folder without tokenizer.json it

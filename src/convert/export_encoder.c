@@ -30,6 +30,20 @@ static fr_status add_steps(const fr_export *export, fr_outputs *outputs) {
     return FR_OK;
 }
 
+/* Leaves out RoBERTa's first rows of positions: llama.cpp gives a text's first token position 0. */
+static fr_status cut_positions(fr_export *export, size_t first, const fr_tensor *table, const fr_tensor **cut) {
+    if (table->storage || table->packed || table->dims != 2 || table->shape[0] <= first)
+        return fr_fail(FR_UNBUILT, "%s: tensor %s in this form is not written as GGUF", export->files->path,
+                       table->name);
+    uint64_t row = table->bytes / table->shape[0];
+    export->positions = *table;
+    export->positions.data = (const uint8_t *)table->data + first * row;
+    export->positions.bytes -= first * row;
+    export->positions.shape[0] -= first;
+    *cut = &export->positions;
+    return FR_OK;
+}
+
 fr_status fr_export_encoder_open(fr_export *export, fr_outputs *outputs) {
     const fr_model *model = export->target;
     export->files = &model->files;
@@ -39,9 +53,6 @@ fr_status fr_export_encoder_open(fr_export *export, fr_outputs *outputs) {
         return fr_fail(FR_UNBUILT, "%s: writing a text encoder of architecture %s as GGUF is not built yet",
                        model->files.path, fr_checkpoint_architecture(&model->files));
     fr_encoder_facts facts = fr_encoder_fact(model->encoder);
-    if (facts.labels)
-        return fr_fail(FR_UNBUILT, "%s: writing a classifier as GGUF is not built: llama.cpp's files lack its pooler",
-                       model->files.path);
     outputs->layers = facts.layers;
     outputs->gqa = 1;
     FR_TRY(fr_recipe_read(model, &export->recipe));
@@ -53,9 +64,11 @@ fr_status fr_export_encoder_open(fr_export *export, fr_outputs *outputs) {
         if (!fr_weights_bound(export->weights, tensor)) continue;
         if (!fr_encoder_gguf_name(model->encoder, tensor->name, name, sizeof name, &change))
             return fr_fail(FR_UNBUILT, "%s: tensor %s has no name in GGUF", model->files.path, tensor->name);
+        if (facts.first && strcmp(name, "position_embd.weight") == 0)
+            FR_TRY(cut_positions(export, facts.first, tensor, &tensor));
         FR_TRY(fr_outputs_add(outputs, name, tensor));
         fr_outputs_last(outputs)->change = change;
-        fr_outputs_last(outputs)->scales = fr_weights_scales(export->weights, tensor);
+        fr_outputs_last(outputs)->scales = fr_weights_scales(export->weights, &model->files.tensors.items[i]);
     }
     return add_steps(export, outputs);
 }
@@ -65,6 +78,10 @@ static fr_status put_pooling(const fr_export *export, fr_gguf_writer *writer) {
     static const fr_pooling numbers[FR_POOL_MODES] = {
         [FR_POOL_CLS] = FR_POOLING_CLS, [FR_POOL_MEAN] = FR_POOLING_MEAN, [FR_POOL_LAST] = FR_POOLING_LAST};
     const fr_recipe *recipe = &export->recipe;
+    if (fr_encoder_fact(export->target->encoder).labels) {
+        fr_gguf_put_u32(writer, ".pooling_type", FR_POOLING_RANK);
+        return FR_OK;
+    }
     fr_pooling pooling = recipe->mode_count ? numbers[recipe->modes[0]] : FR_POOLING_MEAN;
     if (recipe->mode_count > 1 || pooling == FR_POOLING_NONE)
         return fr_fail(FR_UNBUILT, "%s: its pooling has no form in GGUF: one of cls, mean and lasttoken has",
@@ -73,16 +90,34 @@ static fr_status put_pooling(const fr_export *export, fr_gguf_writer *writer) {
     return FR_OK;
 }
 
+/* Adds the names of a classifier's labels. Readers count its scores by them. */
+static void put_labels(const fr_export *export, fr_gguf_writer *writer) {
+    size_t labels = fr_encoder_fact(export->target->encoder).labels;
+    const json_t *names = json_object_get(export->files->config, "id2label");
+    if (!labels) return;
+    fr_gguf_put_array(writer, ".classifier.output_labels", FR_GGUF_STRING, labels);
+    for (size_t i = 0; i < labels; i++) {
+        char key[24], usual[32];
+        snprintf(key, sizeof key, "%zu", i);
+        snprintf(usual, sizeof usual, "LABEL_%zu", i);
+        const json_t *name = json_object_get(names, key);
+        bool named = json_is_string(name);
+        fr_gguf_add_text(writer, named ? (fr_text){json_string_value(name), json_string_length(name)}
+                                       : (fr_text){usual, strlen(usual)});
+    }
+}
+
 fr_status fr_export_encoder_metadata(const fr_export *export, fr_gguf_writer *writer) {
     static const struct {
         const char *architecture, *model, *pre;
-    } tokenizers[] = {{"bert", "bert", NULL},
+    } tokenizers[] = {{"bert", NULL, NULL},
                       {"nomic-bert", "bert", NULL},
                       {"modern-bert", "gpt2", "modern-bert"},
                       {"gemma-embedding", "llama", NULL}};
     size_t dense = 0, vocab = fr_encoder_fact(export->target->encoder).vocab;
     FR_TRY(fr_encoder_put_keys(export->target->encoder, export->files->path, writer));
     FR_TRY(put_pooling(export, writer));
+    put_labels(export, writer);
     for (size_t i = 0; i < export->recipe.step_count; i++) {
         const fr_recipe_step *step = &export->recipe.steps[i];
         char key[32];

@@ -303,7 +303,9 @@ static fr_status put_all(const fr_checkpoint *files, const fr_tokenizer_source *
                        source->path, form->pre ? form->pre : form->model);
     FR_TRY(collect(source, tokens, vocab));
     fr_gguf_put_string(writer, "tokenizer.ggml.model", form->model);
-    if (form->pre) fr_gguf_put_string(writer, "tokenizer.ggml.pre", kind->names[0]);
+    /* "roberta-bpe" also tells readers that two separators are between the texts of a pair, so this name is kept. */
+    bool roberta = form->pre && strcmp(form->pre, "roberta-bpe") == 0;
+    if (form->pre) fr_gguf_put_string(writer, "tokenizer.ggml.pre", roberta ? form->pre : kind->names[0]);
     FR_TRY(put_tokens(source, tokens, vocab, writer));
     if (kind->pieces == FR_MODEL_WORD_PIECE) return put_word_settings(files, source, tokens, vocab, writer);
     FR_TRY(put_merges(source, writer));
@@ -325,7 +327,12 @@ fr_status fr_export_tokenizer(const fr_checkpoint *files, const fr_tokenizer_for
     fr_tokenizer_source source;
     FR_TRY(fr_tokenizer_json_open(&source, files->path));
     token *tokens = calloc(vocab, sizeof *tokens);
-    fr_status status = put_all(files, &source, form, tokens, vocab, writer);
+    fr_tokenizer_form chosen = *form;
+    if (!form->model && source.model == FR_MODEL_BPE && source.byte_level)
+        chosen = (fr_tokenizer_form){.model = "gpt2", .pre = "roberta-bpe"};
+    else if (!form->model)
+        chosen = (fr_tokenizer_form){.model = "bert"};
+    fr_status status = put_all(files, &source, &chosen, tokens, vocab, writer);
     free(tokens);
     fr_tokenizer_source_close(&source);
     return status;

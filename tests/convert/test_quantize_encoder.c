@@ -19,7 +19,7 @@
 #define ENCODERS "tests/data/encoders/"
 
 static const char *const converted[] = {"bert-mean", "modernbert", "nomic"};
-static const char *const written[] = {"bert-mean", "bert-cls", "distilbert", "nomic", "modernbert"};
+static const char *const written[] = {"bert-mean", "bert-cls", "distilbert", "nomic", "modernbert", "roberta"};
 enum { WIDTH = 32 };
 
 static char file[64];
@@ -139,15 +139,74 @@ START_TEST(rows_are_those_of_the_folder) {
 }
 END_TEST
 
+static void make_scores(const char *path, float *scores) {
+    static const char *const documents[] = {"a house by the sea", "Who wrote it?", "x"};
+    fr_model *model;
+    fr_embedder *embedder;
+    require(fr_model_open(path, NULL, &model));
+    require(fr_embedder_open(model, NULL, NULL, FR_POOLING_NONE, &embedder));
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
+        fr_embedder_text pair;
+        require(fr_embedder_encode_pair(embedder, NULL, "the sea", 7, documents[i], strlen(documents[i]), &pair));
+        require(fr_embedder_scores(embedder, &pair, 1, true, scores + i));
+        fr_embedder_text_free(&pair);
+    }
+    fr_embedder_close(embedder);
+    fr_model_close(model);
+}
+
+/* The classifier, its pooler among it, must be in the file, and the pairs must be joined as from the folder. */
+START_TEST(scores_are_those_of_the_folder) {
+    static const char *const names[] = {"cross-bert", "cross-modernbert"};
+    float expected[3], got[3];
+    char path[128];
+    snprintf(path, sizeof path, ENCODERS "%s", names[_i]);
+    make_scores(path, expected);
+    require(write_file(names[_i], "f32"));
+    make_scores(file, got);
+    ck_assert_msg(memcmp(got, expected, sizeof got) == 0, "%s", names[_i]);
+    ck_assert_int_eq(unlink(file), 0);
+}
+END_TEST
+
+static void encode_pair(const char *path, fr_embedder_text *pair) {
+    fr_model *model;
+    fr_embedder *embedder;
+    require(fr_model_open(path, NULL, &model));
+    require(fr_embedder_open(model, NULL, NULL, FR_POOLING_NONE, &embedder));
+    require(fr_embedder_encode_pair(embedder, NULL, "the sea", 7, "a house", 7, pair));
+    fr_embedder_close(embedder);
+    fr_model_close(model);
+}
+
+/* The file does not say how two texts are joined, so its reader must know it: RoBERTa has two separators between them,
+ * and BERT gives the second text another token type. */
+START_TEST(pairs_are_those_of_the_folder) {
+    static const char *const names[] = {"roberta", "cross-bert"};
+    fr_embedder_text expected, got;
+    char path[128];
+    snprintf(path, sizeof path, ENCODERS "%s", names[_i]);
+    encode_pair(path, &expected);
+    require(write_file(names[_i], "f32"));
+    encode_pair(file, &got);
+    ck_assert_uint_eq(got.count, expected.count);
+    ck_assert_mem_eq(got.ids, expected.ids, got.count * sizeof *got.ids);
+    ck_assert_mem_eq(got.types, expected.types, got.count);
+    fr_embedder_text_free(&expected);
+    fr_embedder_text_free(&got);
+    ck_assert_int_eq(unlink(file), 0);
+}
+END_TEST
+
 /* These folders need something that llama.cpp's files can't express. `word` is the part of the error line that says
  * what. */
 static const struct {
     const char *name, *word;
-} refused[] = {{"cross-bert", "classifier"},
+} refused[] = {{"cross-xlm-roberta", "tokenizer"},
                {"bert-modes", "module 1"},
                {"gemma", "scale of the scores"},
                {"mpnet", "not built"},
-               {"xlm-roberta", "not built"}};
+               {"xlm-roberta", "tokenizer"}};
 
 START_TEST(what_files_cannot_say_is_refused) {
     fr_status status = write_file(refused[_i].name, "f32");
@@ -161,6 +220,8 @@ FR_SUITE("quantize encoder") {
     TCase *cases = tcase_create("encoder");
     tcase_add_loop_test(cases, files_are_those_of_the_converter, 0, sizeof converted / sizeof *converted);
     tcase_add_loop_test(cases, rows_are_those_of_the_folder, 0, sizeof written / sizeof *written);
+    tcase_add_loop_test(cases, scores_are_those_of_the_folder, 0, 2);
+    tcase_add_loop_test(cases, pairs_are_those_of_the_folder, 0, 2);
     tcase_add_loop_test(cases, what_files_cannot_say_is_refused, 0, sizeof refused / sizeof *refused);
     suite_add_tcase(suite, cases);
 }

@@ -36,6 +36,7 @@ fr_encoder_facts fr_encoder_fact(const fr_encoder *e) {
                               .hidden = s->hidden,
                               .layers = s->layers,
                               .context = s->context,
+                              .first = s->position_first,
                               .types = s->types,
                               .labels = s->labels,
                               .window = local ? s->reach : 0};

@@ -10,37 +10,23 @@
 #include "base/error.h"
 #include "src/engine/encoder/encoder_kinds.h"
 
+/* The parts of a model in which a tensor can be. A classifier's names have no prefix, except that of BERT's pooler. */
+typedef enum part { OUTSIDE, INSIDE, HEAD } part;
+
 /* The members of fr_encoder_names that are tensors. */
 static const struct {
     size_t at;
-    bool of_layer;
+    part part;
 } members[] = {
-#define OUTSIDE(member) \
-    { offsetof(fr_encoder_names, member), false }
-#define INSIDE(member) \
-    { offsetof(fr_encoder_names, member), true }
-    OUTSIDE(words),
-    OUTSIDE(positions),
-    OUTSIDE(types),
-    OUTSIDE(embedding_norm),
-    OUTSIDE(final_norm),
-    INSIDE(q),
-    INSIDE(k),
-    INSIDE(v),
-    INSIDE(qkv),
-    INSIDE(o),
-    INSIDE(q_norm),
-    INSIDE(k_norm),
-    INSIDE(norm1),
-    INSIDE(norm2),
-    INSIDE(post1),
-    INSIDE(post2),
-    INSIDE(gate),
-    INSIDE(up),
-    INSIDE(down),
-    INSIDE(gate_up)
-#undef OUTSIDE
-#undef INSIDE
+#define MEMBER(part, member) \
+    { offsetof(fr_encoder_names, member), part }
+    MEMBER(OUTSIDE, words),      MEMBER(OUTSIDE, positions), MEMBER(OUTSIDE, types),  MEMBER(OUTSIDE, embedding_norm),
+    MEMBER(OUTSIDE, final_norm), MEMBER(INSIDE, q),          MEMBER(INSIDE, k),       MEMBER(INSIDE, v),
+    MEMBER(INSIDE, qkv),         MEMBER(INSIDE, o),          MEMBER(INSIDE, q_norm),  MEMBER(INSIDE, k_norm),
+    MEMBER(INSIDE, norm1),       MEMBER(INSIDE, norm2),      MEMBER(INSIDE, post1),   MEMBER(INSIDE, post2),
+    MEMBER(INSIDE, gate),        MEMBER(INSIDE, up),         MEMBER(INSIDE, down),    MEMBER(INSIDE, gate_up),
+    MEMBER(HEAD, head_dense),    MEMBER(HEAD, head_norm),    MEMBER(HEAD, head_label)
+#undef MEMBER
 };
 
 static const char *member_of(const fr_encoder_names *names, size_t at) {
@@ -64,19 +50,20 @@ static const char *end_of(const char *name, const char *begin) {
 bool fr_encoder_gguf_name(const fr_encoder *e, const char *published, char *name, size_t size, fr_values *values) {
     const fr_encoder_names *from = e->names, *to = e->spec.kind->gguf_names;
     size_t prefix = strlen(e->prefix), layer = strlen(from->layer);
-    if (strncmp(published, e->prefix, prefix) != 0) return false;
-    const char *outside = published + prefix, *inside = NULL;
+    bool prefixed = strncmp(published, e->prefix, prefix) == 0;
+    const char *outside = prefixed ? published + prefix : NULL, *inside = NULL;
     unsigned long index = 0;
-    if (strncmp(outside, from->layer, layer) == 0) {
+    if (outside && strncmp(outside, from->layer, layer) == 0) {
         char *end;
         index = strtoul(outside + layer, &end, 10);
         if (end != outside + layer && *end == '.') inside = end + 1;
     }
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         const char *own = member_of(from, members[i].at), *theirs = member_of(to, members[i].at);
-        const char *at = members[i].of_layer ? inside : outside, *end = own && at ? end_of(at, own) : NULL;
+        const char *at = members[i].part == INSIDE ? inside : outside, *end = own && at ? end_of(at, own) : NULL;
+        if (!end && own && members[i].part == HEAD) end = end_of(published, own);
         if (!end || !theirs) continue;
-        if (members[i].of_layer)
+        if (members[i].part == INSIDE)
             snprintf(name, size, "%s%lu.%s%s", to->layer, index, theirs, end);
         else
             snprintf(name, size, "%s%s", theirs, end);
@@ -110,7 +97,8 @@ static fr_status check(const fr_encoder_spec *s, const char *where) {
     bool known = s->activation == usual || (modern && s->activation == FR_ENCODER_SILU);
     const char *what = NULL;
     if (!known) what = "this activation";
-    if (s->position_first || s->pad >= 0) what = "positions that begin after the padding token's";
+    if (s->labels && s->head_activation != (modern ? FR_ENCODER_GELU : FR_ENCODER_TANH))
+        what = "a classifier with this activation";
     if (fabs((double)s->scale * sqrt((double)s->head_dim) - 1) > 1e-6) what = "another scale of the scores";
     if (rotates && s->rope_dims != s->head_dim) what = "heads that are rotated in part";
     for (size_t i = 0; i < FR_ENCODER_REACHES; i++)
@@ -143,6 +131,7 @@ fr_status fr_encoder_put_keys(const fr_encoder *e, const char *where, fr_gguf_wr
         fr_gguf_put_u32(writer, ".attention.sliding_window", (uint32_t)(2 * s->reach));
         fr_gguf_put_u32(writer, ".attention.sliding_window_pattern", (uint32_t)period_of(s, modern));
     }
+    if (modern && s->labels) fr_gguf_put_u32(writer, ".classifier.pooling_type", s->label_mean ? 1 : 2);
     if (modern) fr_gguf_put_string(writer, ".hidden_activation", s->activation == FR_ENCODER_SILU ? "silu" : "gelu");
     /* llama.cpp's BERT has at least one token type, even if no row is added for it. */
     if (!s->pre_norm) fr_gguf_put_u32(writer, "tokenizer.ggml.token_type_count", s->types ? (uint32_t)s->types : 1);
