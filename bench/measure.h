@@ -67,10 +67,10 @@ fr_dtype fr_bench_main_type(const fr_model *model);
 /* The speed of decode steps compared with the memory's bandwidth. On a shared machine the memory's speed changes
  * within seconds, so it is measured between the steps. Each pair is a reading of 1 GB and the step right after it.
  * `share` is the median over the pairs of the bandwidth that the step reaches, divided by the bandwidth of the
- * reading. If memory is more than a seventh faster or slower after a pair than before it, the pair is measured again
- * (README.md has the reason). */
+ * reading. If the memory's speeds before and after a pair differ by more than a factor of 7/6, the pair is measured
+ * again (README.md has the reason). */
 typedef struct fr_bench_stream {
-    double bandwidth, lowest, highest; /* bytes a second */
+    double bandwidth, lowest, highest; /* bytes per second */
     double step;                       /* seconds */
     double share;
     size_t again; /* number of pairs that were measured again */

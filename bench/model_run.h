@@ -24,7 +24,8 @@ typedef struct fr_bench_run {
     fr_session *session;            /* session in which forwards are timed, without a drafter */
     fr_bench_list depths;           /* depths that fit the model's context */
     char how[64];                   /* description of the setting for titles, such as ", 2 threads, avx2" */
-    double one;                     /* T(1) at the first depth, in seconds; NaN if unknown, as the next two lines */
+    double one;                     /* T(1) at the first depth, in seconds; NaN if unknown, like the next two
+                                     * members */
     double ratio[FR_STEP_MAX + 1];  /* T(K)/T(1) at the first depth */
     double draft_start, draft_step; /* proposing K drafts takes draft_start + K * draft_step seconds */
     size_t doubtful;                /* number of figures in this table whose spread is too large */
