@@ -19,7 +19,7 @@
 enum {
     FEATURES = 4,
     FEW = 24,           /* largest number of rows that use weights directly as they are decoded */
-    DIRECT = 8,         /* largest number of such rows in a tile */
+    DIRECT = 8,         /* largest number of rows in a tile that uses weights directly */
     ROWS = 6,           /* rows that are multiplied with a panel together */
     GROUP = 8,          /* outputs in a panel */
     CHUNK = 512,        /* columns in a panel */
