@@ -643,7 +643,7 @@ START_TEST(inspect_tells_a_sessions_memory) {
     ck_assert_str_eq(c.err, "");
     fr_command_free(&c);
     c = fr_command_ok("inspect " DEMO DEMO_DRAFTER "-c 1000000");
-    ck_assert_ptr_nonnull(strstr(c.err, "-c 1000000: this model was made for 4096 positions"));
+    ck_assert_ptr_nonnull(strstr(c.err, "-c 1000000: this model runs at most 4096 positions"));
     ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1);
     fr_command_free(&c);
     static const char *const refused[] = {"inspect -m tools/demo/assistant -c 512",

@@ -22,6 +22,7 @@ static const char *const models[] = {"tests/data/models/gemma4-e",           "te
                                      "tests/data/models/seed-oss-odd",       "tests/data/models/smollm3-window",
                                      "tests/data/models/mimo-odd",           "tests/data/models/qwen3-next-odd",
                                      "tests/data/models/minimax-m2-odd",     "tests/data/models/olmoe-odd",
+                                     "tests/data/models/deepseek-v3.2-odd",  "tests/data/models/glm-5-odd",
                                      "tests/data/models/ling3-odd",          "tests/data/models/ling3-saved",
                                      "tests/data/models/ling-odd",           "tests/data/models/granite-moe-shared",
                                      "tests/data/models/hunyuan-moe-odd",    "tests/data/models/cohere2-window",

@@ -152,6 +152,10 @@ KIMI_LINEAR = COMMON | dict(
     head_dim=14, model_max_length=640, pad_token_id=0, linear_attn_config=dict(
         full_attn_layers=[3, 5], kda_layers=[1, 2, 4], head_dim=18, num_heads=5, short_conv_kernel_size=4))
 
+INDEXED = {k: v for k, v in KIMI.items() if k not in ("n_group", "topk_group", "moe_layer_freq")} | dict(
+    architectures=["DeepseekV32ForCausalLM"], model_type="deepseek_v32", index_topk=160, index_n_heads=3,
+    index_head_dim=18, rms_norm_eps=3e-5, n_routed_experts=12, n_group=4, topk_group=2, vocab_size=343)
+
 # file: llama.cpp's converter makes a GGUF file with the same model.
 MODELS = {
     "mixtral-odd": dict(seed=4102, file=True, config=MIXTRAL),
@@ -172,6 +176,12 @@ MODELS = {
         rope_scaling=None, n_routed_experts=12, n_shared_experts=1, n_group=4, topk_group=2,
         topk_method="group_limited_greedy", routed_scaling_factor=4.0)),
     "kimi-k2": dict(seed=4132, file=True, config=KIMI),
+    # Indexers that select all positions of these texts.
+    "deepseek-v3.2-odd": dict(seed=4151, file=True, config=INDEXED),
+    "glm-5-odd": dict(seed=4166, file=True, config=INDEXED | dict(
+        architectures=["GlmMoeDsaForCausalLM"], model_type="glm_moe_dsa", hidden_size=70, num_hidden_layers=4,
+        num_attention_heads=3, num_key_value_heads=3, rope_scaling=None, n_group=1, topk_group=1,
+        norm_topk_prob=False, first_k_dense_replace=2, indexer_types=["full", "shared", "full", "shared"])),
     "ernie4.5-moe-odd": dict(seed=4142, file=True, config=ERNIE),
     # Every second layer is a mixture, from the first to the last but one. There are no shared experts, and sums of
     # weights are below their lower bound.
@@ -364,6 +374,16 @@ def of_kimi_k2(c):
             "norm_topk_prob": {"norm_topk_prob": False}, "routed_scaling_factor": {"routed_scaling_factor": 1.0},
             "correction": zeroed_buffers("e_score_correction_bias"), "shared experts": silent("shared_experts")
             } | of_yarn(c)
+
+
+def of_deepseek_v32(c):
+    features = of_kimi_k2(c) | {"norm of queries": passed_by("q_a_layernorm"), "norm of the latent":
+                                passed_by("kv_a_layernorm"), "indexer": {"index_topk": 40}}
+    features["norm_topk_prob"] = {"norm_topk_prob": not c["norm_topk_prob"]}
+    return features | ({"groups": {"topk_group": c["n_group"]}} if c["n_group"] > 1 else {})
+
+
+of_glm_moe_dsa = of_deepseek_v32
 
 
 def zeroed_buffers(part):

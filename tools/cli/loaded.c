@@ -211,7 +211,7 @@ int64_t fr_loaded_context(const fr_loaded *loaded, const fr_arguments *args, siz
     if (args->given[FR_ARG_CONTEXT]) {
         wanted = args->number[FR_ARG_CONTEXT] ? args->number[FR_ARG_CONTEXT] : limit;
         if (wanted > limit && !args->given[FR_ARG_QUIET]) {
-            fr_note("-c %lld: this model was made for %lld positions: the context has these", (long long)wanted,
+            fr_note("-c %lld: this model runs at most %lld positions: the context has these", (long long)wanted,
                     (long long)limit);
         }
     } else if (args->verb->bit & (FR_VERB_PERPLEXITY | FR_VERB_IMATRIX)) {

@@ -73,7 +73,7 @@ static fr_status bind_beside(const fr_drafter *drafter, const fr_binding *beside
     FR_TRY(fr_tensor_names_bind(beside, names->mtp, net));
     if (!net->head.data) net->head = trunk->head;
     if (!net->norm) net->norm = trunk->norm;
-    return fr_tensor_names_check_below(beside->weights, beside->prefix, copies);
+    return fr_tensor_names_check_below(beside->weights, names, beside->prefix, copies);
 }
 
 /* Binds the layer that follows the model's own. */

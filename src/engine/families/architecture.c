@@ -130,10 +130,8 @@ static const struct {
     const char *names, *what;
 } known[] = {
     {"Qwen4ExpForConditionalGeneration Qwen4ExpForCausalLM qwen4exp", "Qwen3.8-Flash-Next"},
-    {"DeepseekV32ForCausalLM deepseek32", "DeepSeek-V3.2"},
     {"DeepseekV4ForCausalLM deepseek4", "DeepSeek-V4"},
     {"Glm4vMoeForConditionalGeneration", "GLM-4.5V"},
-    {"GlmMoeDsaForCausalLM glm-dsa", "GLM-5"},
     {"MiMoV2FlashForCausalLM mimo2", "MiMo-V2"},
     {"Step3p5ForCausalLM step35", "Step-3.5"},
     {"phimoe", "Phi-3.5-MoE's GGUF"},

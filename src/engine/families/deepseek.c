@@ -1,9 +1,10 @@
-/* DeepSeek-V3 (R1, V3.1), and GLM-4.7-Flash, which has the same layers: config.json of DeepseekV3ForCausalLM and
- * Glm4MoeLiteForCausalLM, GGUF "deepseek2" for both; dense decoders with the same attention, folders only: Youtu-LLM
- * (YoutuForCausalLM) and MiniCPM3 (MiniCPM3ForCausalLM). Source: the published checkpoints and transformers 5.24,
- * models deepseek_v3, glm4_moe_lite, youtu and minicpm3; for GGUF github.com/ggml-org/llama.cpp,
- * conversion/deepseek.py. GGUF files have k_b and v_b in separate tensors, with k_b's matrices transposed; older files
- * have kv_b as it is published. */
+/* DeepSeek-V3.2 and GLM-5, whose layers are V3's with an indexer, up to index_topk positions: folders of
+ * DeepseekV32ForCausalLM and GlmMoeDsaForCausalLM, GGUF "deepseek32" and "glm-dsa"; DeepSeek-V3 (R1, V3.1), and
+ * GLM-4.7-Flash, which has the same layers: config.json of DeepseekV3ForCausalLM and Glm4MoeLiteForCausalLM, GGUF
+ * "deepseek2" for both; dense decoders with the same attention, folders only: Youtu-LLM (YoutuForCausalLM) and
+ * MiniCPM3 (MiniCPM3ForCausalLM). Source: the published checkpoints and transformers 5.24, models deepseek_v3,
+ * glm4_moe_lite, youtu and minicpm3; for GGUF github.com/ggml-org/llama.cpp, conversion/deepseek.py. GGUF files have
+ * k_b and v_b in separate tensors, with k_b's matrices transposed; older files have kv_b as it is published. */
 #include <math.h>
 #include <string.h>
 
@@ -173,6 +174,95 @@ const fr_family fr_family_glm_flash = {.architectures = (const char *const[]){"G
                                        .scaling_in_rows = true,
                                        .shape = shape,
                                        .names = &names};
+
+/* -------------------------------------------------------------------------------------------------------- indexers */
+
+/* In DeepSeek-V3.2 and GLM-5 an indexer selects index_topk positions for each row, and attention reads these. Up to so
+ * many positions it selects all of them, so the attention is V3's, and the indexer's tensors aren't read. Longer
+ * contexts are refused. GGUF is not written, because readers need the indexer. */
+static const fr_tensor_naming indexed_names = {.layer = {fr_latent_names, fr_mixture_names},
+                                               .mtp = fr_mtp_names,
+                                               .layer_extras =
+                                                   (const char *const[]){"self_attn.indexer.*", "indexer.*", NULL}};
+
+static const fr_model_spec v32 = {.trunk = {.vocab = 129280,
+                                            .hidden = 7168,
+                                            .layers = 61,
+                                            .context_limit = 163840,
+                                            .selected = 2048,
+                                            .eps = 1e-6F,
+                                            .rope = {{.dims = 64}}},
+                                  .layer = {.mixer = FR_MIXER_MLA,
+                                            .attention = {.heads = 128, .latent = 512},
+                                            .mla = {.q_lora = 1536, .nope = 128, .value_dim = 128, .eps = LATENT_EPS},
+                                            .ffn = {.width = 18432, .activation = FR_SILU},
+                                            .experts = {.count = 256,
+                                                        .top_k = 8,
+                                                        .width = 2048,
+                                                        .activation = FR_SILU,
+                                                        .scoring = FR_SCORING_SIGMOID,
+                                                        .score_bias = true,
+                                                        .groups = 8,
+                                                        .top_groups = 4,
+                                                        .norm_top_k = true,
+                                                        .routed_scaling = 2.5F}},
+                                  .mixture = {.shared = 1, .leading_dense = 3},
+                                  .mtp_layers = 1};
+
+static const fr_model_spec glm5 = {.trunk = {.vocab = 154880,
+                                             .hidden = 6144,
+                                             .layers = 78,
+                                             .context_limit = 202752,
+                                             .selected = 2048,
+                                             .eps = 1e-5F,
+                                             .rope = {{.dims = 64}}},
+                                   .layer = {.mixer = FR_MIXER_MLA,
+                                             .attention = {.heads = 64, .latent = 512},
+                                             .mla = {.q_lora = 2048, .nope = 192, .value_dim = 256, .eps = LATENT_EPS},
+                                             .ffn = {.width = 12288, .activation = FR_SILU},
+                                             .experts = {.count = 256,
+                                                         .top_k = 8,
+                                                         .width = 2048,
+                                                         .activation = FR_SILU,
+                                                         .scoring = FR_SCORING_SIGMOID,
+                                                         .score_bias = true,
+                                                         .groups = 1,
+                                                         .top_groups = 1,
+                                                         .norm_top_k = true,
+                                                         .routed_scaling = 2.5F}},
+                                   .mixture = {.shared = 1, .leading_dense = 3},
+                                   .mtp_layers = 1};
+
+static const fr_config_row indexer[] = {
+    FR_WITHOUT("mlp_bias"),
+    FR_WITH("rope_interleave"),
+    FR_SIZE(trunk.selected, "index_topk", ".attention.indexer.top_k", 1, 1 << 24, .required = true),
+    {0}};
+
+/* Lowers the limit of contexts, after rotary positions have been read for the model's own. */
+static fr_status indexed_shape(const fr_source *source, fr_model_spec *s) {
+    if (s->trunk.selected < s->trunk.context_limit) s->trunk.context_limit = s->trunk.selected;
+    return shape(source, s);
+}
+
+const fr_family fr_family_deepseek_v32 = {.architectures =
+                                              (const char *const[]){"DeepseekV32ForCausalLM", "deepseek32", NULL},
+                                          .defaults = &v32,
+                                          .gguf_defaults = &of_gguf,
+                                          .rows = {own, fr_size_keys, fr_latent_keys, fr_mixture_rows, mtp, indexer},
+                                          .rope = fr_rope_of_latents,
+                                          .scaling_in_rows = true,
+                                          .shape = indexed_shape,
+                                          .names = &indexed_names};
+
+const fr_family fr_family_glm_dsa = {.architectures = (const char *const[]){"GlmMoeDsaForCausalLM", "glm-dsa", NULL},
+                                     .defaults = &glm5,
+                                     .gguf_defaults = &of_gguf,
+                                     .rows = {own, fr_size_keys, fr_latent_keys, fr_mixture_rows, mtp, indexer},
+                                     .rope = fr_rope_of_latents,
+                                     .scaling_in_rows = true,
+                                     .shape = indexed_shape,
+                                     .names = &indexed_names};
 
 /* ------------------------------------------------------------------------------------------------------------ dense */
 

@@ -161,5 +161,5 @@ fr_status fr_family_refuse(const fr_checkpoint *files, const char *what) {
         what
             ? fr_fail(FR_INPUT, "%s: architecture \"%.60s\" (%s) can't be run%s", files->path, architecture, what, hint)
             : fr_fail(FR_INPUT, "%s: %s \"%.60s\" is not known%s", files->path, kind, architecture, hint);
-    return fr_fail_also(status, "those that can, by the beginnings of their names in GGUF: %s", built);
+    return fr_fail_also(status, "those that can, as names begin in GGUF: %s", built);
 }

@@ -234,6 +234,9 @@ enum { FR_ROPES = 4 };
 
 typedef struct fr_trunk_spec {
     size_t vocab, hidden, layers, context_limit;
+    /* positions up to which attention that reads a selection of positions reads all of them. More are not built, so
+     * context_limit is at most this; 0: attention reads all positions */
+    size_t selected;
     size_t ffn_width; /* width of the feed-forward in layers without a mixture; files give it even if no layer is
                        * without one */
     /* width of the per-layer embeddings of a row's token (per_layer_embeddings.c); 0: there are none */

@@ -455,10 +455,14 @@ const char *fr_tensor_names_below(const char *name, bool gguf, bool *of_layer, s
     return rest ? rest : name;
 }
 
-bool fr_tensor_names_extra(const fr_tensor_naming *naming, const char *tensor) {
-    for (const char *const *extra = naming->extras; extra && *extra; extra++)
-        if (fnmatch(*extra, tensor, 0) == 0) return true;
+static bool matches(const char *const *patterns, const char *name) {
+    for (; patterns && *patterns; patterns++)
+        if (fnmatch(*patterns, name, 0) == 0) return true;
     return false;
+}
+
+bool fr_tensor_names_extra(const fr_tensor_naming *naming, const char *tensor) {
+    return matches(naming->extras, tensor);
 }
 
 bool fr_tensor_name_spells(const char *spelling, const char *name, size_t *expert) {
@@ -523,6 +527,7 @@ static bool is_extra(const fr_weights *weights, const fr_tensor_naming *naming, 
     }
     snprintf(word, sizeof word, "%s%s", fr_tensor_names_prefix(weights), layer_word(weights));
     const char *rest = behind_layer(name, word, &layer);
+    if (rest && matches(naming->layer_extras, rest)) return true;
     if (!rest || layer < layers) return fr_tensor_names_extra(naming, tensor);
     return naming->mtp && layer < layers + mtp_layers &&
            (lists_of_layer(naming, gguf, rest) || lists(naming->mtp, gguf, rest));
@@ -553,11 +558,13 @@ fr_status fr_tensor_names_check_read(const fr_weights *weights, const fr_tensor_
     return FR_OK;
 }
 
-fr_status fr_tensor_names_check_below(const fr_weights *weights, const char *prefix, const fr_tensor *const spared[2]) {
+fr_status fr_tensor_names_check_below(const fr_weights *weights, const fr_tensor_naming *naming, const char *prefix,
+                                      const fr_tensor *const spared[2]) {
     const fr_tensors *all = &weights->files->tensors;
     for (size_t i = 0; i < all->count; i++) {
         const fr_tensor *t = &all->items[i];
         bool below = strncmp(t->name, prefix, strlen(prefix)) == 0;
+        if (below && matches(naming->layer_extras, t->name + strlen(prefix))) continue;
         if (below && t != spared[0] && t != spared[1] && !fr_weights_bound(weights, t)) return fail_unread(weights, t);
     }
     return FR_OK;

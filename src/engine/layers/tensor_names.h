@@ -207,6 +207,8 @@ typedef struct fr_tensor_naming {
                             * row] */
     /* names of tensors that nothing reads, as patterns of fnmatch; NULL-terminated, or NULL */
     const char *const *extras;
+    /* patterns for names below a layer's prefix, MTP layers' too, that nothing reads; NULL-terminated, or NULL */
+    const char *const *layer_extras;
     fr_values norms;          /* how published files store the values of norms */
     fr_row_order rotary_rows; /* order in GGUF of the rows of lines that set `rotary` */
     bool untiled;             /* in the family's GGUF files, value heads are in the published order, not tiled */
@@ -283,7 +285,8 @@ fr_status fr_tensor_names_check_read(const fr_weights *weights, const fr_tensor_
 
 /* Checks that every tensor whose name begins with `prefix` is read, except for those in `spared`, whose entries may be
  * NULL. */
-fr_status fr_tensor_names_check_below(const fr_weights *weights, const char *prefix, const fr_tensor *const spared[2]);
+fr_status fr_tensor_names_check_below(const fr_weights *weights, const fr_tensor_naming *naming, const char *prefix,
+                                      const fr_tensor *const spared[2]);
 
 /* ------------------------------------------------------------------------------------------------ without a binding */
 

@@ -23,6 +23,12 @@ static fr_status choose_sizes(fr_engine *e, const fr_options *options) {
     const fr_trunk_spec *spec = &model->trunk.spec;
     int64_t context = options->value[FR_OPT_CONTEXT];
     e->context = context > 0 ? (size_t)context : fr_smaller(4096, spec->context_limit);
+    if (e->context > spec->context_limit && spec->selected == spec->context_limit)
+        return fr_fail_about(
+            FR_OPT_CONTEXT, FR_UNBUILT,
+            "%s: a context of %zu is not built: beyond %zu positions (index_topk) this model's attention "
+            "reads a selection of them",
+            model->files.path, e->context, spec->selected);
     if (e->context > spec->context_limit)
         return fr_fail(FR_INPUT, "%s: a context of %zu is beyond the model's %zu", model->files.path, e->context,
                        spec->context_limit);

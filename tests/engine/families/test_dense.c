@@ -50,6 +50,27 @@ static fr_options *endless(void) {
     return options;
 }
 
+/* These models' indexers select 160 positions. Up to so many, attention reads all positions; more are not built. */
+static const char *const indexed[] = {"deepseek-v3.2-odd", "glm-5-odd"};
+
+START_TEST(a_context_longer_than_a_selection_is_refused) {
+    fr_options *options = fr_options_new();
+    fr_model *model;
+    fr_session *session;
+    char folder[64];
+    snprintf(folder, sizeof folder, FR_TEST_MODELS "%s", indexed[_i]);
+    require(fr_model_open(folder, NULL, &model));
+    require(fr_options_set(options, FR_OPT_CONTEXT, 160));
+    require(fr_session_open(model, NULL, options, &session));
+    fr_session_close(session);
+    require(fr_options_set(options, FR_OPT_CONTEXT, 161));
+    ck_assert_int_eq(fr_session_open(model, NULL, options, &session), FR_UNBUILT);
+    ck_assert_msg(strstr(fr_last_error(), "beyond 160 positions (index_topk)"), "%s", fr_last_error());
+    fr_model_close(model);
+    fr_options_free(options);
+}
+END_TEST
+
 /* ----------------------------------------------------------------------------------- comparison with the reference */
 
 /* Compares the logits of all rows of all prompts. */
@@ -343,6 +364,7 @@ END_TEST
 FR_SUITE("dense") {
     TCase *tests = tcase_create("dense");
     tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, a_context_longer_than_a_selection_is_refused, 0, (int)COUNT_OF(indexed));
     tcase_add_loop_test(tests, a_folder_has_the_references_logits, 0, COUNT_OF(models));
     tcase_add_loop_test(tests, a_folder_says_what_the_reference_says, 0, COUNT_OF(models));
     tcase_add_loop_test(tests, no_feature_could_be_overlooked, 0, COUNT_OF(models));
