@@ -15,12 +15,12 @@
 
 #define FR_TEAM_SIZE_KINDS 32 /* kinds that are remembered at a time */
 
-/* Describes a kind of job. Times are in nanoseconds. */
+/* Describes a kind of job. */
 typedef struct fr_team_size_kind {
     uint64_t kind;
-    double usual;   /* average time of jobs of this kind with `settled` threads */
-    uint64_t times; /* number of jobs of this kind that were seen; 0: the entry is empty */
-    uint64_t used;  /* number of the last job of this kind */
+    double usual;   /* average nanoseconds of a job of this kind with `settled` threads */
+    uint64_t times; /* count of jobs of this kind that were seen; 0: the entry is empty */
+    uint64_t used;  /* serial number of the last job of this kind */
 } fr_team_size_kind;
 
 /* Delays the trials of one direction, with fewer threads or with more. The next such trial begins at `until` or later;

@@ -313,7 +313,7 @@ static inline size_t fr_deltanet_scratch(size_t key_dim) {
 }
 
 /* Computes one head of a Mamba-2 layer over rows in their order. Dao and Gu 2024, arXiv:2405.21060. State, rows,
- * `keeps` and scratch are those of fr_deltanet_fn: key and query are the papers' B and C, value is x, beta is the time
+ * `keeps` and scratch are those of fr_deltanet_fn: key and query are the paper's B and C, value is x, beta is the time
  * step. Per column, row after row:
  *     u = value * beta
  *     s[k] = fma(key[k], u, s[k] * decay);  o = fma(s[k], query[k], o)      ascending k, from o = +0

@@ -491,7 +491,7 @@ int fr_automaton_only_byte(const fr_automaton *a, uint32_t number) {
     return only;
 }
 
-/* Finds part `index` of a state, which is a run of places that return to the same frame. */
+/* Finds part `index` of a state. A part is a run of the state's places that return to the same frame. */
 static void find_part(const fr_automaton *a, const state *s, size_t index, size_t *first, size_t *end) {
     size_t last = s->first + s->count;
     for (*end = s->first;; index--) {

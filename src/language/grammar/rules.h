@@ -94,10 +94,10 @@ enum { FR_LOOK_AHEAD = 1, FR_LOOK_NOT = 2 };
 fr_expression fr_expression_look(fr_grammar_rules *rules, fr_expression of, unsigned how);
 
 /* fr_expression_count counts one more repetition, and fr_expression_counted ends the count. A rule has one counter,
- * and rules called at its end continue it. behind: the number of repetitions that must still follow; the count is
- * refused if they would exceed the largest count. exactly: no more than these follow, so the count is also refused if
- * they would not reach the least count. A rule that counts must end with fr_expression_counted, which requires a count
- * from `least` to `most`. */
+ * and rules called at its end continue it. Let n be the count so far, with this repetition. behind: the number of
+ * repetitions that must still follow; the count is refused if n + behind exceeds `most`. exactly: no others may
+ * follow, so the count is also refused if n + behind is below `least`. A rule that counts must end with
+ * fr_expression_counted, which requires a count from `least` to `most`. */
 #define FR_COUNT_EXACTLY 0x80000000u
 fr_expression fr_expression_count(fr_grammar_rules *rules, uint32_t least, uint32_t most, uint32_t behind,
                                   bool exactly);

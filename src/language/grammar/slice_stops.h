@@ -13,9 +13,10 @@ enum { FR_SLICE_LENGTHS = 6, FR_SLICE_UNBOUND = 254, FR_STOP_TEXTS_MAX = 64 };
 
 struct fr_token_tree;
 
-/* A stop: a node at which the text leaves the class. bytes: the first bytes of the character outside of the class, up
- * to this node. whole: all tokens below the node leave the class too; otherwise only the node's own token does,
- * because it ends within a character. */
+/* A stop is a node at which the text leaves the class. bytes: the first bytes of the character that the text has begun
+ * there, up to this node. whole: these bytes show that the character is outside of the class, so the tokens of this
+ * node and of all nodes below it leave the class. Without it the character may still be inside; then only the node's
+ * own token leaves the class, because a token that ends within a character is no text of the class. */
 typedef struct fr_slice_stop {
     uint32_t node;
     uint8_t behind; /* number of characters of the class before the stop, less than FR_STOP_TEXTS_MAX */
