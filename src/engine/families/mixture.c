@@ -177,8 +177,7 @@ fr_status fr_mixture_read(const fr_source *source, fr_model_spec *spec) {
 
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
-/* Checks that the numbers of experts, groups and layers fit together. */
-static fr_status check(const fr_model_spec *spec, const char *where) {
+fr_status fr_mixture_check(const fr_model_spec *spec, const char *where) {
     const fr_experts_spec *e = &spec->layer.experts;
     if (e->top_k > e->count) return fr_fail(FR_INPUT, "%s: %zu experts are chosen of %zu", where, e->top_k, e->count);
     if (spec->mixture.leading_dense > spec->trunk.layers)
@@ -196,7 +195,7 @@ static fr_status check(const fr_model_spec *spec, const char *where) {
 fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const bool *dense) {
     const fr_experts_spec experts = spec->layer.experts;
     fr_trunk_spec *trunk = &spec->trunk;
-    FR_TRY(check(spec, source->where));
+    FR_TRY(fr_mixture_check(spec, source->where));
     spec->layer.experts = (fr_experts_spec){0};
     FR_TRY(fr_layers_alike(source, spec));
     for (size_t i = spec->mixture.leading_dense; i <= trunk->layers; i++) {

@@ -22,6 +22,9 @@ void fr_mixture_put_counts(const fr_trunk_spec *spec, fr_gguf_writer *writer);
 /* Reads the groups of experts from config.json. */
 fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_experts_spec *experts);
 
+/* Checks that the numbers of experts, groups and layers fit together. The functions below check it too. */
+fr_status fr_mixture_check(const fr_model_spec *spec, const char *where);
+
 /* Makes the layers of a spec. Each has a mixture, except the leading ones and those marked in `dense`; dense NULL:
  * none is marked. */
 fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const bool *dense);

@@ -300,8 +300,7 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
     if (source->gguf) FR_TRY(read_width(source, s));
     if (source->gguf) s->layer.ffn.biased = fr_source_layer_has(source, s, "ffn_up.bias");
     const fr_experts_spec experts = s->layer.experts;
-    if (experts.count && experts.top_k > experts.count)
-        return fr_fail(FR_INPUT, "%s: %zu experts are chosen of %zu", source->where, experts.top_k, experts.count);
+    if (experts.count) FR_TRY(fr_mixture_check(s, source->where));
     s->layer.experts = (fr_experts_spec){0};
     FR_TRY(fr_layers_alike(source, s));
     for (size_t i = 0; i < s->trunk.layers; i++) {

@@ -321,6 +321,22 @@ START_TEST(ling3_rotates_pairs_and_limits_no_activation) {
 }
 END_TEST
 
+/* A router divides its experts by their groups, so numbers that leave a rest, or no two experts for a group, must not
+ * reach it. */
+START_TEST(nemotrons_groups_of_experts_are_checked) {
+    static const char *const says[] = {
+        "{\"n_routed_experts\": 6, \"n_group\": 7}", "{\"n_routed_experts\": 6, \"n_group\": 4}",
+        "{\"n_routed_experts\": 6, \"n_group\": 6}", "{\"n_routed_experts\": 6, \"n_group\": 3, \"topk_group\": 4}"};
+    json_t *config = json_loads(says[_i], 0, NULL);
+    fr_model_spec spec;
+    ck_assert_int_eq(
+        fr_family_read(&fr_family_nemotron_h, &(fr_source){.root = config, .text = config, .where = "it"}, &spec),
+        FR_INPUT);
+    ck_assert_msg(strstr(fr_last_error(), "of 6 experts can't be chosen"), "%s", fr_last_error());
+    json_decref(config);
+}
+END_TEST
+
 /* llama.cpp reads these keys for these architectures. forerun doesn't support them, so it refuses files that have
  * them. */
 START_TEST(what_is_not_built_is_no_key_of_a_file) {
@@ -372,6 +388,7 @@ FR_SUITE("families") {
     tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_usual, 0, 2);
     tcase_add_loop_test(tests, numbers_that_are_null_follow_from_others, 0, 4);
     tcase_add_loop_test(tests, ling3_rotates_pairs_and_limits_no_activation, 0, 7);
+    tcase_add_loop_test(tests, nemotrons_groups_of_experts_are_checked, 0, 4);
     tcase_add_loop_test(tests, what_is_not_built_is_no_key_of_a_file, 0, 4);
     tcase_add_loop_test(tests, a_scale_without_a_key_is_what_readers_take_it_for, 0, 4);
     suite_add_tcase(suite, tests);
