@@ -386,15 +386,8 @@ static fr_status read_charsmap(fr_tokenizer_source *source, const fr_gguf *gguf)
     return FR_OK;
 }
 
-/* Sets up how texts are cut for a unigram model. If the file removes extra blanks, each piece is a word that begins
- * with U+2581. Otherwise the whole text is one piece, with U+2581 for each blank. */
-static fr_status read_unigram(fr_tokenizer_source *source, const fr_gguf *gguf) {
-    fr_text_rules *rules = &source->pre_tokenizer;
+void fr_tokenizer_gguf_cut_unigram(fr_text_rules *rules, bool adds, bool removes) {
     const fr_text_rule mark = rules->items[0];
-    bool adds, removes;
-    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_space_prefix", false, &adds));
-    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.remove_extra_whitespaces", false, &removes));
-    FR_TRY(read_charsmap(source, gguf));
     rules->count = 0;
     if (removes)
         put(rules,
@@ -404,6 +397,14 @@ static fr_status read_unigram(fr_tokenizer_source *source, const fr_gguf *gguf) 
     if (removes)
         put(rules,
             (fr_text_rule){.kind = FR_RULE_SPLIT, .pattern = mark.content, .behavior = FR_SPLIT_MERGED_WITH_NEXT});
+}
+
+static fr_status read_unigram(fr_tokenizer_source *source, const fr_gguf *gguf) {
+    bool adds, removes;
+    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.add_space_prefix", false, &adds));
+    FR_TRY(fr_gguf_bool(gguf, "tokenizer.ggml.remove_extra_whitespaces", false, &removes));
+    FR_TRY(read_charsmap(source, gguf));
+    fr_tokenizer_gguf_cut_unigram(&source->pre_tokenizer, adds, removes);
     source->decoder.items[0].first = adds || removes;
     return FR_OK;
 }

@@ -68,3 +68,23 @@ const fr_pre_tokenizer *fr_tokenizer_gguf_suits(const fr_tokenizer_source *sourc
         if (fr_text_is(text_of(model), kind->model) && same_cut(kind, source)) return kind;
     return NULL;
 }
+
+bool fr_tokenizer_gguf_suits_unigram(const fr_tokenizer_source *source, bool *adds, bool *removes) {
+    const fr_pre_tokenizer *kind = fr_pre_tokenizer_find(text_of("t5"), text_of("default"));
+    const fr_text_rules *rules = &source->normalizer;
+    const fr_text_rule *last = &rules->items[rules->count ? rules->count - 1 : 0];
+    bool single = rules->count && last->kind == FR_RULE_REPLACE && last->regex && fr_text_is(last->pattern, " {2,}") &&
+                  fr_text_is(last->content, " ");
+    size_t others = rules->count - single;
+    if (source->model != FR_MODEL_UNIGRAM || others > 1 || (others && rules->items[0].kind != FR_RULE_PRECOMPILED))
+        return false;
+    for (int settings = single ? 2 : 0; settings < 4; settings++) {
+        fr_tokenizer_source made = {0};
+        fr_pre_tokenizer_apply(kind, &made);
+        *adds = settings & 1;
+        *removes = settings & 2;
+        fr_tokenizer_gguf_cut_unigram(&made.pre_tokenizer, *adds, *removes);
+        if (same_rules(&made.pre_tokenizer, &source->pre_tokenizer)) return true;
+    }
+    return false;
+}

@@ -23,6 +23,7 @@ typedef enum token_type { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5,
 typedef struct token {
     fr_text text; /* bytes NULL: no token has this id */
     token_type type;
+    float score; /* in unigram models */
 } token;
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
@@ -45,7 +46,7 @@ static fr_status place(const fr_tokenizer_source *source, token *tokens, size_t 
                        token_type type) {
     if (id < 0 || (size_t)id >= vocab)
         return fr_fail(FR_INPUT, "%s: token id %d, and the embedding has %zu rows", source->path, id, vocab);
-    tokens[id] = (token){text, type};
+    tokens[id] = (token){text, type, tokens[id].score};
     return FR_OK;
 }
 
@@ -54,6 +55,7 @@ static fr_status collect(const fr_tokenizer_source *source, token *tokens, size_
         fr_text text = source->vocabulary[i].text;
         bool byte = !source->byte_level && is_byte(text);
         FR_TRY(place(source, tokens, vocab, text, source->vocabulary[i].id, byte ? BYTE : NORMAL));
+        if (source->scores) tokens[source->vocabulary[i].id].score = (float)source->scores[i];
     }
     for (size_t i = 0; i < source->added_count; i++) {
         const fr_added_entry *added = &source->added[i];
@@ -97,7 +99,7 @@ static fr_status put_tokens(const fr_tokenizer_source *source, const token *toke
     for (size_t id = 0; id < vocab; id++) {
         char unused[32];
         int length = snprintf(unused, sizeof unused, source->byte_level || words ? "[PAD%zu]" : "<unused-%zu>", id);
-        const token padding = {{unused, (size_t)length}, UNUSED},
+        const token padding = {{unused, (size_t)length}, UNUSED, 0},
                     *entry = tokens[id].text.bytes ? &tokens[id] : &padding;
         if (words)
             FR_TRY(put_word(source, entry, writer));
@@ -106,7 +108,7 @@ static fr_status put_tokens(const fr_tokenizer_source *source, const token *toke
     }
     if (!source->byte_level && !words) {
         fr_gguf_put_array(writer, "tokenizer.ggml.scores", FR_GGUF_F32, vocab);
-        for (size_t id = 0; id < vocab; id++) fr_gguf_add_f32(writer, -1000);
+        for (size_t id = 0; id < vocab; id++) fr_gguf_add_f32(writer, source->scores ? tokens[id].score : -1000);
     }
     fr_gguf_put_array(writer, "tokenizer.ggml.token_type", FR_GGUF_I32, vocab);
     for (size_t id = 0; id < vocab; id++) fr_gguf_add_u32(writer, tokens[id].text.bytes ? tokens[id].type : UNUSED);
@@ -223,8 +225,12 @@ static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_sou
     put_id(writer, "tokenizer.ggml.mask_token_id", named_token(source, tokens, vocab, "mask"));
     fr_gguf_put_bool(writer, "tokenizer.ggml.add_bos_token", adds(source->prefix, source->prefix_count, begin));
     fr_gguf_put_bool(writer, "tokenizer.ggml.add_eos_token", adds(source->suffix, source->suffix_count, end));
-    fr_gguf_put_bool(writer, "tokenizer.ggml.add_sep_token", false);
-    fr_gguf_put_bool(writer, "tokenizer.ggml.add_space_prefix", false);
+    /* RoBERTa's kinds have two separators between the texts of a pair. Readers add the first one as the end. */
+    bool two = false;
+    for (size_t i = 1; i < source->pair_count; i++) two |= source->pair[i].id >= 0 && source->pair[i - 1].id >= 0;
+    if (two) put_id(writer, "tokenizer.ggml.seperator_token_id", end);
+    fr_gguf_put_bool(writer, "tokenizer.ggml.add_sep_token", two);
+    if (!source->scores) fr_gguf_put_bool(writer, "tokenizer.ggml.add_space_prefix", false);
     return FR_OK;
 }
 
@@ -294,10 +300,35 @@ static fr_status put_word_settings(const fr_checkpoint *files, const fr_tokenize
 
 /* ------------------------------------------------------------------------------------------------------------ whole */
 
+/* Adds the settings of a unigram model, and SentencePiece's map of characters. A reader takes <0xNN> for a byte. */
+static fr_status put_unigram(const fr_tokenizer_source *source, fr_gguf_writer *writer) {
+    static const char map[] = "tokenizer.ggml.precompiled_charsmap";
+    bool adds, removes, bytes = false;
+    for (size_t i = 0; i < source->vocabulary_count; i++) bytes |= is_byte(source->vocabulary[i].text);
+    if (!fr_tokenizer_gguf_suits_unigram(source, &adds, &removes) || (bytes && !source->byte_fallback))
+        return fr_fail(FR_UNBUILT, "%s: writing a unigram tokenizer that prepares texts in this way is not built",
+                       source->path);
+    fr_gguf_put_bool(writer, "tokenizer.ggml.add_space_prefix", adds || removes);
+    fr_gguf_put_bool(writer, "tokenizer.ggml.remove_extra_whitespaces", removes);
+    for (size_t i = 0; i < source->normalizer.count; i++) {
+        fr_text content = source->normalizer.items[i].content;
+        if (source->normalizer.items[i].kind == FR_RULE_PRECOMPILED)
+            fr_gguf_put_value(writer, &(fr_gguf_value){.key = {map, sizeof map - 1},
+                                                       .type = FR_GGUF_ARRAY,
+                                                       .element = FR_GGUF_U8,
+                                                       .count = content.length,
+                                                       .data = (const uint8_t *)content.bytes,
+                                                       .bytes = content.length});
+    }
+    return FR_OK;
+}
+
 static fr_status put_all(const fr_checkpoint *files, const fr_tokenizer_source *source, const fr_tokenizer_form *form,
                          token *tokens, size_t vocab, fr_gguf_writer *writer) {
     if (!tokens) return fr_fail_memory("tokens", vocab * sizeof *tokens);
-    const fr_pre_tokenizer *kind = find_kind(source, form);
+    const fr_pre_tokenizer *kind = source->model == FR_MODEL_UNIGRAM && strcmp(form->model, "t5") == 0
+                                       ? fr_pre_tokenizer_find((fr_text){"t5", 2}, (fr_text){"default", 7})
+                                       : find_kind(source, form);
     if (!kind)
         return fr_fail(FR_UNBUILT, "%s: writing a tokenizer as GGUF that cuts texts otherwise than \"%s\" is not built",
                        source->path, form->pre ? form->pre : form->model);
@@ -308,7 +339,10 @@ static fr_status put_all(const fr_checkpoint *files, const fr_tokenizer_source *
     if (form->pre) fr_gguf_put_string(writer, "tokenizer.ggml.pre", roberta ? form->pre : kind->names[0]);
     FR_TRY(put_tokens(source, tokens, vocab, writer));
     if (kind->pieces == FR_MODEL_WORD_PIECE) return put_word_settings(files, source, tokens, vocab, writer);
-    FR_TRY(put_merges(source, writer));
+    if (kind->pieces == FR_MODEL_UNIGRAM)
+        FR_TRY(put_unigram(source, writer));
+    else
+        FR_TRY(put_merges(source, writer));
     FR_TRY(put_specials(files, source, kind, tokens, vocab, writer));
     return put_templates(files->path, source->config, writer);
 }
@@ -331,7 +365,8 @@ fr_status fr_export_tokenizer(const fr_checkpoint *files, const fr_tokenizer_for
     if (!form->model && source.model == FR_MODEL_BPE && source.byte_level)
         chosen = (fr_tokenizer_form){.model = "gpt2", .pre = "roberta-bpe"};
     else if (!form->model)
-        chosen = (fr_tokenizer_form){.model = "bert"};
+        chosen = source.model == FR_MODEL_UNIGRAM ? (fr_tokenizer_form){.model = "t5", .pre = "default"}
+                                                  : (fr_tokenizer_form){.model = "bert"};
     fr_status status = put_all(files, &source, &chosen, tokens, vocab, writer);
     free(tokens);
     fr_tokenizer_source_close(&source);

@@ -5,6 +5,7 @@
  * (tests/references/encoders_gguf.py). */
 /* suite: hostile threads */
 #include <check.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,10 +25,8 @@ enum { WIDTH = 32 };
 
 static char file[64];
 
-static fr_status write_file(const char *name, const char *type) {
-    char path[128];
+static fr_status write_path(const char *path, const char *type) {
     const fr_lab_quantization how = {.type = type};
-    snprintf(path, sizeof path, ENCODERS "%s", name);
     snprintf(file, sizeof file, "/tmp/test_quantize_encoder_XXXXXX");
     int descriptor = mkstemp(file);
     FILE *out = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
@@ -35,6 +34,12 @@ static fr_status write_file(const char *name, const char *type) {
     fr_status status = fr_lab_quantize(path, &how, NULL, out);
     ck_assert_int_eq(fclose(out), 0);
     return status;
+}
+
+static fr_status write_file(const char *name, const char *type) {
+    char path[128];
+    snprintf(path, sizeof path, ENCODERS "%s", name);
+    return write_path(path, type);
 }
 
 static fr_checkpoint open_file(const char *path) {
@@ -169,6 +174,69 @@ START_TEST(scores_are_those_of_the_folder) {
 }
 END_TEST
 
+/* Makes a folder of XLM-RoBERTa's kind whose tokenizer prepares texts as the published ones do: by SentencePiece's map
+ * of characters, and by words. The other files and the vocabulary are those of cross-xlm-roberta. */
+static void make_unigram_folder(char *folder) {
+    static const char *const files[] = {"config.json", "tokenizer_config.json", "model.safetensors"};
+    char path[128], *real = realpath(ENCODERS "cross-xlm-roberta", NULL), target[4096];
+    snprintf(folder, 64, "/tmp/test_quantize_encoder_XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_ptr_nonnull(real);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        snprintf(target, sizeof target, "%s/%s", real, files[i]);
+        ck_assert_int_eq(symlink(target, path), 0);
+    }
+    json_t *tokenizer = json_load_file(ENCODERS "cross-xlm-roberta/tokenizer.json", 0, NULL);
+    json_t *style = json_load_file("tests/data/tokenizers/styles/xlm-r.json", JSON_ALLOW_NUL, NULL);
+    const json_t *published = json_object_get(style, "tokenizer");
+    ck_assert_int_eq(json_object_set(tokenizer, "normalizer", json_object_get(published, "normalizer")), 0);
+    ck_assert_int_eq(json_object_set(tokenizer, "pre_tokenizer", json_object_get(published, "pre_tokenizer")), 0);
+    snprintf(path, sizeof path, "%s/tokenizer.json", folder);
+    ck_assert_int_eq(json_dump_file(tokenizer, path, 0), 0);
+    json_decref(tokenizer);
+    json_decref(style);
+    free(real);
+}
+
+static void remove_unigram_folder(const char *folder) {
+    static const char *const files[] = {"config.json", "tokenizer_config.json", "model.safetensors", "tokenizer.json"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        ck_assert_int_eq(unlink(path), 0);
+    }
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+
+/* Wide letters, a ligature and runs of blanks must become the same ids, by the map of characters in the file. */
+START_TEST(unigram_tokenizers_are_written) {
+    static const char text[] = "\xef\xbc\xb4he   sea \xef\xac\x81  house <mask> \xc3\xa9 x";
+    float expected[3], got[3];
+    char folder[64];
+    const char *const paths[] = {folder, file};
+    int32_t *ids[2];
+    size_t counts[2];
+    make_unigram_folder(folder);
+    make_scores(folder, expected);
+    require(write_path(folder, "f32"));
+    make_scores(file, got);
+    ck_assert_mem_eq(got, expected, sizeof got);
+    for (size_t i = 0; i < 2; i++) {
+        fr_model *model;
+        require(fr_model_open(paths[i], NULL, &model));
+        require(fr_tokenize(fr_model_tokenizer(model), text, strlen(text), true, true, &ids[i], &counts[i]));
+        fr_model_close(model);
+    }
+    ck_assert_uint_eq(counts[0], counts[1]);
+    ck_assert_mem_eq(ids[0], ids[1], counts[0] * sizeof **ids);
+    fr_free(ids[0]);
+    fr_free(ids[1]);
+    ck_assert_int_eq(unlink(file), 0);
+    remove_unigram_folder(folder);
+}
+END_TEST
+
 static void encode_pair(const char *path, fr_embedder_text *pair) {
     fr_model *model;
     fr_embedder *embedder;
@@ -222,6 +290,7 @@ FR_SUITE("quantize encoder") {
     tcase_add_loop_test(cases, rows_are_those_of_the_folder, 0, sizeof written / sizeof *written);
     tcase_add_loop_test(cases, scores_are_those_of_the_folder, 0, 2);
     tcase_add_loop_test(cases, pairs_are_those_of_the_folder, 0, 2);
+    tcase_add_test(cases, unigram_tokenizers_are_written);
     tcase_add_loop_test(cases, what_files_cannot_say_is_refused, 0, sizeof refused / sizeof *refused);
     suite_add_tcase(suite, cases);
 }
