@@ -56,7 +56,8 @@ typedef struct fr_block_config {
     float embedding_scale;
     bool target_scale;
     float multiplier, softcap;    /* factor and softcap of the scores; softcap 0: none */
-    size_t conv_taps, conv_group; /* DFlash2 */
+    size_t conv_taps, conv_group; /* DFlash2's convolutions: number of taps, and of channels that share a factor of the
+                                   * kernel */
     /* the rank of DFlash2's selector, or of DSpark's bias (0: it has none); top_k of DFlash2's selector */
     size_t rank, top_k;
     bool confidence, confidence_sees_draft;

@@ -27,8 +27,8 @@ const char *fr_block_word(fr_block_kind kind) {
 
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
-/* These layers attend to positions after their own as well as before. The first row of fr_size_keys refuses that, so
- * fr_family_block leaves this row out. */
+/* These layers attend to positions after their own as well as before. Most families refuse such layers by the first
+ * row of fr_size_keys (is_causal), so fr_family_block leaves this row out. */
 static const fr_model_spec defaults = {
     .trunk =
         {.vocab = 151936, .hidden = 4096, .layers = 5, .context_limit = 32768, .eps = 1e-6F, .rope = {{.neox = true}}},
@@ -273,8 +273,8 @@ static fr_status from_json(fr_block_config *c, fr_weights *weights, const fr_mod
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Reads the number of the target's ids: the rows of a table that has one for each of them, or, without such a table,
- * the target's own number. */
+/* Reads the size of the target's vocabulary: the number of rows of a table that has a row for each id. Without such a
+ * table it is the target's own size, or without a target the number of tokens that the file lists. */
 static fr_status gguf_vocab(fr_block_config *c, const fr_weights *weights, const fr_model *target) {
     static const char *const tables[] = {"token_embd.weight", "markov_w1.weight", "selector_predecessor.weight"};
     const fr_gguf_value *tokens = fr_gguf_find(weights->files->gguf, "tokenizer.ggml.tokens");
@@ -340,7 +340,8 @@ static fr_status gguf_kind(fr_block_config *c, const fr_weights *weights) {
     const fr_tensor *confidence = fr_tensors_find(&weights->files->tensors, "conf_proj.weight");
     const fr_tensor *bias = fr_tensors_find(&weights->files->tensors, "conf_proj.bias");
     size_t width = confidence ? confidence->shape[confidence->dims - 1] : 0;
-    c->confidence = confidence || bias; /* if only one is there, binding the other fails and names it */
+    c->confidence = confidence || bias; /* if only one of the two tensors is there, binding the other one fails and
+                                         * names it */
     c->confidence_sees_draft = width != c->spec.trunk.hidden;
     return FR_OK;
 }

@@ -110,8 +110,8 @@ bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method)
     return false;
 }
 
-/* A word names a method that reads weights: replaces that method by the one of the drafter with this word, and gives
- * that drafter's index. Methods without weights stay. */
+/* If the method reads weights, replaces it by the drafter's method of the same name, and gives the index of the
+ * drafter that has this method. Methods without weights stay. */
 static fr_status take_drafters(const fr_draft_method **method, const fr_drafter *drafter, size_t *index) {
     const char *word = (*method)->name;
     if (!(*method)->load) return FR_OK;
@@ -158,7 +158,8 @@ static fr_status follow(fr_draft *link, const fr_draft_view *view) {
     return link->follows ? link->method->follow(link, view) : FR_OK;
 }
 
-/* Returns true if this link of the session is the next to be asked. It is if all links before it had no drafts. */
+/* Returns true if this link of the session is the next to be asked. That is so if all links before it had no
+ * drafts. */
 static bool is_next(const fr_proposal *p, size_t link) {
     const chain *c = (const chain *)p->draft;
     return link < c->count && c->spoke == link;

@@ -76,7 +76,7 @@ static fr_status bind_beside(const fr_drafter *drafter, const fr_binding *beside
     return fr_tensor_names_check_below(beside->weights, names, beside->prefix, copies);
 }
 
-/* Binds the layer that follows the model's own. */
+/* Binds the MTP layer, which comes after the model's own layers. */
 static fr_status bind(fr_drafter *drafter, fr_mtp_layer *net) {
     const fr_model *target = drafter->target;
     const fr_trunk *trunk = &target->trunk;

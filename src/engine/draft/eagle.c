@@ -118,8 +118,8 @@ static fr_status make_trunk(fr_trunk *trunk, const fr_eagle_config *c) {
     return trunk->layers ? FR_OK : fr_fail_memory("drafter", sizeof *trunk->layers);
 }
 
-/* Binds the drafter's own table of the target's ids. If it has none, the target's table is used, provided that it is
- * as wide. */
+/* Binds the drafter's own table of the target's ids. If it has none, the target's table is used, provided that both
+ * models have the same width. */
 static fr_status bind_embedding(fr_eagle *e, const fr_eagle_config *c, fr_weights *weights) {
     const char *name = own_name(weights, EMBEDDING);
     if (fr_weights_has(weights, "", name))
@@ -130,8 +130,8 @@ static fr_status bind_embedding(fr_eagle *e, const fr_eagle_config *c, fr_weight
                    weights->files->path, name, c->layer.trunk.hidden, c->target_hidden);
 }
 
-/* Binds the drafter's own head. If it has none, the target's head is used, provided that it scores all ids and is as
- * wide. */
+/* Binds the drafter's own head. If it has none, the target's head is used, provided that the drafter scores all ids of
+ * the target and both models have the same width. */
 static fr_status bind_head(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
     const char *name = own_name(weights, HEAD);

@@ -54,7 +54,8 @@ typedef struct fr_eagle {
     fr_pair_net pairs;
     /* a trunk of one layer; its head scores the draft vocabulary, its embedding table has the target's ids */
     fr_trunk trunk;
-    fr_matrix fc;                              /* [hidden, aux_layers * target_hidden], or [hidden, 2 * hidden] */
+    fr_matrix fc;                              /* EAGLE-3: [hidden, aux_layers * target_hidden]; EAGLE-1: [hidden, 2 *
+                                                * hidden] */
     const float *fc_bias;                      /* [hidden]; NULL: none */
     const float *fc_norms[FR_AUX_LAYERS];      /* norms of fc's input, each for an equal part of the input, in order */
     size_t fc_norm_count;                      /* 0: fc reads the rows without a norm */

@@ -166,8 +166,8 @@ static fr_status gguf_aux_layers(fr_eagle_config *c, const fr_gguf *gguf) {
     return FR_OK;
 }
 
-/* Reads the number of the target's ids. If no key gives it, it is the number of rows of an embedding table, or of a
- * head without ids of its own, or else the target's own number. */
+/* Reads the size of the target's vocabulary. If no key gives it, it is the number of rows of an embedding table, or of
+ * a head without ids of its own, or else the target's own size. */
 static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
     const fr_gguf *gguf = weights->files->gguf;
     const fr_tensors *own = &weights->files->tensors;

@@ -82,9 +82,9 @@ static uint32_t extend(fr_suffix_index *index, int32_t id) {
 }
 
 /* Updates the match for a new id. The match grows by this id, or shrinks to the longest suffix of the text that
- * occurred before, at most `longest` ids long. The old match's state has an edge for the id. It leads to the new
- * match's state, or to one below it in the tree of links, from where the loop climbs. Each id deepens the state by at
- * most one, so all climbs together take no more steps than there are ids. */
+ * occurred before, at most `longest` ids long. The old match's state has an edge for the id. This edge leads to the
+ * new match's state, or to a state below it in the tree of links, from where the loop climbs. Each id deepens the
+ * state by at most one, so all climbs together take no more steps than there are ids. */
 static void follow(fr_suffix_index *index, int32_t id) {
     fr_suffix_state *states = index->states;
     size_t before = states[states[index->last].link].length;

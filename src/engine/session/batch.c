@@ -72,13 +72,14 @@ static bool is_prompt(const fr_batch_slice *slice) {
 }
 
 /* Counts the slice's rows that are certain to stay on the timeline. If drafts are verified, that is one row, for the
- * last id. In a prompt it is all rows but the last one, because a fork of the session runs the last id again. */
+ * last id. In a prompt it is all rows without logits: the prompt's last row has logits, and a fork of the session runs
+ * it again. */
 static size_t certain_rows(const fr_batch_slice *slice) {
     return is_prompt(slice) ? slice->rows - slice->heads : 1;
 }
 
-/* Counts the slice's rows that lie in the frontier's page. If the last of them belongs to a picture that may not be
- * cut, all of its rows count. */
+/* Counts the slice's first rows that lie in the frontier's page. A picture that may not be cut and reaches into the
+ * next page does not count. If the slice begins with such a picture, exactly the picture's rows count. */
 static size_t near_rows(const fr_batch_slice *slice) {
     size_t position = slice->session->cache.kv.length;
     return fr_batch_cut(slice->session, fr_kv_run(position, position + slice->rows));

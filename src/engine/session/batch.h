@@ -14,15 +14,16 @@
 /* Describes one session's rows of a batch. */
 typedef struct fr_batch_slice {
     fr_session *session;
-    size_t rows;         /* in: number of ids on the timeline, or of drafts after it; out: those of them that got
-                          * pages */
+    size_t rows;         /* in: number of rows, one for each of the timeline's ids and each draft; out: number of these
+                          * that got pages */
     size_t heads;        /* in: number of last rows whose logits are wanted; out: number of those that were run */
     size_t at, heads_at; /* out: batch index of the first row without logits, and of the first with logits */
 } fr_batch_slice;
 
-/* Limits `rows`, the number of the session's next ids that a forward shall run, so that it cuts no picture whose rows
- * must be run together. The result is the ids before such a picture. If the picture comes next, it is all of its rows:
- * these may be more than `rows`, but at most engine->prompt_rows. */
+/* Limits the number of the session's next ids that a forward runs, so that it cuts no picture whose rows must be run
+ * together. rows: the wanted number. If it would cut such a picture, the result is the number of ids before the
+ * picture. If there are none, the result is the number of the picture's rows, which may be more than `rows` but is at
+ * most engine->prompt_rows. */
 size_t fr_batch_cut(const fr_session *session, size_t rows);
 
 /* Takes the pages of the slice's first rows. FR_MEMORY if no page is free; then the slice can't be run. */

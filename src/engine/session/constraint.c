@@ -62,7 +62,7 @@ static fr_status step(fr_constraint *c, uint32_t state, int32_t id, uint32_t *ne
 /* The states that are known: states[i] is the grammar's state after i ids of the text, ids[0] .. ids[i - 1], for i
  * from 0 to `known`. To make room, the grammar may drop states from its table; this is called a sweep. After a sweep
  * only states[first] and later ones are in the table. After a sweep that this object has not seen (the count differs
- * from c->sweeps), none is. */
+ * from c->sweeps), no known state is in the table. */
 
 /* Makes room in the grammar's table of states and keeps the last state, even if all others are dropped. */
 static fr_status make_room(fr_constraint *c) {

@@ -11,13 +11,13 @@
  * only a tail. n is chosen so that this gain, in tokens, is largest:
  *     S(first) + ... + S(n-th) - rate * (T(base + n) - T(base))
  * T(rows) is the time of a forward (draft_depth.h), `base` the number of rows without these drafts, and `rate` the
- * engine's tokens a second (fr_draft_depth_rate). It is not the rate of this round: in a round with unlikely drafts
- * that is low, and then drafts would seem worth their time that are not. The time of making the drafts does not count,
- * because it is already spent.
+ * engine's tokens a second (fr_draft_depth_rate). `rate` is not the rate of this round. A round with unlikely drafts
+ * has a low rate, at which even drafts that are not worth their time would seem so. The time of making the drafts does
+ * not count, because it is already spent.
  *
- * Rows beyond the largest measured number are assumed to cost half as much as others. At most twice as many rows as
- * that number are tried. In the first rounds, and for timelines whose round is a try (draft_depth.h), as many drafts
- * are verified as planned. */
+ * Each row beyond the largest measured number of rows is assumed to cost half as much as a measured row. At most twice
+ * the largest measured number is tried. In the first rounds, and for timelines whose round is a try (draft_depth.h),
+ * as many drafts are verified as planned. */
 #ifndef FR_SRC_ENGINE_SESSION_DRAFT_CUT_H
 #define FR_SRC_ENGINE_SESSION_DRAFT_CUT_H
 

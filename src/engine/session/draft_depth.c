@@ -34,10 +34,10 @@
 #define DEBT          1.0   /* looked-up drafts may lose the time of this many forwards */
 #define CREDIT        4.0   /* looked-up drafts may also lose what they won before, up to this many forwards */
 #define REPAID        0.005 /* each round takes this share of a forward off the loss of looked-up drafts */
-#define FEARED        1.25  /* in the limit of a loss, a row beyond those measured counts as this many measured ones */
+#define FEARED        1.25  /* to limit losses, a row beyond the measured ones counts as this many measured rows */
 
 #define TRUSTED 64   /* number of rounds after which times of an earlier run no longer count */
-#define ENOUGH  8.0  /* a time with this many readings of its own leaves out that of the earlier run */
+#define ENOUGH  8.0  /* a time with this many readings in this run no longer uses the earlier run's time */
 #define DOUBT   0.95 /* a time that was not measured again is stored as this share of itself */
 
 #define UNKNOWN (-1.0)
@@ -63,7 +63,8 @@ typedef struct outlook {
     size_t limit;       /* drafts that may be given out */
     /* the number of drafts with the most tokens a second */
     size_t best;
-    double verify[FR_DRAFT_DEPTH_ROWS + 1], draft[FR_STEP_MAX], share;        /* seconds; as in fr_draft_depth */
+    double verify[FR_DRAFT_DEPTH_ROWS + 1], draft[FR_STEP_MAX], share;        /* T and D in seconds (draft_depth.h);
+                                                                               * share: see fr_draft_depth_drafter */
     double tokens[FR_DRAFT_DEPTH_ROWS + 1], seconds[FR_DRAFT_DEPTH_ROWS + 1]; /* by number of drafts given out */
     size_t whose[FR_DRAFT_DEPTH_ROWS + 1]; /* the timeline that gets the last draft, by number of drafts given out */
 
@@ -141,10 +142,10 @@ static void add_reading(fr_draft_depth_timing *timing, double reading, uint64_t 
     timing->when = round;
 }
 
-/* Fills in the entries of seconds[1 .. count] that are UNKNOWN. Between two known values they lie on a line, and
- * before the first one on a line from 0; after the last known value they equal it. Returns the index of the last known
- * value. Before that, readings that are too long are corrected by two rules: less work takes no longer, and n times
- * the work takes at most n times as long. */
+/* Fills in the entries of seconds[1 .. count] that are UNKNOWN. First, known times that are too long are corrected by
+ * two rules: less work takes no longer, and n times the work takes at most n times as long. Unknown entries between
+ * two known values lie on a line, and those before the first known value on a line from 0. Those after the last known
+ * value equal it. Returns the index of the last known value. */
 static size_t complete(double *seconds, size_t count) {
     double least = HUGE_VAL;
     for (size_t i = count; i > 0; i--) {
@@ -170,8 +171,9 @@ static bool is_known(const fr_draft_depth_timing *timing, uint64_t since) {
     return timing->count && timing->when >= since;
 }
 
-/* Gives this run's times as a multiple of an earlier run's, by the size of work that was measured most often; 1 if
- * none was. Other programs may have slowed one of the two runs down, which changes all sizes alike. */
+/* Gives this run's times as a multiple of an earlier run's, by the size of work that this run measured most often; 1
+ * if both runs measured no common size. Other programs may have slowed one of the two runs down, which changes all
+ * sizes alike. */
 static double compare_runs(const fr_draft_depth_timing *timings, const double *earlier, size_t count) {
     size_t most = 0;
     for (size_t i = 1; i <= count; i++)
@@ -206,8 +208,8 @@ static size_t verify_times(const fr_draft_depth *draft_depth, uint64_t since, do
 
 /* Fills in D, the seconds of drafting, by the number of drafts asked for, from 0. A number that only an earlier run
  * measured gets that run's time. Beyond the largest known number, each further draft costs the mean of the drafts up
- * to there; if `hoped`, it costs nothing. A block takes as long for any number of drafts, and its time is that of one
- * draft. */
+ * to there; if `hoped`, it costs nothing. A block takes equally long for every number of drafts; its time is stored as
+ * that of 1 draft. */
 static void draft_times(const fr_draft_depth *draft_depth, const fr_draft_depth_drafter *drafter, bool hoped,
                         bool block, double *seconds) {
     bool trusts = trusts_earlier(draft_depth), measured = drafter->draft[1].count > 0;
@@ -293,8 +295,8 @@ static double cost(const outlook *o, const candidate *c) {
 }
 
 /* Gives the tokens that a timeline's next draft gains, less those that could be made in its time at `price` tokens a
- * second. A first draft may cost much more than further ones. Then the result is the best mean surplus of a draft
- * among the chains that begin with it. */
+ * second. A first draft may cost much more than further ones. If it does, chains of every length that begin with it
+ * are compared, and the result is the mean surplus of a draft in the best of them. */
 static double surplus_of(const outlook *o, size_t timeline, double price) {
     candidate c = o->next[timeline];
     double surplus = c.gain - price * cost(o, &c), best = surplus, tokens = 0, verify = 0, alone = 0;
@@ -373,9 +375,9 @@ typedef struct question {
     bool hoped;
 } question;
 
-/* Adds drafts one by one, as many as there is room for; if `hoped`, at most twice as many as were ever verified beside
- * these timelines. The time of a chain of `longest` drafts is counted at the start, so further chains up to this
- * length add none. */
+/* Adds drafts one by one. There are at most as many as there is room for and as were verified before beside these
+ * timelines; if `hoped`, at most twice that number and one more. The time of a chain of `longest` drafts is counted at
+ * the start, so further chains up to this length add none. */
 static void grow(outlook *o, const question *q, size_t longest) {
     size_t largest = open_outlook(o, q->draft_depth, q->parts, q->count, q->taken, q->hoped);
     size_t measured = largest > o->base ? largest - o->base : 0;
@@ -467,8 +469,8 @@ size_t fr_draft_depth_lately(const fr_draft_depth *draft_depth, double seconds[F
 typedef struct attempt {
     const size_t *whose; /* for each draft, the timeline that gets it; this array belongs to the outlook */
     size_t drafts;       /* number of drafts */
-    size_t extra;        /* index of a timeline that gets one more draft than `whose` says; the number of timelines:
-                          * none */
+    size_t extra;        /* index of a timeline that gets one more draft than `whose` says; outlook.count: no timeline
+                          * does */
     uint64_t when;       /* the last round in which this was measured */
 } attempt;
 
@@ -556,9 +558,10 @@ static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt
 }
 
 /* Makes one attempt. The first candidate is the choice that would be best if larger numbers of drafts cost as little
- * as is hoped. That may be the best known choice already. If this choice drafts nothing for several timelines, the
- * most promising number of drafts is tried, because a step that does not pay for one timeline may pay for all. In
- * other cases it tries a number near the best choice, or the most promising one if the best choice is no draft. */
+ * as is hoped. This may be the best known choice already. Then, if there are several timelines and the best known
+ * choice is no draft, the most promising number of drafts is tried, because a step that does not pay for one timeline
+ * may pay for all. Otherwise a number near the best known choice is tried, or the most promising one if that choice is
+ * no draft. */
 static bool try_other(fr_draft_depth *draft_depth, const outlook *known, const outlook *hoped, attempt *tried) {
     double rate = rate_of(known, known->best);
     *tried = attempt_of(hoped, hoped->best);
@@ -966,9 +969,10 @@ static void learn_finds(fr_draft_depth *draft_depth, const fr_draft_depth_part *
     if (draft_depth->verify[timelines].count == 0) draft_depth->finds_won = greater(-DEBT, draft_depth->finds_won);
 }
 
-/* Learns from a try. The next try follows at once if this one, or its expected number of tokens, beats the best
- * choice's rate; otherwise the next try waits longer. The time to run missed ids does not count here, because it need
- * not be spent again. The loss counts as no more than was expected, because the time may have been read too long. */
+/* Learns from a try. The next try follows at once if the tokens of this try, or those that were expected of it, are
+ * more than the best choice would have given in the same time. Otherwise the next try waits longer. The time to run
+ * missed ids does not count here, because it need not be spent again. The loss counts as no more than was expected,
+ * because the time may have been read too long. */
 static void learn_of_try(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                          double seconds) {
     double tokens = tokens_of(parts, timelines);

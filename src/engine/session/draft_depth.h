@@ -6,8 +6,8 @@
  * now and then another number, to learn from. The choice is arithmetic on these figures alone, and reads no clock.
  *
  * Expected tokens. Let a(d) be how often a timeline's draft at depth d was accepted if all before it were. Let r(d) be
- * how often d or more drafts were proposed in its rounds that were asked for so many. A timeline that is asked for K
- * drafts is expected to give
+ * how often d or more drafts were proposed in those rounds in which the timeline was asked for at least d. A timeline
+ * that is asked for K drafts is expected to give
  *     E(K) = 1 + sum over d = 1 .. K of r(d) * a(1) * ... * a(d)                                                 tokens
  * (Leviathan et al. 2023, arXiv:2211.17192, section 3.1, with a rate for each depth instead of one for all).
  *
@@ -41,11 +41,11 @@
  * Looked-up drafts take no time to make, so only the time of their rows is learned from them. They replace the drafts
  * that were asked for, and there may be as many as rows are left. The method that looks them up knows how often they
  * are accepted. It gets the price of their rows in tokens (fr_draft_gain.found), at the best choice's tokens a second,
- * or at the recent rate if that is higher. Rows beyond the largest measured number are assumed to cost half as much as
- * others. At most twice as many rows as that number are tried. The controller adds up what such drafts won and lost.
- * The loss may never exceed 1 forward, even if all drafts of a round are rejected; each round takes 0.5% of a forward
- * off it. So an answer of 48 tokens loses at most 3%. The more such drafts have won, the more may be looked up at a
- * time.
+ * or at the recent rate if that is higher. Each row beyond the largest measured number of rows is assumed to cost half
+ * as much as a measured row. At most twice the largest measured number is tried. The controller adds up what such
+ * drafts won and lost. The loss may never exceed 1 forward, even if all drafts of a round are rejected; each round
+ * takes 0.5% of a forward off it. So an answer of 48 tokens loses at most 3%. The more such drafts have won, the more
+ * may be looked up at a time.
  *
  * Several drafters. All facts about drafts, and the time to make them, are kept for each drafter. In each round one
  * drafter is chosen for all timelines: the one whose best choice gives the most tokens a second. Another drafter is
@@ -88,7 +88,7 @@ typedef struct fr_draft_depth_drafts {
     fr_draft_rate usual; /* rate of accepted first drafts, over a long time */
     uint64_t drafted;    /* the last round in which the timeline drafted */
     bool tells;          /* the method gave probabilities in the round `drafted` */
-    size_t behind;       /* if the method lags: ids that the timeline has got since that round */
+    size_t behind;       /* if the method lags: ids that the timeline has got since the round `drafted` */
     size_t prompt;       /* how many of `behind` came with a prompt */
 } fr_draft_depth_drafts;
 
@@ -141,8 +141,8 @@ typedef struct fr_draft_depth_choice {
 /* A timeline's part in a round. */
 typedef struct fr_draft_depth_part {
     fr_draft_depth_timeline *timeline;
-    /* the drafters to choose from; the choice sets drafter, limit, block and lags. If all are empty, these four are
-     * given */
+    /* the drafters to choose from. If there are any, the choice sets `drafter`, `limit`, `block` and `lags`. Otherwise
+     * the caller sets these four */
     fr_draft_depth_choice choices[FR_DRAFTERS_MAX];
     size_t drafter; /* index of the drafter that is asked */
     size_t limit;   /* the most drafts that it may be asked for, below FR_STEP_MAX */

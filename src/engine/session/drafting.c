@@ -72,8 +72,8 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (weighs(rounds[i].session)) rounds[i].session->round.drafts = e->depth_parts[weighing++];
 
-    /* A session gets no drafts if its number must be raised to FR_OPT_DRAFT_MIN and there are not enough rows for
-     * that. */
+    /* A session gets no drafts if the number of its drafts must be raised to FR_OPT_DRAFT_MIN and there are not enough
+     * rows for that many. */
     for (size_t i = 0; i < count; i++)
         if (rounds[i].session->round.stage == FR_STAGE_VERIFY) asked += most_rows(rounds[i].session);
     for (size_t i = 0; i < count; i++) {
@@ -115,8 +115,8 @@ static void cut_forbidden(fr_session *s) {
     s->round.draft_failure = fr_failure_keep(fr_leader_decisions_share_drafts(s, status, &s->round.drafts.drafted));
 }
 
-/* Leaves out drafts of the sessions whose numbers the depth controller chooses, so that the verified rows bring the
- * most tokens. A session with fewer than FR_OPT_DRAFT_MIN drafts left gets none. */
+/* Leaves out drafts so that the verified rows bring the most tokens, in the sessions for which the depth controller
+ * chooses the number of drafts. A session with fewer than FR_OPT_DRAFT_MIN drafts left gets none. */
 static void cut_tails(fr_engine *e, const fr_round *rounds, size_t count) {
     size_t rows = e->head_rows, taken = 0, weighing = 0;
     for (size_t i = 0; i < count; i++) {

@@ -144,9 +144,9 @@ static size_t unbroken(const fr_dry *d, const fr_past *past, size_t n) {
     return n;
 }
 
-/* Sets shared[k], for 0 < k < n: the number of last tokens that equal the tokens k places earlier, counted backwards
- * from the draw. This is the Z algorithm, which takes linear time: counted backwards, the tokens in [left, right) are
- * known to equal the last right - left ones. */
+/* Sets shared[k], for 0 < k < n: the length of the longest run of tokens that ends k tokens before the draw and equals
+ * the last tokens before the draw. This is the Z algorithm, which takes linear time. Tokens are counted backwards from
+ * the draw: tokens left .. right - 1 are known to equal tokens 0 .. right - left - 1. */
 static void count_shared(fr_dry *d, const fr_past *past, size_t n) {
     size_t left = 0, right = 0;
     for (size_t k = 1; k < n; k++) {

@@ -3,8 +3,8 @@
  *
  * In: the tokens before a draw. Out: what to subtract from each token's logit: multiplier * base^(n - allowed), if the
  * last n tokens also precede an earlier occurrence of that token and n is at least `allowed`. Some texts break
- * sequences, such as a line break: a repetition does not reach across such a text, and a token that is one by itself
- * gets no penalty. */
+ * sequences, such as a line break: a repetition does not reach across such a text, and a token that consists of such a
+ * text gets no penalty. */
 #ifndef FR_SRC_ENGINE_SESSION_DRY_H
 #define FR_SRC_ENGINE_SESSION_DRY_H
 
@@ -32,8 +32,8 @@ typedef struct fr_dry {
     fr_dry_tail *tails;
     size_t tail_count, capacity;
 
-    uint32_t *shared;  /* [room] for each distance: how many of the last tokens are the same as those that end so far
-                        * before the draw */
+    uint32_t *shared;  /* [room] shared[k]: length of the longest run of tokens that ends k tokens before the draw and
+                        * equals the last tokens */
     uint32_t *repeats; /* [vocab] 1 + length of the repetition that a token would continue; all 0 between draws */
 } fr_dry;
 

@@ -78,7 +78,7 @@ static fr_kv_shape *kv_shapes(const fr_engine *e) {
     return shapes;
 }
 
-/* Takes all memory from the arena. choose_drafting must come before, because it decides how much memory drafting
+/* Takes all memory from the arena. choose_drafting must be called before, because it decides how much memory drafting
  * needs. */
 static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     const fr_trunk *trunk = &e->model->trunk;

@@ -69,7 +69,8 @@ struct fr_engine {
     size_t kv_bytes, spare_bytes;
     size_t drafting_bytes; /* bytes of the arena in which drafting works */
     struct fr_rank_leader
-        *leader; /* sends this engine's calls to the other ranks (src/api/rank_leader.h); NULL: it does not lead */
+        *leader; /* sends this engine's calls to the other ranks (src/api/rank_leader.h); NULL: this rank does not
+                  * lead */
 };
 
 /* Measures an engine: reads the options and computes the layout without taking memory, so that arena.used is the

@@ -1,8 +1,8 @@
 /* Makes an engine and its sessions fit FR_OPT_MEMORY, together with their weights.
  *
  * In: the memory that opening them would take (session.h). Out: options with which they fit, or FR_MEMORY with the
- * sizes. Ranks may have room for different numbers of pages. All take the smallest, because the number of pages
- * decides what they run next. */
+ * sizes. Ranks may have room for different numbers of pages. All ranks take the smallest of these numbers, because the
+ * number of pages decides what they run next. */
 #include "base/error.h"
 #include "base/ranks.h"
 #include "base/sizes.h"
@@ -18,9 +18,9 @@ static fr_status refuse(const fr_session_bytes *bytes, size_t sessions, uint64_t
 
 enum { STEP = 4096 }; /* accuracy of the search, in bytes of keys and values */
 
-/* One trial of a number of bytes for keys and values (in options): the memory that opening takes with them, including
- * weights, and the limit. The bytes are counted as for a single process, so that they give the same number of pages on
- * each rank. */
+/* One trial of a number of bytes for keys and values. `options` has the number, `bytes` the memory that opening then
+ * takes, `weights` the bytes of the weights besides, and `limit` how much both may take. The number is counted as for
+ * a single process, so that it gives the same number of pages on each rank. */
 typedef struct trial {
     const fr_model *model;
     const fr_drafter *drafter;

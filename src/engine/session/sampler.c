@@ -274,9 +274,9 @@ fr_distribution fr_sampler_distribution(fr_sampler *s, const fr_scores *scores, 
     return distribution_of(s, &c);
 }
 
-/* Draws the largest logit if sampling is greedy, with no penalty or bias; -1 otherwise, or if the model excludes its
- * id. Nearly every greedy draw then needs no other pass over the logits: 0.03 ms instead of 0.45 ms for 262144 ids
- * (Zen 5). */
+/* Draws the token with the largest logit if sampling is greedy, with no penalty or bias; -1 otherwise, or if the model
+ * excludes this token. Nearly every greedy draw then needs no other pass over the logits: 0.03 ms instead of 0.45 ms
+ * for 262144 ids (Zen 5). */
 static int32_t draw_largest(const fr_sampler *s, const fr_scores *scores) {
     if (s->selects || s->seen || s->dry.repeats || s->bias_count || scores->ids) return -1;
     int64_t at = best_of(s, scores);

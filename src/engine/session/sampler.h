@@ -46,7 +46,8 @@ typedef struct fr_sampler {
     double mus[FR_STEP_MAX]; /* mirostat's bound after each row of the last verification */
 
     float *logits;    /* [vocab] logits after penalties, bias and filters */
-    int32_t *ids;     /* [vocab] ids of `logits` once a filter left some out; NULL if greedy, as are the next two */
+    int32_t *ids;     /* [vocab] ids of `logits` once a filter left some out; `ids`, `scratch` and `weight` are NULL if
+                       * greedy */
     int32_t *scratch; /* [vocab] */
     float *weight;    /* [vocab] exp((logit - largest) / temperature) */
     float *nearness;  /* [vocab] distances from the mean, for typical sampling; NULL: it is off */
@@ -78,13 +79,13 @@ void fr_sampler_suppress(fr_sampler *sampler, const int32_t *ids, size_t count);
 /* Limits the length of the timeline. Called before the sampler's layout. */
 void fr_sampler_limit(fr_sampler *sampler, size_t context);
 
-/* Finds the tokens that break sequences for DRY, for which a tokenizer is needed. */
+/* Finds the tokens that break sequences for DRY. This needs a tokenizer. */
 fr_status fr_sampler_open(fr_sampler *sampler, const fr_options *options, const fr_tokenizer *tokenizer);
 void fr_sampler_close(fr_sampler *sampler);
 
-/* fr_sampler_begin moves mirostat's bound to its start, for a new text. fr_sampler_become copies that of another
- * sampler. fr_sampler_restore sets a saved bound. fr_sampler_commit moves it over the first `count` tokens of the last
- * verification. */
+/* fr_sampler_begin moves mirostat's bound to its start, for a new text. fr_sampler_become copies the bound of another
+ * sampler. fr_sampler_restore sets a saved bound. fr_sampler_commit moves the bound over the first `count` tokens of
+ * the last verification. */
 void fr_sampler_begin(fr_sampler *sampler);
 void fr_sampler_become(fr_sampler *sampler, const fr_sampler *of);
 void fr_sampler_restore(fr_sampler *sampler, double mu); /* NaN: the bound is unchanged */
@@ -108,7 +109,7 @@ int32_t fr_sampler_draw(fr_sampler *sampler, const fr_scores *scores, const fr_p
 
 /* fr_sampler_draft draws the drafter's token at depth past->drafted. With rejection sampling it stores the token's
  * distribution. fr_sampler_forget is called at the beginning of a proposal and drops the distributions of the last
- * one. A draft without a distribution counts as one of probability 1. */
+ * proposal. A draft without a distribution counts as a draft of probability 1. */
 int32_t fr_sampler_draft(fr_sampler *sampler, const fr_scores *scores, const fr_past *past);
 void fr_sampler_forget(fr_sampler *sampler);
 
@@ -116,7 +117,7 @@ void fr_sampler_forget(fr_sampler *sampler);
 fr_token_picker fr_sampler_token_picker(fr_sampler *sampler);
 
 /* Counts how many of the past->drafted drafts are accepted, by the target's logits, [drafted + 1, vocab]. Also gives
- * the token after these (-1 as in fr_sampler_draw). */
+ * the token after the accepted drafts (-1 as in fr_sampler_draw). */
 size_t fr_sampler_verify(fr_sampler *sampler, const float *logits, const int64_t *best, const fr_past *past,
                          int32_t *token);
 

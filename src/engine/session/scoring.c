@@ -41,7 +41,7 @@ typedef struct scoring {
     float *aux;                  /* [prompt_rows, layers, hidden] */
 } scoring;
 
-/* Gives the sink inputs of layers or hidden rows. Checks that they are finite; otherwise the logits would show it, but
+/* Gives the sink inputs of layers or hidden rows. Checks that they are finite. Other calls see that by the logits, but
  * none are computed here. */
 static fr_status hand_out_rows(fr_session *s, const fr_forward *f, const scoring *what) {
     const float *values = what->layers ? what->aux : f->hidden;
@@ -129,7 +129,7 @@ fr_status fr_scoring_ids(fr_session *s, const int32_t *ids, size_t count, fr_sco
     fr_status status = fr_scoring_logits(s, ids, count, 0, hand_out_likelihoods, &told);
     s->stats.value[FR_STAT_PREFILL_SECONDS] += fr_clock() - start;
     fr_logprobs_forget(&s->sampling.logprobs);
-    s->ran = 0; /* a prompt that continues this text then counts its ids as run, not as reused */
+    s->ran = 0; /* a later prompt that continues this text then counts these ids as run, not as reused */
     return status == FR_OK ? told.status : status;
 }
 
@@ -152,7 +152,7 @@ fr_status fr_scoring_drafts(fr_session *s, const int32_t *ids, size_t count, siz
     fr_session_clear(s);
     FR_TRY(fr_timeline_append(s, ids, count - 1));
     FR_TRY(fr_timeline_extend(s, ids + count - 1, 1));
-    s->phase = FR_PHASE_BETWEEN; /* so that drafting begins as it does after a step, whose result was the last id */
+    s->phase = FR_PHASE_BETWEEN; /* so that drafting begins as after a step that gave the last id */
     fr_draft_view view = fr_session_view(s);
     view.picker = NULL; /* drafts are chosen by the largest logit, whatever the sampler would draw */
     fr_proposal proposal = {.draft = s->drafting.draft, .view = &view, .count = steps, .ids = drafts, .logits = logits};

@@ -223,8 +223,8 @@ fr_status fr_session_create_alone(const fr_model *model, const fr_drafter *draft
     return status;
 }
 
-/* Gives up the session's pages and its index in the engine. If opening failed before it got them, there is nothing to
- * do. */
+/* Gives up the session's pages and its index in the engine. If opening failed before the session got its index, there
+ * is nothing to do. */
 static void let_go(fr_session *s) {
     fr_engine *e = s->engine;
     if (s->number == e->capacity || e->timelines[s->number] != &s->cache.kv) return;

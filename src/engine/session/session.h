@@ -14,8 +14,7 @@ typedef struct fr_session_bytes {
     size_t target_kv;   /* pages of keys and values, and of recurrent states */
     size_t states;      /* the part of target_kv that recurrent states take */
     size_t least_kv;    /* fewest bytes of pages with which an engine of several sessions can run; 0: one session */
-    size_t foreign_kv;  /* bytes that the pages would have in addition with the heads of other ranks; least_kv includes
-                         * them */
+    size_t foreign_kv;  /* bytes that the heads of other ranks would add to the pages; least_kv includes them */
     size_t checkpoints; /* checkpoints of sliding layers' caches and of recurrent states */
     size_t drafting;    /* memory in which drafting works, including a drafter's own keys and values */
     size_t all;         /* everything above, and scratch memory */

@@ -185,7 +185,7 @@ static void put_states(fr_sink *sink, const fr_recurrent *r) {
 }
 
 /* Returns true if the keys in the cache were rotated with other frequencies than a text of this length needs. Such
- * caches are not saved, because the file has only the text's length to tell the frequencies. */
+ * caches are not saved, because a reader of the file finds the frequencies only by the text's length. */
 static bool has_other_rope(const fr_session *s) {
     size_t most = s->model->trunk.rope_near_max;
     return most && s->cache.kv.rope_far != (s->length > most);
@@ -240,8 +240,8 @@ static fr_status can_not(const char *path, const char *what) {
     return fr_fail(FR_INPUT, "%s: can't be %s: %s", path, what, strerror(errno));
 }
 
-/* Writes and syncs a temporary file, and only then gives it its name, so that no reader finds a part of it. It stays
- * locked until then. */
+/* Writes and syncs a temporary file, and only then gives it its name, so that no reader finds a part of it. The file
+ * stays locked until it has its name. */
 static fr_status write_named(const fr_session *s, uint64_t model, int fd, const char *temporary, const char *path) {
     int own = dup(fd);
     fr_sink sink = {.file = own < 0 ? NULL : fdopen(own, "wb"), .ranks = s->model->ranks, .model = s->model};
@@ -404,7 +404,7 @@ static fr_status check_rest(fr_saved *saved, size_t left) {
     return isfinite(saved->bound) ? FR_OK : damaged(saved);
 }
 
-/* Finds where the parts of the file begin, and checks that together with the hash they fill it. No sum overflows:
+/* Finds where the parts of the file begin, and checks that the parts and the hash fill the file. No sum overflows:
  * every position is below the context, and the sizes of caches for the whole context are known to fit in memory. */
 static fr_status check_sizes(const fr_session *s, fr_saved *saved) {
     const fr_session_head *head = &saved->head;
@@ -443,8 +443,8 @@ static fr_status check_content(const fr_session *s, const fr_saved *saved) {
     return FR_OK;
 }
 
-/* Copies saved rows of positions [from, end) into the cache. Only rows from `first` on are copied, and only those of
- * the heads that this rank stores. */
+/* Copies saved rows of positions [first, end) into the cache, for the heads that this rank stores. bytes: the saved
+ * rows of all heads, each with positions [from, end). Returns the bytes after these rows. */
 static const uint8_t *take_rows(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t from, size_t first, size_t end,
                                 const uint8_t *bytes) {
     for (size_t head = 0; head < layer->all; head++, bytes += (end - from) * rows->bytes)

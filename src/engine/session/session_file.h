@@ -7,9 +7,9 @@
  *     header       fr_session_head
  *     ids          int32[length]
  *     bounds       fr_saved_bounds[checkpoints]
- *     caches       of each layer keys, then values: [heads][positions] rows; positions 0 to `frontier`, of layers that
- *                  slide `from` to `frontier`
- *     checkpoints  the same for each checkpoint: only the layers that slide, with its own bounds
+ *     caches       of each layer keys, then values: [heads][positions] rows; positions 0 to `frontier`; of sliding
+ *                  layers only `from` to `frontier`
+ *     checkpoints  the same for each checkpoint: only the sliding layers, with the checkpoint's own bounds
  *     attached     the caller's own bytes, up to the end, in versions 2 and 3; version 1 has none
  *     bound        float64 in version 3: mirostat's bound
  *     u64          hash of everything before it (fr_hash)

@@ -79,7 +79,7 @@ typedef struct fr_session_drafting {
     size_t min;                    /* a proposal with fewer drafts is dropped */
     double p_min;                  /* smallest probability of a draft, or FR_DRAFT_P_AUTO */
     bool adapts;                   /* the depth controller chooses the number of drafts */
-    fr_draft_depth_timeline depth; /* if `adapts`: the controller's counts of its drafts */
+    fr_draft_depth_timeline depth; /* if `adapts`: the controller's counts of this session's drafts */
     fr_async_draft async;
     size_t seen; /* number of leading ids that have not changed since the draft method saw them */
     /* [FR_STEP_MAX, hidden_width] and [FR_STEP_MAX, aux_width] the target's rows that methods read, as in fr_engine */
@@ -101,7 +101,7 @@ typedef struct fr_session_round {
 
 /* The results of the last forward. */
 typedef struct fr_session_result {
-    const float *logits; /* [rows, vocab], valid while `run` equals engine->runs */
+    const float *logits; /* [rows, vocab], valid while the next member equals engine->runs */
     size_t run;
     const int64_t *best; /* [rows] index of each row's largest logit */
 } fr_session_result;
@@ -197,8 +197,8 @@ void fr_session_retreat(fr_session *session);
  * whose texts begin with the same ids offer their last, incomplete block (fr_session_offer). */
 void fr_session_reuse(fr_session *session, bool asks);
 
-/* Fills in the caches of the drafters that follow the target's rows; NULL for a drafter that does not or has no cache.
- * Returns the set of the drafters filled in, in which bit i stands for drafter i. */
+/* Fills in the caches of the drafters that follow the target's rows; NULL for a drafter that does not follow them or
+ * has no cache. Returns the set of the drafters filled in, in which bit i stands for drafter i. */
 unsigned fr_session_draft_kv(const fr_session *session, fr_kv *drafters[FR_DRAFTERS_MAX]);
 
 /* Resets the digests of the blocks from `first` on to those of blocks without pictures, which depend on the adapters

@@ -16,8 +16,8 @@ void fr_timeline_advance(fr_session *s, size_t length, bool prompt_end) {
     fr_session_share(s, prompt_end);
 }
 
-/* Checks that a prompt's ids fit after the first `kept` ids of the timeline. same: number of those that are also the
- * prompt's first ids. */
+/* Checks that a prompt's ids fit after the first `kept` ids of the timeline. same: number of the kept ids that are
+ * also the prompt's first ids. */
 static fr_status check(const fr_session *s, size_t kept, const int32_t *ids, size_t count, size_t same) {
     if (count - same > s->context - kept)
         return fr_fail_about(FR_OPT_CONTEXT, FR_INPUT, "the prompt has %zu tokens, the context has room for %zu of %zu",
@@ -42,8 +42,8 @@ static bool pictures_under_way(const fr_session *s) {
 }
 
 /* Adds a run of a picture's rows to the digests of the blocks in which they lie. row: index within the picture of the
- * run's first row. Each run is hashed together with the digest so far, so the calls by which the pictures came make no
- * difference. A block's rotary positions follow from the pictures and ids before it, so they are not hashed. */
+ * run's first row. Each run is hashed together with the digest so far, so it makes no difference in how many calls the
+ * pictures came. A block's rotary positions follow from the pictures and ids before it, so they are not hashed. */
 static void digest(fr_session *s, const fr_input_embeddings *rows, size_t row, const fr_picture_digest *picture) {
     for (size_t p = rows->first, end = rows->first + rows->count, run; p < end; p += run) {
         fr_kv_digest *block = &s->cache.digests[p / FR_KV_PAGE];
@@ -119,7 +119,7 @@ fr_status fr_timeline_extend(fr_session *s, const int32_t *ids, size_t count) {
 }
 
 /* Returns true if the draft method puts prompts off until it is asked for drafts. Such a method runs the text itself
- * (`lags`). With several timelines its drafts cost much and seldom pay. */
+ * (`lags`). With several timelines its drafts cost much and seldom pay, so it would run most prompts for nothing. */
 static bool defers(const fr_session *s) {
     return s->drafting.draft->lags && s->engine->capacity > 1 && fr_session_adaptive(s);
 }
@@ -313,7 +313,7 @@ static void cut_pictures(fr_session *s) {
 
 /* Cuts the timeline. The frontier stops before the last id, because that id must be run again for the token after it.
  * If the cut divides a picture whose rows see its later rows, the frontier stops before that picture. Half a picture
- * can't be run again, so it is dropped. */
+ * can't be run again, so the stored rows of pictures are then dropped. */
 fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     if (length == s->length) return FR_OK;
     FR_TRY(fr_session_follow(s));
@@ -342,7 +342,8 @@ fr_status fr_timeline_truncate(fr_session *s, size_t length) {
 }
 
 /* Counts how many of the first `kept` ids may stay. Different pictures have the same ids, so equal ids do not suffice
- * for image tokens; and half a picture can't be run again, so none stays. */
+ * for image tokens. A picture that ends at `kept`, or is cut there, does not stay, because half a picture can't be run
+ * again. */
 static size_t before_pictures(const fr_session *s, const int32_t *ids, size_t kept) {
     int32_t image = s->model->image_token;
     if (s->shown.count && !pictures_under_way(s))
