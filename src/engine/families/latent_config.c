@@ -119,8 +119,10 @@ static fr_status rope_from_json(const fr_source *source, fr_model_spec *s) {
     double partial = 1;
     bool pairs;
     FR_TRY(fr_json_bool(source->text, "rope_interleave", true, source->where, &pairs));
-    /* transformers takes null as false, but in Ling 3, whose heads have gates, it rotates pairs in any case */
-    if (!s->layer.mla.gated) pairs &= !json_is_null(json_object_get(source->text, "rope_interleave"));
+    /* transformers takes null as false, except in models that always rotate pairs: Ling 3, whose heads have gates, and
+     * models with indexers. Their families refuse false. */
+    if (!s->layer.mla.gated && !s->trunk.selected)
+        pairs &= !json_is_null(json_object_get(source->text, "rope_interleave"));
     FR_TRY(fr_rope_from_json(rope, source->text, s->trunk.context_limit, source->where, &partial));
     if (partial != 1 && !(s->layer.mla.gated && rope->kind == FR_ROPE_DEFAULT)) /* Ling 3's has no effect there */
         return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built (1 is)", source->where, partial);

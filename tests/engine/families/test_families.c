@@ -294,25 +294,28 @@ START_TEST(numbers_that_are_null_follow_from_others) {
 }
 END_TEST
 
-/* In transformers 5.24, Ling 3 rotates pairs whatever rope_interleave says. Limits of activations are read by its
- * published code and by no code here, so only keys without a limit are taken. */
-START_TEST(ling3_rotates_pairs_and_limits_no_activation) {
+/* In transformers 5.24, Ling 3, DeepSeek-V3.2 and GLM-5 rotate pairs whatever rope_interleave says. Limits of
+ * activations are read by Ling 3's published code and by no code here, so only keys without a limit are taken. */
+START_TEST(pairs_are_rotated_and_no_activation_is_limited) {
     static const struct {
         const char *config, *line;
         fr_status status;
+        const fr_family *family; /* NULL: Ling 3 */
     } says[] = {
-        {"{}", "", FR_OK},
-        {"{\"rope_interleave\": null}", "", FR_OK},
-        {"{\"rope_interleave\": false}", "rope_interleave false", FR_UNBUILT},
-        {"{\"expert_swiglu_limit_list\": null, \"share_expert_swiglu_limit_list\": [0, null, 0.0]}", "", FR_OK},
-        {"{\"expert_swiglu_limit_list\": [0, 7.0]}", "expert_swiglu_limit_list with a limit", FR_UNBUILT},
-        {"{\"expert_swiglu_limit_list\": [\"7.0\"]}", "expert_swiglu_limit_list with a limit", FR_UNBUILT},
-        {"{\"share_expert_swiglu_limit_list\": 7.0}", "share_expert_swiglu_limit_list is no list", FR_INPUT},
+        {"{}", "", FR_OK, NULL},
+        {"{\"rope_interleave\": null}", "", FR_OK, NULL},
+        {"{\"rope_interleave\": false}", "rope_interleave false", FR_UNBUILT, NULL},
+        {"{\"expert_swiglu_limit_list\": null, \"share_expert_swiglu_limit_list\": [0, null, 0.0]}", "", FR_OK, NULL},
+        {"{\"expert_swiglu_limit_list\": [0, 7.0]}", "expert_swiglu_limit_list with a limit", FR_UNBUILT, NULL},
+        {"{\"expert_swiglu_limit_list\": [\"7.0\"]}", "expert_swiglu_limit_list with a limit", FR_UNBUILT, NULL},
+        {"{\"share_expert_swiglu_limit_list\": 7.0}", "share_expert_swiglu_limit_list is no list", FR_INPUT, NULL},
+        {"{\"rope_interleave\": null}", "", FR_OK, &fr_family_deepseek_v32},
+        {"{\"rope_interleave\": null}", "", FR_OK, &fr_family_glm_dsa},
     };
     json_t *config = json_loads(says[_i].config, 0, NULL);
     fr_model_spec spec;
-    fr_status status =
-        fr_family_read(&fr_family_bailing_hybrid, &(fr_source){.root = config, .text = config, .where = "it"}, &spec);
+    const fr_family *family = says[_i].family ? says[_i].family : &fr_family_bailing_hybrid;
+    fr_status status = fr_family_read(family, &(fr_source){.root = config, .text = config, .where = "it"}, &spec);
     ck_assert_int_eq(status, says[_i].status);
     if (status == FR_OK) ck_assert(!spec.trunk.rope[0].neox);
     if (status == FR_OK) free(spec.trunk.layer);
@@ -387,7 +390,7 @@ FR_SUITE("families") {
     tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 4);
     tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_usual, 0, 2);
     tcase_add_loop_test(tests, numbers_that_are_null_follow_from_others, 0, 4);
-    tcase_add_loop_test(tests, ling3_rotates_pairs_and_limits_no_activation, 0, 7);
+    tcase_add_loop_test(tests, pairs_are_rotated_and_no_activation_is_limited, 0, 9);
     tcase_add_loop_test(tests, nemotrons_groups_of_experts_are_checked, 0, 4);
     tcase_add_loop_test(tests, what_is_not_built_is_no_key_of_a_file, 0, 4);
     tcase_add_loop_test(tests, a_scale_without_a_key_is_what_readers_take_it_for, 0, 4);
