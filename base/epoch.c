@@ -10,11 +10,11 @@
 
 #define SLEEPER 1u
 
-/* Limits how long a waiting thread spins: long enough for threads that finish a step at slightly different times, and
- * for the work that a caller does between two runs. A sleeping thread runs again 20 to 80 us after its wake-up (2-core
- * virtual machine, EPYC Zen 5). Within a run the limit is lower if waits are usually shorter. A wait far longer than
- * usual means that the awaited thread has lost its core; it may even be queued for the core of the thread that
- * waits. */
+/* Limits how long a waiting thread spins, in nanoseconds. SPIN_NANOSECONDS is long enough for threads that finish a
+ * step at slightly different times, and for the work that a caller does between two runs. A sleeping thread runs again
+ * 20 to 80 us after its wake-up (2-core virtual machine, EPYC Zen 5). Within a run the limit is SPIN_USUALS times the
+ * usual wait, if that is between SPIN_LEAST and SPIN_NANOSECONDS. A wait far longer than usual means that the awaited
+ * thread has lost its core; it may even be queued for the core of the thread that waits. */
 #define SPIN_NANOSECONDS 100000
 #define SPIN_LEAST       20000
 #define SPIN_USUALS      8
@@ -22,9 +22,11 @@
 #define YIELDS           4     /* with fewer, threads sleep at nearly each barrier; more gain nothing (2 cores) */
 #define YIELD_AFTER      10000 /* ns until an unpinned thread yields: the awaited thread may need its CPU */
 
-/* Bounds for yields on a CPU that another program keeps busy. There a yield gives that program a turn of 3 ms, and
- * since 6.18 Linux also makes the thread that yields pay for that time afterwards: a team that yields at each barrier
- * would nearly stop. So after a yield that took this long, waiting threads sleep for a while instead of yielding. */
+/* Bounds for yields on a CPU that another program keeps busy, in nanoseconds. On such a CPU a yield gives that program
+ * a turn of 3 ms. Since 6.18, Linux also makes the thread that yields pay for that time afterwards, so a team that
+ * yields at each barrier would nearly stop. After a yield of more than LONG_YIELD_NANOSECONDS, a waiting thread
+ * therefore sleeps instead of yielding: for CROWDED_FIRST, and after each further long yield for twice as long, at
+ * most CROWDED_MAX. */
 #define LONG_YIELD_NANOSECONDS 500000
 #define CROWDED_FIRST          20000000
 #define CROWDED_MAX            250000000
@@ -87,8 +89,8 @@ static bool reached_in_a_look(fr_epoch *epoch, uint32_t wanted) {
     return false;
 }
 
-/* Returns true if another thread may have work for this CPU. On a CPU that sessions share, that is another session's
- * thread. If threads are not pinned, it is the awaited thread itself. */
+/* Returns true if another thread may have work for this CPU. If the thread is pinned, that is a thread of another
+ * session on the same CPU. If threads are not pinned, it may be the awaited thread itself. */
 static bool should_yield(const fr_waiter *own, int64_t began, int64_t now) {
     if (own->cpu >= 0) return fr_core_is_shared(own->cpu);
     return now - began >= YIELD_AFTER || now < own->crowded_until;

@@ -117,11 +117,11 @@ void fr_ranks_end_late(fr_ranks *ranks, double seconds, fr_ranks_line_fn *end);
 bool fr_ranks_struck(fr_ranks *ranks, int signal_number, bool pass);
 
 /* Leaves the job at the end of the process. code: the process's exit status; line: its last error line, "" for none.
- * If all ranks end with success, or all with the same failure, they leave together. If only some end, the line of one
- * goes to rank 0, whose calls then fail with it, and the job is ended. say: prints another rank's failure line. It is
- * called if this rank must print that line and has not printed it as its own failure. Rank 0 prints the lines of the
- * other ranks, and rank 1 prints that of rank 0. Returns the exit status, which is not 0 if any rank's is not; it may
- * not return. */
+ * If all ranks end with success, or all with the same failure, they leave together. If only some end, the error line
+ * of one of them goes to rank 0. The calls of rank 0 then fail with that line, and the job is ended. say: prints
+ * another rank's failure line. It is called if this rank must print that line and has not printed it as its own
+ * failure. Rank 0 prints the lines of the other ranks, and rank 1 prints that of rank 0. Returns the exit status,
+ * which is not 0 if any rank's is not; it may not return. */
 int fr_ranks_leave(fr_ranks *ranks, int code, const char *line, fr_ranks_line_fn *say);
 
 #endif

@@ -52,8 +52,8 @@ struct fr_ranks {
     size_t size;
     MPI_Request requests[2 * FR_RANKS_MAX];
     double delay; /* seconds that each message is delayed */
-    /* The gather that has begun: the rank of each request, the offset of each rank's columns in the buffer, and the
-     * time when it began. */
+    /* The gather that has begun: the rank of each request, the number of requests, the offset of each rank's columns
+     * in the buffer, and the time when it began. */
     int peers[2 * FR_RANKS_MAX], posted;
     size_t at[FR_RANKS_MAX + 1];
     double begun;

@@ -9,8 +9,8 @@
 
 void fr_unicode_form(const char *text, size_t length, bool compose, bool compatible, fr_text_buffer *out);
 
-/* Return true if \s or \w of a regular expression matches the character: the property White_Space; letters, marks,
- * digits and connectors. */
+/* fr_is_space returns true for the characters that \s of a regular expression matches, those of the property
+ * White_Space. fr_is_word returns true for those that \w matches: letters, marks, digits and connectors. */
 bool fr_is_space(int32_t codepoint);
 bool fr_is_word(int32_t codepoint);
 

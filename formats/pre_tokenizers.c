@@ -5,9 +5,10 @@
  *
  *     gpt-4o, tekken, kimi-k2, superbpe, deepseek-coder ...    expressions that llama.cpp only approximates
  *     qwen2, qwen35, olmo, mpt, modern-bert, command-r         texts are normalized to NFC first, not so in llama.cpp
- *     tiny_aya, cohere2moe     digits directly before a word stay together: their \d{1,3}(?=(?:\d{3})*\b) needs an end
+ *     tiny_aya, cohere2moe     digits directly before a word stay together: \d{1,3}(?=(?:\d{3})*\b) needs a word's end
  *     deepseek-llm             digits are cut one by one; llama.cpp's \p{N}+ gives the same tokens with its vocabulary
- *     t5, bert                 SentencePiece's map of characters by graphemes, words of at most 100 characters
+ *     t5                       SentencePiece's map of characters, by graphemes
+ *     bert                     words of at most 100 characters
  *
  * The table also has some more names that people use: gpt2, o200k, deepseek-r1, poro, minerva. */
 #include "formats/pre_tokenizers.h"

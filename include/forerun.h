@@ -351,9 +351,10 @@ fr_status fr_session_prompt(fr_session *session, const int32_t *ids, size_t coun
  *
  * limit: for how many ids there is room in `ids`, at least 1; the round does not draft more than fits. *accepted: how
  * many of the first ids were drafts that the target accepted; the id after them, if there is one, is the target's own
- * choice. May be NULL. The first step after a prompt gives the one id that the prompt's forward predicted. *count is 0
- * once the text has ended: after an end of sequence (which is given as the last id), or when the context is full.
- * After a failure both are 0 and the timeline is as before the call, so that the next step can try again. */
+ * choice. accepted may be NULL. The first step after a prompt gives the one id that the prompt's forward predicted.
+ * *count is 0 once the text has ended: after an end of sequence (which is given as the last id), or when the context
+ * is full. After a failure *count and *accepted are 0 and the timeline is as before the call, so that the next step
+ * can try again. */
 fr_status fr_session_step(fr_session *session, int32_t *ids, size_t limit, size_t *count, size_t *accepted);
 
 /* Makes these ids the whole timeline, which suits each turn of a conversation: keeps the beginning that they share
@@ -418,9 +419,10 @@ size_t fr_stop_find(const char *const *strings, size_t count, const char *text, 
 
 /* Gives log-probabilities of the last step's id at this index: natural logarithms of the target's own distribution
  * before penalties, bias, temperature and filters (but see FR_OPT_LOGPROBS_DRAWN), the same with and without drafting.
- * *own: that of the id itself. Returns the number of best ids: FR_OPT_LOGPROBS, or the size of the vocabulary if that
- * is less. They are sorted best first, equal ones by ascending id. *ids and *values belong to the session until its
- * next call. Without FR_OPT_LOGPROBS, or for an index beyond the last step, *own is NaN and the result 0. */
+ * *own: the log-probability of the step's id. *ids, *values: the ids that were most probable there, and their
+ * log-probabilities, best first, equal ones by ascending id. Returns the number of these ids: FR_OPT_LOGPROBS, or the
+ * size of the vocabulary if that is less. *ids and *values belong to the session until its next call. Without
+ * FR_OPT_LOGPROBS, or for an index beyond the last step, *own is NaN and the result 0. */
 size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, const int32_t **ids,
                            const float **values);
 #define FR_LOGPROBS_MAX 100
@@ -515,19 +517,19 @@ typedef enum fr_option {
 
     /* -- Drafting, which never changes the text (but see FR_OPT_ACCEPT). */
 
-    /* Text, the draft methods: none mtp eagle eagle3 dflash dflash2 dspark draft ngram, or several separated by commas.
-     * In each step the first one that proposes something is used; but under FR_DRAFT_AUTO ngram is used only if it
-     * gains more than the next. All except none and ngram are kinds of drafters, and need a drafter of that kind.
-     * Default: the drafter, of whatever kind it is, or none. */
+    /* Text, the draft methods: none mtp eagle eagle3 dflash dflash2 dspark draft ngram, or several separated by
+     * commas. Each step uses the first method that proposes something. Under FR_DRAFT_AUTO a step uses ngram only if
+     * it gains more than the method after it. All except none and ngram are kinds of drafters, and need a drafter of
+     * that kind. Default: the drafter, of whatever kind it is, or none. */
     FR_OPT_SPEC_TYPE = 16,
     /* Drafts per step, 0 to 15. Default FR_DRAFT_AUTO. */
     FR_OPT_DRAFT_MAX = 17,
     /* If a step has fewer drafts than this, it uses none; 0 to 15 and at most FR_OPT_DRAFT_MAX. Default 0. Not allowed
-     * with rejection, whose distribution it would change. */
+     * if FR_OPT_ACCEPT is rejection, because the option would change the distribution of the text. */
     FR_OPT_DRAFT_MIN = 18,
     /* Number 0 to 1: drafting stops at a draft to which the drafter gives a smaller probability than this (before
-     * temperature and filters); under rejection the best draft's probability counts. ngram has no probabilities, so it
-     * ignores this. Default FR_DRAFT_P_AUTO. */
+     * temperature and filters); with rejection (FR_OPT_ACCEPT) the probability of the drafter's likeliest id counts
+     * instead of the draft's. ngram has no probabilities, so it ignores this. Default FR_DRAFT_P_AUTO. */
     FR_OPT_DRAFT_P_MIN = 19,
     /* Text, read by fr_drafter_open: the ids that a drafter's head scores. Other ids are never drafted. all or whole
      * (default): every id; N: the first N; or the path of a list that `forerun trim-head` wrote. A drafter whose files
@@ -964,11 +966,11 @@ fr_status fr_session_begin_grammar(fr_session *session, size_t position);
 
 /* ------------------------------------------------------------------------------------ samplers of the program's own */
 
-/* Gives the raw logits of the next token, [vocab] float32 after soft capping. After a prompt they are those from which
- * the predicted id is chosen. After a step, the last id's row is run for them, and the next step gives the id that it
- * predicts, without drafts. *logits belongs to the engine until the next call for any of its sessions. A sampler of
- * the program's own calls this and then fr_session_prompt with the id that it chose, in a loop. The timeline does not
- * change; an empty one is FR_USAGE. */
+/* Gives the raw logits of the next token, [vocab] float32 after soft capping. After a prompt, these are the logits
+ * from which the predicted id is chosen. After a step, this call runs the row of the last id; the next step then gives
+ * the id that this row predicts, without drafts. *logits belongs to the engine until the next call for any of its
+ * sessions. A sampler of the program's own calls this and then fr_session_prompt with the id that it chose, in a loop.
+ * The timeline does not change; an empty one is FR_USAGE. */
 fr_status fr_session_next_logits(fr_session *session, const float **logits);
 
 /* The callback changes logits before a token is chosen from them, for example to -INFINITY to ban an id. It is called

@@ -39,7 +39,8 @@ typedef struct fr_lab_traffic {
 #define FR_LAB_RANKS_ALL       257
 fr_lab_traffic fr_lab_ranks_sent(size_t layer);
 
-/* Gives every rank the numbers of all ranks. all: [ranks], at most FR_LAB_MOST_RANKS of them. */
+/* Collects one number from each rank, and gives all of them to every rank. own: this rank's number. all: the numbers
+ * by rank, at most FR_LAB_MOST_RANKS of them. */
 #define FR_LAB_MOST_RANKS 256
 void fr_lab_ranks_collect(double own, double *all);
 

@@ -125,9 +125,10 @@ static void score_tile(const walk *w, size_t j, fr_attn_rows k, int32_t first) {
 }
 
 /* Returns the number of positions whose keys are transposed at a time, or 0 if scores are faster without transposing.
- * Transposing pays only if each transposed value serves enough queries. A wider key needs more queries, because its
- * longer sums hide the shuffles of the usual way better. A tile of keys of more than 256 values does not fit the L1
- * cache. (Measured on Zen 4, heads of 64 to 512 values.) */
+ * Transposing pays only if each transposed value serves enough queries. The way without transposing adds up each sum
+ * with shuffles. The sums of a wider key are longer and hide these shuffles better, so a wider key needs more queries
+ * before transposing pays. A tile of keys of more than 256 values does not fit the L1 cache. (Measured on Zen 4, heads
+ * of 64 to 512 values.) */
 static size_t columns_of(const walk *w) {
     size_t n = w->attn->head_dim, width = w->steps->columns_width, room = fr_attn_tile(n);
     if (!w->steps->transpose || n > 256 || w->attn->count * w->steps->columns_from < n * n) return 0;

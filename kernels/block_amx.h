@@ -17,10 +17,10 @@
  *     latency       tdpbssd 52, then a store, then the loads: at least 70
  *
  * All of these are busy at the same time, so the loads are the limit, with 28 cycles. (With vpdpbusd it is 88 cycles,
- * 11 operations for each row.) Three runs are under way at once, which hides the latency: while one is multiplied, the
- * sums of the one before it are stored, and the sums of the one two before that are added to the chains. A minimum
- * takes one more operation and one more load for each row (36 cycles). Halves with scales of their own take two tiles
- * and twice the stores (48 cycles).
+ * 11 operations for each row.) Three runs are under way at once, which hides the latency: while run i is multiplied,
+ * the sums of run i - 1 are stored, and the sums of run i - 3 are added to the chains. A minimum takes one more
+ * operation and one more load for each row (36 cycles). Halves with scales of their own take two tiles and twice the
+ * stores (48 cycles).
  *
  * The offset is subtracted from codes here, so they are signed, and sums need no correction. Only codes of 8 bits with
  * a bias are unsigned. A call has these loops, the outermost first: parts of the rows; parts of the columns, whose

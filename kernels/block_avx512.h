@@ -645,8 +645,9 @@ FR_INLINE __m512i correction(const format *f, const block *b, int32_t from_panel
  * corrections in place of the sums of activations.
  *
  * The scaled sums of Q6_K are below 2 * 128 * 16 * 32 * 127 < 2^24, so floats hold them exactly too. Scaling them as
- * floats takes two conversions, a product and an fma, which is no more than two vpmulld. Where vpmulld is two
- * operations, it is half as many. */
+ * floats takes two conversions, a product and an fma. Scaling them as integers would take as many instructions: two
+ * vpmulld, an addition and a conversion. On some processors a vpmulld is two operations, and there floats are
+ * faster. */
 FR_INLINE void sum_run(const format *f, const products *by, tiles_run *p, const fr_qblock *x, __m512 isum[][PAIR],
                        size_t rows, size_t tiles, bool unpack) {
     size_t end = halved(f) ? GROUPS / 2 : GROUPS;

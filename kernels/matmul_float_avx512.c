@@ -171,9 +171,8 @@ static size_t chunk_length(size_t cols, size_t rows) {
     return ((cols + chunks - 1) / chunks + 31) / 32 * 32;
 }
 
-/* Multiplies one row with `side` outputs from `feature` on. p[0] gets 16 partial sums for each output. Prefetching
- * goes in memory order. So the last of these outputs finds its weights prefetched as far ahead as a single output
- * does. */
+/* Multiplies one row with `side` outputs from `feature` on. p[0] gets 16 partial sums for each output. Weights are
+ * prefetched in memory order, from AHEAD bytes after the beginning of the last output's row on. */
 FR_INLINE void stream_features(weights type, const fr_matmul *job, size_t feature, sums p, size_t side) {
     tile t = {.x = job->x};
     FR_UNROLLED_FOR (size_t o = 0; o < side; o++) {

@@ -1,8 +1,8 @@
 /* Decodes block types to float32: one function for each type, which decodes one block.
  *
  * In: the bytes of a block as GGUF stores them, at any address. Out: its values (fr_dtype_block(type) of them) in
- * ascending order of columns. A function computes the type's formula in float32, in the order in which it is written,
- * and each operation rounds once. Only dtype.c, which knows a type's sizes, calls these. */
+ * ascending order of columns. A function computes the type's formula in float32. It follows the order in which the
+ * formula is written, and rounds once in each operation. Only dtype.c, which knows a type's sizes, calls these. */
 #ifndef FR_QUANT_DECODE_H
 #define FR_QUANT_DECODE_H
 

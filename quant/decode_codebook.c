@@ -11,7 +11,7 @@ static const int8_t nonlinear[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1
 /* The 4-bit float E2M1 of the OCP Microscaling Formats specification 1.0, doubled so that all values are integers. */
 static const int8_t doubled_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/* Each of the three tables of IQ2 and IQ3 has the magnitudes of a grid's coordinates (decode_grid.c), and then the
+/* Each of the tables iq2, iq3_xxs and iq3_s has the magnitudes of a grid's coordinates (decode_grid.c), and then the
  * same values negated. So the highest bit of a code is the sign. The values are in units of fr_code_unit. */
 static const int8_t iq2[16] = {8, 25, 43, 0, -8, -25, -43};
 static const int8_t iq3_xxs[16] = {2, 6, 10, 14, 18, 22, 26, 31, -2, -6, -10, -14, -18, -22, -26, -31};

@@ -46,8 +46,8 @@ static void put_scale(uint8_t *bytes, uint16_t bits) {
     bytes[1] = (uint8_t)(bits >> 8);
 }
 
-/* Writes `count` bytes of `digits` base-3 digits each: digit j of byte i is column count * j + i. A byte is the
- * fraction that its digits are in base 3, times 256 and rounded up. Missing digits are 0. */
+/* Writes `count` bytes of `digits` base-3 digits each: digit j of byte i is column count * j + i. The digits of a byte
+ * are those of a fraction in base 3. The byte is that fraction times 256, rounded up. Missing digits are 0. */
 static uint8_t *put_digits(uint8_t *bytes, const uint8_t *codes, size_t count, size_t digits) {
     for (size_t i = 0; i < count; i++) {
         unsigned value = 0;

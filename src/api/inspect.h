@@ -60,7 +60,8 @@ typedef struct fr_inspected_storages {
 
 fr_inspected_storages fr_inspected_stored(const fr_inspected *what);
 
-/* Describes the target that an EAGLE drafter, a block drafter or an MTP layer needs, as far as its files tell. */
+/* Describes the target that an EAGLE drafter, a block drafter or an MTP layer needs, as far as the drafter's own files
+ * tell. */
 typedef struct fr_inspected_needs {
     const char *architecture; /* NULL: the files don't say */
     size_t hidden, vocab, layers;

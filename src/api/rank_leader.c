@@ -41,8 +41,9 @@ typedef struct command {
     uint64_t number, size; /* size: number of bytes that follow the command */
 } command;
 
-/* Says what a session runs in a round. A STEP command is followed by several of these; the size of its bytes gives
- * their number. */
+/* Says what a session runs in a round. session: its index. limit: as in fr_round, at most FR_STEP_MAX. aborts: 1 if
+ * its abort callback asked to stop. The bytes of a STEP command are several of these structs, and their size gives how
+ * many. */
 typedef struct part {
     uint32_t session, limit, aborts;
 } part;

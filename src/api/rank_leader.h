@@ -35,8 +35,8 @@ void fr_rank_leader_trace(const fr_session *session);
 void fr_rank_leader_set_aside(const fr_session *session, fr_status status);
 void fr_rank_leader_take_up(const fr_session *session, fr_status status);
 
-/* Tell the other ranks that a text will be pooled or scored. fr_rank_leader_ran is called once the text was run; no
- * abort callback is called before that. */
+/* Tell the other ranks that a text will be pooled or scored. fr_rank_leader_ran is called once the text was run. Until
+ * then the session's abort callback is not called. */
 void fr_rank_leader_embed(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling);
 void fr_rank_leader_score(fr_session *session, const int32_t *ids, size_t count);
 void fr_rank_leader_ran(fr_session *session);

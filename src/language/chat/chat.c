@@ -69,8 +69,8 @@ static fr_status add_defaults(json_t *given) {
 }
 
 /* Sets a variable to the text of one of the model's tokens, such as bos_token. A text that is not UTF-8, which a GGUF
- * file may contain, is left out. If the caller's options give the variable the same text, they lose it, so that the
- * text counts as the template's own. */
+ * file may contain, is left out. If the caller's options give the variable the same text, the variable is removed from
+ * these options, so that the text counts as the template's own. */
 static fr_status set_token(json_t *own, json_t *given, const char *name, const char *text) {
     if (!text) return FR_OK;
     json_t *token = json_string(text);

@@ -15,8 +15,8 @@
 #define UNKNOWN     UINT32_MAX
 #define LAST_ROUND  0xFFFEu
 
-/* Costs of work, in units of about 10 ns on a slow core. FR_AUTOMATON_MAX units of work fill at most half of the
- * tables of states and places, and three quarters of that of frames. */
+/* Costs of work, in units of about 10 ns on a slow core. FR_AUTOMATON_MAX units of work fill at most half of the table
+ * of states, half of the table of places, and three quarters of the table of frames. */
 enum { STATE_COST = 256, LOOK_COST = 6, PLACES_A_UNIT = 8 };
 
 /* Counts how often something has been repeated in a rule. limit: 1 + the index of the bounds on `count`, in `limits`
@@ -120,8 +120,8 @@ static const fr_count_limit *limit_of(const fr_automaton *a, counter c) {
 }
 
 /* Counts one more repetition. Returns false if the count, plus the repetitions that must follow, would exceed the
- * largest count. If there is no largest count, the counter stops at the least count, which keeps the number of states
- * small. */
+ * largest count. If no others may follow, returns false also if that sum is below the least count. If there is no
+ * largest count, the counter stops at the least count, which keeps the number of states small. */
 static bool count_one(const fr_automaton *a, const fr_count_step *step, counter *c) {
     const fr_count_limit *limit = &a->nodes.limits[step->limit];
     uint64_t count = c->count + UINT64_C(1), ends = count + step->behind;

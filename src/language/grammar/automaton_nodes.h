@@ -29,8 +29,8 @@ typedef struct fr_count_limit {
     uint32_t least, most, margin;
 } fr_count_limit;
 
-/* Counts one more repetition. At least `behind` further repetitions must follow it; if `exactly`, no more than
- * these. */
+/* Counts one more repetition. At least `behind` repetitions must follow this one; with `exactly`, exactly that
+ * many. */
 typedef struct fr_count_step {
     uint32_t limit, behind;
     bool exactly;

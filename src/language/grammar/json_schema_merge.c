@@ -200,8 +200,8 @@ static bool said_otherwise(fr_grammar_rules *rules, json_t *both, const char *ke
     return true;
 }
 
-/* Returns true if merging would change the meaning of `contains` in `one`. Without minContains it requires one item
- * there, but the other schema's minContains would then apply to it. */
+/* Returns true if merging would change the meaning of `contains` in `one`. Without minContains, `contains` in `one`
+ * requires one item. In a merged schema, the other schema's minContains would apply to it. */
 static bool counts_for(const json_t *one, const json_t *other) {
     return json_object_get(one, "contains") && !json_object_get(one, "minContains") &&
            json_object_get(other, "minContains");

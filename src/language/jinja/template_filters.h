@@ -33,8 +33,8 @@ typedef struct fr_jinja_path {
 fr_jinja_path fr_jinja_path_of(fr_jinja_render *render, fr_jinja_value attribute);
 fr_jinja_value fr_jinja_path_get(fr_jinja_render *render, const fr_jinja_path *path, fr_jinja_value item);
 
-/* Read optional arguments: a truth value, which is false if it is missing, and an integer, which is `missing` if it is
- * missing. */
+/* Read optional arguments. fr_jinja_argument_truth gives a truth value, false if the argument is missing.
+ * fr_jinja_argument_int gives an integer, the value `missing` if the argument is missing. */
 bool fr_jinja_argument_truth(fr_jinja_render *render, fr_jinja_value argument);
 int64_t fr_jinja_argument_int(fr_jinja_render *render, fr_jinja_value argument, int64_t missing, const char *what);
 

@@ -54,8 +54,8 @@ static const char *close_at(const fr_jinja_lexer *lexer, const char *at, const c
 
 /* ------------------------------------------------------------------------------------------------ text between tags */
 
-/* Gives the length of the text before a tag after white space at its end was stripped. sign: the - or + that the tag
- * begins with, or another character. */
+/* Strips white space from the end of a text before a tag, by Jinja's rules, and gives the length that is left. sign:
+ * the - or + that the tag begins with, or another character. */
 static size_t stripped(const fr_jinja_lexer *lexer, const char *text, size_t length, char sign, bool print) {
     if (sign == '-') return length - fr_jinja_space_suffix(text, length);
     if (sign == '+' || print) return length;

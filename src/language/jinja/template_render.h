@@ -38,8 +38,8 @@ typedef struct fr_jinja_render {
     size_t steps; /* steps that are still allowed */
     int64_t now;
     fr_jinja_value given, own; /* the variables given to fr_template_render, as dicts */
-    /* The texts that are being written share this memory. They lie within each other, and the innermost one ends at
-     * `length`. */
+    /* The texts that are being written share this memory. A text that begins while another is being written lies after
+     * it, and the newest text ends at `length`. */
     char *bytes;
     uint8_t *marks; /* [capacity] 1 for each foreign byte */
     size_t length, capacity;

@@ -66,7 +66,7 @@ typedef struct fr_jinja_string {
 typedef struct fr_jinja_value {
     uint8_t kind;       /* fr_jinja_kind */
     bool foreign;       /* not used for strings, which have marks of their own */
-    uint8_t reason, of; /* for undefined: an fr_jinja_reason, and the fr_jinja_kind without the attribute */
+    uint8_t reason, of; /* for undefined: an fr_jinja_reason, and the kind of the value that lacks the attribute */
     union {
         bool truth;
         int64_t integer;
