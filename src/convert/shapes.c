@@ -7,14 +7,15 @@
  * of zai-org/GLM-OCR, GLM-4.7-Flash and GLM-4.5-Air; deepseek-ai/DeepSeek-V3; meta-llama/Llama-3.2-1B and
  * Llama-3.1-8B, yuhuili/EAGLE3-LLaMA3.1-Instruct-8B; openai/gpt-oss-20b and -120b; google/gemma-2-2b, gemma-3-270m,
  * -1b-pt and -4b-pt; Qwen/Qwen2.5-0.5B, -1.5B and -7B, Qwen3-30B-A3B, Qwen3.5-0.8B, -4B and -9B, Qwen3.6-27B and
- * -35B-A3B, Qwen1.5-MoE-A2.7B, Qwen3-Next-80B-A3B; allenai/OLMo-2-1124-7B and Olmo-3-1025-7B,
- * LGAI-EXAONE/EXAONE-4.0-1.2B, CohereLabs/c4ai-command-r7b-12-2024, zai-org/GLM-4-9B-0414, baidu/ERNIE-4.5-0.3B-PT and
- * -21B-A3B-PT, LiquidAI/LFM2-1.2B, stabilityai/stablelm-2-1_6b, mistralai/Mixtral-8x7B-v0.1,
- * deepseek-ai/DeepSeek-V2-Lite, moonshotai/Kimi-K2-Instruct, inclusionAI/Ling-mini-2.0, MiniMaxAI/MiniMax-M2,
- * allenai/OLMoE-1B-7B-0924, mistralai/Mistral-7B-v0.3 and Ministral-3-8B-Base-2512, Qwen/Qwen3-8B, microsoft/phi-4,
- * HuggingFaceTB/SmolLM3-3B, ibm-granite/granite-3.3-2b-base and -3.1-3b-a800m-base, ByteDance-Seed/Seed-OSS-36B-Base,
- * tencent/Hunyuan-7B-Instruct and -A13B-Instruct; nvidia/NVIDIA-Nemotron-3-Nano-4B-BF16. gemma4-1b and its assistant
- * were never published: gemma4-1b is a dense model of 18 layers with the widths of E2B. */
+ * -35B-A3B, Qwen1.5-MoE-A2.7B, Qwen3-Next-80B-A3B; allenai/OLMo-2-1124-7B and Olmo-3-1025-7B, LGAI-
+ * EXAONE/EXAONE-4.0-1.2B, CohereLabs/c4ai-command-r7b-12-2024, zai-org/GLM-4-9B-0414, baidu/ERNIE-4.5-0.3B-PT and
+ * -21B-A3B-PT, LiquidAI/LFM2-1.2B, stabilityai/stablelm-2-1_6b, mistralai/Mixtral-8x7B-v0.1, deepseek-
+ * ai/DeepSeek-V2-Lite, moonshotai/Kimi-K2-Instruct, moonshotai/Kimi-Linear-48B-A3B, inclusionAI/Ling-mini-2.0 and
+ * Ling-3.0-tiny, MiniMaxAI/MiniMax-M2, allenai/OLMoE-1B-7B-0924, mistralai/Mistral-7B-v0.3 and
+ * Ministral-3-8B-Base-2512, Qwen/Qwen3-8B, microsoft/phi-4, HuggingFaceTB/SmolLM3-3B, ibm-granite/granite-3.3-2b-base
+ * and -3.1-3b-a800m-base, ByteDance-Seed/Seed-OSS-36B-Base, tencent/Hunyuan-7B-Instruct and -A13B-Instruct;
+ * nvidia/NVIDIA-Nemotron-3-Nano-4B-BF16. gemma4-1b and its assistant were never published: gemma4-1b is a dense model
+ * of 18 layers with the widths of E2B. */
 #include <string.h>
 
 #include "base/error.h"
@@ -132,9 +133,14 @@ static const fr_synth_shape shapes[] = {
      "\"rope_theta\": 50000, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 32, \"beta_fast\": 1, "
      "\"beta_slow\": 1, \"mscale\": 1.0, \"mscale_all_dim\": 1.0, \"original_max_position_embeddings\": 4096}}",
      latent},
+    {"kimi-linear-48b-a3b", &fr_synth_kimi_linear, 27, 163840, "{}", latent},
     {"ernie-4.5-21b-a3b", &fr_synth_ernie45_moe, 28, 103424, "{}", NULL},
     {"ling-mini-2.0", &fr_synth_bailing_moe, 20, 157184,
      "{\"first_k_dense_replace\": 1, \"partial_rotary_factor\": 0.5, \"routed_scaling_factor\": 2.5}", head},
+    {"ling-3.0-tiny", &fr_synth_bailing_hybrid, 24, 157184,
+     "{\"hidden_size\": 1536, \"num_attention_heads\": 16, \"intermediate_size\": 4608, \"q_lora_rank\": 256, "
+     "\"num_experts\": 128, \"moe_intermediate_size\": 512, \"first_k_dense_replace\": 1}",
+     latent},
     {"minimax-m2", &fr_synth_minimax_m2, 62, 200064, "{\"rotary_dim\": 64}", head},
     {"mixtral-8x7b", &fr_synth_mixtral, 32, 32000, "{}", head},
     {"olmoe-1b-7b", &fr_synth_olmoe, 16, 50304, "{}", head},

@@ -118,6 +118,9 @@ static const fr_synth_mean small_biases[] = {{".bias", 0.01F}, {0}};
 /* With these means, a recurrent state loses about a quarter from one position to the next. */
 static const fr_synth_mean states[] = {{"ssm_a", -1.0f}, {"ssm_dt.bias", -1.0f}, {0}};
 
+/* Ling 3.0's slopes are positive, and with these means a bound of -5 has the same effect. */
+static const fr_synth_mean bounded[] = {{"ssm_a", 1.0f}, {"ssm_dt.bias", -3.0f}, {0}};
+
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
 /* Keeps the attention layers of LFM2 that are among the order's layers; if there are none, the last layer becomes
@@ -127,6 +130,16 @@ static bool keep_attention(const fr_synth_order *order, json_t *config) {
     for (size_t i = json_array_size(numbers); i-- > 0;)
         if ((size_t)json_integer_value(json_array_get(numbers, i)) >= order->layers) json_array_remove(numbers, i);
     return json_array_size(numbers) || json_array_append_new(numbers, json_integer((json_int_t)order->layers - 1)) == 0;
+}
+
+/* Gives attention to every fourth layer and to the last one, as published models with Kimi Delta Attention do. */
+static bool set_kinds(const fr_synth_order *order, json_t *config) {
+    json_t *kinds = json_array();
+    for (size_t i = 0; i < order->layers; i++) {
+        bool full = (i + 1) % 4 == 0 || i + 1 == order->layers;
+        json_array_append_new(kinds, json_string(full ? "full_attention" : "linear_attention"));
+    }
+    return json_array_size(kinds) == order->layers && json_object_set_new(config, "layer_types", kinds) == 0;
 }
 
 /* Cuts Nemotron-H's letters, one for each layer; a longer model repeats them. */
@@ -139,6 +152,11 @@ static bool cut_letters(const fr_synth_order *order, json_t *config) {
 }
 
 /* --------------------------------------------------------------------------------------------------------- families */
+
+const fr_synth_family fr_synth_bailing_hybrid = {&fr_family_bailing_hybrid, &fr_synth_qwen_tokenizer, .means = bounded,
+                                                 .mtp_layers = 1, .complete = set_kinds},
+                      fr_synth_kimi_linear = {&fr_family_kimi_linear, &deepseek_tokenizer, .means = states,
+                                              .complete = set_kinds};
 
 const fr_synth_family fr_synth_bailing_moe = {&fr_family_bailing_moe, &fr_synth_qwen_tokenizer, .means = small_biases},
                       fr_synth_deepseek_v2 = {&fr_family_deepseek_v2, .tokenizer = &deepseek_tokenizer},

@@ -130,6 +130,13 @@ described 'architecture   deepseek2' \
     'experts        16 of width 2048, 8 chosen a token, beside shared ones of width 2048' \
     'drafter        an MTP layer in the checkpoint' '4.6 kB of latents each' \
     'width          hidden 7168, feed-forward 18432, 128 attention heads, latents of 512 beside 64 rotary values'
+outline kimi-linear-48b-a3b --vocab 384 --layers 5 --experts 16
+described 'architecture   kimi-linear' 'layers         5: 3 Kimi Delta Attention, 2 of full attention' \
+    'KDA            32 heads of 128, a convolution over 4 positions' 'width          hidden 2304, feed-forward 9216'
+outline ling-3.0-tiny --vocab 384 --layers 5 --experts 16
+described 'architecture   bailingmoe3' 'layers         5: 3 Kimi Delta Attention, 2 of full attention' \
+    'drafter        an MTP layer in the checkpoint' 'KDA            16 heads of 128' \
+    'width          hidden 1536, feed-forward 4608, 16 attention heads, latents of 512 beside 64 rotary values'
 outline glm-4.7-flash --vocab 384 --layers 3 --experts 8
 described 'experts        8 of width 1536, 4 chosen a token, beside shared ones of width 1536; 1 layer without' \
     'drafter        an MTP layer in the checkpoint' 'width          hidden 2048, feed-forward 10240'

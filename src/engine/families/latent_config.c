@@ -101,6 +101,7 @@ static fr_status put_lengths(const fr_trunk_spec *s, size_t mtp_layers, const ch
     (void)mtp_layers;
     (void)where;
     while (layer->mixer != FR_MIXER_MLA && layer < s->layer + s->layers - 1) layer++;
+    if (layer->mixer != FR_MIXER_MLA) layer = &s->mtp;
     fr_gguf_put_u32(w, ".attention.key_length", (uint32_t)layer->attention.head_dim);
     fr_gguf_put_u32(w, ".attention.value_length", (uint32_t)layer->attention.latent);
     if (layer->mla.q_lora) fr_gguf_put_u32(w, ".attention.q_lora_rank", (uint32_t)layer->mla.q_lora);
