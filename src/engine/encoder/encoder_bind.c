@@ -67,7 +67,7 @@ static fr_status bind_qkv(const binder *b, fr_encoder_layer *l) {
 static fr_status bind_feed_forward(const binder *b, fr_encoder_layer *l) {
     const fr_encoder_spec *s = b->spec;
     const fr_encoder_names *n = b->names;
-    if (s->gated && n->gate_up && (!n->gate || has(b, n->gate_up, ".weight"))) {
+    if (s->gated && n->gate_up && (!n->gate || !has(b, n->gate, ".weight"))) {
         fr_matrix both[2];
         char full[256];
         snprintf(full, sizeof full, "%s.weight", n->gate_up);

@@ -477,8 +477,9 @@ static fr_status refuse_gguf(const fr_gguf *g, const fr_encoder_spec *s) {
     double value;
     size_t size, head = s->head_dim ? s->head_dim : s->hidden / s->heads;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        FR_TRY(fr_gguf_real(g, keys[i].key, -1e9, 1e9, keys[i].built, &value));
-        if (value != keys[i].built)
+        double built = s->alibi && strcmp(keys[i].key, ".attention.max_alibi_bias") == 0 ? 8 : keys[i].built;
+        FR_TRY(fr_gguf_real(g, keys[i].key, -1e9, 1e9, built, &value));
+        if (value != built)
             return fr_fail(FR_UNBUILT, "%s: %s %g is not built for encoders", g->path, keys[i].key + 1, value);
     }
     static const char *const sizes[] = {".attention.value_length", ".rope.dimension_count"};
@@ -545,6 +546,21 @@ static fr_status read_gguf_bert(const fr_gguf *g, const fr_weights *w, fr_encode
     FR_TRY(read_gguf(g, w, s));
     FR_TRY(read_gguf_tables(g, w, s));
     return s->positions ? FR_OK : fr_fail(FR_INPUT, "%s: tensor position_embd.weight is missing", g->path);
+}
+
+/* Jina's embeddings v2: BERT without positions, whose scores fall with the distance (ALiBi), and whose feed-forward has
+ * a gate. Files have the gate by itself, or as the first half of ffn_up. */
+static fr_status read_gguf_jina(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
+    s->alibi = true;
+    FR_TRY(read_gguf(g, w, s));
+    FR_TRY(read_gguf_tables(g, w, s));
+    static const char *const refused[] = {"blk.0.attn_q_norm.weight", "blk.0.attn_norm_2.weight", "blk.0.ffn_up.bias"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (gguf_has(w, refused[i]))
+            return fr_fail(FR_UNBUILT, "%s: tensor %s of Jina's code models is not built", g->path, refused[i]);
+    s->positions = 0;
+    s->gated = true;
+    return FR_OK;
 }
 
 static fr_status read_gguf_nomic(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
@@ -794,6 +810,24 @@ static const fr_encoder_names gguf_after[] = {{.words = "token_embd",
                                                .head_dense = "cls",
                                                .head_label = "cls.output"},
                                               {.words = NULL}};
+static const fr_encoder_names gguf_jina[] = {{.words = "token_embd",
+                                              .types = "token_types",
+                                              .embedding_norm = "token_embd_norm",
+                                              .layer = "blk.",
+                                              .q = "attn_q",
+                                              .k = "attn_k",
+                                              .v = "attn_v",
+                                              .qkv = "attn_qkv",
+                                              .o = "attn_output",
+                                              .norm1 = "attn_output_norm",
+                                              .gate = "ffn_gate",
+                                              .up = "ffn_up",
+                                              .gate_up = "ffn_up",
+                                              .down = "ffn_down",
+                                              .norm2 = "layer_output_norm",
+                                              .head_dense = "cls",
+                                              .head_label = "cls.output"},
+                                             {.words = NULL}};
 static const fr_encoder_names gguf_modernbert[] = {{.words = "token_embd",
                                                     .embedding_norm = "token_embd_norm",
                                                     .final_norm = "output_norm",
@@ -858,6 +892,11 @@ static const fr_encoder_kind kinds[] = {
      .read_gguf = read_gguf_nomic,
      .gguf_names = gguf_after,
      .names = nomic_names},
+    {.name = "JinaBERT",
+     .model_types = WORDS(""),
+     .gguf = WORDS("jina-bert-v2"),
+     .read_gguf = read_gguf_jina,
+     .gguf_names = gguf_jina},
     {.name = "GTE", .model_types = WORDS("gte", "new"), .gguf = WORDS(""), .read = read_gte, .names = gte_names},
     {.name = "ModernBERT",
      .model_types = WORDS("modernbert"),

@@ -167,6 +167,35 @@ START_TEST(gguf_files_have_the_rows_of_their_folders) {
 }
 END_TEST
 
+/* Jina's embeddings v2 against llama.cpp's server, whose GELU is an approximation (tests/references/encoders_jina.py).
+ * Without ALiBi numbers differ by 0.1 and more. */
+START_TEST(rows_of_jina_are_those_of_llama_cpp) {
+    static const char *const files[] = {"gguf/jina-v2.gguf", "gguf/jina-v2-gate.gguf"};
+    char path[512];
+    fixture f = {.cases = json_load_file(path_of("gguf/jina-v2.json", ""), 0, NULL)};
+    fr_embedder_text *texts;
+    snprintf(path, sizeof path, "%s", path_of(files[_i], ""));
+    ck_assert_ptr_nonnull(f.cases);
+    open_embedder(&f, path, 0, NULL);
+    size_t count = encode_texts(&f, NULL, &texts), width = (size_t)fr_embedder_fact_of(f.embedder, FR_EMBEDDER_WIDTH);
+    float *rows = calloc(count * width, sizeof *rows);
+    require(fr_embedder_rows(f.embedder, texts, count, 0, 1, rows));
+    for (size_t t = 0; t < count; t++) {
+        const json_t *ids = json_array_get(json_object_get(f.cases, "ids"), t);
+        const json_t *row = json_array_get(json_object_get(f.cases, "rows"), t);
+        ck_assert_uint_eq(texts[t].count, json_array_size(ids));
+        for (size_t i = 0; i < texts[t].count; i++)
+            ck_assert_int_eq(texts[t].ids[i], json_integer_value(json_array_get(ids, i)));
+        ck_assert_uint_eq(json_array_size(row), width);
+        for (size_t i = 0; i < width; i++)
+            ck_assert_double_eq_tol((double)rows[t * width + i], json_number_value(json_array_get(row, i)), 2e-3);
+    }
+    free(rows);
+    free_texts(texts, count);
+    close_fixture(&f);
+}
+END_TEST
+
 /* llama.cpp's converter leaves out the pooler. Without it the score would be wrong, so such a file gives no scores. */
 START_TEST(a_gguf_file_without_its_pooler_scores_nothing) {
     fixture f = {.cases = NULL};
@@ -541,6 +570,7 @@ FR_SUITE("encoders") {
     TCase *cases = tcase_create("sentence-transformers");
     tcase_add_loop_test(cases, rows_are_those_of_sentence_transformers, 0, EMBEDDERS);
     tcase_add_loop_test(cases, gguf_files_have_the_rows_of_their_folders, 0, sizeof converted / sizeof *converted);
+    tcase_add_loop_test(cases, rows_of_jina_are_those_of_llama_cpp, 0, 2);
     tcase_add_test(cases, a_gguf_file_without_its_pooler_scores_nothing);
     tcase_add_loop_test(cases, scores_are_those_of_sentence_transformers, EMBEDDERS, NAMES);
     tcase_add_loop_test(cases, no_bit_depends_on_neighbours_threads_or_instruction_set, 0, NAMES);
