@@ -49,7 +49,7 @@ struct fr_ranks {
     uint32_t before[FR_RANKS_MAX + 1]; /* by rank: the shares of all ranks below it, summed */
     double timeout;
     uint8_t *buffer; /* this rank's own columns, then those of each other rank */
-    size_t size;
+    size_t size;     /* bytes of the buffer */
     MPI_Request requests[2 * FR_RANKS_MAX];
     double delay; /* seconds that each message is delayed */
     /* The gather that has begun: the rank of each request, the number of requests, the offset of each rank's columns
@@ -58,7 +58,7 @@ struct fr_ranks {
     size_t at[FR_RANKS_MAX + 1];
     double begun;
     bool patient; /* calls wait without a timeout as long as the other ranks show signs of life */
-    size_t place;
+    size_t place; /* index into `sent`: the part of the forward whose traffic is counted now */
     fr_ranks_traffic sent[FR_RANKS_PLACES];
 };
 

@@ -28,19 +28,19 @@
 #include "base/thread_stack.h"
 
 enum {
-    ALIVE = 1, /* a sign of life; this and the next ones are kinds of records */
-    LEAVING,
-    STRUCK,
-    FAILED,
-    MISSES, /* the sender leaves because another rank has gone or is silent; the line names that rank */
-    SAID,   /* the sender leaves because rank 0 has gone or is silent, which rank 1 prints */
-    ALL_LEAVE,
-    LINE = 400,
-    NAME = FR_WATCH_HOST + 24,
-    CONNECT_MS = 3000, /* to connect to one address */
-    MEET_MS = 20000,   /* time for all ranks to connect */
-    HELLO_MS = 500,    /* time for the first message of one rank */
-    LINGER_MS = 1000,
+    ALIVE = 1,  /* a sign of life; this and the next ones are kinds of records */
+    LEAVING,    /* the sender leaves; the record has its exit status and last line */
+    STRUCK,     /* all ranks must end by this signal, which one of them has received */
+    FAILED,     /* from rank 0: the job's failure */
+    MISSES,     /* the sender leaves because another rank has gone or is silent; the line names that rank */
+    SAID,       /* the sender leaves because rank 0 has gone or is silent, which rank 1 prints */
+    ALL_LEAVE,  /* from rank 0: all ranks are leaving */
+    LINE = 400, /* bytes of a record's line */
+    NAME = FR_WATCH_HOST + 24, /* bytes of a rank's name in error lines */
+    CONNECT_MS = 3000,         /* to connect to one address */
+    MEET_MS = 20000,           /* time for all ranks to connect */
+    HELLO_MS = 500,            /* time for the first message of one rank */
+    LINGER_MS = 1000,          /* time that ranks above 1 give rank 1 to print why rank 0 is missing */
     LOOK_MS = 50,     /* between checks of things that no connection reports: silence, failures, the parent process */
     STRUCK_LOOKS = 15 /* number of waits of 10 ms for the failure that caused a signal, which may become known later */
 };
@@ -53,29 +53,30 @@ typedef struct record {
 } record;
 
 typedef struct peer {
-    atomic_int fd; /* -1: not connected yet, or no longer */
-    double heard;
-    bool leaving, struck;
-    record in;
-    size_t got; /* bytes of `in` that have arrived */
+    atomic_int fd;        /* -1: not connected yet, or no longer */
+    double heard;         /* time at which the rank was last heard of */
+    bool leaving, struck; /* leaving: the rank has said that it leaves; struck: it ends by a signal */
+    record in;            /* the record that is being received */
+    size_t got;           /* bytes of `in` that have arrived */
     char name[NAME];
 } peer;
 
 struct fr_watch {
-    int index, count, listener;
-    _Atomic double timeout, late;
+    int index, count, listener;   /* listener: the socket on which rank 0 listens */
+    _Atomic double timeout, late; /* seconds: of allowed silence; until a process that hangs after a failure is ended */
     _Atomic(fr_watch_end_fn *) end;
     pthread_mutex_t mutex; /* guards the failure while it is written, and the members that fr_watch_leave waits for */
     pthread_cond_t changed;
     fr_failure failure;
-    atomic_bool failed, leaving;
-    atomic_int missed; /* the rank that has gone or is silent, if that was the job's failure; else -1 */
+    atomic_bool failed, leaving; /* failed: the job; leaving: this process */
+    atomic_int missed;           /* the rank that has gone or is silent, if that was the job's failure; else -1 */
+    /* signal: the signal that ends all ranks; own_signal: the signal that this rank has passed on; 0: none */
     atomic_int signal, own_signal;
     bool settled, all_leave; /* settled: there is no rank left for which this one must wait */
     bool told;               /* the failure was sent to the other ranks */
-    double failed_at, beat;
-    pid_t starter;
-    peer peers[]; /* [count]; rank 0 is connected to each rank, the others only to rank 0 */
+    double failed_at, beat;  /* times: of the job's failure; of the last sign of life that this rank sent */
+    pid_t starter;           /* the parent of this process when it was last looked at */
+    peer peers[];            /* [count]; rank 0 is connected to each rank, the others only to rank 0 */
 };
 
 /* --------------------------------------------------------------------------------------------------------- failures */

@@ -17,8 +17,8 @@
 #include "forerun.h"
 
 #define FR_WATCH_HOST      64 /* bytes of a host's name, including its NUL */
-#define FR_WATCH_ADDRESSES 8
-#define FR_WATCH_TOKEN     16
+#define FR_WATCH_ADDRESSES 8  /* addresses of rank 0, at most */
+#define FR_WATCH_TOKEN     16 /* bytes of the token */
 
 typedef struct fr_watch fr_watch;
 

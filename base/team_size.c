@@ -15,17 +15,17 @@
 #define TRIAL_JOBS   3                   /* least number of jobs of a trial */
 #define TRIAL_CLEAR  (TRIAL / 4)         /* a trial that has lost or gained this much time ends early */
 #define TRIAL_MAX    (10 * TRIAL)        /* a trial that is undecided after this time ends */
-#define FIRST_PERIOD (250 * MILLISECOND)
-#define PERIOD_MAX   (2000 * MILLISECOND)
-#define COST_SHARE   0.04 /* share of the possible gain that trials may cost */
-#define COST_MAX     (6000.0 * MILLISECOND)
+#define FIRST_PERIOD (250 * MILLISECOND) /* first delay between trials in one direction; each failed trial doubles it */
+#define PERIOD_MAX   (2000 * MILLISECOND)   /* largest delay that doubling gives */
+#define COST_SHARE   0.04                   /* share of the possible gain that trials may cost */
+#define COST_MAX     (6000.0 * MILLISECOND) /* largest delay that the cost of a trial gives */
 #define FAR_SLOWER   1.15 /* a failed trial that was less slow than this lets the next one park more threads */
 #define PAUSE        (1000 * MILLISECOND) /* after this long without a job, the load of other programs is unknown */
 
 #define CROWDED 0.1  /* threads are parked if they wait for a core for this share of the time */
 #define FREE    0.05 /* parked threads may come back if the others wait for less than this */
-#define FASTER  0.97
-#define AS_FAST 1.02
+#define FASTER  0.97 /* a trial is kept if its jobs take less than this share of their expected time */
+#define AS_FAST 1.02 /* a trial of more threads is kept below this share if threads hardly wait */
 
 void fr_team_size_open(fr_team_size *team_size, size_t threads) {
     *team_size = (fr_team_size){.threads = threads, .settled = threads, .taking = threads, .stride = 1};

@@ -16,9 +16,9 @@
 #define ARCHITECTURE_MAX 64
 #define DIM_MAX          ((uint64_t)1 << 48) /* largest dimension, the limit of fr_dtype_row_bytes */
 #define ALIGNMENT_MAX    ((int64_t)1 << 20)
-#define FILL_STEP        ((size_t)1 << 20)
-#define SMALLEST_KEY     (8 + 1 + 4 + 1) /* a name of one byte and a value of one byte, with their lengths and type */
-#define SMALLEST_TENSOR  (8 + 1 + 4 + 0 + 4 + 8)
+#define FILL_STEP        ((size_t)1 << 20) /* bytes that are filled at a time, at least */
+#define SMALLEST_KEY     (8 + 1 + 4 + 1)   /* a name of one byte and a value of one byte, with their lengths and type */
+#define SMALLEST_TENSOR  (8 + 1 + 4 + 0 + 4 + 8) /* a name of one byte, no dimensions, a type and an offset */
 
 /* ----------------------------------------------------------------------------------------------- bytes in, in order */
 
@@ -26,8 +26,8 @@
  * mapped. */
 typedef struct cursor {
     const fr_map *map;
-    size_t at, filled;
-    const char *kind; /* "key" or "tensor" after the name of one was read; else "" */
+    size_t at, filled; /* the next byte to read; the end of the bytes that were filled */
+    const char *kind;  /* "key" or "tensor" after the name of one was read; else "" */
     fr_text name;
 } cursor;
 

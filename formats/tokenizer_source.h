@@ -52,7 +52,7 @@ typedef enum fr_rule_kind {
     /* rules that turn tokens into text */
     FR_RULE_BYTE_FALLBACK, /* turns <0xNN> into the byte NN */
     FR_RULE_BYTE_LEVEL,    /* turns characters into the bytes that they stand for */
-    FR_RULE_FUSE,
+    FR_RULE_FUSE,          /* joins the texts of all tokens */
     /* removes `content`, one character, up to `start` times from the beginning and `stop` times from the end */
     FR_RULE_STRIP,
     FR_RULE_METASPACE, /* turns the pattern into a space; with `first`, removes it from the first token */
@@ -74,11 +74,11 @@ typedef enum fr_character_class {
 
 /* Says what a Split does with the matches and with the text between them. */
 typedef enum fr_split_behavior {
-    FR_SPLIT_REMOVED, /* the matches are dropped */
-    FR_SPLIT_ISOLATED,
-    FR_SPLIT_MERGED_WITH_PREVIOUS,
-    FR_SPLIT_MERGED_WITH_NEXT,
-    FR_SPLIT_CONTIGUOUS /* neighbouring matches are one piece */
+    FR_SPLIT_REMOVED,              /* the matches are dropped */
+    FR_SPLIT_ISOLATED,             /* each match is a piece of its own */
+    FR_SPLIT_MERGED_WITH_PREVIOUS, /* a match belongs to the piece before it */
+    FR_SPLIT_MERGED_WITH_NEXT,     /* a match belongs to the piece after it */
+    FR_SPLIT_CONTIGUOUS            /* neighbouring matches are one piece */
 } fr_split_behavior;
 
 typedef struct fr_text_rule {
@@ -147,12 +147,12 @@ typedef struct fr_tokenizer_source {
     size_t prefix_count, suffix_count;
     fr_pair_piece pair[FR_TEMPLATE_IDS_MAX]; /* the template of a pair; count 0: the post-processor has none */
     size_t pair_count;
-    fr_notes notes;        /* for example, assumptions that were made, and entries of the file that were left out */
-    json_t *named;         /* texts of special tokens by the names that templates use, such as "pad_token"; NULL:
+    fr_notes notes;         /* for example, assumptions that were made, and entries of the file that were left out */
+    json_t *named;          /* texts of special tokens by the names that templates use, such as "pad_token"; NULL:
                             * none */
-    const json_t *config;  /* tokenizer_config.json; NULL: the folder has none */
-    json_t *root, *beside; /* own the JSON and the bytes that the texts above point into */
-    char *texts, *charsmap;
+    const json_t *config;   /* tokenizer_config.json; NULL: the folder has none */
+    json_t *root, *beside;  /* own the JSON and the bytes that the texts above point into */
+    char *texts, *charsmap; /* own the texts of a GGUF file's tokens, and the bytes of SentencePiece's map */
 } fr_tokenizer_source;
 
 void fr_tokenizer_source_close(fr_tokenizer_source *source);

@@ -1221,8 +1221,8 @@ typedef enum fr_stat {
     FR_STAT_ACCEPT_SECONDS,   /* part of DECODE_SECONDS: comparing, committing, informing the drafter */
     FR_STAT_VISION_SECONDS,   /* running pictures through the vision tower */
     FR_STAT_TOWER_RUNS,       /* pictures that the tower was run for; the rows of others were kept by the engine */
-    FR_STAT_TARGET_WEIGHT_BYTES,
-    FR_STAT_DRAFT_WEIGHT_BYTES,
+    FR_STAT_TARGET_WEIGHT_BYTES, /* bytes of the target's tensors */
+    FR_STAT_DRAFT_WEIGHT_BYTES,  /* bytes of the drafter's tensors */
     FR_STAT_RESIDENT_BYTES,    /* weights of model and drafter that must stay in memory: copies, and weights that every
                                 * token reads */
     FR_STAT_MAPPED_BYTES,      /* weights of model and drafter that are used in mapped files, whose pages the system

@@ -10,7 +10,7 @@
 
 enum {
     TOGETHER = 6,
-    COLUMNS = 4,
+    COLUMNS = 4, /* registers of V's columns in one step */
     STRIP = 16 * COLUMNS,
     UNDECODED = 8, /* with at most this many queries, each converts float16 for itself */
     LINES = 2,     /* cache lines that are prefetched with each register of K and each position of V */

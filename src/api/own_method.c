@@ -29,7 +29,7 @@ typedef struct script {
     int32_t vocab;
     fr_lab_accept_fn *accept;
     void *context;
-    size_t round;
+    size_t round; /* number of rounds that were drafted so far */
 } script;
 
 static size_t script_propose(void *context, fr_drafting *drafting) {

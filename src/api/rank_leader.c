@@ -227,7 +227,7 @@ typedef struct follower {
     fr_session *sessions[FR_SESSIONS_MAX];
     command what;
     uint8_t *bytes; /* the bytes that followed the command */
-    size_t room;
+    size_t room;    /* bytes that `bytes` has room for */
     int32_t ids[FR_SESSIONS_MAX][FR_STEP_MAX];
 } follower;
 

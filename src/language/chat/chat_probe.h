@@ -25,8 +25,8 @@ typedef struct fr_chat_probe {
 
 typedef enum fr_sent_arguments {
     FR_SENT_AS_GIVEN, /* the template takes both forms, or nothing is known */
-    FR_SENT_MAPPING,
-    FR_SENT_TEXT,
+    FR_SENT_MAPPING,  /* the template takes only an object */
+    FR_SENT_TEXT,     /* the template takes only JSON text */
 } fr_sent_arguments;
 
 /* Outcomes for a message that a template may not show. */

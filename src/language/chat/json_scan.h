@@ -15,16 +15,16 @@ typedef enum fr_scan_state {
     FR_SCAN_VALUE,        /* a value must follow */
     FR_SCAN_VALUE_OR_END, /* a value must follow, or an empty array ends */
     FR_SCAN_KEY,          /* a key must follow, because a comma came before */
-    FR_SCAN_KEY_OR_END,
+    FR_SCAN_KEY_OR_END,   /* a key must follow, or an empty object ends */
     FR_SCAN_COLON,
     FR_SCAN_AFTER,  /* a value has ended: a comma or the end of its container must follow */
     FR_SCAN_STRING, /* within a string, which is a value or a key */
-    FR_SCAN_ESCAPE,
-    FR_SCAN_HEX,
-    FR_SCAN_WORD,  /* within true, false or null */
-    FR_SCAN_MINUS, /* after the minus of a number */
-    FR_SCAN_ZERO,
-    FR_SCAN_WHOLE,
+    FR_SCAN_ESCAPE, /* after the backslash of an escape */
+    FR_SCAN_HEX,    /* within the hexadecimal digits of an escape */
+    FR_SCAN_WORD,   /* within true, false or null */
+    FR_SCAN_MINUS,  /* after the minus of a number */
+    FR_SCAN_ZERO,   /* after the leading 0 of a number */
+    FR_SCAN_WHOLE,  /* within the digits before the point */
     FR_SCAN_POINT,
     FR_SCAN_FRACTION,
     FR_SCAN_EXPONENT,
@@ -47,7 +47,7 @@ typedef struct fr_json_scan {
 } fr_json_scan;
 
 typedef enum fr_scan_result {
-    FR_SCAN_ON,
+    FR_SCAN_ON,   /* the value continues */
     FR_SCAN_DONE, /* an object, array, string or word ended with this byte */
     FR_SCAN_BAD,
 } fr_scan_result;

@@ -61,14 +61,14 @@ struct fr_reply_reader {
     fr_text_buffer header;
 
     fr_reply_call call;
-    size_t calls; /* number of calls begun so far; each gets an id that is made from it */
-    bool told;    /* the callback has been given the id and name of the present call */
-    size_t shown; /* bytes of the present call's arguments that the callback has been given */
-    size_t before_newlines;
-    bool before_fresh;
+    size_t calls;           /* number of calls begun so far; each gets an id that is made from it */
+    bool told;              /* the callback has been given the id and name of the present call */
+    size_t shown;           /* bytes of the present call's arguments that the callback has been given */
+    size_t before_newlines; /* the value of `newlines` when the present call began */
+    bool before_fresh;      /* the value of `fresh` when the present call began */
 
-    bool thinking; /* the call or header that is being read, or is held, began within reasoning */
-    fr_text_buffer held, held_pieces;
+    bool thinking;                    /* the call or header that is being read, or is held, began within reasoning */
+    fr_text_buffer held, held_pieces; /* the bytes held back within reasoning; the pieces that they consist of */
 
     fr_reply_part out_part; /* the part that is collected for the next callback */
     fr_text_buffer out;

@@ -12,11 +12,11 @@
 #include "src/language/chat/reply_value.h"
 
 #define FR_CALL_MAX      ((size_t)1 << 24) /* bytes of a call; a longer text counts as no call */
-#define FR_CALL_NAME_MAX 256
-#define FR_CALL_KEY_MAX  4096
+#define FR_CALL_NAME_MAX 256               /* bytes of a function's name */
+#define FR_CALL_KEY_MAX  4096              /* bytes of a key */
 
 typedef enum fr_call_verdict {
-    FR_CALL_ON,
+    FR_CALL_ON,    /* the call continues */
     FR_CALL_DONE,  /* the call is complete with this byte or mark */
     FR_CALL_FAULT, /* there is no call */
     FR_CALL_TEXT,  /* for a mark only: the mark is plain text here */

@@ -17,10 +17,10 @@ enum {
     COLON,
     VALUE_OR_END,
     VALUE,
-    STRING,
-    QUOTED_KEY,
+    STRING,       /* between two quote marks */
+    QUOTED_KEY,   /* in a key between two quote marks */
     PLAIN_STRING, /* within plain quotes, as JSON or Python writes them */
-    PLAIN_KEY,
+    PLAIN_KEY,    /* in a key in plain quotes */
     PLAIN_KEY_ESCAPE,
     WORD, /* a number, true, false or null */
     NEXT, /* a comma or the end of the container must follow */

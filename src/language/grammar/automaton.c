@@ -13,7 +13,7 @@
 #define PLACES_MAX  (1u << 22) /* limit on the places of all states together */
 #define AT_ONCE_MAX 4096       /* limit on the places of one state: each is another way in which the text may be read */
 #define UNKNOWN     UINT32_MAX
-#define LAST_ROUND  0xFFFEu
+#define LAST_ROUND  0xFFFEu /* the largest number of a round */
 
 /* Costs of work, in units of about 10 ns on a slow core. FR_AUTOMATON_MAX units of work fill at most half of the table
  * of states, half of the table of places, and three quarters of the table of frames. */
@@ -42,8 +42,8 @@ typedef struct place {
 
 typedef struct state {
     uint32_t first, count; /* the state's places, which are sorted */
-    bool ends;
-    uint16_t round; /* the round (automaton.h) in which the state's cost was last counted */
+    bool ends;             /* the text may end in this state */
+    uint16_t round;        /* the round (automaton.h) in which the state's cost was last counted */
 } state;
 
 struct fr_automaton {
@@ -56,15 +56,15 @@ struct fr_automaton {
     uint32_t *steps;
     uint8_t *costs;  /* [states, 256] the cost of each step, as a logarithm */
     uint32_t *plain; /* [states] the plain state of each state (fr_automaton_plain); UNKNOWN: not looked for yet */
-    uint32_t round, last_round;
-    size_t spent, most;
+    uint32_t round, last_round; /* the present round; the last round that was begun */
+    size_t spent, most;         /* units of work so far, and their limit */
     size_t frame_count, frame_capacity, state_count, state_capacity, place_count, place_capacity;
     uint32_t *frame_table, *state_table; /* hash tables of numbers + 1; 0: the slot is empty */
     size_t frame_slots, state_slots;
     /* [AT_ONCE_MAX] places of the state that is being made; waiting: places that must still be followed */
     place *found, *waiting;
     size_t found_count, waiting_count;
-    bool found_end;
+    bool found_end;               /* the text may end in the state that is being made */
     uint32_t *seen;               /* hash table of the places that were already followed: 1 + index into `looked` */
     place *looked;                /* [AT_ONCE_MAX * 4] the places that were already followed */
     size_t looked_count, doubled; /* doubled: number of frames whose plain frame is another one */

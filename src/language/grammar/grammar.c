@@ -9,8 +9,8 @@
 #include "src/language/grammar/text_runs.h"
 
 #define KEPT_BYTES_MAX ((size_t)64 << 20) /* limit on the bytes of all masks that are kept */
-#define TEXT_MAX       ((size_t)1 << 20)
-#define APART_MAX      64
+#define TEXT_MAX       ((size_t)1 << 20)  /* limit on the bytes of a grammar's text */
+#define APART_MAX      64                 /* limit on the tokens that are allowed only as themselves */
 /* Going through this many words of a mask takes as long as visiting one node of the tree, which is the automaton's
  * unit of work. */
 #define UNIT_WORDS     16
@@ -20,7 +20,7 @@
 typedef struct local_mask {
     uint64_t *bits; /* NULL: not made yet */
     uint32_t *returns;
-    size_t return_count, cost;
+    size_t return_count, cost; /* cost: the work of making this mask */
 } local_mask;
 
 struct fr_grammar {
@@ -29,6 +29,7 @@ struct fr_grammar {
     fr_text_runs runs;
     local_mask *locals; /* [states] what the places of one rule allow; kept for states that are parts of others */
     uint64_t **masks;   /* [states] the masks that are kept; NULL: not made yet */
+    /* capacity: states that there is room for; words: 64-bit words of a mask; kept: bytes of the masks that are kept */
     size_t capacity, words, kept, sweeps;
     int32_t apart[APART_MAX]; /* tokens that are allowed only as themselves, never as text */
     size_t apart_count;

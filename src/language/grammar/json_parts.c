@@ -8,9 +8,9 @@
 #include "formats/json.h"
 #include "formats/json_wide.h"
 
-#define INDENT_MAX      20
-#define DIGITS_MAX      18 /* digits of an integer that has no bounds */
-#define FRACTION_MAX    6
+#define INDENT_MAX      20  /* characters of an indentation */
+#define DIGITS_MAX      18  /* digits of an integer that has no bounds */
+#define FRACTION_MAX    6   /* digits after the point */
 #define KEY_MAX         40  /* characters of a key without quotes, after its first */
 #define NAME_LENGTH_MAX 200 /* the longest name, in bytes, from which other keys can be told apart */
 

@@ -7,11 +7,11 @@
 #include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
-#define DEPTH_MAX   64 /* limit on nested schemas */
-#define SCHEMAS_MAX 20000
-#define LOOKS_MAX   8    /* limit on references that lead to another reference */
-#define TYPES_MAX   7    /* a schema can't have more types, because JSON Schema has no more */
-#define VALUES_MAX  4000 /* limit on listed values, each of which may take one of the places of an automaton's state */
+#define DEPTH_MAX   64    /* limit on nested schemas */
+#define SCHEMAS_MAX 20000 /* limit on all schemas that are read */
+#define LOOKS_MAX   8     /* limit on references that lead to another reference */
+#define TYPES_MAX   7     /* a schema can't have more types, because JSON Schema has no more */
+#define VALUES_MAX  4000  /* limit on listed values, each of which may take one of the places of an automaton's state */
 
 struct fr_schema_reference {
     const json_t *schema;

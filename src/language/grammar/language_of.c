@@ -18,8 +18,8 @@
 #define COUNTED_MAX 2000 /* limit on repetitions beyond the least number */
 #define END         0u
 
-#define LOOKS_MAX  32
-#define BEHIND_MAX 4
+#define LOOKS_MAX  32 /* limit on the look-arounds of an expression */
+#define BEHIND_MAX 4  /* limit on the look-behinds among them */
 #define DUTIES_MAX 16 /* limit on the duties (look-aheads to be checked) of one node */
 
 typedef struct node {
@@ -61,15 +61,15 @@ typedef struct making {
     fr_language *language;
     node *nodes;
     member *members;
-    duty *duties; /* duties of all members */
-    uint32_t *waiting, *pool, *bounds;
-    uint32_t *table;        /* [slots] hash table: 1 + index of a state, or 0 */
-    uint32_t *member_table; /* [MEMBER_SLOTS] hash table: 1 + index of a member that has duties, or 0 */
-    members *sets;          /* the set of members of each state */
+    duty *duties;                      /* duties of all members */
+    uint32_t *waiting, *pool, *bounds; /* pool: the members of all sets, set after set; bounds: see list_bounds */
+    uint32_t *table;                   /* [slots] hash table: 1 + index of a state, or 0 */
+    uint32_t *member_table;            /* [MEMBER_SLOTS] hash table: 1 + index of a member that has duties, or 0 */
+    members *sets;                     /* the set of members of each state */
     size_t node_count, node_capacity, pool_count, pool_capacity, set_count, bound_capacity, work;
     size_t member_count, member_capacity, duty_count, duty_capacity, waiting_capacity;
     look looks[LOOKS_MAX];
-    uint32_t look_count, behind_count, search;
+    uint32_t look_count, behind_count, search; /* search: number of the newest search */
     uint32_t most_counted; /* limit on the optional repetitions of an expression, such as the 3 of {2,5}; with more,
                             * the upper bound is dropped */
     bool inner;            /* the automaton is that of a look-around */

@@ -13,9 +13,9 @@
 #include "forerun.h"
 #include "src/language/grammar/token_slices.h"
 
-#define FR_TREE_DEPTH_MAX 256 /* limit on the bytes of a token; longer tokens are left out */
-#define FR_TOKEN_SIGN     0xFF
-#define FR_TOKEN_SIZE     4 /* bytes of the sign under which a token is found as itself */
+#define FR_TREE_DEPTH_MAX 256  /* limit on the bytes of a token; longer tokens are left out */
+#define FR_TOKEN_SIGN     0xFF /* the first byte of a sign; no text in UTF-8 contains it */
+#define FR_TOKEN_SIZE     4    /* bytes of the sign under which a token is found as itself */
 
 typedef struct fr_token_node {
     uint32_t end;   /* the first node after this node's subtree */

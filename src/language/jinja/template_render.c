@@ -216,7 +216,7 @@ fr_jinja_value fr_jinja_tuple_of_two(fr_jinja_render *render, fr_jinja_value fir
 
 /* ------------------------------------------------------------------------------------------------------------ dicts */
 
-#define SEARCHED_ONE_BY_ONE 8
+#define SEARCHED_ONE_BY_ONE 8 /* a dict with more entries gets a hash index */
 
 static uint64_t mix(uint64_t hash, uint64_t word) {
     hash = (hash ^ word) * 0x9E3779B97F4A7C15u;

@@ -13,7 +13,7 @@
 
 /* ------------------------------------------------------------------------------------------------------- characters */
 
-#define SURROGATE_OF_BYTE 0xDC00
+#define SURROGATE_OF_BYTE 0xDC00 /* plus a byte: the surrogate that stands for this byte */
 
 size_t fr_jinja_decode(const char *bytes, size_t length, int32_t *codepoint) {
     if ((signed char)*bytes >= 0) {
@@ -175,7 +175,7 @@ bool fr_jinja_is_printable(int32_t codepoint) {
 
 /* ---------------------------------------------------------------------------------------------------------- numbers */
 
-#define REAL_TEXT_MAX 400
+#define REAL_TEXT_MAX 400 /* bytes of a number's text */
 
 /* Converts Python's spelling of a number to JSON's, which has digits before and after the point, no leading zeros and
  * no plus. Gives the length of the text; 0: it is not a number. */

@@ -82,12 +82,12 @@ typedef struct split_run {
  * follows. */
 typedef struct splitting {
     const split_run *run;
-    size_t level;
+    size_t level; /* index of the rule */
     fr_text text;
-    size_t first;
-    size_t begin, end;  /* the piece that is held back */
-    bool started, drop; /* started: a piece is held back; drop: that piece will not be handed on */
-    bool previous_matched;
+    size_t first;          /* bytes of `text` that belong to the input's first character */
+    size_t begin, end;     /* the piece that is held back */
+    bool started, drop;    /* started: a piece is held back; drop: that piece will not be handed on */
+    bool previous_matched; /* the stretch before the present one is a match */
 } splitting;
 
 static fr_status split_level(const split_run *run, size_t level, fr_text text, size_t first);
