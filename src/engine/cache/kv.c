@@ -107,8 +107,8 @@ static void take_tables(fr_kv *kv, fr_arena *arena, size_t context) {
 /* Chooses the number of pages of each kind: enough for all timelines. If a number of bytes is given, all pages
  * together must fill it, so both numbers are scaled by the same factor. */
 static void choose_page_counts(fr_kv *kv, const fr_kv_sizes *sizes) {
-    double all = 0, fewest = 0; /* fewest: the larger share, of both kinds, that one timeline needs of a kind's
-                                 * pages */
+    double all = 0, fewest = 0; /* fewest: the share of a kind's pages that one timeline needs, for the kind where this
+                                 * share is larger */
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
         size_t tables = 1 + (kind == FR_KV_SLIDING ? kv->spare : 0);
         size_t number = sizes->timelines * tables * table_pages(kv, kind);

@@ -28,7 +28,8 @@ struct fr_kv_node {
     uint32_t children, timelines, depth;
     uint32_t points; /* counts the ends of prompts and the branches that have this block in their window */
     bool ends_prompt;
-    uint64_t used[FR_KV_UNUSED];  /* times: when the last timeline left the node, and when it left the sliding page */
+    uint64_t used[FR_KV_UNUSED];  /* times: when the last timeline left the node; when the last timeline left its
+                                   * sliding page */
     uint32_t place[FR_KV_UNUSED]; /* index in each heap; 0: it is not there */
     uint32_t aside;               /* the next leaf in the list of leaves taken out of the heap */
 };
@@ -207,8 +208,8 @@ static void drop_points_in(fr_kv_prefixes *p, uint32_t n) {
         if (p->points[i].node == n) drop_point(p, &p->points[i]);
 }
 
-/* Returns true if a prompt can begin at the point. It must have all ids before the point, and also the id at the point
- * if a drafter's pairs need that. The caller has checked the ids before the point's node. */
+/* Returns true if a prompt can begin at the point. The prompt must have all ids before the point, and also the id at
+ * the point if a drafter's pairs need that. The caller has checked the ids before the point's node. */
 static bool leads_to(const fr_kv_prefixes *p, const fr_kv_point *point, fr_kv_content content, size_t count,
                      unsigned drafters) {
     const fr_kv_node *node = &p->nodes[point->node];
@@ -582,8 +583,8 @@ static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *const *draft
             fr_kv_pages_hold(p->drafter[i], &parent->drafter[i], &node->before[i], 0, 1);
 }
 
-/* Enters all blocks before the one with the frontier into the timeline's path. The timeline copies the pages of that
- * last block before it writes there, so it need not keep that block's node. */
+/* Enters all blocks before the frontier's block into the timeline's path. The timeline copies the pages of the
+ * frontier's block before it writes there, so it need not keep that block's node. */
 void fr_kv_prefixes_take(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *const *drafters, fr_kv_content content,
                          size_t length) {
     unsigned set = set_of(drafters);

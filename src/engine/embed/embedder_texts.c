@@ -79,8 +79,7 @@ fr_status fr_embedder_ids_of(const fr_embedder *e, const int32_t *ids, size_t co
 }
 
 /* Cuts two texts to `room` tokens together, as longest_first of tokenizers does. The longer text is cut first, to what
- * the shorter one leaves. If both are still too long together, each
- * gets half of the room. */
+ * the shorter one leaves. If both are still too long together, each gets half of the room. */
 static void cut_pair(size_t room, size_t *first, size_t *second) {
     size_t *shorter = *first > *second ? second : first, *longer = shorter == first ? second : first;
     if (*first + *second <= room) return;

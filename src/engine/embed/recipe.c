@@ -336,8 +336,9 @@ static fr_status read_settings(const char *folder, fr_recipe *recipe) {
     return FR_OK;
 }
 
-/* Reads the function that is applied to scores. These keys are looked for in turn: that of config.json in newer files,
- * that in older ones, that in the settings. If there is none, it is the sigmoid. */
+/* Reads the function that is applied to scores. Its key is looked for in three places, in turn: in config.json as
+ * newer files have it, in config.json as older files have it, and in the settings. If there is none, the function is
+ * the sigmoid. */
 static fr_status read_scoring(const fr_model *model, fr_recipe *recipe) {
     json_t *own;
     const json_t *config = model->files.config;

@@ -132,8 +132,8 @@ static fr_status make_ropes(fr_encoder *e) {
     return FR_OK;
 }
 
-/* Makes ALiBi's slopes. With the largest power of two n up to the number of heads, heads 1 to n have 2^(-8 i / n) for
- * head i. The other heads have every second slope of 2 n heads. */
+/* Makes ALiBi's slopes. Let n be the largest power of two up to the number of heads. Head i, counted from 1, has the
+ * slope 2^(-8 i / n) if i is at most n. The other heads have every second slope of an encoder with 2 n heads. */
 static fr_status make_slopes(fr_encoder *e) {
     size_t heads = e->spec.heads, power = 1;
     if (!e->spec.alibi) return FR_OK;

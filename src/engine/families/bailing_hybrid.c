@@ -52,7 +52,7 @@ static const fr_model_spec gguf_defaults = {.trunk = {.rope = {{.theta = 10000}}
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
 /* Reads the sizes of Kimi Delta Attention. config.json as transformers saves it has `linear_` keys, and its head_dim
- * is then another one. */
+ * then has another meaning. */
 static fr_status delta_from_json(const fr_source *source, fr_deltanet_spec *d) {
     const struct {
         const char *published, *saved;
@@ -107,8 +107,8 @@ static fr_status put_delta(const fr_trunk_spec *s, size_t mtp_layers, const char
     return FR_OK;
 }
 
-/* Checks that a list of limits of the experts' activations has none: such limits aren't built. Such a key may be null,
- * and so may each entry of a list; an entry of 0 also means that there is no limit. */
+/* Checks that a list of limits on the experts' activations sets no limit, because such limits aren't built. The key
+ * may be null, and so may each entry of the list; an entry of 0 also means that there is no limit. */
 static fr_status check_limits(const fr_source *source, const char *key) {
     const json_t *limits = json_object_get(source->text, key), *limit;
     size_t i;
@@ -120,7 +120,8 @@ static fr_status check_limits(const fr_source *source, const char *key) {
     return FR_OK;
 }
 
-/* Reads the mixture, and the width of a shared expert. Without a key for it, that is the width of the others. */
+/* Reads the mixture, and the width of a shared expert. Without a key for its width, a shared expert is as wide as the
+ * other experts. */
 static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
     size_t width = 0;
     FR_TRY(fr_kda_mixture(source, s));

@@ -112,7 +112,7 @@ static const fr_model_spec sparse_gguf = {
     .kinds = {.every = 4}};
 
 /* Reads how a router scores, how the shared experts' output is joined, and how wide dense layers are; without a key
- * they are as wide as the experts. A softmax is taken over the chosen experts alone. */
+ * dense layers are as wide as the experts. A softmax is taken over the chosen experts alone. */
 static fr_status read_sparse(const fr_source *source, fr_model_spec *s) {
     fr_experts_spec *e = &s->layer.experts;
     const char *score, *join, *where = source->where;

@@ -119,8 +119,8 @@ static size_t *of_layer(fr_layer_spec *layer, const fr_config_row *row) {
     return (size_t *)(void *)((char *)layer + (row->field - offsetof(fr_model_spec, layer)));
 }
 
-/* Reads the number of the first layer into spec->layer. If the layers exist already and the file has an array, also
- * reads each layer's own number. */
+/* Reads the first layer's value into spec->layer. If the layers exist already and the file has an array, also reads
+ * each layer's own value. */
 static fr_status read_each(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     int64_t numbers[FR_LAYERS_MAX];
     if (!s->gguf) return read_size(s, row, spec);
@@ -299,8 +299,8 @@ fr_status fr_source_of(fr_weights *weights, fr_source *source) {
     return FR_OK;
 }
 
-/* Reads two facts from tensors, because no key says them. In a folder this is whether there is a head of its own. In
- * GGUF it is the size of the vocabulary, the length of the table of ids. */
+/* Reads from the tensors what no key says. In a folder that is whether there is a separate head. In GGUF it is the
+ * size of the vocabulary, which is the length of the table of ids. */
 static fr_status read_tensors(const fr_source *source, fr_model_spec *spec) {
     if (!source->weights || source->drafter) return FR_OK;
     if (!source->gguf) return fr_config_head(source->text, source->where, source->weights);

@@ -17,8 +17,8 @@
 
 /* ------------------------------------------------------------------------------------------------- rotary positions */
 
-/* Reads rope_freqs.weight, the divisors of the full layers' frequencies: first ones, for the angles that are rotated,
- * then the large entries of the others. */
+/* Reads rope_freqs.weight, the divisors of the full layers' frequencies: an entry of 1 for each angle that is rotated,
+ * then the large entries of the other angles. */
 static fr_status read_rope_table(const fr_source *source, fr_rope_spec *full) {
     const float *table;
     size_t rotated = 0, angles = full->dims / 2;
@@ -199,7 +199,8 @@ static fr_status check_experts(const fr_source *source, fr_experts_spec *e) {
 }
 
 /* If the model says so, lets rows of a picture see the picture's later rows in sliding layers. GGUF has no key for
- * that. There they don't in models with per-layer embeddings (the E-series), and do in all others. */
+ * that. In models read from GGUF, rows of a picture see its later rows unless the model has per-layer embeddings (the
+ * E-series). */
 static void set_blocks(const fr_source *source, fr_model_spec *s) {
     const json_t *word = json_object_get(source->text, "use_bidirectional_attention");
     bool sees = s->layer.attention.sees_block;

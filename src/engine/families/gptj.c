@@ -1,5 +1,6 @@
-/* GPT-J: config.json of GPTJForCausalLM; llama.cpp has no GGUF of it. Source: transformers 5.24, model gptj. Both parts
- * of a layer read the same norm, pairs of neighbours are rotated in a part of a head, and the head has a bias. */
+/* GPT-J: config.json of GPTJForCausalLM; llama.cpp has no GGUF of it. Source: transformers 5.24, model gptj. Attention
+ * and feed-forward of a layer read the same norm. In each attention head a part is rotated, in pairs of neighbours.
+ * The LM head has a bias. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 

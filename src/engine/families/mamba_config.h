@@ -28,7 +28,7 @@ fr_status fr_mamba_head_dim(const fr_source *source, const char *key, size_t inn
 fr_status fr_mamba_limits(const fr_source *source, const char *key, fr_model_spec *spec);
 
 /* Checks that the heads, and all their values, can be divided evenly among the groups. If the outputs are normed, sets
- * the number of parts in which they are, one for each group of keys. */
+ * the number of parts in which they are normed: one for each group of keys. */
 fr_status fr_mamba_check(const fr_source *source, fr_model_spec *spec, bool normed);
 
 /* Reads and writes the number of key/value heads. GGUF has an array of them, in which layers without attention have

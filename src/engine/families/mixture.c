@@ -130,8 +130,8 @@ static fr_status from_json(fr_model_spec *spec, const json_t *text, const char *
     return read_router(spec, text, where);
 }
 
-/* Reads the scoring of the router: 1 stands for softmax, 2 for sigmoid. If the key is 0 or missing, it is the family's
- * own. */
+/* Reads the scoring of the router: 1 stands for softmax, 2 for sigmoid. If the key is 0 or missing, the scoring is the
+ * family's own. */
 static fr_status read_scoring(const fr_gguf *gguf, bool any, fr_scoring *scoring) {
     int64_t number, built = *scoring == FR_SCORING_SIGMOID ? 2 : 1;
     FR_TRY(fr_gguf_int(gguf, ".expert_gating_func", 0, 255, 0, &number));

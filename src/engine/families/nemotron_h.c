@@ -105,8 +105,9 @@ static fr_status kinds_from_json(const fr_source *source, kind *kinds, size_t *c
     return FR_OK;
 }
 
-/* Reads the number of MTP layers. One of attention and then a mixture is read; others are ignored, as transformers
- * ignores all of them. As there, letters count only if the words are the usual ones. */
+/* Reads the number of MTP layers. It is 1 if the file has one MTP layer that is attention and then a mixture.
+ * Otherwise it is 0, because MTP layers of other forms are ignored; transformers ignores all of them. As in
+ * transformers, the key with letters counts only if the key with words is missing or has the usual words. */
 static fr_status read_mtp(const fr_source *source, fr_model_spec *s) {
     static const char *const keys[] = {"mtp_layers_block_type", "mtp_hybrid_override_pattern"};
     kind kinds[FR_LAYERS_MAX] = {ATTENTION, MIXTURE};

@@ -1,6 +1,6 @@
 /* Phi-1, 1.5 and 2: config.json of PhiForCausalLM, GGUF "phi2". Source: transformers 5.24, model phi; for GGUF
- * github.com/ggml-org/llama.cpp, conversion/phi.py. Both parts of a layer read the same norm, half of a head is rotated
- * by default, and the head has a bias. */
+ * github.com/ggml-org/llama.cpp, conversion/phi.py. Attention and feed-forward of a layer read the same norm. By
+ * default, half of each attention head is rotated. The LM head has a bias. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {.trunk = {.vocab = 51200,

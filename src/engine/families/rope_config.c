@@ -91,8 +91,8 @@ static fr_status read_divisors_of(const json_t *scaling, const char *key, const 
     return FR_OK;
 }
 
-/* Reads the rest of LongRoPE's keys. Before this, the length from which on a text counts as long must be known. most:
- * the model's largest context. */
+/* Reads the rest of LongRoPE's keys. rope->original_context, the longest text that does not count as long, must have
+ * been read before. most: the model's largest context. */
 static fr_status complete_longrope(const json_t *scaling, fr_rope_spec *rope, double most, const char *where) {
     double amplitude;
     FR_TRY(read_divisors_of(scaling, "short_factor", where, rope->longrope[FR_ROPE_NEAR]));

@@ -48,7 +48,7 @@ void fr_rotations(const fr_team *team, const fr_activations *a) {
         for (size_t r = begin; r < end; r++) row_angles(a, i, r);
 }
 
-/* Gives the input rows of the projections. The stride of these rows is the activations'. */
+/* Gives the input rows of the projections. They lie as many floats apart as the projections have columns. */
 static const float *input_of(const fr_activations *a) {
     return a->input ? a->input : a->normed;
 }

@@ -82,7 +82,7 @@ typedef struct fr_forward {
     size_t head_first, head_rows; /* rows whose logits are wanted, none before `keep`; 0: none */
     const fr_matrix *head;        /* the head that computes the logits; NULL: the model's own */
     float *logits;                /* [head_rows, features of the head] out: logits after soft capping */
-    bool best_alone; /* the caller reads only `best`, so with ranks each needs only its own share of the logits */
+    bool best_alone; /* the caller reads only `best`, so with ranks each rank needs only its own share of the logits */
     /* [threads, best_stride] out: the first head_rows entries are, for each row, the feature with the largest logit,
      * or -1 if any logit is not finite */
     int64_t *best;

@@ -136,9 +136,9 @@ typedef struct fr_ffn_spec {
 typedef enum fr_scoring { FR_SCORING_SOFTMAX, FR_SCORING_SIGMOID } fr_scoring;
 
 /* A mixture of experts (experts.c): Shazeer et al. 2017, arXiv:1701.06538; count 0: none. The layer's feed-forward
- * runs too, and the two outputs are added. If the mixture is parallel to a dense feed-forward, it is that one.
- * Otherwise it is a wide one, into which the experts that all rows share are joined. Its width is 0 if the layer has
- * neither. */
+ * runs too, and the two outputs are added. If the mixture is `parallel`, this feed-forward is a dense one. Otherwise
+ * it consists of the experts that all rows share, joined into one wide feed-forward. If the layer has neither, the
+ * feed-forward's width is 0. */
 typedef struct fr_experts_spec {
     size_t count, top_k, width;
     fr_activation activation;
@@ -243,8 +243,8 @@ typedef struct fr_trunk_spec {
     size_t ple_width;
     size_t deepstack; /* so many of the first layers add a further row of the picture to their output */
     size_t ple_pad;   /* the id whose per-layer embedding a picture's rows get */
-    /* rows of the table of positions: a position's row, after `position_offset` others, is added to the embedding; 0:
-     * there is none */
+    /* rows of the table of positions; 0: there is no table. Row position_offset + p of it is added to the embedding at
+     * position p */
     size_t position_rows, position_offset;
     size_t embed_width;    /* values in an id's row of the table, if this is narrower than the stream and two matrices
                             * lead from it to the stream and back; 0: hidden */

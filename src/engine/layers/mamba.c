@@ -158,8 +158,8 @@ typedef struct head_run {
     size_t count;
 } head_run;
 
-/* Computes the values of an earlier position again, from the inputs in the ring. Its keys too, unless the head before,
- * in the same group, has done so. */
+/* Computes the values of an earlier position again, from the inputs in the ring. Also computes the position's keys,
+ * unless the head before, in the same group, has done so. */
 static void rerun_position(const fr_activations *a, head_run *run, size_t position, size_t index, bool keys_there) {
     const fr_mamba_spec *spec = run->spec;
     const float *inputs[FR_CONV_KERNEL_MAX], *slot = fr_recurrent_slot(run->recurrent, run->states, position);

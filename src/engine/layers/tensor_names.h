@@ -301,8 +301,8 @@ bool fr_tensor_name_spells(const char *spelling, const char *name, size_t *exper
 /* Returns true if the line's slot fills two fields, its own and the next one. */
 bool fr_tensor_name_fills_two(const fr_tensor_name *name);
 
-/* Gives the shape in GGUF of a vector of FR_SLOT_IN_ROWS. Before, shape[0] is its length. A norm over several parts
- * has one row for each part; all other vectors have rows of one value. */
+/* Gives the shape in GGUF of a vector of FR_SLOT_IN_ROWS. Before the call, shape[0] is the vector's length. A norm
+ * over several parts has one row for each part; all other vectors have rows of one value. */
 void fr_tensor_name_in_rows(const fr_tensor_name *name, const fr_layer_spec *layer, uint64_t *shape, uint32_t *dims);
 
 /* The result of a search for a published tensor: the line that names it, and its layer. `layers` are those of the

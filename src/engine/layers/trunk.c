@@ -105,9 +105,9 @@ fr_kv_shape fr_attention_kv_shape(const fr_attention_spec *spec) {
         .heads = spec->kv_heads, .head_dim = spec->head_dim, .window = spec->window, .latent = spec->latent};
 }
 
-/* Assigns KV layers. A layer that owns keys and values gets a KV layer of its own. A layer that borrows reads that of
- * the last owner before it that is of its kind, sliding or full. (All layers of a drafter without a cache of its own
- * borrow from the target's cache, which the target has laid out.) */
+/* Assigns KV layers. A layer that owns keys and values gets a KV layer of its own. A layer that borrows reads the KV
+ * layer of the nearest owner before it of the same kind, sliding or full. (All layers of a drafter without a cache of
+ * its own borrow from the target's cache, which the target has laid out.) */
 static fr_status map_kv(fr_trunk *trunk) {
     const fr_trunk_spec *s = &trunk->spec;
     size_t last[2] = {0};

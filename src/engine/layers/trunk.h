@@ -30,7 +30,7 @@ void fr_layer_close(fr_layer *layer);
 /* Runs one layer over a->x, in place. The whole team calls it, after a barrier. On return the stream is complete for
  * each row's owner (fr_part_rows); other threads need another barrier. `a` is the thread's own copy of the struct.
  * Rows before `keep` are run only as far as their K/V is needed. In the trunk that is until the last layer that owns
- * K/V has stored it. In a layer that is not one of the trunk's, it is until that layer has. */
+ * K/V has stored it. In a layer that is not one of the trunk's, it is until that layer has stored its K/V. */
 void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   size_t index);
 
@@ -46,10 +46,10 @@ fr_head fr_trunk_head(const fr_forward *forward, const fr_trunk *trunk);
 /* Writes the scaled input embedding of a token, [hidden]. */
 void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id, float *row);
 
-/* share.c: tells the weights which part of each matrix this rank reads. That is a share of each, the head's included;
- * if ranks run whole layers, it is all matrices of the rank's own layers and a share of the head. Also reduces the
- * shapes of states to the heads that the rank keeps. If the embedding table is also the head, its rows are looked up
- * in the file from then on. */
+/* share.c: tells the weights which part of each matrix this rank reads. That is a share of each matrix, also of the
+ * head. If ranks run whole layers, it is all matrices of the rank's own layers and a share of the head. Also reduces
+ * the shapes of states to the heads that the rank keeps. If the embedding table is also the head, its rows are looked
+ * up in the file from then on. */
 fr_status fr_trunk_share(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
 
 /* Divides a draft model among the ranks that run its target together. It is divided by rows, never by layers. Its KV

@@ -71,10 +71,10 @@ fr_status fr_shown_unpack(fr_shown *shown, size_t hidden, const void *bytes, siz
 fr_status fr_shown_open(fr_shown *shown, size_t count);
 fr_status fr_shown_open_runs(fr_shown *shown);
 
-/* Assigns rotary positions to `count` ids, the first of which is id `first` of the timeline. It gets position *next,
- * which is then moved past the last id. Also assigns the runs of image tokens to the pictures whose rows stand for
- * them. has_axes: pictures have positions along height and width; if false, they have positions like text. FR_INPUT if
- * image tokens and pictures don't match. */
+/* Assigns rotary positions to `count` ids, the first of which is id `first` of the timeline. That id gets the rotary
+ * position *next, and *next is then moved past the last id. Also assigns the runs of image tokens to the pictures
+ * whose rows stand for them. has_axes: pictures have positions along height and width; if false, they have positions
+ * like text. FR_INPUT if image tokens and pictures don't match. */
 fr_status fr_pictures_assign(fr_shown *shown, int32_t image_token, bool has_axes, const int32_t *ids, size_t count,
                              size_t first, fr_rope_position *rope_positions, int64_t *next);
 

@@ -35,8 +35,8 @@ fr_status fr_vision_put(const fr_vision *vision, fr_gguf_writer *writer);
 const char *fr_vision_row_end(const fr_vision *vision);
 
 /* Replaces limits of a picture's pixels or tokens that the model's makers have set by those of the options. An option
- * for one limit may contradict the makers' other one: a least that is above their most, or the reverse. Both then
- * become the option's. FR_INPUT if the tower has one size for all pictures. */
+ * for the lower limit may be above the makers' upper limit, or an option for the upper limit below their lower one.
+ * Then both limits become the option's. FR_INPUT if the tower has one size for all pictures. */
 fr_status fr_vision_limit(fr_vision *vision, const fr_options *options);
 
 /* Returns true if the tower is of the kind that models of one of these architectures (NULL-terminated) have. */

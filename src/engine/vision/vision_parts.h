@@ -32,9 +32,10 @@ typedef enum fr_vision_activation { FR_VISION_SILU, FR_VISION_GELU_TANH, FR_VISI
 typedef struct fr_vision_cuts {
     bool on;                              /* pictures may be cut into tiles */
     bool resize;                          /* pictures are resized before they are cut */
-    bool stretch;                         /* they are resized to one width and height; if false, to a length of the
-                                           * longer side */
-    size_t longest_width, longest_height; /* the width and height, the side, or limits on the sides */
+    bool stretch;                         /* they are resized to one width and height; if false, so that the longer
+                                           * side has a given length */
+    size_t longest_width, longest_height; /* the given width and height; the given length of the longer side, twice; or
+                                           * the longest sides allowed */
     size_t least, most;                   /* side of the smallest tile; largest number of tiles */
     double ratio; /* pictures are cut only if the longer side is at least this many times the shorter one */
 } fr_vision_cuts;

@@ -38,7 +38,8 @@ bool fr_bound_tiles(const fr_tensor *tensor, fr_grouped_tiles *tiles);
 /* Returns the bytes of the tiles for `rows` rows of a tensor that is packed, here or in its file. */
 size_t fr_bound_tile_bytes(const fr_tensor *tensor, size_t rows);
 
-/* Cuts a tensor into `count` matrices. If the file stores a stack, each of its entries consists of `parts` of them. */
+/* Cuts a tensor into `count` matrices. If the file stores a stack, each entry of the stack has `parts` of these
+ * matrices. */
 fr_status fr_bound_cut(fr_weights *weights, fr_bound *bound, size_t count, size_t parts, size_t features, size_t cols,
                        fr_matrix *matrices);
 

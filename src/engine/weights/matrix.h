@@ -65,7 +65,7 @@ typedef struct fr_workspace {
     size_t block_stride; /* blocks from one row to the next */
 
     /* For weights that are stored rotated: the input rows, rotated, as floats and quantized. */
-    const fr_rotation_set *rotations; /* NULL: none is */
+    const fr_rotation_set *rotations; /* NULL: no weight is stored rotated */
     float *rotated;
     size_t rotated_stride; /* floats from one row to the next */
     fr_qblock *rotated_blocks;
@@ -108,8 +108,9 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end);
 void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
                      const fr_matrix_rows *rows);
 
-/* Computes products as fr_matrix_apply does, but of features [begin, end), with the threads of this process. These are
- * all features, or those of the rank's heads. The range is widened to whole units of features. */
+/* Compute products as fr_matrix_apply does, but of other features, which the threads of this process divide.
+ * fr_matrix_apply_share takes features [begin, end), such as those of the rank's heads, and widens this range to whole
+ * units of features. fr_matrix_apply_whole takes all features. */
 void fr_matrix_apply_share(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
                            size_t end, const fr_matrix_rows *rows);
 void fr_matrix_apply_whole(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,

@@ -99,7 +99,7 @@ static inline void fr_part_blocks(const fr_team *team, size_t blocks, size_t *be
 }
 
 /* Divides pairs among the threads. A pair is a row together with an expert, or a cluster of ids, that was chosen for
- * it. Experts, clusters and their costs are divided by it as well. */
+ * it. This function also divides experts, clusters and units of cost. */
 static inline void fr_part_pairs(const fr_team *team, size_t pairs, size_t *begin, size_t *end) {
     fr_partition(pairs, 1, team->index, team->count, begin, end);
 }

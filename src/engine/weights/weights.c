@@ -106,7 +106,7 @@ bool fr_weights_has_any(const fr_weights *weights, const char *prefix) {
 }
 
 /* Gives back the memory of bytes that were compared. If the file is mapped, the system reads them again when they are
- * needed. If it isn't, the second tensor may be in use, and then its bytes must stay. */
+ * needed. If it isn't mapped and the tensor is in use (`used`), the bytes must stay. */
 static void release_compared(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end, bool used) {
     bool mapped = weights->files->files[tensor->file].fd < 0;
     if (mapped || !used) fr_bound_release(weights, tensor, begin, end);
