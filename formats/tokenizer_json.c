@@ -218,8 +218,10 @@ static fr_status read_added_tokens(fr_tokenizer_source *json) {
 
 /* ----------------------------------------------------------------------------------------------------------- folder */
 
-static fr_status read_tokenizer(fr_tokenizer_source *json) {
-    FR_TRY(fr_json_read(json->path, FR_TOKENIZER_FILE_MAX, &json->root));
+static fr_status read_tokenizer(fr_tokenizer_source *json, const char *folder) {
+    bool older = !fr_file_exists(json->path) && fr_tokenizer_json_there(folder);
+    FR_TRY(older ? fr_tokenizer_json_of_vocabulary(folder, &json->root)
+                 : fr_json_read(json->path, FR_TOKENIZER_FILE_MAX, &json->root));
     if (!json_is_object(json->root)) return fr_fail(FR_INPUT, "%s is not a JSON object", json->path);
     FR_TRY(read_model(json));
     FR_TRY(read_added_tokens(json));
@@ -230,7 +232,7 @@ static fr_status read_tokenizer(fr_tokenizer_source *json) {
 fr_status fr_tokenizer_json_open(fr_tokenizer_source *json, const char *folder) {
     *json = (fr_tokenizer_source){.path = fr_path_join(folder, "tokenizer.json")};
     fr_status status = json->path ? FR_OK : fr_fail_memory(folder, strlen(folder));
-    if (status == FR_OK) status = read_tokenizer(json);
+    if (status == FR_OK) status = read_tokenizer(json, folder);
     if (status == FR_OK) status = fr_tokenizer_beside_read(json, folder);
     if (status != FR_OK) fr_tokenizer_source_close(json);
     return status;

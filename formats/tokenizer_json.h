@@ -18,4 +18,7 @@
 /* Reads the folder. A failure leaves nothing open. */
 fr_status fr_tokenizer_json_open(fr_tokenizer_source *source, const char *folder);
 
+/* Returns true if a folder has a tokenizer.json, or vocab.json and merges.txt, which are read in its place. */
+bool fr_tokenizer_json_there(const char *folder);
+
 #endif

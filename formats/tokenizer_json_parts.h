@@ -11,6 +11,10 @@
  * must have been read already. */
 fr_status fr_tokenizer_json_rules(fr_tokenizer_source *source);
 
+/* Makes the tree of a tokenizer.json from vocab.json and merges.txt (tokenizer_vocab.c). The caller owns *root, also
+ * after a failure. */
+fr_status fr_tokenizer_json_of_vocabulary(const char *folder, json_t **root);
+
 /* Reads "post_processor" (tokenizer_json_processor.c). */
 fr_status fr_tokenizer_json_processor(fr_tokenizer_source *source);
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file_place.h"
 #include "formats/chat_source.h"
 #include "formats/tokenizer_gguf.h"
 #include "formats/tokenizer_json.h"
@@ -349,10 +348,7 @@ static fr_status put_all(const fr_checkpoint *files, const fr_tokenizer_source *
 
 fr_status fr_export_tokenizer(const fr_checkpoint *files, const fr_tokenizer_form *form, size_t vocab,
                               fr_gguf_writer *writer) {
-    char *path = fr_path_join(files->path, "tokenizer.json");
-    if (!path) return fr_fail_memory("a path", strlen(files->path));
-    bool there = fr_file_exists(path);
-    free(path);
+    bool there = fr_tokenizer_json_there(files->path);
     if (!there || form->counts_ids) fr_gguf_put_u32(writer, ".vocab_size", (uint32_t)vocab);
     if (!there) {
         fr_gguf_put_text(writer, "tokenizer.ggml.model", (fr_text){"none", 4});

@@ -117,6 +117,47 @@ START_TEST(flags_decide) {
 }
 END_TEST
 
+/* Folders of before tokenizer.json have vocab.json and merges.txt (tests/data/tokenizers/make_vocabulary.py). */
+START_TEST(vocabulary_and_merges) {
+    json_t *root = fr_load_json(TOKENIZERS "vocabulary.json"), *item, *text;
+    size_t i, t;
+    put_value("vocab.json", json_object_get(root, "vocab"));
+    put_text("merges.txt", json_string_value(json_object_get(root, "merges")));
+    json_array_foreach (json_object_get(root, "cases"), i, item) {
+        put_value("tokenizer_config.json", json_object_get(item, "config"));
+        fr_tokenizer *tokenizer = open_folder();
+        json_array_foreach (json_object_get(root, "texts"), t, text)
+            check_whole(tokenizer, json_string_value(text), true, json_array_get(json_object_get(item, "ids"), t),
+                        json_string_value(json_object_get(item, "name")));
+        ck_assert_uint_eq(t, 7);
+        fr_tokenizer_close(tokenizer);
+    }
+    ck_assert_uint_eq(i, 4);
+    json_decref(root);
+}
+END_TEST
+
+/* An error line names the file or the class that is wrong. */
+START_TEST(wrong_vocabulary_and_merges) {
+    static const struct {
+        const char *vocab, *merges, *config, *says;
+    } cases[] = {{"[]", "a b\n", "{}", "vocab.json is not a JSON object"},
+                 {"{\"a\": 0}", "\xff a\n", "{}", "merges.txt: line 1 is no UTF-8"},
+                 {"{\"a\": 0}", "a\n", "{}", "merge 0 is neither"},
+                 {"{\"a\": -1}", "", "{}", "is not a whole number from 0"},
+                 {"{\"a\": 0}", "", "{\"tokenizer_class\": \"CLIPTokenizer\"}", "tokenizer_class CLIPTokenizer"}};
+    fr_tokenizer *tokenizer;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_text("vocab.json", cases[i].vocab);
+        put_text("merges.txt", cases[i].merges);
+        put_text("tokenizer_config.json", cases[i].config);
+        ck_assert_int_ne(fr_tokenizer_open(folder.path, NULL, &tokenizer), FR_OK);
+        ck_assert_msg(strstr(fr_last_error(), cases[i].says) != NULL, "no \"%s\" in %s", cases[i].says,
+                      fr_last_error());
+    }
+}
+END_TEST
+
 /* tokenizer_config.json may define further tokens. Each has the id that the file gives it, but is left out if another
  * token already has that id. */
 START_TEST(ids_of_new_tokens) {
@@ -229,6 +270,8 @@ FR_SUITE("tokenizer_beside") {
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, reference_cases);
     tcase_add_test(tests, flags_decide);
+    tcase_add_test(tests, vocabulary_and_merges);
+    tcase_add_test(tests, wrong_vocabulary_and_merges);
     tcase_add_test(tests, ids_of_new_tokens);
     tcase_add_loop_test(tests, files_that_lie, 0, sizeof wrong / sizeof *wrong);
     tcase_add_loop_test(tests, ends_of_models, 0, sizeof ends / sizeof *ends);

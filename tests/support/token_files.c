@@ -55,7 +55,8 @@ FILE *fr_folder_create(fr_test_folder *folder, const char *name) {
 
 void fr_folder_remove(fr_test_folder *folder) {
     static const char *const names[] = {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja",
-                                        "special_tokens_map.json", "added_tokens.json"};
+                                        "vocab.json",     "added_tokens.json",     "special_tokens_map.json",
+                                        "merges.txt"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(folder->file, sizeof folder->file, "%s/%s", folder->path, names[i]);
         unlink(folder->file);

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file_place.h"
 #include "base/memory.h"
 #include "base/sizes.h"
 #include "formats/tokenizer_gguf.h"
+#include "formats/tokenizer_json.h"
 #include "kernels/dispatch.h"
 #include "src/language/chat/tokenizer_open.h"
 #include "src/engine/families/architecture.h"
@@ -52,11 +52,8 @@ static fr_status open_tokenizer(fr_model *model, const char *chat_template) {
     if (gguf)
         return fr_tokenizer_gguf_has(gguf) ? fr_tokenizer_from_gguf(gguf, chat_template, model->pre, &model->tokenizer)
                                            : FR_OK;
-    char *path = fr_path_join(model->files.path, "tokenizer.json");
-    if (!path) return fr_fail_memory("path", strlen(model->files.path));
-    bool there = fr_file_exists(path);
-    free(path);
-    return there ? fr_tokenizer_from_folder(model->files.path, chat_template, model->pre, &model->tokenizer) : FR_OK;
+    if (!fr_tokenizer_json_there(model->files.path)) return FR_OK;
+    return fr_tokenizer_from_folder(model->files.path, chat_template, model->pre, &model->tokenizer);
 }
 
 /* Gives the model its vision tower. Checks that the tower makes exactly as many further rows of a picture as the text
