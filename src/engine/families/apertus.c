@@ -74,11 +74,12 @@ static fr_status put(const fr_trunk_spec *s, size_t mtp_layers, const char *wher
 static const fr_config_part xielu = {.put = put};
 static const fr_config_row last[] = {FR_PART(xielu), {0}};
 
-/* Reads rotary positions; a config.json that says nothing of them has the published model's. */
+/* Reads rotary positions. An empty object means that they are not scaled; if config.json says nothing of them, they
+ * are the published model's. */
 static fr_status read_rope(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
     FR_TRY(fr_rope_whole_heads(source, spec));
-    if (source->gguf || json_object_size(json_object_get(source->text, "rope_parameters")) ||
+    if (source->gguf || json_is_object(json_object_get(source->text, "rope_parameters")) ||
         json_object_size(json_object_get(source->text, "rope_scaling")))
         return FR_OK;
     rope->kind = FR_ROPE_LLAMA3;

@@ -61,7 +61,8 @@ static const fr_model_spec cohere1 = {
               .context_limit = 8192,
               .eps = 1e-5F,
               .layer_norm = true,
-              .logit_scale = 0.0625F},
+              .logit_scale = 0.0625F,
+              .rope = {{.theta = 5e5}}},
     .layer = {.norms = FR_NORM_SHARED, .attention = {.heads = 64}, .ffn = {.width = 22528, .activation = FR_SILU}}};
 
 static const fr_config_row own1[] = {

@@ -73,6 +73,17 @@ static const fr_model_spec sparse = {
     .mixture = {.words = &words, .shared = 1, .shared_by_count = true, .leading_dense = 1},
     .kinds = {.every = 4}};
 
+/* llama.cpp's values for keys that a GGUF file lacks; all other members are those of every file. */
+static const fr_model_spec sparse_gguf = {.trunk = {.rope = {{.neox = true}}},
+                                          .layer = {.attention = {.qk_norm = true},
+                                                    .ffn = {.activation = FR_SILU},
+                                                    .experts = {.activation = FR_SILU,
+                                                                .scoring = FR_SCORING_SIGMOID,
+                                                                .score_bias = true,
+                                                                .routed_scaling = 1.0F}},
+                                          .mixture = {.shared = 1},
+                                          .kinds = {.every = 4}};
+
 static fr_status sparse_shape(const fr_source *source, fr_model_spec *s) {
     FR_TRY(fr_mixture_told_layers(source, s));
     return fr_layers_mark_still(source, s);
@@ -87,6 +98,7 @@ const fr_family fr_family_exaone_moe = {
     .pre = "exaone-moe",
     .counts_ids = true,
     .defaults = &sparse,
+    .gguf_defaults = &sparse_gguf,
     .rows = {own, fr_size_keys, fr_head_keys, fr_mixture_rows, no_mtp},
     .rope = fr_rope_whole_heads,
     .shape = sparse_shape,

@@ -1,4 +1,6 @@
 /* The activations of feed-forward networks: see parts.h. */
+#include <math.h>
+
 #include "kernels/double_math.h"
 #include "src/engine/layers/parts.h"
 
@@ -27,13 +29,24 @@ static double softplus(float x) {
     return fr_log_double(1 + fr_exp_double((double)x));
 }
 
+/* Gives exp(r) - 1 - r for -0.5 < r < 0.5 by its series, because the difference would keep few digits of small r. */
+static float bend_near_zero(float r) {
+    static const float factors[] = {1.0F / 362880, 1.0F / 40320, 1.0F / 5040, 1.0F / 720,
+                                    1.0F / 120,    1.0F / 24,    1.0F / 6,    0.5F};
+    float sum = 0;
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) sum = sum * r + factors[i];
+    return sum * r * r;
+}
+
 void fr_activate_xielu(const fr_kernels *k, const float *numbers, float *x, float *room, size_t n) {
     float positive = (float)softplus(numbers[0]), beta = numbers[2], eps = numbers[3];
     float negative = (float)((double)beta + softplus(numbers[1]));
     for (size_t i = 0; i < n; i++) room[i] = x[i] < eps ? x[i] : eps;
     k->exp(room, room, n);
     for (size_t i = 0; i < n; i++) {
-        float bend = x[i] > 0.0F ? positive * x[i] * x[i] : (room[i] - 1.0F - x[i]) * negative;
+        float r = x[i] < eps ? x[i] : eps;
+        float below = fabsf(r) < 0.5F ? bend_near_zero(r) + (r - x[i]) : room[i] - 1.0F - x[i];
+        float bend = x[i] > 0.0F ? positive * x[i] * x[i] : below * negative;
         x[i] = bend + beta * x[i];
     }
 }
