@@ -21,6 +21,10 @@ static double softplus(double x) {
     return fr_log_double(1 + exponential(x));
 }
 
+void fr_softplus_mul(float *y, const float *gate, size_t n) {
+    for (size_t i = 0; i < n; i++) y[i] *= (float)softplus((double)gate[i]);
+}
+
 void fr_deltanet_decay(float *decay, const float *a, const float *bias, const float *slope, size_t heads) {
     for (size_t h = 0; h < heads; h++)
         decay[h] = (float)exponential(slope[h] * softplus((double)a[h] + (double)bias[h]));

@@ -10,6 +10,9 @@
 
 #include <stddef.h>
 
+/* y[i] = y[i] * softplus(gate[i]), the softplus rounded first. */
+void fr_softplus_mul(float *y, const float *gate, size_t n);
+
 /* decay[h] = exp(slope[h] * softplus(a[h] + bias[h])), softplus(x) = x if x > 20, else log(1 + exp(x)). A layer's
  * slope is -exp(A_log), below 0. decay may be a. */
 void fr_deltanet_decay(float *decay, const float *a, const float *bias, const float *slope, size_t heads);

@@ -39,9 +39,9 @@ class Kind:
     """Describes what the models of one family have in common. A model is a dict with seed, kind and config
     (config.json), and, if it has them, tokenizer ("qwen", "gemma"), gguf (dense_gguf.py), and mtp (its `add` gives the
     layer's tensors, its `draft` the drafts' logits). cached=False means that transformers' own generation with a cache
-    gives other ids than without one."""
+    gives other ids than without one; attention is set if the eager one of transformers is wrong."""
     config: str             # transformers' class of the text model's configuration
-    model: str              # and of the text model
+    model: object           # and of the text model, or a class of the table's own
     features: object        # from the configuration: for each feature the change or edit that leaves it out
     whole: tuple = ()       # the same two classes if the model also has a vision encoder
     files: tuple = ()       # pairs of tensor names: transformers', and the published one if it is different
@@ -70,8 +70,9 @@ def build(spec, changes=None):
     plain = json.loads(json.dumps(plain | (changes or {})))
     plain.pop("model_type")
     config = getattr(transformers, spec["kind"].config)(**plain)
-    config._attn_implementation = config._experts_implementation = "eager"
-    return getattr(transformers, spec["kind"].model)(config).float().eval()
+    config._attn_implementation, config._experts_implementation = spec.get("attention", "eager"), "eager"
+    model = spec["kind"].model
+    return (getattr(transformers, model) if isinstance(model, str) else model)(config).float().eval()
 
 
 def whole(spec):
@@ -105,6 +106,7 @@ def filled(spec):
     fill(state, spec["seed"], spec["kind"].fill)
     if not nested: return state
     state = {"language_model." + k: v for k, v in state.items()}
+    if not spec["kind"].whole: return state  # a folder of the text alone
     beside = {published(k): v for k, v in whole(spec).state_dict().items()}
     beside = {k: v for k, v in beside.items() if k.startswith(BESIDE)}
     fill(beside, spec["seed"] + 100, None)
@@ -228,7 +230,7 @@ def published_model(folder, spec):
     kind = getattr(transformers, spec["config"]["architectures"][0], None)
     known = spec["config"]["model_type"] in transformers.CONFIG_MAPPING
     kind = kind or getattr(transformers, "AutoModelForCausalLM" if known else spec["kind"].model)
-    return kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager",
+    return kind.from_pretrained(folder, dtype=torch.float32, attn_implementation=spec.get("attention", "eager"),
                                 experts_implementation="eager").eval()
 
 

@@ -142,6 +142,17 @@ COHERE = COMMON | dict(
     prefix_dense_sliding_window_pattern=1, sliding_window=7, sliding_window_pattern=3,
     layer_types=[FULL, SLIDING, SLIDING, FULL, SLIDING], tie_word_embeddings=True)
 
+LAGUNA = COMMON | dict(
+    architectures=["LagunaForCausalLM"], model_type="laguna", vocab_size=353, hidden_size=60, intermediate_size=68,
+    num_hidden_layers=4, num_attention_heads=6, num_attention_heads_per_layer=[6, 4, 6, 4], num_key_value_heads=2,
+    head_dim=16, rms_norm_eps=3e-6, num_experts=7, num_experts_per_tok=3, moe_intermediate_size=22,
+    shared_expert_intermediate_size=26, moe_routed_scaling_factor=1.6, moe_router_logit_softcapping=0.0,
+    sliding_window=7, layer_types=[FULL, SLIDING, SLIDING, SLIDING], mlp_layer_types=["dense"] + ["sparse"] * 3,
+    gating="per-head", attention_bias=False, rope_parameters={
+        FULL: dict(rope_type="yarn", rope_theta=900.0, factor=8.0, original_max_position_embeddings=40,
+                   attention_factor=1.1, beta_fast=9, beta_slow=2, partial_rotary_factor=0.5),
+        SLIDING: dict(rope_type="default", rope_theta=300.0, partial_rotary_factor=0.75)})
+
 KIMI_LINEAR = COMMON | dict(
     architectures=["KimiLinearForCausalLM"], model_type="kimi_linear", vocab_size=337, hidden_size=72,
     intermediate_size=52, num_hidden_layers=5, num_attention_heads=5, num_key_value_heads=5, q_lora_rank=None,
@@ -215,6 +226,14 @@ MODELS = {
     "dots1-window": dict(seed=4803, config=DOTS | dict(
         num_hidden_layers=3, sliding_window=8, max_window_layers=1, n_group=1, topk_group=1, n_shared_experts=1,
         first_k_dense_replace=0, norm_topk_prob=False, attention_bias=True)),
+    "laguna-odd": dict(seed=9401, file=True, config=LAGUNA),
+    # A gate for each value, routers with a cap, as many heads in all layers.
+    "laguna-elements": dict(seed=9506, config={
+        k: v for k, v in LAGUNA.items() if k not in ("num_attention_heads_per_layer", "mlp_layer_types")} | dict(
+        gating="per-element", moe_router_logit_softcapping=1.3, num_attention_heads=4, num_hidden_layers=3,
+        layer_types=[SLIDING, FULL, SLIDING], attention_bias=True, tie_word_embeddings=True, rope_parameters={
+            FULL: dict(rope_type="default", rope_theta=900.0, partial_rotary_factor=0.25),
+            SLIDING: dict(rope_type="default", rope_theta=300.0)})),
     "exaone-moe-odd": dict(seed=7201, file=True, config=EXAONE),
     "cohere2-moe-odd": dict(seed=7219, file=True, config=COHERE),
     # Softmax instead of sigmoid, RMSNorm, shared experts that are added without a factor, dense layers with a window,
@@ -510,6 +529,22 @@ def of_dots1(c):
 def of_exaone_moe(c):
     return of_kimi_k2(c) | QK_NORMS | windows(c) | {
         "full layers without positions": all_layers_turn, "layer_types": {"layer_types": c["layer_types"][::-1]}}
+
+
+def of_laguna(c):
+    rope = c["rope_parameters"]
+    of = lambda kind, **other: {"rope_parameters": rope | {kind: rope[kind] | other}}
+    features = {"base of full layers": of(FULL, rope_theta=50.0),
+                "base of sliding layers": of(SLIDING, rope_theta=50.0),
+                "part of full layers": of(FULL, partial_rotary_factor=1.0), "experts' number":
+                {"num_experts_per_tok": 1}, "routed scaling": {"moe_routed_scaling_factor": 1.0}, "correction":
+                zeroed_buffers("e_score_correction_bias"), "shared expert": silent("shared_experts"), "gates": zeroed(
+                    "g_proj.weight"), "window, of one more": {"sliding_window": c["sliding_window"] + 1}} | QK_NORMS
+    if c["moe_router_logit_softcapping"]: features["cap of routers"] = {"moe_router_logit_softcapping": 0.0}
+    if rope[FULL]["rope_type"] == "yarn": features |= {"scaling": of(FULL, factor=1.0, attention_factor=1.0),
+                                                       "part of sliding layers": of(SLIDING, partial_rotary_factor=1.0)}
+    if c["attention_bias"]: features |= {"bias of " + one: zeroed(one + "_proj.bias") for one in "qvo"}
+    return features
 
 
 def of_cohere2_moe(c):

@@ -43,14 +43,23 @@ const char *fr_family_word(const fr_family *family) {
     return family->gguf ? family->gguf : family->architectures[0];
 }
 
+static size_t without_version(const char *word) {
+    size_t length = strlen(word);
+    while (length && isdigit((unsigned char)word[length - 1])) length--;
+    return length;
+}
+
 /* Gives the length of the part of a family's name that the list shows. It is the part before the dash if another
- * family's name begins with the same part and a dash; otherwise it is the whole name. */
+ * family's name begins with the same part and a dash, and the part before the digits at the end if another name is the
+ * same but for these; otherwise it is the whole name. */
 static size_t listed_length(size_t index) {
     const char *word = fr_family_word(families[index]), *dash = strchr(word, '-');
-    size_t length = dash ? (size_t)(dash - word) : strlen(word);
-    for (size_t i = 0; dash && i < COUNT; i++) {
+    size_t length = dash ? (size_t)(dash - word) : strlen(word), stem = without_version(word);
+    for (size_t i = 0; i < COUNT; i++) {
         const char *other = fr_family_word(families[i]);
-        if (strncmp(word, other, length + 1) == 0 && strcmp(word, other) != 0) return length;
+        if (strcmp(word, other) == 0) continue;
+        if (dash && strncmp(word, other, length + 1) == 0) return length;
+        if (!dash && stem == without_version(other) && strncmp(word, other, stem) == 0) return stem;
     }
     return strlen(word);
 }

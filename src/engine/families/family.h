@@ -245,6 +245,9 @@ void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t fallback, fr_gguf_wri
 fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec);
 fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec);
 
+/* Reads one form for each kind of layer, each of which rotates a part of a head (partial_rotary_factor). */
+fr_status fr_rope_by_kind_in_part(const fr_source *source, fr_model_spec *spec);
+
 /* Reads one form, for families that always rotate whole heads. If their config.json has a partial_rotary_factor,
  * transformers ignores it. */
 fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec);

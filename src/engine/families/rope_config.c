@@ -114,11 +114,11 @@ static fr_status read_scaling(const json_t *scaling, fr_rope_spec *rope, const c
                        fr_list_words(config_word).text);
     if (kinds[i].kind == FR_ROPE_DEFAULT) return FR_OK;
     rope->kind = kinds[i].kind;
+    FR_TRY(fr_json_real(scaling, "mscale_all_dim", 0, 1e3, 0, where, &rope->mscale_all_dim));
     if (rope->kind == FR_ROPE_LONGROPE)
         return fr_json_real(scaling, "original_max_position_embeddings", 2, 1 << 24, rope->original_context, where,
                             &rope->original_context);
     FR_TRY(fr_json_real(scaling, "factor", 1e-6, 1e6, NAN, where, &rope->factor));
-    FR_TRY(fr_json_real(scaling, "mscale_all_dim", 0, 1e3, 0, where, &rope->mscale_all_dim));
     if (rope->kind == FR_ROPE_LINEAR) return FR_OK;
     FR_TRY(fr_json_real(scaling, "original_max_position_embeddings", 1, 1 << 24, rope->original_context, where,
                         &rope->original_context));
@@ -372,16 +372,19 @@ static fr_status read_proportional(const json_t *entry, fr_rope_spec *rope, cons
     return fr_json_real(entry, "factor", 1e-6, 1e6, 1.0, where, &rope->factor);
 }
 
-/* Reads the entry of rope_parameters for one kind of layer. It replaces all defaults except theta's. */
-static fr_status read_entry(const json_t *entry, fr_rope_spec *rope, const char *where) {
+/* Reads the entry of rope_parameters for one kind of layer. It replaces all defaults except theta's. part: the rotated
+ * part of a head, in families that read it for every type; NULL in others. */
+static fr_status read_entry(const json_t *entry, fr_rope_spec *rope, const char *where, double *part) {
     const char *type;
     double partial;
     rope->kind = FR_ROPE_DEFAULT;
     rope->partial = rope->factor = 1.0;
+    if (part) FR_TRY(fr_json_real(entry, "partial_rotary_factor", 0.0, 1.0, 1.0, where, part));
     FR_TRY(fr_json_real(entry, "rope_theta", 1.001, 1e12, rope->theta, where, &rope->theta));
     FR_TRY(fr_json_text(entry, "rope_type", where, &type));
     if (type && strcmp(type, "proportional") == 0) return read_proportional(entry, rope, where);
     FR_TRY(read_scaling(entry, rope, where));
+    if (part) return FR_OK;
     FR_TRY(fr_json_real(entry, "partial_rotary_factor", 0.0, 1.0, 1.0, where, &partial));
     /* transformers reads partial_rotary_factor only for types other than "default" */
     if (rope->kind == FR_ROPE_DEFAULT || partial == 1.0) return FR_OK;
@@ -390,18 +393,18 @@ static fr_status read_entry(const json_t *entry, fr_rope_spec *rope, const char 
 
 /* Reads the form of one kind of layer: from its entry in rope_parameters. Older files have rope_scaling instead, which
  * is for full layers. */
-static fr_status read_kind(const fr_source *source, const char *kind, bool older, fr_rope_spec *rope) {
+static fr_status read_kind(const fr_source *source, const char *kind, bool older, fr_rope_spec *rope, double *part) {
     char inside[128];
     json_t *table, *entry = NULL, *scaling = NULL;
     FR_TRY(fr_json_object(source->text, "rope_parameters", source->where, &table));
     if (table) FR_TRY(fr_json_object(table, kind, source->where, &entry));
     if (older) FR_TRY(fr_json_object(source->text, "rope_scaling", source->where, &scaling));
     snprintf(inside, sizeof inside, "%s: rope_parameters: %s", source->where, kind);
-    if (entry) FR_TRY(read_entry(entry, rope, inside));
+    if (entry) FR_TRY(read_entry(entry, rope, inside, part));
     return json_object_size(scaling) > 0 ? read_scaling(scaling, rope, "config.json: rope_scaling") : FR_OK;
 }
 
-fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec) {
+static fr_status read_kinds(const fr_source *source, fr_model_spec *spec, double *sliding_part, double *full_part) {
     fr_rope_spec *sliding = &spec->trunk.rope[FR_SLIDING], *full = &spec->trunk.rope[FR_FULL];
     set_dims(sliding, sliding->dims ? sliding->dims : spec->layer.attention.head_dim);
     set_dims(full, full->dims ? full->dims : spec->layer.attention.head_dim);
@@ -415,6 +418,21 @@ fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec) {
         !json_object_get(table, "sliding_attention"))
         return fr_fail(FR_INPUT, "%s: rope_parameters has neither full_attention nor sliding_attention", source->where);
     sliding->original_context = full->original_context = (double)spec->trunk.context_limit;
-    FR_TRY(read_kind(source, "sliding_attention", false, sliding));
-    return read_kind(source, "full_attention", true, full);
+    FR_TRY(read_kind(source, "sliding_attention", false, sliding, sliding_part));
+    return read_kind(source, "full_attention", true, full, full_part);
+}
+
+fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec) {
+    return read_kinds(source, spec, NULL, NULL);
+}
+
+fr_status fr_rope_by_kind_in_part(const fr_source *source, fr_model_spec *spec) {
+    fr_rope_spec *sliding = &spec->trunk.rope[FR_SLIDING], *full = &spec->trunk.rope[FR_FULL];
+    double sliding_part = sliding->partial, full_part = full->partial, width = (double)spec->layer.attention.head_dim;
+    FR_TRY(read_kinds(source, spec, &sliding_part, &full_part));
+    sliding->partial = full->partial = 1.0;
+    if (source->gguf) return FR_OK;
+    set_dims(sliding, (size_t)(width * sliding_part));
+    set_dims(full, (size_t)(width * full_part));
+    return FR_OK;
 }

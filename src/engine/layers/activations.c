@@ -18,6 +18,7 @@ static void set_widths(fr_activations *a, size_t *head_dim, size_t *joined) {
         *joined = fr_larger(*joined, attention->heads * width);
         *head_dim = fr_larger(*head_dim, attention->head_dim);
         a->q_width = fr_larger(a->q_width, (attention->output_gate ? 2 : 1) * attention->heads * attention->head_dim);
+        a->own_gates_width = fr_larger(a->own_gates_width, attention->heads * attention->own_gate);
         a->kv_width = fr_larger(a->kv_width, attention->kv_heads * attention->head_dim);
         a->ffn_width = fr_larger(a->ffn_width, layer->ffn.width);
     }
@@ -29,8 +30,9 @@ static void take_rows(fr_activations *a, fr_arena *arena, size_t max_rows) {
     const struct {
         float **rows;
         size_t width;
-    } all[] = {{&a->x, s->hidden},     {&a->normed, s->hidden}, {&a->out, s->hidden},   {&a->q, a->q_width},
-               {&a->attn, a->q_width}, {&a->k, a->kv_width},    {&a->v, a->kv_width},   {&a->gate, a->ffn_width},
+    } all[] = {{&a->x, s->hidden},     {&a->normed, s->hidden}, {&a->out, s->hidden},
+               {&a->q, a->q_width},    {&a->attn, a->q_width},  {&a->own_gates, a->own_gates_width},
+               {&a->k, a->kv_width},   {&a->v, a->kv_width},    {&a->gate, a->ffn_width},
                {&a->up, a->ffn_width}, {&a->token, tokens},     {&a->ple_table, tokens}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         *all[i].rows = fr_arena_take(arena, max_rows * all[i].width, sizeof(float));
@@ -84,6 +86,7 @@ void fr_activations_narrow(fr_activations *a) {
     if (a->aux_layers) a->aux_hidden += keep * a->aux_layers->count * s->hidden;
     a->q += keep * a->q_width;
     a->attn += keep * a->q_width;
+    a->own_gates += keep * a->own_gates_width;
     if (a->heads) a->heads += keep * a->heads_width;
     if (a->head_gates) a->head_gates += keep * a->head_gates_width;
     if (s->ple_width) a->token += keep * s->layers * s->ple_width;

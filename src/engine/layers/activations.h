@@ -110,6 +110,7 @@ typedef struct fr_activations {
     float *out;       /* [hidden] the output of a branch, which is added to the stream */
     float *q;         /* [q_width] queries, each followed by its gate if there are gates */
     float *attn;      /* [q_width] attention's output */
+    float *own_gates; /* [own_gates_width] the gates of heads that come from a matrix of their own */
     float *k, *v;     /* [kv_width] keys and values, before they are stored */
     float *q_a;       /* [q_a_width] the latents of queries, in latent attention */
     float *heads;     /* [heads_width] for latent attention: first the heads' queries, with nope and rotary parts;
@@ -118,7 +119,7 @@ typedef struct fr_activations {
     float *token;     /* [layers * ple_width] the per-layer embeddings of the row's token */
     float *ple_table; /* [layers * ple_width] the row of the token in the table of per-layer embeddings */
     float *cosine[FR_ROPES], *sine[FR_ROPES]; /* [dims / 2] */
-    size_t q_width, kv_width, q_a_width, heads_width, head_gates_width, ffn_width;
+    size_t q_width, own_gates_width, kv_width, q_a_width, heads_width, head_gates_width, ffn_width;
 
     /* [head_gates_width] the gates of latent attention's heads; NULL: no layer has any */
     float *head_gates;

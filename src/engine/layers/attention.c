@@ -8,7 +8,7 @@
  *     rows      q, k: bias, norm, if the norm is over all heads at once
  *     heads     q: bias, norm, rotate; k: bias, norm, rotate, store; v: bias, norm, store; or rotate before norm
  *     heads     attn = attention(q, cache)
- *     heads     attn = attn * sigmoid(gate), if there are gates; each follows its head's query
+ *     heads     attn = attn * sigmoid(gate), if there are gates; each follows its head's query, or has a matrix
  *     features  out = o(attn)
  *
  * If weights are packed, the input rows of a product are quantized before it: by the thread that computed them if it
@@ -16,6 +16,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/deltanet_gates.h"
 #include "kernels/double_math.h"
 #include "kernels/turbo.h"
 #include "src/engine/layers/parts.h"
@@ -101,6 +102,9 @@ static void project(const fr_team *team, const fr_activations *a, const fr_atten
     fr_matrix_apply_share(team, w, &weights->q, head * each, end * each,
                           &(fr_matrix_rows){a->q, a->q_width, input, width, rows});
     if (spec->owns_kv) project_kv(team, a, spec, weights);
+    if (spec->own_gate)
+        fr_matrix_apply_share(team, w, &weights->gate, head * spec->own_gate, end * spec->own_gate,
+                              &(fr_matrix_rows){a->own_gates, a->own_gates_width, input, width, rows});
 }
 
 /* Norms all heads of one row together, in place. */
@@ -141,10 +145,12 @@ static void shape_head(const fr_activations *a, const fr_attention_spec *spec, f
     fr_rope_fn *rotate = rope->neox ? k->rope_neox : k->rope_pairs;
     if (bias) k->add(head, bias, spec->head_dim);
     clamp_head(spec, head);
-    if (norm && !spec->norm_after_rope) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
+    if ((norm || spec->bare_qk_norm) && !spec->norm_after_rope)
+        k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
     if (!spec->no_rope)
         rotate(head, a->cosine[spec->rope] + row * angles, a->sine[spec->rope] + row * angles, rope->dims);
-    if (norm && spec->norm_after_rope) k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
+    if ((norm || spec->bare_qk_norm) && spec->norm_after_rope)
+        k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
 }
 
 /* Scales a query if its position is past those for which the model was trained: transformers 5.17, model
@@ -242,16 +248,32 @@ void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_
     fr_attend_run(team, &rows);
 }
 
+/* Multiplies a head's output by its gate. */
+static void gate_head(const fr_activations *a, const fr_attention_spec *spec, size_t row, size_t head) {
+    const fr_kernels *k = a->kernels;
+    size_t n = spec->head_dim;
+    float *seen = a->attn + row * a->q_width + head * n, whole = 1;
+    const float *gate = a->own_gates + row * a->own_gates_width + head * spec->own_gate;
+    bool of_values = spec->own_gate > 1 || n == 1;
+    if (spec->output_gate) {
+        k->sigmoid_mul(seen, seen, a->q + row * a->q_width + head * query_step(spec) + n, n);
+        return;
+    }
+    float *gated = of_values ? seen : &whole;
+    size_t count = of_values ? n : 1;
+    if (spec->gate_softplus)
+        fr_softplus_mul(gated, gate, count);
+    else
+        k->sigmoid_mul(gated, gated, gate, count);
+    if (!of_values) k->scale(seen, n, whole);
+}
+
 /* Multiplies the outputs of the rank's heads by their gates. */
 static void gate_heads(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
     size_t n = spec->head_dim, rows = a->batch.count, first, last, begin, end;
     fr_part_rank(team, fr_attention_split(a, spec, n), &first, &last);
     fr_part_heads(team, last - first, rows, &begin, &end);
-    for (; begin < end; begin++) {
-        size_t at = begin % rows * a->q_width, head = first + begin / rows;
-        float *seen = a->attn + at + head * n;
-        a->kernels->sigmoid_mul(seen, seen, a->q + at + head * query_step(spec) + n, n);
-    }
+    for (; begin < end; begin++) gate_head(a, spec, begin % rows, first + begin / rows);
 }
 
 void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *layer_spec, const fr_layer *layer,
@@ -274,7 +296,7 @@ void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spe
     fr_team_sync(team);
     if (ends_rows) fr_activations_narrow(a);
     fr_attention_attend(team, a, spec, weights->sinks);
-    if (spec->output_gate) {
+    if (spec->output_gate || spec->own_gate) {
         fr_team_sync(team);
         gate_heads(team, a, spec);
     }

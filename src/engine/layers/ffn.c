@@ -10,7 +10,10 @@ static void join_row(const fr_activations *a, fr_norm_placement norms, const flo
     bool after = norms == FR_NORMS_AFTER;
     float *out = a->out + row * hidden, *x = a->x + row * hidden, scale = a->trunk->spec.residual_scale;
     if (bias) k->add(out, bias, hidden);
-    if (!after) fr_norm_row(a, out, out, norm, norm_bias);
+    if (!after && norm && a->trunk->spec.post_eps != 0.0F)
+        k->rmsnorm(out, out, norm, hidden, a->trunk->spec.post_eps);
+    else if (!after)
+        fr_norm_row(a, out, out, norm, norm_bias);
     if (scale != 0.0f) k->scale(out, hidden, scale);
     k->add(x, out, hidden);
     if (after) fr_norm_row(a, x, x, norm, norm_bias);

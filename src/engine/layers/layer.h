@@ -25,6 +25,7 @@ typedef struct fr_attention_weights {
     const float *q_bias, *k_bias, *v_bias, *o_bias;
     const float *q_norm, *k_norm; /* [d]; for norms over all heads [heads * d], [kv_heads * d] */
     const float *sinks;           /* [heads] */
+    fr_matrix gate;               /* [heads * own_gate, hidden] */
 } fr_attention_weights;
 
 _Static_assert(offsetof(fr_attention_weights, k) == offsetof(fr_attention_weights, q) + sizeof(fr_matrix) &&

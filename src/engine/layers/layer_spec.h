@@ -53,12 +53,17 @@ typedef struct fr_attention_spec {
     bool v_norm;
     bool qk_norm;          /* queries and keys are normed; only read for families in which not all models have these
                             * norms */
+    bool bare_qk_norm;     /* queries and keys are normed head by head, without weights, unless there are some */
     bool norm_after_rope;  /* the norms of heads come after the rotation; if false, before it */
     bool no_rope;          /* the layer's heads aren't rotated: Kazemnejad et al. 2023, arXiv:2305.19466 */
     bool qk_norm_wide;     /* the norms of queries and keys are over all heads at once; if false, over each head */
     bool qkv_bias, o_bias; /* the projections of q, k and v have biases; the projection of the output has one */
     /* q's projection gives each head's query, then its gate; the head's output is multiplied by sigmoid(gate) */
     bool output_gate;
+    /* values of the gate that a matrix of its own gives each head: head_dim, or 1 for the whole output; 0: there is no
+     * such matrix */
+    size_t own_gate;
+    bool gate_softplus;   /* these gates multiply by softplus, not by sigmoid */
     bool sinks;           /* each head has a sink: Xiao et al. 2023, arXiv:2309.17453 */
     bool sees_block;      /* a row of a picture also sees the picture's later rows */
     float scale, softcap; /* applied to the scores; softcap 0: none */
@@ -156,6 +161,7 @@ typedef struct fr_experts_spec {
     float norm_added;     /* this is added to the sum of scores before dividing by it; 0: 1e-20 */
     float norm_min;       /* the smallest divisor of weights; 0: there is none, but 1e-20 is added to the sum of
                            * scores */
+    float product_cap;    /* softcap of the router's products; 0: none */
     float routed_scaling; /* a row's weights are multiplied by this */
     bool biased;          /* biases are added to the router's products, and to those of the experts' three
                                 * matrices */
@@ -250,12 +256,15 @@ typedef struct fr_trunk_spec {
                             * lead from it to the stream and back; 0: hidden */
     float embedding_scale; /* factor for an id's row of the embedding table */
     float eps;             /* for all norms */
+    float post_eps;        /* for the norms after attention and feed-forward; 0: eps */
     float residual_scale;  /* factor for the outputs of attention and feed-forward; 0 means 1 */
     float logit_scale;     /* factor for the logits, before softcap; 0 means 1 */
     bool layer_norm;       /* norms of hidden rows subtract the row's mean first (arXiv:1607.06450) */
     bool no_last_norm;     /* there is no norm after the last layer */
     bool plain_norms;      /* these norms have no weights and no biases */
     bool norm_bias;        /* norms of hidden rows add a bias */
+    bool norms_embeddings; /* the rows of ids are normed, without weights, before the first layer */
+    bool post_norms;       /* in families in which only some models have them: norms after attention and feed-forward */
     bool head_bias;        /* the head adds a bias to the logits, before logit_scale */
     float softcap;         /* softcap of the logits; 0: none */
     fr_rope_spec rope[FR_ROPES];

@@ -131,6 +131,7 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
     int32_t *chosen = m->chosen + row * spec->top_k;
     float *weight = m->chosen_weight + row * spec->top_k, sum, scaling = spec->routed_scaling;
     if (weights->product_bias) a->kernels->add(r.scores, weights->product_bias, spec->count);
+    if (spec->product_cap > 0.0F) a->kernels->softcap(r.scores, spec->count, spec->product_cap);
     for (size_t e = 0; e < spec->count; e++)
         if (!isfinite(r.scores[e])) scaling = NAN;
     if (spec->one_by_one) {

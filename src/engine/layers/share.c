@@ -88,6 +88,9 @@ static void share_rows(fr_trunk *trunk, fr_weights *weights) {
             q->data && attention->heads && attention->kv < trunk->kv_count ? trunk->kv_shapes[attention->kv].heads : 0;
         if (kv_heads)
             fr_weights_share(weights, q, fr_split_heads(attention->heads, kv_heads, q->features / attention->heads));
+        if (kv_heads && attention->own_gate)
+            fr_weights_share(weights, &layer->attention.gate,
+                             fr_split_heads(attention->heads, kv_heads, attention->own_gate));
         if (attention->owns_kv && layer->attention.k.data) {
             const fr_split kept = kept_heads(trunk, attention->kv, attention->head_dim);
             fr_weights_share(weights, &layer->attention.k, kept);
@@ -137,7 +140,8 @@ static size_t matrices_of(const fr_trunk *trunk, size_t index, matrices *all) {
         {l->short_conv.in, 3},      {&l->short_conv.out, 1},     {l->ffn.gate_up, 2},       {&l->ffn.down, 1},
         {&l->experts.latent_in, 1}, {&l->experts.latent_out, 1}, {&l->ple.gate, 1},         {&l->ple.out, 1},
         {&l->experts.router, 1},    {l->experts.gate, experts},  {l->experts.up, experts},  {l->experts.down, experts},
-        {l->deltanet.in_parts, 3},  {&l->deltanet.low_a, 1},     {&l->deltanet.low_z, 1},   {&l->mla.gate, 1}};
+        {l->deltanet.in_parts, 3},  {&l->deltanet.low_a, 1},     {&l->deltanet.low_z, 1},   {&l->mla.gate, 1},
+        {&l->attention.gate, 1}};
     _Static_assert(sizeof list / sizeof *list <= MATRICES_MAX, "room for all");
     memcpy(all, list, sizeof list);
     return sizeof list / sizeof *list;

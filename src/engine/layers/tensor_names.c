@@ -113,6 +113,7 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
     case FR_DIM_QUERIES: return layer->attention.heads * layer->attention.head_dim;
     case FR_DIM_QUERIES_GATED:
         return (layer->attention.output_gate ? 2 : 1) * layer->attention.heads * layer->attention.head_dim;
+    case FR_DIM_GATES: return layer->attention.heads * layer->attention.own_gate;
     case FR_DIM_DELTA_HEADS: return delta->value_heads;
     case FR_DIM_DELTA_HEAD: return delta->value_dim;
     case FR_DIM_DELTA_VALUES: return delta->value_heads * delta->value_dim;
@@ -164,6 +165,8 @@ bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trun
     if (name->also & FR_ALSO_MLA && layer->mixer != FR_MIXER_MLA) return false;
     if (name->also & FR_ALSO_LATENT && !layer->experts.latent) return false;
     if (name->also & FR_ALSO_GATED && !layer->mla.gated) return false;
+    if (name->also & FR_ALSO_OWN_GATE && !layer->attention.own_gate) return false;
+    if (name->also & FR_ALSO_POST_NORMS && !trunk->post_norms) return false;
     if (needs & FR_IF_DELTANET && layer->mixer != FR_MIXER_DELTANET) return false;
     if (needs & FR_IF_SHORT_CONV && layer->mixer != FR_MIXER_SHORT_CONV) return false;
     if (needs & FR_IF_FUSED && !layer->deltanet.fused) return false;

@@ -23,6 +23,7 @@ typedef enum fr_dim {
     FR_DIM_HEADS,
     FR_DIM_QUERIES,        /* values of all query heads */
     FR_DIM_QUERIES_GATED,  /* like FR_DIM_QUERIES, but if there are gates, each head's query is followed by its gate */
+    FR_DIM_GATES,          /* gates of all heads that a matrix of their own gives */
     FR_DIM_KEYS,           /* values of all key/value heads */
     FR_DIM_QUERY_NORM,     /* values over which a norm of queries is taken: those of a head, or of all heads */
     FR_DIM_KEY_NORM,       /* values over which a norm of keys is taken: those of a head, or of all heads */
@@ -118,13 +119,15 @@ enum {
 
 /* Further conditions, of recurrent layers and mixtures. */
 enum {
-    FR_ALSO_MAMBA = 1,      /* layers that mix positions by Mamba-2, alone or beside attention */
-    FR_ALSO_MAMBA_NORM = 2, /* Mamba-2 whose outputs are normed */
-    FR_ALSO_MAMBA_BIAS = 4, /* Mamba-2 whose projections have biases */
-    FR_ALSO_CONV_BIAS = 8,  /* Mamba-2 whose convolution has biases */
-    FR_ALSO_LATENT = 16,    /* mixtures whose experts read a latent */
-    FR_ALSO_MLA = 32,       /* layers that mix positions by latent attention */
-    FR_ALSO_GATED = 64,     /* latent attention whose heads' outputs have gates */
+    FR_ALSO_MAMBA = 1,        /* layers that mix positions by Mamba-2, alone or beside attention */
+    FR_ALSO_MAMBA_NORM = 2,   /* Mamba-2 whose outputs are normed */
+    FR_ALSO_MAMBA_BIAS = 4,   /* Mamba-2 whose projections have biases */
+    FR_ALSO_CONV_BIAS = 8,    /* Mamba-2 whose convolution has biases */
+    FR_ALSO_LATENT = 16,      /* mixtures whose experts read a latent */
+    FR_ALSO_MLA = 32,         /* layers that mix positions by latent attention */
+    FR_ALSO_GATED = 64,       /* latent attention whose heads' outputs have gates */
+    FR_ALSO_OWN_GATE = 128,   /* attention whose gates come from a matrix of their own */
+    FR_ALSO_POST_NORMS = 256, /* models with norms after attention and feed-forward (fr_trunk_spec.post_norms) */
 };
 
 /* The order of a tensor's rows in GGUF, compared with published files (by llama.cpp's converter).

@@ -375,6 +375,9 @@ static void embed_rows(const fr_team *team, const fr_activations *a) {
     }
     if (a->trunk->project_in.data) project_rows(team, a, &a->trunk->project_in, a->x, a->batch.count);
     for (size_t r = begin; r < end && a->trunk->positions.data; r++) add_position(a, r);
+    for (size_t r = begin; r < end && a->trunk->spec.norms_embeddings; r++)
+        if (!a->batch.rows[r].embedding)
+            a->kernels->rmsnorm(a->x + r * hidden, a->x + r * hidden, NULL, hidden, a->trunk->spec.eps);
 }
 
 /* Notes the adapters of the thread's own rows. */

@@ -57,8 +57,9 @@ static fr_kv_checkpoint *place(fr_kv_checkpoints *s, fr_kv *kv, size_t position,
 }
 
 void fr_kv_checkpoints_save(fr_kv_checkpoints *s, fr_kv *kv, size_t position, bool spare) {
-    fr_kv_checkpoint *checkpoint = place(s, kv, position, 0, spare);
+    fr_kv_checkpoint *checkpoint = place(s, kv, position, kv->from, spare);
     if (!checkpoint) return;
+    if (kv->keeps) hold(kv, checkpoint->pages, kv->table[FR_KV_SLIDING], kv->from, position);
     checkpoint->states = fr_recurrent_save(&kv->recurrent, position);
     if (!checkpoint->states) drop(s, kv, s->count - 1);
 }
@@ -125,6 +126,6 @@ void fr_kv_checkpoints_rewind(const fr_kv_checkpoints *s, fr_kv *kv, size_t leng
     fr_kv_rewind(kv, best ? fr_smaller(best->position, length) : 0);
     if (!best) return;
     if (best->states) fr_recurrent_return(&kv->recurrent, best->states, best->position);
-    hold(kv, kv->table[FR_KV_SLIDING], best->pages, best->from, kv->length);
+    if (kv->keeps) hold(kv, kv->table[FR_KV_SLIDING], best->pages, best->from, kv->length);
     kv->from = best->from;
 }

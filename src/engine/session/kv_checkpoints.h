@@ -38,7 +38,8 @@ void fr_kv_checkpoints_layout(fr_kv_checkpoints *checkpoints, fr_arena *arena, c
 void fr_kv_checkpoints_note(fr_kv_checkpoints *checkpoints, fr_kv *kv, bool prompt_end);
 
 /* Makes a checkpoint after all others. The forward whose pages were claimed last (fr_kv_claim) will write the
- * recurrent states to it. No checkpoint is made if there is no room for any. */
+ * recurrent states to it, and the positions of sliding layers, if there are any, to pages that both hold. No checkpoint
+ * is made if there is no room for any. */
 void fr_kv_checkpoints_save(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t position, bool spare);
 
 /* Makes a checkpoint after all others with pages of its own, which the caller fills, for example from a file. Returns
