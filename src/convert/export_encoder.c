@@ -32,7 +32,8 @@ static fr_status add_steps(const fr_export *export, fr_outputs *outputs) {
 
 /* Leaves out RoBERTa's first rows of positions: llama.cpp gives a text's first token position 0. */
 static fr_status cut_positions(fr_export *export, size_t first, const fr_tensor *table, const fr_tensor **cut) {
-    if (table->storage || table->packed || table->dims != 2 || table->shape[0] <= first)
+    bool plain = !table->storage && !table->packed && !fr_weights_scales(export->weights, table);
+    if (!plain || table->dims != 2 || table->shape[0] <= first)
         return fr_fail(FR_UNBUILT, "%s: tensor %s in this form is not written as GGUF", export->files->path,
                        table->name);
     uint64_t row = table->bytes / table->shape[0];
