@@ -3,10 +3,10 @@
  *
  * The tree of shared prefixes (the index) is compared with a model of it: a simple list of texts, each with the pages
  * that were stored with it. The pools are so small that the index gives up pages all the time. After every call the
- * model first drops these pages. It recognizes them by their pool, which counts fewer holders than the timelines and
- * the model's texts would make.
+ * model first drops the pages that were given up. It recognizes such a page by its holders: the pool counts fewer than
+ * the timelines and the texts of the model that have the page.
  *
- * Then three things must hold. Each page has exactly as many holders as timelines and texts of the model have it. A
+ * Then three things must hold. Each page has one holder for each timeline and each text of the model that has it. A
  * text that was given up was unused, and unused for longer than any unused text that remains. A search in the tree
  * finds the same as a search through the list. Every row holds a digest of all ids up to it, so that a page of another
  * text is noticed. */
@@ -227,7 +227,7 @@ static bool stands_in(const timeline *t, const entry *e) {
     return is_whole(e) && t->path.length >= e->blocks && same_blocks(&t->says, &e->says, e->blocks);
 }
 
-/* Returns how many ids of the entry's last block the text shares with it; 0 if an earlier block differs. */
+/* Returns how many ids at the beginning of the entry's last block the text has too; 0 if an earlier block differs. */
 static size_t shared_in(const entry *e, const text *says, size_t count) {
     size_t first = (e->blocks - 1) * PAGE, n = 0;
     if (first >= count || !same_blocks(&e->says, says, e->blocks - 1)) return 0;
@@ -343,7 +343,7 @@ static size_t learn(world *w, const counts *c, size_t *last_left, size_t *last_a
         uint8_t **page = &e->page[FR_KV_SLIDING];
         if (!*page || held_by_index(w, c, FR_KV_SLIDING, *page)) continue;
         bool worth = is_kept(w, e);
-        /* pages worth keeping go after all others, and the longest unused of them first */
+        /* pages worth keeping are given up after all others, those unused for longest first */
         if (worth && !*kept_went) *last_alone = 0;
         *kept_went |= worth;
         if (*kept_went == worth) *last_alone = fr_larger(*last_alone, e->alone);
@@ -884,9 +884,9 @@ START_TEST(a_page_begun_in_the_middle_stays_out) {
 }
 END_TEST
 
-/* Makes a timeline leave its text twice at position LEFT_AT, each time with a different id later in the text. Both
- * times, a point of the index keeps the recurrent states of that position. The two points share one page of states,
- * which is returned. */
+/* Runs a text and goes back to position LEFT_AT, twice. The two texts differ only after LEFT_AT. Each time a point of
+ * the index keeps the recurrent states of position LEFT_AT. The two points share one page of states, which is
+ * returned. */
 enum { LEFT_AT = 40 };
 static uint8_t *leave_a_text(world *w, timeline *t, text says[2]) {
     uint8_t *states = NULL;
@@ -977,8 +977,8 @@ START_TEST(spare_points_go_first) {
 }
 END_TEST
 
-/* All these blocks have the same hash, as an attacker could arrange by choosing the ids. The index keeps only a few of
- * them, so it stays fast and correct. */
+/* All blocks of this test have the same hash, as an attacker could arrange by choosing the ids. The index keeps only a
+ * few of them, so it stays fast and correct. */
 START_TEST(colliding_blocks_are_few) {
     enum { COLLIDING = 40 };
     const setting roomy = {"roomy", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 0};

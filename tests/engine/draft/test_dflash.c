@@ -489,9 +489,9 @@ static void fill(int32_t *ids, size_t from, size_t to, size_t step) {
     for (size_t i = from; i < to; i++) ids[i] = (int32_t)((i * i * 31 + step * i + 2) % 300);
 }
 
-/* A conversation has prompts, replies, another prompt that begins alike, a truncation and a fork. It is saved and
- * restored after another one. It runs once in a session alone, then several times in an engine, where later runs find
- * the pages of earlier ones. */
+/* A conversation has prompts, replies, another prompt that begins alike, a truncation and a fork. It is saved, and
+ * restored after another conversation. It runs once in a session alone, then several times in an engine, where later
+ * runs find the pages of earlier ones. */
 START_TEST(conversations_draft_as_fresh_sessions) {
     bench b;
     fr_engine *engine;

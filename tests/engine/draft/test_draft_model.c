@@ -358,8 +358,8 @@ START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
 }
 END_TEST
 
-/* These models have no tokenizers, so their vocabularies must be the same, and they differ. Models with tokenizers
- * would draft by text instead (test_draft_text.c). */
+/* These models have no tokenizers, so a draft model must have the target's vocabulary. Here the vocabularies differ.
+ * Models with tokenizers would draft by text instead (test_draft_text.c). */
 START_TEST(what_can_not_draft_is_refused) {
     fr_options *options = fr_options_new();
     fr_model *target;

@@ -536,9 +536,9 @@ static void digress(fr_session *session) {
     say(session, ids, 170, 9);
 }
 
-/* A conversation has prompts, replies, another prompt that begins alike, a truncation and a fork. It is saved and
- * restored after another one. It runs once in a session alone, then several times in an engine, where later runs find
- * the pages of earlier ones. */
+/* A conversation has prompts, replies, another prompt that begins alike, a truncation and a fork. It is saved, and
+ * restored after another conversation. It runs once in a session alone, then several times in an engine, where later
+ * runs find the pages of earlier ones. */
 START_TEST(conversations_draft_as_fresh_sessions) {
     bench b;
     fr_engine *engine;

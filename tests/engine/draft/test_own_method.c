@@ -410,7 +410,8 @@ static double halfway(const subject *s, const int32_t *ids, size_t count) {
     return (1 + exp(next - best)) / sum / 2;
 }
 
-/* A method that samples its drafts from five ids. The target never generates one of them. */
+/* A method that samples its drafts from five ids. One of the five is an id that the target never generates. If `tells`
+ * is false, the method always drafts the first id and reports no probabilities. */
 typedef struct gambler {
     uint64_t state;
     int32_t id[5];
@@ -453,7 +454,8 @@ static size_t read_prompt(const char *target, int32_t *ids) {
     return count;
 }
 
-/* Returns a position of the greedy text from which on the second id is an accepted draft. */
+/* Returns the length of a beginning of the greedy text after which the second id is an accepted draft; without a
+ * drafter, the prompt's length. */
 static size_t find_place(const subject *s, const char *target, int32_t *ids) {
     fr_session *session = open_session(s, 1);
     size_t count = read_prompt(target, ids), first = count, got, accepted;

@@ -144,8 +144,9 @@ static void make_text(const world *w, size_t i, int32_t *ids, size_t count) {
     }
 }
 
-/* Returns true if the draft at this depth of a round is right. In the first round none is, so each session has one new
- * row. In the second all are, so the sessions together have more new rows than fit a batch. */
+/* Returns true if the draft at this depth of a round is right. In the first round no draft is right, so each session
+ * has one new row. In the second round all drafts are right, so the sessions together have more new rows than fit a
+ * batch. */
 static bool right(void *context, size_t round, size_t depth) {
     static const size_t stand[] = {0, MOST, 7, 3, 14};
     (void)context;
@@ -409,9 +410,9 @@ START_TEST(silent_links_go_on_together) {
     notes[0] = 0;
     fr_draft_propose(asked, 4);
     /* A method that is asked notes its letter: a small one for method_a, a capital for method_b, in the order of the
-     * lists. The first methods of the same kind are asked together: a, b and d, then C. In the lists 1 and 3 they
-     * drafted nothing, so the second methods, A and c, are asked; in list 4 the first failed. At the end B only
-     * follows the rows, because b drafted in its place. */
+     * lists. The first methods of the same kind are asked together: a, b and d, then C. The first methods of lists 1
+     * and 3 drafted nothing, so the second methods, A and c, are asked. The first method of list 4 failed, so its
+     * second is not asked. At the end B only follows the rows, because b drafted in its place. */
     ck_assert_str_eq(notes, "abd C A c +B");
     ck_assert(asked[0].proposed == 1 && asked[1].proposed == 1 && asked[2].proposed == 0 && asked[3].proposed == 0);
     ck_assert_int_eq(asked[3].failure.status, FR_NUMERIC);

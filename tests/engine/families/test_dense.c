@@ -50,7 +50,8 @@ static fr_options *endless(void) {
     return options;
 }
 
-/* These models' indexers select 160 positions. Up to so many, attention reads all positions; more are not built. */
+/* These models' indexers select 160 positions. In a context of up to 160 positions, attention reads all of them.
+ * Longer contexts are refused, because the selection is not built. */
 static const char *const indexed[] = {"deepseek-v3.2-odd", "glm-5-odd"};
 
 START_TEST(a_context_longer_than_a_selection_is_refused) {
@@ -290,8 +291,8 @@ static void expect_again(fr_session *session, size_t kept, const int32_t *ids, s
 }
 
 /* Truncates a text within windows, at their edges, and at the length where LongRoPE changes its factors. After each
- * truncation the same ids must follow. So they must in a fork and in a restored session, with a neighbour in the
- * engine. */
+ * truncation the same ids must follow, in the session itself, in a fork and in a restored session. The three are
+ * neighbours in one engine. */
 START_TEST(a_text_that_was_cut_goes_on_the_same) {
     static const int32_t prompt[] = {2, 30, 31, 32, 33, 30, 31, 32, 33, 30, 31, 90, 77, 30, 31};
     static const size_t cuts[] = {62, 50, 41, 40, 39, 24, 17, 60};

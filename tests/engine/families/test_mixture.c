@@ -292,8 +292,8 @@ START_TEST(an_mtp_layer_drafts_from_a_file_beside_its_folder) {
 }
 END_TEST
 
-/* Copies GLM-OCR's file with the two values of each rotary pair next to each other. Its folder has them so, and so
- * have llama.cpp's files without sections. */
+/* Copies GLM-OCR's file with the two values of each rotary pair next to each other. GLM-OCR's folder has the values in
+ * this order, and so have llama.cpp's files without sections. */
 static void copy_in_pairs(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     enum { HEAD_DIM = 20 };
     for (size_t i = 0; i < all->count; i++) {

@@ -59,9 +59,9 @@ static void expect(const char *line, int status, const char *says, bool listed) 
     fr_command_free(&c);
 }
 
-/* `listed`: a second line lists the supported architectures. It comes only if the architecture is the fault. A folder
- * of an unknown architecture may be a drafter's, so first its tensors are looked for, and their absence is the
- * fault. */
+/* `listed`: a second line lists the supported architectures. That line comes only if the error is about the
+ * architecture. A folder of an unknown architecture may be a drafter's, so its tensors are looked for first, and the
+ * error is that there are none. */
 static const struct {
     const char *architecture, *says;
     int status;

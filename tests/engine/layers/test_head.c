@@ -1,4 +1,4 @@
-/* Tests the LM head, which is divided into pieces of the vocabulary, and these among a team of threads. Every logit is
+/* Tests the LM head. The vocabulary is divided into pieces, and each piece among a team of threads. Every logit is
  * computed and capped once. The best id is the first of those with the largest logit, wherever pieces and threads
  * meet. A logit that is not finite invalidates only its own row.
  *

@@ -204,7 +204,7 @@ START_TEST(one_text_with_and_without_drafts) {
 }
 END_TEST
 
-/* At this high temperature, ids would often be sampled that must be suppressed. */
+/* Without suppression, the suppressed ids would often be sampled at this temperature. */
 START_TEST(sampled_texts_are_one_too) {
     subject s;
     int32_t ids[COUNT];

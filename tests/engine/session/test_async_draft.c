@@ -1,6 +1,6 @@
 /* Tests asynchronous drafting. Whatever is submitted, awaited, cancelled and truncated in between, the ids are those
- * of decoding without drafts. A second submit is refused. No other thread sees a half-done state of the session's own
- * thread.
+ * of decoding without drafts. A second submit is refused. The session's own thread and the caller's must have no data
+ * race, which ThreadSanitizer would report.
  *
  * The build for ThreadSanitizer runs 10,000 random interleavings of the calls, other builds run fewer, and with
  * FORERUN_BRIEF in the environment (valgrind) 75 are run. */

@@ -111,8 +111,8 @@ typedef struct sums {
 } sums;
 
 /* Returns the tokens per second of an oracle that knows all probabilities and times. Either all timelines draft or
- * none does. It verifies a further row if that brings more tokens than `rate`, its tokens per second in the long run,
- * would in the same time. */
+ * none does. The oracle verifies a further row if the tokens expected from it are more than the oracle makes on
+ * average in the time of the row. `rate` is that average: its tokens per second in the long run. */
 static double oracle(const world *w, const drafter *d, size_t timelines, double rate) {
     uint64_t random = 99;
     sums sum = {0};
@@ -290,8 +290,10 @@ static const drafter stepping[] = {
 };
 #define STEPPING (sizeof stepping / sizeof *stepping)
 
-/* If rows are cheap, useful drafts must bring at least 1.1 or 1.15 times the tokens per second of a crowd without
- * drafts. Otherwise the rate may fall to 0.99 of that, and in the first 100 rounds, when little is known, to 0.97. */
+/* A rate here is the tokens per second, divided by those of a crowd without drafts. If rows are cheap, useful drafts
+ * must bring a rate of at least 1.15, or of 1.1 if the drafter reports no probabilities. If rows are expensive or
+ * drafts useless, the rate must be at least 0.99. In the first 100 rounds, when little is known, at least 0.97 is
+ * enough in all cases. */
 START_TEST(a_crowd_gains_by_drafts_and_never_loses) {
     const world *w = &worlds[_i];
     double none = CROWD / verify_seconds(w, CROWD);

@@ -30,8 +30,8 @@
 
 /* ------------------------------------------------------------------------------------------------------------ times */
 
-/* The times of a simulated machine. verify: of a forward pass of 1 to 16 rows, relative to one row. draft_start,
- * draft_step: of drafting at all and of each draft, in the same unit. */
+/* The times of a simulated machine, relative to a forward pass of one row. verify: the time of a forward pass of 1 to
+ * 16 rows. draft_start: the time of drafting at all. draft_step: the time of each draft. */
 typedef struct machine {
     const char *name;
     double verify[FR_STEP_MAX + 1];
@@ -505,8 +505,8 @@ START_TEST(short_texts_are_within_5_percent_of_the_best_fixed_depth_and_1_of_non
 }
 END_TEST
 
-/* In the very first text nothing is known. Even then a controller may lose at most three forward passes, besides the
- * 1%. */
+/* In the very first text nothing is known. Even then drafting may cost at most three forward passes and 1% of the
+ * time. */
 START_TEST(a_first_text_loses_three_forwards_at_most) {
     const shape *s = &shapes[_i];
     for (size_t ids = 48; ids <= 128; ids += 80) {
@@ -523,9 +523,9 @@ START_TEST(a_first_text_loses_three_forwards_at_most) {
 }
 END_TEST
 
-/* One reading in 20 is ten times too long, and sometimes several readings for the same number of rows are. No text may
- * stay at a wrong depth because of that. The LAGGING shapes are left out: for them, trying drafts again soon is too
- * expensive, so they may stay at a wrong depth until the next prompt. */
+/* One reading in 20 is ten times too long, and sometimes several such readings are for the same number of rows. No
+ * text may stay at a wrong depth because of that. The LAGGING shapes are left out: for them, trying drafts again soon
+ * is too expensive, so they may stay at a wrong depth until the next prompt. */
 START_TEST(no_text_is_lost_to_clocks_held_up) {
     const shape *s = &shapes[_i];
     ck_assert_double_eq(s->follow, 0);
@@ -646,8 +646,8 @@ START_TEST(bins_are_what_became_of_their_drafts) {
     ck_assert_double_gt(gains.stands[0][sure], 0.99);
     ck_assert_double_lt(gains.stands[1][unsure], 0.02);
     ck_assert_double_lt(gains.stands[0][unsure], 0.1);         /* learned from what became of such drafts at depth 1 */
-    ck_assert_double_eq(calibration.bins[2][unsure].tries, 0); /* the draft before it was rejected, so nothing is known
-                                                                * about it */
+    ck_assert_double_eq(calibration.bins[2][unsure].tries, 0); /* the second draft was rejected, so nothing is known
+                                                                * about the third */
 }
 END_TEST
 
@@ -676,14 +676,15 @@ START_TEST(rows_of_finds_are_hoped_then_known) {
                                                              * counts as free */
     part = find_round(&one, 0, 15, 15);
     ck_assert_uint_eq(part.found, 3);
-    ck_assert_double_eq_tol(part.gains.found[0], 0.2, 1e-9); /* a row costs 0.2; the rate still counts as 1, because 5
-                                                              * tokens took 5.2 seconds */
+    ck_assert_double_eq_tol(part.gains.found[0], 0.2, 1e-9); /* a row costs 0.2; the rate is 1, that of rounds without
+                                                              * drafts, because 5 tokens took 5.2 seconds with
+                                                              * drafts */
     ck_assert_double_eq_tol(part.gains.found[1], 0.1, 1e-9); /* not measured yet, so it is assumed to cost half of a
                                                               * measured row */
     ck_assert_uint_eq(find_round(&one, 0, 15, 15).found, 7);
     ck_assert_uint_eq(find_round(&one, 0, 15, 0).found, MOST);
     for (int round = 0; round < 200; round++) part = find_round(&one, 0, 4, 4);
-    ck_assert_double_gt(part.gains.found[0], 0.2 * 0.95 * 5 / 1.8); /* its time is valued at the rate of the last
+    ck_assert_double_gt(part.gains.found[0], 0.2 * 0.95 * 5 / 1.8); /* the row's time is valued at the rate of the last
                                                                      * rounds */
 }
 END_TEST
@@ -849,7 +850,7 @@ static double best_at(const world *w, double price, size_t longest, double *rate
     return most;
 }
 
-/* Returns the highest possible tokens per second, by Dinkelbach's method (1967). That is the price at which the
+/* Returns the highest possible tokens per second, by Dinkelbach's method (1967). This rate is the price at which the
  * largest value of tokens - price * seconds is 0. */
 static double oracle(const world *w) {
     double best = 0;

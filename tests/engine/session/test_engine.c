@@ -447,8 +447,8 @@ static void end_messages(const subject *s, int32_t *ids) {
     ids[99] = ids[149] = s->model->eos[0];
 }
 
-/* A prompt that comes again must reuse everything that the engine still has of it. So must a prompt that begins alike.
- * This holds even if each session is closed before the next one opens. */
+/* A prompt that comes again must reuse everything that the engine still has of it. A prompt that begins alike must
+ * reuse the common beginning. This holds even if each session is closed before the next one opens. */
 START_TEST(what_was_run_is_not_run_again) {
     const char *name = fixtures[_i / 4];
     int32_t ids[LONGEST], other[LONGEST];
@@ -536,8 +536,8 @@ START_TEST(what_is_being_run_is_waited_for) {
 }
 END_TEST
 
-/* Other sessions wait for a session that runs their common ids. It is closed in the middle of a page, and one of the
- * others must run the rest. */
+/* Other sessions wait for a session that runs their common ids. That session is closed in the middle of a page, and
+ * one of the others must run the rest. */
 START_TEST(who_is_waited_for_may_go) {
     const char *name = fixtures[_i / 2];
     talk talks[CROWD];

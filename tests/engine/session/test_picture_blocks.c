@@ -243,8 +243,8 @@ START_TEST(aborted_and_cut_prompts) {
         }
         free(g.logits);
     }
-    /* After a truncation within a picture, the rest of the picture can't be run, even while its first rows are in the
-     * cache. The exception is a causal picture of which nothing had been run. */
+    /* A truncation within a picture leaves only its first tokens. The next step must then fail, even if the rows of
+     * these tokens are in the cache. The exception is a causal picture of which no row had been run. */
     for (int all = 0; all < 2; all++) {
         int none = 0;
         fr_session_reset(session);

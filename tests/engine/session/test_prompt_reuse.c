@@ -136,9 +136,9 @@ static size_t within_page(size_t position) {
     return position - (position % FR_KV_PAGE == 0);
 }
 
-/* Each turn's prompt is the last turn's prompt, its reply and more. Almost everything must be reused. The reply's last
- * id was not run, and a drafter may lack some rows. Recurrent states are kept at an id of the reply that no later
- * draft could still change. The test runs with one and with three sessions, greedy and sampled. */
+/* Each turn's prompt is the last turn's prompt, its reply and more. Everything must be reused but the reply's last id,
+ * which was not run, and some rows that a drafter may lack. Recurrent states are kept at an id of the reply that no
+ * later draft could still change. The test runs with one and with three sessions, greedy and sampled. */
 START_TEST(a_grown_conversation_goes_on) {
     size_t sessions = _i % 2 ? 3 : 1;
     subject s = open_subject((size_t)_i / 4, sessions, _i % 4 / 2);

@@ -114,9 +114,9 @@ static void check_same(const char *name, const answer *got, const answer *expect
     ck_assert_msg(memcmp(got->own, expected->own, SAID * sizeof *got->own) == 0, "%s: other log-probabilities", name);
 }
 
-/* One session generates, one runs a plain prompt, and one is scored in pieces. The scored prompt has been run by the
- * first session, but must not reuse that. Meanwhile it is cancelled once. It is also set aside once, which gives its
- * pages back, and taken up again. */
+/* One session generates, one runs a plain prompt, and one is scored in pieces. The first session has run the scored
+ * prompt, but its rows must not be reused for the scores. Meanwhile the scored session is cancelled once. It is also
+ * set aside once, which gives its pages back, and taken up again. */
 START_TEST(rounds_score_as_a_run_of_its_own) {
     static answer expected, got, plain;
     subject s = open_subject(fixtures[_i]);
@@ -148,7 +148,8 @@ START_TEST(rounds_score_as_a_run_of_its_own) {
         if (round == 8) require(fr_lab_session_take_up(sessions[1]));
         bool aside = round >= 6 && round < 8;
         fr_round some[3] = {rounds[0], rounds[aside ? 2 : 1], rounds[2]};
-        some[0].limit = 1; /* leaves the other rows to the prompts until both have their texts */
+        some[0].limit = 1; /* the first session makes no drafts, which leaves the other rows of a round to the
+                            * prompts */
         require(fr_engine_step(engine, some, aside ? 2 : 3));
         ck_assert_int_eq(some[1].status, round == 3 ? FR_ABORTED : FR_OK);
         hear(&plain, sessions[2], ids[2], some[aside ? 1 : 2].count);

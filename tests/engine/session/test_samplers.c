@@ -457,7 +457,7 @@ static void spread(drawer *d, double share, double *probability) {
 
 /* Both ways of accepting judge a draft by the target's and the drafter's logits. 60,000 draws must fit the
  * distributions that the tests above check. XTC's two distributions are weighted by the probability that it is
- * applied. With at most 7 degrees of freedom, the sum exceeds 36 by chance once in 1e5. */
+ * applied. With at most 7 degrees of freedom, the chi-square statistic exceeds 36 by chance once in 1e5. */
 START_TEST(drafted_draws_have_the_samplers_distributions) {
     static drawer d;
     double expected[FEW] = {0}, sum = 0;

@@ -525,7 +525,7 @@ static void check_distribution(const json_t *one, bool rejection, way how) {
 }
 
 /* Number of cases, at the beginning of the list, that have 16 ids and a temperature. Each of them runs with both ways
- * of accepting, and with each way of drafting that differs. */
+ * of accepting, and for each of these with the ways of drafting that can make a difference to it. */
 enum { HOT = 6 };
 
 START_TEST(gumbel_draws_have_the_targets_distribution) {
@@ -600,7 +600,7 @@ START_TEST(rounds_of_rejection_have_the_references_distribution) {
         d.sampler.seed = seed;
         counts[bin_of(tokens, one_round(&d.sampler, target, drafter, tokens))]++;
     }
-    /* with at most 38 degrees of freedom, the sum exceeds 93 by chance once in 1e6 */
+    /* with at most 38 degrees of freedom, the statistic exceeds 93 by chance once in 1e6 */
     ck_assert_double_le(chi_square(counts, expected, 40, (double)draw_count()), 93);
     fr_arena_close(&d.arena);
 }
@@ -782,8 +782,8 @@ static void tell_draws(const fr_reference *r, double temperature, bool drawn, bo
     fr_options_free(options);
 }
 
-/* Samples from the three most likely ids with a temperature. With the option for it, the log-probabilities must be
- * those of this distribution; otherwise those of the raw logits. */
+/* Samples from the three most likely ids with a temperature. With FR_OPT_LOGPROBS_DRAWN the log-probabilities must be
+ * those of this distribution, and without it those of the raw logits. */
 START_TEST(draws_tell_what_they_were_drawn_from) {
     static told raw, drawn, drafted;
     fr_reference r;
