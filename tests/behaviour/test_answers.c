@@ -156,7 +156,7 @@ static void answer(const subject *s, const char *isa, char *line, size_t size) {
 }
 
 /* Writes the first part of the case's line, up to the hash of the logits. Kills the command as soon as it has printed
- * that hash, which saves the time for the others. */
+ * that hash, which saves the time that the other hashes would take. */
 static void answer_logits(const subject *s, const char *isa, char *line, size_t size) {
     char words[512], printed[128] = "";
     int ends[2];

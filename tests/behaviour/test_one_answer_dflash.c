@@ -400,8 +400,8 @@ START_TEST(every_two_values_together) {
 }
 END_TEST
 
-/* Runs each depth twice: with the drafter's own drafts, and with scripted drafts. Some of the former must be accepted;
- * of the latter, some are accepted at each depth. */
+/* Runs each depth twice: with the drafter's own drafts, and with scripted drafts. Some of the drafter's own drafts
+ * must be accepted. Of the scripted drafts some are accepted at each depth. */
 START_TEST(every_depth) {
     static texts of[2];
     double accepted = 0;

@@ -676,8 +676,8 @@ static double sum_of_phase(const json_t *rows, const char *phase, const char *ke
     return sum;
 }
 
-/* The multiply-adds follow from config.json: 7 layers, hidden 256 and inner 256, 4 heads and 2 KV heads of 16, 512 ids.
- * In the last layer only queries, keys and values are of all 64 rows. */
+/* The multiply-adds follow from config.json: 7 layers, hidden 256 and inner 256, 4 heads and 2 KV heads of 16, 512
+ * ids. In the last layer only queries, keys and values are computed for all 64 rows. */
 START_TEST(phases_have_the_multiply_adds_of_the_model) {
     const double qkv = 256 * (4 + 2 + 2) * 16, rest = 4 * 16 * 256 + 3 * 256 * 256;
     const double scores = 4 * (16 + 16), positions = 64 * 65 / 2;

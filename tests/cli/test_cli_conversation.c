@@ -328,8 +328,8 @@ static timeline read_trace(const char *path) {
         if (strcmp(what, "prompt") == 0 || strcmp(what, "accept") == 0) take_event(&t, event, *what == 'p');
         bool asked = strcmp(what, "text") == 0 && strcmp(json_string_value(fr_json_get(event, "of")), "prompt") == 0;
         if (asked)
-            t.replied = 0; /* The event "text" with "of" as "prompt" is the prompt of a turn, which begins a new reply.
-                            * A prompt that makes room within a reply has no such event. */
+            t.replied = 0; /* An event "text" whose "of" is "prompt" has the prompt of a turn, which begins a new
+                            * reply. A prompt that makes room within a reply has no such event. */
         json_decref(event);
     }
     free(line);
@@ -402,8 +402,8 @@ START_TEST(the_oldest_turns_are_dropped) {
 END_TEST
 
 /* A saved conversation is longer than the context. With --context-shift it continues without its oldest turns, like a
- * conversation from a file of messages. Without --context-shift it is refused. So is a cache that holds a text and not
- * a conversation. */
+ * conversation from a file of messages. Without --context-shift it is refused. A cache that holds a text and not a
+ * conversation is refused too. */
 START_TEST(a_longer_cache_is_shifted) {
     fr_test_folder folder, saved;
     char lines[512], line[256];
@@ -467,8 +467,8 @@ START_TEST(a_turn_makes_room_for_itself) {
 }
 END_TEST
 
-/* A turn that is too long even alone is refused and leaves the conversation unchanged. Without --context-shift, so is
- * a turn that finds the context full. */
+/* A turn that is too long even alone is refused and leaves the conversation unchanged. Without --context-shift, a turn
+ * that finds the context full is refused too. */
 START_TEST(a_turn_that_is_too_long_drops_nothing) {
     char longest[2000], lines[4096];
     repeat(longest, 200);

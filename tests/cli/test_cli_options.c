@@ -48,8 +48,8 @@ static int parse(const fr_verb *verb, char *name, bool value, char *said, size_t
     return code;
 }
 
-/* Checks that the parser knows the name of an option. It may refuse the value, and it may refuse the option; then the
- * error must say what to use instead, after a semicolon. */
+/* Checks that the parser knows the name of an option. The parser may refuse the value. It may also refuse the option,
+ * but then the error must say after a semicolon what to use instead. */
 static void check_name(const fr_verb *verb, char *name, bool value) {
     char said[1024];
     int code = parse(verb, name, value, said, sizeof said);

@@ -66,7 +66,8 @@ static person sit_down(const char *line, const char *kind) {
 }
 
 /* Finds the first place where a text was shown. *end becomes the position after it. A text that begins with a newline
- * may instead come after the sequence that switches paste mode on, because a new prompt does. */
+ * may instead come after the sequence that switches paste mode on, because a new prompt is printed after that
+ * sequence. */
 static bool find(const char *shown, const char *text, const char **end) {
     char marked[256];
     bool line = text[0] == '\n';

@@ -293,7 +293,7 @@ START_TEST(bad_input_is_exit_1) {
 }
 END_TEST
 
-/* No machine has both instruction sets. So at least one of the two command lines must be refused. */
+/* No machine has both NEON and AVX2. So at least one of the two command lines must be refused. */
 START_TEST(a_level_the_machine_lacks_is_exit_1) {
     fr_command version = fr_command_run("generate " MODEL "--ids 2 -n 1 --quiet --isa neon", NULL);
     fr_command other = fr_command_run("generate " MODEL "--ids 2 -n 1 --quiet --isa avx2", NULL);

@@ -160,7 +160,7 @@ static void make_scores(const char *path, float *scores) {
     fr_model_close(model);
 }
 
-/* The classifier, its pooler among it, must be in the file, and the pairs must be joined as from the folder. */
+/* The file must have the classifier with its pooler, and pairs must be joined as they are for the folder. */
 START_TEST(scores_are_those_of_the_folder) {
     static const char *const names[] = {"cross-bert", "cross-modernbert"};
     float expected[3], got[3];

@@ -440,8 +440,8 @@ START_TEST(json_file_with_a_huge_integer) {
 }
 END_TEST
 
-/* NaN and infinities are accepted as values of keys that nobody reads. For a key that is read, the error names the
- * value. */
+/* NaN and infinities are accepted as values of keys that the library does not read. For a key that is read, the error
+ * names the value. */
 START_TEST(json_file_with_numbers_that_are_not_finite) {
     json_t *root, *object;
     int64_t whole;

@@ -35,7 +35,7 @@ static void put_integers(fr_builder *b, const char *key, size_t count, const int
 }
 
 /* Builds a file with a head, an embedding table, a matrix of 8 columns, and the output matrix of a gated delta net.
- * The latter has 12 columns, for six value heads in two groups. */
+ * That output matrix has 12 columns, for six value heads in two groups. */
 static void build(fr_builder *b, const declared *d) {
     static const char *const plain[] = {"blk.0.ffn_up.weight", "blk.0.ssm_out.weight", "output.weight"};
     static const char *const tables[] = {"token_embd.weight"};

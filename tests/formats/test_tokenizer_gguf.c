@@ -423,8 +423,8 @@ static fr_status open_chosen(const char *path, const char *pre, fr_tokenizer **t
     return status;
 }
 
-/* A pre-tokenizer's name given as an option replaces the name in the file, whether that is unknown, missing or a known
- * one. */
+/* A pre-tokenizer's name given as an option replaces the name in the file, whether the file's name is unknown, missing
+ * or known. */
 START_TEST(pre_that_is_chosen) {
     static const char *const written[] = {"of-tomorrow", "", "gpt-2"};
     fr_tokenizer *tokenizer;

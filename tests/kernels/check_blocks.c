@@ -248,7 +248,7 @@ static void check_large_matmul(operation *op) {
         c.features = (fr_random_below(8) ? 1u << 18 : 1u << 20) / c.cols + 1 + fr_random_below(40);
         check_matmul_case(op, c);
     }
-    /* More rows than kernels multiply at once, and columns of more than one part. */
+    /* More rows than kernels multiply at once, and more columns than AMX's kernels take in one part. */
     check_matmul_case(op, (matmul_case){.type = c.type, .rows = 150, .cols = 1280, .features = 19});
     if (options.one_in > 4) return;
     /* These have too many columns, outputs and rows for the caches at once. Kernels may process them in blocks, in any
@@ -355,8 +355,8 @@ static float grouped_output(const grouped_case *c, const fr_grouped_row *row, co
     return acc;
 }
 
-/* Compares rows that are decoded from tiles with the values of the rows' arrays. A last tile may have more rows than
- * the matrix; these must be 0. */
+/* Compares rows that are decoded from tiles with the values of the rows' arrays. The last tile may have rows after the
+ * last row of the matrix. Those rows must be 0. */
 static bool decodes_rows(const grouped_case *c) {
     float *values = fr_guarded(VALUES, c->cols * sizeof *values, true);
     for (size_t o = 0; o < c->features; o++) {

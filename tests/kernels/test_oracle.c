@@ -84,7 +84,7 @@ static void check_output(const char *isa, fr_dtype type, size_t r, size_t o, dou
 }
 
 /* A sum with n roundings is off by at most n units of the sum of magnitudes. Our kernels round cols / 16 times for
- * each of 16 partial sums, and then where these are added in a tree. OpenBLAS's float32 product may round at every
+ * each of 16 partial sums, and again when a tree adds the partial sums. OpenBLAS's float32 product may round at every
  * column; its double-precision product is practically exact. */
 static void check_float(const fr_kernels *kernels, fr_dtype type) {
     make_case(type);

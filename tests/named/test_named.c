@@ -135,7 +135,7 @@ START_TEST(branches_lead_to_commits) {
 }
 END_TEST
 
-/* A branch's file has a commit. It counts only if it is the name of a folder in snapshots/. */
+/* A branch's file contains a commit. The commit counts only if a folder in snapshots/ has its name. */
 START_TEST(branches_lead_nowhere_else) {
     static const char *const hostile[] = {"../../../../secret", "/etc", "", "..", COMMIT "/../../..", "0123"};
     fr_made_root_take(HUB "models--o--m/snapshots/a.gguf", WHOLE);

@@ -302,8 +302,8 @@ static json_t *joined(const json_t *events, fr_job_form form, size_t index) {
     return choice;
 }
 
-/* In a stream, a message without content has null. In a whole answer it has "", or null too if it has calls. This
- * makes the stream's message like the whole one. */
+/* In a stream, the content of a message without text is null. In a whole answer it is "", or also null if the message
+ * has calls. Changes the content of a stream's message to that of a whole answer. */
 static void settle(json_t *choice) {
     json_t *message = json_object_get(choice, "message");
     bool silent = json_is_null(json_object_get(message, "content")) && !json_object_get(message, "tool_calls");
@@ -384,9 +384,9 @@ static void drop(char *text, char which) {
     *to = '\0';
 }
 
-/* Each chunk with text must have only accepted drafts, or none. Its member "drafted" must say which. In a chat, a '<'
- * may begin a mark, so it is held back and sent together with the next id. Only one of these two ids may be a draft,
- * so '<' is not compared. */
+/* The text of a chunk must come from accepted drafts alone, or not from drafts at all. The chunk's member "drafted"
+ * must say which of the two it is. In a chat, a '<' may begin a mark, so it is held back and sent together with the
+ * next id. Only one of these two ids may be a draft, so '<' is not compared. */
 START_TEST(chunks_tell_what_was_drafted) {
     char *expected[2], *got[2];
     size_t sizes[4], i;

@@ -19,7 +19,7 @@ enum { LARGE = 1 << 20 };
 #define LARGE_AB "371264331be3a89bb42c4fea3770469e9094f6ce8c8244b9ac2beb9ffd80e621"
 #define FORGED   "00000000000000000000000000000000000000000000000000000000000000ff"
 
-/* Makes the working folder, which is new and empty, with the user's cache folder in it. */
+/* The working folder. go_to_folder makes it new and empty, and sets the user's cache folder to a folder in it. */
 static char folder[] = "/tmp/forerun-content-XXXXXX";
 
 static void go_to_folder(void) {

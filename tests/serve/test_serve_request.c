@@ -919,8 +919,8 @@ END_TEST
 
 /* ------------------------------------------------------------------------------------------------------------ chats */
 
-/* Compares the prompt of a chat with what the library renders of these messages and options. The last `less` bytes of
- * that are not in the prompt. */
+/* Compares the prompt of a chat with what the library renders of these messages and options. The prompt lacks the last
+ * `less` bytes of the rendered text. */
 static void check_chat(const char *body, const char *messages, const char *options, size_t less) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded.model);
     fr_marked_text text;

@@ -30,9 +30,8 @@ typedef enum fr_row_mode {
 /* The kinds of values in a row of weights. Codes are random bytes, and so are the scales of runs within a block,
  * except in FR_WEIGHTS_FULL. d is the float16 scale of a block. */
 typedef enum fr_weight_mode {
-    FR_WEIGHTS_ORDINARY,  /* each row repeats one byte, 0, 127, 128 or 255, which gives the largest codes; d is
-                           * ordinary */
-    FR_WEIGHTS_FULL,      /* all bytes of a row are 0, 127, 128 or 255: the largest codes; ordinary d */
+    FR_WEIGHTS_ORDINARY,  /* d is neither zero nor very large or small */
+    FR_WEIGHTS_FULL,      /* one byte fills the row: 0, 127, 128 or 255, which gives the largest codes; d as above */
     FR_WEIGHTS_SPECIAL,   /* d is zero, denormal or the largest number, of both signs */
     FR_WEIGHTS_NONFINITE, /* d is any bits */
     FR_WEIGHT_MODES

@@ -87,8 +87,8 @@ static int iq3_code(fr_dtype type, const uint8_t *block, unsigned c) {
     return signed_value(2 * (fr_grid_iq3_s[point] >> shift & 7) + 1, bits(block[74 + octet], c % 8, 1));
 }
 
-/* Returns the factor by which column c's run, or half run, multiplies the block's scale. Its 3 or 4 bits stand for 2 *
- * bits + 1. */
+/* Returns the factor by which column c's run, or half run, multiplies the block's scale. The factor is stored in 3 or
+ * 4 bits, and is 2 * bits + 1. */
 static int iq_scale(fr_dtype type, const uint8_t *block, unsigned c) {
     switch (type) {
     case FR_IQ2_XXS: return 2 * bits(block[2 + c / 32 * 8 + 7], 4, 4) + 1;
@@ -101,8 +101,8 @@ static int iq_scale(fr_dtype type, const uint8_t *block, unsigned c) {
     }
 }
 
-/* Returns column c of IQ1 as a multiple of an eighth of the scale. The result comes from the low and high bits of its
- * point's index and from the sign of its delta. */
+/* Returns column c of IQ1 as a multiple of an eighth of the scale. Eight columns share a point of the grid and a
+ * delta. The index of the point is stored as low and high bits, and of the delta only the sign is stored. */
 static int iq1_code(fr_dtype type, const uint8_t *block, unsigned c) {
     unsigned octet = c / 8;
     int point, lower;

@@ -9,8 +9,8 @@
 
 #include "forerun.h"
 
-/* Reads the least number from the error of an engine that refuses to open. Leaves the options with a number that is
- * too small, so the caller must set it. */
+/* Reads the least number from the error of an engine that refuses to open. Leaves FR_OPT_KV_MEMORY at a value that is
+ * too small, so the caller must set that option again. */
 static inline int64_t fr_test_least_kv(const fr_model *model, const fr_drafter *drafter, fr_options *options,
                                        size_t sessions) {
     fr_engine *none;

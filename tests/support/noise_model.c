@@ -11,7 +11,8 @@
 
 enum { COLS_MAX = 256, BYTES_MAX = 512 };
 
-/* Returns true if a block of noise gives values as large as those of weights. About one block in four does. */
+/* Returns true if a block of noise gives values as large as those of weights. About one block in four gives such
+ * values. */
 static bool as_large_as_weights(fr_dtype type, const uint8_t *block) {
     float values[COLS_MAX], largest = 0;
     size_t cols = fr_dtype_block(type);

@@ -16,8 +16,8 @@ json_t *fr_load_json(const char *path);
 char *fr_load_text(const char *path, size_t *length);
 
 /* Returns what fr_chat_render must give for a case of tests/data/chat; NULL if it must fail. fr_chat_render adapts
- * messages to the template. Where that changes the text, adapted.json has the result; elsewhere it is the case's
- * "rendered". */
+ * messages to the template. If that changes the text, adapted.json has the changed text. Otherwise the text is the
+ * case's "rendered". */
 const json_t *fr_chat_case_text(const json_t *adapted, const char *style, const json_t *item);
 
 /* Opens a tokenizer from a folder with this tokenizer.json and, unless `config` is NULL, with this

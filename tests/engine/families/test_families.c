@@ -121,8 +121,8 @@ static fr_rows rows_of(const char *path) {
     return rows;
 }
 
-/* transformers 5.17 accepts partial_rotary_factor for all families. But in these it rotates all values of a head
- * nevertheless. */
+/* transformers 5.17 accepts partial_rotary_factor for all families. But for the families of this test it rotates all
+ * values of a head nevertheless. */
 START_TEST(heads_turn_as_a_whole) {
     static const char *const names[] = {"qwen2-tied", "llama-fp8", "qwen3-moe-raw"};
     static const char *const changes[] = {

@@ -47,7 +47,7 @@ static bool has(const uint64_t *bits, size_t id) {
     return bits[id / 64] >> (id % 64) & 1;
 }
 
-/* Returns true if a token ends within a character. It must begin at the beginning of one. */
+/* Returns true if a token ends within a character. The token must begin at the beginning of a character. */
 static bool ends_inside(int32_t id) {
     size_t length, left = 0;
     const char *bytes = fr_token_bytes(tokenizer, id, &length);
@@ -143,7 +143,7 @@ START_TEST(regular_expressions) {
 }
 END_TEST
 
-/* These patterns have lookaround, and match if any part of the text does. */
+/* These patterns have lookaround. A text fits a pattern if the pattern matches any part of the text. */
 START_TEST(looking_around) {
     check_texts("tests/data/grammars/patterns.json", FR_GRAMMAR_JSON_SCHEMA);
 }

@@ -337,7 +337,7 @@ static uint64_t hash(uint64_t hash, const void *bytes, size_t size) {
     return hash;
 }
 
-/* Reads a schema. *made becomes a hash of the rules that it became. */
+/* Reads a schema. *made becomes a hash of the rules that result from it. */
 static fr_status read_schema(const char *text, uint64_t *made) {
     fr_grammar_rules rules = {0};
     fr_status status = fr_grammar_read(FR_GRAMMAR_JSON_SCHEMA, (fr_text){text, strlen(text)}, &rules);
