@@ -47,11 +47,11 @@ typedef struct fr_block_config {
     fr_model_spec spec; /* the drafter's layers; vocab: the target's */
     size_t block;       /* rows of a whole block */
     bool from_anchor;   /* each row scores the token after its position */
-    int32_t mask;
+    int32_t mask;       /* the id of a mask */
     size_t draft_vocab; /* number of ids that the drafter's own head scores */
     fr_aux_layers aux_layers;
     fr_block_sight sight;
-    bool slides[FR_LAYERS_MAX];
+    bool slides[FR_LAYERS_MAX]; /* [layers] the layer is a sliding one */
     /* factor for rows of the target's embedding table; with target_scale the target's own factor applies too */
     float embedding_scale;
     bool target_scale;
@@ -60,9 +60,9 @@ typedef struct fr_block_config {
                                    * kernel */
     /* the rank of DFlash2's selector, or of DSpark's bias (0: it has none); top_k of DFlash2's selector */
     size_t rank, top_k;
-    bool confidence, confidence_sees_draft;
-    const char *target; /* the target's architecture that the drafter was made for; NULL: not given */
-    const char *mask_key;
+    bool confidence, confidence_sees_draft; /* there is a confidence head; it also reads the draft before */
+    const char *target;   /* the target's architecture that the drafter was made for; NULL: not given */
+    const char *mask_key; /* the key of `mask`, for error lines */
 } fr_block_config;
 
 /* Reads the configuration and checks it against the target. If target is NULL, checks only what the drafter's files

@@ -19,6 +19,7 @@
 
 #include "forerun.h"
 
+/* Depths, and bins of chances, that are counted apart. The last depth stands for all deeper ones too. */
 enum { FR_DRAFT_GAIN_DEPTHS = 4, FR_DRAFT_GAIN_BINS = 10 };
 
 /* The most drafters with weights that a session can have; each round drafts with one of them. */

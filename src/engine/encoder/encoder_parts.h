@@ -58,8 +58,8 @@ typedef struct fr_encoder_spec {
     size_t rope_dims; /* the first values of a head that are rotated; 0: none */
     bool rope_pairs;  /* neighbours are rotated together; if false, values i and i + rope_dims / 2 */
     double theta[FR_ENCODER_REACHES], rope_factor[FR_ENCODER_REACHES];
-    size_t reach; /* local layers see this many positions before and after a row's own */
-    uint8_t local[FR_ENCODER_LAYERS_MAX];
+    size_t reach;                         /* local layers see this many positions before and after a row's own */
+    uint8_t local[FR_ENCODER_LAYERS_MAX]; /* [layers] FR_ENCODER_LOCAL or FR_ENCODER_GLOBAL */
 
     size_t buckets; /* rows of the table of relative positions, whose values are added to the scores; 0: none */
     bool alibi;     /* a score falls with the distance to either side: Press et al. 2021, arXiv:2108.12409 */

@@ -106,14 +106,14 @@ typedef struct fr_config_row {
     const fr_config_part *part;
     fr_row_kind kind;
     size_t field, bytes; /* the field's offset in fr_model_spec, and its size */
-    double low, high;
-    const char *word;
-    size_t like;        /* another field, a size_t, whose value is the default if this field is 0 */
-    bool per_head;      /* the default is hidden / heads */
-    bool required;      /* GGUF must have this key or `unless` */
-    const char *unless; /* another key that may stand in for this one; if the file has it, the default is 1 */
-    bool null_is_none;  /* null in config.json means 0, not the default */
-    bool sparse;        /* a size of 0 is not written, and a missing one is 0 in GGUF */
+    double low, high;    /* limits of a number */
+    const char *word;    /* FR_ROW_ONLY: the word that is supported */
+    size_t like;         /* another field, a size_t, whose value is the default if this field is 0 */
+    bool per_head;       /* the default is hidden / heads */
+    bool required;       /* GGUF must have this key or `unless` */
+    const char *unless;  /* another key that may stand in for this one; if the file has it, the default is 1 */
+    bool null_is_none;   /* null in config.json means 0, not the default */
+    bool sparse;         /* a size of 0 is not written, and a missing one is 0 in GGUF */
 } fr_config_row;
 
 /* Macros that write a row of a table. For a number, give the field, both keys and the limits; members of the row that

@@ -12,9 +12,9 @@
 
 enum {
     PIECE = 256 << 10, /* bytes of logits */
-    NOT_FINITE = -1,
-    NOTHING = -2,
-    TOGETHER = 16 /* number of rows whose best ids ranks exchange at once */
+    NOT_FINITE = -1,   /* in place of an id: some logit is not finite */
+    NOTHING = -2,      /* in place of an id: no logit was looked at */
+    TOGETHER = 16      /* number of rows whose best ids ranks exchange at once */
 };
 
 /* Gives the id whose logit is larger, a if they are equal; a is the smaller id. An id may also be NOTHING or

@@ -40,7 +40,7 @@
 #define ENOUGH  8.0  /* a time with this many readings in this run no longer uses the earlier run's time */
 #define DOUBT   0.95 /* a time that was not measured again is stored as this share of itself */
 
-#define UNKNOWN (-1.0)
+#define UNKNOWN (-1.0) /* stands for a time that is not known */
 
 /* A timeline's next draft, given that all drafts before it are asked for. */
 typedef struct candidate {

@@ -113,9 +113,9 @@ typedef struct fr_draft_depth {
     fr_draft_depth_timing verify[FR_DRAFT_DEPTH_ROWS + 1]; /* seconds by rows */
     double earlier[FR_DRAFT_DEPTH_ROWS + 1]; /* seconds by rows, as an earlier run measured them; 0: unknown */
     fr_draft_depth_drafter by[FR_DRAFTERS_MAX];
-    uint64_t round;
-    uint64_t next_try; /* the first round in which another choice may be tried */
-    uint64_t interval;
+    uint64_t round;                              /* number of rounds so far */
+    uint64_t next_try;                           /* the first round in which another choice may be tried */
+    uint64_t interval;                           /* rounds from a try to the next one */
     double allowance;                            /* seconds that tries may lose */
     bool elsewhere;                              /* the last try was of another drafter than that of the best choice */
     uint64_t next_elsewhere, elsewhere_interval; /* like next_try and interval, for tries of another drafter */
@@ -147,7 +147,7 @@ typedef struct fr_draft_depth_part {
     size_t drafter; /* index of the drafter that is asked */
     size_t limit;   /* the most drafts that it may be asked for, below FR_STEP_MAX */
     size_t block;   /* fr_draft.block: drafts that one forward makes; the same in all parts of a round, or 0 */
-    size_t asked, drafted, accepted;
+    size_t asked, drafted, accepted; /* numbers of drafts: asked for (out), proposed, accepted */
     /* out: number of drafts that are expected to pay; `asked` is larger if a whole block costs no more */
     size_t planned;
     size_t made;                /* drafts made, with one that was then dropped; 0: as many as were asked for */

@@ -214,7 +214,7 @@ fr_status fr_files_check(const fr_model *model, const fr_drafter *drafter) {
     return drafter ? fr_checkpoint_check(&drafter->files) : FR_OK;
 }
 
-#define FILES_SECONDS 0.01
+#define FILES_SECONDS 0.01 /* least time between two checks */
 
 fr_status fr_engine_check_files(fr_engine *e) {
     double now = fr_clock();

@@ -31,9 +31,9 @@ struct fr_engine {
     size_t round_chunk; /* the most prompt rows in a round of several sessions */
     size_t rows;        /* the most rows of a batch */
     size_t head_rows;   /* the most rows whose logits are computed at a time */
-    size_t checkpoints;
-    size_t kv_memory; /* bytes for pages, counted with the heads of all ranks; 0: enough for all sessions */
-    bool swa_full;
+    size_t checkpoints; /* checkpoints for each session (FR_OPT_CTX_CHECKPOINTS) */
+    size_t kv_memory;   /* bytes for pages, counted with the heads of all ranks; 0: enough for all sessions */
+    bool swa_full;      /* sliding layers keep all positions */
     /* the drafters with whose weights sessions draft, by their index (fr_drafter_at); NULL: none */
     const fr_drafter *drafters[FR_DRAFTERS_MAX];
     fr_kv_types kv_types;

@@ -22,10 +22,10 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memory, so that must be little-endian too");
 
-#define VERSION         1 /* version of a file without attached bytes */
-#define VERSION_MORE    2
-#define VERSION_BOUND   3 /* version of a file with attached bytes, and mirostat's bound after them */
-#define CHECKPOINTS_MAX 1024
+#define VERSION         1    /* version of a file without attached bytes */
+#define VERSION_MORE    2    /* version of a file with attached bytes */
+#define VERSION_BOUND   3    /* version of a file with attached bytes, and mirostat's bound after them */
+#define CHECKPOINTS_MAX 1024 /* most checkpoints that a file may have */
 #define IN_MEMORY       "a session in memory" /* stands for a path in error lines */
 
 typedef struct fr_session_head {
@@ -73,7 +73,7 @@ typedef struct fr_sink {
      * and all heads are written. */
     fr_ranks *ranks;
     const fr_model *model;
-    uint8_t told[1 << 14];
+    uint8_t told[1 << 14]; /* bytes that a rank sends to the others, or gets from one */
 } fr_sink;
 
 /* Appends bytes in memory. The capacity doubles, so that appending n bytes copies O(n) bytes in all. */

@@ -74,8 +74,8 @@ typedef struct fr_session_cache {
 typedef struct fr_session_drafting {
     fr_draft_list methods;
     fr_draft *draft;
-    size_t bytes; /* bytes of the arena that the draft methods use */
-    size_t max;
+    size_t bytes;                  /* bytes of the arena that the draft methods use */
+    size_t max;                    /* the most drafts of a round (FR_OPT_DRAFT_MAX) */
     size_t min;                    /* a proposal with fewer drafts is dropped */
     double p_min;                  /* smallest probability of a draft, or FR_DRAFT_P_AUTO */
     bool adapts;                   /* the depth controller chooses the number of drafts */
@@ -101,8 +101,8 @@ typedef struct fr_session_round {
 
 /* The results of the last forward. */
 typedef struct fr_session_result {
-    const float *logits; /* [rows, vocab], valid while the next member equals engine->runs */
-    size_t run;
+    const float *logits; /* [rows, vocab], valid while `run` equals engine->runs */
+    size_t run;          /* engine->runs when the results were made */
     const int64_t *best; /* [rows] index of each row's largest logit */
 } fr_session_result;
 

@@ -11,8 +11,8 @@
 #include "base/sizes.h"
 #include "src/engine/vision/siglip.h"
 
-#define TOKENS       256
-#define GGUF_POOLING 4
+#define TOKENS       256 /* default number of tokens of a picture */
+#define GGUF_POOLING 4   /* default side, in patches, of a token in GGUF */
 
 #define BEGIN "\n\n<start_of_image>"
 #define END   "<end_of_image>\n\n"

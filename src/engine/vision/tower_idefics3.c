@@ -16,7 +16,7 @@
 #define SIDE_MAX    4096 /* the processor makes no picture longer than this before it cuts it */
 #define AROUND      "<fake_token_around_image>"
 #define WHOLE       "<global-img>"
-#define GGUF_JOINED 2
+#define GGUF_JOINED 2 /* default side, in patches, of a token */
 
 /* ---------------------------------------------------------------------------------------------------- configuration */
 

@@ -145,7 +145,7 @@ typedef struct fr_vision_tiling {
     size_t resizes, size[2][2];
     size_t rows, columns; /* number of rows and columns of tiles; 0: there are none */
     size_t width, height; /* size of a tile; those at the right and at the bottom may be smaller */
-    bool whole_last;
+    bool whole_last;      /* the whole picture comes after its tiles; if false, before them */
 } fr_vision_tiling;
 
 /* A token, in the tower's order of tokens. */

@@ -99,6 +99,8 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end) 
     return view;
 }
 
+/* Features and columns of FR_STORED that are decoded at a time, and input rows that are multiplied by them at a
+ * time. */
 enum { STORED_ROWS = 8, STORED_RUN = 1024, STORED_BATCH = 32 };
 
 /* Multiplies by features of FR_STORED. They are decoded a run of columns at a time, and the products of these runs are

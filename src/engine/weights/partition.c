@@ -8,8 +8,8 @@
 
 enum {
     ARRAYS_MAX = 4, /* the most arrays that are exchanged at once */
-    BLOCK = 32,
-    LINE = 64,
+    BLOCK = 32,     /* columns of a quantized block */
+    LINE = 64,      /* bytes of a cache line */
     AHEAD = 1 << 17 /* bytes of weights that a thread reads in advance, few enough to stay in a core's own cache */
 };
 
