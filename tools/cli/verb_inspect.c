@@ -64,7 +64,7 @@ int fr_verb_inspect(const fr_arguments *args) {
     int code = fr_loaded_options(&options, args);
     if (!code) code = (how.json ? print_json : print_words)(args, how, options);
     if (!code && context > 0 && (size_t)context > limit && !args->given[FR_ARG_QUIET])
-        fr_note("-c %lld: this model was made for %zu positions: the figures are for these", (long long)context, limit);
+        fr_note("-c %lld: this model runs at most %zu positions: the figures are for these", (long long)context, limit);
     fr_options_free(options);
     return code;
 }
