@@ -1,5 +1,5 @@
-/* Counts the pinned threads of each CPU (cores.h). Counts change under a lock; waiting threads read them without
- * it. */
+/* Counts the pinned threads of each CPU (cores.h). Counts change under a lock; waiting threads read them without the
+ * lock. */
 #include "base/cores.h"
 
 #include <pthread.h>

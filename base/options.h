@@ -111,8 +111,8 @@ fr_options fr_options_resolve(const fr_options *options);
 /* Gives the numbers of the samplers by their names. */
 fr_sampler_settings fr_options_sampling(const fr_options *options);
 
-/* Gives options that were copied by value their own copy of the biases, which is freed with them. If it fails with
- * FR_MEMORY they have no biases. */
+/* Gives options that were copied by value a copy of the biases of their own. It is freed with the options. After
+ * FR_MEMORY the options have no biases. */
 fr_status fr_options_own_biases(fr_options *options);
 
 #endif

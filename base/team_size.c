@@ -19,7 +19,7 @@
 #define PERIOD_MAX   (2000 * MILLISECOND)   /* largest delay that doubling gives */
 #define COST_SHARE   0.04                   /* share of the possible gain that trials may cost */
 #define COST_MAX     (6000.0 * MILLISECOND) /* largest delay that the cost of a trial gives */
-#define FAR_SLOWER   1.15 /* a failed trial that was less slow than this lets the next one park more threads */
+#define FAR_SLOWER   1.15 /* if a failed trial took less than this times the expected time, the next parks more */
 #define PAUSE        (1000 * MILLISECOND) /* after this long without a job, the load of other programs is unknown */
 
 #define CROWDED 0.1  /* threads are parked if they wait for a core for this share of the time */

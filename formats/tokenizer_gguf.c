@@ -175,7 +175,7 @@ static void note_types(fr_tokenizer_source *source, const token_types *types) {
         shown(text), text.bytes, types->first, types->retyped);
 }
 
-/* Sets if an added token includes the blanks beside it, because GGUF files don't have those flags. In Phi-3 all tokens
+/* Sets whether an added token includes the blanks beside it. GGUF files have no flags for it. In Phi-3 all tokens
  * but three include the blanks after them. In XLM-RoBERTa the mask includes the blanks before it. */
 static void set_strips(fr_added_entry *entry, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     static const char *const exact[] = {"<s>", "<unk>", "<|endoftext|>", NULL};

@@ -1,7 +1,8 @@
 /* Reads tokenizer.json, and the files beside it, as plain data.
  *
- * In: a folder with tokenizer.json as Hugging Face publishes it. Out: the contents of it and of the files beside it
- * (tokenizer_beside.h). Types of models, normalizers and so on that forerun does not implement are refused by name.
+ * In: a folder with tokenizer.json as Hugging Face publishes it. Out: the contents of tokenizer.json and of the files
+ * beside it (tokenizer_beside.h). Types of models, normalizers and so on that forerun does not implement are refused
+ * by name.
  *
  *   {"added_tokens":   [{"id", "content", "special", "lstrip", "rstrip", "single_word", "normalized"}, ...],
  *    "normalizer":     null, or a rule: {"type": "Replace", ...}, or {"type": "Sequence", "normalizers": [rule, ...]}

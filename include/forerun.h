@@ -512,7 +512,7 @@ typedef enum fr_option {
      * fr_model_estimate gives the need. */
     FR_OPT_MEMORY = 15,
     /* 1 (default): a session skips the leading tokens of a prompt that any session of its engine has run before. 0: it
-     * runs the whole prompt; other sessions may still reuse that. */
+     * runs the whole prompt; other sessions may still reuse that prompt. */
     FR_OPT_PROMPT_REUSE = 51,
 
     /* -- Drafting, which never changes the text (but see FR_OPT_ACCEPT). */
@@ -1351,7 +1351,7 @@ typedef struct fr_quantization {
     const char *output_type, *embedding_type; /* types of head and embeddings; NULL: those that the mixture gives
                                                * them */
     const char *imatrix; /* path of a llama.cpp importance matrix; NULL: all columns have the same weight */
-    const char *drafter; /* NULL, or the folder of a drafter for the model, which is then written instead */
+    const char *drafter; /* NULL, or the folder of a drafter for the model; then only the drafter is written */
 } fr_quantization;
 
 /* Writes a model or drafter (a published folder or a GGUF file) as a GGUF file, which gets its name once it is

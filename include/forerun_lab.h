@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* An option's range: low to high if fr_options_set sets it, least to most if fr_options_set_number does. The pair that
- * is not used is 0; for an option that takes a text both are. */
+ * is not used is 0; for an option that takes a text both pairs are 0. */
 typedef struct fr_lab_range {
     int64_t low, high;
     double least, most;
@@ -114,7 +114,7 @@ typedef struct fr_lab_quantization {
                                                * them */
     const char *imatrix; /* path of a llama.cpp importance matrix; NULL: all columns have the same weight */
     void (*note)(const char *line);
-    const char *drafter; /* NULL, or the folder of an EAGLE-3 drafter for the model, which is then written instead */
+    const char *drafter; /* NULL, or the folder of an EAGLE-3 drafter for the model; then only the drafter is written */
     bool tower;          /* the folder's vision tower is written instead, as llama.cpp's mmproj file */
     /* adapters (fr_adapter_open) that are merged into the matrices in float32, each with a scale of its own */
     const char *const *adapters;

@@ -194,8 +194,8 @@ FR_INLINE multiply_fn *multiply_of(const format *f) {
 
 /* ------------------------------------------------------------------------------------------- unpacking and packing */
 
-/* Unpacks `blocks` blocks of a tile, which have `runs` runs together. (The last block of grouped codes may have fewer
- * runs than the others.) A table's values are signed already; from other codes the offset is subtracted. */
+/* Unpacks `blocks` blocks of a tile. Together these blocks have `runs` runs. (The last block of grouped codes may have
+ * fewer runs than the others.) A table's values are signed already; from other codes the offset is subtracted. */
 FR_INLINE void unpack_part(const format *f, weights_part *to, const product *job, const uint8_t *bytes, size_t blocks,
                            size_t runs) {
     const int8_t *values = grouped(f) ? NULL : fr_code_values(f->type);

@@ -98,7 +98,7 @@ FR_INLINE void unpack_5_bits(pair *first, pair *second, const uint8_t *codes, si
     }
 }
 
-/* Unpacks groups 2 step and 2 step + 1 of a run, which have the same scale. */
+/* Unpacks groups 2 * step and 2 * step + 1 of a run. The two groups have the same scale. */
 FR_INLINE void unpack_6_bits(pair *first, pair *second, const uint8_t *codes, size_t step) {
     size_t columns = step / 2, j = step % 2 * 2;
     pair one = load_line(codes, j), two = load_line(codes, j + 1), high = load_line(codes, 4 + columns);

@@ -21,9 +21,9 @@ typedef struct fr_described_tools {
 fr_status fr_chat_tools_describe(json_t *messages, json_t *tools, const fr_call_form *form,
                                  fr_described_tools *described);
 
-/* Marks as trusted the example of a call in a prompt's first description of the tools, which is the one in the
- * system's turn. The marks in the example then become the model's own tokens, which the model is asked to write. If a
- * template changes the description, the example stays untrusted. */
+/* Marks the example of a call as trusted in a prompt's first description of the tools. The first description is the
+ * one in the system's turn. The marks in the example then become the model's own tokens, which the model is asked to
+ * write. If a template changes the description, the example stays untrusted. */
 fr_status fr_chat_tools_trust_example(const fr_described_tools *described, fr_marked_text *prompt);
 
 /* fr_chat_calls_as_texts turns all calls and results into texts. fr_chat_has_orphans is true if some result does not

@@ -88,8 +88,8 @@ static void end_value(fr_reply_call *call, bool closed) {
         fr_value_put(&call->arguments, call->value.bytes ? call->value.bytes : "", call->value.length, call->types);
 }
 
-/* Continues the value, because the tag that seemed to end it did not: the text from that tag on, except for the last
- * `behind` bytes, belongs to the value. */
+/* Continues the value, because the tag that seemed to end it did not end it. The text from that tag on, except for the
+ * last `behind` bytes, belongs to the value. */
 static void reopen_value(fr_reply_call *call, size_t behind) {
     for (size_t i = call->reopen; i + behind < call->raw.length; i++) value_byte(call, call->raw.bytes[i]);
     call->state = VALUE;
@@ -105,7 +105,7 @@ static fr_text unquoted(const char *text, size_t length) {
     return end ? (fr_text){text + 1, (size_t)(end - text - 1)} : (fr_text){text, length};
 }
 
-/* Gives the name or key in a tag, which may be a quoted attribute. */
+/* Gives the name or key in a tag. It may be written as a quoted attribute. */
 static fr_text tag_text(const fr_reply_call *call, const char *text, size_t length) {
     return is_glm(call) ? (fr_text){text, length} : unquoted(text, length);
 }

@@ -24,7 +24,7 @@ typedef struct fr_call_form {
     const char *bare; /* bytes with which a call without its opening mark may begin; NULL: none */
     bool names;       /* a call without its opening mark may also begin with the name of a tool */
     bool lists;       /* JSON objects may be in a list */
-    bool own_token;   /* if a template shows no form, this one is used if the vocabulary has its opening mark */
+    bool own_token;   /* if a template shows no form, this form is used if the vocabulary has its opening mark */
 
     /* A reply that must call is `before`, then calls with `between` them, then `after`. In `call`, $NAME stands for
      * the function, $ARGUMENTS for all arguments, $NUMBER for digits, and $ID for nine letters and digits. In

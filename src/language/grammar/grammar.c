@@ -11,8 +11,8 @@
 #define KEPT_BYTES_MAX ((size_t)64 << 20) /* limit on the bytes of all masks that are kept */
 #define TEXT_MAX       ((size_t)1 << 20)  /* limit on the bytes of a grammar's text */
 #define APART_MAX      64                 /* limit on the tokens that are allowed only as themselves */
-/* Going through this many words of a mask takes as long as visiting one node of the tree, which is the automaton's
- * unit of work. */
+/* A visit to one node of the tree is the automaton's unit of work. Going through this many words of a mask takes as
+ * long. */
 #define UNIT_WORDS     16
 
 /* Holds what the places of one rule allow: the tokens that end within the rule, and the nodes of the tree at which the

@@ -21,9 +21,9 @@ void fr_template_close(fr_template *template);
 const char *fr_template_source(const fr_template *template, size_t *length);
 
 /* Renders a template. own: NULL, or an object of variables whose text counts as the template's own (the model's
- * bos_token and eos_token). given: NULL, or an object with messages, tools and other variables of the user, which take
- * precedence over own; only the usual roles in messages count as the template's own. now: seconds since 1970, for
- * strftime_now, in the time zone of the process. *out is empty after a failure. */
+ * bos_token and eos_token). given: NULL, or an object with messages, tools and other variables of the user; the
+ * variables in given take precedence over those in own; only the usual roles in messages count as the template's own.
+ * now: seconds since 1970, for strftime_now, in the time zone of the process. *out is empty after a failure. */
 fr_status fr_template_render(const fr_template *template, const json_t *own, const json_t *given, int64_t now,
                              fr_marked_text *out);
 

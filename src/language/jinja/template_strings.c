@@ -48,7 +48,7 @@ static bool is_cased(int32_t codepoint) {
     return fr_jinja_is_upper(codepoint) || fr_jinja_is_lower(codepoint) || fr_jinja_is_titlecase(codepoint);
 }
 
-/* Gives the lower case of a sigma, which is another letter at the end of a word. */
+/* Gives the lower case of a sigma. At the end of a word it is another letter than elsewhere. */
 static int32_t lower_sigma(const walk *w, bool behind_letter) {
     walk ahead = *w;
     while (next_character(&ahead))
@@ -94,8 +94,8 @@ const fr_jinja_string *fr_jinja_string_in_case(fr_jinja_render *render, const fr
     return end_like(render, string, begin);
 }
 
-/* Writes the first character in title case and the others in lower case. behind_letter: a letter came before, so a
- * sigma may be the last letter of its word, which has a form of its own. */
+/* Writes the first character in title case and the others in lower case. behind_letter: a letter came before. A sigma
+ * after a letter may be the last letter of its word, and a sigma has a form of its own there. */
 const fr_jinja_string *fr_jinja_string_capitalize(fr_jinja_render *render, const fr_jinja_string *string) {
     size_t begin = fr_jinja_text_begin(render);
     bool behind_letter = false;

@@ -7,7 +7,7 @@
 
 #include "forerun.h"
 
-/* Decodes the character at `bytes`, of which there is at least one. Gives the character's length in bytes. */
+/* Decodes the character at `bytes`. There is at least one byte. Gives the character's length in bytes. */
 size_t fr_jinja_decode(const char *bytes, size_t length, int32_t *codepoint);
 
 /* Writes a character as UTF-8, up to 4 bytes. A surrogate that stands for a byte is written as that byte. */
