@@ -640,7 +640,7 @@ static void share_drafter(fr_kv_prefixes *p, size_t which, fr_kv_node *node, fr_
     uint8_t **own = &drafter->table[FR_KV_FULL][block];
     if (!node->drafter[which] && !node->children) fr_kv_pages_hold(pool, &node->drafter[which], own, 0, 1);
     if (node->parent == NONE) return;
-    /* the parent may hold any page of its block that has its last pair, so it takes this one */
+    /* the parent may hold any page of its block that has the block's last pair, so it takes this page */
     uint8_t **ends = &p->nodes[node->parent].drafter[which];
     share_page(pool, &node->before[which], own - 1);
     fr_kv_pages_drop(pool, ends, 0, 1);
@@ -683,7 +683,7 @@ void fr_kv_prefixes_add(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *c
         uint32_t n = enter_child(p, block ? path->nodes[block - 1] : NONE, content);
         if (n == NONE) return;
         path->nodes[path->length++] = n;
-        remove_tails(p, n); /* first, because a page has only one owner, which may be a tail until then */
+        remove_tails(p, n); /* tails go first, because a page has only one owner, which may have been a tail so far */
         share_block(p, n, kv, drafters, block);
     }
     mark_prompt(p, path);

@@ -82,8 +82,8 @@ typedef enum fr_block_part { FR_BLOCK_ATTENTION, FR_BLOCK_FFN, FR_BLOCK_PARTS } 
 /* An opened drafter; immutable. */
 typedef struct fr_block_net {
     fr_block_config config;
-    fr_trunk trunk;            /* the drafter's layers, with its own head or the target's; the embedding has no data if
-                                * it is the target's */
+    fr_trunk trunk;            /* the drafter's layers, with its own head or the target's; trunk.embedding has no data
+                                * if the target's table is used */
     fr_matrix fc;              /* [hidden, aux_layers * hidden] */
     const float *context_norm; /* [hidden] the norm of fc's rows */
     const float *mask_row;     /* [hidden] the embedding of a mask; NULL: the embedding of the mask's id */

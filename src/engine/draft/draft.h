@@ -101,14 +101,16 @@ typedef struct fr_proposal {
     /* The most drafts that are wanted, up to 15. With gains, `count` limits the drafts that take steps, and
      * `most_found` the looked-up ones; one of the two may be 0. */
     size_t count, most_found;
-    size_t depth; /* the most drafts that any round of the session may want; blocks are cut to it; 0: count */
+    size_t depth; /* the most drafts that any round of the session may want; blocks are cut to it; 0: the same as
+                   * count */
     size_t by;    /* 1 + index of the drafter that may make drafts; 0: any may */
     size_t n_min; /* a proposal of fewer drafts is dropped */
     /* A draft with a lower chance than this ends the chain and is not part of it. Methods that give no chances ignore
      * p_min. */
     double p_min;
     const fr_draft_gain *gains; /* what each draft gains and costs, to judge drafts by; NULL: drafts are not judged */
-    bool ends;                  /* methods that give chances end their chains when `gains` says that it pays */
+    bool ends;                  /* methods that give chances end their chains when, by `gains`, another draft does not
+                                 * pay */
     /* out: [the larger of count and most_found] the chance of each draft, if the method gives chances; NULL: not
      * wanted */
     float *chances;

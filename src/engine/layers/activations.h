@@ -36,7 +36,7 @@ typedef struct fr_experts_rows {
     float *chosen_weight;            /* [rows, top] */
     float *choices;    /* [threads, 2, experts] the scores that choose experts, and the scores of groups */
     int32_t *scratch;  /* [threads, 2, experts] room for top-k of experts, and of groups */
-    fr_expert_use use; /* counted so far */
+    fr_expert_use use; /* the counts so far */
 } fr_experts_rows;
 
 /* Rows of a batch that belong to one timeline. They form a chain that follows the timeline's earlier positions. */
@@ -51,7 +51,7 @@ typedef struct fr_conv_rows {
     float *input; /* [rows, width] for each row the convolution's input, and after it the other values that a
                    * timeline's ring keeps of a position */
     size_t width;
-    fr_conv_span *spans; /* [rows] for each timeline its rows; span_count of them are in use */
+    fr_conv_span *spans; /* [rows] the rows of each timeline; the first span_count spans are in use */
     size_t span_count;
 } fr_conv_rows;
 

@@ -43,8 +43,8 @@ typedef struct fr_row {
      * value up to the row's own position means that it lies in no such picture. */
     int32_t block_last;
     fr_rope_position rope_position;
-    /* the row's input embedding if it is not that of the id, [hidden], then a row for each of the first layers that
-     * add one to their output (fr_spec_picture_width); otherwise NULL */
+    /* the row's input embedding if it is not that of the id, otherwise NULL: [hidden], then [hidden] for each of the
+     * first layers that add a further row of the picture to their output (fr_spec_picture_width) */
     const float *embedding;
 } fr_row;
 
@@ -78,7 +78,8 @@ typedef struct fr_forward {
     float *hidden;                   /* [rows, hidden] out, from row `keep` on: hidden rows after the final norm */
     const fr_aux_layers *aux_layers; /* NULL: none */
     float *aux_hidden;               /* [rows, aux_layers, hidden] out, from row `keep` on: inputs of the aux_layers */
-    bool lends; /* a drafter reads keys and values of the last layers that keep their own, so all ranks need them */
+    bool lends; /* a drafter reads keys and values of the last layers that own some, so all ranks need these keys and
+                 * values */
     size_t head_first, head_rows; /* rows whose logits are wanted, none before `keep`; 0: none */
     const fr_matrix *head;        /* the head that computes the logits; NULL: the model's own */
     float *logits;                /* [head_rows, features of the head] out: logits after soft capping */

@@ -106,13 +106,13 @@ typedef struct fr_mamba_spec {
     size_t norm_groups;         /* the outputs are normed in so many parts of equal width; 0: they are not */
     bool norm_first;            /* the outputs are normed and then gated; if false, first gated */
     float step_min, step_max;   /* limits of the time steps */
-    size_t state;               /* its index among the trunk's recurrent layers */
+    size_t state;               /* the layer's index among the trunk's recurrent layers */
 } fr_mamba_spec;
 
 /* LFM2's short convolution between two gates (short_conv.c): out(c * conv(b * x)); b, c and x are three
  * projections. */
 typedef struct fr_short_conv_spec {
-    size_t conv_kernel; /* number of positions that it reads, including the row's own */
+    size_t conv_kernel; /* number of positions that the convolution reads, including the row's own */
     size_t state;       /* the layer's index among the trunk's recurrent layers */
 } fr_short_conv_spec;
 
@@ -152,15 +152,15 @@ typedef struct fr_experts_spec {
     size_t groups, top_groups; /* experts are divided into groups, in the order of their numbers, and a row chooses
                                 * only among the experts of its best groups; 0: no groups */
     bool groups_by_best;       /* a group is rated by its best expert; if false, by the sum of its two best */
-    /* A row chooses two experts, one after the other. The weight of each is its softmax over the experts that are left
-     * and close to it: those whose product is less than its own by at most `nearness` times the larger of their
-     * magnitude and its own product. */
+    /* A row chooses two experts, one after the other, each by the largest product that is left. The weight of each is
+     * a softmax over this expert and the remaining ones whose products are near to its product: less by at most
+     * `nearness` times the larger of the two numbers, this product and the other's magnitude. */
     bool one_by_one;
     float nearness;
     bool norm_top_k;      /* a row's weights are divided by their sum */
-    float norm_added;     /* this is added to the sum of scores before dividing by it; 0: 1e-20 */
-    float norm_min;       /* the smallest divisor of weights; 0: there is none, but 1e-20 is added to the sum of
-                           * scores */
+    float norm_added;     /* added to the sum of scores before weights are divided by the sum; 0: 1e-20 is added */
+    float norm_min;       /* the smallest divisor of weights; 0: there is none, and norm_added is added to the sum
+                           * instead */
     float product_cap;    /* softcap of the router's products; 0: none */
     float routed_scaling; /* a row's weights are multiplied by this */
     bool biased;          /* biases are added to the router's products, and to those of the experts' three

@@ -6,7 +6,7 @@
 /* Describes a chain of drafts to which rows are given one by one. */
 typedef struct chain {
     fr_draft_depth_part *part;
-    size_t rows;      /* number of its drafts that have got a row */
+    size_t rows;      /* number of the chain's drafts that have got a row */
     double all_stand; /* probability that all drafts with a row are accepted */
 } chain;
 

@@ -163,7 +163,7 @@ typedef struct fr_draft_depth_part {
     size_t found;               /* out: number of drafts that may be looked up now */
     bool looked_up;             /* the drafts were looked up */
     bool ends;                  /* the chain may end early, by `gains` */
-    /* the gains by which its drafts are judged in this round; gains.found has `found` values */
+    /* the gains by which the timeline's drafts are judged in this round; gains.found has `found` values */
     fr_draft_gain gains;
 } fr_draft_depth_part;
 

@@ -18,7 +18,7 @@
 #include "src/engine/cache/kv.h"
 
 typedef struct fr_kv_checkpoint {
-    size_t position; /* end of the positions [from, position) that it holds of every sliding layer */
+    size_t position; /* the checkpoint holds positions [from, position) of every sliding layer */
     size_t from;
     uint8_t **pages; /* [the cache's blocks] pages by position / 64; NULL: not held */
     uint8_t *states; /* page with the recurrent states of `position` (recurrent.h); NULL: none */

@@ -92,7 +92,7 @@ typedef struct fr_session_round {
     fr_stage stage;
     fr_draft_depth_part drafts; /* numbers of drafts asked for, made and accepted */
     double draft_seconds;       /* time that the drafts of all sessions took */
-    fr_proposal *proposal;      /* the request for its drafts; NULL: none */
+    fr_proposal *proposal;      /* the request for the session's drafts; NULL: none */
     fr_failure draft_failure;   /* the reason why the session got no drafts */
     fr_failure failure;         /* the reason why the session's part in the round failed */
     bool last_failed;           /* the session's part in the last round failed, so no session waits for its pages */

@@ -49,7 +49,8 @@ struct fr_tower {
     const char *const *architectures; /* architectures of config.json, or its model_type; NULL-terminated */
     const char *projector;            /* clip.projector_type in GGUF */
     const char *token;                /* the image token's text in GGUF; NULL: the text model's family has one */
-    const char *const *prefixes;      /* prefixes that its tensors' names may have in folders, NULL-terminated */
+    const char *const *prefixes;      /* prefixes that the names of the tower's tensors may have in folders,
+                                       * NULL-terminated */
     const char *first;                /* a tensor that every such tower has, after the prefix */
     const fr_tower_names *names;      /* NULL: there are no layers */
 

@@ -73,8 +73,7 @@ static fr_status copy_stored(fr_weights *weights, fr_bound *bound) {
 fr_status fr_bound_scales(fr_weights *weights, fr_bound *bound) {
     fr_bound *found;
     if (bound->scales)
-        return FR_OK; /* already found when the tensor was bound before: it is the embedding table and
-                                      * the LM head */
+        return FR_OK; /* found when the tensor was bound before, as it is both the embedding table and the LM head */
     if (bound->tensor->storage) return copy_stored(weights, bound);
     FR_TRY(check_config(weights->files));
     FR_TRY(find_scales(weights, bound->tensor, &found));

@@ -25,7 +25,8 @@ struct fr_adapter_set {
     size_t count;
     struct {
         const fr_low_rank *products; /* indexed by fr_matrix.adapted; entry 0 is unused */
-        const float *directions;     /* [layers, hidden] what a control vector adds after layers; NULL: it is none */
+        const float *directions;     /* [layers, hidden] what a control vector adds after layers; NULL: the adapter is
+                                      * no control vector */
         double scale;                /* multiplies the scale of each product, or the directions */
     } uses[FR_ADAPTERS_MAX];
 };

@@ -228,7 +228,8 @@ static void check_stored(void *context, const fr_team *team) {
     size_t begin, end;
     for (size_t i = job->begin; i < job->end && job->failures[team->index].status == FR_OK; i++) {
         const fr_tensor *tensor = weights->bound[i].tensor;
-        if (tensor->type != FR_STORED || weights->bound[i].layout != FR_LAYOUT_ROWS) continue; /* copying has checked */
+        /* Modules in other layouts were checked when they were copied. */
+        if (tensor->type != FR_STORED || weights->bound[i].layout != FR_LAYOUT_ROWS) continue;
         fr_partition(tensor->storage->rows, 1, team->index, team->count, &begin, &end);
         job->failures[team->index] =
             fr_failure_keep(fr_storage_check(tensor->storage, begin, end, weights->files->path));
