@@ -11,6 +11,7 @@
 #include "kernels/attention.h"
 
 #include "kernels/compiler.h"
+#include "kernels/key_means.h"
 
 /* With at most this many queries, the keys of a block are streamed before they are transposed (stream_keys). */
 enum { STREAMED = 16 };
@@ -177,6 +178,44 @@ static void score_block(const walk *w) {
     }
 }
 
+/* Adds to the scores of the block what its keys lack because means were subtracted from them. Neighbouring queries that
+ * see the same positions take a step together, as for the keys themselves. */
+static void add_mean_scores(const walk *w, size_t block) {
+    const fr_attn *attn = w->attn;
+    const fr_key_means *means = attn->key_means;
+    size_t n = attn->head_dim;
+    alignas(64) float start[FR_KEY_MEANS_WIDEST], u[FR_ATTN_TOGETHER][FR_KEY_MEANS_WIDEST];
+    fr_attn_state states[FR_ATTN_TOGETHER];
+    float first[FR_ATTN_TOGETHER];
+    fr_key_means_start(means, block, start);
+    for (size_t j = 0, count; j < attn->count; j += count) {
+        fr_attn_state *seen = &w->states[j];
+        count = seen->together;
+        if (seen->from >= seen->to) continue;
+        for (size_t i = 0; i < count; i++) {
+            const float *plain = attn->queries[j + i].plain;
+            fr_key_means_query(means, start, plain, u[i]);
+            states[i] = (fr_attn_state){.q = plain, .from = seen->from, .to = seen->to};
+        }
+        if (block == 0 && seen->from == 0)
+            w->steps->scores(states, count, (fr_attn_rows){FR_F32, means->first, 0}, 0, n, attn->scale,
+                             (fr_attn_ahead){0});
+        for (size_t i = 0; i < count; i++) {
+            first[i] = states[i].weights[0];
+            states[i].q = u[i];
+        }
+        for (int32_t p = 0; p < FR_ATTN_BLOCK; p += FR_ATTN_SCORES) {
+            fr_attn_rows turns = {FR_F32, means->turns + (size_t)p * n, n * sizeof(float)};
+            if (p + FR_ATTN_SCORES > seen->from && p < seen->to)
+                w->steps->scores(states, count, turns, p, n, attn->scale, (fr_attn_ahead){0});
+        }
+        for (size_t i = 0; i < count; i++) {
+            if (block == 0) states[i].weights[0] = first[i];
+            for (int32_t p = seen->from; p < seen->to; p++) seen[i].weights[p] += states[i].weights[p];
+        }
+    }
+}
+
 /* Adds the weighted values of the block to all outputs. Meanwhile the K of the next block is prefetched. */
 static void add_block(const walk *w) {
     const fr_attn *attn = w->attn;
@@ -238,6 +277,7 @@ void fr_attend(const fr_attn *attn, const fr_attn_steps *steps) {
         enter_block(&w, block);
         if (w.seen == 0) continue;
         score_block(&w);
+        if (attn->key_means) add_mean_scores(&w, (size_t)(block / FR_ATTN_BLOCK));
         weigh_block(&w);
         add_block(&w);
         if (attn->partial_stride) store_partial(&w);

@@ -13,11 +13,12 @@
 #include <stdalign.h>
 
 enum {
-    FR_ATTN_BLOCK = 64,  /* positions of a block */
-    FR_ATTN_SCORES = 4,  /* positions whose scores one call of `scores` computes for a query */
-    FR_ATTN_WEIGHED = 4, /* queries whose scores are turned into weights together */
-    FR_ATTN_TILE = 8,    /* positions of K that are decoded at a time */
-    FR_ATTN_STRIP = 64   /* columns of V in one step, at most */
+    FR_ATTN_BLOCK = 64,   /* positions of a block */
+    FR_ATTN_SCORES = 4,   /* positions whose scores one call of `scores` computes for a query */
+    FR_ATTN_WEIGHED = 4,  /* queries whose scores are turned into weights together */
+    FR_ATTN_TILE = 8,     /* positions of K that are decoded at a time */
+    FR_ATTN_TOGETHER = 8, /* the most queries that take a step together */
+    FR_ATTN_STRIP = 64    /* columns of V in one step, at most */
 };
 
 /* A query's state, which is kept from block to block of positions. It has the greatest score m, the sum l of the

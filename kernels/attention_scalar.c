@@ -1,4 +1,5 @@
 /* Defines flash attention of one KV head. The contract is fr_attn_fn in kernels.h. */
+#include "kernels/key_means.h"
 #include "kernels/scalar.h"
 
 enum { BLOCK = 64 };
@@ -16,15 +17,30 @@ static const float *value_of(const fr_attn *attn, int64_t position, float *scrat
     return scratch;
 }
 
+/* Gives the score that a position's stored key lacks because a mean was subtracted. u: made of the query for the
+ * position's block. */
+static float mean_score(const fr_attn *attn, const fr_attn_query *query, const float *u, int64_t position) {
+    const fr_key_means *means = attn->key_means;
+    const float *turns = means->turns + (size_t)(position % BLOCK) * means->head_dim;
+    float sum = position == 0 ? dot(load_f32, query->plain, means->first, means->head_dim)
+                              : dot(load_f32, u, turns, means->head_dim);
+    return sum * attn->scale;
+}
+
 /* Computes e = exp(s - m) for the scores s of positions from..last; e is indexed by the position in the block. Sets *m
  * to the largest s and *l to the sum of e, summed in dot's order. */
-static void block_weights(const fr_attn *attn, const float *q, int64_t from, int64_t last, float *scratch, float *e,
-                          float *m, float *l) {
-    float p[16] = {0};
+static void block_weights(const fr_attn *attn, const fr_attn_query *query, int64_t from, int64_t last, float *scratch,
+                          float *e, float *m, float *l) {
+    float p[16] = {0}, start[FR_KEY_MEANS_WIDEST], u[FR_KEY_MEANS_WIDEST];
+    if (attn->key_means) {
+        fr_key_means_start(attn->key_means, (size_t)(from / BLOCK), start);
+        fr_key_means_query(attn->key_means, start, query->plain, u);
+    }
     *m = -INFINITY;
     for (int64_t i = from; i <= last; i++) {
         const float *k = key_of(attn, i, scratch);
-        float s = dot(load_f32, q, k, attn->head_dim) * attn->scale;
+        float s = dot(load_f32, query->q, k, attn->head_dim) * attn->scale;
+        if (attn->key_means) s += mean_score(attn, query, u, i);
         if (attn->softcap != 0.0f) s = scalar_tanh(s / attn->softcap) * attn->softcap;
         e[i % BLOCK] = s;
         *m = s > *m ? s : *m;
@@ -53,11 +69,11 @@ static void attend(const fr_attn *attn, const fr_attn_query *query) {
     size_t n = attn->value_dim;
     float *o = query->out, *e = attn->scratch, *o_b = e + BLOCK, *scratch = o_b + n, m, l, m_b, l_b;
     int64_t last = last_of_block(query->first, query->last);
-    block_weights(attn, query->q, query->first, last, scratch, e, &m, &l);
+    block_weights(attn, query, query->first, last, scratch, e, &m, &l);
     block_output(attn, e, query->first, last, scratch, o);
     for (int64_t from = last + 1; from <= query->last; from = last + 1) {
         last = last_of_block(from, query->last);
-        block_weights(attn, query->q, from, last, scratch, e, &m_b, &l_b);
+        block_weights(attn, query, from, last, scratch, e, &m_b, &l_b);
         block_output(attn, e, from, last, scratch, o_b);
         float higher = m_b > m ? m_b : m;
         float a = scalar_exp(m - higher), b = scalar_exp(m_b - higher);
@@ -73,7 +89,7 @@ static void attend_partial(const fr_attn *attn, const fr_attn_query *query) {
     float *e = attn->scratch, *scratch = e + BLOCK, *o = query->out;
     for (int64_t from = query->first, last; from <= query->last; from = last + 1, o += attn->partial_stride) {
         last = last_of_block(from, query->last);
-        block_weights(attn, query->q, from, last, scratch, e, &o[attn->value_dim], &o[attn->value_dim + 1]);
+        block_weights(attn, query, from, last, scratch, e, &o[attn->value_dim], &o[attn->value_dim + 1]);
         block_output(attn, e, from, last, scratch, o);
     }
 }

@@ -230,7 +230,7 @@ typedef void fr_kv_store_fn(void *slot, const float *x, size_t n);
  * Positions are taken in blocks of 64 counted from position 0. For each query, every block is first computed alone,
  * over the positions that the query sees:
  *
- *     s = dot(q, k_p) * scale, then fr_softcap_fn if there is a cap
+ *     s = dot(q, k_p) * scale, plus what key_means.h adds, then fr_softcap_fn if there is a cap
  *     m_b = the largest s;  e = exp(s - m_b);  l_b = the sum of e, in 16 partial sums by p mod 16 and the tree of dot
  *     o_b[d] = one ascending chain fma(e, v_p[d], o_b[d]) from 0
  *
@@ -245,18 +245,22 @@ typedef void fr_kv_store_fn(void *slot, const float *x, size_t n);
  * sign of a zero m_b is free). */
 typedef struct fr_attn_query {
     const float *q;      /* [head_dim] */
+    const float *plain;  /* [head_dim] the query before it was rotated for turbo keys; only read with key_means */
     float *out;          /* [value_dim] */
     int64_t first, last; /* visible positions */
     const float *sink;   /* the score of an extra position that has no value (Xiao et al. 2023, arXiv:2309.17453);
                           * NULL: there is none */
 } fr_attn_query;
 
+struct fr_key_means;
+
 typedef struct fr_attn {
     const uint8_t *const *k_pages, *const *v_pages; /* the keys and the values may be in the same pages */
     size_t k_at, v_at;
     fr_dtype k_type, v_type;
     size_t k_stride, v_stride, head_dim, value_dim;
-    float scale, softcap; /* softcap 0: none */
+    float scale, softcap;                 /* softcap 0: none */
+    const struct fr_key_means *key_means; /* means that were subtracted from the keys (key_means.h); NULL: none */
     const fr_attn_query *queries;
     size_t count;
     size_t partial_stride; /* floats, at least value_dim + 2; 0: blocks are joined */

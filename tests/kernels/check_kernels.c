@@ -13,6 +13,7 @@
 /* suite: neon */
 #include "kernels/cpu.h"
 #include "kernels/kernels.h"
+#include "kernels/key_means.h"
 #include "quant/fp8.h"
 #include "quant/turbo.h"
 #include "tests/support/brief.h"
@@ -751,6 +752,22 @@ static void cap_and_sink(fr_attn *attn, fr_attn_query *queries, float *sinks, fi
     }
 }
 
+/* Gives about a third of the cases means that were subtracted from their keys, and their queries as they were before
+ * their rotation. All numbers are random, as the sums are defined for any. */
+static void subtract_means(fr_attn *attn, fr_attn_query *queries, fr_key_means *means) {
+    static float starts[POSITIONS_MAX / PAGE * FR_KEY_MEANS_WIDEST], turns[PAGE * FR_KEY_MEANS_WIDEST];
+    static float values[2][FR_KEY_MEANS_WIDEST], plain[QUERIES_MAX * FR_KEY_MEANS_WIDEST];
+    size_t n = attn->head_dim, dims = below((uint32_t)n / 2 + 1) * 2;
+    if (below(3) || n > FR_KEY_MEANS_WIDEST) return;
+    if (starts[0] == 0) fill_floats(starts, COUNT(starts), ORDINARY);
+    fill_floats(turns, PAGE * n, ORDINARY);
+    fill_floats(values[0], 2 * FR_KEY_MEANS_WIDEST, ORDINARY);
+    fill_floats(plain, attn->count * n, ORDINARY);
+    for (size_t j = 0; j < attn->count; j++) queries[j].plain = plain + j * n;
+    *means = (fr_key_means){n, dims, below(2), values[0], values[1], starts, turns};
+    attn->key_means = means;
+}
+
 static void check_attn_case(operation *op, attn_case *c, fr_attn_query *queries) {
     static const uint8_t *k_pages[POSITIONS_MAX / PAGE], *v_pages[POSITIONS_MAX / PAGE];
     fr_attn *attn = &c->attn;
@@ -774,12 +791,15 @@ static void check_attn_case(operation *op, attn_case *c, fr_attn_query *queries)
     fill_floats(q, attn->count * n, mode);
     for (size_t j = 0; j < attn->count; j++) queries[j].q = q + j * n;
     cap_and_sink(attn, queries, sinks, mode);
+    fr_key_means means;
+    subtract_means(attn, queries, &means);
     snprintf(shape, sizeof shape,
              "head_dim %zu, values of %zu, %zu queries, positions %lld..%lld to %lld, %zu slots, %s keys, stride %zu, "
-             "%s values, stride %zu, partial results %zu, cap %g, %s, %s",
+             "%s values, stride %zu, partial results %zu, cap %g, %s, %s means, %s",
              n, attn->value_dim, attn->count, (long long)queries[0].first, (long long)queries[0].last, (long long)last,
              c->slots, fr_dtype_name(attn->k_type), attn->k_stride, fr_dtype_name(attn->v_type), attn->v_stride,
-             attn->partial_stride, (double)attn->softcap, queries[0].sink ? "a sink" : "no sink", mode_names[mode]);
+             attn->partial_stride, (double)attn->softcap, queries[0].sink ? "a sink" : "no sink",
+             attn->key_means ? "with" : "no", mode_names[mode]);
     point_outputs(attn, queries, expected);
     run_attn(op->definition, attn);
     op->cases++;

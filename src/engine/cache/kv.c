@@ -63,6 +63,7 @@ fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types
 }
 
 fr_kv_types fr_kv_drafter_types(const fr_kv_shape *shapes, size_t count, fr_kv_types types) {
+    if (fr_turbo(types.k)) types.k = FR_Q8_0;
     bool fits = fr_failure_keep(fr_kv_check(shapes, count, types)).status == FR_OK;
     return fits ? types : (fr_kv_types){FR_F16, FR_F16};
 }

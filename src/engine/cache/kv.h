@@ -77,6 +77,8 @@ typedef struct fr_kv_layer {
     size_t first, all; /* index of the first kept head among all heads of the model; the number of all heads */
     fr_kv_kind kind;
     uint8_t **pages; /* table of the pages of the layer's kind */
+    /* [heads] means that are subtracted from keys before they are stored (kernels/key_means.h); NULL: none are */
+    struct fr_key_means *key_means;
 } fr_kv_layer;
 
 typedef struct fr_kv {
@@ -103,8 +105,9 @@ typedef struct fr_kv {
 /* Checks that each head of these shapes fills a whole number of blocks of these types; FR_INPUT if not. */
 fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
-/* Gives the types for a drafter's cache: the target's `types`, or F16 if the drafter's heads are not whole blocks of
- * these. */
+/* Gives the types for the cache of a drafter, whose target is to be cached in `types`: Q8_0 for keys in place of turbo4
+ * and turbo3, because means are learned for the target's keys only; F16 if the drafter's heads are not whole blocks of
+ * those types. */
 fr_kv_types fr_kv_drafter_types(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
 /* The sizes for which a cache is laid out. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/sizes.h"
+#include "kernels/key_means.h"
 #include "kernels/turbo.h"
 #include "src/engine/weights/partition.h"
 
@@ -24,6 +25,8 @@ static size_t few(size_t threads) {
 void fr_attend_layout(fr_attend_workspace *workspace, fr_arena *arena, size_t head_dim, size_t threads) {
     workspace->scratch_size = fr_attn_scratch(head_dim, FR_ATTEND_BATCH);
     workspace->queries = fr_arena_take(arena, threads * FR_ATTEND_BATCH, sizeof *workspace->queries);
+    workspace->plain = fr_arena_take(arena, threads * FR_ATTEND_BATCH * head_dim, sizeof *workspace->plain);
+    workspace->head_dim = head_dim;
     workspace->scratch = fr_arena_take(arena, threads * workspace->scratch_size, sizeof(float));
     workspace->partials_size = few(threads) * partial_size(head_dim) * (SPLIT / BLOCK);
     workspace->partials = fr_arena_take(arena, workspace->partials_size, sizeof(float));
@@ -54,6 +57,7 @@ static fr_attn of_head(const fr_team *team, const fr_attend_rows *a, const fr_kv
                      .value_dim = cache->value_dim,
                      .scale = a->scale,
                      .softcap = a->softcap,
+                     .key_means = cache->key_means ? &cache->key_means[a->kv_first + kv_head] : NULL,
                      .queries = a->workspace->queries + team->index * FR_ATTEND_BATCH,
                      .scratch = a->workspace->scratch + team->index * a->workspace->scratch_size};
 }
@@ -84,6 +88,19 @@ static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
                            .sink = a->sinks ? a->sinks + head : NULL};
 }
 
+/* Runs the kernel. If means were subtracted from the keys, it also needs the queries as they were before they were
+ * rotated for the codes of the cache. */
+static void run_kernel(const fr_team *team, const fr_attend_rows *a, fr_attn_query *queries, const fr_attn *attn) {
+    const fr_attend_workspace *w = a->workspace;
+    float *plain = w->plain + team->index * FR_ATTEND_BATCH * w->head_dim;
+    for (size_t j = 0; attn->key_means && j < attn->count; j++, plain += attn->head_dim) {
+        memcpy(plain, queries[j].q, attn->head_dim * sizeof *plain);
+        fr_turbo_rotate_back(a->kernels, plain, attn->head_dim);
+        queries[j].plain = plain;
+    }
+    a->kernels->attn(attn);
+}
+
 /* Rotates a query's finished sum of values back if the cache holds rotated values. */
 static void rotate_back(const fr_attend_rows *a, float *out) {
     const fr_kv_layer *cache = cache_of(a, 0);
@@ -110,7 +127,7 @@ static void partition_queries(const fr_team *team, const fr_attend_rows *a) {
         size_t together = fr_smaller(end, kv_head * per_kv_head + (last + 1) * group);
         fr_attn attn = of_head(team, a, cache_of(a, row), kv_head);
         for (; attn.count < most && begin < together; begin++) queries[attn.count++] = query_of(a, begin);
-        a->kernels->attn(&attn);
+        run_kernel(team, a, queries, &attn);
         for (size_t j = 0; j < attn.count; j++) rotate_back(a, queries[j].out);
     }
 }
@@ -151,7 +168,7 @@ static void attend_partial(const fr_team *team, const split *s, size_t kv_head, 
         query.out = partial_of(s, query.first, number);
         queries[attn.count++] = query;
     }
-    if (attn.count > 0) a->kernels->attn(&attn);
+    if (attn.count > 0) run_kernel(team, a, queries, &attn);
 }
 
 /* Gives where a thread's share of a split ends: a KV head, and a position in it. The shares are equal, except that no

@@ -22,6 +22,8 @@
 /* Memory for the threads; the team shares one workspace for each stream of rows that runs at a time. */
 typedef struct fr_attend_workspace {
     fr_attn_query *queries; /* [threads][FR_ATTEND_BATCH] */
+    float *plain;           /* [threads][FR_ATTEND_BATCH][head_dim] queries before their rotation (fr_attn_query) */
+    size_t head_dim;        /* of the widest heads */
     float *scratch;         /* [threads][scratch_size] */
     size_t scratch_size;
     float *partials;      /* results of single blocks; NULL: there is only one thread */

@@ -18,6 +18,7 @@
 
 #include "kernels/deltanet_gates.h"
 #include "kernels/double_math.h"
+#include "kernels/key_means.h"
 #include "kernels/turbo.h"
 #include "src/engine/layers/parts.h"
 
@@ -179,6 +180,11 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
         memcpy(stored, value, n * sizeof *value);
     shape_head(a, spec, key, of_head(spec, weights->k_bias, head), spec->qk_norm_wide ? NULL : weights->k_norm, row);
     const fr_kv_layer *cache = &a->batch.timelines[of->timeline]->layers[spec->kv];
+    if (cache->key_means) {
+        float mean[FR_KEY_MEANS_WIDEST];
+        fr_key_means_at(&cache->key_means[head - cache->first], position, mean);
+        for (size_t i = 0; i < n; i++) key[i] -= mean[i];
+    }
     fr_kv_store(k, cache->k.type, fr_kv_slot(cache, &cache->k, head - cache->first, position), key, n);
     fr_kv_store(k, cache->v.type, fr_kv_slot(cache, &cache->v, head - cache->first, position), stored, n);
 }

@@ -9,8 +9,10 @@
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/sizes.h"
+#include "kernels/turbo.h"
 #include "src/engine/session/batch.h"
 #include "src/engine/session/draft_times.h"
+#include "src/engine/session/mean_keys.h"
 #include "src/engine/vision/mmproj.h"
 
 /* The most rows whose logits are computed at a time. More at a time would not save time for each row, and logits take
@@ -93,6 +95,7 @@ static void layout(fr_engine *e, const fr_kv_shape *shapes) {
     fr_kv_layout(&e->kv, &e->arena, shapes, trunk->kv_count, e->kv_types, kv_sizes);
     e->kv_bytes = e->arena.used;
     e->spare_bytes = fr_kv_spare_bytes(&e->kv);
+    fr_mean_keys_layout(e);
     e->activations = fr_model_layout(e->model, &e->arena, e->rows, threads);
     e->batch = fr_arena_take(&e->arena, e->rows, sizeof *e->batch);
     e->slices = fr_arena_take(&e->arena, e->capacity, sizeof *e->slices);
@@ -186,6 +189,14 @@ fr_status fr_engine_check_process(const fr_engine *e) {
                    (int)e->process, (int)getpid());
 }
 
+static fr_status learn_mean_keys(fr_engine *e) {
+    fr_kv_shape *shapes = kv_shapes(e);
+    if (!shapes) return fr_fail_memory("KV shapes", e->model->trunk.kv_count * sizeof *shapes);
+    fr_status status = fr_mean_keys_learn(e, shapes);
+    free(shapes);
+    return status;
+}
+
 fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, const fr_options *options, size_t sessions,
                            fr_engine **engine) {
     *engine = NULL;
@@ -201,6 +212,7 @@ fr_status fr_engine_create(const fr_model *model, const fr_drafter *drafter, con
         fr_cores_claim(&model->machine, &e->plan);
         status = fr_pool_open(&e->plan, &e->pool);
     }
+    if (status == FR_OK && fr_turbo(e->kv_types.k)) status = learn_mean_keys(e);
     if (status == FR_OK)
         *engine = e;
     else

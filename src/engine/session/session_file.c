@@ -18,6 +18,7 @@
 #include "base/temporary_file.h"
 #include "src/engine/layers/trunk.h"
 #include "src/engine/session/fingerprint.h"
+#include "src/engine/session/mean_keys.h"
 #include "src/engine/session/timeline.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memory, so that must be little-endian too");
@@ -265,10 +266,11 @@ static fr_status check_pictures(const fr_session *s, const char *where) {
     return FR_OK;
 }
 
-/* Gives the fingerprint of the session's model together with its adapters. */
+/* Gives the fingerprint of the session's model together with its adapters, and with the means that its keys lack. */
 static fr_status fingerprint_of(const fr_session *s, uint64_t *model) {
     FR_TRY(fr_fingerprint(s->model, model));
     if (s->adapters.count) *model = fr_hash(*model, &s->cache.plain, sizeof s->cache.plain);
+    *model = fr_mean_keys_hash(s->engine, *model);
     return FR_OK;
 }
 

@@ -1,0 +1,49 @@
+/* Subtracts the mean of a head's keys from each key before it is stored as turbo4 or turbo3, and says which scores that
+ * takes from a query.
+ *
+ * Before their rotation to positions, the keys of most heads lie around a mean that is several times as long as their
+ * distance from it (in Qwen2 it is mostly the bias). A code's error is a share of what is coded, so keys are stored
+ * without their mean. The mean is turned to the key's position as keys are: it cannot be left out of the scores. The
+ * key at position 0, on which attention rests, has a mean of its own, as it lies far from the others.
+ *
+ *     angle j of position p:   the angle j of position p - p mod 64, then that of p mod 64
+ *     mean of position p:      `mean`, turned by both, one after the other; that of position 0 is `first`
+ *     its score:               dot(query, mean of the position); for all but position 0 it is computed as
+ *                              dot(u, turns[p mod 64]), where u is made of the query and the mean at the block's start
+ *
+ * Means may be any numbers: whatever they are, the sum of both scores is that of the whole key, but for rounding. All
+ * of it is plain C with products and sums that are rounded one by one, the same for every instruction set.
+ *
+ * In: heads, means, positions in the cache. Out: heads without means; vectors whose dots are scores. */
+#ifndef FR_KERNELS_KEY_MEANS_H
+#define FR_KERNELS_KEY_MEANS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FR_KEY_MEANS_BLOCK = 64, FR_KEY_MEANS_WIDEST = 512 };
+
+typedef struct fr_key_means {
+    size_t head_dim;     /* at most FR_KEY_MEANS_WIDEST */
+    size_t dims;         /* the number of values of a head that turn with its position; 0: none */
+    bool neox;           /* value i turns with value i + dims / 2, otherwise value 2 i with value 2 i + 1 */
+    float *first, *mean; /* [head_dim] */
+    const float *starts; /* [blocks][dims] cosines, then sines, of the first position of each 64 */
+    const float *turns;  /* [64][head_dim] cosines, then sines, of positions 0 to 63, then 1 */
+} fr_key_means;
+
+/* Fills in the row of `starts` or `turns` for these angles: cosines and sines of dims / 2 angles each, then 1 up to
+ * `width`. */
+void fr_key_means_fill(float *row, const float *cosine, const float *sine, size_t dims, size_t width);
+
+/* Gives the mean at the first position of a block, [head_dim]. */
+void fr_key_means_start(const fr_key_means *means, size_t block, float *start);
+
+/* Gives the mean at a position, [head_dim]. */
+void fr_key_means_at(const fr_key_means *means, size_t position, float *mean);
+
+/* Gives u of a query, [head_dim], for the block with this start. */
+void fr_key_means_query(const fr_key_means *means, const float *start, const float *query, float *u);
+
+#endif

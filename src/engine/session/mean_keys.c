@@ -1,0 +1,196 @@
+/* Learns the mean keys of heads: see mean_keys.h. */
+#include "src/engine/session/mean_keys.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/ranks.h"
+#include "base/sizes.h"
+#include "kernels/key_means.h"
+#include "kernels/rope_table.h"
+#include "kernels/turbo.h"
+#include "src/engine/layers/trunk.h"
+
+enum {
+    IDS_MAX = 128, /* ids that are run */
+    SKIPPED = 4    /* the first positions, on which attention rests, are unlike the others */
+};
+
+/* The text has prose, code and numbers, because a mean should suit all of them. */
+static const char text[] =
+    "The river rises in the hills north of the town, and after two days of rain it carries branches, leaves and mud. "
+    "Most people here know when to move their boats; few of them write it down. In 1987 the bridge was closed for 14 "
+    "weeks.\n\nint count_words(const char *line) {\n    int words = 0;\n    while (*line) {\n        if (*line == ' ') "
+    "words++;\n        line++;\n    }\n    return words + 1;\n}\n\n- What is the result for an empty line?\n- It is 1, "
+    "which is wrong: an empty line has no words.\n";
+
+/* Gives the attention of the layer that stores a KV layer. */
+static const fr_attention_spec *attention_of(const fr_engine *e, size_t kv) {
+    const fr_trunk *trunk = &e->model->trunk;
+    return &trunk->spec.layer[fr_trunk_kv_owner(trunk, kv)].attention;
+}
+
+/* Gives the number of a head's values that turn with its position. */
+static size_t turning_dims(const fr_engine *e, const fr_attention_spec *attention) {
+    return attention->no_rope ? 0 : e->model->trunk.spec.rope[attention->rope].dims;
+}
+
+/* Gives the first KV layer whose keys turn as this one's do. It holds the tables of both. */
+static size_t table_holder(const fr_engine *e, size_t kv) {
+    const fr_attention_spec *own = attention_of(e, kv);
+    for (size_t i = 0; i < kv; i++) {
+        const fr_attention_spec *other = attention_of(e, i);
+        if (other->rope == own->rope && other->head_dim == own->head_dim && other->no_rope == own->no_rope) return i;
+    }
+    return kv;
+}
+
+/* Fills in the tables of cosines and sines of the first layer that uses them. */
+static void fill_tables(const fr_engine *e, const fr_attention_spec *attention, size_t dims, float *starts,
+                        float *turns) {
+    float cosine[FR_KEY_MEANS_WIDEST], sine[FR_KEY_MEANS_WIDEST];
+    const float *inverse = e->model->trunk.inverse[attention->rope];
+    for (size_t block = 0; dims && block < e->kv.blocks; block++) {
+        fr_rope_angles(inverse, dims / 2, (int64_t)(block * FR_KEY_MEANS_BLOCK), cosine, sine);
+        fr_key_means_fill(starts + block * dims, cosine, sine, dims, dims);
+    }
+    for (size_t i = 0; i < FR_KEY_MEANS_BLOCK; i++) {
+        if (dims) fr_rope_angles(inverse, dims / 2, (int64_t)i, cosine, sine);
+        fr_key_means_fill(turns + i * attention->head_dim, cosine, sine, dims, attention->head_dim);
+    }
+}
+
+void fr_mean_keys_layout(fr_engine *e) {
+    const fr_trunk *trunk = &e->model->trunk;
+    for (size_t kv = 0; kv < trunk->kv_count && fr_turbo(e->kv_types.k); kv++) {
+        const fr_attention_spec *attention = attention_of(e, kv);
+        size_t n = attention->head_dim, dims = turning_dims(e, attention), heads = trunk->kv_shapes[kv].heads;
+        size_t holder = table_holder(e, kv);
+        if (n > FR_KEY_MEANS_WIDEST) continue;
+        fr_key_means *means = fr_arena_take(&e->arena, heads, sizeof *means);
+        float *values = fr_arena_take(&e->arena, heads * 2 * n, sizeof *values), *starts = NULL, *turns = NULL;
+        if (holder == kv) {
+            starts = fr_arena_take(&e->arena, fr_kv_blocks(e->context) * dims, sizeof *starts);
+            turns = fr_arena_take(&e->arena, FR_KEY_MEANS_BLOCK * n, sizeof *turns);
+        }
+        if (!e->kv.layers || e->arena.overflow || !means) continue;
+        if (holder == kv) fill_tables(e, attention, dims, starts, turns);
+        for (size_t h = 0; h < heads; h++)
+            means[h] = (fr_key_means){.head_dim = n,
+                                      .dims = dims,
+                                      .neox = trunk->spec.rope[attention->rope].neox,
+                                      .first = values + 2 * h * n,
+                                      .mean = values + (2 * h + 1) * n,
+                                      .starts = holder == kv ? starts : e->kv.layers[holder].key_means->starts,
+                                      .turns = holder == kv ? turns : e->kv.layers[holder].key_means->turns};
+        e->kv.layers[kv].key_means = means;
+    }
+}
+
+/* ----- the run */
+
+/* Gives the ids of the text, or, if the model has no tokenizer, ids from all over its vocabulary. */
+static size_t choose_ids(const fr_engine *e, int32_t ids[IDS_MAX]) {
+    size_t most = fr_smaller(IDS_MAX, e->context), count = 0, vocab = e->model->trunk.spec.vocab;
+    int32_t *spelled = NULL;
+    if (e->model->tokenizer)
+        fr_failure_keep(fr_tokenize(e->model->tokenizer, text, strlen(text), true, false, &spelled, &count));
+    for (size_t i = 0; i < most; i++) ids[i] = (int32_t)((300 + 37 * i) % vocab);
+    count = spelled ? fr_smaller(count, most) : most;
+    for (size_t i = 0; spelled && i < count; i++)
+        if ((size_t)spelled[i] < vocab) ids[i] = spelled[i];
+    free(spelled);
+    return count;
+}
+
+static fr_status run_ids(fr_engine *e, fr_kv *cache, const int32_t *ids, size_t count) {
+    fr_kv *timelines[] = {cache};
+    for (size_t from = 0, rows; from < count; from += rows) {
+        rows = fr_smaller(e->rows, count - from);
+        FR_TRY(fr_kv_claim(cache, rows));
+        fr_recurrent_certain(&cache->recurrent, from + rows);
+        for (size_t i = 0; i < rows; i++) {
+            int32_t at = (int32_t)(from + i);
+            e->batch[i] = (fr_row){.id = ids[at],
+                                   .position = at,
+                                   .parent = (int32_t)i - 1,
+                                   .block_last = -1,
+                                   .rope_position = {{at, at, at}}};
+        }
+        fr_forward f = {.model = e->model,
+                        .activations = e->activations,
+                        .batch = {.rows = e->batch, .count = rows, .timelines = timelines},
+                        .keep = rows,
+                        .hidden = e->hidden,
+                        .logits = e->logits,
+                        .best = e->best,
+                        .best_stride = e->head_rows};
+        fr_forward_run(e->pool, &f);
+        FR_TRY(fr_ranks_check(e->model->ranks));
+        fr_kv_commit(cache, from + rows);
+    }
+    return FR_OK;
+}
+
+/* Turns a key at a position back to where it was before its rotation. */
+static void turn_back(const fr_key_means *means, size_t position, const float *key, double *plain) {
+    for (size_t i = 0; i < means->head_dim; i++) plain[i] = (double)key[i];
+    for (size_t i = 0; i < means->dims / 2; i++) {
+        const float *start = means->starts + position / FR_KEY_MEANS_BLOCK * means->dims + i;
+        const float *turn = means->turns + position % FR_KEY_MEANS_BLOCK * means->head_dim + i;
+        size_t a = means->neox ? i : 2 * i, b = means->neox ? i + means->dims / 2 : 2 * i + 1, half = means->dims / 2;
+        double cosine = (double)start[0] * (double)turn[0] - (double)start[half] * (double)turn[half];
+        double sine = (double)start[half] * (double)turn[0] + (double)start[0] * (double)turn[half];
+        double x = plain[a], y = plain[b];
+        plain[a] = x * cosine + y * sine;
+        plain[b] = y * cosine - x * sine;
+    }
+}
+
+/* Fills in the means of one head from its first `count` keys, which `cache` holds as float32. A mean that is not finite
+ * becomes 0. */
+static void learn_head(const fr_key_means *means, const fr_kv_layer *cache, size_t head, size_t count) {
+    double sums[FR_KEY_MEANS_WIDEST] = {0}, plain[FR_KEY_MEANS_WIDEST];
+    size_t n = means->head_dim, from = count > SKIPPED ? SKIPPED : 0;
+    for (size_t p = from; p < count; p++) {
+        turn_back(means, p, fr_kv_slot(cache, &cache->k, head, p), plain);
+        for (size_t i = 0; i < n; i++) sums[i] += plain[i];
+    }
+    memcpy(means->first, fr_kv_slot(cache, &cache->k, head, 0), n * sizeof(float));
+    for (size_t i = 0; i < n; i++) {
+        means->mean[i] = (float)(sums[i] / (double)(count - from));
+        if (!isfinite(means->first[i])) means->first[i] = 0;
+        if (!isfinite(means->mean[i])) means->mean[i] = 0;
+    }
+}
+
+fr_status fr_mean_keys_learn(fr_engine *e, const fr_kv_shape *shapes) {
+    const fr_trunk *trunk = &e->model->trunk;
+    int32_t ids[IDS_MAX];
+    size_t count = choose_ids(e, ids);
+    const fr_kv_sizes sizes = {.context = count,
+                               .batch = count,
+                               .timelines = 1,
+                               .recurrent = trunk->recurrent_shapes,
+                               .recurrent_count = trunk->recurrent_count};
+    const fr_kv_types types = {FR_F32, FR_F32};
+    fr_kv cache;
+    fr_arena arena = {0};
+    if (!fr_turbo(e->kv_types.k) || count == 0) return FR_OK;
+    fr_kv_layout(&cache, &arena, shapes, trunk->kv_count, types, sizes);
+    FR_TRY(fr_arena_open(&arena, arena.used, "mean keys"));
+    fr_kv_layout(&cache, &arena, shapes, trunk->kv_count, types, sizes);
+    fr_status status = run_ids(e, &cache, ids, count);
+    for (size_t kv = 0; kv < e->kv.count && status == FR_OK; kv++)
+        for (size_t h = 0; e->kv.layers[kv].key_means && h < cache.layers[kv].heads; h++)
+            learn_head(&e->kv.layers[kv].key_means[h], &cache.layers[kv], h, count);
+    fr_arena_close(&arena);
+    return status;
+}
+
+uint64_t fr_mean_keys_hash(const fr_engine *e, uint64_t hash) {
+    return fr_turbo(e->kv_types.k) ? fr_hash(hash, text, sizeof text) : hash;
+}

@@ -1,0 +1,21 @@
+/* Learns the mean keys of a model's heads, which turbo4 and turbo3 caches store keys without (kernels/key_means.h).
+ *
+ * In: an engine whose keys are cached as turbo4 or turbo3. Out: the key_means of its cache's layers. They are learned
+ * when the engine is opened, by one run of a short fixed text whose keys are kept as float32. So they depend on the
+ * model and its tokenizer alone, and sessions and saved caches of one model fit together. */
+#ifndef FR_SRC_ENGINE_SESSION_MEAN_KEYS_H
+#define FR_SRC_ENGINE_SESSION_MEAN_KEYS_H
+
+#include "src/engine/session/engine.h"
+
+/* Takes memory for the means of the engine's cache, or measures it. */
+void fr_mean_keys_layout(fr_engine *engine);
+
+/* Runs the text and fills in the means. Ranks must call it together. */
+fr_status fr_mean_keys_learn(fr_engine *engine, const fr_kv_shape *shapes);
+
+/* Adds the text to a hash of the model if keys are stored without their means: a saved cache is of no use with means
+ * that were learned from another text, or with none. */
+uint64_t fr_mean_keys_hash(const fr_engine *engine, uint64_t hash);
+
+#endif
