@@ -154,10 +154,10 @@ ifneq ($(HOST),aarch64)
 endif
 
 # The suites and the command also run on other x86 processors that the emulator has: one without AVX; one with AVX, and
-# one with F16C too, both without FMA; two makers' ones with AVX2; and one with everything that the emulator has, which
-# excludes AVX-512. All of it would take hours in the emulator. So suites run in their short forms there, and only the
-# machine itself compares all stored answers. LESS: features of a processor that the emulator lacks and would warn of
-# at each run.
+# one with F16C too, both without FMA; two with AVX2, of two makers; and one with everything that the emulator has,
+# which excludes AVX-512. All of it would take hours in the emulator. So suites run in their short forms there, and
+# only the machine itself compares all stored answers. LESS: features of a processor that the emulator lacks and would
+# warn of at each run.
 X86_QEMU := qemu-x86_64-static
 HOSTS := Nehalem SandyBridge IvyBridge Haswell EPYC max
 LESS_SandyBridge := ,-tsc-deadline,-x2apic

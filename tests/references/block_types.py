@@ -69,7 +69,7 @@ def decode(name, blocks):
     if name == "Q1_0":  # the package doesn't decode it: one bit per sign, set for +
         d = blocks[:, :2].copy().view(np.float16).astype(np.float32)
         return np.where(np.unpackbits(blocks[:, 2:], axis=1, bitorder="little") == 1, d, -d)
-    if name in ("Q2_0", "PQ2_0"):  # nor these: two bits per value, the lowest first, minus 1
+    if name in ("Q2_0", "PQ2_0"):  # not decoded by it either: two bits per value, the lowest first, minus 1
         d = blocks[:, :2].copy().view(np.float16).astype(np.float32)
         codes = blocks[:, 2:, None] >> np.arange(0, 8, 2, dtype=np.uint8) & 3
         return (codes.reshape(len(blocks), -1).astype(np.float32) - 1) * d

@@ -41,11 +41,11 @@ class Kind:
     layer's tensors, its `draft` the drafts' logits). cached=False means that transformers' own generation with a cache
     gives other ids than without one; attention is set if the eager one of transformers is wrong."""
     config: str             # transformers' class of the text model's configuration
-    model: object           # and of the text model, or a class of the table's own
-    features: object        # from the configuration: for each feature the change or edit that leaves it out
+    model: object           # transformers' class of the text model, or a class of the table's own
+    features: object        # called with the configuration; returns what leaves each feature out: a change or an edit
     whole: tuple = ()       # the same two classes if the model also has a vision encoder
     files: tuple = ()       # pairs of tensor names: transformers', and the published one if it is different
-    fill: object = None     # from a tensor's name and noise: its values, or None for the usual ones
+    fill: object = None     # called with a tensor's name and noise; returns its values, or None for the usual ones
     first: tuple = ()       # ids with which every prompt begins
     ids: tuple = (20, 20)   # how many of the first and of the last ids prompts must not have
     names: tuple = ()       # pairs of parts of tensor names: transformers', and the published ones

@@ -28,7 +28,7 @@ class MuseGlimmerText(torch.nn.Module):
 
 
 def gates_open(part):
-    """Gates that are 1 for every row."""
+    """Makes gates that are 1 for every row."""
     def edit(model):
         for name, module in model.named_modules():
             if name.endswith(part): module.forward = lambda x, module=module: torch.full(
@@ -61,14 +61,15 @@ def of_muse(c):
 
 
 def fill_muse(name, noise):
-    """The layers' norms are less one; what a part gives is small, so that the eps of the norm behind it is felt."""
+    """Stores the layers' norms less 1, as the model does. The parts' outputs are small, so that the eps of the norms
+    after the parts has an effect."""
     if name.endswith("layernorm.weight"): return 0.3 * noise
     if name.endswith(("o_proj.weight", "down_proj.weight")): return 2e-4 * noise
     return 0.05 * noise if name.endswith("embed_tokens.weight") else None
 
 
 def muse_names(layers):
-    """Pairs of names of tensors: with the prefix that dense.py gives, and that transformers saves."""
+    """Returns pairs of tensor names: the name that dense.py gives, and the name that transformers saves."""
     inside = ["embed_tokens", "norm"] + [f"layers.{i}.{part}" for i in range(layers) for part in (
         *(f"self_attn.{part}_proj" for part in ("q", "k", "v", "o", "gate")), *(f"mlp.{part}_proj" for part in (
             "gate", "up", "down")), "input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm",
@@ -89,7 +90,7 @@ MODELS = {
             SLIDING: dict(rope_type="default", rope_theta=300.0),
             FULL: dict(rope_type="proportional", rope_theta=900.0, partial_rotary_factor=0.5)},
         tie_word_embeddings=True)),
-    # Neither gates nor norms behind the parts, and the layers of the published pattern.
+    # There are no gates and no norms after the parts. The kinds of layers follow the published pattern.
     "lfm3-plain": dict(seed=9203, kind=LFM3, config=COMMON | dict(
         architectures=["Lfm3ForCausalLM"], model_type="lfm3", norm_eps=1e-5, vocab_size=227, hidden_size=56,
         intermediate_size=68, num_hidden_layers=5, num_attention_heads=4, num_key_value_heads=4, head_dim=14,

@@ -206,7 +206,7 @@ static std::vector<options> dry() {
     return all;
 }
 
-// Random ids, in which earlier stretches occur again and again.
+// Returns random ids in which earlier stretches occur again and again.
 static std::vector<int> repeating(const llama_vocab *vocab) {
     static const char *const texts[] = {"of the model: the first one\n", "of the model", "and *of* the end",
                                         "the first one"};

@@ -175,7 +175,7 @@ MODELS = {
         hidden_size=58, head_dim=14, num_attention_heads=4, num_key_value_heads=1, num_hidden_layers=2,
         sliding_window=9, num_local_experts=4, num_experts_per_tok=2, tie_word_embeddings=True)),
     "qwen2-moe-odd": dict(seed=4111, file=True, config=QWEN2),
-    # Both keys make layers without a mixture; weights are normalized; no biases.
+    # decoder_sparse_step and mlp_only_layers each make layers without a mixture; weights are normalized; no biases.
     "qwen2-moe-dense": dict(seed=4112, config=QWEN2 | dict(
         num_hidden_layers=4, num_attention_heads=5, num_key_value_heads=1, num_experts=5, num_experts_per_tok=2,
         moe_intermediate_size=18, shared_expert_intermediate_size=46, norm_topk_prob=True, decoder_sparse_step=2,

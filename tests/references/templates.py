@@ -248,8 +248,8 @@ def hidden(value, key=None, names=False):
 
 
 def control(text, masked):
-    """Returns the entry of `control`. One message says "all done" between marks like those of templates, and nobody
-    can tell whose these are; its entry is null."""
+    """Returns the entry of `control`. One message says "all done" between marks like those of templates. They
+    can't be told from the template's own marks, so the entry is null."""
     if text is None or masked is None or show(masked) != text or "all done" in text:
         return None
     found = sorted((match.start(), i) for i, token in enumerate(TOKENS)

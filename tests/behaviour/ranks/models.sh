@@ -1,9 +1,9 @@
 # Makes the models that the tests run on ranks, and defines functions that compare answers. The tests source this file
 # after jobs.sh.
 #
-# Out: ${models[@]}, models of each family and of several types; ${few[@]}, those with drafters or with shapes that
-# can't be divided evenly; ${eighths[@]}, some of the latter; the functions alone and same. The models made here are in
-# $folder.
+# Out: ${models[@]}, models of each family and of several types; ${few[@]}, models with drafters or with shapes that
+# can't be divided evenly; ${eighths[@]}, two models for runs with 8-bit caches; the functions alone and same. The
+# models made here are in $folder.
 # shellcheck shell=bash disable=SC2034,SC2154  # the tests use the variables, jobs.sh sets others
 answers=$build/tests/behaviour/ranks/answers
 demo=tools/demo/target

@@ -4,7 +4,8 @@ and without merges.
 The expected ids are those of Hugging Face's tokenizers (0.23.3) with the merges that follow from the scores: every
 pair of tokens that together are a token, the one with the highest score first. "prefixed": a space is put before each
 text, and after each token that is found before all others. "stripping": tokens take the blanks after them, as Phi-3's
-do. llama.cpp (b11549) gives the same ids, except for the latter if the model's name does not contain its family's."""
+do. llama.cpp (b11549) gives the same ids, except for "stripping" if the model's name does not contain its
+family's."""
 import json, os, random
 from tokenizers import AddedToken, Tokenizer, models, normalizers, trainers
 from make_pre_tokenizers import TEXTS, random_texts
