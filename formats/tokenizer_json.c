@@ -222,6 +222,11 @@ static fr_status read_tokenizer(fr_tokenizer_source *json, const char *folder) {
     bool older = !fr_file_exists(json->path) && fr_tokenizer_json_there(folder);
     FR_TRY(older ? fr_tokenizer_json_of_vocabulary(folder, &json->root)
                  : fr_json_read(json->path, FR_TOKENIZER_FILE_MAX, &json->root));
+    if (older) { /* error lines name the files that there are */
+        free(json->path);
+        json->path = fr_path_join(folder, "vocab.json and merges.txt");
+        if (!json->path) return fr_fail_memory(folder, strlen(folder));
+    }
     if (!json_is_object(json->root)) return fr_fail(FR_INPUT, "%s is not a JSON object", json->path);
     FR_TRY(read_model(json));
     FR_TRY(read_added_tokens(json));

@@ -143,8 +143,8 @@ START_TEST(wrong_vocabulary_and_merges) {
         const char *vocab, *merges, *config, *says;
     } cases[] = {{"[]", "a b\n", "{}", "vocab.json is not a JSON object"},
                  {"{\"a\": 0}", "\xff a\n", "{}", "merges.txt: line 1 is no UTF-8"},
-                 {"{\"a\": 0}", "a\n", "{}", "merge 0 is neither"},
-                 {"{\"a\": -1}", "", "{}", "is not a whole number from 0"},
+                 {"{\"a\": 0}", "a\n", "{}", "/vocab.json and merges.txt: merge 0 is neither"},
+                 {"{\"a\": -1}", "", "{}", "/vocab.json and merges.txt: the id of token \"a\" is not"},
                  {"{\"a\": 0}", "", "{\"tokenizer_class\": \"CLIPTokenizer\"}", "tokenizer_class CLIPTokenizer"}};
     fr_tokenizer *tokenizer;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -57,6 +57,9 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
     if (listed && json_array_size(bases) != s->trunk.layers)
         return fr_fail(FR_INPUT, "%s: layer_rope_theta is no array of num_hidden_layers = %zu numbers", source->where,
                        s->trunk.layers);
+    for (size_t i = 0; i < s->trunk.layers && listed; i++)
+        if (!json_is_number(json_array_get(bases, i)))
+            return fr_fail(FR_INPUT, "%s: layer_rope_theta has no number for layer %zu", source->where, i);
     for (size_t i = 0; i < s->trunk.layers; i++) {
         fr_attention_spec *a = &s->trunk.layer[i].attention;
         bool fourth = (s->trunk.layers - 1 - i) % 4 == 0;
