@@ -24,9 +24,9 @@ fr_status fr_assistant_open(fr_assistant *assistant, const fr_model *target, con
 void fr_assistant_close(fr_assistant *assistant);
 
 /* The form of an assistant in GGUF. A plain head is written as llama.cpp's converter writes it, which drops centroids;
- * a head with centroids as AtomicChat's fork writes it. fr_assistant_gguf gives the architecture. fr_assistant_name
- * gives the name in GGUF of a published tensor that is not the trunk's, or NULL if it has none. fr_assistant_put_keys
- * writes the keys; the trunk's spec, post.features, clusters and top must be set before. */
+ * a head with centroids is written as AtomicChat's fork writes it. fr_assistant_gguf gives the architecture.
+ * fr_assistant_name gives the name in GGUF of a published tensor that is not the trunk's, or NULL if it has none.
+ * fr_assistant_put_keys writes the keys; the trunk's spec, post.features, clusters and top must be set before. */
 const char *fr_assistant_gguf(const fr_assistant *assistant);
 const char *fr_assistant_name(const fr_assistant *assistant, const char *published);
 fr_status fr_assistant_put_keys(const fr_assistant *assistant, const char *where, fr_gguf_writer *writer);

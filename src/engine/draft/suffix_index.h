@@ -29,7 +29,7 @@ typedef struct fr_suffix_edge {
 
 typedef struct fr_suffix_index {
     fr_suffix_state *states; /* [2 * capacity] state 0 is the empty text */
-    fr_suffix_edge *edges;   /* [3 * capacity + 1] edge 0 is none */
+    fr_suffix_edge *edges;   /* [3 * capacity + 1] index 0 stands for no edge */
     uint32_t *buckets;       /* [1 << bits] */
     unsigned bits;
     size_t capacity, longest; /* capacity: the most ids; longest: matches are cut to this length */

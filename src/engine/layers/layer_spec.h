@@ -60,8 +60,8 @@ typedef struct fr_attention_spec {
     bool qkv_bias, o_bias; /* the projections of q, k and v have biases; the projection of the output has one */
     /* q's projection gives each head's query, then its gate; the head's output is multiplied by sigmoid(gate) */
     bool output_gate;
-    /* values of the gate that a matrix of its own gives each head: head_dim, or 1 for the whole output; 0: there is no
-     * such matrix */
+    /* number of gate values that a separate matrix gives each head: head_dim, or 1, which gates the head's whole
+     * output; 0: there is no such matrix */
     size_t own_gate;
     bool gate_softplus;   /* these gates multiply by softplus, not by sigmoid */
     bool sinks;           /* each head has a sink: Xiao et al. 2023, arXiv:2309.17453 */

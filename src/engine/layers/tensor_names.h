@@ -23,7 +23,7 @@ typedef enum fr_dim {
     FR_DIM_HEADS,
     FR_DIM_QUERIES,        /* values of all query heads */
     FR_DIM_QUERIES_GATED,  /* like FR_DIM_QUERIES, but if there are gates, each head's query is followed by its gate */
-    FR_DIM_GATES,          /* gates of all heads that a matrix of their own gives */
+    FR_DIM_GATES,          /* gates of all heads, which come from a separate matrix */
     FR_DIM_KEYS,           /* values of all key/value heads */
     FR_DIM_QUERY_NORM,     /* values over which a norm of queries is taken: those of a head, or of all heads */
     FR_DIM_KEY_NORM,       /* values over which a norm of keys is taken: those of a head, or of all heads */

@@ -40,7 +40,7 @@ static void ask_for_states(fr_session *leader, size_t position) {
 
 /* Asks the leader to store its recurrent states for the session; returns true if it will. States belong to a single
  * position, unlike pages, so they are stored close to the end of the common part. They are stored one position before
- * it, because a drafter's entry for a position also depends on the next id. */
+ * the end of the common part, because a drafter's entry for a position also depends on the next id. */
 static bool states_are_coming(const fr_session *s, fr_session *leader, size_t common) {
     size_t end = common * FR_KV_PAGE, ahead = leader->cache.kv.length;
     if (end < s->cache.kv.length + 2 || ahead < s->cache.kv.length || ahead >= end ||

@@ -22,8 +22,8 @@ typedef struct fr_batch_slice {
 
 /* Limits the number of the session's next ids that a forward runs, so that it cuts no picture whose rows must be run
  * together. rows: the wanted number. If it would cut such a picture, the result is the number of ids before the
- * picture. If there are none, the result is the number of the picture's rows, which may be more than `rows` but is at
- * most engine->prompt_rows. */
+ * picture. If no ids come before the picture, the result is the number of the picture's rows, which may be more than
+ * `rows` but is at most engine->prompt_rows. */
 size_t fr_batch_cut(const fr_session *session, size_t rows);
 
 /* Takes the pages of the slice's first rows. FR_MEMORY if no page is free; then the slice can't be run. */
