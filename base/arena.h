@@ -12,7 +12,8 @@
 typedef struct fr_arena {
     uint8_t *base; /* NULL in a measuring arena, which only adds up sizes */
     size_t used, size;
-    bool overflow; /* a size exceeded size_t, or a piece did not fit the block; `used` is then SIZE_MAX */
+    bool overflow; /* a size exceeded size_t, or a piece did not fit the block. In a measuring arena `used` is then
+                    * SIZE_MAX */
 } fr_arena;
 
 /* Gives count * item bytes, aligned to 64 bytes. A measuring arena only counts them and returns NULL. If the bytes do

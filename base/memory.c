@@ -6,7 +6,8 @@
 
 #include "base/cgroup.h"
 
-/* Reads the number after `name` and blanks at the beginning of a line. Returns false if no line has it. */
+/* Finds the first line that begins with `name` and a blank, and reads the number after the blanks. Returns false if
+ * there is no such line or number. */
 static bool number_of(const char *text, const char *name, uint64_t *number) {
     size_t length = strlen(name);
     for (const char *line = text; line; line = strchr(line, '\n')) {

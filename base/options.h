@@ -40,7 +40,7 @@ typedef struct fr_sampler_settings {
 #include "samplers.def"
 } fr_sampler_settings;
 
-/* Lists the texts that break a repetition for the DRY sampler, which does not match sequences across them. */
+/* Lists the texts that break a repetition for the DRY sampler. It does not match sequences across these texts. */
 #define FR_BREAKERS_MAX     16
 #define FR_BREAKER_SIZE_MAX 40 /* bytes */
 

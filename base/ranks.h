@@ -112,8 +112,8 @@ void fr_ranks_end_late(fr_ranks *ranks, double seconds, fr_ranks_line_fn *end);
 
 /* Handles a signal that ends the process; handlers of such signals call it. Returns true if the process should end by
  * this signal; if `pass` is true the other ranks are told, and end by it too. Returns false if the job has failed,
- * because the signal then only comes from the program that started the ranks: after a failure it sends one to the
- * remaining ranks. */
+ * because the signal then only comes from the program that started the ranks: after a failure that program sends a
+ * signal to the remaining ranks. */
 bool fr_ranks_struck(fr_ranks *ranks, int signal_number, bool pass);
 
 /* Leaves the job at the end of the process. code: the process's exit status; line: its last error line, "" for none.

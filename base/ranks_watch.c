@@ -33,7 +33,7 @@ enum {
     STRUCK,     /* all ranks must end by this signal, which one of them has received */
     FAILED,     /* from rank 0: the job's failure */
     MISSES,     /* the sender leaves because another rank has gone or is silent; the line names that rank */
-    SAID,       /* the sender leaves because rank 0 has gone or is silent, which rank 1 prints */
+    SAID,       /* the sender leaves because rank 0 has gone or is silent; rank 1 prints the failure */
     ALL_LEAVE,  /* from rank 0: all ranks are leaving */
     LINE = 400, /* bytes of a record's line */
     NAME = FR_WATCH_HOST + 24, /* bytes of a rank's name in error lines */

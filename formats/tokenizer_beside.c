@@ -192,8 +192,9 @@ static fr_status append(beside *b, const fr_added_entry *entry) {
     return FR_OK;
 }
 
-/* Adds an added token. If tokenizer.json has the token, it keeps its id there and gets the given flags. A new token
- * gets the given id, unless another token has that id. */
+/* Adds an added token. If the source has this added token already, that one keeps its id and gets the given flags.
+ * Otherwise the new token gets the id that its text has in the vocabulary. If the vocabulary lacks the text, the
+ * token gets the given id, unless another token has that id. */
 static fr_status add(beside *b, fr_added_entry entry) {
     const json_t *place = json_object_get(b->index, entry.text.bytes);
     const json_t *known = json_object_get(b->vocabulary, entry.text.bytes);

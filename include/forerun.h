@@ -519,7 +519,7 @@ typedef enum fr_option {
 
     /* Text, the draft methods: none mtp eagle eagle3 dflash dflash2 dspark draft ngram, or several separated by
      * commas. Each step uses the first method that proposes something. Under FR_DRAFT_AUTO a step uses ngram only if
-     * it gains more than the method after it. All except none and ngram are kinds of drafters, and need a drafter of
+     * ngram gains more than the next method. All except none and ngram are kinds of drafters, and need a drafter of
      * that kind. Default: the drafter, of whatever kind it is, or none. */
     FR_OPT_SPEC_TYPE = 16,
     /* Drafts per step, 0 to 15. Default FR_DRAFT_AUTO. */
@@ -569,8 +569,8 @@ typedef enum fr_option {
     FR_OPT_DYNATEMP_RANGE = 43,
     /* Number 0 to 100, default 1: the exponent of FR_OPT_DYNATEMP_RANGE. */
     FR_OPT_DYNATEMP_EXPONENT = 44,
-    /* Number 0.01 to 100, default 1: the logit of a token that occurred is divided by it if positive, multiplied by it
-     * if negative. */
+    /* Number 0.01 to 100, default 1. A positive logit of a token that occurred is divided by this number, a
+     * negative one is multiplied by it. */
     FR_OPT_REPEAT_PENALTY = 21,
     /* Number -1000 to 1000, default 0: subtracted from a token's logit for each time that it occurred. */
     FR_OPT_FREQUENCY_PENALTY = 22,
@@ -790,10 +790,11 @@ fr_status fr_reply_parser_new(const fr_tokenizer *tokenizer, fr_reply_fn *part, 
 void fr_reply_parser_free(fr_reply_parser *parser);
 
 /* Begins a reply. prompt: the text from fr_chat_render that is answered, because it may end with an opened reasoning;
- * NULL if it does not. options_json: the options that the prompt was rendered with, or NULL. Only "tools" is read:
- * with the template it selects the form of calls, and its schemas give the types of arguments that the model writes as
- * plain text. whole_calls: true reports a call when it is complete, so none becomes void; false reports arguments
- * while they are generated. seed: ids of calls are made from it if the model does not write any. */
+ * NULL: no reasoning is open. options_json: the options that the prompt was rendered with, or NULL. Only "tools" is
+ * read: the list of tools and the template select the form of calls, and the tools' schemas give the types of
+ * arguments that the model writes as plain text. whole_calls: true reports a call when it is complete, so none becomes
+ * void; false reports arguments while they are generated. seed: ids of calls are made from it if the model does not
+ * write any. */
 fr_status fr_reply_parser_begin(fr_reply_parser *parser, const fr_marked_text *prompt, const char *options_json,
                                 bool whole_calls, uint64_t seed);
 
@@ -955,7 +956,7 @@ fr_status fr_grammar_open_reply(const fr_token_tree *tree, const fr_reply_rule *
  * place. */
 fr_status fr_grammar_allowed(fr_grammar *grammar, const int32_t *ids, size_t count, const uint64_t **bits, bool *ends);
 
-/* Gives a session a grammar, or none (NULL, as in a new session). If a prompt has already predicted an id, it is
+/* Gives a session a grammar, or none (NULL, as in a new session). If a prompt has already predicted an id, that id is
  * chosen again. The grammar must be for the model's own tokenizer (else FR_USAGE) and stay open until the session is
  * closed or has another grammar. Forks and saved sessions do not have it. */
 fr_status fr_session_set_grammar(fr_session *session, fr_grammar *grammar);
@@ -1354,10 +1355,10 @@ typedef struct fr_quantization {
     const char *drafter; /* NULL, or the folder of a drafter for the model; then only the drafter is written */
 } fr_quantization;
 
-/* Writes a model or drafter (a published folder or a GGUF file) as a GGUF file, which gets its name once it is
- * complete. It replaces a file of that name, whose permissions it keeps; other users may read a new one. A value that
- * is not finite, or too large for its type, is FR_INPUT. A folder's vision tower is not written. options: threads,
- * pinning, progress and log are read; the log gets warnings. */
+/* Writes a model or drafter (a published folder or a GGUF file) as a GGUF file. The file gets its name once it is
+ * complete. If there is a file of that name, the new one replaces it and has its permissions; otherwise other users
+ * may read the new file. A value that is not finite, or too large for its type, is FR_INPUT. A folder's vision tower
+ * is not written. options: threads, pinning, progress and log are read; the log gets warnings. */
 fr_status fr_quantize(const char *path, const char *to, const fr_quantization *how, const fr_options *options);
 
 /* ------------------------------------------------------------------------------------------------------------ ranks */

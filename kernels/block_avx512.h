@@ -116,7 +116,8 @@ typedef __m512i dot_fn(__m512i sum, const __m512i *codes, const int8_t *q, size_
  * adds up, for codes of that many bits. */
 typedef struct products {
     dot_fn *dot;
-    uint8_t groups[9]; /* number of groups for each number of bits; entry 7 is for codes up to 86 */
+    uint8_t groups[9]; /* number of groups for each number of bits; entry 7 is for IQ2, whose values with the offset
+                        * are at most 86 */
 } products;
 
 /* -------------------------------------------------------------------------------------------------------- unpacking */
@@ -781,8 +782,8 @@ typedef struct place {
     size_t ahead; /* distance in bytes from the weights in use to those that are prefetched */
 } place;
 
-/* Returns how many steps compute all outputs, with `tiles` tiles in a step. The tiles of a pair are that many tiles
- * apart, so that a walk from pair to pair reads both halves of the matrix in memory order. */
+/* Returns how many steps compute all outputs, with `tiles` tiles in a step. The two tiles of a pair are steps(job,
+ * PAIR) tiles apart, so that a walk from pair to pair reads both halves of the matrix in memory order. */
 FR_INLINE size_t steps(const product *job, size_t tiles) {
     return (job->features + tiles * FR_TILE_FEATURES - 1) / (tiles * FR_TILE_FEATURES);
 }

@@ -23,7 +23,7 @@ enum {
     ROWS = 6,           /* rows that are multiplied with a panel together */
     GROUP = 8,          /* outputs in a panel */
     CHUNK = 512,        /* columns in a panel */
-    BATCH = 48,         /* rows that are multiplied with a panel before the next one */
+    BATCH = 48,         /* rows that are multiplied with a panel before the next panel */
     STREAMED = 1 << 17, /* a call with at least this many bytes of weights prefetches */
 };
 

@@ -16,7 +16,7 @@ enum {
     ROWS = 4,
     GROUP = 8,   /* outputs in a panel */
     CHUNK = 512, /* columns in a panel */
-    BATCH = 48,  /* rows that are multiplied with a panel before the next one */
+    BATCH = 48,  /* rows that are multiplied with a panel before the next panel */
 };
 
 /* Each quarter of 16 columns has its own register. */

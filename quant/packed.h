@@ -68,7 +68,7 @@
 /* Returns true if a type has a packed layout: FR_FLOAT_TYPES <= type < FR_KERNEL_TYPES. */
 bool fr_packs(fr_dtype type);
 
-/* Returns the columns of a block of a tile, which is a file's block or a part of one. */
+/* Returns the number of columns in a block of a tile. Such a block is a block of the file, or a part of one. */
 size_t fr_tile_block(fr_dtype type);
 
 /* Returns the bytes that a row of `cols` values takes in its tile. */

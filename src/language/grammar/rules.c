@@ -35,7 +35,7 @@ bool fr_grammar_spend(fr_grammar_rules *rules, size_t steps) {
     return rules->status == FR_OK;
 }
 
-/* Makes room for `more` items; false: there is none, and the failure is kept. */
+/* Makes room for `more` items; false: there is no room, and the failure is kept. */
 static bool grow(fr_grammar_rules *rules, void *items, size_t size, size_t count, size_t more, size_t *capacity) {
     void **at = items;
     if (rules->status != FR_OK) return false;

@@ -202,7 +202,7 @@ struct fr_jinja_node {
         } block;
         struct {
             fr_jinja_node *target; /* the macro's name, NULL in a call block */
-            fr_jinja_node *call;   /* the call of a call block; NULL in a generation block, which calls itself */
+            fr_jinja_node *call;   /* the call in a call block; NULL in a generation block, which has none */
             fr_jinja_routine *routine;
         } macro;
         struct {

@@ -158,7 +158,7 @@ static fr_status print_by(printing *p, size_t i, fr_text text, unsigned form, fr
     return fr_text_check(out, "the decoder");
 }
 
-/* Gives the text of a token from which the rules start. */
+/* Gives the text with which the rules begin: the token's own, or its normalized form. */
 static fr_status name_token(printing *p, size_t id, fr_text *text) {
     size_t ignored = 0;
     *text = (fr_text){p->vocabulary->tokens[id].text, p->vocabulary->tokens[id].length};

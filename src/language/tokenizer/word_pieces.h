@@ -2,8 +2,8 @@
  *
  * In: bytes, one word. Out: ids. WordPiece first takes the longest token that the word begins with. It then puts the
  * prefix ("##") before the rest of the word, takes the longest token that this text begins with, and repeats this
- * until the word ends. If there is none, or the word is too long, the word is the unknown token. WordLevel has only
- * whole words. The time is O(n times the longest token). Wu et al. 2016, arXiv:1609.08144. */
+ * until the word ends. If there is no such token, or the word is too long, the word is the unknown token. WordLevel
+ * has only whole words. The time is O(n times the longest token). Wu et al. 2016, arXiv:1609.08144. */
 #ifndef FR_SRC_LANGUAGE_TOKENIZER_WORD_PIECES_H
 #define FR_SRC_LANGUAGE_TOKENIZER_WORD_PIECES_H
 
