@@ -324,6 +324,17 @@ START_TEST(pairs_are_rotated_and_no_activation_is_limited) {
 }
 END_TEST
 
+/* A base of 0 says that a layer is not rotated; what is no number says nothing. */
+START_TEST(a_base_that_is_a_text_is_refused) {
+    json_t *config = json_loads("{\"num_hidden_layers\": 2, \"layer_rope_theta\": [0, \"500\"]}", 0, NULL);
+    fr_source source = {.root = config, .text = config, .where = "it"};
+    fr_model_spec spec;
+    ck_assert_int_eq(fr_family_read(&fr_family_muse_glimmer, &source, &spec), FR_INPUT);
+    ck_assert_str_eq(fr_last_error(), "it: layer_rope_theta has no number for layer 1");
+    json_decref(config);
+}
+END_TEST
+
 /* A router divides its experts by their groups, so numbers that leave a rest, or no two experts for a group, must not
  * reach it. */
 START_TEST(nemotrons_groups_of_experts_are_checked) {
@@ -392,6 +403,7 @@ FR_SUITE("families") {
     tcase_add_loop_test(tests, numbers_that_are_null_follow_from_others, 0, 4);
     tcase_add_loop_test(tests, pairs_are_rotated_and_no_activation_is_limited, 0, 9);
     tcase_add_loop_test(tests, nemotrons_groups_of_experts_are_checked, 0, 4);
+    tcase_add_test(tests, a_base_that_is_a_text_is_refused);
     tcase_add_loop_test(tests, what_is_not_built_is_no_key_of_a_file, 0, 4);
     tcase_add_loop_test(tests, a_scale_without_a_key_is_what_readers_take_it_for, 0, 4);
     suite_add_tcase(suite, tests);
