@@ -172,8 +172,8 @@ static size_t draw_number(void *context) {
 }
 
 typedef struct shares {
-    int owner[1000]; /* times that item i was incremented; in each round another thread owns the item */
-    int wrong[SOME_TEAM];
+    int owner[1000];      /* times that item i was incremented; in each round another thread owns the item */
+    int wrong[SOME_TEAM]; /* by thread: how many items it found that were not incremented exactly once in a round */
     int ran[SOME_TEAM];
     size_t count[SOME_TEAM];
 } shares;
@@ -265,7 +265,7 @@ typedef struct relay {
     int nap_every;                  /* in each round one thread naps; after this many rounds it is another thread; 0:
                                      * no naps */
     int slots[2][BARRIER_TEAM][16]; /* plain memory, not atomic: only the barrier orders the accesses */
-    int early[BARRIER_TEAM];
+    int early[BARRIER_TEAM];        /* by thread: how many slots it read before they were written */
 } relay;
 
 /* Writes the thread's own slot, waits at a barrier, and reads all threads' slots. Odd and even rounds have their own

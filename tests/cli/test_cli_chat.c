@@ -111,7 +111,7 @@ END_TEST
 static const char *const turns[] = {"The function returns a list.", "What is a dictionary of bytes?", "And more?"};
 enum { TURNS = 3 };
 
-/* Each reply must be the one to the whole history, which is written here by hand. Some replies would be different
+/* Each reply must be the reply to the whole history, which is written here by hand. Some replies would be different
  * without the history. */
 START_TEST(chat_keeps_the_history) {
     const char *options = _i ? "-n 40 --stop ~ " DEMO_DRAFTER : "-n 40 --stop ~";

@@ -117,7 +117,8 @@ START_TEST(flags_decide) {
 }
 END_TEST
 
-/* Folders of before tokenizer.json have vocab.json and merges.txt (tests/data/tokenizers/make_vocabulary.py). */
+/* Folders that are older than tokenizer.json have vocab.json and merges.txt instead
+ * (tests/data/tokenizers/make_vocabulary.py). */
 START_TEST(vocabulary_and_merges) {
     json_t *root = fr_load_json(TOKENIZERS "vocabulary.json"), *item, *text;
     size_t i, t;

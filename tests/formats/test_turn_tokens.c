@@ -133,7 +133,8 @@ static size_t count_ids(const fr_tokenizer *tokenizer, const char *text, bool pa
 
 static const struct {
     const char *text;
-    bool typed, untyped; /* is it taken as a turn token if its type is NORMAL, and if there are no types? */
+    bool typed, untyped; /* true: it is taken as a turn token. typed: if its type is NORMAL; untyped: if there are no
+                          * types */
     bool shown;          /* decoded text shows it, because it is a part of replies */
 } texts[] = {
     {"<start_of_turn>", true, true, false},

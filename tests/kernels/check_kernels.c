@@ -752,8 +752,8 @@ static void cap_and_sink(fr_attn *attn, fr_attn_query *queries, float *sinks, fi
     }
 }
 
-/* Gives about a third of the cases means that were subtracted from their keys, and their queries as they were before
- * their rotation. All numbers are random, as the sums are defined for any. */
+/* Gives means that were subtracted from the keys to about a third of the cases, and with them the queries as they were
+ * before their rotation. All numbers are random, because the sums are defined for any numbers. */
 static void subtract_means(fr_attn *attn, fr_attn_query *queries, fr_key_means *means) {
     static float starts[POSITIONS_MAX / PAGE * FR_KEY_MEANS_WIDEST], turns[PAGE * FR_KEY_MEANS_WIDEST];
     static float values[2][FR_KEY_MEANS_WIDEST], plain[QUERIES_MAX * FR_KEY_MEANS_WIDEST];

@@ -1,5 +1,5 @@
-/* Tests means that are subtracted from keys: they turn with the position as keys do, by a reference in double, and the
- * score that is added for a position is the query's dot with what was subtracted there. */
+/* Tests means that are subtracted from keys. They must turn with the position as keys do; a reference in double checks
+ * this. The score that is added for a position must be the dot product of the query and what was subtracted there. */
 /* suite: quick neon */
 #include <check.h>
 #include <math.h>
@@ -29,7 +29,7 @@ static void fill_angles(float *row, double position, size_t dims, size_t width) 
     fr_key_means_fill(row, cosine, sine, dims, width);
 }
 
-/* Turns the mean by the position's angles, all in double. */
+/* Computes in double the position's mean, turned by the position's angles. */
 static void expect(const fr_key_means *means, size_t position, double *mean) {
     size_t dims = means->dims;
     for (size_t i = 0; i < N; i++) mean[i] = (double)(position ? means->mean : means->first)[i];

@@ -28,7 +28,7 @@ class MuseGlimmerText(torch.nn.Module):
 
 
 def gates_open(part):
-    """Makes gates that are 1 for every row."""
+    """Returns an edit of a model that makes its gates 1 for every row."""
     def edit(model):
         for name, module in model.named_modules():
             if name.endswith(part): module.forward = lambda x, module=module: torch.full(

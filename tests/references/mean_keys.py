@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """mean_keys.py FOLDER: a tiny Qwen2 with random weights whose keys have large biases, as those of Qwen2.5 have.
 
-Biases of keys change no score's difference within a head that is not rotated, but rotated ones do: the scores depend on
-the distance. They are ten times as long as the rest of a key.
+Without rotation, a bias of keys adds the same number to all scores of a query, which changes no weight of attention.
+With rotation, the number depends on the distance. The biases are ten times as long as the rest of a key.
 """
 import json
 import os

@@ -187,7 +187,7 @@ MODELS = {
         rope_scaling=None, n_routed_experts=12, n_shared_experts=1, n_group=4, topk_group=2,
         topk_method="group_limited_greedy", routed_scaling_factor=4.0)),
     "kimi-k2": dict(seed=4132, file=True, config=KIMI),
-    # Indexers that select all positions of these texts.
+    # The indexers select all positions, because these texts are short.
     "deepseek-v3.2-odd": dict(seed=4151, file=True, config=INDEXED),
     "glm-5-odd": dict(seed=4166, file=True, config=INDEXED | dict(
         architectures=["GlmMoeDsaForCausalLM"], model_type="glm_moe_dsa", hidden_size=70, num_hidden_layers=4,
@@ -227,7 +227,7 @@ MODELS = {
         num_hidden_layers=3, sliding_window=8, max_window_layers=1, n_group=1, topk_group=1, n_shared_experts=1,
         first_k_dense_replace=0, norm_topk_prob=False, attention_bias=True)),
     "laguna-odd": dict(seed=9401, file=True, config=LAGUNA),
-    # A gate for each value, routers with a cap, as many heads in all layers.
+    # A gate for each value, a cap on the routers' logits, and the same number of heads in all layers.
     "laguna-elements": dict(seed=9506, config={
         k: v for k, v in LAGUNA.items() if k not in ("num_attention_heads_per_layer", "mlp_layer_types")} | dict(
         gating="per-element", moe_router_logit_softcapping=1.3, num_attention_heads=4, num_hidden_layers=3,

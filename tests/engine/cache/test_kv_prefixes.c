@@ -76,7 +76,8 @@ typedef struct entry {
     text says;
     size_t blocks;
     size_t count, run; /* in the last block: number of ids, and number of positions that were run */
-    uint8_t *page[FR_KV_KINDS], *drafter, *before;
+    uint8_t *page[FR_KV_KINDS], *drafter, *before; /* drafter, before: the drafter's pages of the last block and of the
+                                                    * block before it; NULL: there is none */
     bool ends_prompt, gone, cached; /* cached: after the last call, the index was the only holder of its full page */
     /* The times at which the last timeline left the entry, and at which the index became the only holder of its
      * sliding page. 0: that has not happened. */

@@ -234,8 +234,8 @@ START_TEST(what_is_made_may_gain_more) {
 }
 END_TEST
 
-/* Another id follows each "1 2 3", so what followed the last one is always wrong. In an answer, the method must learn
- * from this that such drafts are rejected. */
+/* A different id follows each "1 2 3", so a draft of the id that followed the last one is always wrong. In an answer,
+ * the method must learn from this that such drafts are rejected. */
 START_TEST(an_answer_tells_how_often_they_stand) {
     int32_t text[200];
     for (size_t i = 0; i < 200; i++) text[i] = i % 4 < 3 ? (int32_t)(1 + i % 4) : (int32_t)(100 + i);

@@ -167,8 +167,8 @@ START_TEST(gguf_files_have_the_rows_of_their_folders) {
 }
 END_TEST
 
-/* Jina's embeddings v2 against llama.cpp's server, whose GELU is an approximation (tests/references/encoders_jina.py).
- * Without ALiBi numbers differ by 0.1 and more. */
+/* Compares rows of Jina's embeddings v2 with those of llama.cpp's server, whose GELU is an approximation
+ * (tests/references/encoders_jina.py). Without ALiBi, numbers would differ by 0.1 and more. */
 START_TEST(rows_of_jina_are_those_of_llama_cpp) {
     static const char *const files[] = {"gguf/jina-v2.gguf", "gguf/jina-v2-gate.gguf"};
     char path[512];

@@ -294,8 +294,9 @@ START_TEST(numbers_that_are_null_follow_from_others) {
 }
 END_TEST
 
-/* In transformers 5.24, Ling 3, DeepSeek-V3.2 and GLM-5 rotate pairs whatever rope_interleave says. Limits of
- * activations are read by Ling 3's published code and by no code here, so only keys without a limit are taken. */
+/* In transformers 5.24, Ling 3, DeepSeek-V3.2 and GLM-5 rotate pairs whatever rope_interleave says. Ling 3's
+ * published code reads limits of activations and the engine does not, so keys of limits are taken only if they give
+ * none. */
 START_TEST(pairs_are_rotated_and_no_activation_is_limited) {
     static const struct {
         const char *config, *line;

@@ -291,7 +291,7 @@ static void check_cut(const fr_vision *vision, const char *kind, const size_t *l
     }
 }
 
-/* cuts.json has a line for each of many sizes. tests/references/vision.py got them from the processors. */
+/* cuts.json has a line for each of many sizes. tests/references/vision.py got the lines from the processors. */
 START_TEST(pictures_are_cut_as_by_the_processors) {
     static const int cut[] = {8, 9, 11};
     json_t *all = json_load_file("tests/data/vision/cuts.json", 0, NULL), *entry;

@@ -271,8 +271,8 @@ static int token_of(const subject *s, int32_t id) {
     return -1;
 }
 
-/* Counts for each token. `written` counts the template's occurrences, `any` all. in_order: the template's tokens in
- * order, without those that the template looks for in messages. */
+/* Counts for each token. `written` counts the template's occurrences, `any` counts all occurrences. in_order: the
+ * template's tokens in order, without those that the template looks for in messages. */
 typedef struct findings {
     size_t written[TOKENS_MAX], any[TOKENS_MAX], count;
     int in_order[1024];

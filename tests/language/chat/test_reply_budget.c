@@ -65,7 +65,7 @@ static const struct {
     bool opened; /* the reasoning begins in the prompt */
     size_t most;
     const char *text;
-    bool forced;
+    bool forced; /* after the text, the budget allows only the mark that ends the reasoning */
 } cases[] = {
     {QWEN, false, 0, "", false},
     {QWEN, false, 2, " one two three", false},

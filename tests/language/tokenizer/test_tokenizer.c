@@ -458,7 +458,7 @@ END_TEST
 
 START_TEST(config_file) {
     static const struct {
-        const char *config, *begin; /* NULL: refused */
+        const char *config, *begin; /* begin NULL: the config is refused */
         size_t adds;
     } cases[] = {
         {"{\"bos_token\":\"<s>\",\"add_bos_token\":false,\"model_max_length\":1000000000000000019884624838656}", "<s>",
