@@ -1,7 +1,8 @@
 /* Finds the only GGUF file of a folder.
  *
  * In: a path. Out: the path to open, which usually is the given path. If the path is a folder without published
- * weights and with one GGUF file, it is that file. If the file has several parts, it is the first of them. */
+ * weights and with one GGUF file, the path to open is that file. If the file has several parts, the path to open is
+ * the first part. */
 #ifndef FR_FORMATS_GGUF_FOLDER_H
 #define FR_FORMATS_GGUF_FOLDER_H
 

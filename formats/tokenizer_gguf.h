@@ -56,7 +56,7 @@ const fr_pre_tokenizer *fr_tokenizer_gguf_suits(const fr_tokenizer_source *sourc
 
 /* Sets the rules by which a unigram model's file cuts texts. `rules` has the rule that turns a blank into U+2581. If
  * the file removes extra blanks, each piece is a word that begins with U+2581. Otherwise the whole text is one piece,
- * with U+2581 for each blank, and before it if `adds`. */
+ * with U+2581 for each blank, and one U+2581 before the text if `adds`. */
 void fr_tokenizer_gguf_cut_unigram(fr_text_rules *rules, bool adds, bool removes);
 
 /* Finds the two settings with which a unigram model's file cuts texts as the source does; false: there are none. */

@@ -428,9 +428,9 @@ size_t fr_session_logprobs(const fr_session *session, size_t index, float *own, 
 #define FR_LOGPROBS_MAX 100
 
 /* Replaces the session's sampling options (a group of the list below), IGNORE_EOS, DRAFT_MIN and DRAFT_P_MIN from the
- * next token on; other options are not read. If a prompt has already predicted an id, it is chosen again. A failure
- * changes nothing. A session with a draft method of the program's own can't change between gumbel and rejection
- * (FR_USAGE). */
+ * next token on; other options are not read. If a prompt has already predicted an id, that id is chosen again. A
+ * failure changes nothing. A session with a draft method of the program's own can't change between gumbel and
+ * rejection (FR_USAGE). */
 fr_status fr_session_set_options(fr_session *session, const fr_options *options);
 
 /* ---------------------------------------------------------------------------------------------------------- options */
@@ -981,8 +981,8 @@ fr_status fr_session_next_logits(fr_session *session, const float **logits);
  * than FR_OK makes the round fail with that status, and the timeline stays as before it. */
 typedef fr_status fr_mask_fn(void *context, const int32_t *ids, size_t length, float *logits, size_t vocab);
 
-/* Gives a session a mask, or none (NULL, as in a new session). If a prompt has already predicted an id, it is chosen
- * again. A fork does not have it. */
+/* Gives a session a mask, or none (NULL, as in a new session). If a prompt has already predicted an id, that id is
+ * chosen again. A fork does not have the mask. */
 fr_status fr_session_set_mask(fr_session *session, fr_mask_fn *mask, void *context);
 
 /* ---------------------------------------------------------------------------------- logits, hidden rows, embeddings */

@@ -773,8 +773,8 @@ typedef struct place {
     const uint8_t *bytes, *end; /* the chunk's bytes of the tile; for a pair, those of the first tile */
     const uint8_t *next;        /* weights that are read after `end`, for prefetching */
     size_t apart;               /* bytes from a tile to its partner */
-    size_t partner;             /* equal to `apart`; 0 if the tile has no partner, which is then computed twice without
-                                 * storing the second result */
+    size_t partner;             /* equal to `apart`; 0 if the tile has no partner. The tile is then computed twice, and
+                                 * its second result is not stored */
     float *y[PAIR];
     size_t y_stride;
     __mmask16 stored[PAIR];

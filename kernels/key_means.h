@@ -1,10 +1,11 @@
-/* Subtracts the mean of a head's keys from each key before it is stored as turbo4 or turbo3, and says which scores that
- * takes from a query.
+/* Subtracts the mean of a head's keys from each key before the key is stored as turbo4 or turbo3, and gives the part
+ * of a query's scores that is missing because of this.
  *
  * Before their rotation to positions, the keys of most heads lie around a mean that is several times as long as their
  * distance from it (in Qwen2 it is mostly the bias). A code's error is a share of what is coded, so keys are stored
- * without their mean. The mean is turned to the key's position as keys are: it cannot be left out of the scores. The
- * key at position 0, on which attention rests, has a mean of its own, as it lies far from the others.
+ * without their mean. The mean is turned to the key's position as keys are. So its part of a score differs between
+ * positions, and must be added to the score. The key at position 0 gets much of the attention. It lies far from the
+ * other keys, so it has a mean of its own.
  *
  *     angle j of position p:   the angle j of position p - p mod 64, then that of p mod 64
  *     mean of position p:      `mean`, turned by both, one after the other; that of position 0 is `first`

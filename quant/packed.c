@@ -377,8 +377,8 @@ FR_INLINE void tq2_block(way direction, uint8_t *file, lane *block) {
     move16(direction, file + 64, &block->d);
 }
 
-/* Moves a block of any type. If one block of the file becomes several blocks of the tile, `part` is the number of such
- * a block, from 0. */
+/* Moves a block of any type. One block of the file may become several blocks of the tile; `part` is then the index of
+ * the tile's block among them. */
 FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, size_t part, lane *block) {
     switch (type) {
     case FR_Q1_0:

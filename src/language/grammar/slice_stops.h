@@ -15,8 +15,8 @@ struct fr_token_tree;
 
 /* A stop is a node at which the text leaves the class. bytes: the first bytes of the character that the text has begun
  * there, up to this node. whole: these bytes show that the character is outside of the class, so the tokens of this
- * node and of all nodes below it leave the class. Without it the character may still be inside; then only the node's
- * own token leaves the class, because a token that ends within a character is no text of the class. */
+ * node and of all nodes below it leave the class. whole false: the character may still belong to the class; then only
+ * the node's own token leaves the class, because a token that ends within a character is no text of the class. */
 typedef struct fr_slice_stop {
     uint32_t node;
     uint8_t behind; /* number of characters of the class before the stop, less than FR_STOP_TEXTS_MAX */
@@ -30,9 +30,9 @@ typedef struct fr_stop_group {
     uint8_t behind, byte;
 } fr_stop_group;
 
-/* The stops below a node. `longer` lists, for each slice length, the nodes that are so many characters below it and
- * have further nodes below them. For slices longer than FR_STOP_TEXTS_MAX, it lists the nodes after FR_STOP_TEXTS_MAX
- * characters. */
+/* The stops below a node. `longer` lists, for each slice length, the nodes that are that many characters below the
+ * node and have further nodes below them. For slices longer than FR_STOP_TEXTS_MAX, it lists the nodes after
+ * FR_STOP_TEXTS_MAX characters. */
 typedef struct fr_slice_stops {
     fr_slice_stop *stops;
     fr_stop_group *groups;

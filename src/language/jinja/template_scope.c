@@ -3,8 +3,8 @@
  * In: a template's tree. Out: each name has its place, a slot in the frame of this routine or of one around it; each
  * scope has the initial values of its variables. The rules are those of Jinja's compiler: bodies of loops, blocks and
  * macros are scopes, an `if` is not. A variable that is set anywhere in a scope belongs to that scope. If an outer
- * variable has the same name, it begins with the outer value. Otherwise it begins with the context's value if it is
- * read first or set in an `if`, and as undefined if it is set first. */
+ * variable has the same name, the scope's variable begins with the outer value. Otherwise the scope's variable begins
+ * with the context's value if it is read first or set in an `if`, and as undefined if it is set first. */
 #include "base/error.h"
 #include "src/language/jinja/template_walk.h"
 
