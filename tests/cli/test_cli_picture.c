@@ -307,7 +307,8 @@ static void check_last_answer(const char *lines, const char *history, const char
     fr_command_free(&last);
 }
 
-/* A picture belongs to the turn after its command. Each answer must be the one to all turns that were not undone. */
+/* A picture belongs to the turn that is typed after its command. Each answer must be the answer to all turns that were
+ * not undone. */
 START_TEST(pictures_in_a_chat) {
     fr_command first = fr_command_ok("generate -m " GLM " --image " PICTURE " -p '" READ "' -n 2 --quiet");
     fr_command hello = fr_command_ok("generate -m " GLM " --chat -p Say. -n 2 --no-think");

@@ -13,7 +13,7 @@
 
 enum { ROWS = 16, BYTES = 64, SUMS = 0, LEFT = 4, RIGHT = 6 };
 
-/* A product of a left tile of m rows and a right tile of k rows with n columns of sums. */
+/* The sizes of a product: the left tile has m rows, the right tile has k rows, and the sums have n columns. */
 typedef struct product {
     unsigned m, k, n;
 } product;

@@ -223,8 +223,8 @@ START_TEST(every_size) {
 }
 END_TEST
 
-/* One value is far from the others, some values are zero, or all have the same sign. The result must be finite, and no
- * worse than zeros. */
+/* One value is far from the others, some values are zero, or all have the same sign. The result must be finite, and its
+ * error no larger than that of a row of zeros. */
 START_TEST(odd_shapes) {
     uint64_t state = 11;
     for (size_t t = 0; t < TYPES; t++) {

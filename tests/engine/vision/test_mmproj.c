@@ -60,8 +60,8 @@ static fr_rows logits_of(const fr_model *model, const fr_drafter *drafter, const
 
 /* ------------------------------------------------------------------------------------------------- the same model */
 
-/* The GGUF text model has the rows of queries and keys in another order than the folder. So the last bits of its
- * logits may differ. */
+/* The GGUF text model has the rows of queries and keys in a different order from the folder's model. So the last bits
+ * of its logits may differ. */
 START_TEST(logits_behind_a_picture) {
     fr_reference r;
     fr_model *model;
