@@ -49,10 +49,10 @@ typedef struct fr_reply_call {
     fr_value_types types; /* types that the present argument may have */
     /* fresh: no byte of the value was read yet; newline: its last byte was a line break, which is held back */
     bool fresh, newline;
-    bool lines;    /* the value stands on lines of its own */
-    size_t reopen; /* offset in `raw` of the mark that may have ended the value */
-    int field;
-    bool in_field;
+    bool lines;          /* the value stands on lines of its own */
+    size_t reopen;       /* offset in `raw` of the mark that may have ended the value */
+    int field;           /* kind of the object's member that is being read (reply_call_json.c) */
+    bool in_field;       /* the value of that member is being read */
     bool doubled;        /* the object stands in a second pair of braces */
     bool listed;         /* the object stands in a list */
     bool wrapped;        /* the list, or the object, is the only member of another object */

@@ -12,9 +12,9 @@
 #include "src/language/tokenizer/merge_heap.h"
 
 typedef struct fr_bpe_merge {
-    uint64_t pair; /* left id << 32 | right id; NO_PAIR: the slot is empty */
-    uint32_t rank;
-    int32_t result;
+    uint64_t pair;  /* left id << 32 | right id; NO_PAIR: the slot is empty */
+    uint32_t rank;  /* index in the list of merges; the lowest rank is merged first */
+    int32_t result; /* id of the merged token */
 } merge;
 
 #define NO_PAIR   UINT64_MAX
