@@ -10,7 +10,7 @@
 typedef struct fr_bench_gathers_plan {
     size_t repetitions; /* at least 1 */
     double max_spread;  /* per cent; a figure with a larger spread is marked with ? */
-    double delay_us;    /* microseconds by which each message is delayed artificially; the report states them */
+    double delay_us;    /* microseconds by which each message is delayed artificially; the report states this delay */
 } fr_bench_gathers_plan;
 
 /* Measures the gathers. The result is FR_USAGE if there is only one rank. It is FR_NUMERIC if a rank got wrong

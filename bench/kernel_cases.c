@@ -533,7 +533,8 @@ static const fr_bench_shape fp8_products[] = {
 /* A part of the table in the head of Gemma 4's assistant. The whole table has 262144 rows of 256 columns. */
 static const fr_bench_shape tables[] = {{FR_BENCH_STREAMED, 16384, 256, 0, 0}};
 
-/* E2B's full attention, in which 8 query heads share the one KV head, and small heads of 64 values. */
+/* CACHE: E2B's full attention, in which 8 query heads share the one KV head. SMALL: attention with heads of 64
+ * values. */
 #define CACHE(type, positions) \
     { FR_BENCH_ATTENTION, positions, 512, 8, type }
 #define SMALL(positions, rows) \

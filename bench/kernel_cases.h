@@ -40,7 +40,7 @@ typedef enum fr_bench_group {
 typedef struct fr_bench_shape {
     fr_bench_group group;
     size_t features, cols;
-    size_t most_rows; /* 0: the kernel does not work on rows */
+    size_t most_rows; /* the most rows of a call; 0: the kernel does not work on rows */
     fr_dtype type;    /* for a kernel that takes several types */
 } fr_bench_shape;
 

@@ -33,7 +33,7 @@ typedef struct fr_bench_model_plan {
     size_t isa_count;                  /* 0: only the best one of this machine */
     fr_bench_list prompts;             /* lengths of prompts for the tests pp; 0: not measured */
     fr_bench_list generate;            /* numbers of tokens for the tests tg; 0: not measured */
-    fr_bench_both both[FR_BENCH_LIST]; /* pp+tg */
+    fr_bench_both both[FR_BENCH_LIST]; /* prompts with the tokens after them for the tests pp+tg */
     size_t both_count;
     fr_bench_list depths; /* numbers of tokens that are in the context before a test */
     bool depths_fit;      /* leave out depths that exceed the model's context, instead of failing with FR_INPUT */
@@ -42,7 +42,7 @@ typedef struct fr_bench_model_plan {
     fr_bench_list drafts;
     /* tokens that are generated after each prompt to measure speculation; 0: not measured */
     size_t text_tokens;
-    size_t phases;             /* length of the prompt whose time is told by phases; 0: it is not */
+    size_t phases;             /* length of the prompt whose time is divided into phases; 0: not measured */
     const char *prompt_folder; /* NULL: the built-in prompts */
     bool drafts_asked;         /* the user gave the list of drafts, so a missing drafter is an error */
     /* share of drafts that are made right at each depth; the last one holds for all greater depths */

@@ -36,8 +36,8 @@ static double attention_macs(const fr_attn *attn) {
     return positions * (double)(attn->head_dim + attn->value_dim);
 }
 
-/* Defines the function that counts in place of the kernel in `slot`. Its name is made of that of the slot's scalar
- * kernel, which no other slot has. */
+/* Defines the function that counts in place of the kernel in `slot`. The function is named after the scalar kernel of
+ * the slot, so that each function has another name. */
 #define COUNTS(slot, function, phase, macs, parameters, arguments) \
     static void counting_##function parameters {                   \
         double start = fr_clock();                                 \
@@ -117,8 +117,9 @@ static double attention_macs(const fr_attn *attn) {
         return at;                                                 \
     }
 
-/* Each slot has a scalar kernel, whose line stands for the slot; the lines of other levels are left out. A twin's
- * kernel is that of another slot, so the twin has that slot's counting function too. */
+/* kernels.def and the two files beside it have a line for each kernel. Only the lines of scalar kernels are used here:
+ * each slot has one, and that line makes the slot's counting function. A twin (FR_TWIN_KERNEL) is a slot that has the
+ * kernel of another slot, so it gets the counting function of that other slot. */
 #define AT_FR_ISA_SCALAR(...) __VA_ARGS__
 #define AT_FR_ISA_SCALAR_FMA(...)
 #define AT_FR_ISA_AVX2(...)

@@ -11,10 +11,10 @@
 typedef enum fr_bench_phase {
     FR_BENCH_PROJECTIONS, /* products with weights other than the head's */
     FR_BENCH_HEAD,
-    FR_BENCH_ATTENTION, /* keys and values that are stored, scores, sums */
+    FR_BENCH_ATTENTION, /* storing keys and values, scores, weighted sums of values */
     FR_BENCH_RECURRENT, /* states of DeltaNet and Mamba, short convolutions */
     FR_BENCH_NORMS,     /* norms, rotary positions, activations, sums of branches */
-    FR_BENCH_ROWS,      /* rows that are rotated and quantized for products */
+    FR_BENCH_ROWS,      /* rotating and quantizing rows for products */
     FR_BENCH_PHASES
 } fr_bench_phase;
 
@@ -27,8 +27,8 @@ typedef struct fr_bench_share {
  * are the head's. */
 const fr_kernels *fr_bench_counting_kernels(const fr_kernels *kernels, const uint8_t *head, size_t head_bytes);
 
-/* Makes the threads of a team count what they do into shares[index], which are set to zero. NULL: they count no
- * more. The whole team calls it. */
+/* Makes the threads of a team count their work. The thread with the index i counts into shares[i], which is set to
+ * zero first. shares NULL: the threads count no more. The whole team makes the call. */
 void fr_bench_count_into(const fr_team *team, fr_bench_share *shares);
 
 #endif

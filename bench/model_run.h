@@ -78,8 +78,8 @@ double fr_bench_break_even(size_t drafts, double cost);
 /* Returns true if the run can make drafts. */
 bool fr_bench_drafts_at_all(const fr_bench_run *run);
 
-/* Run the parts of the bench. All of them but fr_bench_model_phases and fr_bench_model_texts
- * time forwards in run->session. */
+/* Run the parts of the bench. All of them but fr_bench_model_phases and fr_bench_model_texts time forwards in
+ * run->session. */
 void fr_bench_model_tests(fr_bench_run *run);
 fr_status fr_bench_model_drafts(fr_bench_run *run);
 void fr_bench_model_rows(fr_bench_run *run);

@@ -1,10 +1,11 @@
 /* Times llama.cpp's forward of K rows with logits for all of them, for results.py. Verifying K - 1 drafts needs such a
  * forward. build.sh links this with llama.cpp's library.
  *
- * usage: peer-rows MODEL THREADS DEPTH PAIRS K... In: a GGUF file; DEPTH ids are run first. Out: JSON like
- * llama-bench's, with an object with "rows" and "samples_ns" for each K. Before each of the PAIRS timings of K rows,
- * one row is run at the same position, as in forerun bench model. The keys and values that a forward adds to the cache
- * are removed again, outside of the timing. */
+ *   usage: peer-rows MODEL THREADS DEPTH PAIRS K...
+ *
+ * In: a GGUF file; DEPTH ids are run first. Out: JSON like llama-bench's, with an object with "rows" and "samples_ns"
+ * for each K. Before each of the PAIRS timings of K rows, one row is run at the same position, as in forerun bench
+ * model. The keys and values that a forward adds to the cache are removed again, outside of the timing. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -42,7 +42,7 @@ static bool is_off(const char *value) {
 }
 
 /* Reads one setting. option: its name with two dashes; value NULL: it has none. For a flag that is off, the option
- * --no-NAME is read if there is one. Otherwise it is as if the flag had not been given. */
+ * --no-NAME is read. If there is no such option, nothing is read, as if the flag had not been given. */
 static int take_setting(fr_arguments *args, const char *option, const char *value) {
     char opposite[NAME_MAX_BYTES + 3];
     fr_option_form form = fr_option_form_of(args->verb, option);

@@ -83,7 +83,7 @@ typedef enum fr_option_form {
     FR_FORM_UNKNOWN, /* neither forerun nor llama.cpp has such an option */
     FR_FORM_FLAG,
     FR_FORM_SWITCH, /* a flag that may be followed by on, off or auto */
-    FR_FORM_VALUE,  /* also an option that only other verbs take */
+    FR_FORM_VALUE,  /* a value follows; an option that only other verbs take has this form too */
 } fr_option_form;
 
 /* Gives the form of an option of a verb, or of llama.cpp. name: with its dashes. */

@@ -13,7 +13,7 @@ typedef struct fr_prompt {
     size_t length;
     fr_marked_text rendered; /* the text that a chat template made of the bytes; empty without a template */
     int32_t *tokens;         /* ids that the tokenizer made of the bytes or of the rendered text */
-    int32_t *expanded;       /* ids that were given as such; or NULL */
+    int32_t *expanded;       /* ids that a request gave as numbers; NULL: the request gave none */
     const int32_t *ids;
     size_t count;
 } fr_prompt;

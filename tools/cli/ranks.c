@@ -27,6 +27,8 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
+/* SILENT_SECONDS: after so many seconds of silence a rank counts as gone. LINE: the most bytes of an error line, with
+ * the NUL at its end. */
 enum { SILENT_SECONDS = 30, LINE = 400 };
 /* milliseconds that a failing process lives on after it has bound the name of first_to_say, so that the other
  * processes of its machine find the name taken */

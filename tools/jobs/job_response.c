@@ -21,7 +21,7 @@ static void put_integer(json_t *object, const char *key, size_t value) {
 
 /* ------------------------------------------------------------------------------------------------------------ reply */
 
-/* Gives the model's name from the request, or else the model's own. */
+/* Gives the model's name from the request. If the request names no model, gives the path of the model. */
 static json_t *model_of(const fr_job *job) {
     const json_t *asked = json_object_get(job->request, "model");
     const char *path = job->setting->args->text[FR_ARG_MODEL];

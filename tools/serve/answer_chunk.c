@@ -68,8 +68,8 @@ static json_t *empty_delta(const fr_generation_request *request) {
     return request->form == FR_JOB_CHAT ? json_object() : json_string("");
 }
 
-/* Adds "drafted" to a chunk that has text, if the request asked for it. It is true if the text came from accepted
- * drafts. */
+/* Adds "drafted" to a chunk that has text, if the request asked for it. The value of "drafted" is true if the text
+ * came from accepted drafts. */
 static void put_drafted(const fr_telling *t, json_t *chunk) {
     if (t->request->return_drafted && t->text.length && !t->call)
         fr_json_put(chunk, "drafted", json_boolean(t->drafted));

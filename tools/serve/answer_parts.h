@@ -67,8 +67,9 @@ void fr_timings_take(fr_telling *telling);
  * the first choice to the end of the last one. */
 fr_timings fr_timings_of_request(const fr_generation_request *request);
 
-/* Makes {"cache_n", "prompt_n", ..., "predicted_n", ...} in the form of llama.cpp's server, and "draft_by_depth":
- * [[drafted, accepted], ...]. */
+/* Make JSON of the figures. fr_timings_json makes {"cache_n", "prompt_n", ..., "predicted_n", ...} in the form of
+ * llama.cpp's server, and "draft_by_depth": [[drafted, accepted], ...]. fr_timings_usage makes OpenAI's "usage":
+ * {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details"}. */
 json_t *fr_timings_json(const fr_timings *timings);
 json_t *fr_timings_usage(const fr_timings *timings);
 

@@ -17,7 +17,9 @@
 #include "tools/cli/cache_folder.h"
 #include "tools/cli/output.h"
 
-/* LIST is the largest number of bytes in a stored list, which has a path and two short lines. */
+/* DIGEST: bytes of a SHA-256 digest. PIECE: bytes that are read from a file at once. SMALL: a file with fewer bytes
+ * than this is hashed each time, and its hash is not stored. LIST: the largest number of bytes in a stored list, which
+ * has a path and two short lines. */
 enum { DIGEST = 32, PIECE = 1 << 20, SMALL = 1 << 20, LIST = PATH_MAX + 256 };
 
 bool fr_content_fail(const fr_content_run *run, const char *format, ...) {

@@ -12,11 +12,9 @@
 #include "tools/serve/seconds.h"
 #include "tools/serve/text_routes.h"
 
-enum {
-    PIECE_TEXTS = 256,
-    PIECE_TOKENS = 2048
-};                          /* the most texts and tokens that a text encoder runs between two
-                                                  * rounds */
+/* Between two rounds of generation a text encoder runs at most PIECE_TEXTS texts. It takes no further text once the
+ * texts have PIECE_TOKENS tokens together. */
+enum { PIECE_TEXTS = 256, PIECE_TOKENS = 2048 };
 enum { INPUTS_MAX = 2048 }; /* the most inputs of a request, as in OpenAI's API */
 
 typedef enum dialect {

@@ -40,8 +40,8 @@ struct fr_generation_request {
     const char *model; /* the model's name in the request, or else that of the server */
     bool stream, include_usage;
     bool return_tokens, return_progress, return_drafted, timings_per_token;
-    const json_t *fields; /* "response_fields": the only members that the last answer of a choice has; NULL: it has
-                           * all */
+    const json_t *fields; /* "response_fields": the members to which the last answer of a choice is restricted; NULL:
+                           * it has all members */
     int64_t slot;         /* "id_slot": the slot that must be used; -1: any slot */
     /* "t_max_predict_ms" in seconds, counted from a choice's first id. After this time the choice ends at the next
      * line break. 0: no limit. */

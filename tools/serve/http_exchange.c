@@ -275,7 +275,9 @@ ssize_t fr_http_exchange_read(void *context, uint64_t position, char *bytes, siz
 
 /* ------------------------------------------------------------------------------------------------------- its client */
 
-#define STAYS 50 /* a client that closes only its sending side does so within this many milliseconds */
+/* A client that closes its sending side and still reads the answer closes that side within this many milliseconds after
+ * its whole request has arrived. */
+#define STAYS 50
 
 /* Returns true if the client has gone. If a client closes its sending side, TCP does not tell whether it has also
  * stopped to read. A client such as `nc -N` closes its sending side together with the last byte of its request, and

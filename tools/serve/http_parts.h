@@ -95,7 +95,8 @@ bool fr_http_link_begin(fr_http_link *link, fr_http_exchange *exchange);
 void fr_http_link_dispatch(fr_http_link *link);
 void fr_http_link_end(fr_http_link *link, fr_http_exchange *exchange);
 
-/* Has the exchange answered: by this thread, or by a helper thread if its request takes long to be read. */
+/* Starts to answer the exchange: in this thread, or in a helper thread if the exchange's request takes long to be
+ * read. */
 void fr_http_hand(fr_http *http, fr_http_exchange *exchange);
 
 /* Functions of the helper threads; their argument is the server. fr_http_work answers slow requests. fr_http_watch

@@ -43,7 +43,7 @@ static uint64_t hash_adapter(uint64_t hash, const fr_adapter *adapter, double by
     return hash_text(hash, scale);
 }
 
-/* Adds the adapters and control vectors that the command line applies to a hash. */
+/* Adds to a hash the adapters and control vectors of the command line, with their scales. */
 static uint64_t hash_adapters(uint64_t hash, const fr_loaded_adapters *adapters) {
     for (size_t i = 0; i < adapters->count; i++) hash = hash_adapter(hash, adapters->opened[i], adapters->scale[i]);
     for (size_t i = 0; i < adapters->vectors; i++)
@@ -154,7 +154,8 @@ int fr_model_instance_load(fr_model_instance *instance, fr_metrics *metrics, voi
         pthread_join(thread, NULL);
     else
         run_hash(&hash);
-    /* no error line is written, because the server was told to end */
+    /* An empty hash.error means that hashing was stopped, because the server was told to end. No error line is written
+     * then. */
     if (!code && !hash.done) code = hash.error[0] ? fr_bad_input("%s", hash.error) : 1;
     if (code) {
         fr_model_instance_unload(instance);

@@ -32,8 +32,8 @@ static bool is_given(const fr_job *job, const char *key) {
 
 #define REUSE "cache_prompt"
 
-/* Members that are flags, with the offsets of their variables in the request. One of the flags is a setting of the
- * session and has no such variable. */
+/* Members that are flags, with the offsets of their variables in the request. The flag REUSE has no such variable,
+ * because it is a setting of the session. */
 static const struct {
     const char *key;
     size_t offset; /* 0: it is a setting of the session */
@@ -188,8 +188,8 @@ static bool take_most(fr_generation_request *request, fr_job *job, const char *k
 }
 
 /* Reads the number of likeliest tokens: llama.cpp's "n_probs", or "logprobs" in a request to /completion or
- * /v1/completions. 0 means no log-probabilities. But in OpenAI's "logprobs", 0 means the log-probabilities of the
- * chosen tokens alone. "n_probs" overrides "logprobs", except in a chat. */
+ * /v1/completions. In "logprobs" of /v1/completions, 0 means the log-probabilities of the chosen tokens alone.
+ * Everywhere else 0 means no log-probabilities. "n_probs" overrides "logprobs", except in a chat. */
 static bool take_probs(fr_generation_request *request, fr_job *job, const char *key, const json_t *value) {
     (void)request;
     bool own = strcmp(key, "n_probs") == 0;

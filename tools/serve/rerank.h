@@ -2,8 +2,8 @@
  *
  * In: {"query", "documents": [TEXT or {"text": TEXT}, ...], "top_n", "return_documents", "instruction", "raw_scores"};
  * or "texts" instead of "documents", as in text-embeddings-inference. Out: {"results": [{"index", "relevance_score"},
- * ...]}, the best first. For "texts" it is only the list, with "score" in each entry. The engine's thread scores some
- * documents between two rounds of generation. */
+ * ...]}, the best first. For "texts" the answer is the list alone, and its entries have "score" instead of
+ * "relevance_score". The engine's thread scores some documents between two rounds of generation. */
 #ifndef FR_TOOLS_SERVE_RERANK_H
 #define FR_TOOLS_SERVE_RERANK_H
 

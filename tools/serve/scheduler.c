@@ -160,8 +160,8 @@ static void take_arrived(fr_scheduler *scheduler);
 static void fill(fr_scheduler *scheduler, bool texts_alone);
 
 /* Called between two slices of a picture that is run through the tower. When the slices have taken as long as the last
- * round, it begins texts without pictures that have arrived, and runs a round of the other texts. So a picture slows
- * other texts down about twofold, as a prompt does. Returns true if the picture is no longer needed. */
+ * round, it begins newly arrived texts that have no pictures, and runs a round of all texts that have begun. So a
+ * picture slows other texts down about twofold, as a prompt does. Returns true if the picture is no longer needed. */
 static bool pause_tower(void *context) {
     tower_pause *pause = context;
     fr_scheduler *scheduler = pause->scheduler;
@@ -206,8 +206,8 @@ static void begin(fr_scheduler *scheduler, fr_generation_request *request, fr_sl
     scheduler->running[at] = slot;
 }
 
-/* Returns true if the next choice may begin. The choices of a prompt share it: the first one runs it, and the others
- * wait until then. */
+/* Returns true if the next choice may begin. The choices of a prompt share it: the first choice runs the prompt, and
+ * the others wait until all of the prompt has been run. */
 static bool may_begin(const fr_generation_request *request) {
     const fr_choice *next = &request->choices[request->begun];
     for (const fr_choice *c = request->choices; c < next; c++)

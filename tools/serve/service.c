@@ -13,7 +13,7 @@
 #include "tools/cli/output.h"
 #include "tools/serve/seconds.h"
 
-enum { FIRST_SOCKET = 3 }; /* SD_LISTEN_FDS_START */
+enum { FIRST_SOCKET = 3 }; /* the first socket that systemd passes, as SD_LISTEN_FDS_START says */
 
 /* Returns the number in a variable, or 0 if it is not set or not a number. */
 static unsigned long long number_of(const char *variable) {

@@ -84,8 +84,8 @@ static void note_kind(const json_t *tool) {
     fr_notes_say("tools of type \"%.60s\" are passed over: they are run by another service", fr_turns_type(tool));
 }
 
-/* Offers a tool, which may belong to a namespace. A search for tools needs no name, and is offered only if the client
- * runs it. */
+/* Offers a tool, which may belong to a namespace. A tool of the type "tool_search", which searches for other tools,
+ * needs no name. It is offered only if the client runs the search. */
 static bool offer_one(fr_turns *t, json_t *called, const char *what, const json_t *tool, const json_t *namespace) {
     const char *type = fr_turns_type(tool);
     bool named = strcmp(type, "custom") == 0 || strcmp(type, "function") == 0;
@@ -165,7 +165,8 @@ static bool take_tools(fr_turns *t, json_t *called, const json_t *tools) {
     return taken;
 }
 
-/* Turns a call of a custom tool, or a choice of one, into that of a function. */
+/* Turns a call of a custom tool into a call of a function, and a choice of a custom tool into a choice of a
+ * function. */
 static void make_function(json_t *value) {
     json_t *custom = json_object_get(value, "custom"), *input = json_object_get(custom, "input");
     if (!is_custom(value)) return;

@@ -16,7 +16,9 @@
 #include "tools/cli/output.h"
 #include "tools/cli/terminal/key_wait.h"
 
-enum { REMEMBERED = 1000, FOR_EVER = -1, REST_OF_KEY = 50 /* milliseconds within which the bytes of one key come */ };
+/* REMEMBERED: the most lines that can be recalled. FOR_EVER: makes next_byte wait without a limit. REST_OF_KEY: the
+ * milliseconds within which the bytes of one key come. */
+enum { REMEMBERED = 1000, FOR_EVER = -1, REST_OF_KEY = 50 };
 
 /* Switches bracketed paste on and off. While it is on, the terminal puts marks around pasted text. */
 #define PASTE_ON  "\033[?2004h"
@@ -59,8 +61,8 @@ static volatile sig_atomic_t bracketed; /* bracketed paste is used between two l
 
 static struct termios cooked; /* the terminal's settings while no line is edited */
 
-/* Turns bracketed paste on between two lines, or off again. While it is on, keys are not echoed. Otherwise keys that
- * are typed early, for the next line, would appear within a reply. */
+/* Turns bracketed paste on between two lines, or off again. While bracketed paste is on, keys are not echoed. If they
+ * were, keys that are typed early, for the next line, would appear within a reply. */
 static void bracket(bool on) {
     const char *asks = on ? PASTE_ON : PASTE_OFF;
     struct termios hushed = cooked;

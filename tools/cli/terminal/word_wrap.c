@@ -7,7 +7,9 @@
 #include <unistd.h>
 #include <wchar.h>
 
-enum { NARROWEST = 20, TAB = 8, CHARACTER = 4 /* CHARACTER: the most bytes of a character in UTF-8 */ };
+/* NARROWEST: the fewest columns of a terminal on which text is wrapped. TAB: columns between two tab stops. CHARACTER:
+ * the most bytes of a character in UTF-8. */
+enum { NARROWEST = 20, TAB = 8, CHARACTER = 4 };
 
 bool fr_word_wrap_begin(fr_word_wrap *wrap, FILE *out) {
     struct winsize size;
