@@ -62,7 +62,7 @@ MODELS = {
         attention_multiplier=0.21, residual_multiplier=0.7, logits_scaling=0.45, sliding_window=7,
         layer_types=[SLIDING, FULL, SLIDING, SLIDING, FULL], layer_rope_theta=[700.0, 0, 3000.0, 700, 90000.0])),
     # The configuration lists neither the kinds of layers nor their rotary bases.
-    "granite-swa-plain": dict(seed=7333, kind=SWA, config=SHARED | dict(
+    "granite-swa-plain": dict(seed=7333, gguf=True, kind=SWA, config=SHARED | dict(
         architectures=["GraniteSWAForCausalLM"], model_type="granite_swa", vocab_size=207, hidden_size=64,
         intermediate_size=36, num_hidden_layers=5, num_attention_heads=4, num_key_value_heads=4, rope_theta=900.0,
         attention_bias=False, tie_word_embeddings=False, embedding_multiplier=2.5, attention_multiplier=0.21,

@@ -203,7 +203,7 @@ MODELS = {
     "minimax-m2-odd": dict(seed=4151, file=True, config=MINIMAX),
     "granite-moe-shared": dict(seed=4171, file=True, config=GRANITE),
     "phimoe-odd": dict(seed=7703, config=PHI),
-    "granite-moe-swa": dict(seed=7344, config=SWASH),
+    "granite-moe-swa": dict(seed=7344, file=True, config=SWASH),
     "hunyuan-moe-odd": dict(seed=4181, file=True, config=HUNYUAN),
     # `noise` bounds the distance between float32 and double precision. It is large because states carry rounding
     # errors on.

@@ -1,10 +1,11 @@
 /* Granite, dense: config.json of GraniteForCausalLM, GGUF "granite". Granite, mixtures: GraniteMoeForCausalLM and
  * GraniteMoeSharedForCausalLM; GGUF "granitemoe". Granite with sliding windows: GraniteSWAForCausalLM and
- * GraniteMoeSWAForCausalLM, folders only. Source: the published checkpoints and transformers 5.24, models granite,
- * granitemoe, granitemoeshared, granite_swa and granitemoe_swa; for GGUF github.com/ggml-org/llama.cpp,
- * conversion/granite.py and src/models/granite.cpp. There are four multipliers. In mixtures, gate and up are one
- * tensor, which GGUF divides. With windows, heads have sinks, and each layer may have another rotary base or none. The
- * hybrids of version 4 are in granite_hybrid.c. */
+ * GraniteMoeSWAForCausalLM; GGUF "granite_swa". Source: the published checkpoints and transformers 5.24, models
+ * granite, granitemoe, granitemoeshared, granite_swa and granitemoe_swa; for GGUF github.com/ggml-org/llama.cpp,
+ * conversion/granite.py, src/models/granite.cpp and granite-swa.cpp. There are four multipliers. In mixtures, gate and
+ * up are one tensor, which GGUF divides (not with windows). With windows, heads have sinks, and each layer may have
+ * another rotary base or none; GGUF has one base for all layers that are rotated. The hybrids of version 4 are in
+ * granite_hybrid.c. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 
@@ -154,8 +155,42 @@ static const fr_model_spec sliding_sparse = {
                           .routed_scaling = 1}},
     .mixture = {.shared_by_count = true, .normalizes = true, .as_wide = true}};
 
-static const fr_config_row windows[] = {
-    FR_SIZE(layer.attention.window, "sliding_window", NULL, 1, 1 << 24, .null_is_none = true), {0}};
+static const fr_model_spec sliding_gguf = {.trunk = {.rope = {{.neox = true}}},
+                                           .layer = {.attention = {.sinks = true}, .ffn = {.activation = FR_SILU}},
+                                           .kinds = {.required = true}};
+
+static const fr_model_spec sliding_sparse_gguf = {
+    .trunk = {.rope = {{.neox = true}}},
+    .layer =
+        {.attention = {.sinks = true},
+         .ffn = {.activation = FR_SILU},
+         .experts = {.activation = FR_SILU, .scoring = FR_SCORING_SOFTMAX, .norm_top_k = true, .routed_scaling = 1}},
+    .mixture = {.shared_by_count = true, .normalizes = true, .as_wide = true},
+    .kinds = {.required = true}};
+
+static const char rotated_key[] = ".attention.rope_pattern";
+
+/* Writes for each layer if it slides and, unless all do, if it rotates heads. Readers require the first list. */
+static fr_status put_patterns(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    bool all_rotate = true;
+    (void)mtp_layers;
+    if (s->ropes > 1)
+        return fr_fail(FR_INPUT, "%s: GGUF has one base for all layers, layer_rope_theta has several", where);
+    fr_gguf_put_array(w, ".attention.sliding_window_pattern", FR_GGUF_BOOL, s->layers);
+    for (size_t i = 0; i < s->layers; i++) fr_gguf_add_bool(w, s->layer[i].attention.window > 0);
+    for (size_t i = 0; i < s->layers; i++) all_rotate &= !s->layer[i].attention.no_rope;
+    if (all_rotate) return FR_OK;
+    fr_gguf_put_array(w, rotated_key, FR_GGUF_BOOL, s->layers);
+    for (size_t i = 0; i < s->layers; i++) fr_gguf_add_bool(w, !s->layer[i].attention.no_rope);
+    return FR_OK;
+}
+
+static const fr_config_part patterns = {.put = put_patterns};
+static const fr_config_row windows[] = {FR_SIZE(layer.attention.window, "sliding_window", ".attention.sliding_window",
+                                                1, 1 << 24, .null_is_none = true, .required = true),
+                                        FR_PART(patterns),
+                                        {0}};
+static const fr_config_row biased[] = {FR_FLAG(layer.ffn.biased, "mlp_bias", NULL), {0}};
 
 /* Gives each layer the rotary form of its base in layer_rope_theta; 0 stands for none. */
 static fr_status read_bases(const fr_source *source, fr_trunk_spec *trunk) {
@@ -186,11 +221,20 @@ static fr_status read_bases(const fr_source *source, fr_trunk_spec *trunk) {
     return FR_OK;
 }
 
-/* Makes the layers. By default every fourth one is full, beginning with the first. */
+/* Reads from GGUF which layers rotate heads; without the key all do. */
+static fr_status read_rotated(const fr_source *source, fr_trunk_spec *trunk) {
+    int64_t rotated[FR_LAYERS_MAX];
+    FR_TRY(fr_gguf_ints(source->gguf, rotated_key, 0, 1, 1, trunk->layers, rotated));
+    for (size_t i = 0; i < trunk->layers; i++) trunk->layer[i].attention.no_rope = !rotated[i];
+    return FR_OK;
+}
+
+/* Makes the layers. In folders every fourth one is full by default, beginning with the first. */
 static fr_status sliding_shape(const fr_source *source, fr_model_spec *s) {
     const json_t *types = json_object_get(source->text, "layer_types");
     FR_TRY(s->layer.experts.count ? fr_mixture_behind_leading(source, s) : fr_layers_alike(source, s));
     FR_TRY(fr_layers_mark_kinds(source, s));
+    if (source->gguf) return read_rotated(source, &s->trunk);
     for (size_t i = 0; i < s->trunk.layers && (!types || json_is_null(types)); i++)
         s->trunk.layer[i].attention.window = i % 4 ? s->layer.attention.window : 0;
     return read_bases(source, &s->trunk);
@@ -199,26 +243,55 @@ static fr_status sliding_shape(const fr_source *source, fr_model_spec *s) {
 static const fr_tensor_name sink_names[] = {
     FR_VECTOR(fr_layer, attention.sinks, HEADS, "self_attn.sinks", "attn_sinks.weight", .needs = FR_IF_SINKS), {0}};
 
+/* Published mixtures have the names of transformers or those of mixtures without windows. In GGUF gate and up stay one
+ * tensor, those of the shared expert too. */
 static const fr_tensor_name swash_names[] = {
-    FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, SPARSE "router.weight", NULL),
-    FR_NAMED(fr_layer, experts.gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, SPARSE "experts.gate_up_proj", NULL),
-    FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, SPARSE "experts.down_proj", NULL),
+    FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, SPARSE "router.weight", "ffn_gate_inp.weight"),
+    FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, SPARSE "router.layer.weight", "ffn_gate_inp.weight"),
+    FR_NAMED(fr_layer, experts.gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, SPARSE "experts.gate_up_proj",
+             "ffn_gate_up_exps.weight"),
+    FR_NAMED(fr_layer, experts.gate, FR_SLOT_EXPERTS_PARTS, EXPERT_FFN, HIDDEN, SPARSE "input_linear.weight",
+             "ffn_gate_up_exps.weight"),
+    FR_EXPERTS(fr_layer, experts.gate, EXPERT_FFN, HIDDEN, NULL, "ffn_gate_exps.weight"),
+    FR_EXPERTS(fr_layer, experts.up, EXPERT_FFN, HIDDEN, NULL, "ffn_up_exps.weight"),
+    FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, SPARSE "experts.down_proj", "ffn_down_exps.weight"),
+    FR_EXPERTS(fr_layer, experts.down, HIDDEN, EXPERT_FFN, SPARSE "output_linear.weight", "ffn_down_exps.weight"),
+    FR_NAMED(fr_layer, ffn.gate_up, FR_SLOT_PARTS, FFN, HIDDEN, "shared_mlp.input_linear.weight", "ffn_up_shexp.weight",
+             .needs = FR_IF_SHARED),
+    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "shared_mlp.output_linear.weight", "ffn_down_shexp.weight",
+              .needs = FR_IF_SHARED),
     {0},
 };
 
 const fr_family fr_family_granite_swa = {
-    .architectures = (const char *const[]){"GraniteSWAForCausalLM", NULL},
+    .architectures = (const char *const[]){"GraniteSWAForCausalLM", "granite_swa", NULL},
+    .gguf = "granite_swa",
+    .tokenizer = "gpt2",
+    .pre = "refact",
+    .counts_ids = true,
+    .finds_biases = true,
     .defaults = &sliding,
-    .rows = {windows, own, fr_size_keys, fr_head_keys, dense},
+    .gguf_defaults = &sliding_gguf,
+    .rows = {windows, own, fr_size_keys, fr_head_keys, biased},
     .rope = fr_rope_whole_heads,
     .shape = sliding_shape,
-    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, sink_names, fr_pre_norm_names, fr_ffn_names}}};
+    .put_rope_factors = fr_rope_llama3_factors,
+    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, sink_names, fr_pre_norm_names, fr_ffn_names},
+                                       .rotary_rows = FR_ROWS_TO_PAIRS}};
 
 const fr_family fr_family_granite_moe_swa = {
-    .architectures = (const char *const[]){"GraniteMoeSWAForCausalLM", NULL},
+    .architectures = (const char *const[]){"GraniteMoeSWAForCausalLM", "granite_swa", NULL},
+    .gguf = "granite_swa",
+    .gguf_with = ".expert_count",
+    .tokenizer = "gpt2",
+    .pre = "refact",
+    .counts_ids = true,
+    .finds_biases = true,
     .defaults = &sliding_sparse,
+    .gguf_defaults = &sliding_sparse_gguf,
     .rows = {windows, own, fr_size_keys, fr_head_keys, mixtures},
     .rope = fr_rope_whole_heads,
     .shape = sliding_shape,
-    .names = &(const fr_tensor_naming){
-        .layer = {fr_attention_names, sink_names, fr_pre_norm_names, swash_names, sparse_names}}};
+    .put_rope_factors = fr_rope_llama3_factors,
+    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, sink_names, fr_pre_norm_names, swash_names},
+                                       .rotary_rows = FR_ROWS_TO_PAIRS}};
