@@ -46,8 +46,8 @@ def run_pair(old, new, model, pair, options, beside):
 
 
 def interval(ratios):
-    """Gives the 95% interval of the median: the order statistics that a fair coin leaves outside in 5% of all
-    cases."""
+    """Gives the 95% interval of the median: two of the sorted ratios. Each ratio is above or below the true median as
+    a fair coin falls. So the true median lies outside of the interval in at most 5% of all cases."""
     n, outside, low = len(ratios), 0.0, 0
     while outside + math.comb(n, low) / 2**n <= 0.025:
         outside += math.comb(n, low) / 2**n

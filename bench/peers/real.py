@@ -3,7 +3,7 @@
 
 usage: bench/peers/real.py FORERUN LLAMA-SERVER MODEL [DRAFTER] [OPTIONS]
 
-In: both commands; a model that both can read; a smaller model that drafts for it. Without the latter, drafts come from
+In: both commands; a model that both can read; a smaller model that drafts for it. Without a drafter, drafts come from
 the text alone. Out: markdown on standard output; with --json FILE the figures of every run; progress on standard
 error.
 

@@ -17,7 +17,8 @@ message of some size is what bench ranks measured without a limit of the network
 that the limited rate needs for the bytes.
 
 If the model is divided by layers, ranks compute one after the other. Together they take as long as one process with
-the threads of a single rank. Only the head is computed by all ranks at once. This is learned from one run too.
+the threads of a single rank. Only the head is computed by all ranks at once. The time of computing is learned
+from one run of ranks that are divided in this way.
 """
 import argparse
 import json

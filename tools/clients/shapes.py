@@ -20,7 +20,7 @@ def shape(value, path="", into=None):
 
 
 def below(path, paths):
-    """Returns true if the path lies inside one of the other paths. Then only that one is reported."""
+    """Returns true if the path lies inside one of the other paths. Then only the outer path is reported."""
     return any(path != other and path.startswith((other + ".", other + "[")) for other in paths)
 
 

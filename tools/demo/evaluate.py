@@ -32,8 +32,8 @@ def centroid_guess(assistant, hidden):
 
 @torch.no_grad()
 def right_guesses(target, assistant, ids, depth):
-    """Returns for every row how many draft steps in a row predict the text, [B, n - 1]; and the recall of the centroid
-    head."""
+    """Returns for every row the number of draft steps that predict the text before the first wrong one, [B, n - 1];
+    and the recall of the centroid head."""
     rows = torch.arange(ids.shape[1] - 1)
     padded = torch.nn.functional.pad(ids, (0, depth), value=PAD)    # padding, so that the last rows have steps too
     hidden, kv, _ = networks.read(target, padded)

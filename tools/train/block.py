@@ -123,9 +123,10 @@ class BlockDrafter(nn.Module):
                     self._carry(self.layers[0], own, weights[:, columns], squares[columns, columns])
 
     def _look(self, layer, own, near, keys, queries):
-        """Sets queries and keys of these heads to a pattern times the rows' products with the given directions. The
-        product is 1 for masks; it is 1 for the keys that the heads attend to, and -1 for others. With `near`, the
-        pattern prefers keys at near positions."""
+        """Sets the queries and keys of these heads. A row's query is a pattern times the row's product with `queries`,
+        which is 1 for masks and 0 for other rows. A row's key is the same pattern times the row's product with `keys`,
+        which is 1 for the rows that the heads attend to and -1 for other rows. With `near`, the pattern prefers keys
+        at near positions."""
         part, dim, group = layer.self_attn, layer.dim, layer.heads // layer.shared
         slow = torch.arange(dim // 2) >= dim // 4
         turning = (self.frequencies < 0.4) & (self.frequencies > 0.01) & ~slow if near else slow

@@ -118,8 +118,9 @@ class Drafter(nn.Module):
         return x + self.down_proj(functional.silu(self.gate_proj(normed)) * self.up_proj(normed)), chain
 
     def forward(self, taps, embeddings, steps, first_said):
-        """Gives, for each step, a slot and the logits of the slots from there on, beginning with first_said. taps:
-        [pairs, taps * hidden]; embeddings: [pairs, hidden], those of the tokens after the taps."""
+        """Gives, for each step, a slot and the logits of all slots from that slot on. The slot is first_said, or the
+        step's first slot if that comes later. taps: [pairs, taps * hidden]; embeddings: [pairs, hidden], those of the
+        tokens after the taps."""
         chain, x, out = [], None, []
         for step in range(steps):
             g = self.fc(taps / self.tap_sizes) if step == 0 else x[:-1]

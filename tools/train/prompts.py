@@ -1,5 +1,5 @@
-"""Makes prompts for training data, which are a target's answers to them. Forms of tasks are combined with topics; all
-were written for this purpose.
+"""Makes prompts. A target's answers to them are the training data of its drafter. Forms of tasks are combined with
+topics; all were written for this purpose.
 
 In: a number of prompts, a seed, a part. Out, on standard output: lines for `forerun batch` and `forerun features`.
 Half of them are greedy, half are drawn at a temperature. The parts `train` and `held-out` have no topic in common.

@@ -50,7 +50,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def echoed(client, ids):
-    """Returns the lists for a prompt, and an entry for the token after it."""
+    """Returns lists of log-probabilities of a prompt's tokens. Each list ends with an entry for the token after the
+    prompt."""
     own, best = [None], [None]
     for at in range(1, len(ids)):
         answer = client.ask("POST", "/completion", {"prompt": ids[:at], "n_predict": 1, "n_probs": 1, "temperature": 0,

@@ -69,7 +69,7 @@ function blockAt(lines, i) {
     return {kind: "paragraph", lines: lines.slice(i, next).map((l) => cut(l, indentOf(l))), next};
 }
 
-/** Reads code up to the fence that closes it, or to the end if that is still being written. */
+/** Reads code up to the fence that closes it, or to the end if there is no such fence, or not yet. */
 function fencedAt(lines, i, [, fence, info]) {
     const indent = indentOf(lines[i]), closing = new RegExp(`^\\s{0,3}${fence[0]}{${fence.length},}\\s*$`);
     let next = i + 1;
@@ -79,7 +79,7 @@ function fencedAt(lines, i, [, fence, info]) {
             next: Math.min(next + 1, lines.length)};
 }
 
-/** Reads a formula up to its closing mark at the end of a line; null: it is not closed, or not yet. */
+/** Reads a formula up to its closing mark at the end of a line; null: there is no closing mark, or not yet. */
 function formulaAt(lines, i, match) {
     const mark = match[1] === "$$" ? "$$" : "\\]";
     for (let next = i; next < Math.min(lines.length, i + TEX_LINES); next++) {
@@ -287,7 +287,7 @@ const WRAP = {"*": "em", "_": "em", "**": "strong", "__": "strong", "~~": "del"}
 const SPECIAL = /[\\`*_~[!<\n$]|https?:\/\//g;
 const isWord = (c) => c !== undefined && /[\p{L}\p{N}]/u.test(c);
 
-/** Finds `mark` after `from` and before `to`, where it closes what it opened; -1: it is not there. */
+/** Finds the mark that closes an emphasis, after `from` and before `to`; -1: there is none. */
 function closing(t, mark, from, to) {
     const key = `${mark} ${to}`;
     if (t.dead.has(key)) return -1;

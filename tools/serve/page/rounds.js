@@ -1,5 +1,5 @@
-// Shows the rounds while they are run: the number of rows in each forward of the model, the slots to which they
-// belong, and how many of them were given as text.
+// Shows the rounds while they are run: the number of rows in each forward of the model, the slots to which the rows
+// belong, and how many ids each slot got from its rows.
 //
 // In: the server's /rounds, which is asked for while the view is open and the page is visible. Out: a chart of the
 // last rounds and a table of slots.
