@@ -59,11 +59,11 @@ typedef struct bench {
     fr_options *options;
     fr_model *model;
     fr_session *session;
-    fr_dtype type; /* type of most of the bytes that a step reads */
-    double prompt_share;
-    fr_bench_cost one; /* cost of a step of one row */
-    double decode;     /* seconds of a decode step */
-    size_t again;      /* number of pairs that were measured again because the memory's speed changed */
+    fr_dtype type;       /* type of most of the bytes that a step reads */
+    double prompt_share; /* the least share of the dot peak that a prompt must reach; 0: there is no target */
+    fr_bench_cost one;   /* cost of a step of one row */
+    double decode;       /* seconds of a decode step */
+    size_t again;        /* number of pairs that were measured again because the memory's speed changed */
 } bench;
 
 /* Opens a model. isa: NULL for the best instruction set. */

@@ -24,16 +24,16 @@
 #include "forerun_lab.h"
 
 enum {
-    PAIRS = 7,
-    SESSIONS = 8,
-    PROMPT = 64,
+    PAIRS = 7,      /* pairs of measurements, with and without drafts */
+    SESSIONS = 8,   /* the most sessions */
+    PROMPT = 64,    /* ids of a prompt */
     SCRIPT = 160,   /* number of ids after each prompt for which drafts are scripted */
     IDS = 80,       /* the approximate number of ids that a session writes */
     FORKED = 16384, /* the most positions of the timeline that is forked */
-    FORKS = 15,
-    COMMON = 4096, /* the longest beginning that two prompts share, in ids */
-    PROMPTS = 3,   /* pairs of prompts */
-    GOING_ON = 64, /* positions that a prompt has after the common ids */
+    FORKS = 15,     /* number of forks that are timed */
+    COMMON = 4096,  /* the longest beginning that two prompts share, in ids */
+    PROMPTS = 3,    /* pairs of prompts */
+    GOING_ON = 64,  /* positions that a prompt has after the common ids */
 };
 
 typedef struct bench {

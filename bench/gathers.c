@@ -12,11 +12,11 @@
 #include "src/api/ranks.h"
 
 enum {
-    REPETITIONS = 1000,
-    LEAST = 64, /* the fewest bytes that a rank sends */
-    MOST = 1 << 20,
-    TOGETHER = 200, /* number of gathers in one timing; fewer if they are large */
-    TOGETHER_BYTES = 1 << 23,
+    REPETITIONS = 1000,       /* the most repetitions */
+    LEAST = 64,               /* the fewest bytes that a rank sends */
+    MOST = 1 << 20,           /* the most bytes that a rank sends */
+    TOGETHER = 200,           /* the most gathers in one timing */
+    TOGETHER_BYTES = 1 << 23, /* the most bytes that a rank sends in one timing */
 };
 
 typedef struct bench {

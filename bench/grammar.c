@@ -49,9 +49,9 @@ typedef struct bench {
     const fr_bench_grammar_plan *plan;
     fr_model *model;
     fr_token_tree *tree;
-    float *logits, *masked;
-    int32_t *masked_ids;
-    int32_t *ids; /* ids of a text that the grammar accepts */
+    float *logits, *masked; /* masked: the logits after the mask */
+    int32_t *masked_ids;    /* the ids of `masked`, if the mask leaves only some */
+    int32_t *ids;           /* ids of a text that the grammar accepts */
     size_t count, vocab;
     /* seconds of a decode step */
     double step;

@@ -21,12 +21,12 @@ enum {
     /* Number of different tiles of weights; these are repeated until all tiles are filled. It is prime, so that
      * walking with any other stride still meets all of them. */
     DISTINCT = 7,
-    GATHERED = 4096, /* rows of a table that are scored, as by the centroid head of Gemma 4's assistant */
-    BEST = 32,       /* number of clusters that the centroid head chooses */
-    HEADS = 8,       /* query heads that share a KV head */
-    TOKENS = 64,     /* rows in a call of DeltaNet */
-    TAPS = 4,        /* taps of DeltaNet's convolution, including the present row */
-    POSITIONS_MAX = 32768
+    GATHERED = 4096,      /* rows of a table that are scored, as by the centroid head of Gemma 4's assistant */
+    BEST = 32,            /* number of clusters that the centroid head chooses */
+    HEADS = 8,            /* query heads that share a KV head */
+    TOKENS = 64,          /* rows in a call of DeltaNet */
+    TAPS = 4,             /* taps of DeltaNet's convolution, including the present row */
+    POSITIONS_MAX = 32768 /* the most cached positions of a shape of attention */
 };
 
 /* Describes how to call the kernels of one type of function (kernels.h). The kernels on plain arrays all have the same

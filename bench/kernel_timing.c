@@ -30,11 +30,11 @@ struct fr_bench_bed {
     area streams, input, outputs, scratch, expected;
     size_t slice;                /* bytes of weights or cached positions that belong to one thread */
     fr_bench_counting *counting; /* [threads] */
-    int no_counters;
-    double *samples; /* [5][repetitions] */
+    int no_counters;             /* the errno that says why the counters can't be read; 0: they can */
+    double *samples;             /* [5][repetitions] */
 
-    const fr_bench_case *c; /* the case whose operands are loaded */
-    size_t copies;
+    const fr_bench_case *c;      /* the case whose operands are loaded */
+    size_t copies;               /* number of copies of its weights or cached positions that a thread has */
     fr_bench_function *function; /* the function that the team calls */
     /* A timing runs a batch of `rounds` calls of `units` units each. turn: number of calls so far; each call uses the
      * next copy of the operands. */

@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 typedef struct fr_bench_figure {
-    double middle, least, most;
-    double spread; /* per cent; NaN for a single value */
+    double middle, least, most; /* the median, the least and the largest value */
+    double spread;              /* per cent; NaN for a single value */
 } fr_bench_figure;
 
 /* Gives the median of n values, which are sorted in place. */

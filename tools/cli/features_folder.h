@@ -28,9 +28,9 @@ typedef struct fr_features_folder {
     const char *path;
     FILE *rows, *index;
     uint64_t row_count; /* number of rows of the complete texts in the folder */
-    size_t texts;
-    uint16_t *half; /* [width] the row that is being written, as bfloat16 */
-    char line[256]; /* text of the error */
+    size_t texts;       /* number of complete texts in the folder */
+    uint16_t *half;     /* [width] the row that is being written, as bfloat16 */
+    char line[256];     /* text of the error */
 } fr_features_folder;
 
 /* Makes the folder, or opens one that has no features yet. With `resumes`, the folder may have features of the same

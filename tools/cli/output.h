@@ -66,10 +66,10 @@ typedef struct fr_stream {
     const char *stopped; /* the stop string that has ended the text; NULL: none */
     bool keeps_stop;     /* the stop string stays in the text */
     char *bytes;         /* the text so far, without the stop string that ended it, unless keeps_stop is set */
-    bool *accepted;
-    size_t length, written, capacity;
-    bool green;         /* the terminal's colour is green now */
-    fr_word_wrap *wrap; /* wraps lines if `out` is a terminal; NULL: no wrapping */
+    bool *accepted;      /* [length] each byte: it is from an accepted draft */
+    size_t length, written, capacity; /* written: number of bytes that were passed on */
+    bool green;                       /* the terminal's colour is green now */
+    fr_word_wrap *wrap;               /* wraps lines if `out` is a terminal; NULL: no wrapping */
 } fr_stream;
 
 /* Adds the bytes of one token. Returns true if they complete a stop string, which ends the text before it. */

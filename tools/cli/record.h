@@ -12,13 +12,13 @@
 
 typedef struct fr_record_round {
     size_t rows; /* number of rows of the target's forward; 0: a prompt's forward predicted the id */
-    size_t drafted, accepted, count;
-    double draft, verify, accept, seconds;
-    double margins[FR_STEP_MAX]; /* the target's margin at each id, NAN if it is unknown */
+    size_t drafted, accepted, count;       /* numbers of drafts, of accepted drafts, and of ids that the round gave */
+    double draft, verify, accept, seconds; /* seconds of drafting, verifying and accepting; of the whole round */
+    double margins[FR_STEP_MAX];           /* the target's margin at each id, NAN if it is unknown */
 } fr_record_round;
 
 typedef enum fr_origin {
-    FR_ORIGIN_PROMPT,
+    FR_ORIGIN_PROMPT,     /* a token of the prompt */
     FR_ORIGIN_DRAFT,      /* an accepted draft */
     FR_ORIGIN_TARGET,     /* the target's own token */
     FR_ORIGIN_CORRECTION, /* the target's own token in place of a rejected draft */

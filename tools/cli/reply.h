@@ -7,8 +7,8 @@
 #include "tools/cli/reply_view.h"
 
 typedef enum fr_end {
-    FR_END_NONE,
-    FR_END_EOS,
+    FR_END_NONE,      /* the reply has not ended */
+    FR_END_EOS,       /* an end-of-sequence token was generated */
     FR_END_LENGTH,    /* -n tokens were generated */
     FR_END_CONTEXT,   /* the context is full */
     FR_END_STOP,      /* a stop string was found */

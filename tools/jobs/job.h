@@ -39,7 +39,7 @@ typedef struct fr_job_setting {
 } fr_job_setting;
 
 typedef enum fr_job_form {
-    FR_JOB_PLAIN,
+    FR_JOB_PLAIN,      /* forerun's own form of a line */
     FR_JOB_REQUEST,    /* OpenAI's form; the line's "url" says if it is a chat or a completion */
     FR_JOB_CHAT,       /* /v1/chat/completions */
     FR_JOB_COMPLETION, /* /v1/completions */

@@ -26,10 +26,11 @@ typedef struct reranking {
                               * encoder is used */
     fr_embedder_text *pairs; /* [count] */
     ranked *list;            /* [count] */
+    /* numbers of documents, of tokenized documents, of scored ones, of those in the answer; number of tokens */
     size_t count, encoded, done, top, tokens;
-    bool texts_only; /* the request has "texts" */
-    bool returns, raw;
-    unsigned fault; /* the HTTP status of an error, whose text is in `line`; 0: none */
+    bool texts_only;   /* the request has "texts" */
+    bool returns, raw; /* returns: the answer has the documents; raw: scores lack the makers' last function */
+    unsigned fault;    /* the HTTP status of an error, whose text is in `line`; 0: none */
     char line[256];
 } reranking;
 

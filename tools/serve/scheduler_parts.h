@@ -28,9 +28,10 @@ typedef struct fr_slot {
 /* A copy of a slot's state, which other threads may read. */
 typedef struct fr_slot_view {
     bool busy;
-    uint64_t task;
+    uint64_t task; /* the request's number */
+    /* ids of the prompt; prompt ids that must still be run; ids of the reply so far; ids on the timeline */
     size_t prompt, waiting, decoded, length;
-    int64_t most;
+    int64_t most; /* the most ids of the reply; -1: no limit */
 } fr_slot_view;
 
 /* An errand in the queue, for the engine's thread. */
@@ -71,7 +72,7 @@ struct fr_scheduler {
     size_t waiting, busy; /* number of requests that wait, and of requests with a choice that runs */
     size_t taken;         /* number of slots in use */
     bool closed;          /* no more requests are accepted */
-    uint64_t number;
+    uint64_t number;      /* number of the request that was added last */
 };
 
 /* Declares functions of scheduler_slots.c. fr_scheduler_show publishes the state of all slots, and

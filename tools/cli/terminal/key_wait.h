@@ -9,9 +9,9 @@
 #include <stdbool.h>
 
 enum {
-    FR_KEY_TYPED = 0, /* a key can be read, or the input has ended */
-    FR_KEY_NONE = -1, /* nothing came in time */
-    FR_KEY_FAILED = -2,
+    FR_KEY_TYPED = 0,   /* a key can be read, or the input has ended */
+    FR_KEY_NONE = -1,   /* nothing came in time */
+    FR_KEY_FAILED = -2, /* the wait has failed */
 };
 
 /* fr_key_wait_begin installs handlers that record SIGINT, SIGWINCH, SIGCONT, SIGTSTP, SIGTERM and SIGHUP. A signal

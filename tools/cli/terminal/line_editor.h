@@ -17,7 +17,7 @@ fr_line_editor *fr_line_editor_open(void);
 void fr_line_editor_close(fr_line_editor *editor);
 
 typedef enum fr_line {
-    FR_LINE_TYPED,
+    FR_LINE_TYPED,   /* the Enter key */
     FR_LINE_DROPPED, /* Ctrl-C */
     FR_LINE_END,     /* Ctrl-D at the beginning of a line, a lost terminal, SIGTERM or SIGHUP */
 } fr_line;
