@@ -1,17 +1,17 @@
 /* Measures several sessions that share each forward. Rounds without drafts are compared with plain forwards of as many
- * rows. Rounds with drafts, which are accepted at known rates, are compared with rounds without. Forking a long
+ * rows. Rounds with drafts, which are accepted at known rates, are compared with rounds without drafts. Forking a long
  * timeline is timed too, and so is a prompt that begins like an earlier one.
  *
  * In: FILE FILE [RATES [COUNT]], a target, its drafter, the acceptance rates and the largest number of sessions.
- * Without files, it is the model of 1.1 GB that bench_float writes. Out: markdown. Every session has its own prompt
- * and writes the target's text. Making a draft costs as much as with the real drafter. For each number of sessions,
- * rounds with and without drafts are measured in turn, pair after pair.
+ * Without files, the target of 1.1 GB and the drafter that bench_float writes are measured. Out: markdown. Every
+ * session has its own prompt and writes the target's text. Making a draft costs as much as with the real drafter. For
+ * each number of sessions, rounds with and without drafts are measured in turn, pair after pair.
  *
  * RATES lists, for each depth, the share of the drafts at that depth that are accepted. Its last number holds for all
  * greater depths; the default is .80, .775 and .758. RATES may also be told:MEAN. Then each draft comes with a
  * probability, either .97 or a random one from 0 to .7, and is right with that probability. MEAN is the mean of the
- * probabilities. Real drafters know most of their drafts' chances as well as this. Only with such
- * probabilities can a chain be ended before the draft that will fail. */
+ * probabilities. Real drafters know the chances of most of their drafts as well as this. Only with such probabilities
+ * can a chain be ended before the draft that will fail. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -41,9 +41,9 @@ double fr_bench_read_bandwidth(fr_pool *pool, size_t bytes, int repeats) {
 
 /* ------------------------------------------------------------------------------------------------------- arithmetic */
 
-/* Times a chain of additions, in which each needs the result of the one before. All known processors do one of these
- * additions per cycle, so their rate is the clock. The operands are registers, because some processors add constants
- * for free while they rename registers. */
+/* Times a chain of additions, in which each addition needs the result of the addition before it. All known processors
+ * do one of these additions per cycle, so their rate is the clock. The operands are registers, because some processors
+ * add constants for free while they rename registers. */
 static double chain_rate(void) {
     const size_t rounds = 1000, adds = 64;
     size_t sum = 0, one = 1;

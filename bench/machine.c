@@ -101,7 +101,7 @@ static void put_alone(bench *b, const fr_bench_figure *figure, double factor) {
     fr_bench_from(b->report, figure, figure->middle * factor, b->options->max_spread);
 }
 
-/* Prints a value that was computed from two figures. It is doubtful if either figure is. */
+/* Prints a value that was computed from two figures. The value is doubtful if either figure is doubtful. */
 static void put_both(bench *b, const fr_bench_figure *baseline, const fr_bench_figure *figure, double value) {
     bool first = fr_bench_is_doubtful(baseline, b->options->max_spread);
     fr_bench_from(b->report, first ? baseline : figure, value, b->options->max_spread);
@@ -274,8 +274,8 @@ static double seconds_of_load(const timing *task) {
 }
 
 /* Gives the number of bytes that a core reads to measure a cache level: its share of the next nearer cache, plus half
- * of its share of this cache. With so many bytes few lines are found in the nearer caches, both if this cache has
- * copies of their lines and if it has not. */
+ * of its share of this cache. With so many bytes few lines are found in the nearer caches. This holds for caches that
+ * keep copies of the nearer caches' lines, and for caches that do not. */
 static size_t working_set(const fr_bench_cache *caches, size_t level) {
     size_t nearer = level ? caches[level - 1].bytes / caches[level - 1].cores : 0;
     return (nearer + caches[level].bytes / caches[level].cores / 2) / PAGE * PAGE;

@@ -57,8 +57,8 @@ typedef struct fr_bench_cost {
     double experts; /* mean number of experts that a layer reads; NaN: the model is not a mixture */
 } fr_bench_cost;
 
-/* Runs `rows` ids of the session's timeline at a position and returns the work of this forward. In a mixture it
- * depends on the ids, because they choose the experts. */
+/* Runs `rows` ids of the session's timeline at a position and returns the work of this forward. In a mixture the work
+ * depends on the ids, because the ids choose the experts. */
 fr_bench_cost fr_bench_cost_of(fr_session *session, size_t rows, size_t position);
 
 /* Gives the main type of the weights, which is the type of most of the bytes that a step reads. */

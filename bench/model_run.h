@@ -51,7 +51,7 @@ void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, cons
 void fr_bench_begin_row(fr_bench_run *run, const fr_bench_test *test);
 
 /* fr_bench_figure_kept computes the figure (median and spread) of n values, and leaves their order as it is.
- * fr_bench_put adds a cell to the row: `value`, which was computed from the figure. It is marked with ? if the
+ * fr_bench_put adds a cell to the row: `value`, which was computed from the figure. The cell is marked with ? if the
  * figure's spread is too large. */
 fr_bench_figure fr_bench_figure_kept(const double *values, size_t n);
 void fr_bench_put(fr_bench_run *run, const fr_bench_figure *figure, double value);

@@ -17,7 +17,7 @@ int fr_json_read_file(const char *path, json_t **value) {
     return *value ? 0 : fr_bad_input("%s:%d: not JSON: %s", path, error.line, error.text);
 }
 
-/* Gives the reason why a value is not a list of tools; NULL if it is one. */
+/* Gives the reason why a value is not a list of tools; NULL if it is a list of tools. */
 static const char *fault_of(const json_t *tools) {
     if (json_is_null(tools)) return NULL;
     if (!json_is_array(tools)) return "not a JSON array of tools";

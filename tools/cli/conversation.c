@@ -144,7 +144,8 @@ void fr_conversation_forget(json_t *messages) {
 }
 
 /* Gives the word for a part's medium, such as "image", if the part is a picture, sound or video; NULL for any other
- * part. A part without a type counts if it has a member with such a name, because Qwen's templates accept that. */
+ * part. A part without a type counts if it has a member with such a word as its name, because Qwen's templates accept
+ * such parts. */
 static const char *medium_of(const json_t *part) {
     static const char *const words[] = {"image",       "image_url", "input_image", "video",       "video_url",
                                         "input_video", "audio",     "audio_url",   "input_audio", "file"};

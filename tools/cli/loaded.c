@@ -246,7 +246,7 @@ static void describe(const fr_loaded *loaded, const fr_arguments *args) {
             fr_session_context(loaded->session));
 }
 
-/* Refuses options that have no effect without a drafter, if one was given. */
+/* Refuses options that have no effect without a drafter. It is called if there is no drafter. */
 static int check_without(const fr_arguments *args) {
     static const char line[] = "%s%s needs a drafter: -md DRAFTER, or a model with an MTP layer";
     if (args->given[FR_ARG_DRAFT_STEPS]) return fr_wrong_usage(line, "--draft-steps", "");

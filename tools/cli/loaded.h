@@ -83,8 +83,8 @@ void fr_loaded_close(fr_loaded *loaded);
 int fr_loaded_tokenizer(const fr_loaded *loaded, const fr_arguments *args, const fr_tokenizer **tokenizer);
 int fr_loaded_tokenizer_alone(fr_tokenizer **tokenizer, const fr_arguments *args);
 
-/* Reads the prompt that the command line names. Call it before a model is opened, because that takes time and the
- * prompt may be missing. */
+/* Reads the prompt that the command line names. Call it before a model is opened, because opening a model takes time,
+ * and the prompt may be missing. */
 int fr_prompt_read(fr_prompt *prompt, const fr_arguments *args);
 
 /* Returns the text of a special token that stands twice at the beginning of a prompt. This happens if the prompt's

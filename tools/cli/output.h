@@ -96,8 +96,8 @@ void fr_quoted_print(const char *bytes, size_t length, FILE *out);
  * (Unicode Standard, 3.9). */
 json_t *fr_json_bytes(const char *bytes, size_t length);
 
-/* Makes an array of the bytes as numbers. It identifies a token that is only a part of a character; as a string such a
- * token would become U+FFFD. */
+/* Makes an array of the bytes as numbers. Such an array identifies a token that is only a part of a character; as a
+ * string the token would become U+FFFD. */
 json_t *fr_json_byte_numbers(const char *bytes, size_t length);
 
 /* Counts the characters of a JSON string. */

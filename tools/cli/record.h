@@ -27,7 +27,7 @@ typedef enum fr_origin {
 
 typedef struct fr_record_piece {
     fr_origin origin;
-    size_t round, index;  /* the round in which its id came, and the id's index in that round */
+    size_t round, index;  /* number of the round in which the piece's id came, and the id's index in that round */
     size_t begin, length; /* the piece's range in `text` */
 } fr_record_piece;
 

@@ -173,7 +173,7 @@ static void note_interrupt(const batch *b) {
 static int run_batch(batch *b, fr_loaded *loaded) {
     const fr_arguments *args = b->places.setting.args;
     const char *path = args->text[FR_ARG_OUT_FILE];
-    /* this comes before fr_interrupt_watch, because it sets its own handlers for the signals that end the command */
+    /* fr_batch_kept_save is called first: its handlers of signals must not replace those of fr_interrupt_watch */
     int code = args->given[FR_ARG_RESUME] ? fr_batch_kept_save(&b->kept, b->places.input.total, path) : 0;
     if (code) return code;
     fr_interrupt_watch();

@@ -14,7 +14,8 @@ static bool is_wide(const json_t *value) {
     return json_string_length(value) > 0 && *json_string_value(value) == FR_LAB_WIDE;
 }
 
-/* Finds the quote and the brackets that are still open at the end of a text, and writes those that close them. */
+/* Finds the quote and the brackets that are still open at the end of a text, and writes the characters that close
+ * them. */
 static size_t write_closers(const char *text, size_t length, char *closers, size_t most) {
     size_t count = 0;
     bool string = false;

@@ -48,8 +48,8 @@ bool fr_job_take_suffix(fr_job *job, const char *key, const json_t *value) {
     return true;
 }
 
-/* Decides how many choices are generated. It is best_of if that is more than n; the answer then shows only the n
- * choices with the highest mean log-probability. */
+/* Decides how many choices are generated: n, or best_of if best_of is more than n. With such a best_of, the answer
+ * shows only the n choices with the highest mean log-probability. */
 bool fr_job_settle_choices(fr_job *job, bool streams) {
     size_t most = job->shown, n = job->each;
     job->shown = 0;

@@ -11,8 +11,8 @@
 
 typedef struct fr_job_grammar fr_job_grammar;
 
-/* Makes the grammar if a member has asked for one. Call it after the prompt was read. Returns false if it is refused,
- * with an error that names the member. */
+/* Makes the grammar if a member has asked for one. Call it after the prompt was read. Returns false if the grammar is
+ * refused, with an error that names the member. */
 bool fr_job_make_grammar(fr_job *job);
 
 /* Gives in *kept the tools of the request that "tool_choice" allows; the caller frees the list. Returns false if

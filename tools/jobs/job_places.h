@@ -30,9 +30,9 @@ typedef struct fr_job_places {
 /* Opens the file of -f. Gives the exit status. */
 int fr_job_places_read(fr_job_places *places, const fr_arguments *args);
 
-/* Opens the drafter and computes two contexts. *usual is that of -c, or else the default. *context is that of -c, or
- * else the largest that any line needs (as generate would choose it), but at least *usual. Lines that can't be run
- * don't count. Gives the exit status. */
+/* Opens the drafter and computes two contexts. *usual is the context of -c; without -c, the default. *context is the
+ * context of -c; without -c, the largest context that any line needs (as generate would choose it), but at least
+ * *usual. Lines that can't be run don't count. Gives the exit status. */
 int fr_job_places_context(fr_job_places *places, fr_loaded *loaded, int64_t *usual, int64_t *context);
 
 /* fr_job_places_take allocates the slots. fr_job_places_fill begins lines in all free slots; a line that can't be run

@@ -6,9 +6,9 @@
 
 #include "tools/jobs/job_parts.h"
 
-/* The beginning of the line. Claude Code puts this line before the system text. It serves Anthropic's billing and
- * contains a hash of the request, which the model does not need. Because of the line, each prompt would differ at its
- * beginning from the prompt before it, and nothing of it would be found in the cache. */
+/* The beginning of the line. Claude Code puts this line before the system text. The line serves Anthropic's billing
+ * and contains a hash of the request, which the model does not need. Because of the line, each prompt would differ at
+ * its beginning from the prompt before it, and no part of the prompt would be found in the cache. */
 #define HEADER "x-anthropic-billing-header:"
 
 /* Gives the text without such lines, as a new value; NULL if it has no such line. */

@@ -143,9 +143,10 @@ static bool has_hung_up(const fr_http_link *link) {
     return poll(&socket, 1, 0) > 0 && ioctl(link->fd, FIONREAD, &unread) == 0 && unread == 0;
 }
 
-/* Shuts the sockets whose deadline has passed, and those whose peer has gone before its request was complete.
+/* Shuts the sockets whose deadline has passed, and the sockets whose peer has gone before its request was complete.
  * libmicrohttpd 0.9.75 would wait for the rest of such a request until its own timeout. The caller must have the
- * server's lock. It keeps a socket from being closed, and its number from being used again, during the call. */
+ * server's lock. The lock keeps a socket from being closed, and the socket's number from being used again, during the
+ * call. */
 static void shut_late(fr_http *http) {
     int64_t now = fr_http_clock();
     for (fr_http_link *link = http->links; link; link = link->next) {

@@ -1,8 +1,8 @@
 /* Reads the messages of a chat request (generation_request_parts.h). Pictures in them are data: URIs, and become parts
  * {"type": "image"}, which templates know. If the model can't read a tool's result, the result is replaced by a short
- * text that says so. Refusing it would end the conversation, because an agent sends it again with every turn. If the
- * last message is the assistant's, the reply continues it, as in llama.cpp's server, unless the request says
- * otherwise. */
+ * text that says this. Refusing the result would end the conversation, because an agent sends the same result again
+ * with every turn. If the last message is the assistant's, the reply continues that message, as in llama.cpp's server,
+ * unless the request says otherwise. */
 #include <stdlib.h>
 #include <string.h>
 

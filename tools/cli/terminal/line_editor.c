@@ -200,8 +200,8 @@ static int paste(fr_line_editor *editor) {
     }
 }
 
-/* Reads the rest of a paste mark after its first byte, an escape. Gives 1 if it is such a mark, and -1 if the line
- * ends here. Gives 0 if it is no such mark; its bytes are then read again as keys. */
+/* Reads the rest of a paste mark after its first byte, an escape. Gives 1 if the bytes are such a mark. Gives 0 if
+ * they are no such mark; the bytes are then read again as keys. Gives -1 if the line ends here. */
 static int begins_paste(fr_line_editor *editor) {
     char bytes[MARK];
     size_t count = 1;

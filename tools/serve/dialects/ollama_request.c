@@ -29,9 +29,9 @@ static bool is_answered(const fr_turns *t, size_t from, const json_t *id) {
     return false;
 }
 
-/* Finds the call to which a result belongs, because results have no ids in this API. It is the first call of the named
- * function that has no result yet. If there is none, it is the first call of any function without a result. NULL: all
- * calls have results. */
+/* Finds the call to which a result belongs, because results have no ids in this API. The result belongs to the first
+ * call of the named function that has no result yet. If there is no such call, it belongs to the first call of any
+ * function that has no result yet. NULL: all calls have results. */
 static const json_t *id_of_result(const fr_turns *t, const json_t *name) {
     size_t at = json_array_size(t->messages), results = 0;
     const json_t *last = NULL, *any = NULL;
