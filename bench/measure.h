@@ -96,10 +96,10 @@ fr_bench_limits fr_bench_limits_now(fr_session *session, double bandwidth);
 /* Returns how much of the dot product's peak a model's products can reach, because they must unpack weights too. */
 double fr_bench_product_peak(const fr_model *model, double dot_peak);
 
-/* The measured T(rows) / T(1), its limit L(rows), and the factor by which it exceeds the limit. Each is the median
- * over pairs of forwards. The limit is measured right before each pair, with the bandwidth of `memory`, because on a
- * machine whose memory or clock changes from second to second no single limit holds. Pairs during which the memory
- * changed are measured again, as in fr_bench_stream_of. */
+/* The measured T(rows) / T(1), its limit L(rows), and the factor by which the measured value exceeds the limit. Each
+ * is the median over pairs of forwards. The limit is measured right before each pair, with the bandwidth of `memory`,
+ * because on a machine whose memory or clock changes from second to second no single limit holds. Pairs during which
+ * the memory changed are measured again, as in fr_bench_stream_of. */
 typedef struct fr_bench_verify {
     double ratio, limit, over;
     double experts; /* mean number of experts that K rows read in a layer, as in fr_bench_cost */

@@ -24,10 +24,9 @@ typedef struct fr_bench_run {
     fr_session *session;            /* session in which forwards are timed, without a drafter */
     fr_bench_list depths;           /* depths that fit the model's context */
     char how[64];                   /* description of the setting for titles, such as ", 2 threads, avx2" */
-    double one;                     /* T(1) at the first depth, in seconds; NaN if unknown, like the next two
-                                     * members */
-    double ratio[FR_STEP_MAX + 1];  /* T(K)/T(1) at the first depth */
-    double draft_start, draft_step; /* proposing K drafts takes draft_start + K * draft_step seconds */
+    double one;                     /* T(1) at the first depth, in seconds; NaN: unknown */
+    double ratio[FR_STEP_MAX + 1];  /* T(K)/T(1) at the first depth; NaN: unknown */
+    double draft_start, draft_step; /* proposing K drafts takes draft_start + K * draft_step seconds; NaN: unknown */
     size_t doubtful;                /* number of figures in this table whose spread is too large */
     fr_bench_busy busy;             /* the moment when the present measurement began */
     /* the largest share of the CPUs that other programs took during a row of this table, in per cent */

@@ -26,7 +26,7 @@ static void take_back(fr_chat *chat) {
 }
 
 void fr_chat_keep_pictures(fr_chat *chat, size_t count) {
-    /* the timeline may still have the dropped pictures; SIZE_MAX makes the session run it again */
+    /* the timeline may still have the dropped pictures; SIZE_MAX makes the session run the timeline again */
     if (count < chat->loaded.picture_count) chat->shown = SIZE_MAX;
     fr_loaded_keep_pictures(&chat->loaded, count);
     chat->waiting = 0;
