@@ -224,9 +224,9 @@ int fr_ranks_enter(void) {
     return fr_rank() > 0 ? hide() : 0;
 }
 
-/* Divides the model among the ranks by rows or by layers, as --rank-split says, or in the faster way if it says
- * nothing. Ranks on different machines get shares according to their measured speed. On a single machine nothing is
- * measured. */
+/* Divides the model among the ranks by rows or by layers, as --rank-split says, or in the faster way if that option
+ * says nothing. Ranks on different machines get shares according to their measured speed. On a single machine nothing
+ * is measured. */
 static int split(const fr_arguments *args) {
     static const char *const words[] = {"auto", "rows", "layers"};
     uint32_t parts[FR_LAB_MOST_RANKS];

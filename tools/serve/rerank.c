@@ -26,7 +26,7 @@ typedef struct reranking {
                               * encoder is used */
     fr_embedder_text *pairs; /* [count] */
     ranked *list;            /* [count] */
-    /* numbers of documents, of tokenized documents, of scored ones, of those in the answer; number of tokens */
+    /* numbers of documents: of all, of tokenized ones, of scored ones, and of shown ones; number of tokens */
     size_t count, encoded, done, top, tokens;
     bool texts_only;   /* the request has "texts" */
     bool returns, raw; /* returns: the answer has the documents; raw: scores lack the makers' last function */
