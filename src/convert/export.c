@@ -72,6 +72,33 @@ static void set_changes(const fr_export *export, const fr_tensor_name_found *fou
     if (!export->files->channels_last) output->shape[1] = output->shape[2];
 }
 
+/* Multiplies an output of Falcon-H1's by the factors that products have in folders (fr_layer_factors), and its tables by
+ * those of embeddings and logits. GGUF has no keys for them. */
+static void set_factors(const fr_export *export, const fr_tensor_name_found *found, fr_output *output) {
+    const fr_tensor_name *name = found->name;
+    size_t rows = fr_output_rows(output), values, keys, parts = 1;
+    float factors[FR_ROW_FACTORS] = {0};
+    size_t ends[FR_ROW_FACTORS] = {rows};
+    if (!export->family->factors_in_weights || export->written) return;
+    if (found->of_layer && name->slot == FR_SLOT_MAMBA_IN) {
+        const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
+        const fr_layer_factors *f = &layer->factors;
+        values = layer->mamba.heads * layer->mamba.head_dim;
+        keys = layer->mamba.groups * layer->mamba.state_dim;
+        parts = FR_ROW_FACTORS;
+        memcpy(factors, (float[]){f->mamba_z, f->mamba_x, f->mamba_b, f->mamba_c, f->mamba_dt}, sizeof factors);
+        memcpy(ends, (size_t[]){values, 2 * values, 2 * values + keys, 2 * (values + keys), rows}, sizeof ends);
+    } else if (found->of_layer && name->factor) {
+        const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
+        factors[0] = *(const float *)(const void *)((const char *)layer + name->factor);
+    } else if (strcmp(output->name, "token_embd.weight") == 0) {
+        factors[0] = export->spec->embedding_scale;
+    } else if (strcmp(output->name, "output.weight") == 0) {
+        factors[0] = export->spec->logit_scale;
+    }
+    for (size_t i = 0; i < parts && factors[0] != 0.0F; i++) output->factors[i] = (fr_row_factor){ends[i], factors[i]};
+}
+
 static const float *scales_of(const fr_export *export, const fr_tensor *tensor) {
     const float *scales = fr_weights_scales(export->weights, tensor);
     return scales || !export->mtp ? scales : fr_weights_scales(&export->mtp->weights, tensor);
@@ -223,8 +250,26 @@ static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, co
     if (found->name && !found->name->gguf) return add_parts(export, tensor, found, outputs);
     FR_TRY(fr_outputs_add(outputs, name, tensor));
     if (found->name) set_changes(export, found, fr_outputs_last(outputs));
+    if (found->name) set_factors(export, found, fr_outputs_last(outputs));
     fr_outputs_last(outputs)->scales = scales;
     fr_outputs_last(outputs)->offsets = export->written && tensor->type >= FR_I32;
+    return FR_OK;
+}
+
+/* Adds the table of ids once more as the head, if a family's folder has no head and its file has to have one: logits
+ * have another factor than embeddings. */
+static fr_status add_tied_head(const fr_export *export, fr_outputs *outputs) {
+    const fr_output *table = NULL;
+    for (size_t i = 0; i < outputs->count; i++) {
+        if (strcmp(outputs->items[i].name, "output.weight") == 0) return FR_OK;
+        if (strcmp(outputs->items[i].name, "token_embd.weight") == 0) table = &outputs->items[i];
+    }
+    if (!table) return FR_OK;
+    const float *scales = table->scales;
+    FR_TRY(fr_outputs_add(outputs, "output.weight", table->source));
+    fr_output *head = fr_outputs_last(outputs);
+    head->scales = scales;
+    set_factors(export, &(fr_tensor_name_found){0}, head);
     return FR_OK;
 }
 
@@ -241,6 +286,7 @@ static fr_status list_tensors(const fr_export *export, fr_outputs *outputs) {
         }
         FR_TRY(add_tensor(export, tensor, name, &found, outputs));
     }
+    if (export->family->factors_in_weights && !export->written) FR_TRY(add_tied_head(export, outputs));
     return fr_outputs_check_experts(outputs);
 }
 

@@ -14,6 +14,14 @@ typedef struct fr_output_source {
     const float *scales; /* scales of FP8 codes (quant/fp8.h); NULL: the tensor has another type */
 } fr_output_source;
 
+/* Rows of a tensor up to row `end`, each of whose values is multiplied. */
+typedef struct fr_row_factor {
+    size_t end;
+    float factor;
+} fr_row_factor;
+
+enum { FR_ROW_FACTORS = 5 }; /* the parts of Mamba-2's input, which each have a factor */
+
 typedef struct fr_output {
     char *name;
     const fr_tensor *source;
@@ -37,7 +45,9 @@ typedef struct fr_output {
     uint64_t shape[FR_DIMS_MAX];
     fr_reorder reorder; /* the order of rows or columns (of a vector: its values) in the source */
     fr_values change;   /* how each value is computed from the source's */
-    bool offsets;       /* the source's integers are relative to their index; those of the file are absolute */
+    /* factors of the rows, part by part; `end` 0 ends the list, and rows after the last part are unchanged */
+    fr_row_factor factors[FR_ROW_FACTORS];
+    bool offsets; /* the source's integers are relative to their index; those of the file are absolute */
 } fr_output;
 
 typedef struct fr_outputs {

@@ -121,7 +121,8 @@ static size_t source_of(const fr_output *output, size_t row) {
 /* Returns true if the values of a row are computed from the source's, or are in another order. */
 static bool changes_rows(const batch *b) {
     const fr_output *output = b->output;
-    return output->reorder.order == FR_COLS_TILED || output->change != FR_AS_THEY_ARE || b->into->any;
+    return output->reorder.order == FR_COLS_TILED || output->change != FR_AS_THEY_ARE || output->factors[0].end ||
+           b->into->any;
 }
 
 /* A row of the output in the form in which the source has it. */
@@ -160,7 +161,8 @@ static stored_row find_row(const batch *b, size_t row, float *spare) {
     return found;
 }
 
-/* Decodes row `row` of the source into float32 values, in the output's order, and adds what adapters change. */
+/* Decodes row `row` of the source into float32 values, in the output's order, adds what adapters change, and multiplies
+ * the row by its factor. */
 static void read_row(const batch *b, const stored_row *source, size_t row, float *values) {
     const fr_output *output = b->output;
     bool moves = output->reorder.order == FR_COLS_TILED;
@@ -173,6 +175,10 @@ static void read_row(const batch *b, const stored_row *source, size_t row, float
     for (size_t c = 0; moves && c < b->cols; c++) values[c] = as_read[fr_row_published(&output->reorder, c)];
     for (size_t c = 0; output->change != FR_AS_THEY_ARE && c < b->cols; c++)
         values[c] = fr_value_of(output->change, values[c]);
+    size_t part = 0;
+    while (part < FR_ROW_FACTORS && output->factors[part].end && row >= output->factors[part].end) part++;
+    if (part == FR_ROW_FACTORS || !output->factors[part].end) return;
+    for (size_t c = 0; c < b->cols; c++) values[c] *= output->factors[part].factor;
 }
 
 /* Returns the importances of the columns of the matrix to which a row belongs. */

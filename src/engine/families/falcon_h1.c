@@ -1,8 +1,8 @@
 /* Falcon-H1: config.json of FalconH1ForCausalLM, GGUF "falcon-h1". Source: the published checkpoints and transformers
  * 5.24, model falcon_h1; for GGUF github.com/ggml-org/llama.cpp, conversion/falcon_h1.py and src/models/falcon-h1.cpp.
  * Each layer has attention and Mamba-2 side by side, then a feed-forward. Many products have a multiplier. GGUF's
- * weights are already multiplied by it. For a folder it multiplies the product (fr_layer_factors) or, for the inputs
- * of Mamba-2's convolution, the weights of the convolution. */
+ * weights are already multiplied by it (quantize does it too). For a folder it multiplies the product
+ * (fr_layer_factors) or, for the inputs of Mamba-2's convolution, the weights of the convolution. */
 #include <math.h>
 
 #include "base/error.h"
@@ -101,7 +101,15 @@ static fr_status read_states(const fr_source *source, fr_model_spec *s) {
     return fr_mamba_check(source, s, normed);
 }
 
-static const fr_config_part multipliers = {.read = read_multipliers}, states = {.read = read_states};
+static fr_status put_states(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    const fr_mamba_spec *m = &fr_spec_layer(s, 0)->mamba;
+    (void)mtp_layers;
+    (void)w;
+    if (m->step_min <= 0.0F && isinf(m->step_max)) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: GGUF has no key for its time_step_limit", where);
+}
+
+static const fr_config_part multipliers = {.read = read_multipliers}, states = {.read = read_states, .put = put_states};
 
 static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"), FR_WITHOUT("mlp_bias"),
                                     FR_WITHOUT("projectors_bias"), FR_PART(multipliers),         {0}};
@@ -131,8 +139,8 @@ static const fr_tensor_name layer_names[] = {
     FR_MATRIX(fr_layer, attention.k, KEYS, HIDDEN, "self_attn.k_proj.weight", "attn_k.weight", FACTOR(k)),
     FR_MATRIX(fr_layer, attention.v, KEYS, HIDDEN, "self_attn.v_proj.weight", "attn_v.weight", FACTOR(v)),
     FR_MATRIX(fr_layer, attention.o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight", FACTOR(o)),
-    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "pre_ff_layernorm.weight", "ffn_norm.weight"),
-    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, NULL, "ffn_norm"),
+    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "pre_ff_layernorm.weight", "ffn_norm"), /* as llama.cpp spells it */
+    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, NULL, "ffn_norm.weight"),
     FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, FEED "gate_proj.weight", "ffn_gate.weight", FACTOR(gate)),
     FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, FEED "up_proj.weight", "ffn_up.weight"),
     FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, FEED "down_proj.weight", "ffn_down.weight", FACTOR(down)),
@@ -141,6 +149,8 @@ static const fr_tensor_name layer_names[] = {
 
 const fr_family fr_family_falcon_h1 = {
     .architectures = (const char *const[]){"FalconH1ForCausalLM", "falcon-h1", NULL},
+    .gguf = "falcon-h1",
+    .factors_in_weights = true,
     .tokenizer = "gpt2",
     .pre = "falcon-h1",
     .counts_ids = true,

@@ -201,9 +201,12 @@ struct fr_family {
     fr_status (*shape)(const fr_source *source, fr_model_spec *spec);
 
     bool scales_embedding; /* embeddings are multiplied by the square root of hidden */
-    bool scaling_in_rows;  /* the rows also write the scaling of rotary positions; if false, fr_family_put does it
+    /* the weights in GGUF are multiplied by the factors of products (fr_layer_factors), of embeddings and of logits,
+     * for which it has no keys */
+    bool factors_in_weights;
+    bool scaling_in_rows; /* the rows also write the scaling of rotary positions; if false, fr_family_put does it
                             * after them */
-    bool sees;             /* the family's folders may have a supported vision tower */
+    bool sees;            /* the family's folders may have a supported vision tower */
 
     /* Gives fr_rope_spec.neox for an MTP layer in this GGUF file, which may be another one than the model's. NULL: it
      * is the same in all files of the family as in folders, or there are no MTP layers. */

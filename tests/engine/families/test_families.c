@@ -177,13 +177,14 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 END_TEST
 
 /* In these files the rows of queries and keys are in another order than in the folder, so scores are summed in another
- * order. */
+ * order; or weights are multiplied that in the folder are not, so products are rounded elsewhere. */
 static const struct {
     const char *name, *changes;
 } reordered[] = {
     {"granite-swa-odd", "{\"layer_rope_theta\": [0, 700, 0, 700, 700]}"},
     {"granite-swa-odd", "{\"layer_rope_theta\": [0, 0, 0, 0, 0], \"layer_types\": null}"},
     {"granite-moe-swa", "{\"layer_rope_theta\": [0, 4000, 4000, 4000.0]}"},
+    {"falcon-h1-norm", "{\"mamba_norm_before_gate\": false}"},
 };
 
 START_TEST(a_folder_as_gguf_has_almost_the_same_logits) {
@@ -196,12 +197,13 @@ START_TEST(a_folder_as_gguf_has_almost_the_same_logits) {
 }
 END_TEST
 
-/* These folders have gate and up in one matrix, in experts and in dense layers. The file must have them as llama.cpp's
- * converter writes them: split, or in one matrix in granite_swa. */
+/* These folders have gate and up in one matrix, in experts and in dense layers, or multipliers of products. The file
+ * must have them as llama.cpp's converter writes them: split (in one matrix in granite_swa), or multiplied. */
 static const struct {
     const char *name, *changes;
 } parted[] = {{"granite-moe-shared", "{}"},
               {"granite4-micro", "{}"},
+              {"falcon-h1-odd", "{}"},
               /* the converter does not read this list, and uses one base for all layers */
               {"granite-moe-swa", "{\"layer_rope_theta\": null}"}};
 
@@ -222,6 +224,8 @@ START_TEST(what_gguf_has_no_key_for_is_not_written) {
     } refused[] = {
         {"qwen2-window", "{}", "no key for its window"},
         {"granite-swa-odd", "{}", "layer_rope_theta has several"},
+        {"falcon-h1-norm", "{}", "no key for norms before the gates"},
+        {"falcon-h1-odd", "{\"time_step_limit\": [0, 2]}", "no key for its time_step_limit"},
         {"gemma3-odd", "{}", "no key for its query_pre_attn_scalar"},
         {"gemma4-e", "{\"rope_parameters\": {" FULL("proportional", "2") "}}", "a factor that GGUF has no key for"},
         {"gemma4-e", "{\"rope_parameters\": {" FULL("linear", "2") "}}", "a factor that GGUF has no key for"}};
@@ -426,7 +430,7 @@ FR_SUITE("families") {
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, COUNT_OF(written));
     tcase_add_loop_test(tests, a_folder_as_gguf_has_almost_the_same_logits, 0, COUNT_OF(reordered));
     tcase_add_loop_test(tests, a_folder_is_written_as_the_converter_does, 0, COUNT_OF(parted));
-    tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 5);
+    tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 7);
     tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_usual, 0, 2);
     tcase_add_loop_test(tests, numbers_that_are_null_follow_from_others, 0, 4);
     tcase_add_loop_test(tests, pairs_are_rotated_and_no_activation_is_limited, 0, 9);
