@@ -72,8 +72,8 @@ static void set_changes(const fr_export *export, const fr_tensor_name_found *fou
     if (!export->files->channels_last) output->shape[1] = output->shape[2];
 }
 
-/* Multiplies an output of Falcon-H1's by the factors that products have in folders (fr_layer_factors), and its tables by
- * those of embeddings and logits. GGUF has no keys for them. */
+/* Multiplies an output of Falcon-H1's by the factors that products have in folders (fr_layer_factors), and its tables
+ * by those of embeddings and logits. GGUF has no keys for them. */
 static void set_factors(const fr_export *export, const fr_tensor_name_found *found, fr_output *output) {
     const fr_tensor_name *name = found->name;
     size_t rows = fr_output_rows(output), values, keys, parts = 1;

@@ -43,52 +43,6 @@ const char *fr_family_word(const fr_family *family) {
     return family->gguf ? family->gguf : family->architectures[0];
 }
 
-static size_t without_version(const char *word) {
-    size_t length = strlen(word);
-    while (length && isdigit((unsigned char)word[length - 1])) length--;
-    return length;
-}
-
-/* Gives the length of the part of a family's name that the list shows. It is the part before the dash if another
- * family's name begins with the same part and a dash, and the part before the digits at the end if another name is the
- * same but for these; otherwise it is the whole name. */
-static size_t listed_length(size_t index) {
-    const char *word = fr_family_word(families[index]), *dash = strchr(word, '-');
-    size_t length = dash ? (size_t)(dash - word) : strlen(word), stem = without_version(word);
-    for (size_t i = 0; i < COUNT; i++) {
-        const char *other = fr_family_word(families[i]);
-        if (strcmp(word, other) == 0) continue;
-        if (dash && strncmp(word, other, length + 1) == 0) return length;
-        if (!dash && stem == without_version(other) && strncmp(word, other, stem) == 0) return stem;
-    }
-    return strlen(word);
-}
-
-/* Returns true if the list need not name this family, because another family in it stands for this one too. That other
- * one has the same name, or a name that is the beginning of this one. */
-static bool is_listed(size_t index) {
-    const char *word = fr_family_word(families[index]);
-    size_t length = listed_length(index);
-    for (size_t i = 0; i < COUNT; i++) {
-        size_t other = listed_length(i);
-        bool begins = strncmp(word, fr_family_word(families[i]), other) == 0;
-        if (i != index && begins && (i < index || other < length)) return true;
-    }
-    return false;
-}
-
-/* Lists the beginnings of the names that families have in GGUF, since all names would be longer than an error line. */
-static void list_built(char *line, size_t size) {
-    size_t length = 0;
-    for (size_t i = 0; i < COUNT; i++) {
-        if (!families[i]->gguf || is_listed(i)) continue;
-        int more = snprintf(line + length, size - length, "%s%.*s", length ? ", " : "", (int)listed_length(i),
-                            families[i]->gguf);
-        if (more < 0 || (size_t)more >= size - length) return;
-        length += (size_t)more;
-    }
-}
-
 /* Writes the letters and digits of an architecture's name in lower case, without an ending such as ForCausalLM. */
 static void shorten(const char *architecture, char *name, size_t size) {
     static const char *const tails[] = {"forcausallm", "forconditionalgeneration", "lmheadmodel", "model", NULL};
@@ -160,9 +114,8 @@ void fr_family_hint(const fr_checkpoint *files, char *text, size_t size) {
 }
 
 fr_status fr_family_refuse(const fr_checkpoint *files, const char *what) {
-    char built[1024] = "", hint[160];
+    char hint[160];
     const char *architecture = fr_checkpoint_architecture(files);
-    list_built(built, sizeof built);
     fr_family_hint(files, hint, sizeof hint);
     const char *kind = fr_checkpoint_model_type(files) ? "model_type" : "architecture";
     if (!*architecture) return fr_fail(FR_INPUT, "%s names neither an architecture nor a model_type", files->path);
@@ -170,5 +123,5 @@ fr_status fr_family_refuse(const fr_checkpoint *files, const char *what) {
         what
             ? fr_fail(FR_INPUT, "%s: architecture \"%.60s\" (%s) can't be run%s", files->path, architecture, what, hint)
             : fr_fail(FR_INPUT, "%s: %s \"%.60s\" is not known%s", files->path, kind, architecture, hint);
-    return fr_fail_also(status, "those that can, as names begin in GGUF: %s", built);
+    return fr_fail_also(status, "docs/models.md lists those that can be run");
 }

@@ -1,7 +1,7 @@
 /* The families of targets, which families.def lists.
  *
  * In: an architecture's name, from config.json or GGUF, or files that have one. Out: its family; or an error of two
- * lines: the family is unknown, and which ones are supported. */
+ * lines: the family is unknown, and where the supported ones are listed. */
 #ifndef FR_SRC_ENGINE_FAMILIES_FAMILIES_H
 #define FR_SRC_ENGINE_FAMILIES_FAMILIES_H
 
@@ -17,7 +17,7 @@ const fr_family *fr_family_of(const fr_checkpoint *files);
 /* Gives a family's name in GGUF, or its name in config.json if it has no form in GGUF. */
 const char *fr_family_word(const fr_family *family);
 
-/* Fails, with the list of supported families. what: the model's name in words; NULL if it is unknown. */
+/* Fails, with the page that lists the supported families. what: the model's name in words; NULL if it is unknown. */
 fr_status fr_family_refuse(const fr_checkpoint *files, const char *what);
 
 /* Says in `text` more about an architecture that can't be run, for an error line: what kind of model it is (one that
