@@ -90,7 +90,7 @@ typedef struct fr_text_rule {
     fr_character_class characters;
     fr_split_behavior behavior;
     bool invert; /* Split: matches and the text between them change roles */
-    bool first, cleanup, left, right;
+    bool first, left, right;
     size_t start, stop, length;
 } fr_text_rule;
 

@@ -78,7 +78,7 @@ typedef struct fr_mla_spec {
     size_t nope;
     size_t value_dim; /* number of values of a head's output */
     float eps;        /* eps of both latents' norms */
-    bool gated;       /* a head's output is multiplied by sigmoid of a product of its own with the layer's row */
+    bool gated; /* a head's output is multiplied by sigmoid(dot of the layer's input row and a row for this head) */
 } fr_mla_spec;
 
 /* Gated DeltaNet: Yang, Kautz and Hatamizadeh 2024, arXiv:2412.06464; and Kimi Delta Attention, whose states fade by

@@ -97,8 +97,9 @@ fr_split fr_deltanet_split(const fr_deltanet_spec *spec, size_t each);
 void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_arena *arena, size_t max_rows,
                         size_t threads);
 
-/* Computes out = o(outputs of the states for x), moves the states forward and keeps the rows' inputs, under the same
- * conditions as fr_attention_run. */
+/* Moves the states forward over the rows of x, and multiplies the states' outputs by the layer's output matrix; the
+ * product is in a->out. It also keeps what the rows put into the states, so that rejected rows can be taken back. The
+ * conditions are those of fr_attention_run. */
 void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                      bool ends_rows);
 
@@ -112,8 +113,9 @@ fr_split fr_mamba_split(const fr_mamba_spec *spec, size_t each);
 /* Takes a->conv and a->mamba for up to max_rows rows from the arena, or measures them. */
 void fr_mamba_layout(fr_activations *a, const fr_layer_spec *spec, fr_arena *arena, size_t max_rows, size_t threads);
 
-/* Computes out = o(outputs of the states for x), moves the states forward and keeps the rows' inputs, under the same
- * conditions as fr_attention_run. */
+/* Moves the states forward over the rows of x, and multiplies the states' outputs by the layer's output matrix; the
+ * product is in a->out. It also keeps what the rows put into the states, so that rejected rows can be taken back. The
+ * conditions are those of fr_attention_run. */
 void fr_mamba_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                   bool ends_rows);
 

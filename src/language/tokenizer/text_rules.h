@@ -26,8 +26,9 @@ typedef struct fr_ready_rules {
 fr_status fr_rules_open(fr_ready_rules *rules, const fr_text_rules *json, const char *where);
 void fr_rules_close(fr_ready_rules *rules);
 
-/* Appends the text as one rule rewrites it. *first: the length of the input's first character if the text begins the
- * tokenizer's input; otherwise 0. After the call it is the length of the output that stands for that character. */
+/* Appends the text as one rule rewrites it. *first: if this text is the beginning of what the tokenizer was given, the
+ * length of its first character; otherwise 0. After the call *first is the length of the output that stands for that
+ * character. */
 fr_status fr_rule_rewrite(const fr_ready_rule *rule, fr_text text, size_t *first, uint64_t *allowance,
                           fr_text_buffer *out);
 
