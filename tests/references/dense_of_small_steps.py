@@ -216,7 +216,7 @@ MODELS = {
         "OlmoForCausalLM", "olmo", vocab_size=217, hidden_size=56, intermediate_size=68, num_hidden_layers=3,
         num_attention_heads=4, num_key_value_heads=4, rope_theta=10000.0, clip_qkv=None, attention_bias=False,
         tie_word_embeddings=True)),
-    "youtu-odd": dict(seed=7401, kind=YOUTU, config=family(
+    "youtu-odd": dict(seed=7401, gguf=True, kind=YOUTU, config=family(
         "YoutuForCausalLM", "youtu", rms_norm_eps=3e-6, vocab_size=227, hidden_size=60, intermediate_size=68,
         num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=4, q_lora_rank=26, kv_lora_rank=22,
         qk_rope_head_dim=10, qk_nope_head_dim=14, v_head_dim=18, rope_theta=900.0, rope_interleave=True,

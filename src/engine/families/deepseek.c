@@ -1,10 +1,11 @@
 /* DeepSeek-V3.2 and GLM-5, whose layers are V3's with an indexer, up to index_topk positions: folders of
  * DeepseekV32ForCausalLM and GlmMoeDsaForCausalLM, GGUF "deepseek32" and "glm-dsa"; DeepSeek-V3 (R1, V3.1), and
  * GLM-4.7-Flash, which has the same layers: config.json of DeepseekV3ForCausalLM and Glm4MoeLiteForCausalLM, GGUF
- * "deepseek2" for both; dense decoders with the same attention, folders only: Youtu-LLM (YoutuForCausalLM) and
- * MiniCPM3 (MiniCPM3ForCausalLM). Source: the published checkpoints and transformers 5.24, models deepseek_v3,
- * glm4_moe_lite, youtu and minicpm3; for GGUF github.com/ggml-org/llama.cpp, conversion/deepseek.py. GGUF files have
- * k_b and v_b in separate tensors, with k_b's matrices transposed; older files have kv_b as it is published. */
+ * "deepseek2" for both; dense decoders with the same attention: Youtu-LLM (YoutuForCausalLM, "deepseek2" without
+ * experts) and MiniCPM3 (MiniCPM3ForCausalLM, folders only). Source: the published checkpoints and transformers 5.24,
+ * models deepseek_v3, glm4_moe_lite, youtu and minicpm3; for GGUF github.com/ggml-org/llama.cpp,
+ * conversion/deepseek.py. GGUF files have k_b and v_b in separate tensors, with k_b's matrices transposed; older files
+ * have kv_b as it is published. */
 #include <math.h>
 #include <string.h>
 
@@ -137,6 +138,7 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
 const fr_family fr_family_deepseek = {.architectures =
                                           (const char *const[]){"DeepseekV3ForCausalLM", "deepseek2", NULL},
                                       .gguf = "deepseek2",
+                                      .gguf_with = ".expert_count",
                                       .tokenizer = "gpt2",
                                       .pre = "deepseek-v3",
                                       .counts_ids = true,
@@ -276,10 +278,30 @@ static const fr_model_spec youtu = {
               .mla = {.q_lora = 1536, .nope = 128, .value_dim = 128, .eps = LATENT_EPS},
               .ffn = {.width = 6144, .activation = FR_SILU}}};
 
-static const fr_config_row own_of_youtu[] = {FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"), {0}};
+static const fr_model_spec dense_of_gguf = {
+    .layer = {.mixer = FR_MIXER_MLA, .mla = {.eps = LATENT_EPS}, .ffn = {.activation = FR_SILU}}};
 
-const fr_family fr_family_youtu = {.architectures = (const char *const[]){"YoutuForCausalLM", NULL},
+/* Writes that no layer has a mixture. Readers of deepseek2 require these keys. */
+static fr_status put_no_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    (void)mtp_layers;
+    (void)where;
+    fr_gguf_put_u32(w, ".leading_dense_block_count", (uint32_t)s->layers);
+    fr_gguf_put_u32(w, ".expert_feed_forward_length", (uint32_t)s->ffn_width);
+    fr_gguf_put_u32(w, ".expert_shared_count", 0);
+    return FR_OK;
+}
+
+static const fr_config_part no_mixture = {.put = put_no_mixture};
+static const fr_config_row own_of_youtu[] = {
+    FR_ONLY("hidden_act", "silu"), FR_WITHOUT("attention_bias"), FR_PART(no_mixture), {0}};
+
+const fr_family fr_family_youtu = {.architectures = (const char *const[]){"YoutuForCausalLM", "deepseek2", NULL},
+                                   .gguf = "deepseek2",
+                                   .tokenizer = "gpt2",
+                                   .pre = "youtu",
+                                   .counts_ids = true,
                                    .defaults = &youtu,
+                                   .gguf_defaults = &dense_of_gguf,
                                    .rows = {own_of_youtu, fr_size_keys, fr_latent_keys},
                                    .rope = fr_rope_of_latents,
                                    .scaling_in_rows = true,

@@ -164,6 +164,7 @@ static const struct {
     {"gemma4-moe", "{}"},
     {"ling-biased", "{}"}, /* expert groups are left out; published files have them */
     {"nemotron-3-mtp", "{\"routed_scaling_factor\": 1.3}"},
+    {"youtu-odd", "{}"},
     {"ling3-odd", "{\"rope_theta\": 800, \"kda_lower_bound\": -2.5, \"layer_group_size\": 2}"},
 };
 
