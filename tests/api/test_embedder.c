@@ -475,8 +475,8 @@ START_TEST(a_limit_is_heeded_to_the_byte) {
 }
 END_TEST
 
-/* Under a memory limit an engine opens with fewer pages of keys and values. Opening fails if not even the least number
- * of pages that can work fits. */
+/* Under a memory limit an engine opens with fewer pages of keys and values. There is a least number of pages with
+ * which an engine can work. If these don't fit under the limit, opening fails. */
 START_TEST(an_engine_gives_way_to_its_limit) {
     engine e = open_engine(0);
     uint64_t bytes[FR_ESTIMATE_COUNT], least[FR_ESTIMATE_COUNT];

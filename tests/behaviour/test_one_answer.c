@@ -99,7 +99,8 @@ static const char *words[VALUES_MAX];
 static const fr_test_method *methods;
 static const int *depths;
 static size_t depth_3; /* the index of depth 3 in `depths` */
-static size_t cached;  /* number of questions about cache types: the most that any model of this run can have */
+static size_t cached;  /* number of questions that are pairs of cache types: the largest number that any model of this
+                        * run has */
 static size_t values[FACTORS] = {[THREADS] = 4, [CHUNK] = 4};
 
 static void find_values(void) {

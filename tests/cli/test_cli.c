@@ -54,7 +54,7 @@ static bool same_ids(const json_t *a, const json_t *b, size_t count) {
 
 /* --------------------------------------------------------------------------------------------------------- tokenize */
 
-/* Texts, and the ids that tokenizers 0.22 gives for them with this tokenizer.json. */
+/* Texts, and the ids that tokenizers 0.22 gives for them with the tokenizer.json of MODEL. */
 static const struct {
     const char *text, *ids;
 } tokenized[] = {

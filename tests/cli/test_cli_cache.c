@@ -1,5 +1,5 @@
-/* Tests --prompt-cache and the options for the memory of a session, as users call them. The text must be the same, and
- * fewer tokens are run. */
+/* Tests --prompt-cache and the options for the memory of a session, as users call them. With a cache the text must be
+ * the same as without one, and fewer tokens are run. */
 /* suite: native */
 #include <check.h>
 #include <stdio.h>
@@ -123,8 +123,8 @@ static char *read_file(const char *path, size_t *length) {
     return bytes;
 }
 
-/* Two chats, one continuing the other, must be like one chat. They give the same answers and the same file at the end,
- * and run as few tokens for the last turn. */
+/* Two chats, the second of which continues the first, must be like one chat. They give the same answers, write the
+ * same file at the end, and run no more tokens for the last turn. */
 START_TEST(a_second_chat_goes_on_where_the_first_ended) {
     static const char *const manners[] = {"-n 30", "-n 30 --temp 1 --seed 7 --system Briefly.",
                                           ("-n 30 --stop ~ --draft-max 3 " DEMO_DRAFTER)};

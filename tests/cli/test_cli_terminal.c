@@ -136,8 +136,8 @@ START_TEST(keys_edit_a_line) {
 }
 END_TEST
 
-/* Checks typed bytes in error lines that repeat them. Answers would not show them, because those of this small model
- * hardly depend on the input. */
+/* Checks the bytes that the chat reads by error lines that repeat what was typed. Answers would not show these bytes,
+ * because this small model's answers hardly depend on its input. */
 START_TEST(what_is_typed_stays) {
     person p = sit_down(CHAT, "xterm");
     type(&p, FIRST, "/x\xe2no\xff" ENTER);

@@ -1,4 +1,4 @@
-/* Tests --trace as users call it, and the verb report, which makes a page of a trace. It gets valid traces and
+/* Tests --trace as users call it, and the verb report, which makes a page of a trace. The verb gets valid traces and
  * arbitrary bytes. */
 /* suite: hostile damaged native */
 #include <check.h>
@@ -424,7 +424,8 @@ static const given drawn[] = {
     {BEGIN ROUND TEXT("reply", "[\"only one\"]") TEXT("reply", "[]"), "only one"},
 };
 
-/* Some traces have fields that later versions might add; another is that of an interrupted run. They are accepted. */
+/* These traces are unusual but must be accepted. Some have fields that later versions might add, and one is that of an
+ * interrupted run. */
 START_TEST(odd_traces_are_drawn) {
     make_folder();
     write_all(trace, drawn[_i].bytes, strlen(drawn[_i].bytes));

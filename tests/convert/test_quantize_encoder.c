@@ -160,7 +160,8 @@ static void make_scores(const char *path, float *scores) {
     fr_model_close(model);
 }
 
-/* The file must have the classifier with its pooler, and pairs must be joined as they are for the folder. */
+/* A cross-encoder scores pairs of texts. Its file must have the classifier with the pooler before it. The two texts of
+ * a pair must be joined as they are for the folder. */
 START_TEST(scores_are_those_of_the_folder) {
     static const char *const names[] = {"cross-bert", "cross-modernbert"};
     float expected[3], got[3];
@@ -174,8 +175,9 @@ START_TEST(scores_are_those_of_the_folder) {
 }
 END_TEST
 
-/* Makes a folder of XLM-RoBERTa's kind whose tokenizer prepares texts as the published ones do: by SentencePiece's map
- * of characters, and by words. The other files and the vocabulary are those of cross-xlm-roberta. */
+/* Makes a folder of XLM-RoBERTa's kind. Its tokenizer changes texts as the published tokenizers do, by SentencePiece's
+ * map of characters, and then splits them into words. The other files and the vocabulary are those of
+ * cross-xlm-roberta. */
 static void make_unigram_folder(char *folder) {
     static const char *const files[] = {"config.json", "tokenizer_config.json", "model.safetensors"};
     char path[128], *real = realpath(ENCODERS "cross-xlm-roberta", NULL), target[4096];

@@ -79,8 +79,8 @@ static void check_values(const char *path, const char *kind) {
     require(fr_storage_check(s, 0, s->rows, path));
     for (size_t r = 0; r < s->rows; r++) {
         fr_storage_decode(s, r, 0, cols, values);
-        /* the package's values exist for the first rows; the other rows are compared with their own values decoded as
-         * a whole */
+        /* the package's values exist only for the first rows; in the other rows, parts of a row are compared with the
+         * whole row */
         const float *of_package = (const float *)rows->data + r * cols;
         memcpy(expected, r < rows->shape[0] ? of_package : values, cols * sizeof *expected);
         ck_assert_msg(memcmp(values, expected, cols * sizeof *values) == 0, "%s: row %zu", kind, r);
@@ -147,7 +147,8 @@ static void write_text(const char *name, const char *text) {
     fclose(out);
 }
 
-/* Writes the folder of a kind with this change. config: the text of config.json, or NULL for the kind's own. */
+/* Writes a copy of the folder of this kind of storage, with the change if `c` is not NULL. config: the text of
+ * config.json, or NULL for the text that the kind's folder has. */
 static void write_folder(const char *kind, const change *c, const char *config) {
     char name[128];
     fr_map map;

@@ -255,8 +255,9 @@ START_TEST(note_on_standard_error) {
 }
 END_TEST
 
-/* Without the key, the architecture and the tokens together tell how to split texts. Here one file has an unknown
- * architecture, and the others have tokens that don't fit their architecture, so they are refused. */
+/* If key tokenizer.ggml.pre is missing, the architecture and the tokens together tell how to split texts. Here one
+ * file has an unknown architecture, and the others have tokens that don't fit their architecture, so they are
+ * refused. */
 START_TEST(pre_that_nothing_tells) {
     static const char *const files[][2] = {{"glm4", "mamba"}, {"qwen35", "llama"}, {"llama3", "deepseek2"}};
     for (size_t i = 0; i < COUNT_OF(files); i++) {

@@ -138,7 +138,8 @@ static const subject subjects[] = {
     {DFLASH "dspark-dense-qwen3", "", "drafter", NULL, "drafter/config.json", ""},
 };
 
-/* --------------------------------------------------------------------------------------------- one change at a time */
+/* The state of a run. `folder` has links to the subject's files. The one file that is changed is a file in memory,
+ * `file`. */
 
 /* The state of a run. Its folder has links to the files; the changed file is a file in memory. */
 typedef struct bench {

@@ -1,6 +1,6 @@
 /* Tests that a body gives the same result as a line of a batch and as a request to a server: the same choices, byte
- * for byte, and the same token counts. Some bodies have members of requests for several choices and of
- * /v1/completions: "n", "best_of", "echo" and "suffix". */
+ * for byte, and the same token counts. Some bodies ask for several choices ("n", "best_of"), and some have members
+ * that only /v1/completions has ("echo", "suffix"). */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

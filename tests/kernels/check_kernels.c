@@ -172,7 +172,8 @@ static void arena_open(guarded *arena, size_t size) {
     arena->size = size;
 }
 
-/* Returns `bytes` of guarded memory number `index`: its last ones (at_end) or its first. */
+/* Returns `bytes` bytes of guarded memory number `index`: the memory's last bytes if at_end is true, otherwise its
+ * first. */
 static void *place(size_t index, size_t bytes, bool at_end) {
     guarded *arena = &arenas[index];
     if (!arena->base || arena->size < bytes) arena_open(arena, bytes > 1 << 16 ? bytes : 1 << 16);
@@ -715,8 +716,8 @@ static size_t output_size(const fr_attn *attn) {
     return attn->partial_stride ? (SLOTS_MAX / PAGE + 1) * attn->partial_stride : attn->value_dim;
 }
 
-/* Returns the pointers to the pages of positions up to `last`. They point `at` bytes before the rows, as the rows of a
- * layer lie inside a page. */
+/* Returns the pointers to the pages of positions up to `last`. In the engine a page begins with rows of other layers,
+ * so each pointer here is `at` bytes before the first row of its page in `ring`. */
 static const uint8_t *const *pages_of(const attn_case *c, const uint8_t *ring, size_t stride, size_t at, int64_t last,
                                       const uint8_t **pages) {
     for (size_t p = 0; p <= (size_t)last; p += PAGE)
@@ -724,7 +725,8 @@ static const uint8_t *const *pages_of(const attn_case *c, const uint8_t *ring, s
     return pages;
 }
 
-/* Gives each query its part of `out`. `out` is cleared, so that floats that no kernel writes are equal. */
+/* Gives each query its part of `out`. A kernel need not write all floats of `out`. They are set to zero here, so that
+ * the results of two kernels can be compared as a whole. */
 static void point_outputs(const fr_attn *attn, fr_attn_query *queries, float *out) {
     memset(out, 0, attn->count * output_size(attn) * sizeof *out);
     for (size_t j = 0; j < attn->count; j++) queries[j].out = out + j * output_size(attn);
@@ -877,9 +879,9 @@ static void check_attn(operation *op) {
 
 typedef enum store_fill { NUMBERS, SCALED, HALFWAY, EQUALS, STORE_FILLS } store_fill;
 
-/* Fills a row with values that a store must round. NUMBERS: numbers of `mode`. SCALED: the same times a power of two,
- * so that scales have every exponent of float16. HALFWAY: multiples of half a code's step or half a last place.
- * EQUALS: blocks whose largest magnitude occurs with both signs. */
+/* Fills a row with values that a store must round. NUMBERS: numbers of `mode`. SCALED: numbers of `mode` times a power
+ * of two, so that scales have every exponent of float16. HALFWAY: values that lie halfway between two values that the
+ * type can store. EQUALS: blocks whose largest magnitude occurs with both signs. */
 static void fill_row(float *x, size_t n, store_fill fill, fill_mode mode) {
     float power = ldexpf(1, (int)below(48) - 32);
     fill_floats(x, n, mode);
@@ -968,8 +970,8 @@ typedef struct deltanet_case {
     bool down, asked[ROWS_MAX]; /* down: rows descend in memory; asked: the row has a query */
 } deltanet_case;
 
-/* Runs a build. It reads the rows' values from `values`, or (in_place) from where the results go. Rows without a query
- * must leave their results as they were. */
+/* Runs a build. If in_place is true, the build reads the rows' values from `out`, where it also writes the results;
+ * otherwise it reads them from c->values. Rows without a query must leave their results as they were. */
 static void run_deltanet(const operation *op, any_fn *function, const deltanet_case *c, bool in_place, float *head,
                          float *out) {
     fr_deltanet_row rows[ROWS_MAX];

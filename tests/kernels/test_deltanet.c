@@ -44,8 +44,8 @@ typedef struct head_case {
     size_t key_dim, value_dim, rows;
     float query[ROWS][DIM_MAX], key[ROWS][DIM_MAX], value[ROWS][DIM_MAX], out[ROWS][DIM_MAX];
     float a[ROWS], b[ROWS], a_log, bias;
-    bool by_key; /* true for Kimi Delta Attention, in which each value of a key has a decay of its own: `decays`, from
-                  * `fades` and the bias */
+    bool by_key; /* true for Kimi Delta Attention, in which each value of a key has a decay of its own: `decays`,
+                  * calculated from `fades` and `biases` */
     float lower_bound, fades[ROWS][DIM_MAX], decays[ROWS][DIM_MAX], biases[DIM_MAX];
 } head_case;
 

@@ -828,8 +828,8 @@ START_TEST(custom_tools_are_called_with_a_text) {
 }
 END_TEST
 
-/* A search for tools, which the client runs, is an item of its own, without events for its text. Clients that ask for
- * it get reasoning "encrypted". */
+/* The client runs a search for tools itself. In the answer the search is an item of its own kind, and its arguments
+ * have no events. A client that asks for encrypted reasoning gets an item of reasoning with "encrypted_content". */
 START_TEST(clients_run_searches_and_keep_thoughts) {
     open_model(GEMMA, NULL, 512);
     for (int stream = 0; stream < 2; stream++) {

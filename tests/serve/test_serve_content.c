@@ -266,7 +266,7 @@ static bool stop_at_once(void *asked) {
     return true;
 }
 
-/* Makes the file longer while it is read, the first two times that it is called. */
+/* Makes the file longer while the file is hashed: the first two calls of this function write to the file. */
 static bool write_meanwhile(void *name) {
     static int times;
     if (times++ < 2) write_text(name, times == 1 ? "abcd" : "abcdef");

@@ -640,7 +640,8 @@ START_TEST(texts_are_those_of_a_chat) {
 }
 END_TEST
 
-/* The log-probabilities must be those of the same chat. In a stream, each event has those of its part. */
+/* The log-probabilities in other dialects must be those of /v1/chat/completions for the same chat. In a stream, each
+ * event has the log-probabilities of its part of the text. */
 START_TEST(logprobs_are_those_of_a_chat) {
     server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
     json_t *chat = asked("/v1/chat/completions",
@@ -797,8 +798,8 @@ START_TEST(ollama_says_the_same) {
 }
 END_TEST
 
-/* The log-probabilities must be those of the same chat. In ollama's format they are beside the message, and a stream
- * has them in order over its lines. */
+/* The log-probabilities must be those of /v1/chat/completions for the same chat. In ollama's format they are beside
+ * the message. A stream has them in order over its lines. */
 START_TEST(ollama_tells_logprobs) {
     server = fr_server_start("-m tools/demo/target -t 1 -c 256");
     static const char rest[] = "'logprobs': true, 'top_logprobs': 2, 'options': {'num_predict': 12, 'temperature': 0}";
@@ -832,7 +833,7 @@ START_TEST(ollama_tells_logprobs) {
 }
 END_TEST
 
-/* Requests with a grammar must be recognized in every dialect, because a thread of its own compiles grammars. */
+/* A separate thread compiles grammars. So the server must recognize a request with a grammar in every dialect. */
 START_TEST(grammars_are_slow) {
     static const char *const bodies[] = {"{\"grammar\": \"root ::= [a]\"}",
                                          "{\"json_schema\": {}}",
@@ -1035,7 +1036,7 @@ START_TEST(a_changing_header_is_left_out) {
 END_TEST
 
 /* An agent shortens its conversation when it reads a phrase that it knows: OpenAI's message and code, llama.cpp's
- * message, or Anthropic's message. A full context must be reported by these. */
+ * message, or Anthropic's message. The server must report a full context with these messages. */
 START_TEST(a_full_context_is_told_in_known_words) {
     static const struct {
         const char *path, *body;
@@ -1132,7 +1133,8 @@ static json_t *body_of_turn(const json_t *recorded, const json_t *list, size_t t
     return body;
 }
 
-/* Sends a turn. The end of its stream gives the number of prompt tokens, which is returned, and of cached tokens. */
+/* Sends a turn and returns its number of prompt tokens. *cached becomes the number of prompt tokens that were cached.
+ * Both come from the last event of the stream. */
 static size_t ask_turn(const json_t *recorded, const json_t *body, size_t *cached) {
     int status;
     fr_client *client = fr_ask_begin(server.port, text_at(recorded, "path"), body, &status);

@@ -1317,8 +1317,9 @@ START_TEST(errors_have_their_types) {
 }
 END_TEST
 
-/* More bodies are slow to read than there are threads; their length or their content makes them slow. Short requests
- * must be answered meanwhile. In the end all slow bodies are read, or the server ends before. */
+/* More bodies are slow to read than there are threads. Some are slow because they are long, the others because of
+ * their content. Short requests must be answered meanwhile. At the end either all slow bodies are read, or the server
+ * stops before that. */
 START_TEST(slow_bodies_hold_nobody_up) {
     enum { LONG_ONES = 12, OTHERS = 12 };
     static char body[LIMIT];

@@ -23,8 +23,9 @@ static double takes(const machine *m, size_t rows, uint32_t *state) {
 static const machine machines[] = {{0.006, 0.0016, 0}, {0.030, 0.009, 0},    {0.030, 0.002, 7}, {0.080, 0.030, 4},
                                    {0.001, 0.005, 0},  {0.030, 0.00002, 16}, {0.500, 0.100, 2}};
 
-/* After a few rounds, hardly any round may take more than twice as long as a round without prompts, unless a single
- * row already does. The time must also be used: the prompts must get a third of the rows that fit. */
+/* After a few rounds, hardly any round may take more than twice as long as a round without prompts. The exception is a
+ * machine on which a single prompt row takes that long. Prompts must not be starved either: they must get a third of
+ * the rows that fit into the time. */
 START_TEST(rounds_at_most_double) {
     const machine *m = &machines[_i];
     fr_prompt_throttle throttle = {0};
@@ -57,8 +58,9 @@ START_TEST(nobody_waits) {
 }
 END_TEST
 
-/* A text with its first id may wait for other prompts that came in the same burst. This text began at second 10 and
- * had its first id at second 12. Request 7 was the last one by then. */
+/* A text that has its first id may wait for other prompts of the same burst, which are those of requests that came
+ * before this first id. This text began at second 10 and had its first id at second 12. Request 7 was the last one
+ * that came before second 12. */
 START_TEST(a_burst_is_waited_for) {
     static const uint64_t before[] = {5}, at[] = {9, 7}, behind[] = {8, 9};
     const fr_prompt_throttle_first text = {10, 12, 7};

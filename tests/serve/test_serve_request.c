@@ -1383,8 +1383,9 @@ START_TEST(too_many_pixels) {
 }
 END_TEST
 
-/* A completion in llama.cpp's format may have pictures, for each of several prompts. Its ids must be transformers'
- * too. A text that looks like the mark of a picture in forerun's own commands stays text. */
+/* A completion in llama.cpp's format may have several prompts, and each prompt may have pictures. As in chats with
+ * pictures, the ids must be those of transformers. A text that looks like the mark of a picture in forerun's own
+ * commands stays text. */
 START_TEST(completions_with_pictures) {
     static const char prompt[] = "{\"prompt_string\": \"[gMASK]<sop><|user|>\\n%s<__media__>Text Recognition:"
                                  "<|assistant|>\\n\", \"multimodal_data\": [\"%s\"]}";

@@ -32,7 +32,8 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Opens the socket on which systemd gets messages. With `abstract`, its name is no file's. */
+/* Opens the socket on which systemd gets messages. If `abstract` is true, the socket has an abstract name, which is
+ * not a path. */
 static int open_messages(bool abstract) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct timeval limit = {.tv_sec = 60};

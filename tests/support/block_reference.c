@@ -59,7 +59,8 @@ static int signed_value(int magnitude, bool minus) {
     return minus ? -magnitude : magnitude;
 }
 
-/* Returns column c of IQ2 as a multiple of an eighth of the scale. The result is an odd number. */
+/* Returns the code of column c of an IQ2 block: the column's value is this code, an odd number, times an eighth of the
+ * scale. */
 static int iq2_code(fr_dtype type, const uint8_t *block, unsigned c) {
     static const int values[] = {8, 25, 43};
     unsigned octet = c / 8, i = c % 8;

@@ -1,9 +1,9 @@
 /* Shortens suites that take hours under valgrind or an emulator. Two environment variables control this: FORERUN_BRIEF
  * asks for the short form, and FORERUN_EMULATOR says that an emulator runs the suite, about fifty times slower.
  *
- * In: a loop test, its number of runs, and its number of runs in the short form. Out: the case with all its runs, or
- * in the short form with that few, spread over the whole range. The short form leaves out runs that repeat the same
- * code with other numbers. */
+ * In: a test case, a loop test, its number of runs, and its number of runs in the short form. Out: the loop test is
+ * added to the case, with all its runs; or, in the short form, with the smaller number of runs, spread over the whole
+ * range. The short form leaves out runs that repeat the same code with other numbers. */
 #ifndef FR_TESTS_BRIEF_H
 #define FR_TESTS_BRIEF_H
 

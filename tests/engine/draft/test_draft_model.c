@@ -318,9 +318,9 @@ static size_t followed(const fr_session *session) {
     return session->drafting.draft->method->kv(session->drafting.draft)->length;
 }
 
-/* With several sessions that draft only as much as is worth it, the draft model runs a session's prompt once drafts
- * are wanted. If the prompt changes before that, it keeps the beginning that still matches. With a single session, it
- * runs the prompt at once. */
+/* An engine has several sessions, and each drafts only as much as saves time. Then the draft model runs a session's
+ * prompt when the session first wants drafts. If the prompt changes after the draft model has run it, the draft model
+ * keeps the beginning that is still right. With a single session, the draft model runs the prompt at once. */
 START_TEST(a_crowds_prompts_are_run_for_those_who_draft) {
     enum { SESSIONS = 2, KEPT = 20 };
     int32_t ids[PROMPT], id;

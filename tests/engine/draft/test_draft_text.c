@@ -57,7 +57,8 @@ static void write_tokenizer(const fr_changed_folder *folder, bool fewer_merges) 
     json_decref(file);
 }
 
-/* Reorders the rows of a tensor like the ids. `data` points to the beginning of the tensors' data in the file. */
+/* Copies the rows of a tensor in another order: the row of an id goes to the place that moved() gives the id. `data`
+ * and `to` point to the beginning of the tensors' data. */
 static void move_rows(const json_t *header, const char *name, const char *data, char *to) {
     const json_t *offsets = json_object_get(json_object_get(header, name), "data_offsets");
     size_t begin = (size_t)json_integer_value(json_array_get(offsets, 0));

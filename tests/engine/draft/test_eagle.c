@@ -364,8 +364,8 @@ static void compare_lengths(fr_session *session, const json_t *rounds) {
         ck_assert_int_eq(lengths[i], json_integer_value(json_object_get(json_array_get(rounds, i), "accepted")));
 }
 
-/* Repeats each round of the reference after rounds without drafts. It must accept as many drafts as the reference's
- * round. */
+/* Runs some rounds without drafts, then one round with drafts, which is a round of the reference. As many drafts must
+ * be accepted in it as in the reference. */
 START_TEST(rounds_without_drafts_change_no_later_draft) {
     bench b;
     json_t *loop, *round;
@@ -708,9 +708,9 @@ START_TEST(what_does_not_fit_is_refused_in_a_line) {
 }
 END_TEST
 
-/* Several published architectures have one name in GGUF: GLM-4.7-Flash is called DeepSeek-V3 there. A drafter names
- * the architecture that it drafts for. If that fits, the next check, of the target's width, fails for this Llama
- * drafter. */
+/* Two published architectures can have one name in GGUF: GLM-4.7-Flash has DeepSeek-V3's name there. A drafter names
+ * the architecture that it drafts for. If that name is accepted, the error is that of the next check: the widths of
+ * drafter and target differ, because this drafter is made for Llama. */
 START_TEST(a_verifiers_architecture_may_have_another_name_in_gguf) {
 #define FLASH FR_TEST_MODELS "glm-4.7-flash-odd"
     static const char width[] = "target_hidden_size is 256, the target's 96";

@@ -1,7 +1,7 @@
 /* Tests a session with two drafters, a block drafter and the MTP layer in the target's own checkpoint. Each must make
  * the drafts that it makes alone, whichever drafted before. That also holds after forks, truncations, restoring, and
- * prompts whose pages another session has run. Memory for the second drafter must be laid out only if it is asked
- * for. */
+ * prompts whose pages another session has run. Memory for the second drafter must be laid out only if the options ask
+ * for two drafters. */
 /* suite: native threads no-valgrind */
 #include <check.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static size_t below(subject *s, size_t n) {
     return (s->state >> 8) % n;
 }
 
-/* Opens a session for each of these ways, in engines with room for a second session. */
+/* Opens an engine and a session for each of the `ways`. Each engine has room for a second session. */
 static void open_subject(subject *s) {
     *s = (subject){.options = fr_options_new(), .length = PROMPT, .state = 5};
     require(fr_options_set(s->options, FR_OPT_CONTEXT, CONTEXT));

@@ -58,7 +58,8 @@ static const struct {
     {"qwen35-tied", "{\"tie_word_embeddings\": true}", "{\"tie_word_embeddings\": false}"},
 };
 
-/* Returns the JSON of the members that replace those of a fixture's config.json; the caller frees it. */
+/* Returns JSON with the members `changes`, which replace those of the fixture's config.json. If `text` is not NULL,
+ * the JSON also has text_config with the members `text` replaced. The caller frees the JSON. */
 static char *changes_of(const char *name, const char *changes, const char *text) {
     char path[128];
     snprintf(path, sizeof path, FR_TEST_MODELS "%s/config.json", name);
@@ -158,8 +159,8 @@ START_TEST(rotary_positions_are_scaled_as_transformers_does) {
 }
 END_TEST
 
-/* Without "architectures", the model_type decides how the folder is read; without that, the model_type of text_config.
- * Each fixture must then be the same model. */
+/* Without "architectures", the model_type decides how the folder is read; without a model_type, the one of text_config
+ * decides. Each fixture must be read as the same model as with all of these members. */
 START_TEST(a_model_type_stands_for_an_architecture) {
     static const char *const changes[] = {"{\"architectures\": null}", "{\"architectures\": []}",
                                           "{\"architectures\": [\"\"]}",

@@ -177,8 +177,9 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* In these files the rows of queries and keys are in another order than in the folder, so scores are summed in another
- * order; or weights are multiplied that in the folder are not, so products are rounded elsewhere. */
+/* The logits of these files differ a little from the folders'. Some files have the rows of queries and keys in another
+ * order, so scores are summed in another order. Others have weights that were multiplied when the file was written, so
+ * products are rounded elsewhere. */
 static const struct {
     const char *name, *changes;
 } reordered[] = {
@@ -308,8 +309,8 @@ START_TEST(positions_of_which_nothing_is_said_are_scaled_as_usual) {
 }
 END_TEST
 
-/* In transformers 5.17's configurations (__post_init__), a null differs from a missing key: the number then follows
- * from others. */
+/* In transformers 5.17's configurations (__post_init__), a number that is null differs from one that is missing: null
+ * means that the number follows from other numbers. */
 START_TEST(numbers_that_are_null_follow_from_others) {
     static const fr_family *const families[] = {&fr_family_seed_oss, &fr_family_ernie45, &fr_family_qwen3,
                                                 &fr_family_smollm3};
@@ -325,9 +326,9 @@ START_TEST(numbers_that_are_null_follow_from_others) {
 }
 END_TEST
 
-/* In transformers 5.24, Ling 3, DeepSeek-V3.2 and GLM-5 rotate pairs whatever rope_interleave says. Ling 3's
- * published code reads limits of activations and the engine does not, so keys of limits are taken only if they give
- * none. */
+/* In transformers 5.24, Ling 3, DeepSeek-V3.2 and GLM-5 rotate pairs whatever rope_interleave says. Ling 3's published
+ * code applies limits to activations, and the engine does not. So a list of such limits is accepted only if no value
+ * in it is a limit. */
 START_TEST(pairs_are_rotated_and_no_activation_is_limited) {
     static const struct {
         const char *config, *line;

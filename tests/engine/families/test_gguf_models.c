@@ -436,8 +436,8 @@ START_TEST(logits_of_low_bits) {
 }
 END_TEST
 
-/* This file stores rotated float16 weights, including the embedding table, with the heads of DeltaNet's outputs
- * grouped. The logits must be those that transformers computes from the folder before the rotation. */
+/* This file stores float16 weights that were rotated, the embedding table too, and it groups the heads of DeltaNet's
+ * outputs. The expected logits are those that transformers computed from the folder, whose weights are not rotated. */
 START_TEST(logits_of_a_rotated_hybrid) {
     fr_model *model = open_model(GGUF "rotated-qwen35.gguf");
     fr_map map;

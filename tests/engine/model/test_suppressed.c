@@ -346,7 +346,8 @@ static void make_file(char *path, const int32_t *ids, size_t count) {
 }
 
 /* Returns the greedy text that transformers computed for a quantized file, with the file's weights as floats. Our
- * activations are quantized, so an id is compared only if its logit exceeds the next by 5% of the range. */
+ * activations are quantized. So an id is compared only if its logit exceeds the next largest by 5% of the range of all
+ * logits. */
 static text text_of_file(const fr_reference *r, fr_map *map, fr_tensors *tensors) {
     json_t *info;
     fr_tensors unread = {0};

@@ -111,8 +111,8 @@ typedef struct sums {
 } sums;
 
 /* Returns the tokens per second of an oracle that knows all probabilities and times. Either all timelines draft or
- * none does. The oracle verifies a further row if the tokens expected from it are more than the oracle makes on
- * average in the time of the row. `rate` is that average: its tokens per second in the long run. */
+ * none does. `rate` is the oracle's average of tokens per second. The oracle verifies a further row if this row is
+ * expected to give more tokens than the average gives in the row's time. */
 static double oracle(const world *w, const drafter *d, size_t timelines, double rate) {
     uint64_t random = 99;
     sums sum = {0};

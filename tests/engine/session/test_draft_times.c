@@ -1,5 +1,5 @@
-/* Tests that measured times are stored in a file and used in the next run of the model: it drafts from its first
- * token. A damaged file is ignored, and no id depends on any of it. */
+/* Tests that measured times are stored in a file, and that the next run of the model uses them to draft from its first
+ * token on. A damaged file is ignored. The generated ids must not depend on the file. */
 /* suite: hostile native */
 #include <check.h>
 #include <dirent.h>

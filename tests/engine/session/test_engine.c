@@ -351,7 +351,8 @@ static void save_and_restore(world *w, twin *t, twin *into) {
     fr_free(bytes);
 }
 
-/* Scores a text, which then is the prompt of both sessions. */
+/* Scores a text in session `in`. Scoring leaves the text as the session's prompt, so session `alone` gets the text as
+ * a prompt. */
 static void score(const world *w, twin *t) {
     int32_t ids[90];
     size_t count = 1 + below(90);
@@ -577,7 +578,7 @@ END_TEST
 #define IMAGES "tests/data/images/jpeg-"
 
 /* Lengths of a prompt with two pictures: AT ids, the first picture, BETWEEN ids of text, the second picture, and
- * BEHIND ids of text. SEEN ids are generated after it. */
+ * BEHIND ids of text. SEEN ids are generated after the prompt. */
 enum { AT = 50, BETWEEN = 40, BEHIND = 60, SEEN = 8 };
 
 typedef struct album {

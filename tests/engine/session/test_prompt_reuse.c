@@ -130,15 +130,16 @@ static void expect(const subject *s, size_t reused, size_t least, size_t most, c
                   reused, least, most);
 }
 
-/* Returns the position where the index keeps a point that was added here. At the end of a page that is one position
- * earlier. */
+/* Returns where the index keeps a point that was added at `position`. That is the same position, but at the end of a
+ * page it is one position earlier. */
 static size_t within_page(size_t position) {
     return position - (position % FR_KV_PAGE == 0);
 }
 
 /* Each turn's prompt is the last turn's prompt, its reply and more. Everything must be reused but the reply's last id,
- * which was not run, and some rows that a drafter may lack. Recurrent states are kept at an id of the reply that no
- * later draft could still change. The test runs with one and with three sessions, greedy and sampled. */
+ * which was not run, and the last rows if the drafter has not run them. With recurrent states, less of the reply may
+ * be reused: states are kept at an id that is certain, not at one that may still be a rejected draft. The test runs
+ * with one and with three sessions, greedy and sampled. */
 START_TEST(a_grown_conversation_goes_on) {
     size_t sessions = _i % 2 ? 3 : 1;
     subject s = open_subject((size_t)_i / 4, sessions, _i % 4 / 2);

@@ -148,8 +148,9 @@ static void check_restored(const char *name, const manner *m, const char *kv) {
     close_engine(&e);
 }
 
-/* The first model is saved in each way of running, and restored in each other one. Every other model is saved in every
- * second way (with FULL in the environment in each), and restored in one way, which differs from model to model. */
+/* There are MANNERS ways of running a model. The first model is saved in each of them, and each file is restored in
+ * every other way. Other models are saved in every second way (in all with FULL in the environment), and each file is
+ * restored in one way, which differs from model to model. */
 START_TEST(a_restored_session_equals_a_fresh_run) {
     static const char *const kv[] = {NULL, "f16", "bf16"};
     const char *name = fr_reference_long((size_t)_i);

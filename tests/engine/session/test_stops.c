@@ -172,8 +172,8 @@ START_TEST(forks_stop_there_too) {
 }
 END_TEST
 
-/* A fork with a draft method that needs every row runs the timeline again. That is no new text, so a stop string that
- * began before the fork must still stop it. */
+/* A fork with a draft method that needs every row runs the timeline again. The rows that run again give no new text.
+ * So a stop string that began before the fork must still end the fork's text. */
 START_TEST(forks_with_another_method_stop_there_too) {
     static const int32_t prompt[] = {40, 41, 42, 43, 44, 45, 46, 47};
     enum { FORKED = 5, ENOUGH = 30 };

@@ -109,8 +109,8 @@ START_TEST(reasoning_is_ended) {
 }
 END_TEST
 
-/* The limit waits until the current character is complete. But it must not wait for ever for bytes that never complete
- * one. */
+/* The limit waits until the current character has all its bytes. But some bytes never become a character, and the
+ * limit must not wait for ever after these. */
 START_TEST(characters_are_whole) {
     int32_t *ids;
     size_t count;

@@ -791,8 +791,8 @@ static const struct {
     {"root ::= \"a\"", "a", true, true},
 };
 
-/* A mask removes logits from a whole row, or from the logits of some candidates; only those remain that it allows. The
- * end-of-sequence id is allowed if the text may end. */
+/* A mask is applied to a whole row of logits, or to the logits of some candidates. Only the ids that the mask allows
+ * must remain. The end-of-sequence id is allowed if the text may end. */
 START_TEST(rows_are_what_masks_leave) {
     fr_model *model;
     fr_token_tree *own;

@@ -63,8 +63,8 @@ static void fault(oracle *o, const char *name, const char *title, const char *fo
     if (o->faults++ < TOLD) fprintf(stderr, "%s, \"%s\": %s, not %s: %s\n", name, title, found, wanted, text);
 }
 
-/* Returns true if one trusted span contains all of these bytes. *next: the first span that may contain them. It only
- * grows, so bytes must be asked for in order. */
+/* Returns true if one trusted span contains all bytes of [begin, end). *next is the first span that can contain them.
+ * It never goes back, so calls must ask for ranges in the order of the text. */
 static bool is_trusted(const fr_marked_text *text, size_t begin, size_t end, size_t *next) {
     while (*next < text->trusted_count && text->trusted[*next].end <= begin) ++*next;
     return *next < text->trusted_count && text->trusted[*next].begin <= begin && end <= text->trusted[*next].end;
