@@ -21,10 +21,10 @@ static size_t common_blocks(const fr_session *a, const fr_session *b) {
     return n;
 }
 
-/* Returns true if the leader, a session whose prompt runs in this round, is computing the block that the session needs
- * next. A block is the ids of one page, say p .. q. pair: 1 if a drafter's cache is shared too, otherwise 0. A drafter's
- * entry for a position also depends on the id after it. So with a drafter's cache the entry for position q waits for the
- * next block, and the positions of this block are p - 1 .. q - 1. */
+/* Returns true if the leader, a session whose prompt runs in this round, is computing the block that the session
+ * needs next. A block is the ids of one page, say p .. q. pair: 1 if a drafter's cache is shared too, otherwise 0. A
+ * drafter's entry for a position also depends on the id after it. So with a drafter's cache the entry for position q
+ * waits for the next block, and the positions of this block are p - 1 .. q - 1. */
 static bool next_is_coming(const fr_session *s, const fr_session *leader, size_t common, size_t pair) {
     size_t block = (s->cache.kv.length + pair) / FR_KV_PAGE, first = block * FR_KV_PAGE, end = first + FR_KV_PAGE;
     bool helps = fr_smaller(end - pair, s->length - 1) > s->cache.kv.length;
