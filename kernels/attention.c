@@ -10,6 +10,7 @@
  * the scores, the next block's K while V is added up. */
 #include "kernels/attention.h"
 
+#include "kernels/alibi.h"
 #include "kernels/compiler.h"
 #include "kernels/key_means.h"
 
@@ -22,7 +23,8 @@ typedef struct walk {
     const fr_attn_steps *steps;
     float *tile;
     fr_attn_state *states; /* [attn->count] */
-    const uint8_t *k, *v;  /* keys and values of the block, from its first position on */
+    int64_t block;         /* the block's first position */
+    const uint8_t *k, *v;  /* keys and values of the block, from that position on */
     const uint8_t *next_k; /* keys of the next block; NULL if no query sees any of its positions */
     bool asked;            /* the keys `k` were prefetched during the block before this one */
     uint64_t seen;         /* bit i: at least one query sees position i of the block */
@@ -53,6 +55,7 @@ static void enter_block(walk *w, int64_t block) {
     const fr_attn *attn = w->attn;
     int64_t next = block + FR_ATTN_BLOCK;
     bool sees_next = false;
+    w->block = block;
     w->seen = 0;
     for (size_t j = 0; j < attn->count; j++) {
         const fr_attn_query *query = &attn->queries[j];
@@ -246,6 +249,13 @@ static void store_partial(const walk *w) {
     }
 }
 
+/* Adds the slope of the j-th query to its scores of the block. */
+static void add_slope(const walk *w, size_t j) {
+    fr_attn_state *state = &w->states[j];
+    for (int32_t i = state->from; i < state->to; i++)
+        state->weights[i] += fr_alibi_added(w->attn, &w->attn->queries[j], w->block + i);
+}
+
 /* Turns the scores of the block into weights. */
 static void weigh_block(const walk *w) {
     float cap = w->attn->softcap;
@@ -254,6 +264,7 @@ static void weigh_block(const walk *w) {
         bool seen = state->from < state->to;
         if (seen && cap != 0.0f)
             w->steps->softcap(state->weights + state->from, (size_t)(state->to - state->from), cap);
+        if (seen && w->attn->queries[j].slope != 0.0f) add_slope(w, j);
         if (seen) count++;
         if (count > 0 && (!seen || count == FR_ATTN_WEIGHED || j + 1 == w->attn->count)) {
             w->steps->weigh(state + seen - count, count);

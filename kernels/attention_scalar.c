@@ -1,4 +1,5 @@
 /* Defines flash attention of one KV head. The contract is fr_attn_fn in kernels.h. */
+#include "kernels/alibi.h"
 #include "kernels/key_means.h"
 #include "kernels/scalar.h"
 
@@ -42,6 +43,7 @@ static void block_weights(const fr_attn *attn, const fr_attn_query *query, int64
         float s = dot(load_f32, query->q, k, attn->head_dim) * attn->scale;
         if (attn->key_means) s += mean_score(attn, query, u, i);
         if (attn->softcap != 0.0f) s = scalar_tanh(s / attn->softcap) * attn->softcap;
+        if (query->slope != 0.0f) s += fr_alibi_added(attn, query, i);
         e[i % BLOCK] = s;
         *m = s > *m ? s : *m;
     }

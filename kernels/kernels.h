@@ -231,6 +231,7 @@ typedef void fr_kv_store_fn(void *slot, const float *x, size_t n);
  * over the positions that the query sees:
  *
  *     s = dot(q, k_p) * scale, plus what key_means.h adds, then fr_softcap_fn if there is a cap
+ *     s = s + fr_alibi_added (alibi.h), if the query has a slope
  *     m_b = the largest s;  e = exp(s - m_b);  l_b = the sum of e, in 16 partial sums by p mod 16 and the tree of dot
  *     o_b[d] = one ascending chain fma(e, v_p[d], o_b[d]) from 0
  *
@@ -250,6 +251,8 @@ typedef struct fr_attn_query {
     int64_t first, last; /* visible positions */
     const float *sink;   /* the score of an extra position that has no value (Xiao et al. 2023, arXiv:2309.17453);
                           * NULL: there is none */
+    float slope;         /* a score grows by this from position to position (alibi.h); 0: it does not */
+    int64_t slope_from;  /* the position whose score the slope does not change */
 } fr_attn_query;
 
 struct fr_key_means;
@@ -260,6 +263,7 @@ typedef struct fr_attn {
     fr_dtype k_type, v_type;
     size_t k_stride, v_stride, head_dim, value_dim;
     float scale, softcap;                 /* softcap 0: none */
+    bool slopes_stepped;                  /* what slopes add is rounded to bfloat16, then times scale */
     const struct fr_key_means *key_means; /* means that were subtracted from the keys (key_means.h); NULL: none */
     const fr_attn_query *queries;
     size_t count;

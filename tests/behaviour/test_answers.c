@@ -75,7 +75,7 @@ static void add_families(void) {
         "phi3-window",     "phi4-longrope",      "qwen2-tied",   "qwen2-moe-odd",    "qwen3-odd",      "seed-oss-odd",
         "smollm3-odd",     "stablelm-parallel",  "apertus-odd",  "cohere2-moe-odd",  "exaone-moe-odd", "falcon-h1-odd",
         "granite-swa-odd", "kimi-linear-odd",    "ling3-saved",  "mamba2-odd",       "minicpm3-odd",   "nemotron-3-odd",
-        "phimoe-odd",      "youtu-odd",
+        "phimoe-odd",      "youtu-odd",          "bloom-odd",    "mpt-odd",          "falcon-rw",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) add_fixture(names[i]);
 }

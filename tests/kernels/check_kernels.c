@@ -741,9 +741,9 @@ static void run_attn(any_fn *function, const fr_attn *attn) {
             if (attn->queries[j].out[at] == 0) attn->queries[j].out[at] = 0;
 }
 
-/* Gives about a third of the cases a cap on scores. Gives another third sinks, to some or all queries; some sinks are
- * far below or above any possible score. */
-static void cap_and_sink(fr_attn *attn, fr_attn_query *queries, float *sinks, fill_mode mode) {
+/* Gives about a third of the cases a cap on scores, a third sinks, and a quarter slopes, to some or to all queries.
+ * Some sinks are far below or above any possible score. */
+static void cap_and_slope(fr_attn *attn, fr_attn_query *queries, float *sinks, fill_mode mode) {
     static const float caps[] = {0.25f, 1.5f, 50.0f};
     attn->softcap = below(3) ? 0 : caps[below(COUNT(caps))];
     bool sink = below(3) == 0, all = below(2);
@@ -751,6 +751,12 @@ static void cap_and_sink(fr_attn *attn, fr_attn_query *queries, float *sinks, fi
     for (size_t j = 0; j < attn->count; j++) {
         if (below(4) == 0) sinks[j] *= 100;
         queries[j].sink = sink && (all || below(2)) ? &sinks[j] : NULL;
+    }
+    bool slope = below(4) == 0;
+    attn->slopes_stepped = slope && below(2);
+    for (size_t j = 0; j < attn->count; j++) {
+        queries[j].slope = slope && (all || below(2)) ? 1.0f / (float)(1 + below(300)) : 0;
+        queries[j].slope_from = attn->slopes_stepped ? 0 : queries[j].last;
     }
 }
 
@@ -792,16 +798,17 @@ static void check_attn_case(operation *op, attn_case *c, fr_attn_query *queries)
     attn->v_pages = pages_of(c, v, attn->v_stride, attn->v_at, last, v_pages);
     fill_floats(q, attn->count * n, mode);
     for (size_t j = 0; j < attn->count; j++) queries[j].q = q + j * n;
-    cap_and_sink(attn, queries, sinks, mode);
+    cap_and_slope(attn, queries, sinks, mode);
     fr_key_means means;
     subtract_means(attn, queries, &means);
     snprintf(shape, sizeof shape,
              "head_dim %zu, values of %zu, %zu queries, positions %lld..%lld to %lld, %zu slots, %s keys, stride %zu, "
-             "%s values, stride %zu, partial results %zu, cap %g, %s, %s means, %s",
+             "%s values, stride %zu, partial results %zu, cap %g, %s, slope %g%s, %s means, %s",
              n, attn->value_dim, attn->count, (long long)queries[0].first, (long long)queries[0].last, (long long)last,
              c->slots, fr_dtype_name(attn->k_type), attn->k_stride, fr_dtype_name(attn->v_type), attn->v_stride,
              attn->partial_stride, (double)attn->softcap, queries[0].sink ? "a sink" : "no sink",
-             attn->key_means ? "with" : "no", mode_names[mode]);
+             (double)queries[0].slope, attn->slopes_stepped ? " in steps" : "", attn->key_means ? "with" : "no",
+             mode_names[mode]);
     point_outputs(attn, queries, expected);
     run_attn(op->definition, attn);
     op->cases++;

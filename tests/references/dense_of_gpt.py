@@ -1,9 +1,13 @@
-"""Decoders older than Llama (see dense.py): Falcon, GPT-2, GPT-J, GPT-NeoX, OPT, Phi-1 and 2. Their norms are
-LayerNorm with biases, and their feed-forwards have no gates."""
+"""Decoders older than Llama (see dense.py): BLOOM, Falcon, GPT-2, GPT-J, GPT-NeoX, MPT, OPT, Phi-1 and 2.
+Their norms are LayerNorm, most with biases, and their feed-forwards have no gates."""
 import torch
-from dense import Kind, zeroed
+from dense import Kind, passed_by, zeroed
 from dense_of_norms import on_modules
+from transformers.models.bloom import modeling_bloom as bloom
+from transformers.models.falcon import modeling_falcon as falcon
+from transformers.models.mpt import modeling_mpt as mpt
 
+NAMES_OF_SLOPES = {bloom: "_get_alibi_slopes", mpt: "build_mpt_alibi_tensor"}
 COMMON = dict(bos_token_id=3, eos_token_id=[5, 7], pad_token_id=0, use_cache=True, torch_dtype="bfloat16")
 
 
@@ -74,8 +78,47 @@ def of_falcon(c):
     norms = ("ln_attn", "ln_mlp") if c["new_decoder_architecture"] else ("input_layernorm",)
     if not c["parallel_attn"]: norms += ("post_attention_layernorm",)
     parts = ("query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h") if c["bias"] else ()
-    return biases(*norms, *parts, "ln_f") | {"rope_theta": {"rope_theta": 100.0}, "activation":
-                                             {"activation": "relu"}, "mean of norms": means_kept(*norms, "ln_f")}
+    features = {"alibi": {"alibi": False}, "steps": slopes_unrounded} if c["alibi"] else {
+        "rope_theta": {"rope_theta": 100.0}}
+    return biases(*norms, *parts, "ln_f") | features | {"activation": {"activation": "relu"},
+                                                        "mean of norms": means_kept(*norms, "ln_f")}
+
+
+def slopes_scaled(module, scale):
+    """Has the slopes of a module of transformers multiplied by a number; each model has a forward of its own."""
+    def edit(model):
+        own, build = model.forward, getattr(module, NAMES_OF_SLOPES[module])
+
+        def forward(*args, **more):
+            setattr(module, NAMES_OF_SLOPES[module], lambda *of, **how: scale * build(*of, **how))
+            try: return own(*args, **more)
+            finally: setattr(module, NAMES_OF_SLOPES[module], build)
+        model.forward = forward
+    return edit
+
+
+def slopes_unrounded(model):
+    """Falcon with BLOOM's slopes, which are not rounded."""
+    own, build = model.forward, falcon.build_alibi_tensor
+
+    def forward(*args, **more):
+        falcon.build_alibi_tensor = bloom.build_alibi_tensor
+        try: return own(*args, **more)
+        finally: falcon.build_alibi_tensor = build
+    model.forward = forward
+
+
+def of_bloom(c):
+    named = ("query_key_value", "self_attention.dense", "dense_h_to_4h", "dense_4h_to_h", "layernorm", "ln_f")
+    return biases(*named) | {"norm of embeddings": passed_by("word_embeddings_layernorm"), "slopes": slopes_scaled(
+        bloom, 0.5), "mean of norms": means_kept("layernorm", "ln_f"), "alibi": slopes_scaled(bloom, 0)}
+
+
+def of_mpt(c):
+    told = {key: {"attn_config": c["attn_config"] | {key: None}} for key in ("clip_qkv", "softmax_scale")
+            if c["attn_config"][key]}
+    return told | {"slopes": slopes_scaled(mpt, 0.5), "alibi": slopes_scaled(mpt, 0), "mean of norms": means_kept(
+        "norm_1", "norm_2", "norm_f")}
 
 
 def positions_moved(model):
@@ -88,7 +131,8 @@ def fill_quiet(name, noise):
     one id."""
     common = ("ln_", "norm", "lm_head", "proj.bias", "dense.bias", "fc_out", "fc2", "4h_to_h")
     if name.endswith("bias") and any(part in name for part in common): return 0.2 * noise
-    if name.endswith(("c_attn.weight", "q_proj.weight", "k_proj.weight", "query_key_value.weight")):
+    if name.endswith(("c_attn.weight", "q_proj.weight", "k_proj.weight", "query_key_value.weight",
+                      "Wqkv.weight")):
         return 3 * noise * noise.shape[-1 if "c_attn" not in name else 0] ** -0.5
     if ".ln_" in name and name.endswith("weight"): return 0.3 * noise + 1
     tables = ("wte.weight", "embed_tokens.weight", "embed_in.weight", "word_embeddings.weight")
@@ -112,9 +156,29 @@ def kind(name, features, files=(), fill=fill_quiet):
 GPT2, GPTJ, PHI = kind("GPT2", of_gpt2), kind("GPTJ", of_gptj), kind("Phi", of_phi)
 OPT, OPT_EARLY = kind("OPT", of_opt), kind("OPT", of_opt, fill=fill_early)
 FALCON = kind("Falcon", of_falcon)
+BLOOM, MPT = kind("Bloom", of_bloom), kind("Mpt", of_mpt)
 NEOX = kind("GPTNeoX", of_gpt_neox, files=(("lm_head.weight", "embed_out.weight"),))
 
 MODELS = {
+    # A number of heads that is no power of two has slopes of two sequences.
+    "bloom-odd": dict(seed=8729, gguf=True, kind=BLOOM, config=COMMON | dict(
+        architectures=["BloomForCausalLM"], model_type="bloom", vocab_size=219, hidden_size=60, n_layer=3, n_head=5,
+        layer_norm_epsilon=3e-5, seq_length=512, apply_residual_connection_post_layernorm=False,
+        tie_word_embeddings=True)),
+    "mpt-odd": dict(seed=8752, gguf=True, kind=MPT, config=COMMON | dict(
+        architectures=["MPTForCausalLM"], model_type="mpt", vocab_size=221, d_model=56, n_layers=3, n_heads=7,
+        max_seq_len=256, layer_norm_epsilon=1e-5, no_bias=True, expansion_ratio=4, attn_config=dict(
+            alibi=True, alibi_bias_max=8, attn_type="multihead_attention", clip_qkv=1.3, softmax_scale=None),
+        tie_word_embeddings=True)),
+    "mpt-scaled": dict(seed=8912, kind=MPT, config=COMMON | dict(
+        architectures=["MptForCausalLM"], model_type="mpt", vocab_size=217, d_model=48, n_layers=3, n_heads=4,
+        max_seq_len=256, layer_norm_epsilon=3e-5, attn_config=dict(clip_qkv=None, softmax_scale=0.31),
+        tie_word_embeddings=True)),
+    # transformers' eager attention would add the slopes twice.
+    "falcon-rw": dict(seed=8812, kind=FALCON, attention="sdpa", config=COMMON | dict(
+        architectures=["FalconForCausalLM"], model_type="falcon", vocab_size=227, hidden_size=48, num_hidden_layers=3,
+        num_attention_heads=12, alibi=True, new_decoder_architecture=False, multi_query=False, parallel_attn=False,
+        bias=True, layer_norm_epsilon=1e-5, max_position_embeddings=512, tie_word_embeddings=False)),
     # Falcon 7B's form: one key head, one norm.
     "falcon-7b": dict(seed=8101, gguf=True, kind=FALCON, config=COMMON | dict(
         architectures=["FalconForCausalLM"], model_type="falcon", vocab_size=233, hidden_size=60, num_hidden_layers=3,

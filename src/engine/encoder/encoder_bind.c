@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "kernels/double_math.h"
+#include "kernels/alibi.h"
 #include "kernels/rope_table.h"
 #include "src/engine/encoder/encoder_kinds.h"
 
@@ -132,19 +132,12 @@ static fr_status make_ropes(fr_encoder *e) {
     return FR_OK;
 }
 
-/* Makes ALiBi's slopes. Let n be the largest power of two up to the number of heads. Head i, counted from 1, has the
- * slope 2^(-8 i / n) if i is at most n. The other heads have every second slope of an encoder with 2 n heads. */
 static fr_status make_slopes(fr_encoder *e) {
-    size_t heads = e->spec.heads, power = 1;
+    size_t heads = e->spec.heads;
     if (!e->spec.alibi) return FR_OK;
     e->bias_slopes = calloc(heads, sizeof *e->bias_slopes);
     if (!e->bias_slopes) return fr_fail_memory("slopes of heads", heads * sizeof(float));
-    while (2 * power <= heads) power *= 2;
-    for (size_t h = 0; h < heads; h++) {
-        double exponent = h < power ? 8.0 * (double)(h + 1) / (double)power
-                                    : 8.0 * (double)(2 * (h - power) + 1) / (double)(2 * power);
-        e->bias_slopes[h] = (float)fr_exp_double(-exponent * 0.69314718055994530942);
-    }
+    fr_alibi_slopes(heads, e->bias_slopes);
     return FR_OK;
 }
 

@@ -145,8 +145,6 @@ static const struct {
     {"Gemma3nForConditionalGeneration gemma3n", "Gemma 3n"},
     {"Qwen2VLForConditionalGeneration", "Qwen2-VL"},
     {"InternLM2ForCausalLM internlm2", "InternLM 2"},
-    {"BloomForCausalLM bloom", "BLOOM"},
-    {"MptForCausalLM MPTForCausalLM mpt", "MPT"},
     {"AfmoeForCausalLM afmoe", "Trinity"},
     {"NanoChatForCausalLM", "nanochat"},
     {"GPTBigCodeForCausalLM", "StarCoder of before 2"},

@@ -1,6 +1,6 @@
 /* Falcon of before Falcon 3 (7B, 40B, 180B): config.json of FalconForCausalLM, GGUF "falcon". Source: transformers
  * 5.24, model falcon; for GGUF github.com/ggml-org/llama.cpp, conversion/falcon.py. Folders have queries, keys and
- * values key head by key head. Models whose positions are ALiBi (RW) are not supported. */
+ * values key head by key head. RW's positions are ALiBi's. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 
@@ -39,13 +39,14 @@ static fr_status read_layers(const fr_source *source, fr_model_spec *s) {
 
 static fr_status put_layers(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     (void)mtp_layers, (void)w;
+    if (s->layer[0].attention.alibi) return fr_fail(FR_INPUT, "%s: GGUF has no key for its alibi", where);
     if (s->layer[0].norms != FR_NORMS_BEFORE) return FR_OK;
     return fr_fail(FR_INPUT, "%s: GGUF has no key for its parallel_attn", where);
 }
 
 static const fr_config_part layers = {.read = read_layers, .put = put_layers};
 static const fr_config_row own[] = {FR_ACTIVATION("activation"),
-                                    FR_WITHOUT("alibi"),
+                                    FR_FLAG(layer.attention.alibi, "alibi", NULL),
                                     FR_SIZE(trunk.hidden, "n_embed", NULL, 1, 1 << 17),
                                     FR_REAL(trunk.eps, "layer_norm_epsilon", NULL, 0, 1),
                                     FR_FLAG(layer.attention.qkv_bias, "bias", NULL),
@@ -53,6 +54,12 @@ static const fr_config_row own[] = {FR_ACTIVATION("activation"),
                                     FR_FLAG(layer.ffn.biased, "bias", NULL),
                                     {0}};
 static const fr_config_row last[] = {FR_PART(layers), {0}};
+
+static fr_status read_positions(const fr_source *source, fr_model_spec *s) {
+    if (!s->layer.attention.alibi) return fr_rope_whole_heads(source, s);
+    s->layer.attention.alibi_stepped = true;
+    return fr_positions_alibi(source, s);
+}
 
 #define BY_HEADS .layout = FR_LAYOUT_HEADS
 #define THERE    .needs = FR_IF_THERE
@@ -92,5 +99,5 @@ const fr_family fr_family_falcon = {.architectures = (const char *const[]){"Falc
                                     .finds_biases = true,
                                     .defaults = &defaults,
                                     .rows = {own, fr_size_keys, last, fr_layer_norm_head_keys},
-                                    .rope = fr_rope_whole_heads,
+                                    .rope = read_positions,
                                     .names = &(const fr_tensor_naming){.model = model_names, .layer = {layer_names}}};

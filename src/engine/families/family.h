@@ -262,6 +262,9 @@ fr_status fr_rope_sections(const fr_source *source, fr_model_spec *spec);
 /* Reads nothing: heads aren't rotated, but a table has a row for each position, after trunk.position_offset others. */
 fr_status fr_positions_learned(const fr_source *source, fr_model_spec *spec);
 
+/* Reads nothing: heads aren't rotated, but scores grow towards the row's position. */
+fr_status fr_positions_alibi(const fr_source *source, fr_model_spec *spec);
+
 /* A put_rope_factors function for llama3's scaling. It writes, for each frequency, the factor by which that scaling
  * reduces it. */
 size_t fr_rope_llama3_factors(const fr_trunk_spec *spec, float *factors);

@@ -334,6 +334,13 @@ fr_status fr_positions_learned(const fr_source *source, fr_model_spec *spec) {
     return FR_OK;
 }
 
+fr_status fr_positions_alibi(const fr_source *source, fr_model_spec *spec) {
+    (void)source;
+    set_dims(&spec->trunk.rope[0], 0);
+    spec->layer.attention.no_rope = spec->layer.attention.alibi = true;
+    return FR_OK;
+}
+
 size_t fr_rope_llama3_factors(const fr_trunk_spec *spec, float *factors) {
     const fr_rope_spec *rope = &spec->rope[0];
     size_t angles = rope->dims / 2;

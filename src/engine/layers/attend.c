@@ -58,6 +58,7 @@ static fr_attn of_head(const fr_team *team, const fr_attend_rows *a, const fr_kv
                      .scale = a->scale,
                      .softcap = a->softcap,
                      .key_means = cache->key_means ? &cache->key_means[a->kv_first + kv_head] : NULL,
+                     .slopes_stepped = a->slopes_stepped,
                      .queries = a->workspace->queries + team->index * FR_ATTEND_BATCH,
                      .scratch = a->workspace->scratch + team->index * a->workspace->scratch_size};
 }
@@ -85,7 +86,9 @@ static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
                            .out = a->out + out_at,
                            .first = sight.first,
                            .last = sight.last,
-                           .sink = a->sinks ? a->sinks + head : NULL};
+                           .sink = a->sinks ? a->sinks + head : NULL,
+                           .slope = a->slopes ? a->slopes[head] : 0.0F,
+                           .slope_from = a->slopes_stepped ? 0 : a->batch->rows[row].position};
 }
 
 /* Runs the kernel. If means were subtracted from the keys, it also needs the queries as they were before they were

@@ -250,7 +250,9 @@ void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_
                                  .sees_block = spec->sees_block,
                                  .scale = spec->scale,
                                  .softcap = spec->softcap,
-                                 .sinks = sinks ? sinks + first : NULL};
+                                 .sinks = sinks ? sinks + first : NULL,
+                                 .slopes = spec->alibi ? a->trunk->slopes + first : NULL,
+                                 .slopes_stepped = spec->alibi_stepped};
     fr_attend_run(team, &rows);
 }
 

@@ -139,12 +139,14 @@ typedef struct fr_trunk {
     const float *head_bias;            /* [vocab] */
     fr_matrix project_in, project_out; /* [hidden, embed_width], [embed_width, hidden] */
     fr_matrix positions;               /* [position_rows, hidden] */
-    const float *norm, *norm_bias;     /* [hidden], the final norm */
-    fr_matrix ple_table;               /* [vocab, layers * ple_width] */
-    fr_matrix ple_projection;          /* [layers * ple_width, hidden] */
-    const float *ple_norm;             /* [ple_width] */
+    const float *embed_norm, *embed_norm_bias; /* [hidden] the norm of embeddings; NULL: there is none */
+    const float *norm, *norm_bias;             /* [hidden], the final norm */
+    fr_matrix ple_table;                       /* [vocab, layers * ple_width] */
+    fr_matrix ple_projection;                  /* [layers * ple_width, hidden] */
+    const float *ple_norm;                     /* [ple_width] */
 
     float *ones;                       /* [hidden] the weights of norms that have none; NULL: all have some */
+    float *slopes;                     /* [heads] of ALiBi; NULL: no layer has them */
     float *inverse[FR_ROPES];          /* rotary frequencies [dims / 2] of each form */
     float *rope_far_inverse[FR_ROPES]; /* the frequencies for texts of more than rope_near_max ids; NULL: the same */
     size_t rope_near_max;              /* longest text with the normal frequencies; 0: they are used for all texts */

@@ -64,6 +64,8 @@ typedef struct fr_attention_spec {
      * output; 0: there is no such matrix */
     size_t own_gate;
     bool gate_softplus;   /* these gates multiply by softplus, not by sigmoid */
+    bool alibi;           /* scores grow towards the row's position, in each head by another slope (NUMERICS.md, 10) */
+    bool alibi_stepped;   /* what the slopes add is rounded to bfloat16, as in Falcon */
     bool sinks;           /* each head has a sink: Xiao et al. 2023, arXiv:2309.17453 */
     bool sees_block;      /* a row of a picture also sees the picture's later rows */
     float scale, softcap; /* applied to the scores; softcap 0: none */

@@ -38,8 +38,8 @@ static const char older[] = "language_model.model.", older_top[] = "language_mod
 static const char *const prefixes[] = {older,       nested,      idefics, "transformer.", "model.decoder.", "decoder.",
                                        "gpt_neox.", "backbone.", NULL};
 
-/* The words before a layer's number; GPT-2's files have the second one. */
-static const char *const layer_words[] = {"layers.", "h.", NULL};
+/* The words before a layer's number; GPT-2's files have the second one, MPT's the third. */
+static const char *const layer_words[] = {"layers.", "h.", "blocks.", NULL};
 
 const char *fr_tensor_names_prefix(const fr_weights *weights) {
     if (weights->files->gguf) return "";
@@ -50,10 +50,13 @@ const char *fr_tensor_names_prefix(const fr_weights *weights) {
 }
 
 static const char *layer_word(const fr_weights *weights) {
-    char second[128];
+    char other[128];
     if (weights->files->gguf) return "blk.";
-    snprintf(second, sizeof second, "%s%s0.", fr_tensor_names_prefix(weights), layer_words[1]);
-    return layer_words[fr_weights_has_any(weights, second)];
+    for (const char *const *word = layer_words + 1; *word; word++) {
+        snprintf(other, sizeof other, "%s%s0.", fr_tensor_names_prefix(weights), *word);
+        if (fr_weights_has_any(weights, other)) return *word;
+    }
+    return layer_words[0];
 }
 
 static const char *top_prefix(const char *prefix) {

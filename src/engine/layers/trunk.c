@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/sizes.h"
+#include "kernels/alibi.h"
 #include "src/engine/layers/parts.h"
 #include "src/engine/layers/stages.h"
 #include "src/engine/weights/low_rank.h"
@@ -198,10 +199,22 @@ static fr_status make_ropes(fr_trunk *trunk) {
     return FR_OK;
 }
 
+static fr_status make_slopes(fr_trunk *trunk) {
+    const fr_attention_spec *a = fr_spec_attention(&trunk->spec);
+    if (!a->alibi) return FR_OK;
+    trunk->slopes = calloc(a->heads, sizeof *trunk->slopes);
+    if (!trunk->slopes) return fr_fail_memory("slopes of heads", a->heads * sizeof *trunk->slopes);
+    fr_alibi_slopes(a->heads, trunk->slopes);
+    for (size_t i = 0; a->alibi_stepped && i < a->heads; i++)
+        trunk->slopes[i] = fr_f32_from_bf16(fr_bf16_from_f32(trunk->slopes[i]));
+    return FR_OK;
+}
+
 fr_status fr_trunk_derive(fr_trunk *trunk, const char *path) {
     FR_TRY(map_kv(trunk));
     FR_TRY(map_states(trunk));
     FR_TRY(check_borrowers(trunk, path));
+    FR_TRY(make_slopes(trunk));
     return make_ropes(trunk);
 }
 
@@ -237,6 +250,7 @@ void fr_trunk_close(fr_trunk *trunk) {
     }
     fr_stages_close(trunk->stages);
     free(trunk->ones);
+    free(trunk->slopes);
     free(trunk->layers);
     free(trunk->kv_shapes);
     free(trunk->recurrent_shapes);
@@ -378,6 +392,8 @@ static void embed_rows(const fr_team *team, const fr_activations *a) {
     for (size_t r = begin; r < end && a->trunk->spec.norms_embeddings; r++)
         if (!a->batch.rows[r].embedding)
             a->kernels->rmsnorm(a->x + r * hidden, a->x + r * hidden, NULL, hidden, a->trunk->spec.eps);
+    for (size_t r = begin; r < end && a->trunk->embed_norm; r++)
+        fr_norm_row(a, a->x + r * hidden, a->x + r * hidden, a->trunk->embed_norm, a->trunk->embed_norm_bias);
 }
 
 /* Notes the adapters of the thread's own rows. */
