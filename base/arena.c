@@ -34,7 +34,7 @@ fr_status fr_arena_check(const fr_arena *arena, const char *what) {
 
 fr_status fr_arena_open(fr_arena *arena, size_t size, const char *what) {
     *arena = (fr_arena){0};
-    /* An empty arena has a page too: a base of NULL would make it a measuring one. */
+    /* An empty arena has a page too, because an arena whose base is NULL would be a measuring arena. */
     void *base = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED) return fr_fail_memory(what, size);
     if (size >= HUGE_PAGE)

@@ -18,8 +18,10 @@
 #define SPIN_NANOSECONDS 100000
 #define SPIN_LEAST       20000
 #define SPIN_USUALS      8
-#define SPINS_PER_LOOK   64    /* spins between two looks at the clock */
-#define YIELDS           4     /* with fewer, threads sleep at nearly each barrier; more gain nothing (2 cores) */
+#define SPINS_PER_LOOK   64 /* spins between two looks at the clock */
+/* Number of yields before a waiting thread sleeps. With fewer yields, threads sleep at nearly each barrier; more
+ * yields gain nothing (measured on 2 cores). */
+#define YIELDS           4
 #define YIELD_AFTER      10000 /* ns until an unpinned thread yields: the awaited thread may need its CPU */
 
 /* Bounds for yields on a CPU that another program keeps busy, in nanoseconds. On such a CPU a yield gives that program

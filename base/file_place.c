@@ -50,8 +50,8 @@ char *fr_file_place(const char *path) {
     return place;
 }
 
-/* True for procfs, where Linux lists a process's descriptors as links. A file that is written there is always such a
- * descriptor. */
+/* True for procfs, where Linux lists a process's descriptors as links. The only files in procfs that output is written
+ * to are such descriptors. */
 static bool is_in_procfs(const char *place) {
     struct statfs info;
     const char *slash = strrchr(place, '/');

@@ -74,7 +74,8 @@ struct fr_options {
     fr_breakers breakers;
     char isa[16];                    /* "" for the best instruction set of this machine */
     char spec_type[64];              /* "" for the type that the drafter's files imply */
-    char draft_head[4096];           /* a word, a number or a path; "" for the whole head */
+    char draft_head[4096];           /* all, whole, a number of ids, or the path of a list of ids; "" for the whole
+                                      * head */
     char draft_times[4096];          /* a folder; "" for none */
     char mmproj[4096];               /* path of a vision tower; "" for none */
     char chat_template[4096];        /* a path; "" for the model's own template */

@@ -29,8 +29,8 @@ enum {
     LOOKS = 64,      /* polls between two checks of the clock and of the other ranks */
 };
 
-/* LISTEN_BUSY: seconds during which a listening rank only yields its core, as it does between rounds. LISTEN_WHILE:
- * after that it sleeps for short times until these seconds have passed, then for longer ones. */
+/* Both count seconds from the moment at which a rank began to listen. Up to LISTEN_BUSY the rank only yields its core,
+ * as it does between rounds. Then, up to LISTEN_WHILE, it sleeps for short times, and after that for longer ones. */
 #define LISTEN_BUSY  0.002
 #define LISTEN_WHILE 1.0
 

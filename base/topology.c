@@ -47,7 +47,7 @@ typedef struct candidate {
     int cpu, node;
     int sibling; /* number of units of the same core before this unit; 0: it is the core's first unit */
     int ordinal; /* number of this unit among the node's units with the same `sibling` */
-    int of;      /* how many units of the node have that `sibling` */
+    int of;      /* number of the node's units with the same `sibling`, this unit included */
 } candidate;
 
 /* Puts the first unit of every core before all siblings. Among units with the same `sibling`, the nodes alternate in

@@ -15,8 +15,8 @@
 #include "formats/download.h"
 #include "formats/mapped_files.h"
 
-/* Opens a regular file. O_NONBLOCK changes nothing for a regular file. If the path is a FIFO without a writer, it
- * keeps the open from waiting. */
+/* Opens a regular file. O_NONBLOCK changes nothing for a regular file, but if the path is a FIFO without a writer, the
+ * flag keeps open() from waiting. */
 static fr_status open_regular(const char *path, int *fd, struct stat *info) {
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) return fr_fail(FR_INPUT, "%s: %m", path);

@@ -1,4 +1,4 @@
-/* Sends the calls to rank 0's engine to the other ranks: see rank_leader.h.
+/* Sends each call that rank 0's engine gets to all other ranks: see rank_leader.h.
  *
  *      rank 0 -> others    a command; then the bytes that belong to it, if there are any
  *
@@ -88,7 +88,7 @@ static void tell_options(const fr_session *session, kind what, const fr_options 
         told->biases = NULL;
         if (biases) memcpy(told + 1, options->biases, biases);
     }
-    /* if memory ran out, no bytes are sent, which the other ranks refuse */
+    /* if memory ran out, the command is sent without options, and the other ranks refuse such a command */
     tell_of(session, what, 0, told, told ? sizeof *told + biases : 0);
     free(told);
 }

@@ -211,7 +211,7 @@ static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_sou
                               const fr_pre_tokenizer *kind, const token *tokens, size_t vocab, fr_gguf_writer *writer) {
     int64_t begin = named_token(source, tokens, vocab, "bos"), end = named_token(source, tokens, vocab, "eos");
     int64_t unknown = named_token(source, tokens, vocab, "unk"), padding = named_token(source, tokens, vocab, "pad");
-    /* Encoders name what they put around a text otherwise. */
+    /* Text encoders have other names for the tokens that they put around a text. */
     if (begin < 0) begin = around(source->prefix, source->prefix_count, named_token(source, tokens, vocab, "cls"));
     if (end < 0) end = around(source->suffix, source->suffix_count, named_token(source, tokens, vocab, "sep"));
     if (kind->end_for_all && begin < 0) begin = end;
@@ -256,8 +256,9 @@ static bool has_rule(const fr_text_rules *rules, fr_rule_kind kind) {
     return false;
 }
 
-/* Finds the kind that cuts texts as the source does. Kinds of words leave three rules to keys of the file, so these are
- * left out of the comparison, and must be the last ones in the order in which readers apply them. */
+/* Finds the kind that cuts texts as the source does. A GGUF file with WordPiece has keys for three of the normalizer's
+ * rules, so no kind has these rules, and they are left out of the comparison. They must be the normalizer's last
+ * rules, in the order in which readers apply them. */
 static const fr_pre_tokenizer *find_kind(const fr_tokenizer_source *source, const fr_tokenizer_form *form) {
     static const fr_rule_kind keyed[] = {FR_RULE_NFD, FR_RULE_DROP_NONSPACING, FR_RULE_LOWERCASE};
     fr_tokenizer_source compared = *source;

@@ -25,19 +25,20 @@ typedef struct fr_merge_into {
     size_t expert_of; /* rows of one expert's matrix in the output */
 } fr_merge_into;
 
-/* Opens the adapters on a model that was bound from the folder; NULL: on one that is bound from the files, a GGUF
- * model's. */
+/* Opens the adapters on `model`, which was bound from the folder. If `model` is NULL, because the source is a GGUF
+ * file, this function binds a model from `files` and opens the adapters on that model. */
 fr_status fr_merge_open(fr_merge *merge, const fr_lab_quantization *how, const fr_model *model,
                         const fr_checkpoint *files);
 void fr_merge_close(fr_merge *merge);
 
-/* Checks that everything that the adapters change is in the list. */
+/* Checks that every matrix that an adapter changes is among the outputs. */
 fr_status fr_merge_check(const fr_merge *merge, const fr_outputs *outputs);
 
 /* Finds what is added to an output. */
 fr_merge_into fr_merge_find(const fr_merge *merge, const fr_output *output);
 
-/* Adds to a row of the output, whose number and columns are those of the source. delta: room for as many values. */
+/* Adds the adapters' products to `values`, one row of an output. `row` is the row's number in the source, and the
+ * values are in the order of the source's columns. delta: room for as many values. */
 void fr_merge_row(const fr_merge_into *into, size_t row, float *values, float *delta);
 
 #endif

@@ -130,7 +130,8 @@ void fr_outputs_free(fr_outputs *outputs) {
     *outputs = (fr_outputs){0};
 }
 
-/* Orders tables first, then layers in ascending order, in whatever order the source had them. */
+/* Puts the tensors that belong to no layer first, and then the layers in ascending order, in whatever order the source
+ * had them. */
 static int by_layer(const void *left, const void *right) {
     const fr_output *a = left, *b = right;
     bool a_block = strncmp(a->name, "blk.", 4) == 0, b_block = strncmp(b->name, "blk.", 4) == 0;

@@ -28,14 +28,14 @@ typedef struct fr_output {
     /* values of a tensor without a source, float32 or integers by the type; NULL: the writer makes them */
     const void *values;
     const float *scales; /* scales of the source's FP8 codes */
-    /* [shape[0]] the tensors of the experts that make up a stack, of which `source` is one; NULL: `source` is the
-     * whole stack */
+    /* [shape[0]] the tensors of the experts, if the output is a stack of experts that the source has one by one;
+     * `source` is then one of these tensors. NULL: `source` is the whole tensor */
     fr_output_source *experts;
-    /* each matrix of the output takes some of every `each` rows of the source, beginning with row `first` of them;
-     * each 0: it takes all rows */
+    /* which rows of the source the output takes: its matrix number m takes the rows from m * `each` + `first` on; each
+     * 0: the output takes all rows */
     size_t first, each;
-    /* a tensor without a source may take its values from part `part` of each entry of `stored`, a tensor that is bound
-     * in the weights `stored_in` */
+    /* a tensor without a source may take its values from `stored`, a tensor that is bound in the weights `stored_in`.
+     * It then takes part `part` of each entry of `stored` */
     const fr_weights *stored_in;
     const fr_bound *stored;
     size_t part;

@@ -423,8 +423,8 @@ typedef struct job {
     FILE *out;
 } job;
 
-/* A file to be written: its tensors, and the part of a folder that they are. Both parts are NULL if the source is a
- * GGUF file, whose metadata are copied. */
+/* A file to be written: its tensors (`outputs`), and the part of a folder that they come from, which is the model
+ * (`export`) or its vision tower (`tower`). Both are NULL if the source is a GGUF file, whose metadata are copied. */
 typedef struct contents {
     const fr_checkpoint *files;
     const fr_export *export;

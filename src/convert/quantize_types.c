@@ -167,7 +167,8 @@ static bool is_v(const char *name) {
 /* Facts about the model on which the choice of a tensor's type depends. */
 typedef struct layout {
     bool tied;               /* token_embd is also the head */
-    size_t v_index, v_count; /* attn_v matrices that no rule names: number so far; v_count: all attn_v matrices */
+    size_t v_index, v_count; /* v_index: number of earlier attn_v matrices that no rule names; v_count: number of all
+                              * attn_v matrices */
     size_t down_index;       /* number of earlier ffn_down matrices that no rule names */
     size_t experts;          /* experts of a mixture; 0: the model is no mixture */
     bool used[FR_TYPE_RULES_MAX];

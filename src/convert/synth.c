@@ -23,7 +23,7 @@
 #include "src/engine/families/config.h"
 
 #define POOL      ((size_t)1 << 18) /* number of values in a pool; it is a whole number of blocks of every type */
-#define POOLS_MAX 16 /* limit on the pools of a shape; each pair of a type and a number of columns has one */
+#define POOLS_MAX 16 /* limit on the pools that a shape needs, one for each pair of a type and a number of columns */
 #define BUFFER    ((size_t)1 << 20)
 
 typedef struct pool {

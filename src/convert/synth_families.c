@@ -118,7 +118,8 @@ static const fr_synth_mean small_biases[] = {{".bias", 0.01F}, {0}};
 /* With these means, a recurrent state loses about a quarter from one position to the next. */
 static const fr_synth_mean states[] = {{"ssm_a", -1.0f}, {"ssm_dt.bias", -1.0f}, {0}};
 
-/* Ling 3.0's slopes are positive, and with these means a bound of -5 has the same effect. */
+/* Ling 3.0's slopes are positive, and its decay has the bound -5. With this bound and these means, its states lose
+ * about as much as other models' states do with the means above. */
 static const fr_synth_mean bounded[] = {{"ssm_a", 1.0f}, {"ssm_dt.bias", -3.0f}, {0}};
 
 /* ----------------------------------------------------------------------------------------------------------- layers */

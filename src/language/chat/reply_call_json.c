@@ -17,7 +17,7 @@ enum {
     LANGUAGE,
     CLOSING, /* the closing backticks of that fence */
     OBJECT,
-    CLOSE,  /* the second closing brace must follow */
+    CLOSE,  /* the second brace of }} must follow, because the object began with {{ */
     AFTER,  /* after the object: its closing mark must follow */
     ENDED,  /* after the list: its closing mark may follow */
     UNWRAP, /* after the list: the brace that closes the object around it must follow */

@@ -117,7 +117,7 @@ static fr_expression reasoning(const making *m) {
     fr_expression breaks = fr_expression_repeat(m->rules, text(m, "\n"), 0, 2);
     fr_expression rest = then(m, fr_reply_until(m->plan, m->rules, FR_MARK_THINK_END), breaks);
     if (m->plan->thinks) return rest;
-    /* without that token, the model does not reason */
+    /* a model does not reason if the mark that begins reasoning is no token of its vocabulary */
     if (format->ids[FR_MARK_THINK] < 0) return 0;
     fr_expression begin = then(m, mark(m, FR_MARK_THINK), text(m, format->channel));
     return fr_expression_repeat(m->rules, then(m, begin, rest), 0, 1);

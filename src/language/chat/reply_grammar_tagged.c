@@ -332,8 +332,8 @@ static fr_status argument(making *m, const char *key, const json_t *schema, fr_e
     return FR_OK;
 }
 
-/* Makes all arguments of one way. A name that tags can't hold is left out; a strict tool with such a name is
- * refused. */
+/* Makes the arguments of one way (see the top of this file). An argument whose name can't be written in this form of
+ * calls is left out, but if the tool is strict, such a name is refused. */
 static fr_status way_arguments(making *m, const json_t *way, fr_expression *arguments) {
     const fr_schema_path place = {NULL, "properties", 0};
     const char *never = is_python(m) ? "=(){}[],:'\"<> \t\n" : "<>\"";

@@ -243,7 +243,7 @@ static fr_status add_json(const making *m, const json_t *schema, const fr_schema
     return status;
 }
 
-/* Adds the types of a list other than "string" as JSON values. */
+/* Adds all types but "string" of the schema's list of types, as JSON values. */
 static fr_status add_other_types(const making *m, const json_t *schema, const fr_schema_path *path, choice *all) {
     fr_grammar_rules *rules = m->parts->rules;
     json_t *others = fr_schema_list(rules), *less = fr_schema_copy(rules, schema), *type;

@@ -56,7 +56,8 @@ struct fr_automaton {
     uint32_t *steps;
     uint8_t *costs;  /* [states, 256] the cost of each step, as a logarithm */
     uint32_t *plain; /* [states] the plain state of each state (fr_automaton_plain); UNKNOWN: not looked for yet */
-    uint32_t round, last_round; /* the present round; the last round that was begun */
+    uint32_t round, last_round; /* round: the present round, or FR_NO_ROUND; last_round: the number of the last round
+                                 * that was begun */
     size_t spent, most;         /* units of work so far, and their limit */
     size_t frame_count, frame_capacity, state_count, state_capacity, place_count, place_capacity;
     uint32_t *frame_table, *state_table; /* hash tables of numbers + 1; 0: the slot is empty */

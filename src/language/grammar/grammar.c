@@ -11,8 +11,8 @@
 #define KEPT_BYTES_MAX ((size_t)64 << 20) /* limit on the bytes of all masks that are kept */
 #define TEXT_MAX       ((size_t)1 << 20)  /* limit on the bytes of a grammar's text */
 #define APART_MAX      64                 /* limit on the tokens that are allowed only as themselves */
-/* A visit to one node of the tree is the automaton's unit of work. Going through this many words of a mask takes as
- * long. */
+/* The number of words of a mask that cost one unit of the automaton's work. A unit is a visit to one node of the tree
+ * of tokens, and it takes about as long to combine this many words. */
 #define UNIT_WORDS     16
 
 /* Holds what the places of one rule allow: the tokens that end within the rule, and the nodes of the tree at which the
@@ -33,7 +33,8 @@ struct fr_grammar {
     size_t capacity, words, kept, sweeps;
     int32_t apart[APART_MAX]; /* tokens that are allowed only as themselves, never as text */
     size_t apart_count;
-    uint32_t path[FR_TREE_DEPTH_MAX + 1]; /* [depth] states at the nodes above the one that a walk has reached */
+    uint32_t path[FR_TREE_DEPTH_MAX + 1]; /* [depth] the state at the node of this depth, on the way from the root to
+                                           * the node that a walk has reached */
 };
 
 /* ----------------------------------------------------------------------------------------------------------- memory */

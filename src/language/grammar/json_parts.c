@@ -12,7 +12,7 @@
 #define DIGITS_MAX      18  /* digits of an integer that has no bounds */
 #define FRACTION_MAX    6   /* digits after the point */
 #define KEY_MAX         40  /* characters of a key without quotes, after its first */
-#define NAME_LENGTH_MAX 200 /* the longest name, in bytes, from which other keys can be told apart */
+#define NAME_LENGTH_MAX 200 /* limit on the bytes of the names from which another key must differ (other_end) */
 
 fr_written_parts fr_written_parts_of(fr_grammar_rules *rules) {
     return (fr_written_parts){.rules = rules,

@@ -76,11 +76,11 @@ fr_status fr_schema_read_object(fr_schema_reader *r, const json_t *schema, const
 /* Gives the regular expression of a schema's format; NULL: it has no format, or an unknown one. */
 const char *fr_schema_format(const json_t *schema);
 
-/* Make automata of texts, called languages (language.h). fr_schema_language makes that of a schema's strings; it may
- * be empty, and NULL stands for all strings. fr_schema_pattern makes that of a regular expression; path: the place of
- * the expression, for error lines. fr_schema_texts makes that of the texts in a list. fr_schema_except makes that of
- * all texts over an alphabet that are not in `one`. fr_schema_both makes that of the texts that are in both
- * languages. */
+/* Make automata of texts. Such an automaton is called a language (language.h). fr_schema_language makes the language
+ * of a schema's strings; the language may be empty, and NULL stands for all strings. fr_schema_pattern makes the
+ * language of a regular expression; path: the place of the expression, for error lines. fr_schema_texts makes the
+ * language of the texts in a list. fr_schema_except makes the language of all texts over an alphabet that are not in
+ * `one`. fr_schema_both makes the language of the texts that are in both languages. */
 fr_status fr_schema_language(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path,
                              fr_language **language);
 fr_status fr_schema_pattern(fr_grammar_rules *rules, const char *pattern, size_t length, bool whole,

@@ -1,9 +1,10 @@
 /* Makes the automaton of an expression (language.h): first nodes that read a character or lead on without one
  * (Thompson 1968, doi:10.1145/363347.363387), then sets of nodes as states.
  *
- * A look-ahead becomes a duty of the nodes after it: its own automaton runs beside them, and must reach an end, or
- * must not. So a member of a set is a node with its duties. A look-behind is an automaton that runs beside all members
- * from the beginning of the text. */
+ * A look-ahead has an automaton of its own. From the look-ahead's place on, this automaton runs beside the nodes that
+ * follow. It must reach an end, or, for a negative look-ahead, must not. A look-ahead that is still open is called a
+ * duty, so a member of a set is a node together with its duties. A look-behind is an automaton that runs beside all
+ * members from the beginning of the text. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -15,7 +16,7 @@
 #define STATES_MAX  ((size_t)1 << 13)
 #define WORK_MAX    ((size_t)1 << 23)
 #define DEPTH_MAX   400
-#define COUNTED_MAX 2000 /* limit on repetitions beyond the least number */
+#define COUNTED_MAX 2000 /* limit on the optional repetitions of an expression, such as the 3 of {2,5} */
 #define END         0u
 
 #define LOOKS_MAX  32 /* limit on the look-arounds of an expression */

@@ -40,7 +40,7 @@ const char *fr_token_tree_bytes(const fr_token_tree *tree, int32_t id, size_t *l
 void fr_token_sign(int32_t id, uint8_t bytes[FR_TOKEN_SIZE]);
 int32_t fr_token_signed(const uint8_t bytes[FR_TOKEN_SIZE]);
 
-/* True if the tree has the token as itself, under its sign. */
+/* True if the token is in the tree under its sign (fr_token_sign). */
 bool fr_token_tree_has_sign(const fr_token_tree *tree, int32_t id);
 
 #endif

@@ -244,7 +244,8 @@ static fr_status take_string(fr_jinja_lexer *lexer, fr_jinja_token *token) {
     const char *begin = lexer->at + 1, *end = begin;
     while (end < lexer->end && *end != *lexer->at) end += *end == '\\' && end + 1 < lexer->end ? 2 : 1;
     if (end >= lexer->end) return fr_template_fail(lexer->template, lexer->line, "a string without an end");
-    /* The text grows at most fourfold: an escape gives at most 10 bytes, and one that gives as many has at least 3. */
+    /* The text grows at most fourfold. An escape gives at most 10 bytes, and an escape that gives 10 bytes takes at
+     * least 3 bytes of the source. */
     char *text = fr_jinja_bump_take(&lexer->template->memory, (size_t)(end - begin) * 4 + 1, 1);
     if (!text) return fr_template_fail_memory(lexer->template, lexer->line, &lexer->template->memory);
     escape e = {begin, end, text};

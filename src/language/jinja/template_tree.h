@@ -129,7 +129,8 @@ typedef struct fr_jinja_if_branch {
 
 typedef struct fr_jinja_for_node {
     fr_jinja_node *target, *sequence, *test;
-    fr_jinja_node *test_target; /* the target's names as the scope of the test has them */
+    fr_jinja_node *test_target; /* a copy of `target`, whose names belong to test_scope, because the test runs in a
+                                 * scope of its own */
     fr_jinja_nodes body, otherwise;
     fr_jinja_scope scope, test_scope, otherwise_scope;
     fr_jinja_routine *recursive; /* the routine whose frame the scopes use; NULL: the loop is not recursive */

@@ -57,8 +57,9 @@ typedef enum fr_jinja_reason {
 typedef struct fr_jinja_string {
     const char *bytes;
     size_t length;
-    const uint8_t *marks; /* [length] 1 for a foreign byte; NULL: `foreign` holds for all bytes */
-    bool foreign;         /* if there are marks: some bytes are foreign */
+    const uint8_t *marks; /* [length] 1 for a foreign byte, which the template did not write itself; NULL: `foreign`
+                           * says it for all bytes */
+    bool foreign;         /* all bytes are foreign, or, if there are marks, some bytes are */
     bool ascii;
     bool markup; /* made by the filter `safe`; text that is joined with it is escaped */
 } fr_jinja_string;

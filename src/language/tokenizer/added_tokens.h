@@ -12,7 +12,7 @@
 #include "formats/tokenizer_source.h"
 #include "src/language/tokenizer/trust.h"
 
-#define FR_ADDED_LENGTH_MAX 256 /* limit on the bytes of a token, and so on the search at one position */
+#define FR_ADDED_LENGTH_MAX 256 /* limit on the bytes of a token, and on the bytes that a search for one looks at */
 
 typedef struct fr_added_token {
     char *text;

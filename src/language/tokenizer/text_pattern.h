@@ -14,7 +14,8 @@ typedef struct fr_text_pattern {
     char *source; /* NUL-terminated */
     size_t length;
     struct pcre2_real_code_8 *regex; /* NULL: `source` is a text that is searched for as it is */
-    fr_character_class characters;   /* if it is a class, each of its characters is a match, and there is no source */
+    fr_character_class characters;   /* the class, if the pattern is a class of characters: each of its characters is a
+                                      * match, and `source` is not used */
 } fr_text_pattern;
 
 /* Opens a pattern. own: the expression is not from a file (src/language/tokenizer/onig_pattern.h). */

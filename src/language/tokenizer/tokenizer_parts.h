@@ -45,7 +45,7 @@ struct fr_tokenizer {
     fr_pair_piece pair[FR_TEMPLATE_IDS_MAX]; /* the template of a pair of texts; count 0: there is none */
     size_t pair_count;
     char *begin, *end; /* bos_token, eos_token, or NULL */
-    /* texts of these and other special tokens by name, such as "pad_token"; never changed */
+    /* texts of special tokens by name, such as "pad_token", including those in `begin` and `end`; never changed */
     json_t *named;
     struct fr_chat_templates *chat; /* the caller that opened them closes them */
     fr_notes notes;                 /* notes about the tokenizer's source */
