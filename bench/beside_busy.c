@@ -13,8 +13,8 @@
 
 enum { SETTINGS = 64, REPETITIONS = 1000 };
 
-/* Each turn first runs for this share of its counted seconds, uncounted, so that the default has time to notice the
- * other programs. */
+/* The part of a turn that is not counted, as a share of its counted seconds. It comes first, so that the default has
+ * time to notice the other programs. */
 #define WARM_UP 0.33
 
 /* A way to decode: a number of threads (0: the default), and pinned or not (-1: the default). */

@@ -70,8 +70,9 @@ void fr_bench_counting_start(const fr_bench_counting *counting) {
     }
 }
 
-/* Reads the counters. PERF_EVENT_IOC_RESET clears the counts but not the times. So the ratio of the times covers all
- * the time since the counter was opened. */
+/* Reads the counters. A count is scaled by the time for which counting was requested, divided by the time in which the
+ * counter ran. PERF_EVENT_IOC_RESET clears the counts but not these times. So their ratio covers all the time since
+ * the counter was opened. */
 void fr_bench_counting_stop(const fr_bench_counting *counting, double counts[FR_BENCH_COUNTERS]) {
     for (int i = 0; i < FR_BENCH_COUNTERS; i++)
         if (counting->files[i] >= 0) ioctl(counting->files[i], PERF_EVENT_IOC_DISABLE, 0);

@@ -50,7 +50,8 @@ typedef struct bench {
     fr_model *model;
     fr_token_tree *tree;
     float *logits, *masked; /* masked: the logits after the mask */
-    int32_t *masked_ids;    /* the ids of `masked`, if the mask leaves only some */
+    int32_t *masked_ids;    /* the ids whose logits are in `masked`; used only if the mask leaves so few ids that
+                             * `masked` is not a whole row */
     int32_t *ids;           /* ids of a text that the grammar accepts */
     size_t count, vocab;
     /* seconds of a decode step */

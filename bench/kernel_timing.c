@@ -34,7 +34,8 @@ struct fr_bench_bed {
     double *samples;             /* [5][repetitions] seconds, bandwidths, peaks, clocks, shares of the limit */
 
     const fr_bench_case *c;      /* the case whose operands are loaded */
-    size_t copies;               /* number of copies of its weights or cached positions that a thread has */
+    size_t copies;               /* number of copies of the case's weights or cached positions; each thread has this
+                                  * many */
     fr_bench_function *function; /* the function that the team calls */
     /* A timing runs a batch of `rounds` calls of `units` units each. turn: number of calls so far; each call uses the
      * next copy of the operands. */

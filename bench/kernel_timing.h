@@ -35,7 +35,7 @@ fr_status fr_bench_bed_load(fr_bench_bed *bed, const fr_bench_kernel *kernel, co
 typedef struct fr_bench_timing {
     bool same_bits;   /* the kernel's output has the definition's bits; if not, the kernel is not timed */
     bool from_memory; /* the weights or cached positions are larger than the caches */
-    size_t units;     /* number of units in a call; less than the case has if the kernel is slow */
+    size_t units;     /* number of units in a call; fewer than the case has if the kernel is slow */
     /* Totals of a call of all threads together. */
     double bytes, macs, values;
     fr_bench_figure seconds;

@@ -167,7 +167,8 @@ static void count_into(void *context, const fr_team *team) {
     fr_bench_count_into(team, context);
 }
 
-/* Returns the timing whose time is the median. All figures are of this one, so that the parts add up to its time. */
+/* Returns the timing with the median time. All figures of the table come from this timing, so that the times of the
+ * parts add up to its time. */
 static const timing *middle_of(timing *timings, size_t count) {
     for (size_t i = 1; i < count; i++)
         for (size_t k = i; k > 0 && timings[k].seconds < timings[k - 1].seconds; k--) {

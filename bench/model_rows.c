@@ -194,7 +194,7 @@ double fr_bench_break_even(size_t drafts, double cost) {
 
 typedef struct limits {
     fr_bench_limits most; /* NaN: unknown */
-    fr_bench_cost one;    /* cost of one row at position 0; with attention over latents, at the measured depth */
+    fr_bench_cost one;    /* cost of one row at position 0, or at the measured depth if the model attends to latents */
 } limits;
 
 static limits measure_limits(fr_bench_run *run) {

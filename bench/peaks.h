@@ -23,8 +23,9 @@ typedef enum fr_bench_operation { FR_BENCH_INT8, FR_BENCH_FP32, FR_BENCH_BF16, F
 typedef struct fr_bench_peak {
     fr_bench_operation operation;
     fr_isa_level level; /* the level of instruction sets that the machine must have */
-    /* Name of the instruction set that has the instruction. It is usually the level's name. No level has BF16, so the
-     * `level` of a BF16 loop is the level below. */
+    /* Name of the instruction set that has the instruction. It is usually the level's name. Instructions for BF16
+     * belong to no level. So the `level` of a BF16 loop is a lower one, which all machines with the instruction
+     * have. */
     const char *isa;
     const char *instruction; /* the instruction whose speed is measured */
     bool kernels;            /* the engine's kernels of this level use the instruction */

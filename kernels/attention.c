@@ -2,19 +2,19 @@
  *
  * Blocks of 64 positions are the outer loop, so that K and V are read from memory once for all queries. Within a
  * block, three steps follow each other. First every query computes its scores with a tile of K that stays in the L1
- * cache: 8 positions, four at a time, or with enough queries 16 or 32 transposed positions. Then each query's scores
- * become weights. Last, every query adds up the 64 positions of V in registers, one strip of columns after the other;
- * a strip stays in L1. A type that the instruction set cannot multiply directly, or not fast enough for so many
- * queries, is first decoded into a tile, once for all queries. Neighbouring queries that see the same positions of a
- * block take a step together, so that one load of K or V serves several sums. Meanwhile memory is prefetched: V during
- * the scores, the next block's K while V is added up. */
+ * cache. The tile has 8 positions, of which four are multiplied at a time. With enough queries it has 16 or 32
+ * positions, and is transposed. Then each query's scores become weights. Last, every query adds up the 64 positions of
+ * V in registers, one strip of columns after the other; a strip stays in L1. A type that the instruction set cannot
+ * multiply directly, or not fast enough for so many queries, is first decoded into a tile, once for all queries.
+ * Neighbouring queries that see the same positions of a block take a step together, so that one load of K or V serves
+ * several sums. Meanwhile memory is prefetched: V during the scores, the next block's K while V is added up. */
 #include "kernels/attention.h"
 
 #include "kernels/alibi.h"
 #include "kernels/compiler.h"
 #include "kernels/key_means.h"
 
-/* With at most this many queries, the keys of a block are streamed before they are transposed (stream_keys). */
+/* With at most this many queries, stream_keys reads the keys of a block before they are transposed. */
 enum { STREAMED = 16 };
 
 /* Holds the arguments that all steps of the walk over one block share. */

@@ -1,5 +1,6 @@
 /* Implements the steps of flash attention (attention.h) on registers of 8 floats. Up to three queries are computed
- * together, with 12 registers of sums. They need four loads of K or V and three of q or e. */
+ * together, with 12 registers of sums. For these 12 sums, a step loads four registers of K and three of the queries,
+ * or four of V and three weights. */
 #include "kernels/attention.h"
 #include "kernels/simd_avx2.h"
 #include "kernels/turbo_x86.h"

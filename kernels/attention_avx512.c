@@ -334,8 +334,9 @@ FR_INLINE void add_sums(__m512 *a, const __m512 *b, size_t count) {
 }
 
 /* Computes the scores of `count` queries with `width` positions, each position in a lane. `count` and `width` are
- * constants. The registers hold at most three sets of partial sums. So p[i] + p[i + 8] + p[i + 4] + p[i + 12], added
- * in the order of dot's tree, is stored for i < 4. The rest of the tree is added up in memory. */
+ * constants. A score has 16 partial sums, and the registers hold at most three of them for all scores. So for i from
+ * 0 to 3, p[i] + p[i + 8] + p[i + 4] + p[i + 12] is computed in the order of dot's tree, and stored. At the end the
+ * stored sums are added from memory, which is the rest of the tree. */
 FR_INLINE void score_columns(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
                              size_t head_dim, float scale, fr_attn_ahead *ahead, size_t lines) {
     size_t registers = width / 16, sums = count * registers;

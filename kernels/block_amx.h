@@ -38,15 +38,17 @@ enum {
     GROUPS_MAX = 8,    /* groups of rows in a part, at most */
     RUNS_MAX = 32,     /* runs in a part of the columns, at most; their codes take 16 KB */
     SETS = 2,          /* runs whose sums are in tile registers at once */
-    JOINED_BEFORE = 3, /* a run's sums are added to the chains this many steps after its product */
-    STORED_MAX = 4     /* runs whose sums are in memory at once, at least JOINED_BEFORE */
+    JOINED_BEFORE = 3, /* step i adds the sums of run i - JOINED_BEFORE to the chains */
+    STORED_MAX = 4     /* runs whose sums have room in memory; step i needs those of the last JOINED_BEFORE runs before
+                        * run i */
 };
 
 /* The activations of a group of rows in one run. Sums that the joining does not need are not set. */
 typedef struct group_run {
     int8_t q[ROWS][RUN];
     float d[ROWS], dsum[ROWS];
-    float half[ROWS], rest[ROWS]; /* sums of the first half and of the second */
+    float half[ROWS], rest[ROWS]; /* for each row, the sum of q over the first half of the run, and over the second
+                                   * half */
 } group_run;
 
 /* The unpacked part of a tile. Scales that its format lacks are not set. */
@@ -248,7 +250,8 @@ static void pack_rows(joining how, group_run panel[][RUNS_MAX], const product *j
 
 /* ----------------------------------------------------------------------------------------- parts, tiles and groups */
 
-/* Holds all that the walk must know of a format, so that it is compiled once and not for each format. */
+/* Holds all that the walk must know of a format. The walk gets a format in this form, so it is compiled once and not
+ * again for each format. */
 typedef struct tile_format {
     size_t block_runs, block_bytes, tile_bytes;
     unpack_fn *unpack;

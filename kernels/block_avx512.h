@@ -53,12 +53,13 @@
 enum {
     RUN = 32,
     GROUPS = RUN / 4, /* registers that hold the codes of a run of one tile */
-    FEWEST = 2,       /* rows that usually take one tile at a time */
+    FEWEST = 2,       /* with at most this many rows, usually one tile is computed at a time, not a pair */
     FEW = 8,          /* rows that are multiplied together, at most */
     MANY = 64,
     PAIR = 2,
     PANEL = 4096, /* quantized blocks of 32 columns in a chunk, over all its rows: 192 KB, on the stack */
-    AHEAD = 8192, /* in bytes, like the three distances below */
+    AHEAD = 8192, /* bytes from the weights in use to those that are prefetched; the three below are distances in bytes
+                   * too */
     FEW_AHEAD = 3072,
     PAGES_AHEAD = 2048,
     SKEW = 320
@@ -773,8 +774,9 @@ typedef struct place {
     const uint8_t *bytes, *end; /* the chunk's bytes of the tile; for a pair, those of the first tile */
     const uint8_t *next;        /* weights that are read after `end`, for prefetching */
     size_t apart;               /* bytes from a tile to its partner */
-    size_t partner;             /* equal to `apart`; 0 if the tile has no partner. The tile is then computed twice, and
-                                 * its second result is not stored */
+    size_t partner;             /* bytes from the tile to the second tile that is computed: `apart`, or 0 if the tile
+                                 * has no partner. With 0 the tile is computed twice, and its second result is not
+                                 * stored */
     float *y[PAIR];
     size_t y_stride;
     __mmask16 stored[PAIR];

@@ -12,9 +12,9 @@
  * tile's scales are converted to floats once for these rows (`scales`). Later rows find the group's weights in L2.
  *
  * No machine of this architecture was available for timing. The code was chosen by counting all instructions under an
- * emulator: the _neon, _dotprod and _i8mm files say how many 16 features x 32 columns take (gcc 12, -O2). Keeping the
- * chains of 8 rows in registers would double the code. It would take as many instructions on i8mm, about a tenth less
- * on dotprod, and more on neon, where the registers do not suffice. */
+ * emulator: the _neon, _dotprod and _i8mm files say how many 16 features x 32 columns take (gcc 12, -O2). If the
+ * chains of 8 rows stayed in registers, the source would be twice as long. The number of instructions would be the
+ * same on i8mm, about a tenth lower on dotprod, and higher on neon, where the registers do not suffice. */
 #ifndef FR_KERNELS_BLOCK_NEON_H
 #define FR_KERNELS_BLOCK_NEON_H
 
@@ -110,9 +110,10 @@ typedef struct level {
                      * without an offset */
 } level;
 
-/* Multiplies half `half` of a run with q, and adds the products to the sums of one row or of a pair of rows. The file
- * of each instruction set defines this function. For a pair, sums[0] are those of features 0 and 1 of a quarter, and
- * sums[1] those of features 2 and 3. Their lanes alternate between the two rows. `half` and `pair` are constants. */
+/* Multiplies one half of a run, number `half`, with q. Adds the products to the sums of one row or of a pair of rows.
+ * The file of each instruction set defines this function. For a pair, sums[0] has features 0 and 1 of each quarter of
+ * the tile's features, and sums[1] has features 2 and 3. The lanes of both alternate between the two rows. `half` and
+ * `pair` are constants. */
 FR_INLINE void multiply(format f, row_sums sums, run_values values, size_t half, const int32_t (*q)[4], bool pair);
 
 /* ----------------------------------------------------------------------------------------------------------- scales */

@@ -48,8 +48,8 @@ static inline double fr_exp_double(double x) {
     return sum * power;
 }
 
-/* Returns e^x with a relative error of about 1e-12. It needs no division per term, so it is fast enough for a value of
- * each head. The result is exact enough to be rounded to float32. */
+/* Returns e^x with a relative error of about 1e-12, which is small enough for results that are rounded to float32. No
+ * term of the series needs a division. So the function is fast enough to be called for each head of each row. */
 static inline double fr_exp_double_brief(double x) {
     static const double inverse_factorials[] = {1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720,
                                                 1.0 / 120,     1.0 / 24,     1.0 / 6,     0.5,        1};

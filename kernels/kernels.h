@@ -290,8 +290,8 @@ static inline size_t fr_attn_scratch(size_t head_dim, size_t count) {
  *     delta = (value - m) * beta
  *     s[k] = fma(key[k], delta, s[k]);  o = fma(s[k], query[k], o)          ascending k, from o = +0;  out = o
  * The state is stored as it is after the first `keeps` rows. Later rows are computed in scratch memory, so rejecting
- * drafts costs nothing. A row without a query is only replayed into the state and has no output. If a row has decays,
- * decays[k] takes the place of decay (Kimi Delta Attention). out may be value. */
+ * drafts costs nothing. A row without a query changes the state, but gives no output. If a row has decays, decays[k]
+ * takes the place of decay (Kimi Delta Attention). out may be value. */
 typedef struct fr_deltanet_row {
     const float *key, *query; /* [key_dim]; query NULL: no output */
     const float *value;       /* [value_dim] */

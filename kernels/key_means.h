@@ -44,7 +44,8 @@ void fr_key_means_start(const fr_key_means *means, size_t block, float *start);
 /* Gives the mean at a position, [head_dim]. */
 void fr_key_means_at(const fr_key_means *means, size_t position, float *mean);
 
-/* Gives u of a query, [head_dim], for the block with this start. */
+/* Makes the vector u of a query that is described above, [head_dim]. start: the mean at the first position of the
+ * query's block of keys. */
 void fr_key_means_query(const fr_key_means *means, const float *start, const float *query, float *u);
 
 #endif

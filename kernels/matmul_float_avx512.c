@@ -7,11 +7,11 @@
  *
  * Decode and verify wait for weights that fit no cache. So each tile prefetches the weights of the next tile, in
  * memory order. That pays if the L1 cache holds the tile's weights, those of the next tile, and the rows. Wide
- * matrices are therefore taken in chunks of columns, and partial sums are kept in memory between chunks. Two rows take
- * their chunks in tiles of 2 outputs, because they have time to spare. One row has a function of its own (stream).
- * With many rows, a group of outputs computes a chunk for one tile of rows after the other before the next chunk
- * begins. The tile stays in the L1 cache. The chunk of all these rows and of the group's weights stays in L2. The
- * order of additions is the same in every case.
+ * matrices are therefore taken in chunks of columns, and partial sums are kept in memory between chunks. With two
+ * rows, chunks are taken in tiles of 2 outputs, because so little arithmetic leaves time to spare. One row has a
+ * function of its own (stream). With many rows, a group of outputs computes a chunk for one tile of rows after the
+ * other before the next chunk begins. The tile stays in the L1 cache. The chunk of all these rows and of the group's
+ * weights stays in L2. The order of additions is the same in every case.
  *
  * The constants were measured on Zen 5 (48 KB of L1, 1 MB of L2, one core reads 41 GB/s). BF16 weights stream at 33 to
  * 38 GB/s for one row and 30 to 31 for four; without prefetching at 23 and 18. 64 rows run at 190 of 255 GFLOP/s.

@@ -27,7 +27,7 @@ enum {
     STREAMED = 1 << 20, /* a call with at least this many bytes of weights prefetches */
 };
 
-/* Each half of 16 columns has its own register. */
+/* The 16 partial sums of each row and output, in two registers. */
 typedef __m256 sums[ROWS][FEATURES][2];
 
 /* Returns o, or the index of the last output if o is past the end. Outputs past the end repeat the last one and are
@@ -49,10 +49,10 @@ FR_INLINE __m256 wide_scale(float scale) {
     return _mm256_set1_ps(scale * 0x1p120f);
 }
 
-/* Returns the upper halves of 16 floats that are 2^-120 times the values of 16 codes. In each 128-bit lane, words 0 to
- * 3 belong to columns 0 to 7, and words 4 to 7 to columns 8 to 15. The fields are shifted right by 4 by taking the
- * upper half of a product, on a port that is less busy than that of shifts. This copies a code's sign into four bits
- * too many, which are masked off. */
+/* Returns the upper halves of 16 floats that are 2^-120 times the values of 16 codes. In the two 128-bit lanes, words
+ * 0 to 3 belong to columns 0 to 3 and 4 to 7, and words 4 to 7 belong to columns 8 to 11 and 12 to 15. The fields are
+ * shifted right by 4 by taking the upper half of a product, on a port that is less busy than that of shifts. This
+ * copies a code's sign into four bits too many, which are masked off. */
 FR_INLINE __m256i halves_of(const uint8_t *codes) {
     const __m256i places = _mm256_setr_epi8(-1, 0, -1, 1, -1, 2, -1, 3, -1, 8, -1, 9, -1, 10, -1, 11, /* a lane */
                                             -1, 4, -1, 5, -1, 6, -1, 7, -1, 12, -1, 13, -1, 14, -1, 15);
@@ -105,9 +105,9 @@ FR_INLINE void direct_step(sums p, const uint8_t *const *codes, const __m256 *sc
     step(p, w, x, x_stride, rows, features, count);
 }
 
-/* Describes columns from..to - 1 of a tile. `waiting` holds the sums over earlier columns. It gets the sums over these
- * columns too, unless they are the last ones. While a block of columns is computed, an equal number of bytes of the
- * next tile is prefetched. */
+/* Describes columns from..to - 1 of a tile. Before, `waiting` holds the sums over earlier columns. Afterwards it holds
+ * the sums up to column `to`, unless this is the end of the row: then the sums are outputs. While a block of columns
+ * is computed, an equal number of bytes of the next tile is prefetched. */
 typedef struct tile {
     size_t row, feature, from, to;
     float (*waiting)[16]; /* [features][rows]: the rows of an output side by side */

@@ -19,7 +19,7 @@ enum {
     BATCH = 48,  /* rows that are multiplied with a panel before the next panel */
 };
 
-/* Each quarter of 16 columns has its own register. */
+/* The 16 partial sums of each row and output, in four registers. */
 typedef float32x4_t sums[ROWS][FEATURES][4];
 
 /* Returns o, or the index of the last output if o is past the end. Outputs past the end repeat the last one and are

@@ -1,9 +1,10 @@
 /* Multiplies tiles of grouped codes with a centre or zero points by quantized rows, with vpdpbusd. The contract is
  * fr_matmul_grouped_fn in kernels.h.
  *
- * With many rows, 2^bits - 1 - zero is added to codes of up to 6 bits while they are unpacked, once for all rows; zero
- * is the feature's zero point. All features then have the same offset. So a row's sums begin with a broadcast value
- * instead of a product with the zero points. */
+ * With many rows, codes of up to 6 bits are raised while they are unpacked, once for all rows: 2^bits - 1 - zero is
+ * added to each code, where zero is the feature's zero point. A raised code then stands for code - (2^bits - 1),
+ * whatever its feature is. So a row's sums begin with one value in all lanes, instead of a product with the zero
+ * points. */
 #include "kernels/dot_avx512vnni.h"
 
 #define FR_KERNEL_OF(bits, ...) FR_MATMUL_GROUPED(grouped_##bits, bits < 8 ? &raised_##bits : NULL)

@@ -5,6 +5,9 @@
  *
  *     m m m m  ->  d d r r  ->  . sum sum half  ->  d dsum sum half, the last 16 bytes of fr_qblock
  *
+ * m is the block's largest |x|, d = m / 127, r = 127 / m. sum is the sum of the block's codes, half that of the first
+ * 16 codes, and dsum = d * sum. The number at the dot is not used.
+ *
  * 1536 columns on one core of a Zen 5: 270 ns block by block, 190 ns this way. */
 #include "kernels/simd_avx512.h"
 

@@ -47,7 +47,8 @@ FR_INLINE void fr_tile_settle_memory(void) {
     __asm__ volatile("" ::: "memory");
 }
 
-/* Loads the rows that are multiplied for the sums in `tile`; they are `stride` bytes apart. */
+/* Loads the rows that are multiplied for the sums in `tile` into register 4, or 5 if `tile` is odd. The rows are
+ * `stride` bytes apart. */
 FR_INLINE void fr_tile_load_rows(unsigned tile, const int8_t *rows, size_t stride) {
     fr_tile_settle_memory();
     switch (tile % 2) {

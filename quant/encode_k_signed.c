@@ -38,7 +38,7 @@ typedef struct plan {
     int8_t scales[HALVES];
 } plan;
 
-/* Returns the best scale of a run on its own. */
+/* Returns the scale with which a run alone has the smallest error, without regard to the other runs of the block. */
 FR_INLINE float fit_run(const task *t, size_t run, snap_fn *snap) {
     const float *x = t->x + run * t->run;
     float extreme = 0, magnitude = 0;

@@ -47,8 +47,9 @@ static float extreme_of(const float *x) {
     return extreme;
 }
 
-/* Improves a line, a scale and an offset. A step rounds both to float16, gives each value its nearest code, and fits a
- * new line to these codes. It is repeated while the error falls, at most STEPS times. */
+/* Improves a line, which is a scale and an offset. A step rounds the scale and the offset to float16, gives each value
+ * its nearest code, and fits a new line to these codes. Steps follow each other while the error falls, at most STEPS
+ * of them. */
 FR_INLINE line descend(const float *x, const float *weights, line l, mass m, bool ray, snap_fn *snap) {
     line best = {0, ray ? 0 : half_of(mean_of(m))};
     float error = fit_codes(x, weights, COLS, best, snap).error;

@@ -185,9 +185,9 @@ FR_INLINE void few_bits(way direction, fr_dtype type, uint8_t *file, lane *block
     }
 }
 
-/* Moves half of an NVFP4 block of 64 columns: two scales and 32 codes. Bit 7 of a scale is ignored, with two
- * exceptions. 0x7f means 0. 0xff means 480, the number that would follow the format's largest one; the tile has 0x7f
- * for it. 8 bytes hold the codes of 16 columns, the first 8 in their low halves. */
+/* Moves half of an NVFP4 block of 64 columns: two scales and 32 codes. In the file, bit 7 of a scale is ignored,
+ * except in two bytes: 0x7f means 0, and 0xff means 480, the number that would follow the format's largest one. In the
+ * tile, 0x7f means 480. 8 bytes hold the codes of 16 columns, those of the first 8 columns in the low halves. */
 FR_INLINE void nvfp4_block(way direction, uint8_t *file, size_t part, lane *block) {
     for (size_t h = 0; h < 2; h++) {
         uint8_t *scale = file + 2 * part + h, *codes = file + 4 + 16 * part + 8 * h;

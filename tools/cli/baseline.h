@@ -20,7 +20,7 @@ typedef struct fr_baseline {
     FILE *file;
     bool reading; /* the file was opened by fr_baseline_open, for reading */
     size_t chunk, vocab, chunks;
-    int32_t *ids;  /* [chunks * chunk] when reading */
+    int32_t *ids;  /* [chunks * chunk] the file's ids; set only if the file is read */
     uint16_t *row; /* a row as it is stored in the file */
 } fr_baseline;
 

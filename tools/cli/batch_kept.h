@@ -17,7 +17,8 @@
 typedef struct fr_batch_kept {
     size_t first; /* number of lines before the first one without an answer; their answers stay in the file */
     off_t bytes;  /* bytes at the beginning of the file that these answers take */
-    /* [input->total] saved answers of the lines after the first `first`, to be freed; NULL: the line must be run */
+    /* [input->total] saved answers of the lines that come after the `first` lines above, to be freed; NULL: the line
+     * must be run */
     char **answers;
 } fr_batch_kept;
 
@@ -27,8 +28,8 @@ typedef struct fr_batch_kept {
 int fr_batch_kept_read(fr_batch_kept *kept, const char *path, fr_batch_input *input);
 
 /* Writes the saved answers to path.before, or removes that file if there are none. `total` is the number of lines of
- * the batch. Call it before `path` is cut off after its first answers. Gives the exit status. Like any fr_writer it
- * sets handlers for the signals that end the command. */
+ * the batch. Call it before the part of `path` that has these answers is cut off. Gives the exit status. Like any
+ * fr_writer it sets handlers for the signals that end the command. */
 int fr_batch_kept_save(const fr_batch_kept *kept, size_t total, const char *path);
 
 /* Removes path.before if forerun wrote it. */

@@ -74,8 +74,8 @@ json_t *fr_conversation_read(const void *bytes, size_t length);
 fr_status fr_conversation_render(const json_t *messages, const fr_tokenizer *tokenizer, const json_t *settings,
                                  fr_marked_text *text);
 
-/* Notes, each kind once, that messages were changed to fit the template. With `quiet` nothing is printed, now or
- * later. */
+/* Notes that messages were changed to fit the template, once for each kind of change. If `quiet` is true, nothing is
+ * printed, neither now nor in later calls. */
 void fr_conversation_note_changes(const fr_tokenizer *tokenizer, bool quiet);
 
 /* Tokenizes a rendered text. Control tokens are recognized only where the template wrote them, or everywhere with

@@ -97,7 +97,7 @@ static void read_index(fr_features_folder *folder, FILE *index, uint64_t stored,
     free(line);
 }
 
-/* Removes everything after the complete texts of an earlier run from both files. */
+/* Cuts both files, the index and the rows, after the complete texts that an earlier run has written. */
 static int keep_whole(fr_features_folder *folder, const char *index_path, const char *rows_path, size_t width,
                       size_t most) {
     struct stat info = {0};

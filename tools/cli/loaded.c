@@ -60,7 +60,8 @@ static fr_status set_option(fr_options *options, const fr_arguments *args, fr_ar
 static fr_status set_draft_times(fr_options *options, const fr_arguments *args) {
     bool takes = fr_option_table[FR_ARG_DRAFT_TIMES].verbs & args->verb->bit;
     char *folder = takes && !args->given[FR_ARG_DRAFT_TIMES] ? fr_cache_folder() : NULL;
-    bool fits = folder && strlen(folder) < PATH_MAX / 2; /* the default is never a reason to fail */
+    bool fits = folder && strlen(folder) < PATH_MAX / 2; /* if the folder can't be used, no times are stored; this is
+                                                          * no error, because the user did not ask for it */
     fr_status status = fits ? fr_options_set_text(options, FR_OPT_DRAFT_TIMES, folder) : FR_OK;
     free(folder);
     return status;

@@ -184,8 +184,8 @@ typedef struct fr_cost {
     double quarter, median, three_quarters;
 } fr_cost;
 
-/* Computes the median and quartiles of the forward's time for each number of rows that occurs. Gives how many such
- * numbers there are. */
+/* Computes the median and quartiles of the forward's time, for each number of rows with which a forward was run. Gives
+ * the number of entries in `costs`. */
 static size_t take_costs(const fr_record *record, fr_cost costs[FR_STEP_MAX]) {
     size_t count = 0;
     double *sorted = fr_resize(NULL, record->round_count, sizeof(*sorted));

@@ -30,8 +30,8 @@
 /* SILENT_SECONDS: after so many seconds of silence a rank counts as gone. LINE: the most bytes of an error line, with
  * the NUL at its end. */
 enum { SILENT_SECONDS = 30, LINE = 400 };
-/* milliseconds that a failing process lives on after it has bound the name of first_to_say, so that the other
- * processes of its machine find the name taken */
+/* A failing process binds a name (first_to_say), and lives on for so many milliseconds. In this time, other processes
+ * of its machine that fail find the name taken. */
 enum { LOOK_MS = 300 };
 
 /* Seconds that rank 0 has to notice a failure while it computes a long prompt. This must be short, because the program

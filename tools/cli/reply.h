@@ -25,7 +25,7 @@ typedef struct fr_reply_setting {
     const fr_model *model;
     fr_session *session;
     int64_t most; /* limit of ids; below 1: no limit */
-    /* number of most likely tokens whose log-probabilities are given with each id, besides the id's own; -1: no
+    /* each id comes with its own log-probability, and with those of this many most likely tokens; -1: no
      * log-probabilities are given */
     int64_t best;
     bool chances; /* give probabilities, "prob" and "top_probs", instead of log-probabilities */
@@ -53,7 +53,7 @@ struct fr_reply {
     fr_decoder *decoder; /* turns ids into text; NULL without text, or with a view */
     int32_t *ids;
     size_t *begins; /* for each id, the number of bytes of text before it */
-    size_t count;   /* all ids, which are also on the session's timeline */
+    size_t count;   /* number of ids that the steps gave; all of them are on the session's timeline */
     size_t kept;    /* number of ids up to the one that ended the reply, for example by completing a stop string */
     size_t capacity;
     /* with --logprobs, for each id: its own log-probability, then those of the `best` most likely tokens */

@@ -63,7 +63,8 @@ static size_t shared_ids(const task *t) {
 }
 
 /* Chooses the ids of a Winogrande task that are scored: those after the choice's word. If a choice is short, the ids
- * of the word are scored too. The last id, usually a full stop, is scored only if it is the only one. */
+ * of the word are scored too. The choice's last id, usually a full stop, is left out unless no other id would be
+ * scored. */
 static int choose_scored(const tasks *all, const fr_task *read, task *t, size_t shared) {
     enum { SHORT = 3 };
     int code = 0;

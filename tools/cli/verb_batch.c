@@ -83,7 +83,7 @@ static void end_job(void *owner, size_t place) {
 
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
-/* Answers a line without running it. */
+/* Answers a line that is not run, because the batch was interrupted. */
 static void pass_over(batch *b, const fr_job_line *line) {
     b->places.lines[0] = *line;
     fr_job_pass_over(&b->places.jobs[0], &b->places.setting, line);

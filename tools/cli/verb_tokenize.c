@@ -4,8 +4,8 @@
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"
 
-/* Prints an id with the text that it adds after the id before it. before: that id; NULL for the first id, where some
- * tokenizers leave out a blank. */
+/* Prints an id, and the text that the id adds to the text of the id before it. before: the id before it; NULL if this
+ * is the first id. Some tokenizers leave out a blank before the first id. */
 static int print_piece(const fr_tokenizer *tokenizer, const int32_t *before, int32_t id) {
     int32_t both[2] = {before ? *before : id, id};
     char *first = NULL, *all = NULL;

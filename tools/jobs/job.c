@@ -33,7 +33,7 @@ static fr_status start(fr_job *job, const void *kept, size_t size) {
     if (status == FR_OK) status = fr_adapters_use(&job->setting->loaded->adapters, job->adapter_scales, job->session);
     if (status == FR_OK && kept) {
         status = fr_session_restore_bytes(job->session, kept, size);
-        if (status == FR_INPUT) status = FR_OK; /* that session had other adapters, so nothing of it is used */
+        if (status == FR_INPUT) status = FR_OK; /* the kept session had other adapters, so it is not used */
     }
     if (status == FR_OK && job->picture_count) {
         if (job->pause) fr_session_set_abort(job->session, job->pause, job->pause_context);

@@ -54,8 +54,8 @@ typedef struct fr_job {
     const json_t *request; /* the object whose members are the settings: the line, or its "body" */
     size_t row;
     int64_t seed; /* the random seed that was drawn for the job; -1: none was drawn */
-    /* The number of most likely ids whose log-probabilities are given for each id, beside its own; -1: no
-     * log-probabilities are given. */
+    /* Each id of the reply comes with its own log-probability, and with the log-probabilities of this many most likely
+     * ids. -1: no log-probabilities are given. */
     int64_t best;
     bool chances;                   /* the probabilities that the samplers leave are given instead of
                                      * log-probabilities */

@@ -61,8 +61,8 @@ bool fr_job_take_text_or_ids(fr_job *job, const json_t *prompt);
 bool fr_job_take_around(fr_job *job, const json_t *prompt);
 
 /* Handle the least number of ids that a reply must have. fr_job_check_least checks that the request's other members
- * allow it. fr_job_set_least sets its mask in the job's session; call it after the grammar and the budget were set.
- * fr_job_lift_least removes the mask. */
+ * allow it. fr_job_set_least gives the job's session a mask, which forbids the ids that would end the reply too early;
+ * call it after the grammar and the budget were set. fr_job_lift_least removes the mask. */
 bool fr_job_check_least(fr_job *job);
 fr_status fr_job_set_least(fr_job *job);
 fr_status fr_job_lift_least(const fr_job *job);

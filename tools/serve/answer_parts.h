@@ -43,7 +43,7 @@ typedef struct fr_telling {
     bool drafted;       /* the text came from accepted drafts; set only if the request asks for it */
     size_t known;       /* number of the reply's ids whose text was added to `text` or sent */
     size_t ids;         /* number of ids that were sent */
-    size_t offset;      /* number of characters in the texts of these ids */
+    size_t offset;      /* number of characters in the texts of the ids that were sent */
     size_t calls;       /* number of tool calls that were sent */
     json_t *call;       /* the tool call that is being collected */
     bool begun;         /* the first chunk was sent */

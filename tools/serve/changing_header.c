@@ -11,7 +11,7 @@
  * its beginning from the prompt before it, and no part of the prompt would be found in the cache. */
 #define HEADER "x-anthropic-billing-header:"
 
-/* Gives the text without such lines, as a new value; NULL if it has no such line. */
+/* Gives the text without the lines that begin with HEADER, as a new value; NULL if it has no such line. */
 static json_t *without_header(const json_t *text) {
     size_t length = json_string_length(text), kept = 0;
     const char *from = json_string_value(text);

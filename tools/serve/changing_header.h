@@ -1,5 +1,5 @@
-/* Removes a line that differs in each request from the system text. Then prompts begin in the same way and are found
- * in the cache. */
+/* Removes from the system text a line that is different in each request. Then the prompts of the requests begin in the
+ * same way, and are found in the cache. */
 #ifndef FR_TOOLS_SERVE_CHANGING_HEADER_H
 #define FR_TOOLS_SERVE_CHANGING_HEADER_H
 

@@ -123,8 +123,8 @@ static char *text_of(const char *format, ...) {
     return text;
 }
 
-/* Gives the file in the cache folder that stores a file's hash. The cache folder holds the hashes of files from all
- * folders, so its file is named after a hash of the hashed file's path. */
+/* Gives the file that stores the hash of the file at `path`, in the cache folder. That folder stores hashes for files
+ * of all folders, so the stored file is named after a hash of `path`. */
 static sum_file sum_file_in_cache(const fr_content_run *run, const char *path) {
     char *folder = fr_cache_folder(), *whole = realpath(path, NULL), hash[FR_CONTENT_SIZE];
     sum_file cache = {0};

@@ -18,7 +18,7 @@ typedef struct fr_choice {
     size_t slot;         /* index of the scheduler's slot that has its session */
     double began, first; /* times, in fr_seconds: when its session began, and when its first id came */
     double ready;        /* time, in fr_seconds, when it could generate its second id */
-    uint64_t behind;     /* number of the last request that had arrived when its first id came */
+    uint64_t behind;     /* number of the last request that had arrived when this choice's first id came */
 
     struct fr_telling *telling; /* the state of its answer; fr_answer_forget frees it */
     bool finished;              /* its answer is complete */
@@ -60,7 +60,7 @@ struct fr_generation_request {
     bool answered;      /* the answer has ended, and further choices add nothing to it */
     char error[640];    /* the reason why the request can't be run; "": it can */
     fr_status why;      /* the kind of this error */
-    uint64_t number;    /* its number in the order of arrival */
+    uint64_t number;    /* the request's number in the order of arrival */
     size_t begun, done; /* number of choices that have had a slot, and of choices that have ended */
 };
 

@@ -1,4 +1,5 @@
-/* Records the last rounds of a scheduler: the number of rows of each session, and the ids that they gave.
+/* Records the last rounds of a scheduler: for each session in a round, the number of its rows, and the ids that it
+ * got.
  *
  * In: each session's entry of a round, before and after the round, from the engine's thread. Out: JSON, for any
  * thread. Rounds are counted from 1; the last FR_HISTORY_ROUNDS rounds are kept. */

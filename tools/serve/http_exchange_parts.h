@@ -65,7 +65,8 @@ struct fr_http_exchange {
     pthread_mutex_t lock; /* protects the members below */
     unsigned holders;
     int64_t whole;                     /* time when the whole request had arrived; 0: it has not arrived yet */
-    bool stayed;                       /* the client had not closed its side a moment after `whole` */
+    bool stayed;                       /* a moment after `whole`, the client had not closed its side of the
+                                        * connection */
     struct MHD_Connection *connection; /* NULL once the connection has released the exchange */
     int fd;                            /* the connection's socket; valid while there is a connection */
     _Atomic int64_t *deadline;         /* deadline of the connection; 0: none */
@@ -85,7 +86,8 @@ struct fr_http_exchange {
     int64_t written; /* time of the last write */
 };
 
-/* Makes an exchange whose only holder is its connection. The objects to which the origin points must outlive it. */
+/* Makes an exchange whose only holder is its connection. The exchange must not outlive the objects to which `origin`
+ * points. */
 fr_http_exchange *fr_http_exchange_new(const fr_http_exchange_origin *origin);
 
 /* Gives the host in the target of a request line. Clients send an absolute target to proxies: in

@@ -47,8 +47,8 @@ size_t fr_http_keep_escapes(void *http, struct MHD_Connection *connection, char 
     return strlen(text);
 }
 
-/* Returns true if the target contains a NUL. libmicrohttpd ends the target at the NUL. So the version does not come
- * directly after the end of the target, but later. */
+/* Returns true if the target contains a NUL. For libmicrohttpd the target ends at the NUL, but `version` stands after
+ * the rest of the line. So there is a gap between the two. */
 static bool is_hidden(const fr_http_link *link, const char *version) {
     uintptr_t at = (uintptr_t)version;
     return at > link->behind + 1 && at - link->behind < 1 << 20;

@@ -126,7 +126,8 @@ void fr_http_link_end(fr_http_link *link, fr_http_exchange *exchange) {
     atomic_store(&link->deadline, from_now(http));
 }
 
-/* Waits until the state changes, but for at most this many milliseconds. The caller must have the server's lock. */
+/* Waits until an exchange has ended or the server is closing (http->changed), but for at most this many milliseconds.
+ * The caller must have the server's lock. */
 static void wait_changed(fr_http *http, int64_t milliseconds) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);

@@ -19,8 +19,8 @@ void fr_ollama_loaded(fr_http_exchange *exchange, fr_models *models);
 void fr_ollama_show(fr_http_exchange *exchange, const fr_model_instance *model);
 
 /* fr_ollama_is_silent returns true if a body of /api/generate or /api/chat has no prompt. Such a request only loads
- * the model, or, with *leaves, removes it from memory. fr_ollama_load (an fr_models_fn) answers a request that loads,
- * fr_ollama_unload one that removes. */
+ * the model, or, with *leaves, removes it from memory. fr_ollama_load (an fr_models_fn) answers a request that only
+ * loads the model. fr_ollama_unload answers a request that removes the model. */
 bool fr_ollama_is_silent(const char *path, const json_t *body, bool *leaves);
 void fr_ollama_load(fr_http_exchange *exchange, const fr_model_instance *model);
 void fr_ollama_unload(fr_http_exchange *exchange, fr_models *models, const json_t *body);

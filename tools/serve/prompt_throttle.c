@@ -3,8 +3,8 @@
 
 enum { FIRST = 8 };
 
-/* The rows of prompts may add this share of the time that a round takes without them. It is less than 1 because times
- * vary. */
+/* The rows of prompts may take this share of the time that a round takes without them. A share of 1 would double the
+ * round's time. The share is less than 1, so that rounds of varying times rarely take more than double. */
 #define SHARE 0.8
 
 /* Averages measured times. A time above the average counts for less, because another program may have slowed that

@@ -23,8 +23,9 @@ void fr_prompt_throttle_learn(fr_prompt_throttle *throttle, double seconds, size
 
 /* A text that has got its first id. */
 typedef struct fr_prompt_throttle_first {
-    double began, ready; /* times in seconds: when its prompt was begun, and when it could generate its second id */
-    uint64_t behind;     /* number of the last request that had arrived when the first id came */
+    double began, ready; /* times in seconds: when the text's prompt was begun, and when the text could have generated
+                          * its second id */
+    uint64_t behind;     /* number of the last request that had arrived when the text's first id came */
 } fr_prompt_throttle_first;
 
 /* Returns true if the text should pause until other prompts have been run. `prompts` are the numbers of the requests

@@ -26,10 +26,12 @@ typedef struct reranking {
                               * encoder is used */
     fr_embedder_text *pairs; /* [count] */
     ranked *list;            /* [count] */
-    /* numbers of documents: of all, of tokenized ones, of scored ones, and of shown ones; number of tokens */
+    /* count: number of all documents. Of these, `encoded` were tokenized, `done` were scored, and `top` are shown.
+     * tokens: number of all tokens. */
     size_t count, encoded, done, top, tokens;
     bool texts_only;   /* the request has "texts" */
-    bool returns, raw; /* returns: the answer has the documents; raw: scores lack the makers' last function */
+    bool returns, raw; /* returns: the answer has the documents; raw: the answer has the scores without the function
+                        * that the model's makers apply last */
     unsigned fault;    /* the HTTP status of an error, whose text is in `line`; 0: none */
     char line[256];
 } reranking;

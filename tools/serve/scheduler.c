@@ -21,7 +21,9 @@ static fr_engine *engine_of(const fr_scheduler *scheduler) {
     return scheduler->setting.jobs->engine;
 }
 
-/* The engine's thread calls go_away before it computes, which may take long. Afterwards it calls come_back. */
+/* While the engine's thread computes, which may take long, another thread may take the scheduler over to tell clients
+ * that the server ends (fr_scheduler_abandon). The engine's thread allows this by go_away, and ends it by
+ * come_back. */
 static void go_away(fr_scheduler *scheduler) {
     sem_post(&scheduler->away);
 }
@@ -309,9 +311,9 @@ static void set_aside(fr_scheduler *scheduler, fr_slot *slot) {
     end_choice(scheduler, slot);
 }
 
-/* Gives a swapped-out text its pages back if there are enough. After a failure it is tried again only when another
- * text has ended, or if no other text runs (alone). If the text is alone, all pages are free, so a failure is
- * final. */
+/* Gives a swapped-out text its pages back if there are enough. If there are not, the next attempt is made after
+ * another text has ended. alone: no other text runs. An attempt is then made at once, and a failure is final, because
+ * all pages are free. */
 static bool take_up(fr_scheduler *scheduler, fr_slot *slot, bool alone) {
     if (!slot->aside) return true;
     if (slot->aside_since == scheduler->ended && !alone) return false;

@@ -59,8 +59,8 @@ struct fr_scheduler {
     /* The queue: requests with choices that have not begun, in the order of arrival. Only the engine's thread uses
      * it. */
     fr_generation_request *line;
-    /* 1 while the engine's thread computes. A thread that decrements it may use all members above until it increments
-     * it. */
+    /* The semaphore is 1 while the engine's thread computes. Another thread that decrements the semaphore may use all
+     * members above, until it increments the semaphore again. */
     sem_t away;
 
     pthread_mutex_t lock;                          /* protects the members below */

@@ -11,7 +11,7 @@
 enum { CHAIN_MAX = 16 };
 
 typedef struct identity {
-    /* the certificate and key before these; a handshake may still use them, so they are freed only when the server
+    /* the identity that was in use before this one; a handshake may still use it, so it is freed only when the server
      * ends */
     struct identity *before;
     gnutls_pcert_st chain[CHAIN_MAX];

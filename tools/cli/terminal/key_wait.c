@@ -16,7 +16,8 @@ static int ending; /* the SIGTERM or SIGHUP that fr_key_wait has returned; 0: no
 static void note(int signal_number) {
     int error = errno;
     unsigned char byte = (unsigned char)signal_number;
-    /* if the pipe is full the signal is lost, but this does no harm, because other signals can be read already */
+    /* If the pipe is full, this signal is lost. This does no harm: the pipe is then full of other signals, which
+     * fr_key_wait returns. */
     while (write(noted[1], &byte, 1) < 0 && errno == EINTR) continue;
     errno = error;
 }

@@ -35,7 +35,8 @@ struct fr_line_editor {
     char prompt[8];
     char *initial;  /* text that the line has before the first key; NULL: none */
     mbstate_t half; /* conversion state of a character of which some bytes were read */
-    /* bytes that were read ahead and did not belong to the paste mark or character, so they are read again */
+    /* bytes that were read to find a paste mark or to complete a character, and turned out to belong to neither; they
+     * are read again */
     char again[MARK + 1];
     size_t agains;
     char *pasted;

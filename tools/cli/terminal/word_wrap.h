@@ -1,4 +1,4 @@
-/* Wraps a text that comes in pieces between words, for a terminal.
+/* Wraps a text for a terminal, while the text comes in pieces. Lines are broken between words.
  *
  * In: bytes of UTF-8, in any pieces. Out: the same bytes, with a line end before each word that does not fit into its
  * line. A word is shown as its bytes come. If it turns out to be too long for the line, it is erased there and shown
@@ -23,7 +23,8 @@ typedef struct fr_word_wrap {
     char word[FR_WRAP_WORD];
     bool accepted[FR_WRAP_WORD];
     size_t length, width; /* bytes and columns of the word so far */
-    /* character: offset in the word of its last character; missing: number of bytes of it that are still to come */
+    /* character: offset of the last character of `word`; missing: number of bytes of this character that are still to
+     * come */
     size_t character, missing;
 } fr_word_wrap;
 
