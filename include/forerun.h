@@ -1039,12 +1039,13 @@ fr_status fr_session_embed(fr_session *session, const int32_t *ids, size_t count
 
 /* Embedders make an embedding (a row of numbers) of each text, or a score of each pair of a query and a document. They
  * do it as the model's makers do: with the pooling, dense layers, norm, prompts and limit that sentence-transformers'
- * files in the model's folder give. The model may be a text encoder (BERT and its kin) or one that generates text. An
- * encoder's texts lie side by side in one forward. No bit of an embedding depends on the texts beside it. */
+ * files in the model's folder give. The model may be a text encoder (BERT and its kin) or one that generates text.
+ * Several texts lie side by side in one forward. No bit of an embedding depends on the texts beside it. */
 
 /* Opens an embedder. pooling: FR_POOLING_NONE means the makers' own. engine: an engine of a model that generates text,
- * with room for one more session; NULL: the embedder has threads of its own. Close the embedder before the model and
- * the engine. FR_INPUT if the makers don't say how rows are pooled and the model is no encoder. */
+ * with room for one more session; NULL: the embedder has threads of its own. While it runs several texts, it also uses
+ * the places of sessions that are not open. Close the embedder before the model and the engine. FR_INPUT if the makers
+ * don't say how rows are pooled and the model is no encoder. */
 fr_status fr_embedder_open(const fr_model *model, fr_engine *engine, const fr_options *options, fr_pooling pooling,
                            fr_embedder **embedder);
 void fr_embedder_close(fr_embedder *embedder);

@@ -8,7 +8,6 @@
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/sizes.h"
-#include "src/engine/session/scoring.h"
 #include "src/language/tokenizer/tokenizer.h"
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
@@ -80,9 +79,19 @@ fr_status fr_embedder_create(const fr_model *model, fr_engine *engine, const fr_
     return status;
 }
 
+static void close_sessions(fr_embedder *e, size_t kept) {
+    while (e->group.count > kept) fr_session_destroy(e->group.sessions[--e->group.count]);
+}
+
+static void close_own_engine(fr_embedder *e) {
+    close_sessions(e, 0);
+    fr_engine_destroy(e->own_engine);
+    e->own_engine = NULL;
+}
+
 void fr_embedder_destroy(fr_embedder *e) {
     if (!e) return;
-    fr_session_destroy(e->session);
+    close_own_engine(e);
     fr_encoder_memory_close(e->memory);
     if (e->pool) {
         fr_pool_close(e->pool);
@@ -169,46 +178,102 @@ static fr_status run_encoder(fr_embedder *e, const fr_embedder_text *texts, size
     return FR_OK;
 }
 
-/* Opens the session of a model that generates text, with room for the longest text. */
-static fr_status open_session(fr_embedder *e, const fr_embedder_text *texts, size_t count) {
-    size_t longest = 1;
-    for (size_t t = 0; t < count; t++) longest = fr_larger(longest, texts[t].count);
-    if (e->session && (e->engine || e->session->context >= longest)) return FR_OK;
-    fr_session_destroy(e->session);
-    e->session = NULL;
+/* Limits the memory for the keys, values and states of texts that are run side by side. A text of at most 64
+ * tokens takes a page, which has 7 MB in float16 for Qwen3-Embedding-0.6B and Qwen3-Reranker-0.6B. */
+#define CACHE_BYTES ((size_t)256 << 20)
+
+/* Opens the embedder's own engine for the longest text and for as many texts side by side as CACHE_BYTES hold. If a
+ * long text takes more pages, fewer texts run beside it (text_group.c). */
+static fr_status open_own_engine(fr_embedder *e, size_t many, size_t longest) {
     fr_options options = e->options;
-    if (e->engine) return fr_session_create(e->engine, &options, &e->session);
-    if (options.value[FR_OPT_CONTEXT] <= 0)
-        options.value[FR_OPT_CONTEXT] = (int64_t)fr_smaller(fr_larger(longest, 512), e->limit);
-    return fr_session_create_alone(e->model, NULL, &options, &e->session);
+    fr_session_bytes bytes;
+    close_own_engine(e);
+    e->own_texts = many;
+    options.value[FR_OPT_CONTEXT] = (int64_t)fr_smaller(fr_larger(longest, 512), e->limit);
+    options.value[FR_OPT_CHUNK] = (int64_t)fr_model_chunk(e->model, &options, true);
+    options.value[FR_OPT_CTX_CHECKPOINTS] = 0;
+    options.value[FR_OPT_KV_MEMORY] = 0;
+    for (; many > 1; many /= 2) {
+        FR_TRY(fr_session_measure(e->model, NULL, &options, many, &bytes));
+        if (bytes.states <= CACHE_BYTES) break;
+    }
+    if (many > 1 && bytes.target_kv > CACHE_BYTES)
+        options.value[FR_OPT_KV_MEMORY] = (int64_t)fr_larger(bytes.least_kv, CACHE_BYTES);
+    FR_TRY(fr_engine_create(e->model, NULL, &options, many > 1 ? many : 0, &e->own_engine));
+    e->own_engine->shares = false; /* no text begins with the pages of an earlier one, so none are kept */
+    fr_status status = FR_OK;
+    while (e->group.count < many && status == FR_OK) {
+        status = fr_session_create(e->own_engine, &options, &e->group.sessions[e->group.count]);
+        e->group.count += status == FR_OK;
+    }
+    if (status != FR_OK) close_own_engine(e);
+    return status;
 }
 
-/* Collects the rows of one text, as the session makes them. */
+/* Opens sessions in the caller's engine, which has room for one. More are opened if their places and memory are
+ * free. */
+static fr_status open_in_engine(fr_embedder *e, size_t many) {
+    size_t open = 0;
+    for (size_t i = 0; i < e->engine->capacity; i++) open += e->engine->sessions[i] != NULL;
+    if (e->engine->leader) many = 1;
+    many = fr_larger(fr_smaller(many, e->group.count + e->engine->capacity - open), 1);
+    fr_status status = FR_OK;
+    while (e->group.count < many && status == FR_OK) {
+        status = fr_session_create(e->engine, &e->options, &e->group.sessions[e->group.count]);
+        e->group.count += status == FR_OK;
+    }
+    return e->group.count ? FR_OK : status;
+}
+
+/* Runs texts through a model that generates text. In the caller's engine only one session stays open afterwards. */
+static fr_status run_group(fr_embedder *e, const fr_embedder_text *texts, size_t count, bool logits, fr_group_fn *sink,
+                           void *context) {
+    size_t longest = 1, many = fr_smaller(count, FR_TEXT_GROUP_MAX);
+    for (size_t t = 0; t < count; t++) longest = fr_larger(longest, texts[t].count);
+    fr_group_text *list = malloc(count * sizeof *list);
+    if (!list) return fr_fail_memory("texts", count * sizeof *list);
+    for (size_t t = 0; t < count; t++) list[t] = (fr_group_text){texts[t].ids, texts[t].count};
+    fr_status status = FR_OK;
+    if (e->engine)
+        status = open_in_engine(e, many);
+    else if (!e->own_engine || e->own_texts < many || e->own_engine->context < longest)
+        status = open_own_engine(e, fr_larger(many, e->own_engine ? e->own_texts : 1), longest);
+    if (status == FR_OK) status = fr_text_group_run(&e->group, list, count, logits, sink, context);
+    free(list);
+    if (e->engine) close_sessions(e, 1);
+    return status;
+}
+
+/* Collects the rows of one text, as the forwards make them. */
 typedef struct collected {
-    float *rows;
+    fr_embedder *embedder;
+    const fr_embedder_text *texts;
+    take_rows *take;
+    void *context;
+    float *rows; /* room for the longest text */
     size_t count;
 } collected;
 
-static fr_status collect(void *context, const float *rows, size_t count, size_t width) {
+static fr_status collect(void *context, size_t text, const float *rows, size_t count, size_t width) {
     collected *c = context;
     memcpy(c->rows + c->count * width, rows, count * width * sizeof *rows);
     c->count += count;
-    return FR_OK;
+    if (c->count < c->texts[text].count) return FR_OK;
+    c->count = 0;
+    return c->take(c->context, c->embedder, text, c->rows);
 }
 
-static fr_status run_session(fr_embedder *e, const fr_embedder_text *texts, size_t count, take_rows *take,
-                             void *context) {
+static fr_status run_sessions(fr_embedder *e, const fr_embedder_text *texts, size_t count, take_rows *take,
+                              void *context) {
     size_t hidden = e->model->trunk.spec.hidden, longest = 1;
-    FR_TRY(open_session(e, texts, count));
     for (size_t t = 0; t < count; t++) longest = fr_larger(longest, texts[t].count);
-    collected c = {.rows = malloc(longest * hidden * sizeof *c.rows)};
+    collected c = {.embedder = e,
+                   .texts = texts,
+                   .take = take,
+                   .context = context,
+                   .rows = malloc(longest * hidden * sizeof *c.rows)};
     if (!c.rows) return fr_fail_memory("a text's rows", longest * hidden * sizeof *c.rows);
-    fr_status status = FR_OK;
-    for (size_t t = 0; t < count && status == FR_OK; t++) {
-        c.count = 0;
-        status = fr_scoring_rows(e->session, texts[t].ids, texts[t].count, NULL, collect, &c);
-        if (status == FR_OK) status = take(context, e, t, c.rows);
-    }
+    fr_status status = run_group(e, texts, count, false, collect, &c);
     free(c.rows);
     return status;
 }
@@ -255,7 +320,7 @@ fr_status fr_embedder_run(fr_embedder *e, const fr_embedder_text *texts, size_t 
     job.buffers[0] = calloc(2 * widest, sizeof **job.buffers);
     if (!job.buffers[0]) return fr_fail_memory("a row", 2 * widest * sizeof **job.buffers);
     job.buffers[1] = job.buffers[0] + widest;
-    fr_status status = (e->model->encoder ? run_encoder : run_session)(e, texts, count, embed_text, &job);
+    fr_status status = (e->model->encoder ? run_encoder : run_sessions)(e, texts, count, embed_text, &job);
     free(job.buffers[0]);
     return status;
 }
@@ -263,6 +328,7 @@ fr_status fr_embedder_run(fr_embedder *e, const fr_embedder_text *texts, size_t 
 /* ----------------------------------------------------------------------------------------------------------- scores */
 
 typedef struct scoring {
+    const fr_embedder *embedder;
     const fr_embedder_text *texts;
     float *scores;
 } scoring;
@@ -273,28 +339,15 @@ static fr_status classify(void *context, fr_embedder *e, size_t t, const float *
     return check_finite(e, t, &job->scores[t], 1);
 }
 
-/* The logits by which a model that generates text judges a pair: those of yes, less those of no. */
-typedef struct judged {
-    int32_t yes, no;
-    float score;
-} judged;
-
-static fr_status judge(void *context, const float *logits, size_t rows, size_t vocab) {
-    judged *j = context;
-    const float *last = logits + (rows - 1) * vocab;
-    j->score = j->no < 0 ? last[j->yes] : last[j->yes] - last[j->no];
-    return FR_OK;
-}
-
-static fr_status judge_pairs(fr_embedder *e, const fr_embedder_text *pairs, size_t count, float *scores) {
-    FR_TRY(open_session(e, pairs, count));
-    for (size_t t = 0; t < count; t++) {
-        judged j = {.yes = e->recipe.yes, .no = e->recipe.no};
-        FR_TRY(fr_scoring_logits(e->session, pairs[t].ids, pairs[t].count, pairs[t].count - 1, judge, &j));
-        FR_TRY(check_finite(e, t, &j.score, 1));
-        scores[t] = j.score;
-    }
-    return FR_OK;
+/* Judges a pair by the logits of a model that generates text: by that of yes, less that of no. */
+static fr_status judge(void *context, size_t t, const float *logits, size_t count, size_t vocab) {
+    const scoring *job = context;
+    const fr_embedder *e = job->embedder;
+    (void)count;
+    (void)vocab;
+    float yes = logits[e->recipe.yes];
+    job->scores[t] = e->recipe.no < 0 ? yes : yes - logits[e->recipe.no];
+    return check_finite(e, t, &job->scores[t], 1);
 }
 
 fr_status fr_embedder_score(fr_embedder *e, const fr_embedder_text *pairs, size_t count, bool raw, float *scores) {
@@ -306,8 +359,9 @@ fr_status fr_embedder_score(fr_embedder *e, const fr_embedder_text *pairs, size_
                              e->model->files.path);
     FR_TRY(check_texts(e, pairs, count));
     if (count == 0) return FR_OK;
-    scoring job = {pairs, scores};
-    FR_TRY(e->model->encoder ? run_encoder(e, pairs, count, classify, &job) : judge_pairs(e, pairs, count, scores));
+    scoring job = {e, pairs, scores};
+    FR_TRY(e->model->encoder ? run_encoder(e, pairs, count, classify, &job)
+                             : run_group(e, pairs, count, true, judge, &job));
     for (size_t t = 0; t < count && !raw; t++)
         scores[t] = fr_dense_activate(e->model->kernels, e->recipe.scoring, scores[t]);
     return FR_OK;

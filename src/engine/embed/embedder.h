@@ -1,14 +1,15 @@
 /* Makes embeddings and scores of texts: the embedder of forerun.h.
  *
  * In: a model, texts as ids. Out: rows and scores. src/api checks the arguments and sets the floating-point
- * environment. A text encoder runs several texts in one forward; a model that generates text runs them one after the
- * other in a session. */
+ * environment. Several texts are run in one forward: a text encoder has them side by side in its memory, a model that
+ * generates text has each in a session of its own (text_group.h). */
 #ifndef FR_SRC_ENGINE_EMBED_EMBEDDER_H
 #define FR_SRC_ENGINE_EMBED_EMBEDDER_H
 
 #include "src/engine/embed/recipe.h"
 #include "src/engine/encoder/encoder.h"
 #include "src/engine/session/session.h"
+#include "src/engine/session/text_group.h"
 
 struct fr_embedder {
     const fr_model *model;
@@ -21,8 +22,10 @@ struct fr_embedder {
     fr_encoder_memory *memory;
     size_t memory_rows;
     /* These members are for a model that generates text. */
-    fr_engine *engine; /* the caller's engine; NULL: the session has its own */
-    fr_session *session;
+    fr_engine *engine;     /* the caller's engine; NULL: the embedder has its own */
+    fr_engine *own_engine; /* the embedder's own engine, opened for the first texts; NULL: none */
+    size_t own_texts;      /* the most texts side by side for which own_engine was opened */
+    fr_text_group group;   /* sessions of the engine; count 0: none is open */
 };
 
 fr_status fr_embedder_create(const fr_model *model, fr_engine *engine, const fr_options *options, fr_pooling pooling,
