@@ -224,8 +224,9 @@ START_TEST(rejection_at_every_depth) {
 }
 END_TEST
 
-/* Compares every combination of one model's factors. To save time, only the widest instruction set writes the longer
- * text; the others write OTHERS_LENGTH ids. Other cases compare these over the longer text. */
+/* Compares every combination of one model's factors. To save time, only the widest instruction set writes a text of
+ * the full length. The other instruction sets write OTHERS_LENGTH ids here; other cases compare them over the full
+ * length. */
 START_TEST(every_combination) {
     enum { OTHERS_LENGTH = 64 };
     fr_test_part part = fr_test_part_here();

@@ -1,12 +1,12 @@
-/* Tests with block-quantized weights the same as test_one_answer.c, for every type that has a kernel.
+/* Makes the tests of test_one_answer.c with block-quantized weights, for every type that has a kernel.
  *
  * The models are tiny ones of tests/data. The suite itself quantizes target and drafter, with all matrices in one
  * type. Forerun is compared with itself only; test_gguf_models.c tests how accurate the numbers are.
  *
  * The base run decodes without drafts on one thread with the best instruction set. It is compared with one run for
  * each instruction set, in which threads, chunk, draft method and depth differ too; with rejection at several depths;
- * and with the packed file. It writes 48 ids. With FULL in the environment it writes 400, and the low-bit types run at
- * four depths for each instruction set. */
+ * and with the packed file. Each run writes 48 ids. With FULL in the environment each run writes 400, and the low-bit
+ * types run at four depths for each instruction set. */
 /* suite: alone no-valgrind */
 #include <check.h>
 #include <stdio.h>

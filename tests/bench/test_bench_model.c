@@ -139,7 +139,7 @@ START_TEST(prompts_and_decode_have_llama_benchs_fields_and_names) {
 END_TEST
 
 /* -pg P,N times a prompt of P tokens and the N tokens generated after it as one test. The tests have llama-bench's
- * names (ppP+tgN), and its rates, which count the tokens of both. */
+ * names (ppP+tgN) and llama-bench's rates, which count all P + N tokens. */
 START_TEST(a_prompt_and_its_generation_are_timed_as_one) {
     static const struct {
         const char *name;
@@ -425,7 +425,7 @@ static void spin(double seconds) {
     for (double end = fr_clock() + seconds; fr_clock() < end;) continue;
 }
 
-/* The child stands for another program. This process and the child are busy for as long. The CPU time that other
+/* The child stands for another program. This process and the child are busy for the same time. The CPU time that other
  * programs may take is unknown, so the bounds are wide. */
 START_TEST(what_a_child_takes_of_the_cpus_is_others_and_what_we_take_is_not) {
     fr_bench_busy begin = fr_bench_busy_now();

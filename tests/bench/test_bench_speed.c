@@ -91,9 +91,9 @@ static double most_by_hand(const fr_bench_peak *peak) {
     return 0;
 }
 
-/* No processor has more than these units; some have half as many (on AArch64 a quarter). On a shared machine the clock
- * may change by a third within moments. So each rate is divided by the clock measured right after it, and the median
- * counts. */
+/* No processor multiplies faster than most_by_hand says. Some have half as many multiplying units (on AArch64 a
+ * quarter). On a shared machine the clock may change by a third within moments. So each rate is divided by the clock
+ * measured right after it, and the median counts. */
 START_TEST(peaks_are_units_times_lanes_times_the_clock) {
     for (size_t i = 0; i < fr_bench_peak_count; i++) {
         const fr_bench_peak *peak = &fr_bench_peaks[i];

@@ -129,8 +129,8 @@ static json_t *run_json(const char *options) {
     return object;
 }
 
-/* An interrupted text is followed by a newline and the statistics. The saved cache must continue at that place of the
- * text. */
+/* A text that is interrupted is followed by a newline and the statistics. The next run must continue the text where it
+ * was interrupted, from the saved cache. */
 START_TEST(a_text_ends_with_all_that_is_known) {
     char options[256], err[4096];
     size_t length;
@@ -228,8 +228,8 @@ static void write_batch(void) {
     fclose(lines);
 }
 
-/* When the signal comes, some lines are done, and some are running. These are answered in order; later lines are not
- * answered. */
+/* When the signal comes, some lines are done, some are running, and the others have not begun. The lines that are done
+ * or running are answered in order. The others are not answered. */
 START_TEST(a_batch_answers_what_was_begun) {
     char err[4096], options[128];
     size_t length, interrupted = 0;

@@ -2,7 +2,7 @@
  * line that names the file.
  *
  * No test depends on speed. The command writes into a pipe that is too small for all of its output, so it can't finish
- * before the test reads the pipe. The file is changed before that. */
+ * before the test reads the pipe. The test changes the file first, and then reads the pipe. */
 /* suite: native */
 #include <check.h>
 #include <fcntl.h>

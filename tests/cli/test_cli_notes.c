@@ -168,8 +168,8 @@ END_TEST
 
 #define TWICE "the prompt begins with <bos>, which the tokenizer adds: it stands there twice"
 
-/* The tokenizer puts <bos> before a prompt. A prompt from another program may already begin with it; then one note
- * says so, and one for all lines of a batch. */
+/* The tokenizer puts <bos> before a prompt. A prompt from another program may already begin with <bos>. Then a note
+ * says so. A batch gives one note for all its lines. */
 START_TEST(a_first_token_that_is_there_twice) {
     fr_command c = fr_command_ok("generate " DEMO "-no-cnv -p '<bos>hi' -n 1 --seed 1");
     ck_assert_msg(strstr(c.err, TWICE), "%s", c.err);

@@ -265,8 +265,8 @@ START_TEST(clusters_of_half_tiles) {
 }
 END_TEST
 
-/* The drafter is refused if the key that names the tensor sorted by clusters is missing, names another tensor, or
- * contradicts the configuration. */
+/* A packed drafter has a key with the name of the tensor that is sorted by clusters. The drafter is refused in three
+ * cases: the key is missing, it names another tensor, or it contradicts the configuration. */
 START_TEST(wrong_marks) {
     static const struct {
         const char *text;

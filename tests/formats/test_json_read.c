@@ -115,8 +115,8 @@ START_TEST(every_file_that_there_is) {
 }
 END_TEST
 
-/* Python's json writes such numbers, and reads them: json.loads('[NaN, Infinity, -Infinity, 1e999, -1e999]') gives
- * [nan, inf, -inf, inf, -inf]. Its integers may be arbitrarily large. */
+/* Python's json writes and reads numbers that JSON does not have: json.loads('[NaN, Infinity, -Infinity, 1e999,
+ * -1e999]') gives [nan, inf, -inf, inf, -inf]. Its integers may be arbitrarily large. */
 START_TEST(numbers_of_python) {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity", "Infinity", "-Infinity"};
     static const char text[] = "[NaN, Infinity,-Infinity,1e999, -1e999, 1e30, 12345678901234567890, "

@@ -460,7 +460,8 @@ START_TEST(pre_that_can_not_be_chosen) {
 }
 END_TEST
 
-/* The command's error line names the option, which commands that open a whole model have too. */
+/* The command's error line must name the option --tokenizer-pre. Commands that open a whole model have this option
+ * too. */
 START_TEST(pre_of_the_command) {
     write_file("glm4", "mamba", &(extra){.key = "tokenizer.ggml.pre", .text = "of-tomorrow"}, 1);
     char line[160];

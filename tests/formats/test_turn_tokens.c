@@ -133,8 +133,8 @@ static size_t count_ids(const fr_tokenizer *tokenizer, const char *text, bool pa
 
 static const struct {
     const char *text;
-    bool typed, untyped; /* true: it is taken as a turn token. typed: if its type is NORMAL; untyped: if there are no
-                          * types */
+    bool typed, untyped; /* true: the text is taken as a turn token. typed: in a file that gives it the type NORMAL;
+                          * untyped: in a file without types */
     bool shown;          /* decoded text shows it, because it is a part of replies */
 } texts[] = {
     {"<start_of_turn>", true, true, false},

@@ -174,7 +174,8 @@ __attribute__((format(printf, 2, 3))) static void put_text(writer *w, const char
     put(w, text, (size_t)length);
 }
 
-/* Returns where data at this offset are in a file that leaves the hole out. */
+/* A written file leaves out the data between t->hole and t->hole_end. Returns where the data at this offset are in a
+ * written file. */
 static uint64_t moved(const model_table *t, uint64_t offset) {
     return offset >= t->hole_end ? offset - (t->hole_end - t->hole) : offset;
 }

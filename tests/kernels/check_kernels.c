@@ -279,8 +279,8 @@ static void check_matmul_case(operation *op, const matmul_case *c) {
     }
 }
 
-/* Returns N: one in N large cases runs. There are few of them, so N is at most six; then each number of rows and of
- * columns occurs. */
+/* Returns N: one in N large cases runs. There are few large cases, so N is at most six. With six, each number of rows
+ * and each number of columns still occurs. */
 static unsigned large_one_in(void) {
     return options.one_in < 6 ? options.one_in : 6;
 }
@@ -532,8 +532,8 @@ static void check_array_case(operation *op, size_t n, fill_mode mode, unsigned a
     }
 }
 
-/* Checks a contract on arrays over all float32 numbers. Array a, with which y also begins, gets every step-th bit
- * pattern. Array b gets other patterns, in another order. */
+/* Checks a kernel for arrays with numbers of all magnitudes. Array a gets every step-th bit pattern of float32, and
+ * array b gets other bit patterns. The kernel changes y in place, and y begins as a copy of a. */
 static void check_array_sweep(operation *op) {
     uint32_t n = 4096, step = options.one_in > 4 ? 99991 : 9973, count = UINT32_MAX / step;
     float *first = place_floats(0, n, true), *b = place_floats(2, n, true);
@@ -682,8 +682,8 @@ static const void *place_slots(size_t index, size_t head_dim, fr_dtype type, siz
     return (const void *)((uintptr_t)seen - low * stride);
 }
 
-/* Makes queries as a forward pass does: `count` queries at positions from `start` on, of which `share` heads are at
- * the same position. Each query sees back to the window's edge. */
+/* Makes `count` queries as a forward pass does. The first `share` queries are heads at position `start`, the next
+ * `share` are heads at the position after it, and so on. Each query sees back to the window's edge. */
 static void make_queries(fr_attn_query *queries, size_t count, int64_t start, size_t share, int64_t window) {
     for (size_t j = 0; j < count; j++) {
         int64_t last = start + (int64_t)(j / share);
@@ -760,8 +760,9 @@ static void cap_and_slope(fr_attn *attn, fr_attn_query *queries, float *sinks, f
     }
 }
 
-/* Gives means that were subtracted from the keys to about a third of the cases, and with them the queries as they were
- * before their rotation. All numbers are random, because the sums are defined for any numbers. */
+/* In about a third of the cases, the keys are stored without their means. Such a case also has the means, and the
+ * queries as they were before their rotation. All of these numbers are random, because the sums are defined for any
+ * numbers. */
 static void subtract_means(fr_attn *attn, fr_attn_query *queries, fr_key_means *means) {
     static float starts[POSITIONS_MAX / PAGE * FR_KEY_MEANS_WIDEST], turns[PAGE * FR_KEY_MEANS_WIDEST];
     static float values[2][FR_KEY_MEANS_WIDEST], plain[QUERIES_MAX * FR_KEY_MEANS_WIDEST];

@@ -22,8 +22,8 @@ START_TEST(words) {
 }
 END_TEST
 
-/* The public header lists the words for instruction sets in a comment. That comment can't be generated from the table,
- * so it is compared with it. */
+/* The public header lists the words for instruction sets in a comment. The comment can't be generated from the table
+ * of words, so the test compares the comment with the table. */
 START_TEST(the_public_header_has_the_words) {
     char line[256];
     bool found = false;
@@ -112,8 +112,8 @@ START_TEST(amx_is_what_the_system_lists) {
 }
 END_TEST
 
-/* Without a word, the table has the kernels of the strongest instruction set but AMX. With a word, it has no kernel of
- * a stronger one. */
+/* Without a word for an instruction set, the kernels are those of the strongest set that the machine has, but never
+ * AMX's. With a word, no kernel may be of a stronger set than the word's. */
 START_TEST(order) {
     const fr_kernels *best, *scalar, *word;
     unsigned here = fr_cpu_levels();

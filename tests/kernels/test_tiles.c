@@ -31,8 +31,8 @@ static void fill(uint8_t *bytes, size_t count) {
     for (size_t i = 0; i < count; i++) bytes[i] = (uint8_t)fr_random_bits();
 }
 
-/* The manual's sums are those of a product of matrices: left is m x 4k, and byte 4n + i of row k of the right tile is
- * element (4k + i, n) of a 4k x n matrix. */
+/* The manual's sums are those of a product of matrices. The left matrix is the left tile, m x 4k. The right matrix is
+ * 4k x n: its element (4r + i, c) is byte 4c + i of row r of the right tile. */
 static void check_product(product of, bool right_signed) {
     uint8_t left[ROWS * BYTES], right[ROWS * BYTES];
     int32_t sums[ROWS * BYTES / 4], got[ROWS * BYTES / 4], untouched = -7;

@@ -151,7 +151,8 @@ START_TEST(the_scales_are_listed_and_set) {
 }
 END_TEST
 
-/* Returns the text of an answer in any dialect, which is the longest of its members "text" and "content". */
+/* Answers in the various dialects have their text in a member "text" or "content". Returns the longest of all these
+ * members, at any depth of the answer. */
 static const char *find_text(const json_t *value, const char *best) {
     const char *key;
     json_t *inner;

@@ -77,7 +77,8 @@ static int iq2_code(fr_dtype type, const uint8_t *block, unsigned c) {
     return signed_value(values[fr_grid_iq2_s[point] >> 2 * i & 3], bits(block[34 + octet], i, 1));
 }
 
-/* Returns column c of IQ3 as a multiple of the scale; for IQ3_XXS of half the scale. */
+/* Returns the code of column c of an IQ3 block: the column's value is this code times the scale, or for IQ3_XXS times
+ * half the scale. */
 static int iq3_code(fr_dtype type, const uint8_t *block, unsigned c) {
     static const int xxs[] = {2, 6, 10, 14, 18, 22, 26, 31};
     unsigned quad = c / 4, octet = c / 8, shift = c % 4 * 4;
@@ -102,8 +103,9 @@ static int iq_scale(fr_dtype type, const uint8_t *block, unsigned c) {
     }
 }
 
-/* Returns column c of IQ1 as a multiple of an eighth of the scale. Eight columns share a point of the grid and a
- * delta. The index of the point is stored as low and high bits, and of the delta only the sign is stored. */
+/* Returns the code of column c of an IQ1 block: the column's value is this code times an eighth of the scale. Eight
+ * columns share a point of the grid and a delta. The index of the point is stored as low and high bits, and of the
+ * delta only the sign is stored. */
 static int iq1_code(fr_dtype type, const uint8_t *block, unsigned c) {
     unsigned octet = c / 8;
     int point, lower;

@@ -3,8 +3,8 @@
  *
  * The tree of shared prefixes (the index) is compared with a model of it: a simple list of texts, each with the pages
  * that were stored with it. The pools are so small that the index gives up pages all the time. After every call the
- * model first drops the pages that were given up. It recognizes such a page by its holders: the pool counts fewer than
- * the timelines and the texts of the model that have the page.
+ * model first drops the pages that the index has given up. Such a page has fewer holders in its pool than there are
+ * timelines and texts of the model that have the page.
  *
  * Then three things must hold. Each page has one holder for each timeline and each text of the model that has it. A
  * text that was given up was unused, and unused for longer than any unused text that remains. A search in the tree
@@ -229,7 +229,8 @@ static bool stands_in(const timeline *t, const entry *e) {
     return is_whole(e) && t->path.length >= e->blocks && same_blocks(&t->says, &e->says, e->blocks);
 }
 
-/* Returns how many ids at the beginning of the entry's last block the text has too; 0 if an earlier block differs. */
+/* Returns how many ids of the entry's last block the text has too, counted from the beginning of the block. Returns 0
+ * if the text differs from the entry in an earlier block. */
 static size_t shared_in(const entry *e, const text *says, size_t count) {
     size_t first = (e->blocks - 1) * PAGE, n = 0;
     if (first >= count || !same_blocks(&e->says, says, e->blocks - 1)) return 0;
@@ -314,8 +315,8 @@ static void learn_drafters(world *w, const counts *c) {
             e->drafter = NULL;
 }
 
-/* If all children of an entry have a drafter page, the entry's own page must be one of theirs. This limits the drafter
- * pages to one for each target page and one for each leaf. */
+/* An entry with children may have a drafter page only if one of the children uses this page too, as its page before.
+ * So there is at most one drafter page for each target page, and one for each leaf. */
 static void check_drafters(const world *w) {
     for (const entry *e = w->entries; e < w->entries + w->count; e++) {
         bool theirs = !e->drafter || children(w, e) == 0;
@@ -403,8 +404,8 @@ static void check_use(const world *w, const counts *c) {
     ck_assert_uint_eq(told.cached, use.cached);
 }
 
-/* Notes for each entry that no timeline uses since when it is unused. Of a text's entries, those with more blocks
- * count as unused for longer, so they go first. */
+/* If no timeline uses an entry, notes since when. The entries of one text become unused together. Those with more
+ * blocks then count as unused for longer, so they go first. */
 static void note_times(world *w) {
     for (entry *e = w->entries; e < w->entries + w->count; e++) {
         if (is_stood_in(w, e))
@@ -475,7 +476,8 @@ static entry *add_entry(world *w, const text *says, size_t blocks, size_t count,
     return e;
 }
 
-/* Removes tails from the model that are the beginning of entry number `newer`. Returns where that entry is now. */
+/* The beginning of entry number `newer` may be in the model as a tail. Removes all such tails from the model. Returns
+ * where entry number `newer` is now. */
 static entry *forget_tails(world *w, size_t newer) {
     const entry of = w->entries[newer];
     size_t kept = 0, at = 0;
@@ -929,8 +931,8 @@ START_TEST(states_of_branches_are_given_up) {
 }
 END_TEST
 
-/* The rows of some drafters depend on the next id. Their row at a point has used the id after the point, so only a
- * prompt with the same id there may start at the point. */
+/* Some drafters make the row of a position from the id at the next position too. Such a drafter's row at a point has
+ * used the id after the point. So a prompt may start at the point only if it has the same id there. */
 START_TEST(a_point_is_for_its_next_id) {
     const setting recurrent = {"recurrent, drafts", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, true, 1};
     world *w = open_world(&recurrent);

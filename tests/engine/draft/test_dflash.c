@@ -421,8 +421,8 @@ START_TEST(accepted_lengths_are_the_references) {
 }
 END_TEST
 
-/* Repeats each round of the reference after rounds without drafts. It must accept as many drafts as the reference's
- * round. */
+/* Runs some rounds without drafts, then one round with drafts, which is a round of the reference. As many drafts must
+ * be accepted in it as in the reference. */
 START_TEST(rounds_without_drafts_change_no_later_draft) {
     bench b;
     json_t *loop, *round;

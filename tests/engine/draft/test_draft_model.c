@@ -272,9 +272,10 @@ static void idle(fr_session *session, int32_t *ids, size_t rounds) {
     }
 }
 
-/* Rounds without drafts leave the draft model without their rows. Then one session drafts, or several with different
- * numbers of missing rows draft together, even more rows than fit one forward pass. In the last cases a model with
- * recurrent states drafts for itself. */
+/* In rounds without drafts the draft model does not run the new rows. When drafts are wanted again, it must first run
+ * the missing rows. Here one session drafts, or several do together. The sessions miss different numbers of rows, and
+ * all missing rows may be more than fit one forward pass. In the last cases a model with recurrent states drafts for
+ * itself. */
 START_TEST(what_rounds_without_drafts_left_is_followed_together) {
     enum { SESSIONS = 3, MOST = 50 };
     static const size_t behind[][SESSIONS] = {{0, 1, 2}, {3, 0, MOST}, {17, 16, 15}, {MOST, MOST, 1}};

@@ -112,7 +112,7 @@ static json_t *config_of(const char *drafter) {
     return fr_load_json(name);
 }
 
-/* Writes the form that speculators publishes: the keys of the layer are in an inner object. */
+/* Writes the drafter in the form that speculators publishes: the keys of the layer are in an inner object. */
 static const char *write_speculator(void) {
     static const char *const names[] = {"midlayer.", "layers.0.", NULL};
     static const char top[] =
@@ -132,7 +132,8 @@ static const char *write_plain(void) {
     return write_folder("eagle3", config, NULL, NULL);
 }
 
-/* Writes the form of SpecForge, which identifies the target's layers by their outputs. */
+/* Writes the drafter in the form that SpecForge publishes: its configuration numbers the layers of the target by their
+ * outputs. */
 static const char *write_nested(void) {
     json_t *config = config_of("eagle3");
     change(config, "{\"architectures\": [\"LlamaForCausalLMEagle3\"], \"eagle_config\": "

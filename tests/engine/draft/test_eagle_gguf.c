@@ -159,8 +159,8 @@ static fr_status inspect_keyless(size_t *ids) {
     return status;
 }
 
-/* Without the key, the size of the target's vocabulary follows from the drafter's embedding table, or from a head that
- * scores all ids. */
+/* A drafter's file may lack the key for the size of the target's vocabulary. Then the size follows from the drafter's
+ * embedding table, or from a head that scores all ids. */
 START_TEST(a_drafters_tensors_say_of_how_many_ids_its_target_is) {
     char path[128];
     float expected[SCORES], got[SCORES];

@@ -184,8 +184,9 @@ START_TEST(before_another_method_only_a_long_match_counts) {
 }
 END_TEST
 
-/* Returns how many drafts the method proposes. Verifying one more row costs as much time as `row` tokens. Each of the
- * first `made` drafts of a drafter would gain `gain` tokens instead. */
+/* Returns how many drafts the method proposes. Verifying one more row costs as much time as `row` tokens. A drafter
+ * could make up to `made` drafts in place of the proposed ones, and each of the drafter's drafts would gain `gain`
+ * tokens. */
 static size_t find(fr_draft *draft, const int32_t *ids, size_t length, double row, size_t made, double gain) {
     int32_t drafts[FR_STEP_MAX];
     fr_draft_gain gains = {0};

@@ -454,8 +454,9 @@ static size_t read_prompt(const char *target, int32_t *ids) {
     return count;
 }
 
-/* Returns the length of a beginning of the greedy text after which the second id is an accepted draft; without a
- * drafter, the prompt's length. */
+/* Returns a number of ids after which the session can be asked for a pair of ids: the target chooses the first id of
+ * the pair, and the second is an accepted draft. These ids are the prompt and a part of its greedy text. Without a
+ * drafter, returns the prompt's length. */
 static size_t find_place(const subject *s, const char *target, int32_t *ids) {
     fr_session *session = open_session(s, 1);
     size_t count = read_prompt(target, ids), first = count, got, accepted;

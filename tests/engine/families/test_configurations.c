@@ -37,7 +37,7 @@ static const struct {
      "{\"rope_scaling\": null, \"rope_theta\": null, \"rope_parameters\": {\"rope_theta\": 9000.0, \"rope_type\": "
      "\"yarn\", \"factor\": 5.0, \"original_max_position_embeddings\": 40, \"beta_fast\": 8}}",
      NULL},
-    /* With both keys, rope_scaling counts, unless it is empty. */
+    /* If there are both rope_parameters and rope_scaling, rope_scaling counts, unless it is empty. */
     {"glm4-moe-dense", "{\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 10.0}}", NULL},
     {"qwen35-odd", "{\"rope_scaling\": {}}", NULL},
     /* rope_scaling may leave out the original number of positions. Then max_position_embeddings is that number. */

@@ -332,8 +332,9 @@ START_TEST(a_text_that_was_cut_goes_on_the_same) {
 }
 END_TEST
 
-/* LongRoPE uses other rotary factors from a certain length on. Drafts must end at that length, because later ones
- * would be verified with the factors of short texts. Before it, each step must take as many drafts as it can. */
+/* LongRoPE uses other rotary factors from a certain length on. Drafts must end at that length, because later drafts
+ * would be verified with the factors of short texts. At smaller lengths each step must take as many drafts as it
+ * can. */
 START_TEST(drafts_end_where_long_texts_begin) {
     enum { LONGEST = 40, BEGIN = 20, WANTED = 40 }; /* LONGEST: the model's original_max_position_embeddings */
     int32_t script[BEGIN + WANTED + FR_STEP_MAX] = {2}, plain[WANTED], ids[WANTED + FR_STEP_MAX];

@@ -368,8 +368,9 @@ START_TEST(a_base_that_is_a_text_is_refused) {
 }
 END_TEST
 
-/* A router divides its experts by their groups, so numbers that leave a rest, or no two experts for a group, must not
- * reach it. */
+/* A router divides its experts into groups of equal size. So a configuration must be refused if the number of experts
+ * is no multiple of the number of groups, if a group would have fewer than two experts, or if more groups are to be
+ * chosen than there are. */
 START_TEST(nemotrons_groups_of_experts_are_checked) {
     static const char *const says[] = {
         "{\"n_routed_experts\": 6, \"n_group\": 7}", "{\"n_routed_experts\": 6, \"n_group\": 4}",

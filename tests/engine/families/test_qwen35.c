@@ -1,7 +1,7 @@
-/* Tests Qwen3.5 and Qwen3-Next. llama.cpp's converter makes files of the fixtures' folders
- * (tests/references/converted.py). Our files must have the same tensors as these, and these must give transformers'
- * logits. MTP layers are read from files of their own. Wrong configurations, names and files are refused.
- * test_reference.c compares folders with transformers. */
+/* Tests Qwen3.5 and Qwen3-Next. llama.cpp's converter made files of the fixtures' folders
+ * (tests/references/converted.py). The converter's files must give transformers' logits, and our files must have the
+ * same tensors as the converter's. MTP layers are read from files of their own. Wrong configurations, names and files
+ * are refused. test_reference.c compares folders with transformers. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,8 +211,9 @@ START_TEST(folders_and_files_have_the_references_logits) {
 }
 END_TEST
 
-/* FP8 codes are converted to other types. As float32, the file must give the reference's logits, so codes, scales and
- * the order of heads are right. With fewer bits the text differs, and the MTP layer must still draft it. */
+/* FP8 codes are converted to other types. As float32, the file must give the reference's logits, which shows that
+ * codes, scales and the order of heads are right. With fewer bits the text is another one. It must still be the same
+ * with the MTP layer's drafts as without drafts. */
 START_TEST(codes_become_files_of_any_type) {
     static const char *const types[] = {"f32", "q8_0", "q4_0"};
     fr_reference r;

@@ -112,8 +112,8 @@ START_TEST(of_equals_the_first_is_best) {
 }
 END_TEST
 
-/* Column 2 has a huge value, which overflows in row 2, because that row doubles it. Other rows multiply it by 0, so
- * they stay finite. */
+/* The matrix has a huge value in column 2. The activations of row 2 double this column, so that a logit of row 2
+ * overflows. The activations of other rows multiply the column by 0, so their logits stay finite. */
 START_TEST(what_is_not_finite_spoils_its_row) {
     static const size_t places[] = {0, 8191, 8192, 25000, VOCAB - 1};
     cap = 0.0f;

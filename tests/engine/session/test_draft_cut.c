@@ -230,8 +230,9 @@ START_TEST(blocks_are_cut_nearly_as_an_oracle_does) {
 }
 END_TEST
 
-/* A block costs the same however many of its drafts are used, even if fewer were asked for when its time was measured.
- * So a method that looks drafts up must gain more than a whole block does. */
+/* A block drafter's time is that of a whole block, however few of its drafts are asked for. The controller must count
+ * this time once, before the first draft. Otherwise drafts that are looked up would be compared with a block that
+ * seems too cheap. */
 START_TEST(a_block_is_paid_once) {
     const world *w = &worlds[1];
     const drafter *d = &drafters[0];

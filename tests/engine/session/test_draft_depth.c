@@ -391,7 +391,8 @@ typedef struct shape {
     double verify[6]; /* times of 1 to 5 rows, and then of each further row */
     double draft_start, draft_step;
     double stands[4];
-    double follow; /* time that the next draft takes longer for each id beyond 7 since the last draft */
+    double follow; /* time that is added to the next draft for each id that came since the last draft, not counting the
+                    * first 7 */
 } shape;
 
 static const shape shapes[] = {
@@ -548,12 +549,13 @@ END_TEST
 typedef struct teller {
     const char *name;
     double sure;  /* share of drafts with a probability of 0.97; the others have 0.1 to 0.7 */
-    double power; /* a draft is accepted with its reported probability to this power; 1: the reports are right */
+    double power; /* exponent: a draft is accepted with probability p^power if the drafter reports p; 1: the reports
+                   * are right */
     double least; /* the least factor on tokens per second that ending chains by the probabilities must bring */
 } teller;
 
-/* The last two drafters report nearly the same probability for all drafts. Ending their chains by these can't help,
- * and must cost almost nothing. */
+/* The last two drafters report nearly the same probability for all drafts. With them, ending chains by the reported
+ * probabilities can't help, and must cost almost nothing. */
 static const teller tellers[] = {{"knows", 0.7, 1, 1.05},
                                  {"is too sure", 0.7, 3, 1.04},
                                  {"is sure of all", 1, 1, 0.98},
@@ -816,8 +818,8 @@ static double tokens_of(const world *w, size_t timeline, size_t drafts) {
     return tokens;
 }
 
-/* Returns the cost of one timeline's drafts. In a batch these are its rows; longest_seconds adds the steps, which all
- * timelines share. */
+/* Returns the time that only this timeline's drafts take. If drafts are made in a batch, that is the time of the
+ * timeline's rows; the steps, which all timelines share, are in longest_seconds. */
 static double chain_seconds(const world *w, size_t drafts) {
     if (drafts == 0) return 0;
     return w->batched ? w->draft_row * (double)(drafts) : w->draft_start + w->draft_step * (double)drafts;
@@ -827,9 +829,9 @@ static double longest_seconds(const world *w, size_t drafts) {
     return w->batched && drafts ? w->draft_start + w->draft_step * (double)drafts : 0;
 }
 
-/* Finds the best distribution of drafts among the timelines, with at most `longest` for each. Best is the largest
- * tokens - price * seconds, which is returned. *rate becomes the tokens per second of that distribution. The tables
- * have the best of the first i timelines with r drafts together. */
+/* Finds the best distribution of drafts among the timelines, with at most `longest` for each. The best one has the
+ * largest tokens - price * seconds, which is returned. *rate becomes its tokens per second. Entry [i][r] of a table is
+ * for the best distribution of r drafts among the first i timelines. */
 static double best_at(const world *w, double price, size_t longest, double *rate) {
     static double gain[TIMELINES + 1][ROWS + 1], tokens[TIMELINES + 1][ROWS + 1], seconds[TIMELINES + 1][ROWS + 1];
     for (size_t i = 0; i <= w->timelines; i++)

@@ -114,7 +114,8 @@ static said ask(const subject *s, fr_session **place, const int32_t *prompt, siz
     require(fr_engine_session(s->engine, s->options, place));
     require(fr_session_open(s->model, s->drafter, s->options, &alone));
     said got = say(*place, prompt, count), expected = say(alone, prompt, count);
-    /* the drafters of both have the same rows, so the same number of drafts is accepted */
+    /* the drafters of this session and of the session alone have the same rows, so the same number of drafts is
+     * accepted */
     for (fr_stat stat = FR_STAT_DRAFTED; s->follows && stat <= FR_STAT_ACCEPTED; stat++)
         ck_assert_msg(fr_session_stat(*place, stat) == fr_session_stat(alone, stat), "%s: other drafts", s->name);
     fr_session_close(alone);

@@ -524,8 +524,8 @@ static void check_distribution(const json_t *one, bool rejection, way how) {
     free(ids);
 }
 
-/* Number of cases, at the beginning of the list, that have 16 ids and a temperature. Each of them runs with both ways
- * of accepting, and for each of these with the ways of drafting that can make a difference to it. */
+/* Number of cases, at the beginning of the list, that have 16 ids and a temperature. Each case runs with both ways of
+ * accepting drafts. With each way of accepting, it runs with those ways of drafting that could change the result. */
 enum { HOT = 6 };
 
 START_TEST(gumbel_draws_have_the_targets_distribution) {

@@ -105,8 +105,8 @@ START_TEST(an_end_of_sequence_inside_a_step_ends_it) {
     int32_t text[COUNT], ids[COUNT];
     engine e = open_engine();
     right_text(&e, text);
-    for (size_t at = 0; at < 12; at++) { /* with 15 drafts per step, the step that contains the end has it at index
-                                          * `at` */
+    for (size_t at = 0; at < 12; at++) { /* a step gives up to 16 ids; the id that ends the sequence is at index `at`
+                                          * of the step */
         size_t first = 0;
         while (text[first] != text[at]) first++;
         require(fr_options_set(e.options, FR_OPT_LOGPROBS, 2));

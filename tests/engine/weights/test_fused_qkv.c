@@ -45,8 +45,8 @@ static void quantize(const char *name, const char *type) {
     ck_assert_int_eq(fclose(out), 0);
 }
 
-/* Returns another tensor of the same layer: the one with letter `other` where `name` has letter `is`, after "attn_".
- * Returns NULL if `name` does not have that letter, or if there is no such tensor. */
+/* Returns another tensor of the same layer. Its name is `name` with letter `other` in place of letter `is` after
+ * "attn_". Returns NULL if `name` has another letter there, or if there is no such tensor. */
 static const fr_tensor *beside(const fr_tensors *all, const char *name, char is, char other) {
     char changed[128];
     const char *at = strstr(name, ".attn_");

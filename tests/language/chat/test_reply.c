@@ -1649,9 +1649,9 @@ START_TEST(broken_text) {
 }
 END_TEST
 
-/* A model that has no call format of its own is asked to use a generic format. It has one call or several, as in
- * llama.cpp's generic handler, or one of the variants that such models write. A call of a function that was not
- * offered, and any other object, is content. */
+/* A model that has no call format of its own is asked to use a generic format. A reply in this format has one call or
+ * several, as in llama.cpp's generic handler, or one of the variants that such models write. A call of a function that
+ * was not offered, and any other object, is content. */
 START_TEST(generic_calls) {
     static const struct {
         const char *reply, *calls, *content; /* calls: the names and arguments of all calls, joined */

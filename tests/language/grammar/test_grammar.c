@@ -1,7 +1,7 @@
 /* Tests grammars. The tokens allowed at each step are compared with llama.cpp's (tests/references/grammars.cpp). The
- * texts that regular expressions match are compared with Python's, and those that fit schemas with its jsonschema's
- * (tests/references/schemas.py). Some grammars must be refused. A session's text must follow its grammar, and be the
- * same with any drafts, greedy or sampled.
+ * texts that a regular expression matches are compared with those that Python's re matches, and the texts that fit a
+ * schema with those that Python's jsonschema accepts (tests/references/schemas.py). Some grammars must be refused. A
+ * session's text must follow its grammar, and be the same with any drafts, greedy or sampled.
  *
  * In: nothing, or a file of walks through other grammars. With --whole the suite compares only such walks, and only
  * tokens that end with a whole character. */
