@@ -76,7 +76,7 @@ typedef struct fr_kv_layer {
     size_t heads, head_dim, value_dim;
     size_t first, all; /* index of the first kept head among all heads of the model; the number of all heads */
     fr_kv_kind kind;
-    uint8_t **pages; /* table of the pages of the layer's kind */
+    uint8_t **pages; /* fr_kv.table of the layer's kind */
     /* [heads] means that are subtracted from keys before they are stored (kernels/key_means.h); NULL: none are */
     struct fr_key_means *key_means;
 } fr_kv_layer;
@@ -91,7 +91,8 @@ typedef struct fr_kv {
     size_t whole_bytes[FR_KV_KINDS];
     uint8_t **table[FR_KV_KINDS]; /* [blocks] pages by position / 64; NULL: none */
     size_t blocks;
-    /* bytes of the smallest pool with which one timeline can run, if both kinds keep their proportion */
+    /* the fewest bytes of pages with which one timeline can run, if the two kinds' numbers of pages keep their
+     * ratio */
     size_t fewest_bytes;
     size_t length; /* the frontier */
     size_t from;   /* accepted positions below it may be missing from sliding layers */
@@ -105,9 +106,9 @@ typedef struct fr_kv {
 /* Checks that each head of these shapes fills a whole number of blocks of these types; FR_INPUT if not. */
 fr_status fr_kv_check(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
-/* Gives the types for the cache of a drafter, whose target is to be cached in `types`: Q8_0 for keys in place of turbo4
- * and turbo3, because means are learned for the target's keys only; F16 if the drafter's heads are not whole blocks of
- * those types. */
+/* Gives the types for a drafter's cache. types: those of the target's cache. Keys of type turbo4 or turbo3 become
+ * Q8_0, because means are learned for the target's keys only. If the drafter's heads do not fill whole blocks of the
+ * resulting types, its keys and values are F16. */
 fr_kv_types fr_kv_drafter_types(const fr_kv_shape *shapes, size_t count, fr_kv_types types);
 
 /* The sizes for which a cache is laid out. */

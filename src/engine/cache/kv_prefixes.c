@@ -572,8 +572,8 @@ static void hold_drafter_pages(const fr_kv_prefixes *p, fr_kv *const *drafters, 
         if (drafters[i]) fr_kv_pages_hold(p->drafter[i], drafters[i]->table[FR_KV_FULL] + block, &pages[i], 0, 1);
 }
 
-/* Gives the drafters' caches their pages of the block before this one. If the parent has lost its own such pages, it
- * gets these too. */
+/* Gives the drafters' caches their pages of the parent's block, which this node holds in node->before. If the parent
+ * holds no such page of its own block any more, it gets the page too. */
 static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *const *drafters) {
     fr_kv_node *node = &p->nodes[n], *parent = &p->nodes[node->parent];
     if (!drafters || node->parent == NONE) return;
@@ -640,7 +640,8 @@ static void share_drafter(fr_kv_prefixes *p, size_t which, fr_kv_node *node, fr_
     uint8_t **own = &drafter->table[FR_KV_FULL][block];
     if (!node->drafter[which] && !node->children) fr_kv_pages_hold(pool, &node->drafter[which], own, 0, 1);
     if (node->parent == NONE) return;
-    /* the parent may hold any page of its block that has the block's last pair, so it takes this page */
+    /* node->before is a complete page of the parent's block: it has the block's last pair. The parent may hold any
+     * complete page of its block, so it drops the page that it has and holds this one. */
     uint8_t **ends = &p->nodes[node->parent].drafter[which];
     share_page(pool, &node->before[which], own - 1);
     fr_kv_pages_drop(pool, ends, 0, 1);

@@ -108,8 +108,9 @@ void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv);
 void fr_kv_prefixes_serve(fr_kv_prefixes *prefixes);
 
 /* Counts the leading positions of a prompt of `count` ids that need not be run. At least one position is left to run,
- * because it must give logits; with a drafter's cache, at least two. With recurrent layers the count ends at a point.
- * drafters: the set of drafters whose pages the prompt needs too. */
+ * because it must give logits; with a drafter's cache, at least two. With recurrent layers the count ends at a point
+ * (fr_kv_prefixes_add_point), because only there the states are stored. drafters: the set of drafters whose pages the
+ * prompt needs too. */
 size_t fr_kv_prefixes_find(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count, unsigned drafters);
 
 /* Counts how many of the first ids also begin some text in the tree. Their pages and states may have been given up
@@ -132,8 +133,8 @@ void fr_kv_prefixes_add(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, f
 uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *prefixes, const fr_kv_path *path, fr_kv *kv, fr_kv *const *drafters,
                                  fr_kv_content content, size_t length);
 
-/* Adds a point, from which recurrent layers can continue. It belongs to the block whose positions include the one
- * before it. If that block is neither in the timeline's path nor the given tail, nothing is added. spare: it is given
+/* Adds a point, from which recurrent layers can continue. The point belongs to the block that has position `position`
+ * - 1. If that block is neither in the timeline's path nor the given tail, nothing is added. spare: the point is given
  * up before points that are not spare. */
 void fr_kv_prefixes_add_point(fr_kv_prefixes *prefixes, const fr_kv_path *path, uint32_t tail, size_t position,
                               uint8_t *states, bool spare);

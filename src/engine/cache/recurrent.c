@@ -113,8 +113,8 @@ void fr_recurrent_reset(fr_recurrent *r) {
     r->at = r->certain = r->points = 0;
 }
 
-/* Copies inputs between the ring and a page. Decays and betas are left out, because no row after a base needs those of
- * the positions before it. */
+/* Copies the convolution's last inputs before r->at between the ring and a page. The ring's decays and betas are not
+ * copied: the page's states already contain them, and later rows bring their own. */
 static void copy_history(const fr_recurrent *r, const fr_recurrent_layer *layer, uint8_t *page, bool to_page) {
     const fr_recurrent_shape *shape = &layer->shape;
     float *history = (float *)page + layer->history_at;

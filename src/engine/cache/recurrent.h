@@ -89,8 +89,8 @@ void fr_recurrent_ran(fr_recurrent *recurrent);
 /* Returns true if the frontier can move back to `position` without restoring a page. */
 bool fr_recurrent_holds(const fr_recurrent *recurrent, size_t position);
 
-/* fr_recurrent_reset goes back to before the first position. fr_recurrent_return goes back to the position of a page,
- * which it then holds. */
+/* fr_recurrent_reset goes back to before the first position. fr_recurrent_return goes back to `position`, whose states
+ * are in `page`; from then on the timeline holds that page. */
 void fr_recurrent_reset(fr_recurrent *recurrent);
 void fr_recurrent_return(fr_recurrent *recurrent, uint8_t *page, size_t position);
 
@@ -98,7 +98,8 @@ void fr_recurrent_return(fr_recurrent *recurrent, uint8_t *page, size_t position
  * continue from there. NULL if no position has been run. */
 uint8_t *fr_recurrent_page(const fr_recurrent *recurrent);
 
-/* Goes to a position. The states there are these bytes, which are copied to a page. FR_MEMORY if no page was left. */
+/* Moves the recurrent layers to `position`. bytes: their states at that position, which are copied to a page.
+ * FR_MEMORY if no page was left. */
 fr_status fr_recurrent_restore(fr_recurrent *recurrent, const uint8_t *bytes, size_t position);
 
 /* Makes a fork hold the states and inputs that another timeline holds up to its frontier. */

@@ -58,9 +58,11 @@ typedef struct fr_block_config {
     float multiplier, softcap;    /* factor and softcap of the scores; softcap 0: none */
     size_t conv_taps, conv_group; /* DFlash2's convolutions: number of taps, and of channels that share a factor of the
                                    * kernel */
-    /* the rank of DFlash2's selector, or of DSpark's bias (0: it has none); top_k of DFlash2's selector */
+    /* rank: that of DFlash2's selector or of DSpark's bias; 0: the drafter has no such part. top_k: that of DFlash2's
+     * selector */
     size_t rank, top_k;
-    bool confidence, confidence_sees_draft; /* there is a confidence head; it also reads the draft before */
+    bool confidence, confidence_sees_draft; /* there is a confidence head; the confidence head also reads the preceding
+                                             * draft */
     const char *target;   /* the target's architecture that the drafter was made for; NULL: not given */
     const char *mask_key; /* the key of `mask`, for error lines */
 } fr_block_config;
@@ -95,7 +97,8 @@ typedef struct fr_block_net {
     size_t conv_width;                      /* features of a convolution's kernel */
     fr_matrix before, after, selector;      /* DFlash2: two codebooks [vocab, rank], and the selector [rank, hidden] */
     fr_matrix bias_before, bias_after;      /* DSpark's bias: codebooks [vocab, rank] and [draft_vocab, rank] */
-    /* DSpark's confidence head: [hidden], or [hidden + rank] if it also reads the draft before; NULL: there is none */
+    /* DSpark's confidence head: [hidden], or [hidden + rank] if it also reads the preceding draft; NULL: there is
+     * none */
     const float *confidence;
     float confidence_bias;
 } fr_block_net;

@@ -106,8 +106,9 @@ static void convolve_row(const fr_block_rows *rows, const fr_activations *a, con
     }
 }
 
-/* Computes a convolution's kernels, and applies its side 0 to the normed rows; the result is the input of the next
- * products. The normed rows must be prepared. On return, each row is complete for the thread that owns it. */
+/* Computes a convolution's kernels, and applies the convolution's side 0, the one for the input, to the normed rows.
+ * The result is the input of the next products. The normed rows must be prepared. On return, each row is complete for
+ * the thread that owns it. */
 static void convolve_input(const fr_team *team, const fr_block_rows *rows, const fr_activations *a,
                            const fr_block_conv *conv) {
     size_t hidden = a->trunk->spec.hidden, begin, end;

@@ -17,9 +17,9 @@ typedef struct fr_scorer {
 
 /* Adds one more draft. If the target's tokens are drawn, an id is drawn from these scores; otherwise it is the id with
  * the largest score, the lowest of equal ones. Returns true if the chain goes on. The draft is left out, and the chain
- * ends, if it is less likely than p_min or not worth its row. The chain ends after the draft if another one is not
- * worth its time or not wanted. It also ends if every id is banned, or if a score is not finite; in the second case
- * the proposal fails. */
+ * ends, if the draft is less likely than p_min or not worth its row. The chain ends after the draft if another draft
+ * is not worth its time or not wanted. The chain also ends if every id is banned. If a score is not finite, the chain
+ * ends and the proposal fails. */
 bool fr_draft_choice_add(fr_proposal *proposal, const fr_scores *scores, const fr_scorer *scorer);
 
 #endif

@@ -27,9 +27,10 @@ enum { FR_DRAFTERS_MAX = 2 };
 
 typedef struct fr_draft_gain {
     double stands[FR_DRAFT_GAIN_DEPTHS][FR_DRAFT_GAIN_BINS]; /* s(d) by fr_draft_gain_depth and fr_draft_gain_bin */
-    /* Arrays, indexed by the number of drafts before. `next`: how often the next draft is accepted if all before it
-     * are. `step`, `row`: the number of tokens that could be made otherwise in the time that the next draft's step
-     * takes, or its row. */
+    /* Arrays, indexed by the number of drafts before the next draft. `next`: how often the next draft is accepted if
+     * all before it are. `step`, `row`: the time of the drafter's step for the next draft, and the time of that
+     * draft's row in the target's forward. Both are given as the number of tokens that could be made in that time
+     * without the draft. */
     double next[FR_STEP_MAX], step[FR_STEP_MAX], row[FR_STEP_MAX];
     double found[FR_STEP_MAX]; /* like `row`, for drafts that are looked up and so take no step */
 } fr_draft_gain;
@@ -47,8 +48,8 @@ typedef enum fr_draft_gain_verdict { FR_DRAFT_GAIN_NONE, FR_DRAFT_GAIN_LAST, FR_
  * row, that it is the last one, or that another one follows. */
 fr_draft_gain_verdict fr_draft_gain_judge(const fr_draft_gain *gains, const float *chances, size_t count);
 
-/* Gives the expected gain of a chain of up to `count` drafts that take steps: its tokens less those that could be made
- * in its time. */
+/* Gives the expected gain of a chain of up to `count` drafts that take steps: the tokens that it brings, less the
+ * tokens that could be made without it in the same time. */
 double fr_draft_gain_expected(const fr_draft_gain *gains, size_t count);
 
 #endif

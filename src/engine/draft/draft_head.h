@@ -28,10 +28,10 @@ typedef struct fr_draft_head {
  * all ids. */
 bool fr_draft_head_trims(const char *what);
 
-/* Chooses the ids of a head that scores ids [0, its features). Only ids of the target's vocabulary may be drafted. If
- * all ids are chosen, the head stays whole. FR_USAGE: an invalid number of rows; FR_INPUT: the file can't be read or
- * is no such list; FR_UNBUILT: an FP8 head can't be trimmed. fr_draft_head_free must be called also after a
- * failure. */
+/* Chooses the ids that the trimmed head will score. whole: the head with a row for every id, in order. Only ids of the
+ * target's vocabulary are chosen. If all ids are chosen, the head stays whole. FR_USAGE: an invalid number of rows;
+ * FR_INPUT: the file can't be read or is no such list; FR_UNBUILT: an FP8 head can't be trimmed. fr_draft_head_free
+ * must be called also after a failure. */
 fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_model *target, const fr_matrix *whole);
 
 /* Gathers the rows of the chosen ids from the whole head, which must be in memory by now. */

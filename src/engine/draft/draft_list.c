@@ -165,8 +165,8 @@ static bool is_next(const fr_proposal *p, size_t link) {
     return link < c->count && c->spoke == link;
 }
 
-/* Returns true if this link can make drafts of the kind that the proposal asks for, and the proposal doesn't ask for
- * another drafter's. */
+/* Returns true if this link can make drafts of the kind that the proposal asks for. It can't if the proposal asks for
+ * the drafts of another drafter. */
 static bool is_wanted(const fr_proposal *p, size_t link) {
     const fr_draft *l = ((const chain *)p->draft)->links[link];
     bool others = p->by && l->method->workspace && l->drafter + 1 != p->by;
@@ -202,8 +202,8 @@ static void take_answers(fr_proposal *first, size_t link) {
     }
 }
 
-/* Passes the target's rows to the links that were not asked. These may put off running them, and run them later
- * together with newer rows. */
+/* Passes the target's rows to the links that were not asked for drafts in this round. Such a link may run the rows
+ * later, together with newer rows. */
 static fr_status follow_rest(const fr_proposal *p) {
     const chain *c = (const chain *)p->draft;
     fr_draft_view view = *p->view;

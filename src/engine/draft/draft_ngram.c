@@ -24,7 +24,7 @@
 #define LONGEST 32
 
 #define FADE  (1.0 / 256) /* a bin forgets this share of its counts with each try */
-#define PRIOR 8.0         /* a guess counts as this many tries */
+#define PRIOR 8.0         /* a guessed chance counts as this many tries */
 
 /* Matches are sorted into bins by their lengths. at_least: length of the shortest match in each bin. guesses: an
  * estimate of how often the id after such a match is right. */

@@ -70,9 +70,9 @@ static fr_status check_chances(const own *s, const fr_proposal *p, size_t depth,
                    (int)p->ids[depth]);
 }
 
-/* Gives the sampler the distributions of the drafts, if the caller's method has given any (`told`). If not, the
- * sampler keeps the other method's distributions, for those first drafts that are the other method's own, passed on
- * unchanged. */
+/* Gives the sampler the distributions of the drafts. If the caller's method has given any (`told`), these are the
+ * ones. If not, the sampler already has the distributions of the other method's drafts. It keeps those of the first
+ * s->handed_on drafts, because the caller's method proposes these drafts unchanged. */
 static fr_status tell_chances(own *s, const fr_proposal *p, size_t count, bool told) {
     const fr_token_picker *picker = p->view->picker;
     if (!picker) return FR_OK;
@@ -118,7 +118,8 @@ static void own_propose(fr_proposal *first) {
         s->asked = *p;
         s->asked.draft = s->inner;
         s->asked.ids = s->suggested;
-        s->asked.chances = NULL; /* the caller's method decides which of the other method's drafts are used */
+        s->asked.chances = NULL; /* chances, gains and ends are cleared so that the session's other method does not
+                                  * leave out drafts: the caller's method decides which of them are used */
         s->asked.gains = NULL;
         s->asked.ends = false;
         s->asked.next = inner;

@@ -32,7 +32,8 @@ typedef struct workspace {
     struct span *spans;          /* [sessions] the spans that are run together */
     fr_kv **timelines;           /* [sessions] the layer's cache for each span */
     float *left;                 /* [sessions, hidden] the layer's output for each session's last pair */
-    /* [sessions, hidden] these rows after the norm; the same array as `left` if the net passes normed rows on */
+    /* [sessions, hidden] the rows of `left` after the norm; the same array as `left` if the net passes normed rows
+     * on */
     float *normed;
     float *scores; /* [sessions, candidates] the scores for each session's last pair */
 } workspace;

@@ -143,7 +143,7 @@ static bool append_mark(fr_same_text *t, int32_t id, size_t end) {
     stretch text = printed(t->from, id);
     int32_t same = same_mark(t, id);
     bool begins = id == fr_tokenizer_bos(t->from);
-    /* the other vocabulary's ids already begin with such a mark */
+    /* the other vocabulary's ids already begin with that vocabulary's token for the beginning of a text */
     if (begins && t->begin && t->count == t->begin) return true;
     if (same >= 0) return append(t, same, end);
     if (begins || text.length == 0 || text.length > STRETCH) return true;

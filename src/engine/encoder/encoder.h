@@ -29,7 +29,8 @@ void fr_encoder_describe(const fr_encoder *encoder, FILE *out);
 
 typedef struct fr_encoder_facts {
     size_t vocab, hidden, layers, context; /* context: the most tokens of a text */
-    size_t first;                          /* rows of the table of positions before that of a text's first token */
+    size_t first;                          /* index of the row that a text's first token reads in the table of
+                                            * positions */
     size_t types;                          /* token types; a text's types must be below it; 0: none are read */
     size_t labels;                         /* scores that its classifier gives; 0: it has no classifier */
     size_t window;                         /* positions on either side that local layers see; 0: all layers see all */

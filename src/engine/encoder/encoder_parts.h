@@ -67,7 +67,7 @@ typedef struct fr_encoder_spec {
     size_t labels;                         /* scores that the classifier gives; 0: there is no classifier */
     bool label_mean;                       /* the classifier reads the mean of the rows; if false, the first row */
     fr_encoder_activation head_activation; /* the activation after the classifier's first product */
-    bool head_norm, head_bias, label_bias; /* head_norm: a norm follows that activation */
+    bool head_norm, head_bias, label_bias; /* head_norm: a norm comes after head_activation */
 } fr_encoder_spec;
 
 /* The weights of a norm; weight NULL: there is no norm. It is a LayerNorm if it has a bias or the encoder has no RMS

@@ -29,7 +29,8 @@ static const char *const tensors[] = {"alpha_p", "alpha_n", "beta", "eps"};
 static const char *const keys[] = {"xielu.alpha_p", "xielu.alpha_n", "xielu.beta", "xielu.eps"};
 enum { NUMBERS = 4 };
 
-/* Reads one of the numbers from GGUF, which has one for all layers or an array with one for each. */
+/* Reads one of the activation's numbers from GGUF. The key's value is one number for all layers, or an array with a
+ * number for each layer. */
 static fr_status read_key(const fr_source *source, size_t number, fr_trunk_spec *trunk) {
     const fr_gguf_value *value = fr_gguf_find(source->gguf, keys[number]);
     double same = 0;

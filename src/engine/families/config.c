@@ -84,7 +84,7 @@ static fr_status lacks_both(const fr_gguf *gguf, const fr_config_row *row) {
     return fr_fail(FR_INPUT, "%s: key %s%s is missing, and so is %s%s", gguf->path, of, row->gguf, of, row->unless);
 }
 
-/* Reads a number of which the file has an array, one for each layer. All layers must have the same. */
+/* Reads a number for which the file has an array with one entry for each layer. All entries must be equal. */
 static fr_status read_alike(const fr_gguf *gguf, const fr_config_row *row, const fr_model_spec *spec, size_t *field) {
     int64_t numbers[FR_LAYERS_MAX];
     size_t count = spec->trunk.layers;
@@ -431,8 +431,8 @@ static fr_status check_scale(const fr_family *family, const fr_config_row *row, 
     return fr_fail(FR_INPUT, "%s: GGUF has no key for its %s", where, row->json);
 }
 
-/* Makes a spec from a trunk, for writing its rows. Rows read a single layer, for which the MTP layer's spec is taken,
- * because it always has attention. */
+/* Makes a spec from a trunk, so that the family's rows (fr_config_row) can be written from it. Rows read a single
+ * layer. The spec of the MTP layer is taken for it, because that layer always has attention. */
 static fr_model_spec spec_of(const fr_trunk_spec *trunk, size_t mtp_layers) {
     fr_model_spec spec = {.trunk = *trunk, .mtp_layers = mtp_layers, .layer = *fr_spec_layer(trunk, trunk->layers)};
     for (size_t i = 0; i < trunk->layers; i++) spec.borrowers += !trunk->layer[i].attention.owns_kv;

@@ -1,11 +1,13 @@
-/* DeepSeek-V3.2 and GLM-5, whose layers are V3's with an indexer, up to index_topk positions: folders of
- * DeepseekV32ForCausalLM and GlmMoeDsaForCausalLM, GGUF "deepseek32" and "glm-dsa"; DeepSeek-V3 (R1, V3.1), and
- * GLM-4.7-Flash, which has the same layers: config.json of DeepseekV3ForCausalLM and Glm4MoeLiteForCausalLM, GGUF
- * "deepseek2" for both; dense decoders with the same attention: Youtu-LLM (YoutuForCausalLM, "deepseek2" without
- * experts) and MiniCPM3 (MiniCPM3ForCausalLM, folders only). Source: the published checkpoints and transformers 5.24,
- * models deepseek_v3, glm4_moe_lite, youtu and minicpm3; for GGUF github.com/ggml-org/llama.cpp,
- * conversion/deepseek.py. GGUF files have k_b and v_b in separate tensors, with k_b's matrices transposed; older files
- * have kv_b as it is published. */
+/* DeepSeek-V3 (R1, V3.1) and models with the same attention. GLM-4.7-Flash has the same layers. Both are read from
+ * config.json of DeepseekV3ForCausalLM and Glm4MoeLiteForCausalLM, and from GGUF "deepseek2". DeepSeek-V3.2 and GLM-5
+ * have V3's layers with an indexer; they run up to index_topk positions. They are read from folders of
+ * DeepseekV32ForCausalLM and GlmMoeDsaForCausalLM, and from GGUF "deepseek32" and "glm-dsa". Two dense decoders have
+ * the same attention: Youtu-LLM (YoutuForCausalLM, GGUF "deepseek2" without experts) and MiniCPM3
+ * (MiniCPM3ForCausalLM, folders only).
+ *
+ * Source: the published checkpoints and transformers 5.24, models deepseek_v3, glm4_moe_lite, youtu and minicpm3; for
+ * GGUF github.com/ggml-org/llama.cpp, conversion/deepseek.py. GGUF files have k_b and v_b in separate tensors, with
+ * k_b's matrices transposed; older files have kv_b as it is published. */
 #include <math.h>
 #include <string.h>
 

@@ -23,10 +23,10 @@ typedef struct fr_mixture_words {
 /* A family's settings for mixtures of experts that are not in the layers' spec (mixture.h). */
 typedef struct fr_mixture_keys {
     const fr_mixture_words *words; /* NULL: the usual keys */
-    size_t shared;                 /* how wide all shared experts are together (those that every row uses); in
-                                    * defaults, how many there are */
-    size_t shared_width;           /* in defaults, the default of config.json's key for that width; 0: it follows from
-                                    * their number */
+    size_t shared;                 /* width of all shared experts together (those that every row uses); in defaults,
+                                    * the number of shared experts */
+    size_t shared_width;           /* only in defaults: the default of the key in config.json that gives the width of
+                                    * all shared experts; 0: the width follows from their number */
     bool shared_by_count; /* the width is the number of shared experts times an expert's, because no key says it or
                            * GGUF's key is wrong */
     size_t leading_dense; /* layers before the first one that has a mixture */
@@ -39,7 +39,7 @@ typedef struct fr_mixture_keys {
  * `every`th. */
 typedef struct fr_kind_pattern {
     size_t first, every; /* every 0: no other layer is full */
-    bool required;       /* this applies only to folders; a GGUF file must list the kinds */
+    bool required;       /* the pattern is for folders only: a GGUF file must list the kinds */
 } fr_kind_pattern;
 
 /* The spec of a model while it is being read. `layer` is the part that all layers have in common. */
@@ -248,7 +248,7 @@ void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t fallback, fr_gguf_wri
 fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec);
 fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec);
 
-/* Reads one form for each kind of layer, each of which rotates a part of a head (partial_rotary_factor). */
+/* Reads one rotary form for each kind of layer. Each form rotates a part of a head (partial_rotary_factor). */
 fr_status fr_rope_by_kind_in_part(const fr_source *source, fr_model_spec *spec);
 
 /* Reads one form, for families that always rotate whole heads. If their config.json has a partial_rotary_factor,

@@ -28,7 +28,8 @@ static fr_status read_rope_table(const fr_source *source, fr_rope_spec *full) {
         if (table[i] < STANDING)
             return fr_fail(FR_INPUT, "%s: tensor rope_freqs.weight has %g at index %zu, expected ones, then 1e30",
                            source->where, (double)table[i], i);
-    /* half an angle is added, so that rounding down does not lose one when the quotient is read */
+    /* half an angle is added, because a reader multiplies `partial` by the number of angles and rounds down, which
+     * must not lose an angle */
     full->partial = rotated < angles ? ((double)rotated + 0.5) / (double)angles : 1.0;
     return FR_OK;
 }

@@ -192,7 +192,8 @@ static const fr_config_row windows[] = {FR_SIZE(layer.attention.window, "sliding
                                         {0}};
 static const fr_config_row biased[] = {FR_FLAG(layer.ffn.biased, "mlp_bias", NULL), {0}};
 
-/* Gives each layer the rotary form of its base in layer_rope_theta; 0 stands for none. */
+/* Gives each layer the rotary form that has the layer's base in layer_rope_theta. A base of 0 means that the layer is
+ * not rotated. */
 static fr_status read_bases(const fr_source *source, fr_trunk_spec *trunk) {
     const json_t *bases = json_object_get(source->text, "layer_rope_theta");
     size_t forms = 0;

@@ -12,8 +12,9 @@
 fr_status fr_kda_words(const fr_source *source, const char *key, const char *yes, const char *no, size_t layers,
                        bool *is_yes, bool *found);
 
-/* Makes the layers by calling `layers`, and then gives Kimi Delta Attention to those that don't attend; for GGUF
- * these are the layers without key/value heads, and attends is filled in. */
+/* Makes the layers by calling `layers`, and then gives Kimi Delta Attention to those that don't attend. attends: one
+ * entry for each layer; the caller fills it in for config.json. For GGUF this function fills it in: a layer attends if
+ * it has key/value heads. */
 fr_status fr_kda_layers(const fr_source *source, fr_model_spec *spec, bool *attends,
                         fr_status (*layers)(const fr_source *source, fr_model_spec *spec));
 

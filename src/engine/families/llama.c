@@ -19,7 +19,8 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     FR_FLAG(layer.ffn.biased, "mlp_bias", NULL),
                                     {0}};
 
-/* Refuses a text model other than Llama's, which Idefics 3 and SmolVLM may have, and reads their image token. */
+/* Makes the layers. Idefics 3 and SmolVLM have the text model in a part of config.json. Their text model must be
+ * Llama's, and their image token is read. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     if (!source->gguf && source->text != source->root) {
         FR_TRY(fr_config_only(source->text, "model_type", "llama", source->where));

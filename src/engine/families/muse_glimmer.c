@@ -2,7 +2,8 @@
  * Source: transformers 5.24, model muse_glimmer; for GGUF github.com/ggml-org/llama.cpp, conversion/muse_glimmer.py.
  * Embeddings are normed without weights, and so are heads. A gate for each value of a head comes from a matrix of its
  * own. Norms come before and after the parts, those after them with an eps of their own; folders store the weights of
- * the layers' norms minus 1. Layers with a base of 0 are not rotated; by default every fourth, which is full. */
+ * the layers' norms minus 1. Layers whose rotary base is 0 are not rotated. If no base is given, every fourth layer is
+ * full and not rotated. */
 #include <math.h>
 #include <string.h>
 
@@ -47,8 +48,8 @@ static const fr_config_row own[] = {
     {0}};
 static const fr_config_row last[] = {FR_PART(heads), {0}};
 
-/* Tells full layers from sliding ones, by a list or by their place before the last layer, and rotated ones from
- * others. */
+/* Finds out which layers are full and which slide: layer_types lists them, or it follows from a layer's distance from
+ * the last layer. Also finds out which layers are rotated. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     const json_t *kinds = json_object_get(source->text, "layer_types");
     const json_t *bases = json_object_get(source->text, "layer_rope_theta");

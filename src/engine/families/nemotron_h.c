@@ -49,7 +49,8 @@ static const fr_model_spec defaults = {
 
 typedef enum kind { MAMBA, ATTENTION, FEED_FORWARD, MIXTURE, KINDS, UNKNOWN = KINDS } kind;
 
-/* The letters and words of config.json; words have changed with transformers 5. */
+/* The letter and the words by which config.json names each kind of layer. transformers 5 writes another word than
+ * earlier versions. */
 static const struct {
     char letter;
     const char *words[2];
@@ -167,7 +168,7 @@ static fr_status put_layers(const fr_trunk_spec *s, size_t mtp_layers, const cha
     return FR_OK;
 }
 
-/* Reads the keys that have an older spelling. */
+/* Reads Mamba-2's keys, some of which have another spelling in older files. */
 static fr_status read_mamba(const fr_source *source, fr_model_spec *s) {
     fr_mamba_spec *m = &s->layer.mamba;
     const json_t *text = source->text;

@@ -312,8 +312,8 @@ fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
     return FR_OK;
 }
 
-/* Reads one form with whole heads. If positions are scaled and partial_rotary_factor is not 1, fails: in that case
- * transformers reads this key. */
+/* Reads one rotary form that rotates whole heads. Fails if partial_rotary_factor is not 1 and positions are scaled,
+ * because transformers uses that key only for scaled positions. */
 fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
     size_t width = spec->layer.attention.head_dim;
@@ -398,8 +398,8 @@ static fr_status read_entry(const json_t *entry, fr_rope_spec *rope, const char 
     return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built with rope_type %s", where, partial, type);
 }
 
-/* Reads the form of one kind of layer: from its entry in rope_parameters. Older files have rope_scaling instead, which
- * is for full layers. */
+/* Reads the rotary form of one kind of layer from the kind's entry in rope_parameters. Older files have rope_scaling
+ * instead of rope_parameters, and it is for full layers only. */
 static fr_status read_kind(const fr_source *source, const char *kind, bool older, fr_rope_spec *rope, double *part) {
     char inside[128];
     json_t *table, *entry = NULL, *scaling = NULL;

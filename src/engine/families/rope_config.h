@@ -19,7 +19,7 @@ fr_status fr_rope_parameters(const json_t *text, const char *where, const json_t
 const char *fr_rope_type_key(const json_t *parameters);
 
 /* Reads the whole spec from config.json, except for the number of rotated values, which stays 0. Before the call,
- * rope->theta and *partial must have the family's defaults; they keep them if the file has no such keys. *partial: the
+ * rope->theta and *partial must have the family's defaults, which stay if the file has no keys for them. *partial: the
  * share of a head that is rotated. trained: the number of positions for which the model was trained; llama3's and
  * yarn's scaling use it if the file has no key for that. */
 fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t trained, const char *where, double *partial);

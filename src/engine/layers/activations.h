@@ -68,8 +68,8 @@ typedef struct fr_deltanet_rows {
     size_t channels, width;
 
     float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that are run again */
-    float *strips;         /* [threads, strip_size] the kernel's scratch: part of a state after rows that may be
-                            * rejected */
+    float *strips;         /* [threads, strip_size] the kernel's scratch, in which it computes the state after
+                            * rows that may be rejected */
     fr_deltanet_row *runs; /* [threads, run_size] rows of the head that a thread runs */
     size_t rerun_width, strip_size, run_size;
 } fr_deltanet_rows;
@@ -84,8 +84,8 @@ typedef struct fr_mamba_rows {
     size_t channels, width;
 
     float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that are run again */
-    float *strips;         /* [threads, strip_size] the kernel's scratch: part of a state after rows that may be
-                            * rejected */
+    float *strips;         /* [threads, strip_size] the kernel's scratch, in which it computes the state after
+                            * rows that may be rejected */
     fr_deltanet_row *runs; /* [threads, run_size] a head's rows */
     size_t rerun_width, strip_size, run_size;
 } fr_mamba_rows;

@@ -91,8 +91,8 @@ static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
                            .slope_from = a->slopes_stepped ? 0 : a->batch->rows[row].position};
 }
 
-/* Runs the kernel. If means were subtracted from the keys, it also needs the queries as they were before they were
- * rotated for the codes of the cache. */
+/* Runs the kernel. Queries are rotated as the codes of the cache are. If means were subtracted from the keys, the
+ * kernel also needs each query without that rotation. */
 static void run_kernel(const fr_team *team, const fr_attend_rows *a, fr_attn_query *queries, const fr_attn *attn) {
     const fr_attend_workspace *w = a->workspace;
     float *plain = w->plain + team->index * FR_ATTEND_BATCH * w->head_dim;
@@ -193,8 +193,9 @@ static void attend_share(const fr_team *team, const split *s) {
     if (from < to) attend_partial(team, s, head, from, to - 1);
 }
 
-/* Joins the blocks of this split for one query to the result of the earlier splits, one after the other, as the
- * kernel's definition says. After that, each block's partial result is the result of everything up to it. */
+/* Joins the partial results of this split's blocks for one query to the result of the earlier splits, block after
+ * block, as the kernel's definition says. Each block's partial result is overwritten by the joined result of all
+ * positions up to the end of that block. */
 static void join_query(const split *s, size_t number) {
     const fr_kernels *k = s->rows->kernels;
     size_t n = cache_of(s->rows, 0)->value_dim;

@@ -59,8 +59,8 @@ static int64_t larger_of_ranks(const rank_best *best, size_t ranks, size_t strid
     return found.at;
 }
 
-/* Exchanges the ranks' best ids for at most TOGETHER rows, from row `first` on, and takes the best of each row. Of
- * equal logits the lower rank's counts, whose ids are lower. One thread calls it. */
+/* Exchanges the ranks' best ids for at most TOGETHER rows, from row `first` on, and takes the best of each row. If
+ * logits are equal, the one of the lower rank is taken, because that rank has the lower ids. One thread calls this. */
 static void join_ranks(fr_ranks *ranks, const fr_forward *f, size_t vocab, size_t first) {
     rank_best all[FR_RANKS_MAX * TOGETHER];
     size_t count = fr_ranks_count(ranks), rows = fr_smaller(TOGETHER, f->head_rows - first);

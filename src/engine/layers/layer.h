@@ -57,7 +57,8 @@ typedef struct fr_deltanet_weights {
     fr_matrix in_parts[3], low_a, low_z;
     fr_matrix out;                /* [hidden, value_heads * value_dim] */
     const float *conv;            /* [conv_kernel, channels of in_qkv], the oldest position first */
-    const float *conv_parts[3];   /* [conv_kernel, value_heads * value_dim] each, instead, for Kimi Delta Attention */
+    const float *conv_parts[3];   /* [conv_kernel, value_heads * value_dim] each: Kimi Delta Attention has these in
+                                   * place of `conv` */
     const float *dt_bias, *decay; /* [value_heads], or dt_bias of each value of a key; decay: -exp(A_log), in Ling 3
                                    * exp(A_log) */
     const float *value_norm;      /* [value_dim] */

@@ -22,8 +22,7 @@ typedef struct fr_rope_spec {
     bool neox;   /* value i is rotated with i + dims / 2; if false, with its neighbour: 2i and 2i + 1 */
     /* how many of the dims / 2 angles belong to each axis, in this order; the sum is dims / 2 */
     size_t sections[FR_AXES];
-    /* the angles go to the axes in turn; when an axis has all its angles, the first axis gets those that would
-     * follow */
+    /* the angles go to the axes in turn; once an axis has all its angles, its further turns go to the first axis */
     bool mrope_interleaved;
     double theta, partial, factor;                    /* arguments of fr_rope_frequencies */
     double low_factor, high_factor, original_context; /* for FR_ROPE_LLAMA3: arguments of fr_rope_scale */
@@ -53,7 +52,7 @@ typedef struct fr_attention_spec {
     bool v_norm;
     bool qk_norm;          /* queries and keys are normed; only read for families in which not all models have these
                             * norms */
-    bool bare_qk_norm;     /* queries and keys are normed head by head, without weights, unless there are some */
+    bool bare_qk_norm;     /* queries and keys are normed head by head, even if the norms have no weights */
     bool norm_after_rope;  /* the norms of heads come after the rotation; if false, before it */
     bool no_rope;          /* the layer's heads aren't rotated: Kazemnejad et al. 2023, arXiv:2305.19466 */
     bool qk_norm_wide;     /* the norms of queries and keys are over all heads at once; if false, over each head */
@@ -122,7 +121,7 @@ typedef enum fr_activation {
     FR_GELU, /* by tanh */
     FR_SILU,
     FR_CLAMPED_SWIGLU, /* fr_clamped_swiglu_fn in kernels.h */
-    /* the next ones only in a feed-forward without a gate */
+    /* the values from here on are for a feed-forward without a gate */
     FR_RELU2,    /* the square of max(x, 0): So et al. 2021, arXiv:2109.08668 */
     FR_RELU,     /* max(x, 0) */
     FR_GELU_ERF, /* by the error function */
@@ -245,11 +244,12 @@ typedef struct fr_trunk_spec {
     /* positions up to which attention that reads a selection of positions reads all of them. More are not built, so
      * context_limit is at most this; 0: attention reads all positions */
     size_t selected;
-    size_t ffn_width; /* width of the feed-forward in layers without a mixture; files give it even if no layer is
-                       * without one */
+    size_t ffn_width; /* width of the feed-forward in layers without a mixture; files have it even if every layer has a
+                       * mixture */
     /* width of the per-layer embeddings of a row's token (per_layer_embeddings.c); 0: there are none */
     size_t ple_width;
-    size_t deepstack; /* so many of the first layers add a further row of the picture to their output */
+    size_t deepstack; /* number of layers, from the first one on, to whose outputs a further row of the picture is
+                       * added */
     size_t ple_pad;   /* the id whose per-layer embedding a picture's rows get */
     /* rows of the table of positions; 0: there is no table. Row position_offset + p of it is added to the embedding at
      * position p */

@@ -68,9 +68,9 @@ void fr_conv_begin(const fr_activations *a);
 void fr_conv_collect(const fr_activations *a, const fr_recurrent *ring, const fr_recurrent_layer *layer,
                      size_t position, int32_t row, const float **inputs);
 
-/* fr_conv_save saves the inputs of recurrent layer `state` before each position where a copy is to be left.
- * fr_conv_keep keeps those that the next forward will read, overwriting earlier ones. Timelines are divided among
- * threads; all inputs must have been computed. */
+/* fr_conv_save copies inputs of recurrent layer `state` to the page of each point (fr_recurrent_point): the last
+ * inputs before the point's position. fr_conv_keep stores in the rings the inputs that the next forward will read, in
+ * place of earlier ones. Timelines are divided among threads; all inputs must have been computed. */
 void fr_conv_save(const fr_team *team, const fr_activations *a, size_t state);
 void fr_conv_keep(const fr_team *team, const fr_activations *a, size_t state);
 
@@ -125,9 +125,10 @@ void fr_mamba_run_beside(const fr_team *team, fr_activations *a, const fr_layer_
 
 /* ------------------------------------------------------------------------------------------------------------ ffn.c */
 
-/* fr_mixer_join computes x += norm(out), of the part that mixes positions, for the thread's own rows. fr_ffn_prepare
- * does the same, if the layer has such a part. It also computes the next products' input: normed = pre_ffn_norm(x), or
- * the norm of the input if attention and feed-forward share it. It needs a barrier after it. */
+/* fr_mixer_join computes x += norm(out) for the thread's own rows; `out` is the output of the part that mixes
+ * positions. fr_ffn_prepare first does the same if the layer has a part that mixes positions. It then computes the
+ * input of the next products: normed = pre_ffn_norm(x), or the norm of the input if attention and feed-forward share
+ * it. A barrier is needed after it. */
 void fr_mixer_join(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 
@@ -145,8 +146,8 @@ void fr_activate_xielu(const fr_kernels *kernels, const float *numbers, float *x
  * thread's own features. */
 void fr_ffn_gate(const fr_team *team, const fr_activations *a, const fr_ffn_spec *spec, const fr_ffn_weights *weights);
 
-/* Computes out = down(gate). It begins with a barrier, after which the results of fr_experts_score are complete too,
- * and needs another one after it. */
+/* Computes out = down(gate). It begins with a barrier, which also completes the results of fr_experts_score. Another
+ * barrier is needed before `out` is read. */
 void fr_ffn_down(const fr_team *team, const fr_activations *a, const fr_ffn_weights *weights);
 
 /* For the thread's own rows, computes x += norm(out), where out includes the output of a mixture. */
@@ -163,7 +164,7 @@ void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool pack
  * row's owner calls it. */
 void fr_experts_prepare(const fr_activations *a, const fr_experts_weights *weights, size_t row);
 
-/* Computes the router's products of all rows. After the rows were prepared, a barrier is needed before it. */
+/* Computes the router's products of all rows. A barrier is needed between fr_experts_prepare and this function. */
 void fr_experts_score(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                       const fr_experts_weights *weights);
 

@@ -25,7 +25,7 @@ void fr_short_conv_layout(fr_activations *a, const fr_short_conv_spec *spec, fr_
     a->gates = fr_arena_take(arena, max_rows * PARTS * hidden, sizeof *a->gates);
 }
 
-/* Computes channels [from, from + n) of one row's output, which replaces b. */
+/* Computes channels [from, from + n) of one row's c * conv(b * x), and writes them to the place of the row's b. */
 static void convolve(const fr_activations *a, const fr_short_conv_spec *spec, const float *conv, size_t row,
                      size_t from, size_t n) {
     const fr_kernels *k = a->kernels;

@@ -339,7 +339,8 @@ static fr_status bind_mamba_in(const fr_binding *b, const fr_tensor_name *name, 
     return FR_OK;
 }
 
-/* Binds a convolution. The factors of Mamba-2's channels are those of its inputs, so they multiply its weights. */
+/* Binds a convolution. Mamba-2's factors belong to the channels that the convolution reads. Here the convolution's
+ * weights are multiplied by them instead. */
 static fr_status bind_conv(const fr_binding *b, const fr_tensor_name *name, size_t rows, size_t cols,
                            const float **field) {
     const fr_layer_factors *factors = &b->layer->factors;

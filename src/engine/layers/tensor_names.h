@@ -236,7 +236,7 @@ typedef struct fr_binding {
     const fr_tensor_naming *naming;
     /* the order in which the rows of a matrix [vocab, hidden] are packed; NULL: unchanged */
     const int32_t *head_order;
-    bool *head_sorted; /* out: the rows were packed in that order */
+    bool *head_sorted; /* out: the head's rows were packed in the order of head_order */
 } fr_binding;
 
 /* Gives the prefix of the published names of a model's tensors; in multimodal models the text model's names have a
@@ -293,8 +293,8 @@ fr_status fr_tensor_names_check_below(const fr_weights *weights, const fr_tensor
 
 /* ------------------------------------------------------------------------------------------------ without a binding */
 
-/* Returns true if the table has a later line for the same field that a model of this spec can use in place of this
- * line's tensor. */
+/* Returns true if the table has a later line for the same field whose tensor a model of this spec can have in place of
+ * this line's tensor. */
 bool fr_tensor_name_has_another(const fr_tensor_name *name, bool gguf, const fr_trunk_spec *trunk,
                                 const fr_layer_spec *layer);
 
@@ -340,8 +340,8 @@ typedef struct fr_reorder {
 fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tensor_name *name,
                                   const fr_trunk_spec *trunk, const fr_layer_spec *layer);
 
-/* Gives the reordering for a line whose tensor is DeltaNet's queries, keys, values and gates: for its first part, or
- * for the gates. */
+/* Gives the reordering for a published tensor that holds DeltaNet's queries, keys, values and gates: that of the rows
+ * of queries, keys and values, or, if `gates` is set, that of the rows of gates. */
 fr_reorder fr_tensor_name_parted(const fr_layer_spec *layer, bool gates);
 
 /* Gives the form in which published files store the vector of a line. */

@@ -64,7 +64,7 @@ bool fr_trunk_share_drafter(fr_trunk *trunk, fr_weights *weights, const fr_rank_
 void fr_trunk_keep_heads(const fr_trunk *trunk, const struct fr_ranks *ranks, size_t kv, fr_kv_shape *shape);
 size_t fr_trunk_head_keeper(const fr_trunk *trunk, const struct fr_ranks *ranks, size_t kv, size_t head);
 
-/* Gives the layer that owns a KV layer. */
+/* Gives the index of the layer that owns the keys and values of KV layer `kv`. */
 size_t fr_trunk_kv_owner(const fr_trunk *trunk, size_t kv);
 
 #endif

@@ -92,7 +92,8 @@ static fr_status check_shapes(const source *s, pair *p) {
 /* Says how the rows of b, or the columns of a, differ in order from the model's. */
 typedef struct movement {
     bool by_heads;    /* the file has a head's queries, keys and values together; the model has them apart */
-    fr_reorder order; /* the two kinds of file have different orders, and only one of adapter and model is GGUF */
+    fr_reorder order; /* if one of adapter and model is GGUF and the other is not: how GGUF's order differs from the
+                       * published one */
 } movement;
 
 static movement find_movement(const source *s, const fr_adapted_matrices *m) {

@@ -21,7 +21,7 @@ const char *fr_model_picture_mark(const fr_model *model) {
     return token && mark ? mark : token;
 }
 
-/* Appends a span of the text, which is trusted, with pictures in place of the marks in it. *picture: number of the
+/* Appends a trusted span of the text, with the pictures' texts in place of the marks in it. *picture: number of the
  * next picture. */
 static void spell_span(const fr_model *model, const fr_picture *const *pictures, size_t count, const char *mark,
                        const fr_marked_text *text, fr_span span, size_t *picture, fr_text_buffer *spelled) {

@@ -2,7 +2,7 @@
 #include "src/engine/session/calibration.h"
 
 #define FADE  (1.0 / 256) /* share of its counts that a bin forgets with each try */
-#define PRIOR 8.0         /* a guess counts as this many tries */
+#define PRIOR 8.0         /* a guessed rate of acceptance counts as this many tries */
 
 void fr_calibration_learn(fr_calibration *calibration, const float *chances, size_t verified, size_t accepted) {
     for (size_t d = 0; d < verified && d <= accepted; d++) {

@@ -23,8 +23,8 @@ static void fill_stands(const fr_draft_depth *draft_depth, fr_draft_depth_part *
     }
 }
 
-/* Returns how many of a part's drafts are verified in any case. FR_STEP_MAX: none is; each draft is verified only if
- * it is worth its row. */
+/* Returns how many of a part's drafts are verified in any case. FR_STEP_MAX has another meaning: each draft is
+ * verified only if it is worth its row. */
 static size_t count_certain(const fr_draft_depth_part *part) {
     if (part->looked_up) return part->tells ? FR_STEP_MAX : part->drafted;
     if (part->ends && !part->compares) return FR_STEP_MAX;

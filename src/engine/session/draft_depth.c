@@ -8,8 +8,8 @@
 /* Constants that were tuned in the simulations of tests/engine/session/test_draft_depth.c. The results hardly depend
  * on their values: half or double of FADE, PRIOR or ALLOWANCE changes the mean of all cases by less than 0.5%. */
 #define FADE          (1.0 / 64)  /* a timeline's counts of drafts lose this share with each round */
-#define FADE_USUAL    (1.0 / 256) /* the usual rate's counts lose this share with each try */
-#define PRIOR         4.0         /* a guess counts as this many tries */
+#define FADE_USUAL    (1.0 / 256) /* the counts of a usual rate of acceptance lose this share with each try */
+#define PRIOR         4.0         /* a guessed rate of acceptance counts as this many tries */
 #define FIRST_GUESS   0.6         /* rate of acceptance that is assumed before any try */
 #define FIRST_TRIES   8.0         /* FIRST_GUESS counts as this many tries */
 #define STALE         512         /* number of rounds after which a measured time may be out of date */
@@ -29,7 +29,7 @@
 #define ALMOST_ALONE  0.8
 /* a chain that ends by its probabilities may be up to this many times as long as planned */
 #define LONGER        2
-#define SHARE_MAX     2.0   /* most that drafts beside others cost, as a multiple of their cost alone */
+#define SHARE_MAX     2.0   /* most that a chain costs beside others, as a multiple of its cost alone */
 #define HOPE          0.5   /* each row beyond those measured is assumed to cost this share of a measured one */
 #define DEBT          1.0   /* looked-up drafts may lose the time of this many forwards */
 #define CREDIT        4.0   /* looked-up drafts may also lose what they won before, up to this many forwards */
@@ -121,8 +121,8 @@ static fr_draft_depth_drafts *drafts_of(const fr_draft_depth_part *part) {
  * forwards it is one in 2, because forwards of equally many rows take similar times. */
 enum { DRAFT_HELD_UP = 4, VERIFY_HELD_UP = 2 };
 
-/* Gives the mean of the readings, after the largest of them were lowered to the next largest one. One reading in
- * `held_up` is lowered; of two readings, one is. */
+/* Gives the mean of the readings, after the largest ones were lowered to the largest reading below them. One reading
+ * in `held_up` is lowered. If there are only two readings, one of them is lowered. */
 static double usual_of(const fr_draft_depth_timing *timing, size_t held_up) {
     double sorted[FR_DRAFT_DEPTH_READINGS], sum = 0;
     size_t count = fr_smaller(timing->count, FR_DRAFT_DEPTH_READINGS);
@@ -309,7 +309,7 @@ static double surplus_of(const outlook *o, size_t timeline, double price) {
         deepen(drafts_of(&o->parts[timeline]), &c);
         double draft = drafting(o, fr_larger(o->longest, c.depth), o->drafting + o->draft[c.depth]) -
                        drafting(o, o->longest, o->drafting);
-        /* the time of drafting counts only as often as the chain is made up to this draft */
+        /* the time of drafting is multiplied by the chance that a draft of this chain is made */
         if (o->draft[c.depth] > 0) draft *= alone / o->draft[c.depth];
         best = greater(best, (tokens - price * (verify + draft + c.follow)) / (double)c.depth);
     }
@@ -375,9 +375,10 @@ typedef struct question {
     bool hoped;
 } question;
 
-/* Adds drafts one by one. There are at most as many as there is room for and as were verified before beside these
- * timelines; if `hoped`, at most twice that number and one more. The time of a chain of `longest` drafts is counted at
- * the start, so further chains up to this length add none. */
+/* Adds drafts to the round one by one, as long as there is room and some timeline gains by one more. The forward gets
+ * at most as many rows as one that was measured. If `hoped`, the number of drafts may be twice as high as that limit,
+ * plus one. The time of a chain of `longest` drafts is counted at the start, so chains up to this length add no
+ * time. */
 static void grow(outlook *o, const question *q, size_t longest) {
     size_t largest = open_outlook(o, q->draft_depth, q->parts, q->count, q->taken, q->hoped);
     size_t measured = largest > o->base ? largest - o->base : 0;
@@ -415,11 +416,12 @@ static void look(outlook *o, const question *q) {
     }
 }
 
-/* Fills in seconds[1 .. count] for a later run, 0 where nothing is known. A time with few readings is mixed with the
- * earlier run's, scaled to this run, by the number of readings. Without an earlier time a single reading does not
- * count, because it may be too long. A time that was not measured again is stored as DOUBT times itself, but not below
- * the time of one row or draft. So a time that was too long shrinks from run to run, even if no run tries it. Returns
- * true if anything was measured. */
+/* Fills in seconds[1 .. count] with the times that a later run can begin with; 0 where nothing is known. If a time has
+ * few readings in this run, it is the mean of this run's time and of the earlier run's, scaled to this run; the more
+ * readings, the more this run's time weighs. Without an earlier time a single reading does not count, because it may
+ * be too long. A time that was not measured again is stored as DOUBT times itself, but not below the time of one row
+ * or draft. So a time that was too long shrinks from run to run, even if no run tries it. Returns true if anything was
+ * measured. */
 static bool merge_times(const fr_draft_depth_timing *timings, const double *earlier, double *seconds, size_t count) {
     double factor = compare_runs(timings, earlier, count);
     bool measured = false;
@@ -637,8 +639,8 @@ static void tell_found(const outlook *known, fr_draft_depth_part *part, size_t o
     for (size_t d = 0; d < part->found; d++) part->gains.found[d] = rate * (verify[base + d + 1] - verify[base + d]);
 }
 
-/* Reserves the rows of the drafts that the parts are asked for, and divides the other rows among the parts, for
- * looked-up drafts. */
+/* Divides the batch's rows among the parts for looked-up drafts. First it reserves the rows of the drafts that the
+ * parts were asked for; the other rows are divided evenly among the parts that can look up drafts. */
 static void tell_finds(const outlook *known, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0, finding = 0;
     double risk = DEBT + known->draft_depth->finds_won;
@@ -715,8 +717,9 @@ static size_t best_drafter(fr_draft_depth_part *parts, const question *q) {
     return best;
 }
 
-/* Tries another drafter than the one of the best choice, whose tokens a second are `rate`. It is asked for the number
- * of drafts that would be best with the hoped times, or for one draft if it was never tried. */
+/* Tries another drafter than the one of the best choice, which gives `rate` tokens a second. The other drafter is
+ * asked for the number of drafts that would be best with the hoped times. If it was never tried, it is asked for one
+ * draft. */
 static bool try_elsewhere(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, question q, double rate,
                           outlook *known, attempt *tried) {
     size_t best = parts[0].drafter, other = other_drafter(parts, q.count, best);
@@ -971,8 +974,8 @@ static void learn_finds(fr_draft_depth *draft_depth, const fr_draft_depth_part *
 
 /* Learns from a try. The next try follows at once if the tokens of this try, or those that were expected of it, are
  * more than the best choice would have given in the same time. Otherwise the next try waits longer. The time to run
- * missed ids does not count here, because it need not be spent again. The loss counts as no more than was expected,
- * because the time may have been read too long. */
+ * missed ids is not counted, because it need not be spent again. The allowance for tries is lowered by the try's loss,
+ * but by no more than the loss that was expected, because the measured time may be too long. */
 static void learn_of_try(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                          double seconds) {
     double tokens = tokens_of(parts, timelines);

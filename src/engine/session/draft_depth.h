@@ -150,7 +150,8 @@ typedef struct fr_draft_depth_part {
     size_t asked, drafted, accepted; /* numbers of drafts: asked for (out), proposed, accepted */
     /* out: number of drafts that are expected to pay; `asked` is larger if a whole block costs no more */
     size_t planned;
-    size_t made;                /* drafts made, with one that was then dropped; 0: as many as were asked for */
+    size_t made;                /* number of drafts that the method made, including one that it then dropped; 0: it
+                                 * made as many as it was asked for */
     bool tells;                 /* the method gives probabilities, which are in `chances` */
     float chances[FR_STEP_MAX]; /* probabilities of the drafts, as the method gave them */
     float stands[FR_STEP_MAX];  /* probabilities corrected by how often such drafts were accepted (draft_cut.h) */

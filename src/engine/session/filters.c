@@ -155,8 +155,8 @@ static void filter_top_n_sigma(fr_sampler *s, fr_choices *c) {
     if (variance > 0) raise_limit(c, c->largest - s->set.top_n_sigma * fr_exp_double(0.5 * fr_log_double(variance)));
 }
 
-/* Gives the k-th largest logit. The top-k kernel writes ids to s->ids; if the candidates' own ids are there, the logit
- * is found by its rank instead. */
+/* Gives the k-th largest logit. The top-k kernel, which is faster, writes ids to s->ids. If the candidates' own ids
+ * are in s->ids, the kernel must not be used, and the logit is found by its rank. */
 static float kth_largest(const fr_sampler *s, const fr_choices *c) {
     double before;
     if (c->ids != s->ids) {

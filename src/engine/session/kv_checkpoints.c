@@ -45,7 +45,7 @@ static void drop(fr_kv_checkpoints *s, fr_kv *kv, size_t index) {
     s->at[s->count] = dropped;
 }
 
-/* Makes a checkpoint after all others that holds nothing yet; NULL if there is no room for any. */
+/* Makes an empty checkpoint and puts it after all others; NULL if there is no room for any. */
 static fr_kv_checkpoint *place(fr_kv_checkpoints *s, fr_kv *kv, size_t position, size_t from, bool spare) {
     if (s->capacity == 0) return NULL;
     if (s->count == s->capacity) drop(s, kv, least_missed(s, position));

@@ -38,7 +38,8 @@ static size_t turning_dims(const fr_engine *e, const fr_attention_spec *attentio
     return attention->no_rope ? 0 : e->model->trunk.spec.rope[attention->rope].dims;
 }
 
-/* Gives the first KV layer whose keys turn as this one's do. It holds the tables of both. */
+/* Gives the first KV layer whose keys are rotated in the same way as those of layer `kv`. The two share that layer's
+ * tables. */
 static size_t table_holder(const fr_engine *e, size_t kv) {
     const fr_attention_spec *own = attention_of(e, kv);
     for (size_t i = 0; i < kv; i++) {

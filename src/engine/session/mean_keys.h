@@ -11,11 +11,11 @@
 /* Takes memory for the means of the engine's cache, or measures it. */
 void fr_mean_keys_layout(fr_engine *engine);
 
-/* Runs the text and fills in the means. Ranks must call it together. */
+/* Runs the fixed text and fills in the means of its keys. All ranks must call it together. */
 fr_status fr_mean_keys_learn(fr_engine *engine, const fr_kv_shape *shapes);
 
-/* Adds the text to a hash of the model if keys are stored without their means: a saved cache is of no use with means
- * that were learned from another text, or with none. */
+/* Adds the fixed text to a hash of the model if keys are stored without their means. A saved cache is of no use with
+ * means that were learned from another text, or with none. */
 uint64_t fr_mean_keys_hash(const fr_engine *engine, uint64_t hash);
 
 #endif

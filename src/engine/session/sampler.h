@@ -35,7 +35,7 @@ typedef struct fr_sampler {
     bool selects;                     /* filters run: tokens are drawn, or a filter may exclude the largest logit */
     bool mirostat;                    /* mirostat is on, and something is drawn */
     bool tells;                       /* log-probabilities of the draws themselves are wanted */
-    fr_logprobs *told;                /* receives these log-probabilities; NULL if `tells` is false */
+    fr_logprobs *told;                /* receives the log-probabilities of the draws; NULL if `tells` is false */
     fr_sampler_settings set;          /* the options' settings; with mirostat the temperature has no range */
     uint8_t filters[FR_FILTER_COUNT]; /* the filters that have an effect, in order */
     size_t filter_count;
@@ -65,7 +65,8 @@ typedef struct fr_sampler {
     void *mask_context;
     fr_constraint constraint; /* the grammar, whose mask is applied after the caller's */
     float *masked;            /* [vocab] malloc'd: a row after the masks */
-    int32_t *masked_ids;      /* [vocab] malloc'd: the ids of that row, if only some are left */
+    int32_t *masked_ids;      /* [vocab] malloc'd: the ids to which the logits in `masked` belong, if the masks left
+                               * only some ids */
     fr_status mask_status;    /* status of the last calls of the masks */
 } fr_sampler;
 

@@ -41,8 +41,8 @@ typedef struct scoring {
     float *aux;                  /* [prompt_rows, layers, hidden] */
 } scoring;
 
-/* Gives the sink inputs of layers or hidden rows. Checks that they are finite. Other calls see that by the logits, but
- * none are computed here. */
+/* Gives the sink the rows that are wanted, which are inputs of layers or hidden rows. Checks first that they are
+ * finite. Calls that compute logits check the logits instead. */
 static fr_status hand_out_rows(fr_session *s, const fr_forward *f, const scoring *what) {
     const float *values = what->layers ? what->aux : f->hidden;
     size_t count = f->batch.count, width = (what->layers ? what->layers->count : 1) * s->model->trunk.spec.hidden;

@@ -266,7 +266,7 @@ fr_status fr_session_follow_later(fr_session *s) {
     return see(s, &view);
 }
 
-/* Keeps `count` rows of these arrays in the session. */
+/* Copies the first `count` rows of `hidden` and of `aux_hidden` to the session, where its draft method reads them. */
 static void keep(fr_session *s, const float *hidden, const float *aux_hidden, size_t count) {
     const fr_engine *e = s->engine;
     if (e->hidden_width) memcpy(s->drafting.hidden, hidden, count * e->hidden_width * sizeof *hidden);

@@ -35,8 +35,8 @@ static bool has_image_token(const fr_session *s, const int32_t *ids, size_t coun
     return false;
 }
 
-/* Returns true if the pictures that the session holds are already on the timeline, for a prompt that is not run to its
- * end. Otherwise they are for the ids that will follow. */
+/* Returns true if the pictures that the session holds belong to ids on the timeline, whose prompt has not been run to
+ * its end yet. Otherwise the pictures are for the ids that will follow. */
 static bool pictures_under_way(const fr_session *s) {
     return s->embeddings != &fr_no_input_embeddings;
 }
@@ -312,8 +312,8 @@ static void cut_pictures(fr_session *s) {
 }
 
 /* Cuts the timeline. The frontier stops before the last id, because that id must be run again for the token after it.
- * If the cut divides a picture whose rows see its later rows, the frontier stops before that picture. Half a picture
- * can't be run again, so the stored rows of pictures are then dropped. */
+ * If the cut divides a picture whose rows see its later rows, the frontier stops before that picture. In this case the
+ * session drops its pictures' rows that are still stored, because half a picture can't be run again. */
 fr_status fr_timeline_truncate(fr_session *s, size_t length) {
     if (length == s->length) return FR_OK;
     FR_TRY(fr_session_follow(s));

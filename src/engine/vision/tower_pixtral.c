@@ -81,7 +81,7 @@ static fr_status read_tower(const fr_tower_source *s, fr_vision_config *c, size_
                    c->hidden, c->heads, head);
 }
 
-/* Reads what follows the layers. The norm of patches has the eps of the text model's norms. */
+/* Reads the merger, which comes after the layers. The norm of patches has the eps of the text model's norms. */
 static fr_status read_merger(const fr_tower_source *s, fr_vision_config *c) {
     static const char where[] = FR_TOWER_CONFIG;
     json_t *text;

@@ -237,7 +237,7 @@ static void run_slice(void *context, const fr_team *team) {
         merge_chunk(team, s->a, (s->index - before_merger) * FR_VISION_CHUNK);
 }
 
-/* Runs the view whose activations these are. before: another view of the same picture was run before. */
+/* Runs the view whose activations are in `a`. before: another view of the same picture was run before. */
 static fr_status run_tower(const fr_vision_activations *a, fr_pool *pool, bool before, const fr_vision_ask *ask) {
     for (slice s = {.a = a}; s.index < count_slices(a); s.index++) {
         if (ask && (before || s.index)) FR_TRY(ask->goes_on(ask->context));

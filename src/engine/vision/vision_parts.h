@@ -86,7 +86,8 @@ typedef struct fr_vision_config {
     bool channel_last; /* a patch's values are ordered by row, column and channel; if false, by channel, time, row and
                         * column */
 
-    bool positions_by_fraction; /* a patch finds its position in a square table by its fraction of a side */
+    bool positions_by_fraction; /* a patch's entry in a square table of positions follows from the fraction of the
+                                 * picture's side at which the patch lies */
     size_t positions; /* the side of a square table of learned positions, or the length of one for each axis; 0: none */
     /* the layers whose stream is merged into further rows, for the outputs of the text model's first layers */
     size_t deepstack, deepstack_layers[FR_VISION_DEEPSTACK_MAX];

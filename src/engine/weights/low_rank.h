@@ -31,9 +31,9 @@ struct fr_adapter_set {
     } uses[FR_ADAPTERS_MAX];
 };
 
-/* Adds the low-rank products of the workspace's adapters to y, for features [begin, end) of the matrix. One thread
- * does this alone. Each thread computes a(x) again for itself, which costs rank * cols multiplications but needs no
- * barrier. */
+/* Adds the low-rank products of the workspace's adapters to y, for features [begin, end) of the matrix, in the calling
+ * thread. Every thread that calls it computes a(x) for itself. So a(x) is computed several times, which costs rank *
+ * cols multiplications each time, but no barrier is needed. */
 void fr_low_rank_add(const fr_workspace *workspace, const fr_matrix *matrix, size_t begin, size_t end,
                      const fr_matrix_rows *rows);
 

@@ -93,7 +93,8 @@ void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x
 
 /* Prepares all rows of the next product's input, with the whole team, and ends with a barrier. All rows must be
  * complete on this rank; if they aren't, call fr_publish_input instead. matrix: the only matrix that is multiplied by
- * these rows; NULL: there may be several, but none whose rotation moves heads. */
+ * these rows; NULL: several matrices may be, but then no matrix has a rotation that regroups heads
+ * (formats/rotation.h). */
 void fr_matrix_input_rows(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, const float *x,
                           size_t x_stride, size_t cols, size_t rows);
 

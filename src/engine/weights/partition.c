@@ -13,8 +13,8 @@ enum {
     AHEAD = 1 << 17 /* bytes of weights that a thread reads in advance, few enough to stay in a core's own cache */
 };
 
-/* Gives the unit at which a rank's share begins, if ranks [first, last) divide `count` units. The shares of the ranks
- * before it, added up and rounded to whole units, end there. */
+/* Gives the unit at which the share of `rank` begins, if ranks [first, last) divide `count` units. It is the sum of
+ * the shares of the ranks from `first` to before `rank`, rounded to a whole unit. */
 static size_t units_before(const fr_ranks *ranks, size_t count, size_t rank, size_t first, size_t last) {
     uint64_t from = fr_ranks_before(ranks, first), all = fr_ranks_before(ranks, last) - from;
     return (size_t)((2 * count * (fr_ranks_before(ranks, rank) - from) + all) / (2 * all));

@@ -44,8 +44,9 @@ static fr_status check_codes(const fr_weights *weights, const fr_tensor *tensor,
     return fr_fail(FR_INPUT, "%s: tensor %s has a NaN at index %zu", weights->files->path, tensor->name, at);
 }
 
-/* Reads a thread's rows of a tensor that is used directly in the file. In each matrix of a stack these rows are the
- * thread's part of one of the rank's runs of rows. */
+/* Brings a thread's rows of a tensor into memory, if the tensor is used directly in the file. The rank has one or
+ * several runs of rows in each matrix. The thread reads its own part of run number `run`, in each matrix of a
+ * stack. */
 static fr_status place_in_file(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
     size_t begin, end, first, last, bytes = fr_bound_rows_bytes(bound, bound->rows);

@@ -58,7 +58,8 @@ typedef struct fr_bound {
     const float *row_scales;    /* the scales of FP8 codes that have one for each row; NULL: none */
     bool of_codes;              /* the tensor holds the scales or exponents of another one */
     fr_stack_layout layout;     /* how the file stores the matrices; if not as rows, they are copied to `packed` */
-    size_t parts;               /* matrices in an entry of the file's stack */
+    size_t parts;               /* number of matrices in one entry of the file's stack, such as 2 for an expert's gate
+                                 * and up */
     size_t head, key_heads;     /* for FR_LAYOUT_HEADS: rows of a head, and the number of key heads */
     const fr_tensor *exponents; /* exponents of MXFP4 codes */
     fr_bound_share share[FR_BOUND_SHARES]; /* how ranks divide rows; a rank reads only its own if the shares cover all
@@ -151,10 +152,10 @@ fr_status fr_bind_router(fr_weights *weights, const char *prefix, const char *na
  * the order of its clusters. */
 #define FR_KEY_SORTED "forerun.sorted_tensor"
 
-/* Binds the tensor PREFIX + NAME of shape [features, cols], and sorts its rows: row order[r] of the tensor becomes row
- * r, and *sorted is set. This is possible only if the tensor is packed, here or in its file. Otherwise it is bound as
- * looked up, in its own order. If the file has packed the tensor, it must name it as sorted; it is an error if it
- * doesn't. order must outlive fr_weights_place. */
+/* Binds the tensor PREFIX + NAME of shape [features, cols]. If the tensor is packed, here or in its file, its rows are
+ * sorted: row order[r] of the tensor becomes row r, and *sorted is set. A tensor that is not packed is bound as looked
+ * up (FR_LOOKED_UP), in its own order. Fails if the file has packed the tensor without naming it as sorted
+ * (FR_KEY_SORTED). order must outlive fr_weights_place. */
 fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *name, const int32_t *order,
                          size_t features, size_t cols, fr_matrix *matrix, bool *sorted);
 
@@ -236,8 +237,8 @@ fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *na
 fr_status fr_bind_head_values(fr_weights *weights, const char *prefix, const char *name, size_t n, size_t keys,
                               size_t head, const float **vector);
 
-/* Binds a vector as fr_bind_values does, but one that GGUF keeps as a matrix of any shape with n values, in the order
- * of its rows. */
+/* Binds a vector as fr_bind_values does, if GGUF stores the vector as a matrix. The matrix may have any shape with n
+ * values, which are read row by row. */
 fr_status fr_bind_values_in_rows(fr_weights *weights, const char *prefix, const char *name, size_t n, fr_values values,
                                  const float **vector);
 
@@ -280,8 +281,8 @@ void fr_weights_note_transposed(fr_weights *weights);
 fr_status fr_weights_transpose(fr_weights *weights, const fr_matrix *from, size_t count, float *to);
 
 /* rank_share.c: if weights are divided among ranks, says how a product with this bound matrix is divided. A rank then
- * places only its own rows. If a tensor has several matrices, that begins only when this function was called for all
- * of them. */
+ * places only its own rows of the matrix. If several matrices are bound to one tensor, the rank places all rows of the
+ * tensor until this function was called for each of them. */
 void fr_weights_share(fr_weights *weights, const fr_matrix *matrix, fr_split split);
 
 /* Says that these matrices belong to heads, one matrix per head. A rank then places only the matrices of its own
