@@ -42,7 +42,8 @@ enum {
     HELLO_MS = 500,            /* time for the first message of one rank */
     LINGER_MS = 1000,          /* time that ranks above 1 give rank 1 to print why rank 0 is missing */
     LOOK_MS = 50,     /* between checks of things that no connection reports: silence, failures, the parent process */
-    STRUCK_LOOKS = 15 /* number of waits of 10 ms for the failure that caused a signal, which may become known later */
+    STRUCK_LOOKS = 15 /* number of waits of 10 ms after a signal, because the failure that caused the signal may become
+                       * known later than the signal */
 };
 
 #define BEAT_MAX 2.0 /* longest time in seconds between two signs of life; at most a fifth of the timeout */
@@ -63,7 +64,8 @@ typedef struct peer {
 
 struct fr_watch {
     int index, count, listener;   /* listener: the socket on which rank 0 listens */
-    _Atomic double timeout, late; /* seconds: of allowed silence; until a process that hangs after a failure is ended */
+    _Atomic double timeout, late; /* timeout: seconds of allowed silence; late: seconds after a failure until a process
+                                   * that hangs is ended */
     _Atomic(fr_watch_end_fn *) end;
     pthread_mutex_t mutex; /* guards the failure while it is written, and the members that fr_watch_leave waits for */
     pthread_cond_t changed;

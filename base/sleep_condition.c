@@ -19,7 +19,8 @@ typedef struct bed {
 
 static bed beds[BEDS] = {MADE, MADE, MADE, MADE, MADE, MADE, MADE, MADE};
 
-/* Divides by 64 first, because words that many threads read are on cache lines of their own. */
+/* Chooses by the word's cache line (its address / 64), because words that many threads read are on cache lines of
+ * their own. */
 static bed *bed_of(_Atomic uint32_t *word) {
     return &beds[(uintptr_t)word / 64 % BEDS];
 }

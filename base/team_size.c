@@ -19,13 +19,13 @@
 #define PERIOD_MAX   (2000 * MILLISECOND)   /* largest delay that doubling gives */
 #define COST_SHARE   0.04                   /* share of the possible gain that trials may cost */
 #define COST_MAX     (6000.0 * MILLISECOND) /* largest delay that the cost of a trial gives */
-#define FAR_SLOWER   1.15 /* if a failed trial took less than this times the expected time, the next parks more */
+#define FAR_SLOWER   1.15 /* after a failed trial below this share of the expected time, the next parks more threads */
 #define PAUSE        (1000 * MILLISECOND) /* after this long without a job, the load of other programs is unknown */
 
 #define CROWDED 0.1  /* threads are parked if they wait for a core for this share of the time */
 #define FREE    0.05 /* parked threads may come back if the others wait for less than this */
 #define FASTER  0.97 /* a trial is kept if its jobs take less than this share of their expected time */
-#define AS_FAST 1.02 /* a trial of more threads is kept below this share if threads hardly wait */
+#define AS_FAST 1.02 /* a trial of more threads is kept below this share of that time if threads hardly wait */
 
 void fr_team_size_open(fr_team_size *team_size, size_t threads) {
     *team_size = (fr_team_size){.threads = threads, .settled = threads, .taking = threads, .stride = 1};
@@ -114,8 +114,8 @@ static void look_at_trial(fr_team_size *team_size, int64_t now) {
         turn_back(team_size, now);
 }
 
-/* Gives the number of threads to park. A thread and another program that want the same core get half of it each. So
- * the number of threads that compete with other programs is twice the number that wait at a time. */
+/* Gives the number of threads to park. If a thread and another program want the same core, the thread waits for half
+ * of the time. So twice as many threads compete with other programs as wait at any one time. */
 static size_t fewer_by(const fr_team_size *team_size) {
     size_t most = team_size->settled - 1, in_the_way = (size_t)(2 * team_size->in_line / team_size->watched + 0.5);
     size_t by = (in_the_way ? in_the_way : 1) * team_size->stride;

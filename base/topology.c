@@ -105,8 +105,8 @@ void fr_plan_make(const fr_machine *machine, size_t threads, bool pin, bool numa
 
 /* -------------------------------------------------------------------------------------------------------- partition */
 
-/* Gives the item at which unit number `at` begins. If there is no such unit, gives the end of the items without a
- * product, which might not fit size_t. */
+/* Gives the item at which unit number `at` begins. If there is no such unit, gives `count`, without computing at *
+ * unit, which might not fit size_t. */
 static size_t unit_begin(size_t at, size_t units, size_t unit, size_t count) {
     return at < units ? at * unit : count;
 }

@@ -142,8 +142,8 @@ static fr_status check_listed(const fr_checkpoint *checkpoint, const fr_tensors 
     return FR_OK;
 }
 
-/* Checks that every tensor of the index is in one of the files. check_listed has already checked that it is in the
- * file that the index names. */
+/* Checks that every tensor of the index is in one of the files. If it is, it is in the file that the index names,
+ * because check_listed has compared the names of the files. */
 static fr_status check_present(const fr_checkpoint *checkpoint, const json_t *weight_map) {
     const char *name;
     json_t *file;

@@ -100,7 +100,8 @@ static unsigned product(unsigned x, unsigned y) {
 }
 
 /* Converts a row of pixels, stored as 255 - c, 255 - m, 255 - y, 255 - k. The black ink leaves the share (255 - k) /
- * 255 of each colour of light. Of this, the ink of the colour itself leaves its own share. */
+ * 255 of red, green and blue light. Of the light that is left, cyan leaves the share (255 - c) / 255 of the red;
+ * magenta does the same to the green, and yellow to the blue. */
 static void rgb_of_cmyk(uint8_t *rgb, const uint8_t *cmyk, size_t width) {
     for (size_t x = 0; x < width; x++, rgb += 3, cmyk += 4)
         for (int i = 0; i < 3; i++) rgb[i] = (uint8_t)(cmyk[3] - product(255u - cmyk[i], cmyk[3]));

@@ -293,7 +293,8 @@ static int32_t find_token(const beside *b, fr_text text) {
     return known ? (int32_t)json_integer_value(known) : -1;
 }
 
-/* Applies the flag `key`. It says if this token is put before each text (`before`) or after it. */
+/* Applies the flag `key`: true adds the token to the ids that stand before each text (`before`) or after it, and false
+ * removes the token from them. */
 static fr_status heed_flag(const beside *b, const char *key, fr_text token, int32_t *ids, size_t *count, bool before) {
     const json_t *flag = json_object_get(b->config.root, key);
     int32_t id = token.bytes ? find_token(b, token) : -1;

@@ -1,4 +1,4 @@
-/* Reads vocab.json and merges.txt, as folders of before tokenizer.json have them: see tokenizer_json_parts.h.
+/* Reads vocab.json and merges.txt, which older folders have in place of tokenizer.json: see tokenizer_json_parts.h.
  *
  * In: both files, and tokenizer_config.json, which says by tokenizer_class how texts are cut. Out: the JSON tree that
  * transformers would write as tokenizer.json. */

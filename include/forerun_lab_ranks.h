@@ -48,8 +48,9 @@ void fr_lab_ranks_collect(double own, double *all);
  * signals. Without a job it returns `own`. */
 bool fr_lab_ranks_decide(bool own);
 
-/* Lets each rank decide for itself from now on, because ranks that follow an engine see rank 0's decisions in its
- * requests. A signal to rank 0 does not reach the others: they end when it closes its engine. */
+/* Lets each rank decide for itself from now on. It is for ranks that follow rank 0's engine, because they see rank 0's
+ * decisions in the calls that rank 0 sends. A signal to rank 0 does not reach the other ranks: they end when rank 0
+ * closes its engine. */
 void fr_lab_ranks_decide_alone(void);
 
 /* Returns the job's first failure, or FR_OK. */

@@ -23,7 +23,7 @@ typedef enum kind {
     RESET,
     PUT,    /* number: rank 0's status; bytes: ids */
     SCORED, /* the same as PUT, for a prompt that is scored */
-    SHOW,   /* bytes: pictures (fr_shown_pack); none if rank 0 could not show the pictures either */
+    SHOW,   /* bytes: pictures (fr_shown_pack); no bytes if rank 0 itself could not show the pictures */
     DECIDE, /* number: bits of fr_session.leader_decides */
     DRAW,   /* bytes: options, then their biases */
     STOPS,  /* number: how many strings; bytes: the strings, each with its NUL */

@@ -72,8 +72,8 @@ static void set_changes(const fr_export *export, const fr_tensor_name_found *fou
     if (!export->files->channels_last) output->shape[1] = output->shape[2];
 }
 
-/* Multiplies an output of Falcon-H1's by the factors that products have in folders (fr_layer_factors), and its tables
- * by those of embeddings and logits. GGUF has no keys for them. */
+/* Multiplies a tensor of Falcon-H1 by the factor that a folder gives for its product (fr_layer_factors). The embedding
+ * table and the head are multiplied by the factors of embeddings and of logits. GGUF has no keys for these factors. */
 static void set_factors(const fr_export *export, const fr_tensor_name_found *found, fr_output *output) {
     const fr_tensor_name *name = found->name;
     size_t rows = fr_output_rows(output), values, keys, parts = 1;
@@ -172,7 +172,8 @@ static fr_status add_qkvz(const fr_export *export, const fr_tensor *tensor, cons
     return FR_OK;
 }
 
-/* Adds a matrix, or queries, keys and values, that the folder does not store as rows, or their biases. */
+/* Adds a tensor from the copy that was made when the model was bound: a matrix that the folder does not store as rows,
+ * the matrix of queries, keys and values, or the vector of their biases. */
 static fr_status add_copied(const fr_export *export, const fr_tensor *tensor, const char *name,
                             const fr_tensor_name_found *found, fr_outputs *outputs) {
     const char *bound = (const char *)&export->target->trunk.layers[found->layer] + found->name->field;

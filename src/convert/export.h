@@ -31,7 +31,8 @@ typedef struct fr_export {
     fr_weights drafter_weights;
     fr_assistant drafter;
     fr_recipe recipe;    /* of a text encoder, for which family, names and spec are NULL */
-    fr_tensor positions; /* of a text encoder that leaves out the first rows of its table of positions */
+    fr_tensor positions; /* the shortened table of positions of a text encoder that uses none of the table's first
+                          * rows */
 } fr_export;
 
 /* Does all checks that running the model would do, then lists its tensors. Takes over the files. drafter: the folder

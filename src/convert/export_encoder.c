@@ -91,7 +91,8 @@ static fr_status put_pooling(const fr_export *export, fr_gguf_writer *writer) {
     return FR_OK;
 }
 
-/* Adds the names of a classifier's labels. Readers count its scores by them. */
+/* Adds the names of a classifier's labels. Readers take the number of these names for the number of the classifier's
+ * scores. */
 static void put_labels(const fr_export *export, fr_gguf_writer *writer) {
     size_t labels = fr_encoder_fact(export->target->encoder).labels;
     const json_t *names = json_object_get(export->files->config, "id2label");

@@ -300,7 +300,8 @@ static fr_status put_word_settings(const fr_checkpoint *files, const fr_tokenize
 
 /* ------------------------------------------------------------------------------------------------------------ whole */
 
-/* Adds the settings of a unigram model, and SentencePiece's map of characters. A reader takes <0xNN> for a byte. */
+/* Adds the settings of a unigram model, and SentencePiece's map of characters. A tokenizer without byte_fallback must
+ * have no token such as <0x0A>, because readers of the file would take the token for a byte. */
 static fr_status put_unigram(const fr_tokenizer_source *source, fr_gguf_writer *writer) {
     static const char map[] = "tokenizer.ggml.precompiled_charsmap";
     bool adds, removes, bytes = false;

@@ -91,7 +91,7 @@ static fr_status add_frames(fr_tower_export *export, const fr_tensor *tensor, co
     FR_TRY(decode(export, tensor, &values));
     for (size_t t = 0; t < frames; t++) {
         char name[64];
-        FR_TRY(decode(export, tensor, &frame)); /* for its memory: a frame is a part of it */
+        FR_TRY(decode(export, tensor, &frame)); /* decoded again only to get memory, of which a frame needs a part */
         for (size_t plane = 0; plane < planes; plane++)
             memcpy(frame + plane * area, values + (plane * frames + t) * area, area * sizeof *frame);
         snprintf(name, sizeof name, t ? "%.50s.%zu" : "%.50s", gguf, t);
@@ -100,7 +100,8 @@ static fr_status add_frames(fr_tower_export *export, const fr_tensor *tensor, co
     return FR_OK;
 }
 
-/* Adds rows of patches, whose channels come first in GGUF. A tower with layers convolves the picture with them. */
+/* Adds rows of patches. In GGUF the values of a patch are in order of channels. In a tower with layers, these rows are
+ * the kernel of a convolution, and the tensor gets the kernel's shape. */
 static fr_status add_channels(fr_tower_export *export, const fr_tensor *tensor, const char *gguf, fr_outputs *outputs) {
     const fr_vision_config *c = &export->vision->config;
     size_t area = c->patch * c->patch, cols = FR_VISION_CHANNELS * area;
@@ -116,7 +117,8 @@ static fr_status add_channels(fr_tower_export *export, const fr_tensor *tensor, 
                      : add_values(outputs, gguf, to, tensor->dims, tensor->shape);
 }
 
-/* Adds two tables whose rows alternate as one after the other. */
+/* Adds two tables whose rows alternate in the folder. GGUF has all rows of the first table before all rows of the
+ * second. */
 static fr_status add_tables(fr_tower_export *export, const fr_tensor *tensor, const char *gguf, fr_outputs *outputs) {
     size_t rows = (size_t)tensor->shape[0], cols = (size_t)tensor->shape[2];
     const uint64_t shape[] = {2, rows, cols};
@@ -169,8 +171,9 @@ static fr_status find_token(const fr_checkpoint *files, const char *text, int64_
     return status;
 }
 
-/* Adds the embedding of the token that ends a picture's rows, which llama.cpp puts there itself. A folder without the
- * token's id or the table has no such file of llama.cpp's either. */
+/* Adds the embedding of the token that ends a picture's rows. llama.cpp puts this token there itself, with the
+ * embedding from this file. If the folder lacks the token's id or the table of embeddings, llama.cpp's converter
+ * writes no file either. */
 static fr_status add_row_end(fr_tower_export *export, fr_outputs *outputs) {
     static const char *const tables[] = {"language_model.model.embed_tokens.weight",
                                          "model.language_model.embed_tokens.weight"};

@@ -12,7 +12,7 @@ typedef struct fr_tower_export {
     const fr_checkpoint *files;
     fr_weights weights;
     fr_vision *vision;
-    float **values; /* those of tensors that are in another order in GGUF */
+    float **values; /* the values of the tensors that GGUF has in another order */
     size_t value_count;
 } fr_tower_export;
 
@@ -22,8 +22,8 @@ fr_status fr_tower_export_find(const fr_checkpoint *files, bool *found);
 /* Opens the folder's tower and lists its tensors. Close it in any case. */
 fr_status fr_tower_export_open(fr_tower_export *export, const fr_checkpoint *files, fr_outputs *outputs);
 
-/* Gives the tensors that llama.cpp reads only as floats such a type, after the types have been chosen. type: the
- * type of the matrices. */
+/* Gives a float type to the tensors that llama.cpp reads only as floats. It is called after the types have been
+ * chosen. type: the type of the matrices. */
 void fr_tower_export_types(fr_dtype type, fr_outputs *outputs);
 
 fr_status fr_tower_export_metadata(const fr_tower_export *export, fr_gguf_writer *writer);

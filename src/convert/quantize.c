@@ -261,7 +261,7 @@ static fr_status check_batch(const batch *b, size_t threads, size_t first_row) {
     return FR_OK;
 }
 
-/* Returns the bytes of a source's row; NULL: of float32 values. */
+/* Returns the bytes of a row of `source`. If `source` is NULL, the row has float32 values. */
 static size_t source_row_bytes(const fr_tensor *source, size_t cols) {
     if (source && source->type == FR_STORED) return (size_t)(source->bytes / source->shape[0]);
     return fr_dtype_row_bytes(source ? source->type : FR_F32, cols);

@@ -98,9 +98,9 @@ extern const fr_synth_family fr_synth_bailing_hybrid, fr_synth_kimi_linear, fr_s
 
 extern const fr_synth_tokenizer fr_synth_llama_tokenizer, fr_synth_qwen_tokenizer;
 
-/* In shapes.c. The first gives the names of shapes, NULL after the last one. The second finds a shape by name. The
- * third lets the family read an order's shape into the model; model->config and model->spec.layer must be freed even
- * if it fails. */
+/* In shapes.c. fr_synth_shape_word gives the names of shapes, NULL after the last one. fr_synth_find finds a shape by
+ * name. fr_synth_read lets the family read an order's shape into the model; model->config and model->spec.layer must
+ * be freed even if it fails. */
 const char *fr_synth_shape_word(size_t index);
 fr_status fr_synth_find(const char *name, const fr_synth_shape **shape);
 fr_status fr_synth_read(const fr_synth_order *order, fr_synth_model *model);

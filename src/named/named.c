@@ -106,7 +106,7 @@ fr_status fr_named_find(const char *text, const char *const *environment, char *
     *path = NULL;
     if (is_address(text)) return refuse_address(text);
     bool names = !is_path(text) && fr_model_name_read(text, &name);
-    bool bare = !names && !is_path(text) && !strchr(text, '/'); /* it may lack its ORG */
+    bool bare = !names && !is_path(text) && !strchr(text, '/'); /* the name may have been written without its ORG */
     if (names || bare) {
         FR_TRY(fr_stores_open(environment, &stores));
         fr_status status = names ? search(&stores, &name, &found) : FR_OK;

@@ -315,7 +315,7 @@ json_t *fr_chat_probe_tools(void) {
                      "description", "Tells the time.", "parameters", "type", "object", "properties");
 }
 
-/* Asks with tools. If the template fails only with tools, it has no place for them. */
+/* Asks the template with tools. If it fails with them, but not without them, it has no place for tools. */
 static int find_takes_tools(fr_chat_probe *probe, const char *role) {
     fr_taken taken = take(probe, json_pack("[o]", said(role, "Hello")), FUNCTION, NULL);
     if (taken != FR_REFUSED) return taken;

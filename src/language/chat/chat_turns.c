@@ -129,7 +129,8 @@ static fr_status move_late_systems(json_t *messages, size_t at) {
     return FR_OK;
 }
 
-/* Joins the system message at the head to the first user's turn. If no user's turn exists, it becomes one. */
+/* Joins the system message at the head to the first user's turn. If no user's turn exists, the system message becomes
+ * a user's turn. */
 static fr_status move_system_to_user(json_t *messages) {
     size_t at = 1, count = json_array_size(messages);
     while (at < count && !fr_chat_is_role(json_array_get(messages, at), "user")) at++;

@@ -258,8 +258,8 @@ static fr_status add_other_types(const making *m, const json_t *schema, const fr
     return status;
 }
 
-/* Adds texts of some length, pattern or format. They must not contain the closing mark if that mark is written as
- * text. Such a text may still be read as a value of another type. */
+/* Adds the texts that the schema's length, pattern or format allows. If the closing mark is written as text, these
+ * texts must not contain it. The reader may still take one of these texts for a value of another type. */
 static fr_status add_texts(const making *m, const json_t *schema, const fr_schema_path *path, choice *all) {
     static const char *const words[] = {"type", "pattern", "format", "minLength", "maxLength", NULL};
     static const char *const type_alone[] = {"type", NULL};

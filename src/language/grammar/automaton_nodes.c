@@ -91,8 +91,8 @@ static void add_bytes(characters *c, uint32_t low, uint32_t high) {
     c->runs[c->count++] = run;
 }
 
-/* Adds a range of characters whose encodings have the same length, cut into parts that are byte runs. In such a part,
- * all bytes after the first one that varies take all their values. */
+/* Adds a range of characters whose encodings have the same length. The range is cut into parts that are byte runs. In
+ * each part the first bytes are fixed, one byte has a range, and all bytes after that one take all their values. */
 static void add_same_length(characters *c, uint32_t low, uint32_t high) {
     for (uint32_t mask = 0x3F; mask < high && mask < 0xFFFFFF; mask = mask << 6 | 0x3F) {
         if ((low & ~mask) == (high & ~mask)) continue;
@@ -161,14 +161,15 @@ static uint32_t make_token(making *m, const fr_expression_node *e, uint32_t next
 /* ------------------------------------------------------------------------------------------------------ small rules */
 
 /* A small rule is copied to the places that refer to it. A rule that is large or repeats without end is called
- * instead. States share the part of a mask that lies within a called rule: this pays for a rule for a whole string,
- * but not for one for a character. A reference at the end of a rule is always a call, because it needs no frame and so
- * costs nothing. (The states of a language become such rules, each of which ends by calling the next.)
+ * instead. States share the part of a mask that lies within a called rule. That makes a call worth its cost for a rule
+ * such as a whole string, but not for a rule of one character. A reference at the end of a rule is always a call,
+ * because it needs no frame and so costs nothing. (The states of a language become such rules, each of which ends by
+ * calling the next.)
  *
  * The enumerators are values of `sizes`. A small rule has SIZE_BASE plus its size. */
 enum { NOT_SEEN, BEING_SEEN, LARGE, SIZE_BASE };
 #define COPIED_MAX 256 /* ranges and rules of a body, with each repetition counted as often as it repeats */
-#define WIDE_RANGE 8   /* a range of characters of several bytes counts as this many of one byte */
+#define WIDE_RANGE 8   /* a range of characters of several bytes counts as this many ranges of one byte */
 
 static size_t size_of(making *m, fr_expression expression, size_t depth);
 
@@ -377,7 +378,7 @@ static uint32_t call_nonempty(making *m, uint32_t rule, uint32_t next, size_t de
     return add_call(m, m->nonempty[rule] - 1, next);
 }
 
-/* Makes the nodes of an expression like `make`, but for its texts without the empty one. */
+/* Makes the nodes of an expression as `make` does, except that they do not allow the empty text. */
 static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next, size_t depth) {
     const fr_expression_node *e = &m->rules->expressions[expression];
     if (!may_be_empty(m, expression, depth)) return make(m, expression, next, depth);

@@ -11,8 +11,8 @@
 
 /* Dates and times by RFC 3339, except for the year 0000, which programs refuse. The 29th of February exists in years
  * that 4 divides, but among full centuries only in those that 400 divides. A leap second is the last second of a day
- * in UTC. It is allowed at local times whose offset is in use: whole and half hours, and three quarters of an hour
- * ahead of UTC. */
+ * in UTC. A leap second in local time is allowed for the offsets that are in use: whole and half hours, and, only
+ * ahead of UTC, three quarters of an hour (+05:45). */
 #define YEAR      "([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
 #define FOURTH    "(0[48]|[2468][048]|[13579][26])"
 #define LEAP_YEAR "([0-9]{2}" FOURTH "|" FOURTH "00)"

@@ -117,8 +117,8 @@ static bool crosses(const json_t *one, const json_t *other) {
     return json_object_get(one, "patternProperties") && json_object_get(other, "properties");
 }
 
-/* Returns true if both give schemas to their first items, but in different lists. In the merged schema, the schema for
- * items after the list would then apply to other items than before. */
+/* Returns true if `one` lists schemas for its first items, and `other` constrains its items in another way. In the
+ * merged schema, the schema for the items after the list would then apply to items that it did not apply to before. */
 static bool lists_differ(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     static const char *const of_items[] = {"items", "prefixItems", "additionalItems", "unevaluatedItems"};
     const json_t *first = json_object_get(one, "prefixItems");

@@ -345,8 +345,8 @@ static fr_status count_rules(shape *s, bool others, uint32_t *counts) {
         return fr_schema_fail(&least, FR_UNBUILT,
                               "not built where more than one member must be named outside properties");
     if (s->least > properties && !others) return fr_schema_nothing(s->r, s->path);
-    /* Other members come after the properties, so only the properties before them need to be counted. With many
-     * properties, a bound that they can't reach is dropped. */
+    /* Other members come after the properties, so only the properties before them need to be counted. If there are
+     * many properties, an upper bound that the properties alone can't exceed is dropped. */
     uint32_t before = properties > 1 ? (uint32_t)properties : 1, wanted = s->least > 1 ? s->least : 1;
     if (properties >= COUNTED_MAX && s->most >= properties) s->most = FR_GRAMMAR_UNBOUND;
     if (s->most != FR_GRAMMAR_UNBOUND) wanted = s->most;

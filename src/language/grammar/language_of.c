@@ -417,8 +417,8 @@ static bool reads(const making *m, const node *n, uint32_t code) {
     return low < n->count && ranges[low].low <= code;
 }
 
-/* Advances the look-behinds by one character. An edge always exists, because any text may come before the one that
- * they look for. */
+/* Advances the look-behinds by one character. The automaton of a look-behind has an edge for every character, because
+ * any text may come before the text that the look-behind looks for. */
 static void step_behind(const making *m, const members *set, uint32_t code, members *next) {
     for (uint32_t i = 0; i < m->look_count; i++) {
         const look *l = &m->looks[i];

@@ -1,4 +1,5 @@
-/* Tells how many characters of a class may follow a state, if each may be any character of the class.
+/* Tells how far a text can go on within a class of characters: the number n for which any n characters of the class
+ * may follow a state.
  *
  * In: an automaton's states. Out: for a class of token_slices.h a number of characters. Results are kept for each
  * state until the automaton is swept. */
@@ -13,8 +14,9 @@ enum { FR_RUN_WAYS = 4, FR_RUN_MAX = FR_STOP_TEXTS_MAX };
 typedef struct fr_text_step {
     uint32_t ways[FR_RUN_WAYS]; /* the states after one more character */
     uint32_t cost;              /* the cost of finding these states */
-    uint8_t count, looked_at;   /* count: number of these states; 0: not all characters may come, or the text may end
-                                 * after one. looked_at: 0 if the states were not looked for yet */
+    uint8_t count, looked_at;   /* count: number of these states; 0: not every character of the class may come, or the
+                                 * text may end after such a character. looked_at: 0 if the states were not looked for
+                                 * yet */
 } fr_text_step;
 
 typedef struct fr_text_runs {

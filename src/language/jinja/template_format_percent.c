@@ -8,7 +8,7 @@ typedef struct percent {
     const fr_jinja_string *format;
     size_t at;
     fr_jinja_value values;
-    size_t used; /* number of values used so far; if there is no tuple, the only value counts as one */
+    size_t used; /* number of values used so far; if `values` is no tuple, it is the only value */
 } percent;
 
 static fr_jinja_value next_value(percent *p) {

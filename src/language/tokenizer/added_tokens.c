@@ -202,7 +202,9 @@ fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, siz
             if (end >= space_end) space_end = fr_skip_space(text, end, length);
             end = space_end;
         }
-        if (begin >= end) continue; /* an earlier token took all of this one as the white space beside it */
+        if (begin >= end)
+            continue; /* this token is white space, and an earlier token took it as the white space
+                                     * beside it */
         if (begin > done) FR_TRY(stretch(context, text + done, begin - done, -1));
         FR_TRY(stretch(context, text + begin, end - begin, token->id));
         done = end;

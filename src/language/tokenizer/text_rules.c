@@ -84,7 +84,7 @@ typedef struct splitting {
     const split_run *run;
     size_t level; /* index of the rule */
     fr_text text;
-    size_t first;          /* bytes of `text` that belong to the input's first character */
+    size_t first;          /* bytes of `text` that stand for the first character of the tokenizer's input */
     size_t begin, end;     /* the piece that is held back */
     bool started, drop;    /* started: a piece is held back; drop: that piece will not be handed on */
     bool previous_matched; /* the stretch before the present one is a match */

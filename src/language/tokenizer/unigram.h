@@ -19,7 +19,8 @@ typedef struct fr_unigram {
     double *scores; /* [vocabulary size] */
     double unknown_score;
     int32_t unknown;       /* -1: characters without a token are dropped */
-    int32_t byte_ids[256]; /* the tokens <0xNN>; -1: the token does not exist, or none are used */
+    int32_t byte_ids[256]; /* the tokens <0xNN>; -1: the vocabulary lacks the token, or the model uses no tokens of
+                            * bytes */
 } fr_unigram;
 
 /* Memory that is reused for one piece after the other. It begins zeroed, and is freed at the end. */

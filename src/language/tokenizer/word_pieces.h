@@ -13,7 +13,8 @@
 typedef struct fr_word_pieces {
     const fr_vocabulary *vocabulary;
     fr_token_trie trie;    /* empty if only whole words are tokens */
-    uint32_t inside;       /* the node after the prefix; FR_TRIE_NONE: no token begins with the prefix */
+    uint32_t inside;       /* the node after the prefix of tokens inside a word ("##"); FR_TRIE_NONE: no token begins
+                            * with it */
     size_t max_characters; /* a word with more characters becomes the unknown token */
     int32_t unknown;
 } fr_word_pieces;
