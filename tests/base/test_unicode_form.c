@@ -14,9 +14,9 @@
 static const unsigned char bounds[] = {0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xFF};
 enum { BOUNDS = sizeof bounds };
 
-/* Has, for each beginning of 1 to 4 bytes, the length of a character that begins with these bytes; 0 if none does. The
- * first index is the length of the beginning - 1. The next four are its bytes, the third and fourth as indexes into
- * `bounds`. */
+/* A character may begin with these 1 to 4 bytes. Entry [n - 1][a][b][c][d] is for a beginning of n bytes: a and b are
+ * the first two bytes, and c and d are the indexes of the third and fourth byte in `bounds`. The entry is the
+ * character's length, or 0 if no character begins so. */
 typedef struct lengths {
     unsigned char of[4][256][256][BOUNDS][BOUNDS];
 } lengths;

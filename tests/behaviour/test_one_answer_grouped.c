@@ -1,4 +1,4 @@
-/* Tests the same as test_one_answer.c with folders of grouped codes, as MLX, AutoAWQ and compressed-tensors publish
+/* Makes tests as in test_one_answer.c with folders of grouped codes, as MLX, AutoAWQ and compressed-tensors publish
  * them: each instruction set, number of threads, chunk and pattern of rejected drafts gives the same logits and ids.
  *
  * The folders are made here, of random codes: a small Llama with tied embeddings, which MLX quantizes too. The base

@@ -205,8 +205,8 @@ static const struct {
     const char *name, *file;
 } kinds[] = {{"hellaswag", "hellaswag.txt"}, {"winogrande", "winogrande.csv"}, {"multiple-choice", "answers.bin"}};
 
-/* Runs the first n tasks for each n. Task n was answered correctly if there is then one right answer more than for n -
- * 1. */
+/* Runs the first n tasks for each n. Task n was answered correctly if the run of n tasks has one right answer more
+ * than the run of n - 1 tasks. */
 START_TEST(the_right_tasks_are_the_references) {
     json_t *object = json_load_file(TASKS "/expected.json", 0, NULL);
     const json_t *right = fr_json_get(object, kinds[_i].name);

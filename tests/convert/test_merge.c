@@ -141,7 +141,8 @@ static char *read_whole(const char *name, size_t *size) {
     return bytes;
 }
 
-/* Compares the second halves of two files, which have only tensors. The keys, before them, may be in another order. */
+/* Compares the second halves of two files. The second half of each file has only data of tensors. The keys are in the
+ * first half, and may be in another order. */
 static void compare_tails(const char *first, const char *second) {
     size_t sizes[2];
     char *a = read_whole(first, &sizes[0]), *b = read_whole(second, &sizes[1]);

@@ -1,8 +1,9 @@
 /* An example of generating several texts at once, in C99 that is also C++17. All sessions of one engine share each
  * forward pass. A fork continues another session's text. Each session must give the ids that it would give alone.
  *
- * In: MODEL DRAFTER, or nothing for the library's version. Out: a line with the ids of each of three prompts, then the
- * ids of the first prompt again. The second half of these is from a fork, which was saved to memory and restored. */
+ * In: MODEL DRAFTER, or nothing for the library's version. Out: a line with the ids of each of three prompts, then a
+ * line with the ids of the first prompt again. The second half of this last line is from a fork, which was saved to
+ * memory and restored. */
 #include <forerun.h>
 #include <stdio.h>
 

@@ -17,7 +17,7 @@ typedef struct declared {
     uint32_t version, block;
     int32_t widths[2];
     size_t values;
-    int32_t value;        /* the last of the signs */
+    int32_t value;        /* the last value of the list of signs; the others are -1 */
     const char *names[3]; /* names of the rotated weights */
     const char *table;
     int tied; /* the key's value, or -1 for a file without the key */

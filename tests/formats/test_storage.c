@@ -226,8 +226,9 @@ START_TEST(another_spelling_gives_the_same_values) {
 }
 END_TEST
 
-/* In MLX's format the shapes of the tensors determine two of these three numbers: the bits, the group size and the
- * columns. The model knows the number of columns, so the others follow. */
+/* In MLX's format a module's shapes leave one of three numbers open: the bits, the group size and the number of
+ * columns. If one of the three is known, the other two follow. Here the configuration is wrong, but the model knows
+ * the number of columns. */
 START_TEST(columns_tell_what_a_configuration_leaves_out) {
     fr_checkpoint files;
     float values[128], wanted[128];

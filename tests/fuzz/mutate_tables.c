@@ -569,7 +569,8 @@ static void add_keys(names *all, const json_t *root) {
     }
 }
 
-/* Allows the changed model to open too, because keys that are not read may have any value. */
+/* Opens the model with a changed config.json. The model may be refused, with a line that names the change, or
+ * accepted, because a key that is not read may have any value. */
 static void try_config(bench *b, const json_t *original, const json_t *changed, const char *change) {
     names all = {0};
     char *text = json_dumps(changed, 0);

@@ -43,9 +43,9 @@ const char *fr_weight_mode_name(fr_weight_mode mode);
 void fr_fill_row(float *x, size_t cols, fr_row_mode mode);
 void fr_fill_weights(fr_dtype type, uint8_t *row, size_t cols, fr_weight_mode mode);
 
-/* Returns `bytes` of memory next to a page without access: the memory ends where such a page begins (at_end) or begins
- * where one ends. The same index, 0 <= index < 8, gives the same memory again unless it has to grow. Exits if there is
- * no memory. */
+/* Returns `bytes` bytes of memory next to a page without access. With at_end the page comes directly after the memory,
+ * otherwise directly before it. The same index, 0 <= index < 8, gives the same memory again unless the memory has to
+ * grow. Exits if there is no memory. */
 void *fr_guarded(size_t index, size_t bytes, bool at_end);
 
 double fr_now(void); /* seconds */

@@ -10,8 +10,8 @@
 
 typedef void fr_suite_cases_fn(Suite *suite);
 
-/* Runs the cases that `add` adds and returns the exit status. Only a suite whose main function does more calls this
- * itself; FR_SUITE calls it for the others. */
+/* Runs the cases that `add` adds and returns the exit status. The main function that FR_SUITE writes calls it. A suite
+ * calls it itself only if it needs a main function that also does other things. */
 int fr_suite_run(const char *name, fr_suite_cases_fn *add);
 
 /* Prints the reason why a case tests nothing on this machine. tests/run shows the line below the suite's verdict. */

@@ -200,8 +200,8 @@ START_TEST(unknown_words_are_refused) {
 }
 END_TEST
 
-/* Returns the default cache types of a model with a single matrix. Its values have this type and are accessed in this
- * way. */
+/* Returns the default cache types of a model that has a single matrix. The matrix's values have this type, and the
+ * matrix is accessed in this way. */
 static fr_kv_types usual(fr_dtype type, fr_access access) {
     fr_tensor tensor = {.type = type, .dims = 2};
     fr_bound bound = {.tensor = &tensor, .access = access};

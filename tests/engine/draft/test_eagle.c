@@ -125,7 +125,7 @@ static const char *write_speculator(void) {
     return write_folder("eagle3", config, names, NULL);
 }
 
-/* Writes the form of EAGLE's authors (Li et al.), which names the target's architecture. */
+/* Writes the drafter in the form of EAGLE's authors (Li et al.), whose "architectures" is that of the target. */
 static const char *write_plain(void) {
     json_t *config = config_of("eagle3");
     change(config, "{\"architectures\": [\"LlamaForCausalLM\"]}");

@@ -245,7 +245,7 @@ START_TEST(an_answer_tells_how_often_they_stand) {
     ck_assert_uint_eq(find(o.draft, text, 7, 0.25, 0, 0), 1);
     ck_assert_uint_eq(find(o.draft, text, 11, 0.25, 0, 0), 1);
     ck_assert_uint_eq(find(o.draft, text, 199, 0.25, 0, 0), 0);
-    begin(of_prompt.draft, text, 199); /* a prompt teaches it nothing, because the model didn't write it */
+    begin(of_prompt.draft, text, 199); /* the method learns nothing from a prompt, because the model didn't write it */
     ck_assert_uint_eq(find(of_prompt.draft, text, 199, 0.25, 0, 0), 1);
     fr_arena_close(&o.arena);
     fr_arena_close(&of_prompt.arena);

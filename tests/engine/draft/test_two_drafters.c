@@ -68,8 +68,8 @@ static void close_subject(subject *s) {
     fr_options_free(s->options);
 }
 
-/* Runs rounds until a round has given ids, at most `limit`. A prompt may take several rounds first. Returns the number
- * of ids. */
+/* Runs rounds until a round has given ids. It gives at most `limit` ids. A prompt may take several rounds before that.
+ * Returns the number of ids. */
 static size_t run_round(subject *s, size_t way, size_t length, size_t limit) {
     fr_round round = {.session = s->session[way], .ids = s->ids + length, .limit = limit};
     for (size_t rounds = 0; round.count == 0; rounds++) {

@@ -297,8 +297,8 @@ START_TEST(what_other_tools_quantize_is_refused_by_its_name) {
 }
 END_TEST
 
-/* ModelOpt names the algorithm of a quantization in hf_quant_config.json, newer folders also in config.json, with or
- * without quant_method. The refusal of an unsupported algorithm must name it. */
+/* ModelOpt writes the name of a quantization's algorithm into hf_quant_config.json. Newer versions also write it into
+ * config.json, with or without quant_method. If the algorithm is not supported, the error line must have its name. */
 START_TEST(what_modelopt_quantizes_otherwise_is_refused_by_its_algorithm) {
     static const struct {
         const char *changes, *file, *line;

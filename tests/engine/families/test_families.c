@@ -199,8 +199,9 @@ START_TEST(a_folder_as_gguf_has_almost_the_same_logits) {
 }
 END_TEST
 
-/* These folders have gate and up in one matrix, in experts and in dense layers, or multipliers of products. The file
- * must have them as llama.cpp's converter writes them: split (in one matrix in granite_swa), or multiplied. */
+/* In these folders gate and up are one matrix, in experts or in dense layers, or there are factors by which products
+ * are multiplied. The file must have what llama.cpp's converter writes: gate and up as two matrices (as one in
+ * granite_swa), and weights that are already multiplied by the factors. */
 static const struct {
     const char *name, *changes;
 } parted[] = {{"granite-moe-shared", "{}"},
@@ -357,7 +358,7 @@ START_TEST(pairs_are_rotated_and_no_activation_is_limited) {
 }
 END_TEST
 
-/* A base of 0 says that a layer is not rotated; what is no number says nothing. */
+/* A base of 0 says that a layer is not rotated. A base that is not a number is an error, and does not count as 0. */
 START_TEST(a_base_that_is_a_text_is_refused) {
     json_t *config = json_loads("{\"num_hidden_layers\": 2, \"layer_rope_theta\": [0, \"500\"]}", 0, NULL);
     fr_source source = {.root = config, .text = config, .where = "it"};

@@ -212,7 +212,8 @@ START_TEST(any_team_gives_the_same_bits) {
 END_TEST
 
 /* Latent attention has one KV head, and its values are the first part of its keys. Some cases have more heads per row
- * than the kernel takes at once, some have few, and some have values whose number no vector divides. */
+ * than the kernel takes at once, and some have few. In some cases the number of values is no multiple of any vector's
+ * width. */
 START_TEST(latent_values_are_read_from_their_keys) {
     static const batch batches[] = {{1, 576, 128, 4, 300, 0, FR_F16, 512}, {1, 576, 8, 1, 700, 0, FR_BF16, 512},
                                     {1, 576, 3, 2, 500, 0, FR_Q8_0, 512},  {1, 96, 20, 5, 130, 0, FR_Q4_0, 32},

@@ -322,9 +322,10 @@ static const world crowded[] = {
 };
 #define CROWDED (sizeof crowded / sizeof *crowded)
 
-/* Returns the most tokens per second that any policy can reach if it knows only what share of drafts is accepted. Then
- * all drafts at one depth are worth the same, so the timelines get them in turn, and a policy can only choose their
- * number. bench/crowd_bound.py computes the same from measured times. */
+/* Returns the most tokens per second that any policy can reach if it knows only what share of drafts is accepted. To
+ * such a policy all drafts at one depth are worth the same. So it matters only how many drafts there are in all: every
+ * timeline gets a draft at one depth before any timeline gets one at the next depth. bench/crowd_bound.py computes the
+ * same from measured times. */
 static double bound_without_chances(const world *w, const drafter *d) {
     double best = 0, tokens = CROWD, draft = 0, all = 1;
     for (size_t depth = 0; depth < d->drafts && CROWD * (depth + 1) < FR_DRAFT_DEPTH_ROWS; depth++) {

@@ -616,7 +616,8 @@ START_TEST(chains_end_where_that_pays) {
 }
 END_TEST
 
-/* Some drafts have the probability 1/2 and others 1, and the calibration has found these to be right. */
+/* The drafter reports the probability 1/2 for some drafts and 1 for others. The calibration has found that these
+ * probabilities are right. */
 START_TEST(a_draft_is_judged_by_the_whole_chain) {
     fr_draft_gain gains = {0};
     const float sure[] = {1, 1}, once[] = {0.5f}, twice[] = {0.5f, 0.5f};

@@ -278,7 +278,8 @@ START_TEST(a_damaged_file_is_ignored) {
 }
 END_TEST
 
-/* Something else than a file at its path must not make a run fail, and neither must a folder without rights. */
+/* The path of the file of times may lead to a folder, a pipe or a device, or the folder around it may have no rights.
+ * None of these may make a run fail. */
 START_TEST(what_is_no_file_is_ignored) {
     int32_t ids[IDS], again[IDS];
     char path[512];

@@ -209,9 +209,9 @@ START_TEST(every_layer_is_that_of_transformers) {
 }
 END_TEST
 
-/* Runs pictures of all sizes up to 5 by 5 units in memory that was measured for each size. The arena rounds
- * allocations up, and rows of 160 bytes are no multiple of the rounding. So this would show a size that was measured
- * too small. */
+/* Runs pictures of all sizes up to 5 by 5 units. The memory of each run is measured for its size. If the memory for a
+ * size were measured too small, the run would fail: the arena rounds allocations up, but rows of 160 bytes are no
+ * multiple of the rounding, so there is hardly any spare memory. */
 START_TEST(a_picture_of_any_size_is_seen) {
     enum { MOST = 5 };
     bench b;

@@ -735,8 +735,8 @@ START_TEST(in_sessions) {
 }
 END_TEST
 
-/* Generates until the grammar becomes too costly to follow, and copies the error line. Returns the number of ids
- * before it. */
+/* Generates until the grammar becomes too costly to follow. Then copies the error line, and returns the number of ids
+ * that were generated before the error. */
 static size_t say_until_refused(const fr_model *model, const char *method, int64_t drafts, int32_t *ids, char *line) {
     static const char ambiguous[] = "root ::= \"☃☃☃~@\" a a a a a a a a\na ::= b b b b | \"x\"\nb ::= c c c c | \"y\"\n"
                                     "c ::= [a-z ] c? | \"\"";
