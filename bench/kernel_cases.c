@@ -18,8 +18,8 @@ enum {
     WIDEST = 10240,         /* the most columns of a shape */
     CUT = 64,               /* numbers of features, and of positions in attention, are multiples of this */
     CACHED_BYTES = 1 << 18, /* bytes of one thread's weights, few enough to stay in its L2 cache */
-    /* Number of different tiles of weights; these are repeated until all tiles are filled. It is prime, so that
-     * walking with any other stride still meets all of them. */
+    /* Number of different tiles of weights; these are repeated until all tiles are filled. It is prime. So a walk over
+     * every second or third tile still meets all different ones. */
     DISTINCT = 7,
     GATHERED = 4096,      /* rows of a table that are scored, as by the centroid head of Gemma 4's assistant */
     BEST = 32,            /* number of clusters that the centroid head chooses */
@@ -32,7 +32,8 @@ enum {
 /* Describes how to call the kernels of one type of function (kernels.h). The kernels on plain arrays all have the same
  * `call`, which calls `apply`. */
 struct fr_bench_kind {
-    /* the first of the pointers in fr_kernels, which are indexed by type; SIZE_MAX: there is a single pointer */
+    /* fr_kernels has a pointer for each type: this is the first of these pointers. SIZE_MAX: fr_kernels has only one
+     * pointer to such kernels */
     size_t first_slot;
     const fr_bench_shape *shapes;
     size_t shape_count;

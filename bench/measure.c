@@ -263,8 +263,9 @@ static fr_bench_cost cost_with(const fr_model *model, size_t rows, const fr_expe
     return cost;
 }
 
-/* Adds the cost of attention over latents. Each head of a row multiplies every latent that the row sees twice: once
- * all of it, as a key, and once all but its rotary part, as a value. */
+/* Adds the cost of attention over latents. A row sees the latents up to its own position. Each head of the row
+ * multiplies each of these latents twice: once the whole latent, as a key, and once all but its rotary part, as a
+ * value. */
 static void add_latents(fr_bench_cost *cost, const fr_session *session, size_t rows, size_t position) {
     const fr_trunk *trunk = &session->model->trunk;
     double seen = 0;

@@ -45,7 +45,7 @@ typedef struct draft_counts {
 
 /* The results of one way to decode, summed over a class of texts. */
 typedef struct outcome {
-    /* seconds with drafts, seconds of plain decoding right before, and the second divided by the first */
+    /* seconds: the time with drafts; plain: the time of plain decoding right before; ratio: plain / seconds */
     double seconds[FR_BENCH_TIMINGS], plain[FR_BENCH_TIMINGS], ratio[FR_BENCH_TIMINGS];
     size_t count;        /* number of timings */
     draft_counts drafts; /* drafts of the timed runs; if speculation changed the text, those of the untimed run */

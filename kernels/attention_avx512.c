@@ -1,6 +1,7 @@
 /* Implements the steps of flash attention (attention.h) on registers of 16 floats. Up to six queries are computed
- * together, with 24 registers of sums. They need four loads of K or V and six of q or e. Converting float16 takes as
- * long as multiplying, so with many queries each value is converted once for all queries. */
+ * together, with 24 registers of sums. For these 24 sums, a step loads four registers of K and six of the queries, or
+ * four of V and six weights. Converting float16 takes as long as multiplying, so with many queries each value is
+ * converted once for all queries. */
 #include "kernels/attention.h"
 #include "kernels/simd_avx512.h"
 #include "kernels/turbo_x86.h"

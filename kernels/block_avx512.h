@@ -90,7 +90,8 @@ typedef __m512i code_fn(const block *b, const uint8_t *bytes, size_t index, size
  *     HALVES      the halves of a run have integer scales of their own
  *     HALVES_MIN  they also have minima of their own
  *     APART       the halves have float scales, and the sums of each half are added by themselves
- *     ZEROS       each feature has an offset of its own, so the format's `offset` is 1 */
+ *     ZEROS       each feature has an offset of its own, its zero point. The format's `offset` is 1, so that the panel
+ *                 holds minus the sums of activations, which are then multiplied by the zero points */
 typedef enum joining { PLAIN, PLUS_MIN, MINUS_MIN, HALVES, HALVES_MIN, APART, ZEROS } joining;
 
 typedef struct format {
@@ -117,8 +118,8 @@ typedef __m512i dot_fn(__m512i sum, const __m512i *codes, const int8_t *q, size_
  * adds up, for codes of that many bits. */
 typedef struct products {
     dot_fn *dot;
-    uint8_t groups[9]; /* number of groups for each number of bits; entry 7 is for IQ2, whose values with the offset
-                        * are at most 86 */
+    uint8_t groups[9]; /* entry `bits`: number of groups that one call adds up; entry 7 is for IQ2, whose values with
+                        * the offset are at most 86 */
 } products;
 
 /* -------------------------------------------------------------------------------------------------------- unpacking */
@@ -615,10 +616,10 @@ typedef __m512i sums[FEW][PAIR];
 /* Multiplies groups from..to - 1 of the rows x and adds the products to the sums. Codes are unpacked just before their
  * first use, because unpacking them all at once would keep the products waiting for the execution ports.
  *
- * The tiles of a pair usually share a register of activations. With few rows they do not, because then the core itself
- * has to look far ahead. It sees a limited number of instructions, and a multiplication that loads its activations
- * from memory takes fewer. (Zen 4, Q8_0, 1 to 4 rows: whole steps 1 to 3% faster without that register; Q4_0, Q4_K: no
- * difference.) */
+ * The tiles of a pair usually share a register of activations. With few rows they do not share it, because then the
+ * core itself has to look far ahead. The core sees a limited number of instructions, and a product takes fewer
+ * instructions if it loads its activations from memory. (Zen 4, Q8_0, 1 to 4 rows: whole steps 1 to 3% faster without
+ * that register; Q4_0, Q4_K: no difference.) */
 FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, const fr_qblock *x, sums sum, size_t rows,
                           size_t tiles, size_t from, size_t to, bool unpack) {
     size_t step = by->groups[f->bits] < to - from ? by->groups[f->bits] : to - from;

@@ -95,9 +95,10 @@ typedef struct chunk {
     scales scales; /* the factors of the current tile */
 } chunk;
 
-/* The codes of a run, or their values from a table, for a quarter of the tile's features and each group of 4 columns.
- * If rows are taken in pairs, the registers of two groups are rearranged. The first then has 8 columns of features 0
- * and 1 of the quarter, and the second 8 columns of features 2 and 3. */
+/* The codes of a run, or their values from a table: a register for each quarter of the tile's features that is
+ * unpacked, and each group of 4 columns. If rows are taken in pairs, the registers of two neighbouring groups are
+ * rearranged. The first of the two then has 8 columns of features 0 and 1 of the quarter, and the second has 8 columns
+ * of features 2 and 3. */
 typedef uint8x16_t run_values[PARTS][RUN / 4];
 
 /* The integer sums of one row, or of two rows that are taken as a pair. */

@@ -110,10 +110,10 @@ typedef struct fr_matmul_block {
 
 typedef void fr_matmul_block_fn(const fr_matmul_block *job);
 
-/* The same product with tiles of grouped codes (quant/grouped.h), whose form is that of the kernel's place in the
- * table. cols is that of the tiles' layout and may be any number. A row x_r is ceil(cols / 32) blocks; in the last
- * one, columns past the end are 0. Each output is one chain over the runs of 32 columns in ascending order, beginning
- * with acc = +0:
+/* The same product with tiles of grouped codes (quant/grouped.h). The tiles have the number of bits, and the zero
+ * points or biases, for which the table has this kernel. cols is that of the tiles' layout and may be any number. A
+ * row x_r is ceil(cols / 32) blocks; in the last one, columns past the end are 0. Each output is one chain over the
+ * runs of 32 columns in ascending order, beginning with acc = +0:
  *     with a centre or a zero   isum = sum of (code - zero) * q, exact; acc = fma(scale * xd, (float)isum, acc)
  *     with a bias               isum = sum of code * q; the same; then acc = fma(bias, dsum, acc) */
 typedef struct fr_matmul_grouped {

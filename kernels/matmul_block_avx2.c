@@ -8,8 +8,8 @@
 #include "kernels/block_avx2.h"
 #include "quant/block_types.h"
 
-/* These offsets are added to the values of a table, so that all of them are positive; the value 0 stays below 128.
- * NVFP4 has MXFP4's table. */
+/* These offsets are added to the values of a table, so that no value is negative. What was 0 becomes the offset
+ * itself. NVFP4 has MXFP4's table. */
 enum { MXFP4_OFFSET = 12, IQ1_OFFSET = 9, IQ2_OFFSET = 43, IQ3_XXS_OFFSET = 31, IQ3_S_OFFSET = 15 };
 
 /* Adds the 16-bit sums to isum, each multiplied by the 16-bit number in `factor`. */

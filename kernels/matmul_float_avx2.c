@@ -53,7 +53,7 @@ typedef struct operands {
     size_t x_stride, rows, features;
 } operands;
 
-/* Each half of 16 columns has its own register. */
+/* The 16 partial sums of each row and output, in two registers. */
 typedef __m256 sums[ROWS][FEATURES][2];
 
 /* Multiplies 16 columns from i on. Only the first `count` of them are added. */

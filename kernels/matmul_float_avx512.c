@@ -193,10 +193,10 @@ FR_INLINE void stream_features(weights type, const fr_matmul *job, size_t featur
 /* Multiplies one row. Weights are prefetched AHEAD bytes before use.
  *
  * Weights from memory are used for one output after the other (side = 1), so that they are also read in memory order.
- * Then one chain of sums at a time is enough, because the next output's chain begins before it ends. It reads 62 GB/s,
- * and four chains side by side 54 (two cores of Zen 5, which read 75). With weights from L3, one chain is too slow,
- * and the more so the longer it is: 38 to 60 GB/s a core against 60 to 75 with four. The sums of four outputs are
- * added in one tree. */
+ * Then one chain of sums at a time is enough, because the processor begins the chain of the next output before this
+ * output's chain ends. One chain reads 62 GB/s, and four chains side by side read 54 (two cores of Zen 5, which read
+ * 75). With weights from L3, one chain is too slow: it reads 38 to 60 GB/s a core, the less the longer it is, and four
+ * chains read 60 to 75. The sums of four outputs are added in one tree. */
 FR_INLINE void stream(weights type, const fr_matmul *job, size_t side) {
     for (size_t feature = 0; feature < job->features; feature += FEATURES) {
         __m512 p[FEATURES];

@@ -245,9 +245,9 @@ FR_INLINE void panel_step(sums p, const float *w, const float *x, size_t x_strid
     }
 }
 
-/* Describes the codes of the next panel, which are prefetched while the present panel is used: outputs from `group`
- * on, columns from `from` on. Each call of `pass` prefetches the codes of one output, line by line at regular
- * distances, because many lines at once would keep the rows waiting. */
+/* Describes the codes of the next panel: outputs from `group` on, columns from `from` on. They are prefetched while
+ * the present panel is used. Each call of `pass` prefetches the codes of one output. After every 64 columns that it
+ * has multiplied, it prefetches one cache line, because many lines at once would keep the rows waiting. */
 typedef struct coming {
     fr_prefetch_hint how;
     size_t group, from, output;

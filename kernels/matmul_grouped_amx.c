@@ -18,7 +18,8 @@
             matmul_grouped_by_tiles(&codes, unpack_##name, job);                                         \
     }
 
-/* Raised codes have the same offset for all outputs. It is subtracted again, which leaves code - zero. */
+/* Unpacking raises codes by 2^bits - 1 - zero. Then 2^bits - 1, which is the same for all outputs, is subtracted as
+ * the offset. This leaves code - zero. */
 #define FR_KERNELS_OF(bits, ...)                     \
     FR_MATMUL_GROUPED(grouped_##bits, raised_##bits) \
     FR_MATMUL_GROUPED(biased_##bits, biased_##bits)

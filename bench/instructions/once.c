@@ -12,8 +12,8 @@
 
 #include "bench/kernel_cases.h"
 
-/* ROWS: rows of a product. THREADS: number of threads that share 6144 features, so that a call has 64 of them. BLOCK:
- * number of values in a block. */
+/* ROWS: rows of a product. THREADS: number of threads that share 6144 features, so that a call of one thread has 64
+ * features. BLOCK: number of values in a block. */
 enum { ROWS = 4, THREADS = 96, BLOCK = 32 };
 
 /* Allocates memory that begins and ends at cache lines, so that it shares none with other data. */

@@ -44,7 +44,8 @@ void fr_conversation_take_reply(json_t *messages);
  * message to the next. */
 size_t fr_conversation_drop(json_t *messages, size_t turns);
 
-/* Gives the last user's text, up to the first NUL in it; the caller frees it. There must be such a turn. */
+/* Gives the text of the last user's turn, up to the first NUL in it; the caller frees it. The messages must have a
+ * user's turn. */
 char *fr_conversation_said(const json_t *messages);
 
 /* Removes all messages but the system turn. */

@@ -24,8 +24,8 @@ typedef struct fr_loaded {
     fr_loaded_adapters adapters;
     _Atomic(fr_token_tree *) tokens; /* tree of the tokens' texts, for grammars; NULL: not made yet */
     fr_grammar *grammar;
-    /* a chat's prompt: only the content of the reply to it must follow the grammar; NULL: the whole text must follow
-     * it */
+    /* a chat's prompt: only the content of the reply to this prompt must follow the grammar. NULL: the whole text must
+     * follow the grammar */
     const fr_marked_text *answers;
     fr_session *session;
     fr_progress progress;

@@ -75,8 +75,8 @@ static bool is_on(const fr_arguments *args, fr_arg arg) {
     return args->real[arg] != 0;
 }
 
-/* Notes settings of samplers that are switched off. If no token is drawn at random, settings that need this are left
- * out, because note_draws has noted them. */
+/* Notes settings of samplers that are switched off. Settings that have an effect only if a token is drawn at random
+ * are left out if no token is drawn, because note_draws has noted them. */
 static void note_off(const fr_arguments *args) {
     static const struct {
         fr_arg of[5];  /* the sampler's settings, then FR_ARG_COUNT */

@@ -149,7 +149,8 @@ static void begin_session(fr_slot *slot, fr_job *job) {
     fr_free(bytes);
 }
 
-/* The state while a picture is run through the vision tower, which is before the text of its request begins. */
+/* The state of a pause while a picture is run through the vision tower. The text of the picture's request has not
+ * begun at this time. */
 typedef struct tower_pause {
     fr_scheduler *scheduler;
     const fr_generation_request *request;

@@ -91,7 +91,8 @@ static json_t *member_at(json_t *object, const char *path) {
     return object;
 }
 
-/* Keeps only the members that "response_fields" lists. Each gets the path in that list as its name. */
+/* Keeps only the members that "response_fields" lists as paths. In the answer each of these members has its whole path
+ * as its name. */
 static json_t *chosen_of(const fr_telling *t, json_t *answer) {
     const json_t *fields = t->request->fields;
     if (!fields) return answer;
