@@ -6,8 +6,8 @@
  *   - how ids are sampled;
  *   - a mask or a grammar on the text;
  *   - neighbours with other prompts and drafts of their own in the same forward pass;
- *   - an event in the middle of the text: the session is saved and restored after another text, forked, truncated,
- *     or gets its prompt again; or none, but another session has run its prompt before;
+ *   - the session's life: in the middle of the text it is saved and then restored after another text, or forked, or
+ *     truncated, or gets its prompt again; or another session has run its prompt before; or nothing happens;
  *   - the method: the drafter's own drafts, n-grams before them, or scripted drafts, wrong at each depth in turn;
  *   - depth, threads, chunk and instruction set.
  *

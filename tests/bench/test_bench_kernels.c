@@ -105,9 +105,9 @@ START_TEST(what_is_cached_is_bound_by_arithmetic) {
 }
 END_TEST
 
-/* The expected numbers are those of a layer that keeps keys and values of 512 or 64 float16 values for each position.
- * Each row has 8 queries, which are multiplied with every position that the row sees. The last row sees all positions,
- * and the row before it one fewer. */
+/* The expected numbers are those of attention over float16 keys and values. A key has 512 or 64 numbers, and so has a
+ * value. Each row has 8 queries, which are multiplied with every position that the row sees. The last row sees all
+ * positions, and the row before it one fewer. */
 START_TEST(attention_is_its_cache_and_its_queries) {
     json_t *rows = rows_of("--filter attn_[^s] --rows 1,2"), *row;
     size_t index, checked = 0, small = 0;

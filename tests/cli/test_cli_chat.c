@@ -222,7 +222,7 @@ START_TEST(a_turn_has_room_for_an_answer) {
 }
 END_TEST
 
-/* With a template that can't be used, every turn is refused, and the line says why. */
+/* With a template that can't be used, every turn is refused, and an error line says why. */
 START_TEST(a_template_that_is_none) {
     fr_command c = fr_command_run(TALK "--chat-template-file tests/data/chat/reference.json", "Hello.\n");
     ck_assert_str_eq(c.out, "");

@@ -264,7 +264,8 @@ START_TEST(gates_everywhere) {
 }
 END_TEST
 
-/* Step and decay must each be the nearest float32, except in rare near ties. The decay is that of the rounded step. */
+/* Step and decay must each be the nearest float32 to the exact value, except in rare near ties. The exact decay is
+ * calculated from the rounded step. */
 START_TEST(gates_of_mamba) {
     static const float slopes[] = {-16, -2.5f, -0.01f};
     double worst = 0;

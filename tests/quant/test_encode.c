@@ -200,8 +200,8 @@ START_TEST(zeros_and_constants) {
 }
 END_TEST
 
-/* Values have every size that a float32 has. The error must be no larger than if all values were stored as zeros,
- * apart from the rounding of sums. */
+/* The values of a row have about the same size, and the size goes through all powers of two. The error must be no
+ * larger than if all values were stored as zeros, apart from the rounding of sums. */
 START_TEST(every_size) {
     uint64_t state = 7;
     for (size_t t = 0; t < TYPES; t++) {

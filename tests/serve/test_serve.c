@@ -367,9 +367,9 @@ static size_t rounds_beside(size_t after, size_t piece, size_t *rows, bool *lost
     return count;
 }
 
-/* A stream continues while the prompt of another request is run in pieces. The stream must get as many rounds
- * meanwhile if that request wants its prompt echoed with log-probabilities as if it does not. If the server's record
- * lost rounds, the test tries again with other ids. */
+/* A stream continues while the prompt of another request is run in pieces. In the meantime the stream gets some number
+ * of rounds. This number must not depend on whether the other request wants its prompt echoed with log-probabilities.
+ * The server's record of rounds may have lost some. Then the test tries again with other ids. */
 START_TEST(an_echoed_prompt_holds_up_no_stream) {
     enum { LONG = 300, PIECE = 16, TRIES = 40 };
     start(DEMO "-np 2 -c 2048 -ub 16 --slots --spec-type none");

@@ -707,8 +707,8 @@ static const struct {
                  {"{'model': 'targe'}", "no model \"targe\"", 404},
                  {"{'model': 'target:8b'}", "no model \"target:8b\"", 404}};
 
-/* ollama's answer is lines of JSON, or one object if the request wants that. A prompt that is no chat gets the text of
- * a completion. */
+/* ollama's answer is lines of JSON, or one object if the request asks for that. /api/chat must give the text of a
+ * chat, and /api/generate with a plain prompt the text of a completion. */
 START_TEST(ollama_says_the_same) {
     server = fr_server_start("-m tools/demo/target -md tools/demo/assistant -t 2 -c 512");
     static const char options[] = "'options': {'num_predict': 24, 'temperature': 0.9, 'seed': 11}";

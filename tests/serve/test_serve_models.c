@@ -305,8 +305,8 @@ START_TEST(a_model_whose_file_is_changed) {
 }
 END_TEST
 
-/* A server with one model accepts any name in requests. It lists the model by its own name, in which slashes may
- * occur. */
+/* A server with one model accepts any name of a model in requests. /v1/models has only the model's own name, in which
+ * slashes may occur. */
 START_TEST(one_model_answers_to_any_name) {
     static const char *const starts[] = {"-m tools/demo/target --alias org/name", "--models tools/demo/target"};
     static const char *const named[] = {"/v1/models/org/name", "/v1/models/target"};

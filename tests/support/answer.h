@@ -12,9 +12,9 @@ typedef enum fr_test_method {
     FR_TEST_MTP, /* the drafter's own method */
     FR_TEST_NGRAM,
     FR_TEST_NGRAM_MTP, /* ngram if it has a long match, otherwise the drafter */
-    FR_TEST_SCRIPTED,  /* drafts that are right except one in each round, at every depth in turn, so that all
+    FR_TEST_SCRIPTED,  /* all drafts of a round are right except one, which is at every depth in turn, so that all
                         * rejections happen */
-    FR_TEST_REPLACED,  /* the same drafts; the drafter runs too, but its own drafts are replaced */
+    FR_TEST_REPLACED,  /* the same drafts as FR_TEST_SCRIPTED; the drafter runs too, but its own drafts are replaced */
     FR_TEST_METHODS
 } fr_test_method;
 

@@ -15,8 +15,8 @@
 #include "tests/support/command.h"
 #include "tests/support/http_client.h"
 
-/* The number of looks at the child and the microseconds between them, 30 seconds together. A build with a sanitizer
- * may take long to start. */
+/* The child is looked at up to LOOKS times, with REST microseconds between two looks: for 30 seconds in all. A build
+ * with a sanitizer may take long to start. */
 enum { LOOKS = 6000, REST = 5000 };
 
 char *fr_server_said(const fr_server *server) {

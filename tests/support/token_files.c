@@ -202,7 +202,7 @@ size_t fr_print_replaced(const char *bytes, size_t length, char *out) {
         if (size > 0) {
             memcpy(out, bytes + at, size);
             out += size;
-            /* The longest valid stretch of up to four bytes may have several characters. All of them are copied. */
+            /* Valid bytes are copied as they are, at most four at once, which may be several characters. */
             continue;
         }
         static const char *const ends[] = {"\x80", "\x80\x80", "\x90\x80", "\x90", "\xA0", "\x9F"};

@@ -89,7 +89,8 @@ enum { ENTRIES_MAX = 200 };
 
 typedef struct world {
     const setting *set;
-    bool full; /* true: some layers keep all positions, so a missing page shows that the index gave up a text */
+    bool full; /* true: some layers keep all positions; in such a world, the index has given up a text whose page is
+                * missing */
     fr_arena arena;
     fr_kv kv, drafter;
     fr_kv_prefixes prefixes;
@@ -346,7 +347,8 @@ static size_t learn(world *w, const counts *c, size_t *last_left, size_t *last_a
         uint8_t **page = &e->page[FR_KV_SLIDING];
         if (!*page || held_by_index(w, c, FR_KV_SLIDING, *page)) continue;
         bool worth = is_kept(w, e);
-        /* pages worth keeping are given up after all others, those unused for longest first */
+        /* pages worth keeping are given up after all others; within both groups, those unused for longest come
+         * first */
         if (worth && !*kept_went) *last_alone = 0;
         *kept_went |= worth;
         if (*kept_went == worth) *last_alone = fr_larger(*last_alone, e->alone);
@@ -445,7 +447,7 @@ static void check_world(world *w, event what) {
 }
 
 /* Returns true if a prompt can start at `length` with the pages of this entry. `length` must lie in the entry's last
- * block, and all earlier blocks must be those of whole entries. */
+ * block. For each block before it there must be an entry of a whole block. */
 static bool serves(world *w, const entry *e, const text *says, size_t count, size_t length, bool drafts) {
     size_t needed = length - (e->blocks - 1) * PAGE, first = length > w->kv.window ? length - w->kv.window : 0;
     if (shared_in(e, says, count) < needed + drafts || e->run < needed) return false;
@@ -702,7 +704,8 @@ static void say_otherwise(world *w, timeline *t) {
     cut(w, t, length);
     text other = new_text(t->length);
     size_t from = t->kv.length, block = fr_kv_blocks(from);
-    /* the drafter's last row depends on the id after it, which changes */
+    /* the drafter's row at the last position was made from the id after it too, which changes here, so the row is
+     * dropped */
     if (t->drafter.length >= from && from > 0) fr_kv_rewind(&t->drafter, from - 1);
     memcpy(t->says.ids + from, other.ids + from, (CONTEXT - from) * sizeof *other.ids);
     memcpy(t->says.digests + block, other.digests + block, (BLOCKS - block) * sizeof *other.digests);
@@ -888,9 +891,9 @@ START_TEST(a_page_begun_in_the_middle_stays_out) {
 }
 END_TEST
 
-/* Runs a text and goes back to position LEFT_AT, twice. The two texts differ only after LEFT_AT. Each time a point of
- * the index keeps the recurrent states of position LEFT_AT. The two points share one page of states, which is
- * returned. */
+/* Runs two texts, one after the other, and goes back to position LEFT_AT after each. The two texts differ only after
+ * LEFT_AT. After each text a point of the index keeps the recurrent states of position LEFT_AT. The two points share
+ * one page of states, which is returned. */
 enum { LEFT_AT = 40 };
 static uint8_t *leave_a_text(world *w, timeline *t, text says[2]) {
     uint8_t *states = NULL;
@@ -907,8 +910,8 @@ static uint8_t *leave_a_text(world *w, timeline *t, text says[2]) {
     return states;
 }
 
-/* Two points share one page of states, and the index must be able to give up both. Then the page is free if no
- * timeline holds it, and a timeline that does hold it may write it in place. */
+/* Two points share one page of states, and the index must be able to give up both. After that the page is free unless
+ * a timeline holds it. If a timeline holds the page, it is the only holder, so it may write the page in place. */
 START_TEST(states_of_branches_are_given_up) {
     const setting recurrent = {"recurrent", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 1};
     world *w = open_world(&recurrent);

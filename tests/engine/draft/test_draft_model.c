@@ -1,6 +1,6 @@
 /* Tests a smaller model as drafter. Its drafts must be the ids that it generates by itself after the same text,
- * whatever calls have made the timeline. The target's text must be the same with it. A model that can't draft for a
- * target is refused with one line.
+ * whatever calls have made the timeline. The target's text must be the same with the drafter as without. A model that
+ * can't draft for a target is refused with one line.
  *
  * The reference is a session of the draft model alone, whose logits other suites compare with transformers. */
 #include <check.h>

@@ -171,8 +171,8 @@ START_TEST(what_is_handed_on_is_the_drafters) {
 }
 END_TEST
 
-/* A fork does not inherit the caller's method. Its drafter has seen all rows, so the fork drafts as a session that
- * never had the method. */
+/* A fork does not inherit the caller's method. The fork's drafter has seen all rows. So the fork drafts like a session
+ * that never had the method. */
 START_TEST(a_fork_goes_on_without_it) {
     static int32_t text[2][TEXT];
     subject s = open_subject(LLAMA, _i ? "tests/data/llama/eagle3" : "tests/data/llama/q4_0.gguf");
@@ -346,8 +346,8 @@ static int64_t draws(void) {
 
 static const struct {
     const char *target, *drafter;
-    /* The drafts come from: 0: the drafter; 1: this test, which samples them from a few ids; 2: the same, but reported
-     * as certain; 3: a method that takes them over from the drafter. */
+    /* The numbers say where the drafts come from. 0: the drafter. 1: this test, which samples them from a few ids. 2:
+     * this test too, but it reports the drafts as certain. 3: a method that takes them over from the drafter. */
     int own;
     bool least; /* FR_OPT_DRAFT_P_MIN is set between the probabilities of the two likeliest drafts */
 } laws[] = {{LLAMA, "tests/data/llama/eagle3", 0, false},

@@ -273,8 +273,8 @@ static void copy_alone(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     }
 }
 
-/* The folder's own MTP layer is written to a file, with GGUF's names and order of rows. Its drafts must have the
- * folder's bits. In GLM-OCR the order of rows differs from the folder's, so sums round differently there. */
+/* The folder's own MTP layer is written to a file, with GGUF's names and order of rows. The file's drafts must be the
+ * folder's, bit for bit. In GLM-OCR the order of rows differs from the folder's, so sums round differently there. */
 START_TEST(an_mtp_layer_drafts_from_a_file_beside_its_folder) {
     char from[128];
     write_gguf(with_mtp[_i], "f32", true);
@@ -293,7 +293,7 @@ START_TEST(an_mtp_layer_drafts_from_a_file_beside_its_folder) {
 END_TEST
 
 /* Copies GLM-OCR's file with the two values of each rotary pair next to each other. GLM-OCR's folder has the values in
- * this order, and so have llama.cpp's files without sections. */
+ * this order, and so have llama.cpp's files of models whose rotary pairs are not divided into sections. */
 static void copy_in_pairs(const fr_tensors *all, fr_gguf_writer *w, bool data) {
     enum { HEAD_DIM = 20 };
     for (size_t i = 0; i < all->count; i++) {

@@ -58,8 +58,8 @@ static double share_of(const drafter *d, size_t depth) {
     return depth ? d->further : d->first;
 }
 
-/* Draws the probability of a draft. It is 0.97 or a value up to 0.7, in proportions that give the mean of the draft's
- * position. */
+/* Draws the probability of a draft. Some drafts get 0.97, the others a value up to 0.7. The share of drafts with 0.97
+ * is such that the mean of all drafts at this position is the drafter's. */
 static double draw_chance(const drafter *d, size_t depth, uint64_t *random) {
     double mean = share_of(d, depth), sure = fmax(0, (mean - 0.35) / 0.62), drawn = uniform(random);
     if (!d->tells) return mean;

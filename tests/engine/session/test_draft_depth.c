@@ -39,10 +39,11 @@ typedef struct machine {
     double draft_start, draft_step;
 } machine;
 
-/* The first two machines and their drafters follow measurements on two cores: with 1.1 GB of BF16 weights that are
- * read from memory, and with the demo model, which fits in the cache. (Not measured: more than 8 rows, and the demo
- * model beside other work.) The third has llama.cpp's times from the design document, interpolated. The others are the
- * first two with a drafter that costs as much as the target, and a machine on which rows cost nothing. */
+/* The first two machines and their drafters follow measurements on two cores: one has 1.1 GB of BF16 weights that are
+ * read from memory, the other has the demo model, which fits in the cache. Forward passes of more than 8 rows were not
+ * measured, nor was the demo model beside other work. The third machine has llama.cpp's times from the design
+ * document, interpolated. Then come the first two machines with a drafter that costs as much as the target. On the
+ * last machine rows cost nothing. */
 static const machine machines[] = {
     {"memory",
      {0, 1.00, 1.03, 1.08, 1.09, 1.14, 1.14, 1.35, 1.46, 1.54, 1.60, 1.63, 1.84, 1.90, 1.95, 1.99, 2.09},
@@ -383,8 +384,9 @@ END_TEST
  *
  * stands: how often each draft is accepted if those before it are; the last value holds for all deeper ones. For a
  * dense model (experts is 0) `verify` has the times of forward passes. In a mixture, each row chooses `chosen` of
- * `experts`, and a forward pass of one row spends the share `reading` of its time on reading experts. So the time of
- * more rows grows with the number of different experts that they choose. */
+ * `experts`, and a forward pass of one row spends the share `reading` of its time on reading experts. The rows of a
+ * forward pass choose different experts, each of which is read once, so the time of reading grows with the number of
+ * experts that any row chooses. */
 typedef struct shape {
     const char *name;
     double experts, chosen, reading;

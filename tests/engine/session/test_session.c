@@ -257,8 +257,8 @@ static bool at_once(void *context) {
     return true;
 }
 
-/* A scored text must have no later effect. After a reset, a truncation runs only the last id again, and an aborted
- * step leaves no rows waiting. */
+/* A scored text must have no later effect. After the session is reset and gets a prompt, two things must be as without
+ * scoring: a truncation runs only the last id again, and an aborted step leaves no rows waiting. */
 START_TEST(a_scored_text_is_forgotten) {
     int32_t ids[FR_STEP_MAX], text[COUNT];
     size_t got, accepted;

@@ -154,7 +154,7 @@ START_TEST(the_rounds_are_the_references) {
 }
 END_TEST
 
-/* The lines for a prompt must have its ids in order, each line at most a chunk of them. */
+/* The lines for a prompt must have the prompt's ids in order. Each line may have at most as many ids as a chunk. */
 START_TEST(prompt_lines_are_the_prompt) {
     engine e;
     open_engine(&e, 0);

@@ -194,8 +194,8 @@ static const char *const kinds[] = {
     "mlx-mxfp4",    "mlx-nvfp4", "mlx-mxfp8",      "ct-mxfp4",     "ct-mxfp8"};
 
 /* Checks a loaded matrix against the values that its storage decodes to: its rows, and its product with a row of
- * activations. If activations are quantized (32 columns to a block, with a step of 1 / 127 of the largest), the
- * product may be off by half a step for each column. */
+ * activations. Activations may be quantized in blocks of 32 columns, with a step of 1/127 of the block's largest
+ * value. Then the product may be off by half a step for each column. */
 static void check_matrix(const fr_matrix *m, const float *wanted, const char *kind) {
     enum { COLS_MAX = 256, ROWS_MAX = 64 };
     float x[COLS_MAX], y[ROWS_MAX], row[COLS_MAX];
