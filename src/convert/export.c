@@ -240,7 +240,10 @@ static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, co
     if (found->of_expert)
         return fr_outputs_add_expert(outputs, name, found->expert, fr_spec_experts(export->spec)->count,
                                      (fr_output_source){tensor, scales});
-    if (found->name && found->name->slot == FR_SLOT_KV_B) return add_latent_heads(export, tensor, found, outputs);
+    bool divided = found->name && fr_tensor_name_fills_two(found->name) &&
+                   (!found->name->gguf || fr_tensor_name_of_part(found->table, found->name, 0));
+    if (found->name && found->name->slot == FR_SLOT_KV_B && divided)
+        return add_latent_heads(export, tensor, found, outputs);
     if (found->name && found->name->slot == FR_SLOT_QKVZ) return add_qkvz(export, tensor, found, outputs);
     if (found->name && found->name->layout != FR_LAYOUT_ROWS && tensor->dims < 3)
         return add_copied(export, tensor, name, found, outputs);

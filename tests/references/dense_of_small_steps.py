@@ -69,9 +69,9 @@ def of_youtu(c):
     if c["model_type"] == "youtu": return features | {"neighbours turn": {"rope_interleave": False}, "mscale_all_dim":
                                                       {"rope_scaling": c["rope_scaling"] | {"mscale_all_dim": 0.0}}}
     of = lambda part: zeroed(f"{part}_proj.bias")
+    if c["mlp_bias"]: features |= {"bias of " + part: of(part) for part in ("up", "gate", "down")}
     return features | {"scale_emb": {"scale_emb": 1.0}, "scale_depth": {"scale_depth": None}, "dim_model_base":
-                       {"dim_model_base": None}, "scaling": {"rope_scaling": None}, "bias of up": of("up"),
-                       "bias of gate": of("gate"), "bias of down": of("down")}
+                       {"dim_model_base": None}, "scaling": {"rope_scaling": None}}
 
 
 def of_nemotron(c):
@@ -238,6 +238,15 @@ MODELS = {
         mlp_bias=True, scale_emb=2.5, scale_depth=1.1, dim_model_base=132, tie_word_embeddings=True,
         rope_scaling=dict(rope_type="longrope", long_factor=[1.2, 1.9, 3.0, 4.1], short_factor=[1.0, 1.3, 2.2, 3.1],
                           original_max_position_embeddings=512))),
+    # The numbers for which GGUF has no key are those of the published model: the multipliers, the rotary base, and as
+    # many trained positions as there are.
+    "minicpm3-plain": dict(seed=7629, gguf=True, kind=MINICPM3, config=family(
+        "MiniCPM3ForCausalLM", "minicpm3", rms_norm_eps=1e-5, vocab_size=213, hidden_size=60, intermediate_size=44,
+        num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4, q_lora_rank=26, kv_lora_rank=22,
+        qk_rope_head_dim=8, qk_nope_head_dim=14, v_head_dim=None, rope_theta=10000.0, attention_bias=False,
+        mlp_bias=False, scale_emb=12, scale_depth=1.4, dim_model_base=256, tie_word_embeddings=True,
+        rope_scaling=dict(rope_type="longrope", long_factor=[1.2, 1.9, 3.0, 4.1], short_factor=[1.0, 1.3, 2.2, 3.1],
+                          original_max_position_embeddings=1024))),
     "starcoder2-odd": dict(seed=6458, gguf=True, kind=STARCODER2, config=family(
         "Starcoder2ForCausalLM", "starcoder2", norm_epsilon=1e-5, vocab_size=219, hidden_size=60, intermediate_size=72,
         num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=700.0, sliding_window=None,

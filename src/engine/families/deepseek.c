@@ -3,7 +3,7 @@
  * have V3's layers with an indexer; they run up to index_topk positions. They are read from folders of
  * DeepseekV32ForCausalLM and GlmMoeDsaForCausalLM, and from GGUF "deepseek32" and "glm-dsa". Two dense decoders have
  * the same attention: Youtu-LLM (YoutuForCausalLM, GGUF "deepseek2" without experts) and MiniCPM3
- * (MiniCPM3ForCausalLM, folders only).
+ * (MiniCPM3ForCausalLM, GGUF "minicpm3").
  *
  * Source: the published checkpoints and transformers 5.24, models deepseek_v3, glm4_moe_lite, youtu and minicpm3; for
  * GGUF github.com/ggml-org/llama.cpp, conversion/deepseek.py. GGUF files have k_b and v_b in separate tensors, with
@@ -15,6 +15,7 @@
 #include "src/engine/families/mtp_layer.h"
 #include "src/engine/families/latent_config.h"
 #include "src/engine/families/mixture.h"
+#include "src/engine/families/rope_config.h"
 
 static const fr_tensor_naming names = {
     .layer = {fr_latent_names, fr_mixture_names},
@@ -321,15 +322,20 @@ static const fr_model_spec minicpm3 = {.trunk = {.vocab = 73448,
                                                  .mla = {.q_lora = 768, .nope = 64, .eps = LATENT_EPS},
                                                  .ffn = {.width = 6400, .activation = FR_SILU}}};
 
+#define DEPTH 1.4 /* scale_depth and dim_model_base of the published model, which readers of GGUF assume */
+#define BASE  256.0
+
 /* Reads what follows from other sizes: the width of a value, the factor of the outputs of attention and feed-forward,
  * and that of the logits. */
 static fr_status read_scales(const fr_source *source, fr_model_spec *s) {
-    double layers = (double)s->trunk.layers, hidden = (double)s->trunk.hidden, depth, base;
+    double layers = (double)s->trunk.layers, hidden = (double)s->trunk.hidden, depth = DEPTH, base = BASE;
     const json_t *told_depth = json_object_get(source->text, "scale_depth");
     const json_t *told_base = json_object_get(source->text, "dim_model_base");
-    FR_TRY(
-        fr_json_real(source->text, "scale_depth", 1e-6, 1e6, told_depth ? sqrt(layers) : 1.4, source->where, &depth));
-    FR_TRY(fr_json_real(source->text, "dim_model_base", 1e-6, 1e9, told_base ? hidden : 256, source->where, &base));
+    if (!source->gguf) {
+        double of_depth = told_depth ? sqrt(layers) : DEPTH, of_base = told_base ? hidden : BASE;
+        FR_TRY(fr_json_real(source->text, "scale_depth", 1e-6, 1e6, of_depth, source->where, &depth));
+        FR_TRY(fr_json_real(source->text, "dim_model_base", 1e-6, 1e9, of_base, source->where, &base));
+    }
     s->trunk.residual_scale = (float)(depth / sqrt(layers));
     s->trunk.logit_scale = (float)(base / hidden);
     if (s->layer.mla.value_dim > 0) return FR_OK;
@@ -341,22 +347,60 @@ static fr_status read_scales(const fr_source *source, fr_model_spec *s) {
 }
 
 static fr_status rope_of_minicpm3(const fr_source *source, fr_model_spec *s) {
-    FR_TRY(fr_rope_of_latents(source, s));
-    s->trunk.rope[0].neox = true;
+    fr_rope_spec *rope = &s->trunk.rope[0];
+    if (source->gguf && fr_source_has(source, "rope_factors_long.weight")) {
+        FR_TRY(fr_rope_longrope_from_gguf(source, (double)s->trunk.context_limit, rope));
+        rope->sections[0] = rope->dims / 2;
+        s->layer.attention.scale = fr_rsqrt(s->layer.mla.nope + rope->dims);
+    } else {
+        FR_TRY(fr_rope_of_latents(source, s));
+    }
+    rope->neox = true;
     return FR_OK;
 }
 
-static const fr_config_part scales = {.read = read_scales};
+/* Refuses multipliers other than those that readers of GGUF assume. */
+static fr_status check_scales(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    (void)mtp_layers;
+    (void)w;
+    if (s->embedding_scale == minicpm3.trunk.embedding_scale &&
+        s->residual_scale == (float)(DEPTH / sqrt((double)s->layers)) &&
+        s->logit_scale == (float)(BASE / (double)s->hidden))
+        return FR_OK;
+    return fr_fail(FR_INPUT, "%s: GGUF has no keys for its scale_emb, scale_depth and dim_model_base", where);
+}
+
+static const fr_config_part scales = {.read = read_scales, .put = check_scales};
 static const fr_config_row own_of_minicpm3[] = {FR_ONLY("hidden_act", "silu"),
                                                 FR_WITHOUT("attention_bias"),
                                                 FR_FLAG(layer.ffn.biased, "mlp_bias", NULL),
                                                 FR_REAL(trunk.embedding_scale, "scale_emb", NULL, 1e-6, 1e6),
                                                 {0}};
+/* Sizes without the number of key/value heads: GGUF has that of the heads, and the cache has one. */
+static const fr_config_row sizes_of_minicpm3[] = {
+    FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, 1 << 24),
+    FR_SIZE(trunk.layers, "num_hidden_layers", ".block_count", 1, FR_LAYERS_MAX, .required = true),
+    FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),
+    FR_SIZE(trunk.hidden, "hidden_size", ".embedding_length", 1, 1 << 17, .required = true),
+    FR_SIZE(layer.ffn.width, "intermediate_size", ".feed_forward_length", 1, 1 << 22, .required = true),
+    FR_SIZE(layer.attention.heads, "num_attention_heads", ".attention.head_count", 1, 4096, .required = true),
+    {0}};
 static const fr_config_row last_of_minicpm3[] = {FR_PART(scales), {0}};
 
-const fr_family fr_family_minicpm3 = {.architectures = (const char *const[]){"MiniCPM3ForCausalLM", NULL},
-                                      .defaults = &minicpm3,
-                                      .rows = {own_of_minicpm3, fr_size_keys, fr_latent_keys, last_of_minicpm3},
-                                      .rope = rope_of_minicpm3,
-                                      .scaling_in_rows = true,
-                                      .names = &dense_names};
+static const fr_tensor_naming minicpm3_names = {.layer = {fr_whole_latent_names, fr_ffn_names}};
+
+static const fr_model_spec minicpm3_gguf = {
+    .trunk = {.embedding_scale = 12},
+    .layer = {.mixer = FR_MIXER_MLA, .mla = {.eps = LATENT_EPS}, .ffn = {.activation = FR_SILU}}};
+
+const fr_family fr_family_minicpm3 = {
+    .architectures = (const char *const[]){"MiniCPM3ForCausalLM", "minicpm3", NULL},
+    .gguf = "minicpm3",
+    .tokenizer = "llama",
+    .counts_ids = true,
+    .defaults = &minicpm3,
+    .gguf_defaults = &minicpm3_gguf,
+    .rows = {own_of_minicpm3, sizes_of_minicpm3, fr_whole_latent_keys, last_of_minicpm3},
+    .rope = rope_of_minicpm3,
+    .scaling_in_rows = true,
+    .names = &minicpm3_names};

@@ -8,32 +8,39 @@
 
 enum { WIDTH_MAX = 4096, LATENT_MAX = 1 << 16 };
 
+/* The matrices that make keys and values of the latent: one, which is two in GGUF, or one in GGUF too. */
+#define KV_B(below)                                                                                         \
+    FR_NAMED(fr_layer, mla.heads, FR_SLOT_KV_B, KV_B, LATENT, below "kv_b_proj.weight", "attn_kv_b.weight", \
+             .also = FR_ALSO_MLA)
+#define DIVIDED(below)                                                                                            \
+    FR_NAMED(fr_layer, mla.heads.k_b, FR_SLOT_HEADS, LATENT, NOPE, NULL, "attn_k_b.weight", .also = FR_ALSO_MLA), \
+        KV_B(below),                                                                                              \
+        FR_NAMED(fr_layer, mla.heads.v_b, FR_SLOT_HEADS, VALUE, LATENT, NULL, "attn_v_b.weight", .also = FR_ALSO_MLA)
+
 /* The two norms at the beginning of a layer's parts are for layers with any mixer, so they have no condition. */
-#define LATENT(below, output)                                                                                          \
-    FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),                             \
-        FR_MATRIX(fr_layer, mla.q_a, Q_LORA, HIDDEN, below "q_a_proj.weight", "attn_q_a.weight",                       \
-                  .needs = FR_IF_Q_LORA, .also = FR_ALSO_MLA),                                                         \
-        FR_VECTOR(fr_layer, mla.q_a_norm, Q_LORA, below "q_a_layernorm.weight", "attn_q_a_norm.weight",                \
-                  .needs = FR_IF_Q_LORA, .also = FR_ALSO_MLA),                                                         \
-        FR_MATRIX(fr_layer, attention.q, HEAD_QUERIES, Q_INPUT, below "q_b_proj.weight", "attn_q_b.weight",            \
-                  .needs = FR_IF_Q_LORA, .also = FR_ALSO_MLA),                                                         \
-        FR_MATRIX(fr_layer, attention.q, HEAD_QUERIES, Q_INPUT, below "q_proj.weight", "attn_q.weight",                \
-                  .also = FR_ALSO_MLA),                                                                                \
-        FR_MATRIX(fr_layer, mla.kv_a, HEAD, HIDDEN, below "kv_a_proj_with_mqa.weight", "attn_kv_a_mqa.weight",         \
-                  .also = FR_ALSO_MLA),                                                                                \
-        FR_VECTOR(fr_layer, mla.kv_a_norm, LATENT, below "kv_a_layernorm.weight", "attn_kv_a_norm.weight",             \
-                  .also = FR_ALSO_MLA),                                                                                \
-        FR_NAMED(fr_layer, mla.heads.k_b, FR_SLOT_HEADS, LATENT, NOPE, NULL, "attn_k_b.weight", .also = FR_ALSO_MLA),  \
-        FR_NAMED(fr_layer, mla.heads, FR_SLOT_KV_B, KV_B, LATENT, below "kv_b_proj.weight", "attn_kv_b.weight",        \
-                 .also = FR_ALSO_MLA),                                                                                 \
-        FR_NAMED(fr_layer, mla.heads.v_b, FR_SLOT_HEADS, VALUE, LATENT, NULL, "attn_v_b.weight", .also = FR_ALSO_MLA), \
-        FR_MATRIX(fr_layer, attention.o, HIDDEN, VALUES, below output, "attn_output.weight", .also = FR_ALSO_MLA),     \
+#define LATENT(below, heads, output)                                                                               \
+    FR_VECTOR(fr_layer, input_norm, HIDDEN, "input_layernorm.weight", "attn_norm.weight"),                         \
+        FR_MATRIX(fr_layer, mla.q_a, Q_LORA, HIDDEN, below "q_a_proj.weight", "attn_q_a.weight",                   \
+                  .needs = FR_IF_Q_LORA, .also = FR_ALSO_MLA),                                                     \
+        FR_VECTOR(fr_layer, mla.q_a_norm, Q_LORA, below "q_a_layernorm.weight", "attn_q_a_norm.weight",            \
+                  .needs = FR_IF_Q_LORA, .also = FR_ALSO_MLA),                                                     \
+        FR_MATRIX(fr_layer, attention.q, HEAD_QUERIES, Q_INPUT, below "q_b_proj.weight", "attn_q_b.weight",        \
+                  .needs = FR_IF_Q_LORA, .also = FR_ALSO_MLA),                                                     \
+        FR_MATRIX(fr_layer, attention.q, HEAD_QUERIES, Q_INPUT, below "q_proj.weight", "attn_q.weight",            \
+                  .also = FR_ALSO_MLA),                                                                            \
+        FR_MATRIX(fr_layer, mla.kv_a, HEAD, HIDDEN, below "kv_a_proj_with_mqa.weight", "attn_kv_a_mqa.weight",     \
+                  .also = FR_ALSO_MLA),                                                                            \
+        FR_VECTOR(fr_layer, mla.kv_a_norm, LATENT, below "kv_a_layernorm.weight", "attn_kv_a_norm.weight",         \
+                  .also = FR_ALSO_MLA),                                                                            \
+        heads,                                                                                                     \
+        FR_MATRIX(fr_layer, attention.o, HIDDEN, VALUES, below output, "attn_output.weight", .also = FR_ALSO_MLA), \
         FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight")
 
-const fr_tensor_name fr_latent_names[] = {LATENT("self_attn.", "o_proj.weight"), {0}};
+const fr_tensor_name fr_latent_names[] = {LATENT("self_attn.", DIVIDED("self_attn."), "o_proj.weight"), {0}};
+const fr_tensor_name fr_whole_latent_names[] = {LATENT("self_attn.", KV_B("self_attn."), "o_proj.weight"), {0}};
 
 const fr_tensor_name fr_gated_latent_names[] = {
-    LATENT("attention.", "dense.weight"),
+    LATENT("attention.", DIVIDED("attention."), "dense.weight"),
     FR_MATRIX(fr_layer, attention.o, HIDDEN, VALUES, "attention.o_proj.weight", "attn_output.weight",
               .also = FR_ALSO_MLA),
     FR_MATRIX(fr_layer, mla.gate, HEADS, HIDDEN, "attention.g_proj.weight", "attn_gate.weight",
@@ -68,16 +75,17 @@ static fr_status from_json(const fr_source *source, fr_model_spec *s) {
 }
 
 /* Reads the sizes. If a file has kv_b as one tensor, its key_length and value_length are the lengths of heads. In
- * other files these keys are the lengths in the cache, and those of heads are key_length_mla and value_length_mla. */
+ * other files these keys are the lengths in the cache, and those of heads are key_length_mla and value_length_mla.
+ * Without value_length, as in MiniCPM3's files, a value is hidden / heads long. */
 static fr_status from_gguf(const fr_gguf *gguf, fr_model_spec *s) {
     fr_mla_spec *mla = &s->layer.mla;
     size_t query, *dims = &s->trunk.rope[0].dims;
-    int64_t keys, values;
+    int64_t keys, values, share = (int64_t)(s->trunk.hidden / s->layer.attention.heads);
     FR_TRY(fr_gguf_size(gguf, ".rope.dimension_count", 2, WIDTH_MAX, FR_GGUF_REQUIRED, dims));
     FR_TRY(fr_gguf_size(gguf, ".attention.q_lora_rank", 0, LATENT_MAX, 0, &mla->q_lora));
     FR_TRY(fr_gguf_size(gguf, ".attention.kv_lora_rank", 1, LATENT_MAX, FR_GGUF_REQUIRED, &s->layer.attention.latent));
     FR_TRY(fr_gguf_int(gguf, ".attention.key_length", 1, 2 * LATENT_MAX, FR_GGUF_REQUIRED, &keys));
-    FR_TRY(fr_gguf_int(gguf, ".attention.value_length", 1, 2 * LATENT_MAX, FR_GGUF_REQUIRED, &values));
+    FR_TRY(fr_gguf_int(gguf, ".attention.value_length", 1, 2 * LATENT_MAX, share ? share : FR_GGUF_REQUIRED, &values));
     FR_TRY(fr_gguf_size(gguf, ".attention.key_length_mla", (int64_t)*dims + 1, 2 * WIDTH_MAX, keys, &query));
     FR_TRY(fr_gguf_size(gguf, ".attention.value_length_mla", 1, WIDTH_MAX, values, &mla->value_dim));
     if (query <= *dims)
@@ -175,6 +183,25 @@ static fr_status put_scaling(const fr_trunk_spec *s, size_t mtp_layers, const ch
     return FR_OK;
 }
 
+/* Writes the lengths of heads, for files that have kv_b as one tensor and LongRoPE or no scaling. */
+static fr_status put_whole(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    const fr_layer_spec *layer = s->layer;
+    const fr_rope_spec *rope = &s->rope[0];
+    (void)mtp_layers;
+    if (!layer->mla.q_lora) return fr_fail(FR_INPUT, "%s: GGUF has no tensors for queries without a latent", where);
+    if (layer->ffn.biased) return fr_fail(FR_INPUT, "%s: GGUF has no tensors for biases of the feed-forward", where);
+    fr_gguf_put_u32(w, ".attention.head_count_kv", (uint32_t)layer->attention.heads);
+    fr_gguf_put_u32(w, ".attention.key_length", (uint32_t)(layer->mla.nope + rope->dims));
+    fr_gguf_put_u32(w, ".attention.value_length", (uint32_t)layer->mla.value_dim);
+    fr_gguf_put_u32(w, ".attention.q_lora_rank", (uint32_t)layer->mla.q_lora);
+    fr_gguf_put_u32(w, ".attention.kv_lora_rank", (uint32_t)layer->attention.latent);
+    fr_gguf_put_u32(w, ".rope.dimension_count", (uint32_t)rope->dims);
+    if (rope->kind == FR_ROPE_DEFAULT || rope->kind == FR_ROPE_LONGROPE) return fr_rope_put_scaling(rope, where, w);
+    return fr_fail(FR_INPUT, "%s: GGUF of MiniCPM3 has no keys for rotary positions scaled other than by LongRoPE",
+                   where);
+}
+
+static const fr_config_part whole_lengths = {.read = read_latents, .put = put_whole};
 static const fr_config_part scaling = {.put = put_scaling};
 static const fr_config_part lengths = {.read = read_latents, .put = put_lengths};
 
@@ -183,5 +210,12 @@ const fr_config_row fr_latent_keys[] = {
     FR_REAL(trunk.rope[0].theta, NULL, ".rope.freq_base", 1.001, 1e12),
     FR_REAL(trunk.eps, "rms_norm_eps", ".attention.layer_norm_rms_epsilon", 0, 1, .required = true),
     FR_PART(lengths),
+    {0},
+};
+
+const fr_config_row fr_whole_latent_keys[] = {
+    FR_REAL(trunk.rope[0].theta, NULL, ".rope.freq_base", 1.001, 1e12),
+    FR_REAL(trunk.eps, "rms_norm_eps", ".attention.layer_norm_rms_epsilon", 0, 1, .required = true),
+    FR_PART(whole_lengths),
     {0},
 };

@@ -8,11 +8,13 @@
 
 #include "src/engine/families/family.h"
 
-/* The rows for scaling, rotary base, eps, and the lengths of heads. */
-extern const fr_config_row fr_latent_keys[];
+/* The rows for scaling, rotary base, eps, and the lengths of heads. fr_whole_latent_keys: those of MiniCPM3, whose GGUF
+ * has kv_b as one tensor and the lengths of heads, not those of the cache. */
+extern const fr_config_row fr_latent_keys[], fr_whole_latent_keys[];
 
-/* The names of the tensors of a layer of latent attention, and of the norms before its two parts. */
-extern const fr_tensor_name fr_latent_names[];
+/* The names of the tensors of a layer of latent attention, and of the norms before its two parts.
+ * fr_whole_latent_names: with kv_b as one tensor in GGUF. */
+extern const fr_tensor_name fr_latent_names[], fr_whole_latent_names[];
 
 /* The names of the same tensors in Ling 3.0, whose modules are called otherwise, and of its heads' gates. */
 extern const fr_tensor_name fr_gated_latent_names[];

@@ -241,7 +241,7 @@ static void set_dims(fr_rope_spec *rope, size_t dims) {
 
 /* Reads LongRoPE's divisors from two tensors. No key says that it is LongRoPE, because the converter does not write
  * that key (conversion/phi.py). */
-static fr_status read_longrope(const fr_source *source, fr_rope_spec *rope) {
+fr_status fr_rope_longrope_from_gguf(const fr_source *source, double trained, fr_rope_spec *rope) {
     static const char *const names[] = {
         [FR_ROPE_NEAR] = "rope_factors_short.weight", [FR_ROPE_FAR] = "rope_factors_long.weight"};
     const float *divisors;
@@ -255,8 +255,8 @@ static fr_status read_longrope(const fr_source *source, fr_rope_spec *rope) {
         memcpy(rope->longrope[reach], divisors, angles * sizeof *divisors);
     }
     rope->kind = FR_ROPE_LONGROPE;
-    FR_TRY(
-        fr_gguf_real(source->gguf, ".rope.scaling.original_context_length", 2, 1 << 24, NAN, &rope->original_context));
+    FR_TRY(fr_gguf_real(source->gguf, ".rope.scaling.original_context_length", 2, 1 << 24, trained,
+                        &rope->original_context));
     FR_TRY(fr_gguf_real(source->gguf, ".rope.scaling.attn_factor", 1e-6, 1e6, 1, &amplitude));
     rope->attention_factor = (float)amplitude;
     return FR_OK;
@@ -291,7 +291,7 @@ static fr_status read_one_form(const fr_source *source, fr_model_spec *spec) {
     if (source->gguf) {
         set_dims(rope, rope->dims);
         FR_TRY(read_divisors(source, rope));
-        if (fr_source_has(source, "rope_factors_long.weight")) return read_longrope(source, rope);
+        if (fr_source_has(source, "rope_factors_long.weight")) return fr_rope_longrope_from_gguf(source, NAN, rope);
         return fr_rope_scaling_from_gguf(rope, source->gguf);
     }
     FR_TRY(fr_rope_from_json(rope, source->text, spec->trunk.context_limit, source->where, &partial));

@@ -28,6 +28,10 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
  * linear. */
 fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf);
 
+/* Reads LongRoPE of a GGUF file from its tensors. trained: the number of positions for which the model was trained, if
+ * there is no key for it; NAN: the key is required. */
+fr_status fr_rope_longrope_from_gguf(const fr_source *source, double trained, fr_rope_spec *rope);
+
 /* Checks that LongRoPE has one divisor for each rotated angle: the entries after these must be 0. */
 fr_status fr_rope_check_longrope(const fr_rope_spec *rope, const char *where);
 

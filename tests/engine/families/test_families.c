@@ -165,6 +165,8 @@ static const struct {
     {"ling-biased", "{}"}, /* expert groups are left out; published files have them */
     {"nemotron-3-mtp", "{\"routed_scaling_factor\": 1.3}"},
     {"youtu-odd", "{}"},
+    {"minicpm3-plain", "{\"rope_theta\": 700, \"v_head_dim\": 15}"},
+    {"minicpm3-plain", "{\"rope_scaling\": null}"},
     {"ling3-odd", "{\"rope_theta\": 800, \"kda_lower_bound\": -2.5, \"layer_group_size\": 2}"},
 };
 
@@ -227,6 +229,8 @@ START_TEST(what_gguf_has_no_key_for_is_not_written) {
     } refused[] = {
         {"qwen2-window", "{}", "no key for its window"},
         {"granite-swa-odd", "{}", "layer_rope_theta has several"},
+        {"minicpm3-odd", "{\"scale_emb\": 12}", "no tensors for biases of the feed-forward"},
+        {"minicpm3-plain", "{\"scale_depth\": 1.3}", "no keys for its scale_emb, scale_depth"},
         {"falcon-h1-norm", "{}", "no key for norms before the gates"},
         {"falcon-h1-odd", "{\"time_step_limit\": [0, 2]}", "no key for its time_step_limit"},
         {"gemma3-odd", "{}", "no key for its query_pre_attn_scalar"},
@@ -434,7 +438,7 @@ FR_SUITE("families") {
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, COUNT_OF(written));
     tcase_add_loop_test(tests, a_folder_as_gguf_has_almost_the_same_logits, 0, COUNT_OF(reordered));
     tcase_add_loop_test(tests, a_folder_is_written_as_the_converter_does, 0, COUNT_OF(parted));
-    tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 7);
+    tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 9);
     tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_usual, 0, 2);
     tcase_add_loop_test(tests, numbers_that_are_null_follow_from_others, 0, 4);
     tcase_add_loop_test(tests, pairs_are_rotated_and_no_activation_is_limited, 0, 9);
