@@ -19,10 +19,10 @@
  * id. A prompt that begins within a block runs the position before again, to make its pair again.
  *
  * States of recurrent layers can't be cut at a position, so with such layers a prompt begins at points: positions
- * whose states a timeline has left in a page. A point belongs to the block or tail that contains the position before
- * it. It can be used if the prompt has the ids before it, and with a drafter's pairs also the id at it. The pages that
- * are cut there are copied before they are written. If no page is free, points are given up: those at regular
- * distances before all others, and among these the one unused for the longest time.
+ * whose states a timeline has left in a page. A point at position p belongs to the block or tail that contains
+ * position p - 1. A prompt can begin at the point if it has the same ids before p, and, with a drafter's pairs, also
+ * the same id at p. A page that the point divides is copied before it is written. If no page is free, points are given
+ * up: those at regular distances first, and among equal ones the one unused for the longest time.
  *
  * Timelines keep the nodes in which they are. All other nodes are a cache: when a pool has no free page, the one
  * unused for the longest time is given up. Sliding layers give up pages that no timeline holds, first those outside

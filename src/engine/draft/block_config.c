@@ -192,9 +192,9 @@ static fr_status read_sliding(fr_block_config *c, const folder *f) {
     return fr_json_size(f->text, "sliding_window", 1, WINDOW_MAX, 4096, where, &c->sight.window);
 }
 
-/* Reads whether the rows of a block see later rows. In z-lab's folders one key may say this for all layers. With the
- * speculators library's classes, all rows of a block have the same window. That applies to its folders, and to DSpark,
- * which no other package trains. */
+/* Reads whether the rows of a block see later rows. In z-lab's folders one key may say this for all layers. The
+ * speculators library's classes give all rows of a block the same window (c->sight.shared). These classes have trained
+ * the drafters in the library's own folders, and every DSpark drafter. */
 static fr_status read_sight(fr_block_config *c, const folder *f) {
     bool flag;
     FR_TRY(read_sliding(c, f));

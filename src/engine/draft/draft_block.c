@@ -228,8 +228,8 @@ static fr_scores select_best(const workspace *w, const block *b, size_t row) {
     return (fr_scores){.logits = w->best, .ids = w->best_ids, .count = top};
 }
 
-/* Returns the probability that DSpark's confidence head gives to a row's draft. before: the code of the id before
- * it. */
+/* Returns the probability that DSpark's confidence head gives to a row's draft. before: the code of the id before the
+ * draft. */
 static double confidence_of(const workspace *w, size_t row, const float *before) {
     const fr_block_net *net = w->net;
     const fr_kernels *k = w->rows.activations->kernels;

@@ -574,8 +574,8 @@ static fr_status read_gguf_nomic(const fr_gguf *g, const fr_weights *w, fr_encod
     return FR_OK;
 }
 
-/* Reads which layers are local: from an array of flags, or one layer in each `every` is global, the first or the
- * last. */
+/* Reads which layers are local. A file has an array with a flag for each layer, or it has none. Without an array, one
+ * layer in each `every` is global: the first of them if `first`, otherwise the last. */
 static fr_status read_gguf_reaches(const fr_gguf *g, int64_t every, bool first, fr_encoder_spec *s) {
     char key[96];
     size_t window;

@@ -244,7 +244,8 @@ static const fr_config_row indexer[] = {
     FR_SIZE(trunk.selected, "index_topk", ".attention.indexer.top_k", 1, 1 << 24, .required = true),
     {0}};
 
-/* Lowers the limit of contexts, after rotary positions have been read for the model's own. */
+/* Lowers context_limit to index_topk. This comes after rotary positions were read, because these depend on the limit
+ * that the file gives. */
 static fr_status indexed_shape(const fr_source *source, fr_model_spec *s) {
     if (s->trunk.selected < s->trunk.context_limit) s->trunk.context_limit = s->trunk.selected;
     return shape(source, s);

@@ -1,8 +1,8 @@
 /* Falcon-H1: config.json of FalconH1ForCausalLM, GGUF "falcon-h1". Source: the published checkpoints and transformers
  * 5.24, model falcon_h1; for GGUF github.com/ggml-org/llama.cpp, conversion/falcon_h1.py and src/models/falcon-h1.cpp.
  * Each layer has attention and Mamba-2 side by side, then a feed-forward. Many products have a multiplier. GGUF's
- * weights are already multiplied by it (quantize does it too). For a folder it multiplies the product
- * (fr_layer_factors) or, for the inputs of Mamba-2's convolution, the weights of the convolution. */
+ * weights are already multiplied by these multipliers (quantize does it too). For a folder, a multiplier is applied to
+ * the product (fr_layer_factors) or, for the inputs of Mamba-2's convolution, to the weights of the convolution. */
 #include <math.h>
 
 #include "base/error.h"

@@ -57,9 +57,9 @@ static void shorten(const char *architecture, char *name, size_t size) {
         }
 }
 
-/* Gives the supported architecture whose name begins in the same way as this one for the most letters. It must be at
- * least four letters, or the whole of a name with three. Among equals it is the one with the shortest name. NULL:
- * there is none. */
+/* Gives the supported architecture whose name has the most letters at its beginning in common with this one. There
+ * must be at least four such letters, or three if they are the whole of a name. If several architectures have equally
+ * many, gives the one with the shortest name. NULL: there is none. */
 static const char *find_nearest(const char *architecture) {
     char name[64], other[64];
     const char *nearest = NULL;

@@ -173,11 +173,11 @@ typedef struct fr_family fr_family;
 struct fr_family {
     const char *const *architectures; /* names in config.json and in GGUF, NULL-terminated */
     const char *gguf;                 /* the architecture that is written to GGUF; NULL: GGUF is not written */
-    /* for a family some of whose models are written under another architecture: gives a model's; NULL: all have the
-     * same */
+    /* gives the architecture under which a model is written to GGUF, for a family whose models do not all have the
+     * same one; NULL: all models have `gguf` */
     const char *(*gguf_of)(const fr_trunk_spec *spec);
-    /* tells this family's GGUF files from those of another family with the same name: a key that is not 0 only here;
-     * NULL: not needed */
+    /* a key that is not 0 in this family's GGUF files and is missing or 0 in those of another family with the same
+     * name; NULL: no other family has the name, or the key is not needed */
     const char *gguf_with;
     const char *tokenizer, *pre; /* tokenizer.ggml.model and .pre of its GGUF files */
     bool counts_ids;             /* this family's GGUF files have the key .vocab_size besides the list of tokens */
@@ -208,8 +208,8 @@ struct fr_family {
                             * after them */
     bool sees;            /* the family's folders may have a supported vision tower */
 
-    /* Gives fr_rope_spec.neox for an MTP layer in this GGUF file, which may be another one than the model's. NULL: it
-     * is the same in all files of the family as in folders, or there are no MTP layers. */
+    /* Gives fr_rope_spec.neox for an MTP layer in this GGUF file. The file need not be the model's own. NULL: neox is
+     * the same in all files of the family as in folders, or there are no MTP layers. */
     bool (*gguf_neox)(const fr_gguf *gguf);
 
     /* Writes rope_freqs.weight, the divisors of the frequencies of one of the rotary forms, and returns their number;

@@ -38,8 +38,8 @@ static const fr_model_spec gguf_defaults = {
         .ffn = {.activation = FR_SILU},
         .experts = {.activation = FR_SILU, .scoring = FR_SCORING_SOFTMAX, .norm_top_k = true, .routed_scaling = 1.0F}}};
 
-/* Reads the width that all heads of Mamba-2 have together, and what follows from it. A file whose layers all have
- * attention may have other numbers there. */
+/* Reads the width that all heads of Mamba-2 have together, and what follows from it. If all layers have attention,
+ * nothing uses this width, so a file may have any number for it. */
 static fr_status read_inner(const fr_source *source, fr_model_spec *s) {
     size_t expand;
     if (!source->gguf) {

@@ -36,7 +36,8 @@ static const fr_model_spec defaults = {
     .mixture = {.shared = 1, .shared_width = 512, .leading_dense = 1, .normalizes = true},
     .kinds = {.every = 1}};
 
-/* Reads the size of gates, in GGUF from the first layer's matrix, and what the routers do otherwise. */
+/* Reads the size of gates, which GGUF shows by the shape of the first layer's matrix of gates. Also reads the mixture,
+ * and config.json's two keys for the routers' scores and weights. */
 static fr_status read_own(const fr_source *source, fr_model_spec *s) {
     const json_t *gating = json_object_get(source->text, "gating");
     const char *word = json_string_value(gating);

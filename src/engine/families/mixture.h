@@ -7,10 +7,10 @@
 
 #include "src/engine/families/family.h"
 
-/* Reads the keys into spec->layer.experts and spec->mixture, whose values before the call are the defaults. These must
- * include the kind of the routers (scores, corrections, gates), which no key says. fr_mixture_rows also writes the
- * keys, among them all that GGUF has for a router. In a model that is written, no layer without a mixture may follow
- * one with a mixture, because GGUF has no key for that. */
+/* Reads the keys into spec->layer.experts and spec->mixture. Before the call these must have the family's defaults,
+ * among them the kind of the routers (scores, corrections, gates), for which config.json has no key. fr_mixture_rows
+ * also writes the keys, including all that GGUF has for a router. GGUF has only the number of leading dense layers, so
+ * a model with a later layer without a mixture can't be written. */
 extern const fr_config_row fr_mixture_rows[];
 fr_status fr_mixture_read(const fr_source *source, fr_model_spec *spec);
 

@@ -67,7 +67,8 @@ static kind kind_of(char letter, const char *word) {
     return k;
 }
 
-/* Gives the list of layers: of words, or a text of letters. In transformers, a list has precedence. */
+/* Gives the list of the layers' kinds, which is an array of words or a text of letters. As in transformers, an array
+ * is taken before a text. */
 static const json_t *list_of(const fr_source *source, const char **key) {
     static const char *const keys[] = {"layers_block_type", "layer_types", "hybrid_override_pattern"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {

@@ -15,7 +15,8 @@
  * newer ones rope_parameters. As in transformers, rope_scaling counts if it is not empty. NULL if there is neither. */
 fr_status fr_rope_parameters(const json_t *text, const char *where, const json_t **parameters, const char **key);
 
-/* Gives the key for the kind of scaling in such an object; older files have another name for it. */
+/* Gives the key for the kind of scaling in a rope_parameters or rope_scaling object; older files have another name for
+ * it. */
 const char *fr_rope_type_key(const json_t *parameters);
 
 /* Reads the whole spec from config.json, except for the number of rotated values, which stays 0. Before the call,
@@ -35,7 +36,7 @@ fr_status fr_rope_longrope_from_gguf(const fr_source *source, double trained, fr
 /* Checks that LongRoPE has one divisor for each rotated angle: the entries after these must be 0. */
 fr_status fr_rope_check_longrope(const fr_rope_spec *rope, const char *where);
 
-/* Writes the keys of a spec's scaling. If there are two rotary forms, it is that of the full layers. */
+/* Writes the keys of a spec's scaling. If there are two rotary forms, the scaling of the full layers is written. */
 fr_status fr_rope_put(const fr_family *family, const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
 
 /* Writes the keys of a scaling. llama3's scaling has no keys. */

@@ -48,8 +48,8 @@ void fr_adapted_number(fr_trunk *trunk, const fr_tensor_naming *naming) {
             number(naming->layer[t], &trunk->spec, &trunk->spec.layer[i], &trunk->layers[i], &trunk->adaptable);
 }
 
-/* Looks for a tensor's name in one table. If the table has it, sets *result, unless that already says something
- * better. */
+/* Looks for a tensor's name in one table. If the table has the name, gives its result in *result, unless *result
+ * already has a greater one in the order of fr_adapted_found. */
 static void look_up(const fr_tensor_name *names, const fr_trunk_spec *spec, const fr_layer_spec *layer, void *base,
                     bool gguf, const char *tensor, fr_adapted_found *result, fr_adapted_matrices *found) {
     for (const fr_tensor_name *name = names; name->published || name->gguf; name++) {

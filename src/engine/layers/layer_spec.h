@@ -153,9 +153,9 @@ typedef struct fr_experts_spec {
     size_t groups, top_groups; /* experts are divided into groups, in the order of their numbers, and a row chooses
                                 * only among the experts of its best groups; 0: no groups */
     bool groups_by_best;       /* a group is rated by its best expert; if false, by the sum of its two best */
-    /* A row chooses two experts, one after the other, each by the largest product that is left. The weight of each is
-     * a softmax over this expert and the remaining ones whose products are near to its product: less by at most
-     * `nearness` times the larger of the two numbers, this product and the other's magnitude. */
+    /* A row chooses two experts, one after the other: each time the expert with the largest product p that is left.
+     * The expert's weight is its share in a softmax over some of the products that are left: those products q that are
+     * at most nearness * max(p, |q|) smaller than p. */
     bool one_by_one;
     float nearness;
     bool norm_top_k;      /* a row's weights are divided by their sum */
@@ -241,8 +241,8 @@ enum { FR_ROPES = 4 };
 
 typedef struct fr_trunk_spec {
     size_t vocab, hidden, layers, context_limit;
-    /* positions up to which attention that reads a selection of positions reads all of them. More are not built, so
-     * context_limit is at most this; 0: attention reads all positions */
+    /* for attention that reads only a selection of the positions: up to this many positions it reads all of them.
+     * Longer contexts are not built, so context_limit is at most this number. 0: attention reads all positions */
     size_t selected;
     size_t ffn_width; /* width of the feed-forward in layers without a mixture; files have it even if every layer has a
                        * mixture */
@@ -263,7 +263,7 @@ typedef struct fr_trunk_spec {
     float logit_scale;     /* factor for the logits, before softcap; 0 means 1 */
     bool layer_norm;       /* norms of hidden rows subtract the row's mean first (arXiv:1607.06450) */
     bool no_last_norm;     /* there is no norm after the last layer */
-    bool plain_norms;      /* these norms have no weights and no biases */
+    bool plain_norms;      /* norms of hidden rows have no weights and no biases */
     bool norm_bias;        /* norms of hidden rows add a bias */
     bool norms_embeddings; /* the rows of ids are normed, without weights, before the first layer */
     bool post_norms;       /* in families in which only some models have them: norms after attention and feed-forward */

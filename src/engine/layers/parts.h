@@ -89,7 +89,7 @@ void fr_short_conv_run(const fr_team *team, fr_activations *a, const fr_layer_sp
 /* ------------------------------------------------------------------------------------------------------- deltanet.c */
 
 /* fr_deltanet_shape gives the shape of the state that a timeline keeps for a layer of gated DeltaNet.
- * fr_deltanet_split gives the split of value heads with `each` columns among ranks. */
+ * fr_deltanet_split gives the split of value heads among ranks; each head has `each` columns. */
 fr_recurrent_shape fr_deltanet_shape(const fr_deltanet_spec *spec);
 fr_split fr_deltanet_split(const fr_deltanet_spec *spec, size_t each);
 
@@ -105,8 +105,8 @@ void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec
 
 /* ---------------------------------------------------------------------------------------------------------- mamba.c */
 
-/* fr_mamba_shape gives the shape of the state that a timeline keeps for such a layer. fr_mamba_split gives the split
- * among ranks of heads with `each` columns. */
+/* fr_mamba_shape gives the shape of the state that a timeline keeps for a layer of Mamba-2. fr_mamba_split gives the
+ * split of Mamba-2's heads among ranks; each head has `each` columns. */
 fr_recurrent_shape fr_mamba_shape(const fr_mamba_spec *spec);
 fr_split fr_mamba_split(const fr_mamba_spec *spec, size_t each);
 

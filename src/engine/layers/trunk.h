@@ -46,10 +46,10 @@ fr_head fr_trunk_head(const fr_forward *forward, const fr_trunk *trunk);
 /* Writes the scaled input embedding of a token, [hidden]. */
 void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id, float *row);
 
-/* share.c: tells the weights which part of each matrix this rank reads. That is a share of each matrix, also of the
- * head. If ranks run whole layers, it is all matrices of the rank's own layers and a share of the head. Also reduces
- * the shapes of states to the heads that the rank keeps. If the embedding table is also the head, its rows are looked
- * up in the file from then on. */
+/* share.c: tells the weights which part of each matrix this rank reads. If ranks divide every layer, the rank reads a
+ * share of each matrix, also of the head. If ranks run whole layers, it reads all matrices of its own layers and a
+ * share of the head. The function also reduces the shapes of states to the heads that the rank keeps. If the embedding
+ * table is also the head, its rows are looked up in the file from then on. */
 fr_status fr_trunk_share(fr_trunk *trunk, fr_weights *weights, const fr_rank_plan *plan);
 
 /* Divides a draft model among the ranks that run its target together. It is divided by rows, never by layers. Its KV

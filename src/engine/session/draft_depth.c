@@ -598,9 +598,9 @@ static void tell_worth(const outlook *known, fr_draft_depth_part *part, double o
     }
 }
 
-/* Decides which chains may end early, and by which gains. In a try chains do not end early, so that more is learned;
- * but of several chains only one is then made whole, and they take turns. A chain that ends by its own probabilities
- * may become longer than the one that pays on average. A block is made whole anyway. */
+/* Decides which chains may end early, and by which gains. In a try, chains do not end early, so that more is learned.
+ * If several timelines draft in a try, only one of their chains is made whole; the timelines take turns. A chain that
+ * ends by its own probabilities may become longer than the one that pays on average. A block is made whole anyway. */
 static void tell_worths(const outlook *known, bool trying, fr_draft_depth_part *parts, size_t count, size_t room) {
     size_t all = 0;
     double expected = 0;
@@ -773,8 +773,8 @@ static void ask_of_first(fr_draft_depth_part *parts, size_t count, size_t drafti
     }
 }
 
-/* Returns true if a second timeline is asked as well, to learn how long two take together. If its method must first
- * run a prompt, it is asked only if more than one draft may pay. */
+/* Returns true if a second timeline is asked as well, to learn how long two chains take together. If the second
+ * timeline's method must first run a prompt, the timeline is asked only if more than one draft may pay. */
 static bool asks_second(question q) {
     outlook hoped;
     if (q.draft_depth->by[q.parts[0].drafter].share.count || q.room == 1 || q.count == 1) return false;

@@ -119,7 +119,8 @@ typedef struct fr_draft_depth {
     double allowance;                            /* seconds that tries may lose */
     bool elsewhere;                              /* the last try was of another drafter than that of the best choice */
     uint64_t next_elsewhere, elsewhere_interval; /* like next_try and interval, for tries of another drafter */
-    bool trying;                                 /* the last choice was a try, not the best; then: */
+    bool trying;                                 /* the last choice was a try, not the best choice; then the next three
+                                                  * members hold: */
     double loss;                                 /* seconds that the try is expected to lose */
     double tokens;                               /* tokens that the try is expected to bring */
     double rate;                                 /* tokens a second of the best choice */

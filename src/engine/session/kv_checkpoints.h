@@ -37,13 +37,13 @@ void fr_kv_checkpoints_layout(fr_kv_checkpoints *checkpoints, fr_arena *arena, c
 /* Makes a checkpoint if one is due, after the frontier has moved. */
 void fr_kv_checkpoints_note(fr_kv_checkpoints *checkpoints, fr_kv *kv, bool prompt_end);
 
-/* Makes a checkpoint after all others. The forward whose pages were claimed last (fr_kv_claim) will write the
- * recurrent states to it, and the positions of sliding layers, if there are any, to pages that both hold. No checkpoint
- * is made if there is no room for any. */
+/* Makes a checkpoint and puts it after all others. The forward whose pages were claimed last (fr_kv_claim) will write
+ * the checkpoint's recurrent states. If there are sliding layers, it will also write their positions, to pages that
+ * the timeline and the checkpoint share. No checkpoint is made if there is no room for any. */
 void fr_kv_checkpoints_save(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t position, bool spare);
 
-/* Makes a checkpoint after all others with pages of its own, which the caller fills, for example from a file. Returns
- * NULL if there is no room for any, or if pages are lacking. */
+/* Makes a checkpoint, puts it after all others, and gives it pages of its own, which the caller fills, for example
+ * from a file. Returns NULL if there is no room for any, or if pages are lacking. */
 fr_kv_checkpoint *fr_kv_checkpoints_restore(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t position, size_t from);
 
 /* Copies another timeline's checkpoints. fork: has none yet; kv: a fork of the other timeline's cache. */

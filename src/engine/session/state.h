@@ -236,10 +236,10 @@ fr_status fr_session_choose(fr_session *session, size_t drafted, size_t *stood, 
 fr_draft_view fr_session_view(fr_session *session);
 
 /* A draft method that follows the target must read the target's rows before the next forward overwrites them. These
- * three functions show it the rows up to the frontier, and share the pages that it fills with them; for other methods
- * they do nothing. fr_session_see shows rows of the batch, the last of which is `row`; fr_session_follow shows the
- * rows that the session has kept. fr_session_follow_later is for a round in which the method proposes nothing: the
- * method may put the work off to a later call. */
+ * three functions show the method the rows up to the frontier. They also share the pages of the method's own cache
+ * that become full in this way. For other methods they do nothing. fr_session_see shows rows of the batch, the last of
+ * which is `row`; fr_session_follow shows the rows that the session has kept. fr_session_follow_later is for a round
+ * in which the method proposes nothing: the method may put the work off to a later call. */
 fr_status fr_session_see(fr_session *session, size_t row);
 fr_status fr_session_follow(fr_session *session);
 fr_status fr_session_follow_later(fr_session *session);

@@ -268,7 +268,7 @@ typedef struct fr_vision_ffn {
     fr_vision_activation activation;
 } fr_vision_ffn;
 
-/* Computes this half for the thread's own features; y must be the activations' gate. */
+/* Computes the first half of a feed-forward for the thread's own features; y must be the activations' gate. */
 void fr_vision_feed(const fr_team *team, const fr_vision_activations *a, const fr_vision_ffn *ffn,
                     const fr_matrix_rows *rows);
 

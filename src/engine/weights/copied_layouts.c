@@ -232,7 +232,7 @@ static void release(const fr_weights *weights, const fr_bound *bound, size_t mat
     if (s) fr_bound_release(weights, s->scales, (s->first + begin) * s->groups, (s->first + end) * s->groups);
 }
 
-/* Copies one tile, or as many rows of floats. */
+/* Copies the rows of one tile: packed into the tile, or as floats if the copy is not packed. */
 static fr_status copy_tile(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *rows,
                            uint8_t *to) {
     size_t cols = cols_of(bound);

@@ -14,7 +14,7 @@
 #include "src/engine/weights/partition.h"
 
 #define PACK_STEP    ((size_t)1 << 20) /* bytes that are read and packed before their pages are given back */
-#define STORED_GROUP ((size_t)1 << 24) /* the same for quantized modules; threads wait for each other after each */
+#define STORED_GROUP ((size_t)1 << 24) /* like PACK_STEP, for quantized modules; threads wait after each group */
 
 typedef struct placing {
     const fr_weights *weights;
@@ -97,8 +97,8 @@ fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t
     return FR_OK;
 }
 
-/* Packs a thread's rows of a tensor. In each of its matrices these are whole tiles, the thread's part of one of the
- * rank's runs of rows. */
+/* Packs a thread's rows of a tensor. The rank has one or several runs of rows in each of the tensor's matrices. The
+ * thread packs its own part of run number `run`, which is whole tiles, in each matrix. */
 static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, size_t run, const fr_team *team) {
     const fr_tensor *tensor = bound->tensor;
     size_t cols = tensor->shape[tensor->dims - 1], row_bytes = fr_dtype_row_bytes(tensor->type, cols), begin, end;

@@ -218,7 +218,8 @@ fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *na
 fr_status fr_bind_array(fr_weights *weights, const char *prefix, const char *name, const uint64_t *shape, uint32_t dims,
                         const float **values);
 
-/* Binds a vector as fr_bind_vector does, but one that some writers of GGUF keep as a matrix of one row, [1, n]. */
+/* Binds a vector as fr_bind_vector does. The vector may also be a matrix of one row, [1, n], as some writers of GGUF
+ * store it. */
 fr_status fr_bind_row(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector);
 
 /* Says what number a file stores for a value x. FR_AS_THEY_ARE: x; FR_LESS_ONE: x - 1; FR_LOG_OF_MINUS: log(-x);
