@@ -34,7 +34,8 @@
 
 #define CACHE_LINE 64
 
-/* The threads of a barrier's step (a thread and the three that it waits for), and the threads that one thread calls. */
+/* Number of threads in a step of the barrier (a thread and the three that it waits for), and number of threads that
+ * one thread calls. */
 #define FAN ((size_t)4)
 
 /* Limits how often a run is watched, because watching costs each thread 5 us. */

@@ -18,7 +18,7 @@
 
 #define FR_WATCH_HOST      64 /* bytes of a host's name, including its NUL */
 #define FR_WATCH_ADDRESSES 8  /* addresses of rank 0, at most */
-#define FR_WATCH_TOKEN     16 /* bytes of the token */
+#define FR_WATCH_TOKEN     16 /* bytes of the token by which the ranks of a job know each other's connections */
 
 typedef struct fr_watch fr_watch;
 

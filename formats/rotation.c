@@ -31,7 +31,7 @@ static const char *const kinds[] = {
     "ffn_gate",         "ffn_up",         "ffn_down",     "ffn_gate_exps",  "ffn_up_exps", "ffn_down_exps",
     "ffn_gate_up_exps", "ffn_gate_shexp", "ffn_up_shexp", "ffn_down_shexp", "ssm_out"};
 
-/* Architectures that use these tensors only in products, before which the engine rotates the rows. */
+/* Architectures that use the tensors above only in products, before which the engine rotates the rows. */
 static const char *const architectures[] = {"llama", "qwen3", "qwen3moe", "qwen35", "qwen35moe", "qwen3next"};
 
 static bool is_text(fr_text text, const char *word) {

@@ -80,8 +80,8 @@ size_t fr_storage_parts(const fr_storage *storage, const fr_tensor *parts[FR_STO
 uint64_t fr_storage_bytes(const fr_storage *storage);
 
 /* Unpacks `count` rows of integers from row `row` on, with their scales and zero points or biases, into the caller's
- * arrays. Many rows in one call are faster, because some packings keep neighbouring rows together. It can only be
- * called for FR_STORAGE_GROUPED without group_of. */
+ * arrays. Many rows in one call are faster, because some packings keep neighbouring rows together. The storage must be
+ * FR_STORAGE_GROUPED and have no group_of. */
 void fr_storage_unpack(const fr_storage *storage, size_t row, size_t count, const fr_grouped_row *rows);
 
 /* Decodes columns [begin, end) of a row. */

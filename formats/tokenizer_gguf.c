@@ -352,10 +352,10 @@ static void put_blanks(fr_text_rules *rules) {
         (fr_text_rule){.kind = FR_RULE_REPLACE, .pattern = text_of(" {2,}"), .regex = true, .content = text_of(" ")});
 }
 
-/* Adds the rule that puts a space before each text, and the rule that removes it from the output. llama.cpp adds them
- * for SentencePiece unless the file says no. For tokenizers whose pieces are bytes it ignores the key. llama.cpp
- * always keeps runs of blanks in SentencePiece's texts. Here a run becomes one blank if the file says so, as in
- * SentencePiece itself. */
+/* Adds the rule that puts a space before each text, and the rule that removes it from the output. llama.cpp adds both
+ * rules for SentencePiece, unless the file's key add_space_prefix says no. For tokenizers whose pieces are bytes
+ * llama.cpp ignores the key. llama.cpp always keeps runs of blanks in SentencePiece's texts. Here a run becomes one
+ * blank if the file says so, as in SentencePiece itself. */
 static fr_status read_spaces(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     bool adds, removes, scored = kind->pieces == FR_MODEL_SCORED_BPE;
     fr_text_rules before = {0}, *behind = &source->decoder;

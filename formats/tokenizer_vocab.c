@@ -15,7 +15,8 @@
 #include "formats/tokenizer_json.h"
 #include "formats/tokenizer_json_parts.h"
 
-/* The ways in which these classes cut texts, as members of a tokenizer.json. %s is add_prefix_space. */
+/* The ways in which the tokenizer classes in the list `classes` cut texts, as members of a tokenizer.json. %s is
+ * add_prefix_space. */
 static const char gpt2[] = "{\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": %s, "
                            "\"trim_offsets\": true, \"use_regex\": true}, \"decoder\": {\"type\": \"ByteLevel\"}}";
 static const char qwen2[] =

@@ -30,7 +30,7 @@ typedef struct fr_export {
     fr_checkpoint drafter_files;
     fr_weights drafter_weights;
     fr_assistant drafter;
-    fr_recipe recipe;    /* of a text encoder, for which family, names and spec are NULL */
+    fr_recipe recipe;    /* how a text encoder makes an embedding; family, names and spec are NULL for an encoder */
     fr_tensor positions; /* the shortened table of positions of a text encoder that uses none of the table's first
                           * rows */
 } fr_export;

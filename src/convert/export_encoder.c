@@ -74,7 +74,8 @@ fr_status fr_export_encoder_open(fr_export *export, fr_outputs *outputs) {
     return add_steps(export, outputs);
 }
 
-/* Adds the way in which rows are pooled; without files of sentence-transformers it is the mean, as there. */
+/* Adds the way in which rows are pooled. For a folder without files of sentence-transformers it is the mean, as in
+ * sentence-transformers. */
 static fr_status put_pooling(const fr_export *export, fr_gguf_writer *writer) {
     static const fr_pooling numbers[FR_POOL_MODES] = {
         [FR_POOL_CLS] = FR_POOLING_CLS, [FR_POOL_MEAN] = FR_POOLING_MEAN, [FR_POOL_LAST] = FR_POOLING_LAST};

@@ -224,7 +224,8 @@ static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_sou
     put_id(writer, "tokenizer.ggml.mask_token_id", named_token(source, tokens, vocab, "mask"));
     fr_gguf_put_bool(writer, "tokenizer.ggml.add_bos_token", adds(source->prefix, source->prefix_count, begin));
     fr_gguf_put_bool(writer, "tokenizer.ggml.add_eos_token", adds(source->suffix, source->suffix_count, end));
-    /* RoBERTa's kinds have two separators between the texts of a pair. Readers add the first one as the end. */
+    /* RoBERTa's kinds have two separators between the texts of a pair. Readers write the first one because it is the
+     * end token, and need a key for the second one. */
     bool two = false;
     for (size_t i = 1; i < source->pair_count; i++) two |= source->pair[i].id >= 0 && source->pair[i - 1].id >= 0;
     if (two) put_id(writer, "tokenizer.ggml.seperator_token_id", end);

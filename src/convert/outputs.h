@@ -14,7 +14,8 @@ typedef struct fr_output_source {
     const float *scales; /* scales of FP8 codes (quant/fp8.h); NULL: the tensor has another type */
 } fr_output_source;
 
-/* Rows of a tensor up to row `end`, each of whose values is multiplied. */
+/* A factor by which the values of some rows are multiplied: the rows after those of the factor before it, up to row
+ * `end`. */
 typedef struct fr_row_factor {
     size_t end;
     float factor;
@@ -84,7 +85,7 @@ fr_status fr_outputs_add_rope_factors(fr_outputs *outputs, const fr_family *fami
 /* Returns the number of rows: the product of all dimensions but the last. */
 size_t fr_output_rows(const fr_output *output);
 
-/* Sorts the list: tables first, then layers in ascending order. */
+/* Sorts the list: first the tensors that belong to no layer, then the layers in ascending order. */
 void fr_outputs_sort(fr_outputs *outputs);
 
 void fr_outputs_free(fr_outputs *outputs);

@@ -20,7 +20,7 @@
 #include "src/engine/model/model.h"
 #include "src/engine/weights/bound.h"
 
-/* The values of a batch: enough rows for every thread, few enough to need little memory. */
+/* Number of values in a batch. This gives enough rows for every thread, and needs little memory. */
 #define BATCH_VALUES ((size_t)4 << 20)
 
 /* -------------------------------------------------------------------------------------------- what a GGUF file has */

@@ -1,7 +1,7 @@
 /* Chooses the type of each tensor of a quantized model, as a function of names and shapes.
  *
  * In: the type that was asked for, overrides, the list of tensors. Out: their types. The mixture is llama-quantize's,
- * so that files of a name are of a size.
+ * so a file whose name has a type, such as Q4_K_M, is as large as llama-quantize's file of that name.
  *
  *     vectors, norms, the router, kernels of short convolutions        F32
  *     an encoder's positions, token types, dense layers                 F32

@@ -62,7 +62,7 @@ static const char *const experts[] = {
     "output.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight", MTP_NORM, NULL};
 
 /* All shapes. An order adds further numbers to a shape's config. sliding_window_pattern n means that one layer in n
- * has full attention; it stands for the list layer_types in Gemma 4's published files. */
+ * has full attention. Gemma 4's published files have a list layer_types in place of this number. */
 static const fr_synth_shape shapes[] = {
     {"gemma4-e2b", &fr_synth_gemma4, 35, GEMMA_VOCAB,
      "{" GEMMA4 "\"hidden_size\": 1536, \"num_key_value_heads\": 1, \"intermediate_size\": 6144, "

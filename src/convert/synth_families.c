@@ -15,7 +15,8 @@ static const fr_synth_tokenizer gemma3_tokenizer = {
     .unknown = 3,
 };
 
-/* Its special tokens look like <|begin_of_sentence|>, but with U+FF5C for the bars and U+2581 for the underscores. */
+/* DeepSeek's special tokens look like <|begin_of_sentence|>, but with U+FF5C for the bars and U+2581 for the
+ * underscores. */
 static const fr_synth_tokenizer deepseek_tokenizer = {
     .special = {"<\xef\xbd\x9c"
                 "begin\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",

@@ -38,8 +38,8 @@ static bool complete(const fr_synth_order *order, json_t *config) {
 
 /* ------------------------------------------------------------------------------------------------------- assistants */
 
-/* Adds the ordering, which scatters the ids over the clusters. It multiplies by a prime above the size of every
- * vocabulary, so each id occurs once. */
+/* Adds the ordering, which scatters the ids over the clusters. The id at each place is the place times a prime, modulo
+ * the size of the vocabulary. The prime is above the size of every vocabulary, so each id occurs once. */
 static fr_status add_ordering(fr_synth_model *model, const char *name) {
     const uint64_t prime = 2654435761;
     size_t vocab = model->spec.vocab;

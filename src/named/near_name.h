@@ -11,7 +11,7 @@ enum { FR_NEAR_NAME = 512, FR_NEAR_NAMES = 1024 };
 
 typedef struct fr_near_name {
     char name[FR_NEAR_NAME];   /* the first model that the name may mean; "": none */
-    char names[FR_NEAR_NAMES]; /* all names that it may mean, separated by commas */
+    char names[FR_NEAR_NAMES]; /* the names of all models that the name may mean, separated by commas */
     size_t count;
     bool exact; /* only models are listed that have the file or tag that was asked for */
 } fr_near_name;

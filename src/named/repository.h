@@ -1,7 +1,8 @@
-/* Chooses one of a repository's files, which are in a folder of their own or among others.
+/* Chooses one of a repository's files. They are in a folder of the repository's own, or in a folder with other
+ * repositories' files.
  *
- * In: their names, sorted, and the part of a model's name after the colon. Out: one of them, the same that llama.cpp
- * would choose. */
+ * In: the names of the files, sorted, and the part of a model's name after the colon. Out: one of the files, the same
+ * that llama.cpp would choose. */
 #ifndef FR_SRC_NAMED_REPOSITORY_H
 #define FR_SRC_NAMED_REPOSITORY_H
 

@@ -45,8 +45,9 @@ fr_status fr_tagged_arguments(const fr_reply_plan *plan, const json_t *tool, fr_
 fr_status fr_tagged_value(const fr_reply_plan *plan, const json_t *tool, const char *key, const json_t *schema,
                           const fr_schema_path *path, fr_written_parts *parts, fr_expression *value);
 
-/* Makes an expression from a form's text (reply_forms.h). Each word of the list that is in the text becomes its
- * meaning, and each mark becomes the format's mark. The last word of the list is NULL. */
+/* Makes an expression from a form's text (reply_forms.h). Where the text has a word of the list, the expression has
+ * the word's meaning. Where the text has a mark, the expression has the format's mark. The last word of the list is
+ * NULL. */
 typedef struct fr_form_word {
     const char *word;
     fr_expression meaning;

@@ -120,9 +120,10 @@ static const fr_count_limit *limit_of(const fr_automaton *a, counter c) {
     return &a->nodes.limits[c.limit - 1];
 }
 
-/* Counts one more repetition. Returns false if the count, plus the repetitions that must follow, would exceed the
- * largest count. If no others may follow, returns false also if that sum is below the least count. If there is no
- * largest count, the counter stops at the least count, which keeps the number of states small. */
+/* Counts one more repetition. The sum of the count and of the repetitions that must follow is compared with the
+ * bounds. Returns false if the sum exceeds the largest count. If no repetitions may follow but those (step->exactly),
+ * returns false also if the sum is below the least count. If there is no largest count, the counter stops at the least
+ * count, which keeps the number of states small. */
 static bool count_one(const fr_automaton *a, const fr_count_step *step, counter *c) {
     const fr_count_limit *limit = &a->nodes.limits[step->limit];
     uint64_t count = c->count + UINT64_C(1), ends = count + step->behind;

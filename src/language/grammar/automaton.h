@@ -63,8 +63,8 @@ void fr_automaton_begin_round(fr_automaton *automaton);
 uint32_t fr_automaton_set_round(fr_automaton *automaton, uint32_t round);
 
 /* FR_AUTOMATON_MAX limits the work of one mask or step. fr_automaton_states gives the number of states.
- * fr_automaton_is_full returns true if the tables may be too full for that much more work. fr_automaton_sweep then
- * forgets all states but *kept, which gets a new number. */
+ * fr_automaton_is_full returns true if FR_AUTOMATON_MAX more units of work might overfill the tables.
+ * fr_automaton_sweep then forgets all states but *kept, which gets a new number. */
 #define FR_AUTOMATON_MAX 8000000
 size_t fr_automaton_states(const fr_automaton *automaton);
 bool fr_automaton_is_full(const fr_automaton *automaton);

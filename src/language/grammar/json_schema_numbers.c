@@ -8,7 +8,7 @@
 
 #define STEP_MAX   10000
 #define PLACES_MAX 6  /* digits after the point */
-#define WIDE       15 /* digits of the bound in place of a missing one; a number of up to 15 digits has one spelling */
+#define WIDE       15 /* digits of the bound that replaces a missing one: any 15 digits have only one spelling */
 
 /* Reads one bound. Two keywords can give it, and the tighter one counts. */
 static void read_bound(const json_t *schema, const char *key, const char *strict_key, bool upper, bool *has,

@@ -330,8 +330,8 @@ static fr_status read_members(const shape *s, members *all) {
 
 /* ---------------------------------------------------------------------------------------------------------- objects */
 
-/* Finds how many rules must stand for the same part of an object, one for each number of members written before that
- * part. Drops bounds on the number of members that always hold. */
+/* Finds how many rules must stand for the same part of an object: one for each number of members that may be written
+ * before that part. Drops a bound on the number of members if the bound always holds. */
 static fr_status count_rules(shape *s, bool others, uint32_t *counts) {
     size_t properties = json_object_size(s->properties), required = 0;
     const fr_schema_path least = {s->path, "minProperties", 0}, most = {s->path, "maxProperties", 0};

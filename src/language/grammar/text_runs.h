@@ -24,8 +24,8 @@ typedef struct fr_text_runs {
     size_t capacity;
 } fr_text_runs;
 
-/* Gives the length of a run. So many characters may follow the state, each of them any character of the class, and the
- * text can't end within them. The length is at most FR_RUN_MAX, or FR_SLICE_UNBOUND if there is no limit. */
+/* Gives the length of a run: the largest number n for which any n characters of the class may follow the state, while
+ * the text can't end within them. The length is at most FR_RUN_MAX, or FR_SLICE_UNBOUND if there is no limit. */
 fr_status fr_text_run(fr_text_runs *runs, fr_automaton *automaton, uint32_t state, int class, size_t *characters);
 
 /* Gives the states after 0 to `characters` characters of the class. *one: each number of characters leads to a single

@@ -117,7 +117,8 @@ fr_status fr_onig_escaped(fr_onig_reader *reader, int32_t *codepoint) {
 /* ---------------------------------------------------------------------------------------------------------- classes */
 
 typedef struct class_name {
-    /* name: in lower case, without blanks, hyphens and underscores; singles: PCRE2's text for it, for use in a set */
+    /* name: in lower case, without blanks, hyphens and underscores; singles: PCRE2's spelling of this class within a
+     * set */
     const char *name, *singles;
 } class_name;
 

@@ -123,7 +123,7 @@ static fr_status split_stretch(void *context, size_t begin, size_t end, bool fou
     return FR_OK;
 }
 
-/* Splits a text into pieces of `length` characters; a byte that is not UTF-8 counts as one. */
+/* Splits a text into pieces of `length` characters. A byte that is not UTF-8 counts as a character. */
 static fr_status chunk(splitting *state, size_t length) {
     fr_text text = state->text;
     for (size_t at = 0; at < text.length; at = state->end) {

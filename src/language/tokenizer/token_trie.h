@@ -10,7 +10,8 @@
 
 #define FR_TRIE_ROOT       0u
 #define FR_TRIE_NONE       UINT32_MAX
-/* limit on the bytes of a token, and so on a walk; otherwise a text of one repeated letter could take very long */
+/* limit on the bytes of a token, and on the bytes that a walk reads; without it, a text of one repeated letter could
+ * take very long */
 #define FR_TRIE_LENGTH_MAX 1024
 
 typedef struct fr_token_trie {
