@@ -236,8 +236,8 @@ static void run_products(void *context, const fr_team *team) {
 }
 
 /* Times the limit and the products in turn, and compares the best time of each. The best times are used because other
- * programs on a shared machine slow the two down unequally. They mostly take up caches, which slows the products but
- * hardly a loop on registers. */
+ * programs on a shared machine slow the two down unequally. These programs mostly take up caches, which slows the
+ * products but hardly a loop on registers. */
 static void bench_prompt(bench *b) {
     static int32_t ids[PROMPT];
     double whole[PROMPTS], alone[PROMPTS], macs = 0, peak = 0;

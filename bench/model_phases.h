@@ -1,5 +1,5 @@
-/* Makes a table of kernels that measure where the time of a forward goes. Each of them calls the kernel of another
- * table, and counts the call's time and its multiply-adds for its thread.
+/* Makes a table of kernels that measure where the time of a forward goes. Each kernel of the table calls the kernel of
+ * another table, and counts the call's time and its multiply-adds for its thread.
  *
  * In: the kernels of a model. Out: seconds and multiply-adds by phase and thread. Only one such table exists in a
  * process. */

@@ -48,7 +48,7 @@ typedef struct outcome {
     /* seconds: the time with drafts; plain: the time of plain decoding right before; ratio: plain / seconds */
     double seconds[FR_BENCH_TIMINGS], plain[FR_BENCH_TIMINGS], ratio[FR_BENCH_TIMINGS];
     size_t count;        /* number of timings */
-    draft_counts drafts; /* drafts of the timed runs; if speculation changed the text, those of the untimed run */
+    draft_counts drafts; /* drafts of the timed runs, or drafts of the untimed run if speculation changed the text */
     uint64_t ids_hash, logits_hash;
     bool same;
 } outcome;

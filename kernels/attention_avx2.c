@@ -140,9 +140,9 @@ FR_INLINE __m256 load_turbo3(const void *row, size_t d, size_t left) {
     return values_of(eight_of(turbo3_half(block, d % 32 / 16), d), scale_of(block));
 }
 
-/* Computes eight of the 16 partial sums of four positions for `count` queries, a constant. They are the sums over
- * columns d to d + 7, d + 16 to d + 23, and so on. Twelve registers of sums and their operands just fit the 16
- * registers. */
+/* Computes eight of the 16 partial sums of four positions for `count` queries. `count` is a constant. The eight sums
+ * are those over columns d to d + 7, d + 16 to d + 23, and so on. Twelve registers of sums and their operands just fit
+ * the 16 registers. */
 FR_INLINE void half_sums(load_fn *load, const fr_attn_state *states, size_t count, const void *const *rows, size_t d,
                          size_t head_dim, __m256 p[TOGETHER][FR_ATTN_SCORES], fr_attn_ahead *ahead) {
     FR_UNROLLED_FOR (size_t j = 0; j < count; j++)

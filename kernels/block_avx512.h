@@ -963,7 +963,7 @@ FR_INLINE void compute_chunk(const format *f, const products *by, const product 
     }
 }
 
-/* Computes one part of the rows. Its columns are divided into chunks of equal length. */
+/* Computes one part of the rows. The columns of these rows are divided into chunks of equal length. */
 FR_INLINE void compute_part(const format *f, const products *by, const product *job, chunk *c, bool many) {
     size_t most = PANEL / (c->rows > FEW ? MANY : c->rows) / block_runs(f, job);
     size_t chunks = (job->blocks + most - 1) / most, length = (job->blocks + chunks - 1) / chunks;

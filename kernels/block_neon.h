@@ -487,8 +487,8 @@ FR_INLINE void add_run(format f, float (*chains)[FEATURES], run_values values, c
 
 /* ----------------------------------------------------------------------------------------------------- a whole call */
 
-/* Adds the products of a chunk, whose first block is at w, to the chains of all rows. It does so for 4 * PARTS
- * features of a tile, from `feature` on. */
+/* Adds the products of a chunk, whose first block is at w, to the chains of all rows, for 4 * PARTS features of a
+ * tile, from `feature` on. */
 FR_INLINE void walk(format f, float (*chains)[FEATURES], const chunk *c, const uint8_t *w, size_t feature, size_t runs,
                     size_t rows, bool few, bool pairs) {
     size_t together = pairs ? 2 : 1;

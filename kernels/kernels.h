@@ -332,8 +332,8 @@ typedef void fr_mamba_fn(const fr_deltanet *run, float skip);
 /* y[i] = exp(x[i]); y may be x. exp(0) = 1, exp(-inf) = 0, overflow gives inf. */
 typedef void fr_exp_fn(float *y, const float *x, size_t n);
 
-/* Returns the sum l of a query's weights, after its blocks are joined, plus the weight of its sink. Attention uses it,
- * and so does code that joins partial results. */
+/* Returns the sum l of a query's weights, after its blocks are joined, plus the weight of its sink. Attention uses
+ * this function, and so does code that joins partial results. */
 static inline float fr_attn_with_sink(fr_exp_fn *exp, const fr_attn_query *query, float m, float l) {
     if (!query->sink) return l;
     float rest = *query->sink - m;

@@ -150,7 +150,8 @@ FR_INLINE void dot_iq3_s(chains *c, const run *w, size_t rows) {
     dot_unsigned(c, w, rows, unpack_4_bits, 4, IQ3_S_OFFSET, join);
 }
 
-/* Widens 8 bytes of a row to 16-bit numbers, each of them twice. For unsigned bytes a shuffle does both. */
+/* Widens 8 bytes of a row to 16-bit numbers, and writes each number twice. If the bytes are unsigned, one shuffle does
+ * both. */
 FR_INLINE __m256i scale_twice(const uint8_t *row, size_t half, bool is_signed) {
     static const int8_t places[2][32] = {{0, -1, 0, -1, 1, -1, 1, -1, 2, -1, 2, -1, 3, -1, 3, -1,
                                           4, -1, 4, -1, 5, -1, 5, -1, 6, -1, 6, -1, 7, -1, 7, -1},
@@ -169,8 +170,8 @@ FR_INLINE void load_scales(pair scale[2], const run *w, bool is_signed) {
     }
 }
 
-/* Sets the sums to the correction for the codes' offset. For each half of the run it is -offset times the half's scale
- * times its sum of activations. */
+/* Sets the sums to the correction for the codes' offset. For each half of the run, the correction is -offset times the
+ * half's scale times the half's sum of activations. */
 FR_INLINE void start_halves(pair *isum, const chains *c, const pair scale[2], size_t rows, int offset) {
     pair of_sums;
     FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {

@@ -21,9 +21,9 @@ typedef enum fr_prefetch_hint { FR_PREFETCH_NONE, FR_PREFETCH_L1, FR_PREFETCH_L2
 fr_prefetch_hint fr_prefetch_hint_here(void);
 
 /* Returns true if one or two rows of packed weights run faster with hints for L2, although more rows do not. So few
- * rows are limited by memory alone. It is true for Intel's cores since Sapphire Rapids (Golden Cove). They were the
- * first with AVX-512 arithmetic on float16, by which they are recognized. A list of models would miss future ones, and
- * those that a virtual machine reports under another number.
+ * rows are limited by memory alone. The function returns true for Intel's cores since Sapphire Rapids (Golden Cove).
+ * These cores were the first with AVX-512 arithmetic on float16, and are recognized by it. A list of models would miss
+ * future ones, and those that a virtual machine reports under another number.
  *
  * (Measured as the time of a whole step over the time of reading the weights, first with hints for L1, then with hints
  * for L2. Two such cores with AMX, which read 30 GB/s in a plain loop: one row of Q4_0 1.28 and 0.99, of Q4_K 1.34 and

@@ -67,7 +67,7 @@ const char *fr_dtype_name(fr_dtype type);
 /* Returns FR_DTYPE_COUNT if no type has this name. */
 fr_dtype fr_dtype_from_name(const char *name);
 
-/* Returns the number of values in a block, 1 for types without blocks. A row's length is a multiple of it. */
+/* Returns the number of values in a block, 1 for types without blocks. A row's length is a multiple of this number. */
 size_t fr_dtype_block(fr_dtype type);
 
 /* Returns the bytes of one row of `cols` values, a multiple of the type's block. cols is at most 2^48, so nothing

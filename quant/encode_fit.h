@@ -137,8 +137,8 @@ FR_INLINE answer falling_line_of(fit f, mass m) {
     return a.l.scale > 0 && a.l.offset <= 0 ? a : ray_of(f);
 }
 
-/* Returns the nearest of the 16 values of IQ4_NL and IQ4_XS. It starts with the first value. For each midpoint between
- * neighbours that lies below t, it adds the difference of the two. */
+/* Returns the nearest of the 16 values of IQ4_NL and IQ4_XS. The result starts as the first value. For each midpoint
+ * of two neighbours that lies below t, the difference of these neighbours is added to the result. */
 FR_INLINE lanes snap_iq4_nl(lanes t) {
     static const float values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
     lanes value = splat(values[0]);

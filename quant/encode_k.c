@@ -46,7 +46,8 @@ typedef struct plan {
     uint8_t scales[HALVES], minimums[HALVES];
 } plan;
 
-/* The best line of a run on its own. Its offset is never positive, because minima are subtracted. */
+/* The best line of a run, found without regard to d and dmin. The line's offset is never positive, because minima are
+ * subtracted. */
 typedef struct run_fit {
     float scale, minimum;
     mass m;

@@ -129,7 +129,8 @@ int fr_batch_kept_read(fr_batch_kept *kept, const char *path, fr_batch_input *in
     return code;
 }
 
-/* Writes OUT.before. It has the mode of OUT, so that only those who can read OUT can read its answers there. */
+/* Writes OUT.before. This file gets the mode of OUT, so that only those who can read OUT can read the answers in
+ * OUT.before. */
 static int write_before(const fr_batch_kept *kept, size_t count, const char *path, const char *before) {
     struct stat info;
     fr_writer writer;

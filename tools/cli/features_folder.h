@@ -18,7 +18,8 @@
 
 #include "forerun.h"
 
-/* The properties that all features in a folder share. A run that resumes must have the same ones. */
+/* The properties that all features in a folder share. The features of a run that resumes must have the same
+ * properties. */
 typedef struct fr_features_kind {
     int64_t hidden, vocab, model_layers;
     size_t layers[FR_ROWS_LAYERS_MAX], layer_count;

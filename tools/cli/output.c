@@ -112,8 +112,8 @@ static void hold_streams(void) {
 
 static bool unread;
 
-/* Ends the command by SIGPIPE if the reader of its output has gone, because shells print nothing about that signal. It
- * runs as the last exit handler. */
+/* Ends the command by SIGPIPE if the reader of its output has gone, because shells print nothing about that signal.
+ * The function runs as the last exit handler. */
 static void end_unread(void) {
     if (!unread) return;
     signal(SIGPIPE, SIG_DFL);

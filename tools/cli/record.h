@@ -44,7 +44,7 @@ typedef struct fr_record {
     bool cut_off;
 } fr_record;
 
-/* Sums over calls of the target. Its calls are all forwards except those of prompts. */
+/* Sums over calls of the target. All forwards of the target are such calls, except those of prompts. */
 typedef struct fr_sums {
     double calls, tokens; /* number of calls, and number of tokens that they gave */
     double drafting;      /* number of calls that had drafts to verify */

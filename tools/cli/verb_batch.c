@@ -124,7 +124,8 @@ static int run(batch *b) {
 
 /* ------------------------------------------------------------------------------------------------------------- verb */
 
-/* Opens the output file. If the run resumes, the answers at the beginning of the file that can be kept stay in it. */
+/* Opens the output file. If the run resumes, those answers at the beginning of the file that can be kept are not
+ * removed. */
 static int open_output(batch *b) {
     const char *path = b->places.setting.args->text[FR_ARG_OUT_FILE];
     bool resumes = b->places.setting.args->given[FR_ARG_RESUME];

@@ -17,7 +17,7 @@ json_t *fr_job_choice(fr_job *job, size_t index);
 const char *fr_job_finish_reason(const fr_job *job, bool calls);
 
 /* Makes the "logprobs" of a choice for the ids [from, to); null if none were requested. *offset, used for a
- * completion: the number of characters before these ids. It is increased by the characters of these ids. */
+ * completion: the number of characters before these ids. The characters of these ids are added to *offset. */
 json_t *fr_job_logprobs(const fr_job *job, size_t from, size_t to, size_t *offset);
 
 json_t *fr_job_usage(size_t prompt, size_t cached, size_t completion);

@@ -96,8 +96,8 @@ static void set_aside(fr_job_places *p, const size_t *places, size_t count) {
     p->crowded = true;
 }
 
-/* Runs one round. If a line finds no page and other lines run, it waits, because pages become free when the other
- * lines end. */
+/* Runs one round. If a line finds no page and other lines run, the line waits, because pages become free when the
+ * other lines end. */
 int fr_job_places_round(fr_job_places *p, size_t *under_way) {
     size_t count = 0, waiting = 0, places[FR_SESSIONS_MAX];
     for (size_t place = 0; place < p->count; place++) {

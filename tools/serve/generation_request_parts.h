@@ -19,8 +19,8 @@ bool fr_generation_request_take_messages(fr_generation_request *request, fr_job 
 bool fr_generation_request_take_picture(fr_generation_request *request, fr_job *job, const char *key,
                                         const char *base64, size_t length);
 
-/* Opens the pictures in the "multimodal_data" of a prompt that is an object, and removes them from it. Any other
- * prompt has none. Returns false if a picture is refused. */
+/* Opens the pictures in the "multimodal_data" of a prompt that is an object, and removes these pictures from the
+ * prompt. Any other prompt has no pictures. Returns false if a picture is refused. */
 bool fr_generation_request_take_media(fr_generation_request *request, fr_job *job, json_t *prompt);
 
 #endif

@@ -19,7 +19,7 @@ void fr_routes_answer(void *context, fr_http_exchange *exchange);
 bool fr_routes_open(const char *path);
 
 /* Returns true if the body may ask for a grammar, which takes long to build. This is assumed if the body contains a
- * word that occurs in the names of such members. */
+ * word that occurs in the names of members that ask for a grammar, or \u, which can hide such a word. */
 bool fr_routes_slow(const char *body, size_t length);
 
 #endif

@@ -36,8 +36,8 @@ bool fr_scheduler_round(fr_scheduler *scheduler);
  * message. */
 void fr_scheduler_interrupt(fr_scheduler *scheduler, fr_status status);
 
-/* Ends all requests from another thread. It is for a process that will end before the engine's thread has finished
- * computing. It only sends answers and does not touch sessions. If the engine's thread is not computing, nothing is
+/* Ends all requests from another thread, in a process that will end before the engine's thread has finished computing.
+ * The function only sends answers and does not touch sessions. If the engine's thread is not computing, nothing is
  * done. */
 void fr_scheduler_abandon(fr_scheduler *scheduler, fr_status status);
 

@@ -80,8 +80,9 @@ static void stop_bracketing(void) {
     bracketed = false;
 }
 
-/* Handles Ctrl-Z between two lines. It restores the terminal's settings before this program is stopped, for the
- * program that uses the terminal meanwhile. It changes them again when this program continues. */
+/* Handles Ctrl-Z between two lines. The function restores the terminal's settings before this program is stopped, for
+ * the program that uses the terminal meanwhile. When this program continues, the function changes the settings
+ * again. */
 static void step_aside(int signal_number) {
     struct sigaction own, usual = {.sa_handler = SIG_DFL};
     sigset_t only;
