@@ -304,7 +304,7 @@ START_TEST(nobody_is_early_unpinned) {
 }
 END_TEST
 
-/* One thread naps for longer than the other threads spin, so these fall asleep at the barrier. */
+/* One thread naps for longer than the other threads spin, so the other threads fall asleep at the barrier. */
 START_TEST(sleepers_wake) {
     check_relay(relay_sizes[_i], true, 400, 1);
 }
@@ -406,8 +406,8 @@ static void note_control(void *context, const fr_team *team) {
     words[team->index] = control();
 }
 
-/* New threads inherit the control word of the thread that starts them. So the pool is opened, and run, by a caller
- * with ODD_CONTROL. Its threads must have the default word all the same. */
+/* New threads inherit the control word of the thread that starts them. So the test opens and runs a pool in a thread
+ * with ODD_CONTROL. The pool's threads must have the default word all the same. */
 START_TEST(floating_point_environment) {
     size_t threads = team_sizes[_i];
     uint64_t words[FR_THREADS_MAX] = {0};

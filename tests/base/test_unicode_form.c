@@ -9,8 +9,8 @@
 #include "base/unicode_form.h"
 #include "tests/support/suite.h"
 
-/* Continuation bytes range from 0x80 to 0xBF. These are the bytes on both sides of the two limits, and the least and
- * the largest byte. */
+/* Continuation bytes range from 0x80 to 0xBF. The bytes in `bounds` are those on both sides of these two limits, and
+ * the least and the largest byte. */
 static const unsigned char bounds[] = {0x00, 0x7F, 0x80, 0xBF, 0xC0, 0xFF};
 enum { BOUNDS = sizeof bounds };
 

@@ -228,9 +228,9 @@ START_TEST(every_level_gives_the_stored_answer) {
 END_TEST
 
 #ifdef __x86_64__
-/* AMX's kernels join the sums of a run in six ways, which these types have in this order: plain; with minima that are
- * added; with minima that are subtracted; with integer scales for the halves of a run; with such scales and minima;
- * with float scales for the halves, whose sums are added separately. */
+/* AMX's kernels join the sums of a run in six ways, and there is one type here for each way, in this order: plain;
+ * with minima that are added; with minima that are subtracted; with integer scales for the halves of a run; with
+ * integer scales for the halves and minima; with float scales for the halves, whose sums are added separately. */
 static const fr_dtype tile_types[] = {FR_Q4_0, FR_Q5_1, FR_Q4_K, FR_Q6_K, FR_Q2_K, FR_NVFP4};
 
 /* Runs the command that is linked with emulated tiles, so that any machine with AVX-512 tests `--isa amx`. */

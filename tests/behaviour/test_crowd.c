@@ -205,8 +205,8 @@ static void close_place(world *w, size_t place) {
     w->sessions[place] = NULL;
 }
 
-/* Gives a session a new prompt. It begins like a text that many prompts share, or like the session's timeline, or with
- * random ids. */
+/* Gives a session a new prompt. The prompt begins like a text that many prompts share, or like the session's timeline,
+ * or with random ids. */
 static void put(world *w, size_t place) {
     int32_t ids[LONGEST];
     const int32_t *own;

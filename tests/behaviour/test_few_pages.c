@@ -60,8 +60,8 @@ static void close_subject(subject *s) {
     fr_options_free(s->options);
 }
 
-/* Takes free pages from the pools until `left` pages of each kind are left. Those that are left hold no cached
- * rows. */
+/* Takes free pages from the pools until `left` free pages of each kind are left. The pages that are left hold no
+ * cached rows. */
 static void leave(subject *s, size_t left) {
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
         fr_kv_pages *pool = &s->engine->kv.pages[kind];

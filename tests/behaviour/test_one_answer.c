@@ -59,7 +59,7 @@ enum { DRAWS = sizeof draws / sizeof *draws, FEW_DRAWS = 2, REJECTION = 1 };
 static const fr_test_method every_method[] = {FR_TEST_NONE,      FR_TEST_MTP,      FR_TEST_NGRAM,
                                               FR_TEST_NGRAM_MTP, FR_TEST_SCRIPTED, FR_TEST_REPLACED},
                             few_methods[] = {FR_TEST_NONE, FR_TEST_MTP, FR_TEST_REPLACED};
-enum { NO_DRAFTS, MTP }; /* indexes in both lists of methods */
+enum { NO_DRAFTS, MTP }; /* indexes in every_method and in few_methods */
 
 typedef struct subject {
     const char *target, *assistant; /* assistant NULL: the target has an MTP layer */

@@ -82,7 +82,7 @@ static size_t csv_cells(const char *line) {
     return cells;
 }
 
-/* Counts the columns of a list in brackets: one more than the commas outside of both kinds of quotes. */
+/* Counts the columns of a list in brackets: one more than the commas that are in neither single nor double quotes. */
 static size_t sql_columns(const char *list) {
     size_t columns = 1;
     char quote = '\0';
@@ -181,8 +181,8 @@ START_TEST(figures_that_spread_more_than_the_limit_are_marked) {
 END_TEST
 
 /* The expected values are calculated by hand. Quartiles are interpolated between neighbours, as R and numpy do by
- * default. The spread of a single value is unknown. The spread is never negative, even if the median is, such as that
- * of a difference. */
+ * default. The spread of a single value is unknown. The spread is never negative, even if the median is negative, as
+ * the median of differences can be. */
 START_TEST(a_figure_is_the_median_and_the_quartiles_distance) {
     double odd[] = {5, 1, 3, 2, 4}, even[] = {4, 1, 3, 2}, two[] = {7, 13}, one[] = {5}, below[] = {-1, 0, -3};
     fr_bench_figure a = fr_bench_figure_of(odd, 5), b = fr_bench_figure_of(even, 4), c = fr_bench_figure_of(two, 2),

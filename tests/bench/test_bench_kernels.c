@@ -304,9 +304,9 @@ START_TEST(a_kernel_with_other_bits_is_caught_and_not_timed) {
 }
 END_TEST
 
-/* The limit on a kernel's speed is the longer of two times: that to read its bytes and that to do its multiply-adds.
- * Both follow from the peaks that were measured together with the kernel. Weights from the caches have no reading
- * time. */
+/* A kernel needs at least the time of reading its bytes, and at least the time of its multiply-adds. The longer of the
+ * two times limits its speed. Both times follow from the peaks that were measured together with the kernel. Weights
+ * from the caches have no reading time. */
 START_TEST(a_share_is_of_the_limit_that_takes_longer) {
     const fr_bench_kernel *kernel = find("fr_matmul_q8_0_scalar");
     size_t p = 0, rows = _i / 2 ? 64 : 1;

@@ -1,5 +1,6 @@
 /* Tests that the bench's figures of this machine agree with a calculation by hand from cycles, instructions and lanes.
- * It uses one thread, and the best of many short timings, because other programs can only make them slower. */
+ * The suite uses one thread, and the best of many short timings, because other programs can only make a timing
+ * slower. */
 /* suite: speed links=bench */
 #include <check.h>
 #include <math.h>

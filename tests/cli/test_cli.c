@@ -402,7 +402,7 @@ static void remove_folder(const char *folder) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* The configuration names an end of sequence that the vocabulary doesn't have. It must be ignored. */
+/* The configuration names an id as the end of sequence that the vocabulary doesn't have. This id must be ignored. */
 START_TEST(an_end_that_no_token_has_is_left_out) {
     char folder[256], line[512];
     make_model(folder, sizeof folder, 151645);

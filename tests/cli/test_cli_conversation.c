@@ -185,7 +185,8 @@ START_TEST(the_context_and_figures_are_told) {
 }
 END_TEST
 
-/* A chat's context is as long as the model's own. If there is too little memory for that, it has 4096 positions. */
+/* A chat's context is as long as the model's own. If there is too little memory for the model's own, the chat's
+ * context has 4096 positions. */
 START_TEST(a_chats_context_is_the_models_own) {
     fr_changed_folder folder;
     fr_changed_folder_make(&folder, "tools/demo/target", "{\"max_position_embeddings\": 16384}");

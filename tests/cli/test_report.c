@@ -251,7 +251,8 @@ static void check_alone(const char *html) {
         ck_assert_msg(strcasestr(html, banned[i]) == NULL, "%s: %.80s", banned[i], strcasestr(html, banned[i]));
 }
 
-/* Replaces the page by the text that a reader sees. It has no tags, and entities are replaced by their characters. */
+/* Replaces the page by the text that a reader sees: tags are removed, and entities are replaced by their
+ * characters. */
 static char *visible_text(char *html) {
     static const struct {
         const char *entity;

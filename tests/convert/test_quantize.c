@@ -755,8 +755,8 @@ static void count_warnings(void *context, fr_log_level level, const char *line) 
     *(size_t *)context += level == FR_LOG_WARN;
 }
 
-/* The library's call must write the same file as the command and log the same lines. It may replace a file, whose
- * permissions it keeps. */
+/* The library's call must write the same file as the command and log the same lines. The call may replace a file that
+ * exists. The new file then has the permissions of the old one. */
 START_TEST(the_call_writes_the_commands_file) {
     make_folder();
     const char *expected =

@@ -61,8 +61,8 @@ static void remove_folder(void) {
     ck_assert_msg(rmdir(folder) == 0, "a file is left");
 }
 
-/* Writes a vision encoder as a file of this type. It is read from a model's folder, or from a file that has only the
- * encoder. */
+/* Writes a vision encoder as a file of this type. The vision encoder is read from a model's folder, or from a file
+ * that has only the encoder. */
 static const char *write_tower(const char *path, bool tower, const char *type, const char *name) {
     const fr_lab_quantization how = {.type = type, .tower = tower};
     FILE *out = fopen(in_folder(name), "wb");
@@ -270,8 +270,8 @@ START_TEST(failures_leave_nothing) {
 }
 END_TEST
 
-/* GGUF has no keys for these settings. So a folder that changes one is refused, with a line that names it and says how
- * to write the text model alone. */
+/* GGUF has no keys for these settings. So a folder that changes a setting is refused, with a line that names the
+ * setting and says how to write the text model alone. */
 START_TEST(settings_without_a_key) {
     static const struct {
         const char *folder, *key, *value;

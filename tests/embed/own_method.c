@@ -1,6 +1,6 @@
 /* An example of a draft method written by the caller, in C99 that is also C++17. If the same question was asked
- * before, the method proposes the earlier answer, and the target accepts as many of its ids as it would generate
- * itself. The ids must be those of a run without drafts, with fewer forward passes.
+ * before, the method proposes the earlier answer. The target accepts the proposed ids up to the first one that it
+ * would not have generated. The ids must be those of a run without drafts, with fewer forward passes.
  *
  * In: MODEL. Out: the ids, and the number of forward passes without and with drafts: "ID,... 12 forwards, then 3". */
 #include <forerun.h>

@@ -89,8 +89,8 @@ static void check_name(const char *name, const json_t *wanted) {
     check_ids(tokenizer, name, wanted);
 }
 
-/* Returns the expected ids of a kind. They are stored under the kind's first name, unless another kind splits texts in
- * the same way: then the value is that kind's name. */
+/* Returns the expected ids of a kind. They are stored under the kind's first name. If another kind splits texts in the
+ * same way, the other kind's name is stored there instead of ids. */
 static const json_t *cases_of(const fr_pre_tokenizer *kind) {
     const json_t *all = json_object_get(cases, "ids"), *own = json_object_get(all, kind->names[0]);
     return json_is_string(own) ? json_object_get(all, json_string_value(own)) : own;

@@ -213,8 +213,8 @@ START_TEST(pre_that_is_there) {
 }
 END_TEST
 
-/* Writes a complete model's file, in which `count` bytes are replaced. They begin `skip` bytes after the end of
- * `text`. */
+/* Writes a complete model's file, with the bytes of `other` in place of `count` bytes. The replaced bytes begin `skip`
+ * bytes after the end of `text`. */
 static void write_model(const char *text, size_t skip, const void *other, size_t count) {
     size_t length;
     char *bytes;

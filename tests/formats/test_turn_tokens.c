@@ -47,8 +47,9 @@ static void build_tokens(fr_builder *b, const char *more) {
     fr_build_string(b, more);
 }
 
-/* Writes a file and opens its tokenizer. type: the type of the special tokens. It is CONTROL in files of current
- * converters; with NO_TYPES the file has no list of types. more: the text of one further token of this type. */
+/* Writes a file and opens its tokenizer. type: the type that the file gives the special tokens. In files of current
+ * converters it is CONTROL; with NO_TYPES the file has no list of types. more: the text of one further token, which
+ * gets the same type. */
 static fr_tokenizer *open_file(unsigned type, const char *more, uint32_t begin, const char *template) {
     fr_tokenizer *tokenizer;
     fr_builder b = {0};

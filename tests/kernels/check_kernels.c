@@ -1168,7 +1168,8 @@ static unsigned wanted_levels(void) {
     exit(2);
 }
 
-/* Makes the operation that a scalar kernel defines. It has every build whose instruction set is in `levels`. */
+/* Makes the operation that a scalar kernel defines. The operation has every build whose instruction set is in
+ * `levels`. */
 static operation open_operation(const struct kernel *scalar, unsigned levels) {
     operation op = {.kind = scalar->kind, .offset = scalar->offset, .definition = scalar->function};
     for (size_t i = 0; i < COUNT(kernels); i++) {

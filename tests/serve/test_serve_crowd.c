@@ -188,8 +188,8 @@ START_TEST(texts_without_memory_wait_and_are_the_same) {
 }
 END_TEST
 
-/* A text has ended, and the server still keeps it in more than half of the memory. Another text waits for memory. It
- * must be completed although no further request comes. */
+/* A text has ended, and the server still keeps it in more than half of the memory. Another text waits for memory. This
+ * second text must be completed although no further request comes. */
 START_TEST(a_text_without_memory_goes_on_by_itself) {
 #define PAIR DEMO "-t 1 -np 2 -c 512"
     server = fr_server_start(PAIR " --kv-memory %lld", least_memory(PAIR));

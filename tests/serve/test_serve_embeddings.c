@@ -107,8 +107,8 @@ START_TEST(ids_are_rows_by_the_models_pooling) {
 }
 END_TEST
 
-/* Embeddings are computed while a stream runs. They must be those of each text alone, and the stream's text must be
- * the same too. */
+/* Embeddings are computed while a stream runs. Each text's embedding must be the one that the text gets alone, and the
+ * stream's text must be the same too. */
 START_TEST(texts_are_rows_beside_others) {
     int32_t *ids;
     size_t count;

@@ -596,8 +596,8 @@ START_TEST(other_hosts_are_refused) {
 }
 END_TEST
 
-/* The server has no keys and listens on this machine alone. A browser sends it requests of any page that the user
- * opens. Those of other sites' pages must be refused. */
+/* The server has no keys and listens on this machine alone. A browser can send this server requests of any page that
+ * the user opens. Requests of other sites' pages must be refused. */
 START_TEST(pages_of_elsewhere_are_refused) {
     static const char *const own[] = {"http://localhost", "http://localhost:3000", "https://127.0.0.1:8080",
                                       "http://[::1]:8080"};

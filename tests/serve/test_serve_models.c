@@ -97,7 +97,8 @@ static void ask_each_apart(json_t **alone) {
     ck_assert(!json_equal(alone[0], alone[1]) && !json_equal(alone[1], alone[2]));
 }
 
-/* Counts the models in memory, which /v1/models describes in more detail. It must list `known` models. */
+/* Counts the models in memory. /v1/models lists models; the list must have `known` models, and says of each whether it
+ * is in memory. */
 static size_t count_loaded(size_t known) {
     json_t *list, *one;
     size_t loaded = 0, i;
@@ -198,8 +199,8 @@ START_TEST(a_model_in_use_is_not_taken_away) {
 }
 END_TEST
 
-/* A request waits for its model when the server ends. It must get an answer or a refusal, and the server must end
- * properly. */
+/* A request waits for its model when the server ends. The request must get an answer or a refusal, and the server must
+ * end properly. */
 START_TEST(who_waits_for_a_model_is_told_at_the_end) {
     link_models();
     server = fr_server_start("--models %s", folder);

@@ -630,7 +630,8 @@ START_TEST(one_prompt) {
 }
 END_TEST
 
-/* A prompt may mix texts and ids. It gets a token for the beginning of the text only if its first item is a text. */
+/* A prompt may mix texts and ids. The token for the beginning of the text is added only if the prompt's first item is
+ * a text. */
 START_TEST(texts_and_ids_in_turn) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded.model);
     int32_t *once, *upon, expected[64];

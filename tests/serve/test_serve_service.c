@@ -1,5 +1,5 @@
-/* Tests serve as a service of systemd. It sends messages about its state to systemd, and can use a socket that systemd
- * has opened. The tests play systemd's part. */
+/* Tests serve as a service of systemd. The server sends messages about its state to systemd, and can use a socket that
+ * systemd has opened. The tests play systemd's part. */
 /* suite: quick */
 #include <arpa/inet.h>
 #include <check.h>

@@ -38,9 +38,9 @@ static int count_added(const cover *c, const size_t *run, size_t f, size_t a) {
     return added;
 }
 
-/* Gives a value to each factor that has none yet, in a random order of factors. It takes the value that adds most
- * pairs; among equals, the first one after a random start. Returns the number of added pairs, or -1 if no value fits
- * some factor. */
+/* Gives a value to each factor that has none yet, in a random order of factors. The value is the one that adds most
+ * pairs; among equals, it is the first one after a random start. Returns the number of added pairs, or -1 if no value
+ * fits some factor. */
 static int complete_run(cover *c, size_t *run) {
     size_t order[FR_PAIRS_FACTORS];
     int pairs = 0;

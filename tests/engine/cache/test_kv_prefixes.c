@@ -146,8 +146,8 @@ static fr_kv *const *drafter_of(timeline *t) {
     return t->drafts ? t->drafters : NULL;
 }
 
-/* Describes a text to the index. Half of the time, a text without digests passes NULL for them, which must mean the
- * same. */
+/* Describes a text to the index. A text that has no digests passes NULL or an array of zeros for them, each half of
+ * the time. The index must treat both in the same way. */
 static fr_kv_content content_of(const text *says) {
     static const text nothing;
     bool plain = memcmp(says->digests, nothing.digests, sizeof nothing.digests) == 0;

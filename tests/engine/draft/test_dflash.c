@@ -477,7 +477,8 @@ static void check_as_fresh(const bench *b, fr_session *session, const int32_t *i
     fr_session_close(fresh);
 }
 
-/* Runs another conversation in the session. It is longer than the one that is restored afterwards. */
+/* Runs another conversation in the session. The other conversation is longer than the one that the test restores
+ * afterwards. */
 static void digress(fr_session *session) {
     int32_t ids[256];
     for (size_t i = 0; i < 170; i++) ids[i] = (int32_t)((7 * i * i + i) % 300);

@@ -220,7 +220,8 @@ static void check_memory(const fr_session *session) {
 }
 
 /* The sessions' texts begin alike and share pages, both the target's and the draft model's. For the last session no
- * page of the draft model is free. It must give the same ids without drafts, and draft again once pages are free. */
+ * page of the draft model is free. This session must give the same ids without drafts, and must draft again once pages
+ * are free. */
 START_TEST(without_pages_nothing_is_drafted) {
     enum { SESSIONS = 4, BEGINNING = 600, SAID = 12, LAST = SESSIONS - 1 };
     int32_t ids[SESSIONS][BEGINNING + 4 * SAID], plain[SESSIONS][SAID];

@@ -176,7 +176,8 @@ START_TEST(a_text_is_the_same_in_other_ids) {
 }
 END_TEST
 
-/* `stands` is the number of ids that the last change of the text kept. Those must not have changed. */
+/* `stands` is the number of ids that the last change of the text kept. These first ids must be the same before and
+ * after the change. */
 START_TEST(what_stands_has_not_changed) {
     static int32_t before[2 * CONTEXT];
     vocabularies v = open_vocabularies(pairs[_i].from, pairs[_i].to);
@@ -334,7 +335,8 @@ START_TEST(the_target_under_other_ids_drafts_what_it_says) {
 }
 END_TEST
 
-/* Runs a round. Then compares the session's drafts with those of a new session that got all its ids as a prompt. */
+/* Runs a round. Then compares the session's drafts with those of a new session, which gets all ids of the first
+ * session as a prompt. */
 static void check_drafts(const subject *s, fr_session *session, int32_t *ids, size_t *count) {
     int32_t drafts[FR_STEP_MAX], expected[FR_STEP_MAX], id;
     size_t proposed, fresh, got, accepted;

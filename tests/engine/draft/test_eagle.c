@@ -397,8 +397,8 @@ START_TEST(rounds_without_drafts_change_no_later_draft) {
 }
 END_TEST
 
-/* Runs each text in a new session, and also in one session that is kept for all texts. Both must accept what the
- * reference does. */
+/* Runs each text in a new session, and also in one session that is kept for all texts. In both sessions as many drafts
+ * must be accepted as in the reference. */
 START_TEST(accepted_lengths_are_the_references) {
     bench b;
     json_t *loop;
@@ -438,7 +438,7 @@ typedef struct manner {
     const char *isa;
 } manner;
 
-/* Generates after a prompt of the reference. It is one after which some drafts are accepted. */
+/* Generates after a prompt of the reference, one after which some drafts are accepted. */
 static void answer(const manner *how, int32_t *ids, double *accepted) {
     fr_options *options = fr_options_new();
     fr_model *model;
@@ -529,7 +529,8 @@ static size_t say(fr_session *session, int32_t *ids, size_t length, size_t count
     return length;
 }
 
-/* Runs another conversation in the session. It is longer than the one that is restored afterwards. */
+/* Runs another conversation in the session. The other conversation is longer than the one that the test restores
+ * afterwards. */
 static void digress(fr_session *session) {
     int32_t ids[256];
     for (size_t i = 0; i < 170; i++) ids[i] = (int32_t)(7 * i * i + i) % 500;

@@ -46,8 +46,8 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Writes the odd drafter with norm_output off, because GGUF can't express norm_output. Each draft step then passes on
- * its row as it is before the norm. */
+/* Writes the odd drafter with norm_output off, because GGUF can't express norm_output. With norm_output off, each
+ * draft step gets the last step's row from before the norm. */
 static void write_odd(bool norm_before_residual) {
     char weights[PATH_MAX];
     json_t *config = fr_load_json(LLAMA "eagle3-odd/config.json");

@@ -71,8 +71,8 @@ static void write_plain(const subject *s, int32_t *text) {
 
 /* ---------------------------------------------------------------------------------------------------------- answers */
 
-/* A method that knows the text and makes one draft wrong in every second round. It counts the drafts that were
- * accepted, as the session reports them. */
+/* A method that knows the text and makes one draft wrong in every second round. The session reports to the method how
+ * many drafts were accepted, and the method counts them. */
 typedef struct knower {
     const int32_t *text;
     size_t wrong, rounds, proposed, accepted, closed;

@@ -254,8 +254,8 @@ static void compare(world *w, const fr_proposal *together, const fr_proposal *al
     w->drafted += alone->proposed;
 }
 
-/* Lets n sessions propose drafts, together and in any order. Session number `damaged` gets hidden rows of NaN. It must
- * fail, and the others must not. No session is damaged if `damaged` is not one of them. */
+/* Lets n sessions propose drafts, together and in any order. Session number `damaged` gets hidden rows of NaN. This
+ * session must fail, and the others must not. If `damaged` is n or more, no session is damaged. */
 static void propose(world *w, size_t n, bool scores, size_t damaged) {
     question together[SESSIONS], alone[SESSIONS];
     fr_proposal asked[SESSIONS];

@@ -104,8 +104,8 @@ static void ask(fr_session *session, size_t by, drafts *d) {
     d->count = p.proposed;
 }
 
-/* Compares the drafts that one of the two drafters makes with those that it makes alone. Their scores must be equal to
- * the last bit. */
+/* Compares the drafts of one drafter in the session with both drafters with those of the same drafter in a session
+ * that has no other. The scores of the drafts must be equal to the last bit. */
 static void compare(subject *s, size_t drafter) {
     static drafts both, alone;
     ask(s->session[0], 1 + drafter, &both);
@@ -118,8 +118,8 @@ static void compare(subject *s, size_t drafter) {
     s->proposed += both.count;
 }
 
-/* Runs rounds. After some of them it asks one or both drafters for drafts and compares these. A drafter that is not
- * asked must keep up all the same. */
+/* Runs rounds. After some rounds the test asks one or both drafters for drafts, and compares the drafts. A drafter
+ * that is not asked must keep up all the same. */
 static void go_on(subject *s, size_t rounds) {
     for (size_t i = 0; i < rounds; i++) {
         step(s);

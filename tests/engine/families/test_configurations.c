@@ -23,7 +23,7 @@ enum { SCALED = 8 };
 
 static const struct {
     const char *name, *changes; /* changes: members that replace those of config.json; null removes one */
-    const char *text;           /* the same for the members of text_config; NULL: there is no text_config */
+    const char *text;           /* members that replace those of text_config; NULL: there is no text_config */
 } cases[] = {
     /* The older key rope_scaling is used instead of rope_parameters, and type instead of rope_type. */
     {"qwen35-odd",

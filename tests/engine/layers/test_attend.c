@@ -231,8 +231,8 @@ START_TEST(long_contexts_are_joined_split_by_split) {
 }
 END_TEST
 
-/* A row's result must not depend on the other rows of the batch. These may belong to its own timeline or to others,
- * short or long. */
+/* A row's result must not depend on the other rows of the batch. The other rows may belong to the same timeline or to
+ * other timelines, short or long. */
 START_TEST(timelines_side_by_side_are_as_each_alone) {
     static const batch halves[] = {{2, 64, 6, 1, 700, 0, FR_F16, 0},
                                    {2, 64, 6, 4, 3, 0, FR_F16, 0},

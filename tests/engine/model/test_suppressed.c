@@ -430,8 +430,8 @@ static void expect_listed(const char *model, const int32_t *ids, size_t count) {
     fr_command_free(&words);
 }
 
-/* A folder's list must be written to the file that is made of it. It must also be written to a file that is made of
- * that file. */
+/* The suppressed ids of a folder must be written to the file that is made of the folder. If another file is made of
+ * this file, they must be in that one too. */
 START_TEST(conversions_keep_the_list) {
     static const int32_t ids[] = {361, 7, 511};
     char file[3][80];

@@ -822,8 +822,8 @@ static void save_alone(const subject *s, const talk *t, void **bytes, size_t *si
     fr_session_close(alone);
 }
 
-/* A restore is refused if pages are missing, and leaves the session unchanged. It succeeds if giving up the session's
- * own pages frees enough. */
+/* A restore is refused if pages are missing, and a refused restore leaves the session unchanged. When the other
+ * session is closed, its pages and the session's own are enough, and the restore must succeed. */
 START_TEST(a_restore_without_pages_changes_nothing) {
     talk saved = {.length = LONGEST, .most = 20}, talks[2] = {{.length = 30, .most = 12}, {.length = 100, .most = 12}};
     void *bytes;

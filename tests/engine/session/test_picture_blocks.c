@@ -13,8 +13,8 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-/* The kinds of pictures. Those of Gemma 4's E-series, Mistral and SmolVLM are causal like text. The last three kinds
- * have several runs of tokens in a picture, so that truncations may fall between two of them. */
+/* The kinds of pictures. The pictures of Gemma 4's E-series, of Mistral and of SmolVLM are causal like text. In the
+ * last three kinds a picture has several runs of tokens, so that truncations may fall between two runs. */
 static const char *const kinds[] = {"gemma3",   "gemma4-dense", "gemma4-unified", "gemma4-e",
                                     "mistral3", "smolvlm",      "gemma3-crops"};
 

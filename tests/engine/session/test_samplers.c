@@ -370,7 +370,8 @@ START_TEST(mirostats_bound_follows_the_timeline) {
 }
 END_TEST
 
-/* The sessions of an engine. Those of the first half have different options each. The others are their forks. */
+/* The sessions of an engine. The sessions of the first half have options that differ from each other. The sessions of
+ * the second half are forks of them. */
 typedef struct neighbours {
     fr_engine *engine;
     fr_session *sessions[2 * SETS];

@@ -1,5 +1,5 @@
-/* Tests src/engine/session/trace.c and src/engine/session/stats.c. What a session reports and counts of its rounds is
- * compared with transformers' own speculative loop. */
+/* Tests src/engine/session/trace.c and src/engine/session/stats.c. The reports and counts that a session makes of its
+ * rounds are compared with those of transformers' own speculative loop. */
 /* suite: quick hostile native */
 #include <check.h>
 #include <limits.h>

@@ -107,8 +107,8 @@ static bool stop_at_the_third(void *context) {
     return ++*(int *)context == 3;
 }
 
-/* A prompt with a picture is aborted, as by Ctrl-C in a chat. It can be continued without showing the picture
- * again. */
+/* A prompt with a picture is aborted, as by Ctrl-C in a chat. The prompt must go on later without the picture being
+ * shown again. */
 START_TEST(a_prompt_that_was_stopped_can_be_run_again) {
     fr_reference r;
     fr_model *model;

@@ -166,8 +166,9 @@ START_TEST(schemas) {
 }
 END_TEST
 
-/* These expressions have large repetitions, which the library counts instead of copying. `begin`, `least` to `most`
- * units and `end` are accepted, and no other number of units. */
+/* These expressions have large repetitions, which the library counts instead of copying. A text must be accepted if it
+ * has `begin`, then a number of units from `least` to `most`, then `end`. Other numbers of units must not be
+ * accepted. */
 static const struct {
     fr_grammar_kind kind;
     const char *expression, *begin, *unit, *end;

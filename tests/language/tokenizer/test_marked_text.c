@@ -1,8 +1,9 @@
 /* Tests texts of which only a part is trusted. Control tokens are found only in trusted bytes. Foreign bytes can
  * neither make such a token nor hide or move one.
  *
- * The expected ids for small tokenizers were worked out by hand. Those for published tokenizers are the ids that
- * Hugging Face's tokenizers give for each trusted run by itself (test_tokenizer.c compares fr_tokenize with them). */
+ * The expected ids for small tokenizers were worked out by hand. The expected ids for published tokenizers are those
+ * that Hugging Face's tokenizers give for each trusted run by itself (test_tokenizer.c compares fr_tokenize with
+ * them). */
 /* suite: hostile */
 #include <check.h>
 #include <stdio.h>
