@@ -18,7 +18,8 @@ typedef struct fr_assistant {
     int32_t *inverted;       /* memory behind `ordering` if the file stores the cluster of each id instead */
 } fr_assistant;
 
-/* target NULL: checks only what can be checked without it; such an assistant can be described, but not run. */
+/* target NULL: checks only what can be checked without a target. An assistant opened in this way can be described, but
+ * not run. */
 fr_status fr_assistant_open(fr_assistant *assistant, const fr_model *target, const fr_checkpoint *files,
                             fr_weights *weights);
 void fr_assistant_close(fr_assistant *assistant);

@@ -18,9 +18,9 @@
  * the target's, or one of the drafter's own, which scores a smaller set of ids.
  *
  * DFlash takes the best id of each row. DFlash2 convolves the inputs and outputs of attention and feed-forward over
- * the rows (block_layers.c). From each row's best ids it chooses by how well they follow the draft before
- * (block_pick.c). DSpark adds to each row's scores a bias for the draft before. A head of its own gives the confidence
- * of each draft. */
+ * the rows (block_layers.c). From each row's best ids it chooses by how well they follow the preceding draft
+ * (block_pick.c). DSpark adds to each row's scores a bias for the preceding draft. A head of its own gives the
+ * confidence of each draft. */
 #ifndef FR_SRC_ENGINE_DRAFT_BLOCK_H
 #define FR_SRC_ENGINE_DRAFT_BLOCK_H
 

@@ -150,7 +150,7 @@ struct fr_draft_method {
     /* Gives the head that scores drafts, if it scores all ids of the target in their order; otherwise NULL, and also
      * if no weights are bound. If drafter->head has ids, the method scores with drafter->head instead. */
     const fr_matrix *(*head)(const fr_drafter *drafter);
-    bool whole_head; /* this head can't be trimmed: drafter->head has no ids */
+    bool whole_head; /* the head of the method can't be trimmed: drafter->head has no ids */
 
     /* Returns true if the drafter reads this KV layer of the target's caches. It may be the last sliding layer or the
      * last full one. Each rank then keeps all heads of the layer. The pointer is NULL if the drafter reads no KV of

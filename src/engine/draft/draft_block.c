@@ -13,7 +13,7 @@
  *
  * Sessions of an engine work in one workspace, and the blocks of those that propose together go side by side through
  * the layers and the head. Then each chooses its drafts row by row, as DFlash2's and DSpark's choice of a draft
- * depends on the draft before. */
+ * depends on the preceding draft. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

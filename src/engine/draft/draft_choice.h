@@ -8,7 +8,7 @@
 
 typedef struct fr_scorer {
     const fr_kernels *kernels;
-    size_t vocab;     /* of the target */
+    size_t vocab;     /* number of the target's ids */
     const char *path; /* the drafter's file, for error lines */
     const char *what; /* the model that the logits belong to, for error lines */
     /* the chance that the drafter itself gives its best id; NULL: the chance follows from the scores */

@@ -29,7 +29,7 @@ typedef struct fr_followed_rows {
     size_t first, count, seen;
     const float *kept; /* the first `kept_count` rows */
     size_t kept_count;
-    const float *rest; /* the others */
+    const float *rest; /* the rows after the first `kept_count` */
 } fr_followed_rows;
 
 /* Gives the values of the row with this index. */

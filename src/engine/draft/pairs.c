@@ -41,7 +41,7 @@ typedef struct workspace {
 typedef struct state {
     fr_draft base;
     workspace *work;
-    fr_drafter_cache cache; /* of one layer */
+    fr_drafter_cache cache; /* the cache of the drafter's one layer */
 } state;
 
 /* A span: consecutive pairs of one session that are run together. */

@@ -20,7 +20,7 @@ typedef struct fr_adapted_matrices {
     size_t parts;
     size_t experts; /* matrices of a part; 1 if the tensor is no stack */
     bool of_expert; /* the name has the number of an expert */
-    size_t expert;  /* that number */
+    size_t expert;  /* the expert's number in the name */
 } fr_adapted_matrices;
 
 typedef enum fr_adapted_found {

@@ -23,7 +23,7 @@
 typedef struct fr_attend_workspace {
     fr_attn_query *queries; /* [threads][FR_ATTEND_BATCH] */
     float *plain;           /* [threads][FR_ATTEND_BATCH][head_dim] queries before their rotation (fr_attn_query) */
-    size_t head_dim;        /* of the widest heads */
+    size_t head_dim;        /* number of values of the widest heads */
     float *scratch;         /* [threads][scratch_size] */
     size_t scratch_size;
     float *partials;      /* results of single blocks; NULL: there is only one thread */

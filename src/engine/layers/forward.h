@@ -96,7 +96,7 @@ typedef struct fr_head {
     const fr_workspace *workspace;
     size_t stride;                         /* floats from one hidden row to the next */
     const float *bias;                     /* [vocab] added to the products; NULL: none */
-    const fr_adapter_set *const *adapters; /* those of the rows with logits; NULL: no row has any */
+    const fr_adapter_set *const *adapters; /* the adapters of the rows with logits; NULL: no row has any */
     float scale, softcap;                  /* factor, then softcap, that are applied to logits; 0: none */
 } fr_head;
 

@@ -62,7 +62,7 @@ typedef struct fr_attention_spec {
     /* number of gate values that a separate matrix gives each head: head_dim, or 1, which gates the head's whole
      * output; 0: there is no such matrix */
     size_t own_gate;
-    bool gate_softplus;   /* these gates multiply by softplus, not by sigmoid */
+    bool gate_softplus;   /* gates of own_gate are softplus of the matrix's output, not its sigmoid */
     bool alibi;           /* scores grow towards the row's position, in each head by another slope (NUMERICS.md, 10) */
     bool alibi_stepped;   /* what the slopes add is rounded to bfloat16, as in Falcon */
     bool sinks;           /* each head has a sink: Xiao et al. 2023, arXiv:2309.17453 */
@@ -104,7 +104,8 @@ typedef struct fr_mamba_spec {
     size_t state_dim, head_dim; /* values of a key; values of a head */
     size_t conv_kernel;         /* positions that the short convolution reads, including the row's own */
     bool conv_bias, bias;       /* biases are added: in the convolution; in the projections of input and output */
-    size_t norm_groups;         /* the outputs are normed in so many parts of equal width; 0: they are not */
+    size_t norm_groups;         /* number of parts of equal width in which the outputs are normed; 0: the outputs are
+                                 * not normed */
     bool norm_first;            /* the outputs are normed and then gated; if false, first gated */
     float step_min, step_max;   /* limits of the time steps */
     size_t state;               /* the layer's index among the trunk's recurrent layers */
@@ -167,8 +168,8 @@ typedef struct fr_experts_spec {
     bool biased;          /* biases are added to the router's products, and to those of the experts' three
                                 * matrices */
     bool ungated;         /* an expert is down(activation(up(x))); its weights have `up` in the place of the gate */
-    size_t latent;        /* experts read a projection of the row to so many values, and another projection of
-                                * their sum is the output; 0: they read the row */
+    size_t latent;        /* width of the experts' latent: experts read a projection of the row to this width, and
+                           * another projection of their sum is the output; 0: experts read the row */
     float limit;          /* for FR_CLAMPED_SWIGLU */
     bool shared_gated;    /* the feed-forward's output is multiplied by sigmoid(shared_gate . x) */
     bool halved;          /* the output is the mean of the experts' and the feed-forward's, not their sum */

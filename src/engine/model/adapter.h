@@ -21,7 +21,7 @@ struct fr_adapter {
     size_t rank;           /* largest rank */
     float **values;        /* the arrays that products point into */
     size_t value_count, value_room;
-    fr_sha256 hash;                  /* of what was read so far */
+    fr_sha256 hash;                  /* hash of what was read so far, for `digest` */
     uint8_t digest[FR_SHA256_BYTES]; /* stands for all values and scales */
 };
 

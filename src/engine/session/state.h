@@ -158,7 +158,7 @@ struct fr_session {
     fr_shown shown;                        /* pictures for the next prompt */
     const fr_input_embeddings *embeddings; /* the pictures' rows, while their prompt is run */
 
-    fr_adapter_set adapters; /* those that change the target's products (fr_session_adapt) */
+    fr_adapter_set adapters; /* the adapters that change the target's products (fr_session_adapt) */
     fr_session_cache cache;
     fr_session_drafting drafting;
     fr_session_round round;

@@ -159,7 +159,8 @@ fr_status fr_tower_resample(const fr_tower_source *source, fr_vision_config *con
 /* Checks that the processor's number for `key`, if its settings have one, is the tower's. */
 fr_status fr_tower_same(const fr_tower_source *source, const char *key, size_t wanted);
 
-/* Check a number, or a text, as fr_tower_same does, but beside the settings, in processor_config.json. */
+/* Check a number, or a text, as fr_tower_same does. The number or text is in processor_config.json itself, outside of
+ * the settings. */
 fr_status fr_tower_same_outside(const fr_tower_source *source, const char *key, size_t wanted);
 fr_status fr_tower_same_text(const fr_tower_source *source, const char *key, const char *wanted);
 

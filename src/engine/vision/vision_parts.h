@@ -32,10 +32,11 @@ typedef enum fr_vision_activation { FR_VISION_SILU, FR_VISION_GELU_TANH, FR_VISI
 typedef struct fr_vision_cuts {
     bool on;                              /* pictures may be cut into tiles */
     bool resize;                          /* pictures are resized before they are cut */
-    bool stretch;                         /* they are resized to one width and height; if false, so that the longer
+    bool stretch;                         /* pictures are resized to one width and height; if false, so that the longer
                                            * side has a given length */
-    size_t longest_width, longest_height; /* the given width and height; the given length of the longer side, twice; or
-                                           * the longest sides allowed */
+    size_t longest_width, longest_height; /* if `stretch`, the given width and height; otherwise the given length of
+                                           * the longer side, in both members; towers that only limit sizes have the
+                                           * longest sides allowed in them */
     size_t least, most;                   /* side of the smallest tile; largest number of tiles */
     double ratio; /* pictures are cut only if the longer side is at least this many times the shorter one */
 } fr_vision_cuts;

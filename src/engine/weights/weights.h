@@ -166,7 +166,7 @@ fr_status fr_bind_sorted(fr_weights *weights, const char *prefix, const char *na
 fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout, size_t count,
                         size_t parts, size_t features, size_t cols, fr_matrix *matrices);
 
-/* Binds a stack as fr_bind_stack does, but one whose matrices are all read in every step. */
+/* Binds a stack as fr_bind_stack does, if all matrices of the stack are read in every step. */
 fr_status fr_bind_heads(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t features,
                         size_t cols, fr_matrix *matrices);
 
@@ -186,9 +186,9 @@ fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *nam
 fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name, const size_t *features, size_t parts,
                        size_t cols, fr_matrix *matrices);
 
-/* Binds a tensor as fr_bind_rows does, but a float tensor that is not stored as these rows. With FR_LAYOUT_HALVES the
- * tensor's columns are the rows. With FR_LAYOUT_HEADS the parts are queries, keys and values, with heads of `head`
- * rows. */
+/* Binds a float tensor as fr_bind_rows does, if the file does not store it as the rows of these matrices. With
+ * FR_LAYOUT_HALVES the file's columns are the rows. With FR_LAYOUT_HEADS the matrices are queries, keys and values,
+ * which the file stores head by head, with `head` rows for each head. */
 fr_status fr_bind_copied_rows(fr_weights *weights, const char *prefix, const char *name, fr_stack_layout layout,
                               const size_t *features, size_t parts, size_t head, size_t cols, fr_matrix *matrices);
 
@@ -258,7 +258,7 @@ fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name
 fr_status fr_bind_indices(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
                           const int32_t **indices);
 
-/* Binds an integer tensor as fr_bind_indices does, but one that stores each value minus its own index. */
+/* Binds an integer tensor as fr_bind_indices does, if the file stores each value minus the value's own index. */
 fr_status fr_bind_offsets(fr_weights *weights, const char *prefix, const char *name, size_t n, int64_t limit,
                           const int32_t **indices);
 
