@@ -185,8 +185,9 @@ START_TEST(map_reads_and_fills) {
 }
 END_TEST
 
-/* If a mapped file shrinks while it is used, the handler of SIGBUS has only an address. So a mapped file must be found
- * by the address of any of its bytes. A file that was read into memory can't shrink there, so it is not found. */
+/* If a mapped file shrinks while it is used, the handler of SIGBUS gets only an address. So the address of any byte of
+ * a mapped file must lead to the file. A file that was read into memory gives no SIGBUS when it shrinks, so its
+ * addresses lead to no file. */
 START_TEST(mapped_files_are_told_by_address) {
     fr_map maps[3], copy;
     static const char *const names[] = {"file", "other", "third"};
@@ -1025,7 +1026,8 @@ START_TEST(damage_index) {
 }
 END_TEST
 
-/* The file has 100,000 empty tensors at the same offset, which must be sorted and found fast. */
+/* The file has 100,000 empty tensors at the same offset. The reader must sort and find the tensors fast all the
+ * same. */
 START_TEST(damage_many_tensors) {
     enum { COUNT = 100000 };
     char *header;

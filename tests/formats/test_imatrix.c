@@ -191,8 +191,8 @@ static fr_checkpoint open_model(const char *path) {
     return files;
 }
 
-/* The file must have the keys that llama-quantize writes. A matrix must change the weights, and both formats of it
- * must give the same weights. */
+/* The file must have the keys that llama-quantize writes. An importance matrix must change the weights, and must
+ * change them in the same way in both formats. */
 START_TEST(quantizing_by_it) {
     char with[] = "/tmp/imatrix_a_XXXXXX", without[] = "/tmp/imatrix_b_XXXXXX", older[] = "/tmp/imatrix_c_XXXXXX";
     close(mkstemp(with));

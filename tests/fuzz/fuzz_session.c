@@ -65,7 +65,8 @@ static size_t cache_bytes(const fr_kv *kv, uint64_t from, uint64_t end, bool all
     return bytes;
 }
 
-/* Returns the length of the file without its hash, as its head and bounds give it; 0 if these are impossible. */
+/* Returns the length of the file without its hash, as the file's head and the bounds of its checkpoints give it.
+ * Returns 0 if head or bounds are impossible. */
 static size_t length_of(const fr_session *session, const uint8_t *bytes, size_t size) {
     head h;
     memcpy(&h, bytes, sizeof h);

@@ -237,7 +237,7 @@ static void check_matmul_case(operation *op, matmul_case c) {
 }
 
 /* Checks matrices that fit in no cache, and rows of activations that do not fit in L1, because kernels may process
- * these in another order. */
+ * large matrices and long rows in another order. */
 static void check_large_matmul(operation *op) {
     static const size_t rows[] = {1, 2, 3, 4, 6, 8, 11, 33, 65}, cols[] = {1536, 2048, 6144, 10240, 16384, 33024};
     matmul_case c = {.type = type_of(op)};

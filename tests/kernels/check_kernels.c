@@ -285,8 +285,9 @@ static unsigned large_one_in(void) {
     return options.one_in < 6 ? options.one_in : 6;
 }
 
-/* Checks three kinds of large matrices, because kernels may process them in other orders: those that don't fit in the
- * L2 cache; with one row, those that fit in no cache; and those whose rows fall on the same cache lines. */
+/* Checks three kinds of large matrices, because kernels may process large matrices in other orders: matrices that
+ * don't fit in the L2 cache; for one row of activations, matrices that fit in no cache; and matrices whose rows fall
+ * on the same cache lines. */
 static void check_large_matmul(operation *op, fr_dtype type) {
     static const size_t rows[] = {1, 1, 2, 3, 5, 7, 8, 13, 53}, cols[] = {500, 1500, 1543, 2048, 2700, 5001};
     for (size_t i = 0; i < COUNT(rows); i++)

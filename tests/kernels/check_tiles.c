@@ -1,5 +1,5 @@
 /* Runs check_blocks with AMX's tiles emulated (tests/emulated), so that machines without AMX check its kernels too.
- * `make check` gives it no arguments; it then checks the kernels of AMX alone. */
+ * Without arguments, as `make check` runs it, it checks the kernels of AMX alone. */
 /* suite: links=tiles native no-valgrind */
 #define FR_CHECK_FILTER  "_amx"
 #define FR_CHECK_SPARSER 3

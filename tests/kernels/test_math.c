@@ -40,8 +40,8 @@ static double error_in_ulps(float got, double exact) {
     return fabs((double)got - exact) / ldexp(1, exponent - 23);
 }
 
-/* Keeps the larger of two errors; NaN counts as the largest. Millions of values are compared in this way; ck_assert
- * would write to a file each time. */
+/* Keeps the larger of two errors; NaN counts as the largest. This takes the place of an assertion for each value,
+ * because ck_assert would write to a file millions of times. */
 static void keep_worst(double *worst, double error) {
     if (!(error <= *worst)) *worst = error;
 }

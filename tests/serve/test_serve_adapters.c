@@ -102,8 +102,8 @@ START_TEST(each_request_chooses_its_adapters) {
     server = fr_server_start(LLAMA "--lora " FIRST "," OTHER " --lora-init-without-apply -np %d", SETS);
     expect_list(0, 0);
     ck_assert_int_eq(ask(NULL, expected[0]), 0);
-    /* The first request with each set must find no prefix in the cache, although the prompt is the same. The second
-     * must find one. */
+    /* The first request with a set of scales must find no prefix in the cache, although its prompt is that of the
+     * requests before it. The second request with the same set must find one. */
     for (size_t i = 1; i < SETS; i++) ck_assert_int_eq(ask(sets[i].lora, expected[i]), 0);
     for (size_t i = 0; i < SETS; i++) ck_assert_int_ge(ask(sets[i].lora, expected[i]), 64);
     ck_assert_int_ge(ask("[]", expected[0]), 64);

@@ -14,8 +14,8 @@ static bool is_one_of(const char *key, const char *const *words) {
 
 /* ---------------------------------------------------------------------------------------------- contents of answers */
 
-/* Appends values to an array. Removes the index of each, which tool calls of a stream have and those of a whole answer
- * don't. */
+/* Appends values to an array, each without its member "index". The tool calls of a stream have this member, and the
+ * tool calls of a whole answer don't. */
 static void extend(json_t *array, const json_t *values) {
     const json_t *value;
     size_t i;

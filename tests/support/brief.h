@@ -21,8 +21,8 @@ static inline bool fr_test_emulated(void) {
     return getenv("FORERUN_EMULATOR") != NULL;
 }
 
-/* Returns N: a suite of kernels then runs one of N of its random cases. With FULL in the environment all cases are
- * run. */
+/* Returns the number N for suites of kernels, which run one in N of their random cases. With FULL in the environment
+ * all cases are run. */
 static inline unsigned fr_test_one_in(void) {
     if (fr_test_full()) return 1;
     return fr_test_emulated() ? 40 : 4;

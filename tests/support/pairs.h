@@ -16,8 +16,9 @@ typedef size_t fr_pairs_run[FR_PAIRS_FACTORS];
 /* Returns true if a run may have value `a` of factor f together with value `b` of factor g; f is less than g. */
 typedef bool fr_pairs_fit(size_t f, size_t a, size_t g, size_t b);
 
-/* Returns the number of runs. fit: NULL if any two values may be combined. Ends the test if there is no room for all
- * runs. Also ends it if some allowed pair has no run, because each value of a third factor excludes one of the two. */
+/* Returns the number of runs. fit: NULL if any two values may be combined. Ends the test in two cases: there is no
+ * room for all runs, or two values that may be combined have no run, because each value of a third factor excludes one
+ * of the two. */
 size_t fr_pairs_cover(const size_t *values, size_t factors, fr_pairs_fit *fit, fr_pairs_run runs[FR_PAIRS_RUNS]);
 
 /* fr_pairs_combinations returns the number of combinations. fr_pairs_combination gives the combination with a number;

@@ -241,8 +241,8 @@ static void check_one_answer(const char *path, fr_test_method method, const char
     }
 }
 
-/* The folder has kv_b, and the file has k_b and v_b. With float types both have the same numbers, so they must give
- * the same bits. */
+/* The folder has the matrix kv_b. The GGUF file has the same numbers in two tensors, k_b and v_b. So with float types
+ * the folder and the file must give the same bits. */
 START_TEST(a_folder_as_gguf_gives_its_answer) {
     fr_answer expected = answer_of(FOLDER, NULL, 2, 64, FR_TEST_MTP, NULL);
     fr_answer same = answer_of(written(FOLDER, "bf16", false), NULL, 2, 64, FR_TEST_MTP, NULL);

@@ -390,8 +390,8 @@ START_TEST(nemotrons_groups_of_experts_are_checked) {
 }
 END_TEST
 
-/* llama.cpp reads these keys for these architectures. forerun doesn't support them, so it refuses files that have
- * them. */
+/* llama.cpp reads these keys in files of these architectures. forerun doesn't support the keys, so it refuses files
+ * that have one. */
 START_TEST(what_is_not_built_is_no_key_of_a_file) {
     static const struct {
         const fr_family *family;

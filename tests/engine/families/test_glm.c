@@ -95,8 +95,8 @@ static void *picture_bytes(const fr_reference *r, size_t *size) {
     return bytes;
 }
 
-/* Shows the picture from its file's bytes. Frees these at once, because a decoded picture must not need them any
- * more. */
+/* Shows the picture from the bytes of its file. Frees the bytes at once, because a picture that is decoded must not
+ * need them any more. */
 static void show_bytes(fr_session *session, const fr_reference *r) {
     fr_picture *picture;
     size_t size;

@@ -55,7 +55,7 @@ static void write_gguf(const char *model, const char *type, bool pure) {
     fclose(out);
 }
 
-/* The logits of the prompt, and of the MTP layer's drafts after it if there is such a layer. */
+/* The logits of the prompt. If there is an MTP layer, also the logits of its drafts after the prompt. */
 typedef struct answer {
     fr_rows logits, drafts;
 } answer;

@@ -103,8 +103,8 @@ static void run(fr_attend_rows *rows, size_t threads, float *out) {
     fr_arena_close(&arena);
 }
 
-/* Limits of a batch with rows of several timelines. Each timeline has a layer of its own; all have the same number of
- * heads. */
+/* Limits of a batch with rows of several timelines. Each timeline has a layer of its own. All of these layers have the
+ * same number of heads. */
 enum { TIMELINES_MAX = 4, ROWS_MAX = 16, HEADS_MAX = 128 };
 
 typedef struct side_by_side {

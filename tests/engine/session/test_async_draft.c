@@ -97,8 +97,8 @@ static size_t step_both(pair *p, size_t limit) {
     return count;
 }
 
-/* Appends a prompt to both sessions. Mostly it is the next part of the text, while there is more of it, and sometimes
- * it is random ids. */
+/* Appends a prompt to both sessions. The prompt is mostly the next part of the text, while there is more of the text,
+ * and sometimes random ids. */
 static void prompt_both(pair *p, size_t count) {
     int32_t ids[CONTEXT];
     size_t length = fr_session_length(p->async);

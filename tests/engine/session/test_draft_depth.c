@@ -651,7 +651,9 @@ START_TEST(bins_are_what_became_of_their_drafts) {
     fr_calibration_tell(&calibration, &gains);
     ck_assert_double_gt(gains.stands[0][sure], 0.99);
     ck_assert_double_lt(gains.stands[1][unsure], 0.02);
-    ck_assert_double_lt(gains.stands[0][unsure], 0.1);         /* learned from what became of such drafts at depth 1 */
+    ck_assert_double_lt(gains.stands[0][unsure], 0.1);         /* drafts that were as unsure were all rejected at depth
+                                                                * 1, so an unsure draft is not trusted at depth 0
+                                                                * either */
     ck_assert_double_eq(calibration.bins[2][unsure].tries, 0); /* the second draft was rejected, so nothing is known
                                                                 * about the third */
 }

@@ -326,8 +326,8 @@ static void fork_twin(world *w, size_t from, size_t to) {
     if (t->in->length) require(fr_session_set_prompt(f->alone, t->in->ids, t->in->length));
 }
 
-/* Cancels a step before it runs anything; the session must then continue as if nothing had happened. A step that needs
- * no forward pass would not be aborted, so then nothing is done. */
+/* Cancels a step before it runs anything. The session must then continue as if nothing had happened. Does nothing if
+ * the step would need no forward pass, because such a step would not be aborted. */
 static void cancel(const world *w, twin *t) {
     bool rests = t->in->phase == FR_PHASE_PREDICTED || t->in->ended || t->in->length == t->in->context;
     if (rests && t->in->phase != FR_PHASE_PENDING) return;
@@ -340,7 +340,8 @@ static void cancel(const world *w, twin *t) {
     ck_assert_uint_eq(round.count, 0);
 }
 
-/* Saves both sessions of a twin and restores them in another, one through memory and one through a file. */
+/* Saves both sessions of twin `t` and restores them in twin `into`: the session in the engine through memory, and the
+ * session alone through a file. */
 static void save_and_restore(world *w, twin *t, twin *into) {
     void *bytes;
     size_t size;
@@ -657,7 +658,8 @@ static void look_again(const subject *s, fr_engine *engine, const album *a) {
     ck_assert_mem_eq(said[0], said[1], sizeof *said);
 }
 
-/* Two prompts have equal ids but different pictures. The engine must not reuse one for the other. */
+/* Two prompts have equal ids but different pictures. The engine must not reuse the rows of one prompt for the
+ * other. */
 START_TEST(pictures_are_told_apart) {
     fr_engine *engine;
     subject s = open_subject(GLM, 2);

@@ -138,7 +138,8 @@ static void check_case(const json_t *one, const fr_tokenizer *tokenizer, const c
     int32_t *ids = fr_json_ids_of(json_object_get(one, "past"), &past);
     const fr_past before = {.ids = ids, .length = past - drafted, .drafts = ids + past - drafted, .drafted = drafted};
     open_drawer(&d, options, scores.count, tokenizer);
-    for (int again = 0; again < 2; again++) { /* drawing changes no state, so it must give the same twice */
+    for (int again = 0; again < 2; again++) { /* drawing changes no state, so the second draw must give the same as the
+                                               * first */
         fr_distribution p = fr_sampler_distribution(&d.sampler, &scores, &before);
         check_probabilities(&p, json_object_get(one, "probs"), what, at);
     }

@@ -80,8 +80,8 @@ static void fuse(void) {
     fr_gguf_copy(apart, fused, copy_fused);
 }
 
-/* Returns the logits of every position. If there is a drafter, those of a chain of drafts follow. The caller frees
- * them. */
+/* Returns the logits of every position of a text. If there is a drafter, the logits of a chain of drafts follow. The
+ * caller frees the values. */
 static fr_rows numbers_of(const char *path) {
     fr_model *model;
     fr_drafter *drafter = NULL;

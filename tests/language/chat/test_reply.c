@@ -1380,8 +1380,8 @@ START_TEST(plain_quotes_gone_wrong) {
 }
 END_TEST
 
-/* schema: the schema of a parameter "n". beside: members of the object that has the properties. types: the types that
- * "n" may then have. */
+/* schema: the schema of a parameter "n". beside: further members of the schema that "n" belongs to, beside
+ * "properties". types: the types that "n" may then have. */
 static const struct {
     const char *schema, *beside;
     fr_value_types types;

@@ -257,8 +257,8 @@ static int32_t next_of(fr_grammar *grammar, size_t vocab, const int32_t *ids, si
     return 0;
 }
 
-/* Making a mask takes bounded time. A mask that takes more must be refused whether or not other masks were made
- * before, so a grammar opened anew must give the same answer at each step. */
+/* Making a mask takes bounded time, and a mask that would take more is refused. Whether it is refused must not depend
+ * on the masks that were made before it. So a grammar that is opened anew must give the same answer at each step. */
 START_TEST(followed) {
     enum { STEPS = 40 };
     fr_tokenizer *words;

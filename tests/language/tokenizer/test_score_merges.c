@@ -149,7 +149,7 @@ START_TEST(printed_texts) {
 }
 END_TEST
 
-/* The text is not UTF-8, which no reference accepts. Printing its tokens must give the same bytes. */
+/* The text is not UTF-8, so no reference gives its ids. Printing the ids must give the same bytes. */
 START_TEST(bytes_that_are_no_text) {
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[0].space_prefix});
     check_printed(tokenizer, "\xff\x80z\xe2\x98");

@@ -68,8 +68,9 @@ static char *print(const fr_tokenizer *tokenizer, const int32_t *ids, size_t cou
     return whole;
 }
 
-/* Checks decoders that continue a text. The text is cut after each of its first tokens, unless the decoder holds
- * something back there. The first decoder's text and the next one's must together be the whole text. */
+/* Checks decoders that continue a text. One decoder gets the first ids, and a second decoder continues with the
+ * others. The texts of the two decoders must together be the whole text. The text is cut after each of its first ids,
+ * unless the first decoder holds something back there. */
 static void check_continued(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, const char *whole,
                             size_t length) {
     fr_decoder *first, *next;
