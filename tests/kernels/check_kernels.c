@@ -533,8 +533,8 @@ static void check_array_case(operation *op, size_t n, fill_mode mode, unsigned a
     }
 }
 
-/* Checks a kernel for arrays with numbers of all magnitudes. Array a gets every step-th bit pattern of float32, and
- * array b gets other bit patterns. The kernel changes y in place, and y begins as a copy of a. */
+/* Checks a kernel on plain arrays with numbers of all magnitudes. Array a gets every step-th bit pattern of float32,
+ * and array b gets other bit patterns. Some kernels also read y, so y begins as a copy of a. */
 static void check_array_sweep(operation *op) {
     uint32_t n = 4096, step = options.one_in > 4 ? 99991 : 9973, count = UINT32_MAX / step;
     float *first = place_floats(0, n, true), *b = place_floats(2, n, true);
@@ -889,8 +889,9 @@ static void check_attn(operation *op) {
 typedef enum store_fill { NUMBERS, SCALED, HALFWAY, EQUALS, STORE_FILLS } store_fill;
 
 /* Fills a row with values that a store must round. NUMBERS: numbers of `mode`. SCALED: numbers of `mode` times a power
- * of two, so that scales have every exponent of float16. HALFWAY: values that lie halfway between two values that the
- * type can store. EQUALS: blocks whose largest magnitude occurs with both signs. */
+ * of two, so that scales have every exponent of float16. HALFWAY: whole multiples of half the distance between two
+ * values that the type can store, so that many lie halfway between two. EQUALS: blocks whose largest magnitude occurs
+ * with both signs. */
 static void fill_row(float *x, size_t n, store_fill fill, fill_mode mode) {
     float power = ldexpf(1, (int)below(48) - 32);
     fill_floats(x, n, mode);

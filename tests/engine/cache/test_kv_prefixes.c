@@ -316,8 +316,9 @@ static void learn_drafters(world *w, const counts *c) {
             e->drafter = NULL;
 }
 
-/* An entry with children may have a drafter page only if one of the children uses this page too, as its page before.
- * So there is at most one drafter page for each target page, and one for each leaf. */
+/* Checks the drafter page of each entry that has children. If every child has a page `before`, the entry's drafter
+ * page must be the `before` of one of them. So there is at most one drafter page for each target page, and one for
+ * each leaf. */
 static void check_drafters(const world *w) {
     for (const entry *e = w->entries; e < w->entries + w->count; e++) {
         bool theirs = !e->drafter || children(w, e) == 0;
