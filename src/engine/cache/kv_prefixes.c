@@ -317,8 +317,8 @@ static void unlink_node(fr_kv_prefixes *p, uint32_t n) {
 }
 
 /* Updates the parent of a node that is removed. gave: the drafters whose page of the parent's block came from this
- * node. If the parent has other children, it drops these pages, because a parent must not hold a page that none of its
- * children has. The next timeline that enters one of its children gives it a page again (hold_before). */
+ * node. If the parent has other children, the parent drops these pages, because it must not hold a page that none of
+ * its children has. The next timeline that enters one of the children gives the parent a page again (hold_before). */
 static void leave_parent(fr_kv_prefixes *p, const fr_kv_node *node, unsigned gave) {
     fr_kv_node *parent = &p->nodes[node->parent];
     if (node->parent == NONE) return;

@@ -1,8 +1,8 @@
 /* own: drafts with a method of the caller's (fr_proposer of forerun.h).
  *
  * In: the timeline, and the proposal of the session's other method. Out: the drafts that the caller's functions make
- * of it, checked. The other method works as it would alone; if drafts of it were not passed on, it is told that they
- * were rejected. */
+ * of that proposal, checked. The other method works as it would alone. If some of its drafts were not passed on, the
+ * other method is told that they were rejected. */
 #include "src/engine/draft/draft_own.h"
 
 #include <math.h>

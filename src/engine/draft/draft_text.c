@@ -1,9 +1,9 @@
 /* draft, across vocabularies: drafts with a smaller model whose ids mean something else than the target's.
  *
  * In: the ids of the timeline. Out: the target's ids for the text with which the model continues. fr_draft_model
- * drafts over a timeline of the model's own ids (same_text.h); the text of its drafts is tokenized for the target,
- * which verifies those ids like any others. The model takes its likeliest id at any temperature, because its scores
- * are not those of the target's ids. If there is no memory for a text, nothing is drafted. */
+ * drafts over a timeline of the model's own ids (same_text.h). The text of these drafts is tokenized for the target,
+ * which verifies the resulting ids like any others. The model takes its likeliest id at any temperature, because it
+ * scores its own ids, not the target's. If there is no memory for a text, nothing is drafted. */
 #include "src/engine/draft/draft.h"
 
 #include "base/error.h"

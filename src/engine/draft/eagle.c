@@ -11,8 +11,8 @@
 
 /* ------------------------------------------------------------------------------------------------- names of tensors */
 
-/* The tensors of a layer like Llama's. Its projections of queries, keys and values are not among them, because in
- * EAGLE-3 their input is twice as wide. */
+/* The tensors of a layer like Llama's, except the projections of queries, keys and values: in EAGLE-3 the input of
+ * these projections is twice as wide. */
 static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, attention.q_bias, QUERIES, "self_attn.q_proj.bias", "attn_q.bias", .needs = FR_IF_QKV_BIAS,
               .order = FR_ROWS_TO_PAIRS),

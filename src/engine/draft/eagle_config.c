@@ -166,8 +166,9 @@ static fr_status gguf_aux_layers(fr_eagle_config *c, const fr_gguf *gguf) {
     return FR_OK;
 }
 
-/* Reads the size of the target's vocabulary. If no key gives it, it is the number of rows of an embedding table, or of
- * a head without ids of its own, or else the target's own size. */
+/* Reads the size of the target's vocabulary from its key. Without the key, the size is the number of rows of the
+ * embedding table, or else of a head that has no ids of its own. If there is no such tensor, the size is the target's
+ * own. */
 static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
     const fr_gguf *gguf = weights->files->gguf;
     const fr_tensors *own = &weights->files->tensors;

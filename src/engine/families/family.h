@@ -86,7 +86,8 @@ typedef enum fr_row_kind {
     /* A size_t, the interval of full layers. GGUF may have a list of the layers' kinds instead, which
      * fr_layers_by_kind reads. It has no key if the interval is the default or no layer slides. */
     FR_ROW_KINDS,
-    /* a size_t, the number of MTP layers; GGUF counts them among the layers, so they are subtracted from these */
+    /* a size_t, the number of MTP layers. GGUF's number of layers includes the MTP layers, so it is reduced by their
+     * number */
     FR_ROW_MTP,
     FR_ROW_PART, /* keys that functions read and write */
 } fr_row_kind;

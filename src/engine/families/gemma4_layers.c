@@ -126,8 +126,9 @@ static fr_status set_angles(const fr_source *source, fr_trunk_spec *s) {
 
 /* -------------------------------------------------------------------------------------------------- keys and values */
 
-/* Makes the last layers borrow K/V, or in an assistant all layers. Each must find a cache of its kind to borrow. An
- * assistant's row sees its target's K/V but none at its own position, so its window is wider by one position. */
+/* Makes the last layers borrow K/V, or in an assistant all layers. Each of these layers must find a cache of its kind
+ * to borrow. An assistant's row sees the target's K/V of earlier positions, but none at the row's own position, so the
+ * window is wider by one position. */
 static fr_status share(const fr_source *source, fr_model_spec *s) {
     size_t layers = s->trunk.layers, owners = source->drafter ? 0 : layers - fr_smaller(s->borrowers, layers);
     bool seen[FR_LAYER_KINDS] = {false};

@@ -61,7 +61,7 @@ typedef struct fr_attend_rows {
  * queries that it wrote itself. */
 void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, size_t *row, size_t *head);
 
-/* Runs attention. The whole team calls this; it needs a barrier before and after it. */
+/* Runs attention. The whole team calls this; a barrier is needed before and after the call. */
 void fr_attend_run(const fr_team *team, const fr_attend_rows *rows);
 
 #endif

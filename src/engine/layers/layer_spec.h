@@ -277,8 +277,8 @@ typedef struct fr_trunk_spec {
     fr_layer_spec mtp;    /* the MTP layers after the trunk's, if the family has any (families/mtp_layer.h) */
 } fr_trunk_spec;
 
-/* Gives the number of floats of a picture's row: those of an embedding, and those of a row for each layer that adds
- * one to its output. */
+/* Gives the number of floats of a picture's row: an embedding, and a further row for each layer whose output gets a
+ * further row of the picture (deepstack). */
 static inline size_t fr_spec_picture_width(const fr_trunk_spec *spec) {
     return spec->hidden * (1 + spec->deepstack);
 }

@@ -20,26 +20,27 @@ void fr_norm_row(const fr_activations *a, float *y, const float *x, const float 
 /* Computes cosines and sines of the rotary angles, for the thread's own rows. */
 void fr_rotations(const fr_team *team, const fr_activations *a);
 
-/* Computes normed = input_norm(x) for the thread's own rows, or uses a->input instead, and prepares them for products
- * of `width` columns. Every layer that mixes positions begins with it. It needs a barrier after it. */
+/* Computes normed = input_norm(x) for the thread's own rows, or uses a->input instead, and prepares these rows for
+ * products of `width` columns. Every layer that mixes positions begins with this function. A barrier is needed after
+ * the call. */
 void fr_input_norm(const fr_team *team, const fr_activations *a, const fr_layer *layer, size_t width);
 
-/* Computes out = o(attention(x)), and stores K/V of the rows in the cache. Before it, the stream must be complete for
- * each row's owner; it needs a barrier after it. ends_rows: no later layer has K/V, so the activations are reduced to
- * the rows from `keep` on. */
+/* Computes out = o(attention(x)), and stores K/V of the rows in the cache. Before the call, the stream must be
+ * complete for each row's owner. A barrier is needed after the call. ends_rows: no later layer has K/V, so the
+ * activations are reduced to the rows from `keep` on. */
 void fr_attention_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer,
                       bool ends_rows);
 
-/* Computes K/V of rows from a->input and stores them; the rows are run no further. The rows of a->input must be
- * prepared. It needs barriers before and after it. The layer must norm its keys head by head. */
+/* Computes K/V of rows from a->input and stores K/V; the rows are run no further. The rows of a->input must be
+ * prepared. Barriers are needed before and after the call. The layer must norm its keys head by head. */
 void fr_attention_store(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 
-/* Gives the split of heads with `each` columns among ranks. It follows from the heads that the caches of the batch
- * keep. */
+/* Gives the split of heads among ranks; each head has `each` columns. The split follows from the heads that the caches
+ * of the batch keep. */
 fr_split fr_attention_split(const fr_activations *a, const fr_attention_spec *spec, size_t each);
 
-/* Computes attn = attention(q, cache) for all rows and the rank's heads; it needs barriers before and after it. sinks:
- * [heads], or NULL. */
+/* Computes attn = attention(q, cache) for all rows and the rank's heads. Barriers are needed before and after the
+ * call. sinks: [heads], or NULL. */
 void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                          const float *sinks);
 
@@ -58,8 +59,8 @@ void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spe
 /* Takes a->conv for up to max_rows rows from the arena, or measures it. */
 void fr_conv_layout(fr_activations *a, fr_recurrent_shape shape, fr_arena *arena, size_t max_rows);
 
-/* Finds the rows of each timeline in a batch, before its first layer. One thread calls it; it needs a barrier after
- * it. */
+/* Finds the rows of each timeline in a batch, before the first layer is run. One thread calls this; a barrier is
+ * needed after the call. */
 void fr_conv_begin(const fr_activations *a);
 
 /* Collects the inputs that a convolution at a position reads, the oldest first, at most FR_CONV_KERNEL_MAX: from rows
@@ -128,7 +129,7 @@ void fr_mamba_run_beside(const fr_team *team, fr_activations *a, const fr_layer_
 /* fr_mixer_join computes x += norm(out) for the thread's own rows; `out` is the output of the part that mixes
  * positions. fr_ffn_prepare first does the same if the layer has a part that mixes positions. It then computes the
  * input of the next products: normed = pre_ffn_norm(x), or the norm of the input if attention and feed-forward share
- * it. A barrier is needed after it. */
+ * that norm. A barrier is needed after fr_ffn_prepare. */
 void fr_mixer_join(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec, const fr_layer *layer);
 
@@ -183,8 +184,8 @@ void fr_experts_join(const fr_activations *a, const fr_layer_spec *spec, const f
 
 /* ------------------------------------------------------------------------------------------- per_layer_embeddings.c */
 
-/* Computes the per-layer embeddings of each row's token, from the embeddings in x. It has barriers of its own, and
- * needs one after it. */
+/* Computes the per-layer embeddings of each row's token, from the embeddings in x. It has barriers of its own. Another
+ * barrier is needed after the call. */
 void fr_ple_inputs(const fr_team *team, const fr_activations *a);
 
 /* Computes x += norm(out(gelu(gate(x)) * token)) for layer `index`, with barriers of its own. The stream's rows must

@@ -41,8 +41,8 @@ void fr_stages_close(fr_stages *stages);
 /* Gives the rank that runs a layer. `layer` may also be the number of layers, which gives the last rank. */
 size_t fr_stages_of(const fr_stages *stages, size_t layer);
 
-/* Returns true if a rank keeps these keys and values. It keeps those of its own layers, those that its layers borrow,
- * those that it passes on to later ranks, and those that a drafter may read. */
+/* Returns true if a rank keeps the keys and values of KV layer `kv`. A rank keeps them if one of its own layers owns
+ * or borrows them, if it passes them on to later ranks, or if a drafter may read them. */
 bool fr_stages_keeps(const fr_trunk *trunk, size_t rank, size_t kv);
 
 /* fr_stages_receive receives the stream for this rank's first layer; fr_stages_send sends it after the rank's last

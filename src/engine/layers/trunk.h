@@ -38,8 +38,8 @@ void fr_layer_run(const fr_team *team, fr_activations *a, const fr_layer_spec *s
 void fr_layers_run(const fr_team *team, fr_activations *a);
 
 /* fr_trunk_run runs a batch from tokens to hidden rows, with the whole team; forward->activations is an
- * fr_activations. It needs no barrier before it, but one after it. fr_trunk_head gives the head for the hidden
- * rows. */
+ * fr_activations. No barrier is needed before the call, but one is needed after it. fr_trunk_head gives the head for
+ * the hidden rows. */
 void fr_trunk_run(const fr_team *team, fr_forward *forward);
 fr_head fr_trunk_head(const fr_forward *forward, const fr_trunk *trunk);
 

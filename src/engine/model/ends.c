@@ -5,8 +5,8 @@
 #include "formats/tokenizer_gguf.h"
 #include "src/language/tokenizer/tokenizer.h"
 
-/* Reads the ids that end a sequence. In GGUF these are those of its key. In a folder they are those of three places
- * together: generation_config.json, config.json at its top, and its text_config. */
+/* Reads the ids that end a sequence. GGUF has a key for them. A folder may give such ids in three places, and all of
+ * them count: generation_config.json, config.json at its top, and text_config in config.json. */
 static fr_status read_eos(fr_model *model) {
     size_t vocab = model->trunk.spec.vocab;
     if (model->files.gguf)

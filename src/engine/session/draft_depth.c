@@ -181,8 +181,9 @@ static double compare_runs(const fr_draft_depth_timing *timings, const double *e
     return most ? timings[most].usual / earlier[most] : 1;
 }
 
-/* Returns true if times of an earlier run still stand for those that this run has not measured. They do so only in the
- * first rounds: if they are wrong, they would keep this run from trying and measuring. */
+/* Returns true if times of an earlier run are still used where this run has measured none. They are used only in the
+ * first rounds. Times of an earlier run may be wrong, and if they were used longer, this run would never try and
+ * measure. */
 static bool trusts_earlier(const fr_draft_depth *draft_depth) {
     return draft_depth->round < TRUSTED;
 }
@@ -294,9 +295,10 @@ static double cost(const outlook *o, const candidate *c) {
     return c->came * (verify_at(o, rows + 1) - verify_at(o, rows)) + (c->depth ? 0 : c->follow) + c->made * draft;
 }
 
-/* Gives the tokens that a timeline's next draft gains, less those that could be made in its time at `price` tokens a
- * second. A first draft may cost much more than further ones. If it does, chains of every length that begin with it
- * are compared, and the result is the mean surplus of a draft in the best of them. */
+/* Gives the tokens that a timeline's next draft gains, less the tokens that could be made in the draft's time at
+ * `price` tokens a second. A first draft may cost much more than further ones. In this case chains of every length
+ * that begin with the first draft are compared, and the result is the mean surplus of a draft in the best of these
+ * chains. */
 static double surplus_of(const outlook *o, size_t timeline, double price) {
     candidate c = o->next[timeline];
     double surplus = c.gain - price * cost(o, &c), best = surplus, tokens = 0, verify = 0, alone = 0;

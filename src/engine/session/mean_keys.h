@@ -1,5 +1,5 @@
-/* Learns the mean key of each of a model's heads. Caches of type turbo4 and turbo3 subtract it from the head's keys
- * before they store them (kernels/key_means.h).
+/* Learns the mean key of each of a model's heads. Caches of type turbo4 and turbo3 store the head's keys less this
+ * mean (kernels/key_means.h).
  *
  * In: an engine whose keys are cached as turbo4 or turbo3. Out: the key_means of its cache's layers. They are learned
  * when the engine is opened, by one run of a short fixed text whose keys are kept as float32. So they depend on the

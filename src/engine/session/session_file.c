@@ -241,8 +241,8 @@ static fr_status can_not(const char *path, const char *what) {
     return fr_fail(FR_INPUT, "%s: can't be %s: %s", path, what, strerror(errno));
 }
 
-/* Writes and syncs a temporary file, and only then gives it its name, so that no reader finds a part of it. The file
- * stays locked until it has its name. */
+/* Writes and syncs a temporary file, and gives it the name `path` only after that, so that no reader finds an
+ * incomplete file. The file stays locked until it has this name. */
 static fr_status write_named(const fr_session *s, uint64_t model, int fd, const char *temporary, const char *path) {
     int own = dup(fd);
     fr_sink sink = {.file = own < 0 ? NULL : fdopen(own, "wb"), .ranks = s->model->ranks, .model = s->model};

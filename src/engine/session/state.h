@@ -189,8 +189,8 @@ void fr_session_share(fr_session *session, bool prompt_end);
  * timeline is dropped, and when another session has a prompt with the same first ids. */
 void fr_session_offer(fr_session *session);
 
-/* Called after the frontier moved back. The timeline no longer shares the blocks after it, and the draft method drops
- * what its cache has after it. */
+/* Called after the frontier moved back. The timeline no longer shares the blocks after the frontier, and the draft
+ * method drops what its own cache has after the frontier. */
 void fr_session_retreat(fr_session *session);
 
 /* Skips the leading tokens of the pending prompt that the engine has run before, in any session. asks: first, sessions

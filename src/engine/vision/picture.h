@@ -55,14 +55,15 @@ typedef struct fr_kept_pictures {
 } fr_kept_pictures;
 void fr_kept_pictures_free(fr_kept_pictures *kept);
 
-/* Runs pictures through the tower, except for those whose rows are kept. They become the pictures of `shown`, in place
- * of those that it had before. *ran: how many pictures were run. `ask` is called between the slices of the tower. */
+/* Runs pictures through the tower, except for pictures whose rows are kept. All of them become the pictures of
+ * `shown`, in place of its earlier pictures. *ran: how many pictures were run. `ask` is called between the slices of
+ * the tower. */
 fr_status fr_shown_run(fr_shown *shown, fr_kept_pictures *kept, fr_pool *pool, size_t threads,
                        const fr_picture *const *pictures, size_t count, const fr_vision_ask *ask, size_t *ran);
 void fr_shown_free(fr_shown *shown);
 
-/* fr_shown_pack packs the rows into bytes (malloc'd), which are sent to another rank. There fr_shown_unpack makes them
- * the rows of `shown`, in place of those that it had before. hidden: floats of a row (fr_spec_picture_width). */
+/* fr_shown_pack packs the rows into bytes (malloc'd), which are sent to another rank. On that rank, fr_shown_unpack
+ * makes them the rows of `shown`, in place of its earlier rows. hidden: floats of a row (fr_spec_picture_width). */
 fr_status fr_shown_pack(const fr_shown *shown, size_t hidden, void **bytes, size_t *size);
 fr_status fr_shown_unpack(fr_shown *shown, size_t hidden, const void *bytes, size_t size);
 

@@ -84,9 +84,10 @@ void fr_copied_measure(const fr_tensor *tensor, fr_arena *measure);
 /* Checks that the tensor's values are floats; FR_INPUT if not. */
 fr_status fr_bound_check_float(const fr_weights *weights, const fr_tensor *tensor);
 
-/* Matrices of a bound tensor, which lie one after another. fr_bound_data gives their address, in the packed copy or in
- * the file. fr_bound_matrices gives their number, fr_bound_rows_bytes the bytes of the first `rows` rows of one of
- * them (whole tiles, if it is packed), and fr_bound_bytes the bytes of all. */
+/* Matrices of a bound tensor, which lie one after another. fr_bound_data gives the address of the first one, in the
+ * packed copy or in the file. fr_bound_matrices gives the number of matrices. fr_bound_rows_bytes gives the bytes of
+ * the first `rows` rows of one matrix (whole tiles, if the tensor is packed), and fr_bound_bytes the bytes of all
+ * matrices. */
 static inline const uint8_t *fr_bound_data(const fr_bound *bound) {
     return bound->packed ? bound->packed : bound->tensor->data;
 }

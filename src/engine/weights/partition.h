@@ -9,8 +9,8 @@
  * barrier (fr_team_sync) a rank may read only its own rows and features. Work that is too small to be divided is done
  * completely by each rank (fr_matrix_apply_share of all features).
  *
- * A rank computes and keeps the keys and values that it reads: those of its query heads. If there are fewer KV heads
- * than ranks, several ranks have the same one. After a run, its caller may read everything except keys and values.
+ * A rank computes and keeps the keys and values that its own query heads read. If there are fewer KV heads than ranks,
+ * several ranks have the same KV head. After a run, its caller may read everything except keys and values.
  *
  * Nothing is ever added up across ranks: one rank computes the whole chain of sums of an output, so the bits are the
  * same as in one process. */
