@@ -273,9 +273,9 @@ static double seconds_of_load(const timing *task) {
     return (fr_clock() - start) / (double)task->count;
 }
 
-/* Gives the number of bytes that a core reads to measure a cache level: its share of the next nearer cache, plus half
- * of its share of this cache. With so many bytes few lines are found in the nearer caches. This holds for caches that
- * keep copies of the nearer caches' lines, and for caches that do not. */
+/* Gives the number of bytes that a core reads to measure a cache level: the core's share of the next nearer cache,
+ * plus half of the core's share of the cache of this level. With so many bytes few lines are found in the nearer
+ * caches. This holds for caches that keep copies of the nearer caches' lines, and for caches that do not. */
 static size_t working_set(const fr_bench_cache *caches, size_t level) {
     size_t nearer = level ? caches[level - 1].bytes / caches[level - 1].cores : 0;
     return (nearer + caches[level].bytes / caches[level].cores / 2) / PAGE * PAGE;

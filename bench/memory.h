@@ -1,5 +1,6 @@
-/* Times reading memory in two ways. A team of threads reads it, each thread its own part, several times if it is
- * small. Or one thread follows a chain of loads, in which each load waits for the load before it.
+/* Times reading memory in two ways. In the first way, a team of threads reads a block of memory, each thread its own
+ * part, and reads a small block several times. In the second way, one thread follows a chain of loads, in which each
+ * load waits for the load before it.
  *
  * In: a pool, sizes. Out: bytes per second, seconds of a load. */
 #ifndef FR_BENCH_MEMORY_H

@@ -23,9 +23,9 @@ typedef struct fr_bench_share {
     double seconds[FR_BENCH_PHASES], macs[FR_BENCH_PHASES];
 } fr_bench_share;
 
-/* Makes the table of kernels that count: each of them calls the kernel of `kernels` in the same slot. The head's
- * weights are the head_bytes bytes from `head` on, so a product with these weights counts as the head's. Returns the
- * table. */
+/* Makes the table of kernels that count. Each kernel of this table calls the kernel of `kernels` in the same slot. The
+ * head's weights are the head_bytes bytes from `head` on, so a product with these weights counts as the head's.
+ * Returns the table. */
 const fr_kernels *fr_bench_counting_kernels(const fr_kernels *kernels, const uint8_t *head, size_t head_bytes);
 
 /* Makes the threads of a team count their work. The thread with the index i counts into shares[i], which is set to

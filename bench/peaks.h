@@ -1,7 +1,7 @@
 /* Declares loops that multiply and add on registers alone, as fast as an instruction set can. Each has its own file,
  * whose name tells the operation: dot_ multiplies int8 into int32, fma_ float32, bfdot_ BF16 into float32.
  *
- * In: a number of rounds. Out: the number of multiply-adds that they did. Each loop has enough independent sums to
+ * In: a number of rounds. Out: the number of multiply-adds in these rounds. Each loop has enough independent sums to
  * hide the instruction's latency. Its operands never change, so it loads nothing. peaks_x86.c and peaks_aarch64.c list
  * the loops of their architecture; the Makefile compiles one of these files. */
 #ifndef FR_BENCH_PEAKS_H

@@ -78,9 +78,9 @@ typedef struct fr_attn_steps {
     void (*scores_of_columns)(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
                               size_t head_dim, float scale, fr_attn_ahead ahead);
 
-    /* Turns a block's scores into weights e, and merges the block's m and l into those of the query. Sets the factors
-     * a and b. The call takes `count` queries, at most FR_ATTN_WEIGHED. Each of them sees at least one position of the
-     * block. */
+    /* Turns the scores of a block into weights e for `count` queries, at most FR_ATTN_WEIGHED. Merges the block's m
+     * and l into the m and l of each query, and sets each query's factors a and b. Each of these queries sees at least
+     * one position of the block. */
     void (*weigh)(fr_attn_state *states, size_t count);
 
     /* Computes columns [d, d + width) of o_b, the block's weighted sum of V, and joins them to o by the factors a and

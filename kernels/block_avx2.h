@@ -64,8 +64,9 @@ FR_INLINE __m256 load_halves(const uint8_t *halves) {
 
 /* -------------------------------------------------------------------------------------------- codes of 16 features
  *
- * A run has 8 groups of 4 columns. A step unpacks two of them, one byte a column, unsigned. Codes that share bytes are
- * those of groups `step` and `step` + 4; otherwise a step unpacks groups 2 step and 2 step + 1. */
+ * A run has 8 groups of 4 columns. A step unpacks two of these groups, one byte a column, unsigned. If codes share
+ * bytes, these are groups `step` and `step` + 4, whose codes are in the same bytes. If not, they are groups 2 step and
+ * 2 step + 1. */
 
 /* Returns the first group of a step; the step's second group is `apart` groups after it. */
 FR_INLINE size_t group_of(size_t step, size_t apart) {

@@ -590,12 +590,12 @@ FR_INLINE bool halved(const format *f) {
     return f->joining == HALVES || f->joining == HALVES_MIN || f->joining == APART;
 }
 
-/* Returns the largest number of rows for which most lines are left to the processor's own prefetchers, on a processor
- * whose hints go to L2. Few rows need few instructions for a line of codes, so the core looks far enough ahead by
- * itself. Hints for every line would only occupy buffers that it needs. (Zen 4, share of the memory's bandwidth that a
- * whole step reaches. One row, without hints and with hints for pages: Q8_0 97 and 99% at 30 GB/s, 81 and 93% at 46
- * GB/s; Q4_0 89 and 93%. With all hints and with hints for pages: 4 rows of Q8_0 85 and 89%, but one row of Q4_K at 46
- * GB/s 80 and 73%.) */
+/* Returns the largest number of rows with which most lines of the weights are left to the processor's own prefetchers,
+ * on a processor whose hints go to L2. Few rows need few instructions for a line of codes, so the core looks far
+ * enough ahead by itself. Hints for every line would only occupy buffers that the core needs. (Zen 4, share of the
+ * memory's bandwidth that a whole step reaches. One row, without hints and with hints for pages: Q8_0 97 and 99% at 30
+ * GB/s, 81 and 93% at 46 GB/s; Q4_0 89 and 93%. With all hints and with hints for pages: 4 rows of Q8_0 85 and 89%,
+ * but one row of Q4_K at 46 GB/s 80 and 73%.) */
 FR_INLINE size_t rows_paged(const format *f) {
     return f->runs > 1 ? 0 : f->code == code_q8_0 || f->code == code_8_bits ? 4 : 1;
 }
@@ -636,9 +636,10 @@ FR_INLINE void add_groups(const format *f, const products *by, tiles_run *p, con
     }
 }
 
-/* Returns the value with which a sum begins. With HALVES_MIN it is 0: codes have no offset, and the panel holds the
- * sums for the minima. With ZEROS the panel holds minus the sum of activations, which fits 16 bits, and each lane
- * multiplies it by its zero point. vpmaddwd also multiplies the 16 bits above that sum, by 0. */
+/* Returns the value with which a sum begins. With HALVES_MIN this value is 0: codes have no offset, and the panel
+ * holds the sums for the minima. With ZEROS the panel holds minus the sum of activations, which fits 16 bits, and each
+ * lane multiplies that sum by the zero point of the lane's feature. vpmaddwd also multiplies the 16 bits above that
+ * sum, by 0. */
 FR_INLINE __m512i correction(const format *f, const block *b, int32_t from_panel) {
     if (f->joining == ZEROS) return _mm512_madd_epi16(b->zeros, _mm512_set1_epi32(from_panel));
     return f->joining == HALVES_MIN ? _mm512_setzero_si512() : _mm512_set1_epi32(from_panel);

@@ -95,10 +95,10 @@ typedef struct chunk {
     scales scales; /* the factors of the current tile */
 } chunk;
 
-/* The codes of a run, or their values from a table: a register for each quarter of the tile's features that is
- * unpacked, and each group of 4 columns. If rows are taken in pairs, the registers of two neighbouring groups are
- * rearranged. The first of the two then has 8 columns of features 0 and 1 of the quarter, and the second has 8 columns
- * of features 2 and 3. */
+/* The codes of a run, or their values from a table. One register holds one group of 4 columns for one quarter of the
+ * tile's features, and PARTS quarters are unpacked. If rows are taken in pairs, the registers of two neighbouring
+ * groups are rearranged. The first of these two registers then has 8 columns of features 0 and 1 of the quarter, and
+ * the second has 8 columns of features 2 and 3. */
 typedef uint8x16_t run_values[PARTS][RUN / 4];
 
 /* The integer sums of one row, or of two rows that are taken as a pair. */

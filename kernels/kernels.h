@@ -38,9 +38,10 @@ typedef void fr_matmul_fn(const fr_matmul *job);
 
 /* The same product with FP8 weights in scaled blocks (quant/fp8.h). Weight i of w_o is one rounded product: the value
  * of its code, which is the byte at o * w_stride + i of w, times scales[(first + o) / 128 * scale_stride + i / 128].
- * The outputs may begin anywhere in their matrix. `first` is the index of output 0 in the matrix if scales begins with
- * the matrix's first block, or its index within its block if scales begins with that block. No code is NaN, and fp8.h
- * says which scales are valid. Denormal codes, products and scales keep their value: none is flushed to 0. */
+ * The outputs may begin anywhere in their matrix. If scales begins with the matrix's first block, `first` is the index
+ * of output 0 in the matrix. If scales begins with the block of output 0, `first` is the index of output 0 within that
+ * block. No code is NaN, and fp8.h says which scales are valid. Denormal codes, products and scales keep their value:
+ * none is flushed to 0. */
 typedef struct fr_matmul_fp8 {
     float *y;
     size_t y_stride;
@@ -110,10 +111,11 @@ typedef struct fr_matmul_block {
 
 typedef void fr_matmul_block_fn(const fr_matmul_block *job);
 
-/* The same product with tiles of grouped codes (quant/grouped.h). The tiles have the number of bits, and the zero
- * points or biases, for which the table has this kernel. cols is that of the tiles' layout and may be any number. A
- * row x_r is ceil(cols / 32) blocks; in the last one, columns past the end are 0. Each output is one chain over the
- * runs of 32 columns in ascending order, beginning with acc = +0:
+/* The same product with tiles of grouped codes (quant/grouped.h). A table has one such kernel for each number of bits
+ * of a code, for codes with a centre or zero points, and another for codes with biases. The tiles must be of the
+ * kernel's kind. cols is that of the tiles' layout and may be any number. A row x_r is ceil(cols / 32) blocks; in the
+ * last one, columns past the end are 0. Each output is one chain over the runs of 32 columns in ascending order,
+ * beginning with acc = +0:
  *     with a centre or a zero   isum = sum of (code - zero) * q, exact; acc = fma(scale * xd, (float)isum, acc)
  *     with a bias               isum = sum of code * q; the same; then acc = fma(bias, dsum, acc) */
 typedef struct fr_matmul_grouped {
@@ -191,10 +193,10 @@ typedef void fr_div_fn(float *y, size_t n, float divisor);
 /* y[i] = y[i] * x[i]. */
 typedef void fr_mul_fn(float *y, const float *x, size_t n);
 
-/* Multiplies each block of `block` values, a power of two that divides n, by the Walsh-Hadamard matrix over the root
- * of its size. First v[i] = x[i] * signs[i] (1 or -1; NULL: ones). Then, for h = 1, 2, 4 .. block / 2, the pairs a =
- * v[i] and b = v[i + h] in each 2 h values become a + b and a - b. Last y[i] = v[i] * (float)(1 / sqrt(block)), with
- * the root and quotient in double. y may be x. */
+/* Multiplies each block of `block` values by the Walsh-Hadamard matrix divided by sqrt(block). `block` is a power of
+ * two that divides n. First v[i] = x[i] * signs[i] (1 or -1; NULL: ones). Then, for h = 1, 2, 4 .. block / 2, the
+ * pairs a = v[i] and b = v[i + h] in each 2 h values become a + b and a - b. Last y[i] = v[i] * (float)(1 /
+ * sqrt(block)), with the root and quotient in double. y may be x. */
 typedef void fr_hadamard_fn(float *y, const float *x, const float *signs, size_t block, size_t n);
 
 /* y[i] = fma(x[i], factor, y[i]). It adds an expert's weighted output to the sum of the experts. */

@@ -21,7 +21,7 @@ typedef struct mamba_part {
 } mamba_part;
 
 /* Takes `rows` rows through `strips` strips. `to` gets the state after these rows and may be `from`; NULL: the state
- * is not needed. rows, strips and the flags are constants. keeps: `to` is given; asks: at least one row has a
+ * is not needed. rows, strips, `keeps` and `asks` are constants. keeps: `to` is given; asks: at least one row has a
  * query. */
 FR_INLINE void mamba_walk(const mamba_part *part, const fr_deltanet_row *row, const float *from, float *to, size_t rows,
                           size_t strips, bool keeps, bool asks) {

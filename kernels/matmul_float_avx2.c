@@ -2,9 +2,9 @@
  * fr_gather_fn in kernels.h.
  *
  * A tile is 4 outputs x 1 row, or 2 outputs x 2 or 3 rows. So at least 8 sums are in flight, as the latency of a
- * multiply-add requires, and at most 12 + 2 + 1 of the 16 registers are in use. If the weights fit no cache, each tile
- * prefetches the weights of the next tile, in memory order. A group of outputs is computed for one tile of rows after
- * the other. So the rows stay in the L1 cache, and the group's weights in L2. */
+ * multiply-add requires. At most 15 of the 16 registers are in use: 12 for sums, 2 for weights and 1 for a row. If the
+ * weights fit no cache, each tile prefetches the weights of the next tile, in memory order. A group of outputs is
+ * computed for one tile of rows after the other. So the rows stay in the L1 cache, and the group's weights in L2. */
 #include "kernels/prefetch_x86.h"
 #include "kernels/simd_avx2.h"
 

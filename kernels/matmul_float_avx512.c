@@ -59,9 +59,9 @@ typedef struct weights {
 static const weights f32 = {load_f32, 4}, f16 = {load_f16, 2}, bf16 = {load_bf16, 2};
 
 /* A tile of up to ROWS rows from `row` on, and up to FEATURES outputs from `feature` on, over columns from..to - 1. x
- * and w point to these columns of its rows and weight rows. `next` points to what is prefetched of the next tile.
- * Outputs past the end repeat the last weight row and are not stored. Between chunks, partial sums are kept in
- * `waiting`, by output from `group` on, and by row. */
+ * and w point to these columns of the tile's rows and weight rows. `next` points to the weights of the next tile,
+ * which are prefetched meanwhile. Outputs past the end repeat the last weight row and are not stored. Between chunks,
+ * partial sums are kept in `waiting`, by output from `group` on, and by row. */
 typedef struct tile {
     size_t row, feature, from, to;
     const float *x;
@@ -195,8 +195,8 @@ FR_INLINE void stream_features(weights type, const fr_matmul *job, size_t featur
  * Weights from memory are used for one output after the other (side = 1), so that they are also read in memory order.
  * Then one chain of sums at a time is enough, because the processor begins the chain of the next output before this
  * output's chain ends. One chain reads 62 GB/s, and four chains side by side read 54 (two cores of Zen 5, which read
- * 75). With weights from L3, one chain is too slow: it reads 38 to 60 GB/s a core, the less the longer it is, and four
- * chains read 60 to 75. The sums of four outputs are added in one tree. */
+ * 75). With weights from L3, one chain is too slow: it reads 38 to 60 GB/s a core (the longer the chain, the less),
+ * and four chains read 60 to 75. The sums of four outputs are added in one tree. */
 FR_INLINE void stream(weights type, const fr_matmul *job, size_t side) {
     for (size_t feature = 0; feature < job->features; feature += FEATURES) {
         __m512 p[FEATURES];

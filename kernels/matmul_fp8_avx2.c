@@ -105,9 +105,9 @@ FR_INLINE void direct_step(sums p, const uint8_t *const *codes, const __m256 *sc
     step(p, w, x, x_stride, rows, features, count);
 }
 
-/* Describes columns from..to - 1 of a tile. Before, `waiting` holds the sums over earlier columns. Afterwards it holds
- * the sums up to column `to`, unless this is the end of the row: then the sums are outputs. While a block of columns
- * is computed, an equal number of bytes of the next tile is prefetched. */
+/* Describes columns from..to - 1 of a tile. Before these columns are multiplied, `waiting` holds the sums over earlier
+ * columns. Afterwards `waiting` holds the sums up to column `to`, unless `to` is the end of the row: then the sums are
+ * outputs. While a block of columns is computed, an equal number of bytes of the next tile is prefetched. */
 typedef struct tile {
     size_t row, feature, from, to;
     float (*waiting)[16]; /* [features][rows]: the rows of an output side by side */
@@ -245,9 +245,9 @@ FR_INLINE void panel_step(sums p, const float *w, const float *x, size_t x_strid
     }
 }
 
-/* Describes the codes of the next panel: outputs from `group` on, columns from `from` on. They are prefetched while
- * the present panel is used. Each call of `pass` prefetches the codes of one output. After every 64 columns that it
- * has multiplied, it prefetches one cache line, because many lines at once would keep the rows waiting. */
+/* Describes the codes of the next panel: outputs from `group` on, columns from `from` on. These codes are prefetched
+ * while the present panel is used. Each call of `pass` prefetches the codes of one output. After every 64 columns that
+ * the call has multiplied, it prefetches one cache line, because many lines at once would keep the rows waiting. */
 typedef struct coming {
     fr_prefetch_hint how;
     size_t group, from, output;

@@ -154,10 +154,10 @@ FR_INLINE void fill(const fr_matmul_fp8 *job, panel *at, size_t group, size_t fr
     }
 }
 
-/* Describes the codes of the next panel: outputs from `group` on, columns from `from` on. They are prefetched while
- * the present panel is used. Each call of `pass` prefetches the codes of two outputs. After every 64 columns that it
- * has multiplied, it prefetches one cache line of each output, because many lines at once would keep the rows
- * waiting. */
+/* Describes the codes of the next panel: outputs from `group` on, columns from `from` on. These codes are prefetched
+ * while the present panel is used. Each call of `pass` prefetches the codes of two outputs. After every 64 columns
+ * that the call has multiplied, it prefetches one cache line of each of these two outputs, because many lines at once
+ * would keep the rows waiting. */
 typedef struct coming {
     fr_prefetch_hint how;
     size_t group, from, output;

@@ -1,8 +1,8 @@
 /* Multiplies FP8 weights in scaled blocks by rows, with the 16 partial sums in 4 registers. The contract is
  * fr_matmul_fp8_fn in kernels.h.
  *
- * Moving a code's fields makes a float16 that is 2^-8 times the code's value, denormals included. It is converted to
- * float32, and its product with 256 times the scale is the weight, rounded once.
+ * Moving a code's fields makes a float16 that is 2^-8 times the code's value, denormals included. This float16 is
+ * converted to float32 and multiplied by 256 times the scale. The product is the weight, rounded once.
  *
  * Up to 4 rows use weights directly as they are decoded, in tiles of 2 outputs x up to 3 rows, or 1 x 4, which take at
  * most 24 registers of sums. More rows use a panel of decoded weights: GROUP outputs by CHUNK columns, in the L1

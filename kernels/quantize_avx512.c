@@ -50,8 +50,8 @@ FR_INLINE __m512i rounded(const __m512 *x, __m512 r_a, __m512 r_b) {
 }
 
 /* Returns the sums of four blocks. Lane k has four numbers for block k: an unspecified one, the sum of the block
- * twice, and the sum of its first half. vpsadbw adds unsigned bytes, so 128 is added to each byte before, and
- * subtracted from the sums for each byte after. */
+ * twice, and the sum of its first half. vpsadbw adds unsigned bytes, so 128 is added to each byte first. At the end,
+ * 128 times the number of bytes in a sum is subtracted from that sum. */
 FR_INLINE __m512i sums(__m512i q_ab, __m512i q_cd) {
     __m512i sign = _mm512_set1_epi8(-128), zero = _mm512_setzero_si512();
     __m512i ab = _mm512_sad_epu8(_mm512_xor_si512(q_ab, sign), zero);

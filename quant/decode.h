@@ -2,7 +2,8 @@
  *
  * In: the bytes of a block as GGUF stores them, at any address. Out: its values (fr_dtype_block(type) of them) in
  * ascending order of columns. A function computes the type's formula in float32. It follows the order in which the
- * formula is written, and rounds once in each operation. Only dtype.c, which knows a type's sizes, calls these. */
+ * formula is written, and rounds once in each operation. Only dtype.c, which knows a type's sizes, calls these
+ * functions. */
 #ifndef FR_QUANT_DECODE_H
 #define FR_QUANT_DECODE_H
 

@@ -1,9 +1,9 @@
 /* Converts between GGUF's blocks and packed tiles: see packed.h.
  *
  * In: blocks of one output feature. Out: the same bits at their places in a tile, or back. In between, a block is held
- * as a `lane`, which is its feature's part of the tile: its scales, and its 32-bit word of each of the tile's lines.
- * The tables `shapes` (from block_types.h) and `scalings` describe each type's tile. One function for each type moves
- * a block between the file's form and the lane, in both directions. */
+ * as a `lane`. A lane is the part of the tile that belongs to one feature: the feature's scales, and one 32-bit word
+ * from each line of the tile. The tables `shapes` (from block_types.h) and `scalings` describe each type's tile. One
+ * function for each type moves a block between the file's form and the lane, in both directions. */
 #include "quant/packed.h"
 
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* Implements forerun imatrix: measures on a text how large the inputs of each matrix are, column by column, and writes
- * the result in llama-imatrix's form. Quantization uses it to keep the important columns more exact.
+ * the result in llama-imatrix's form. Quantization uses this result to keep the important columns more exact.
  *
  * The text is cut into chunks of N ids (-c, 512 unless given); an incomplete last chunk is left out. Each chunk is run
  * by itself. If the tokenizer puts an id before a text, that id replaces the first id of each chunk. The library adds
- * the sums up. */
+ * up the squares of the inputs. */
 #include <stdlib.h>
 #include <string.h>
 

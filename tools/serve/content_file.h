@@ -3,7 +3,8 @@
  * In: a file. Out: its hash. The hash is stored beside the file in FILE.sha256, a list that sha256sum -c can read. If
  * that list can't be written, or another program wrote it, the hash is stored in the user's cache folder
  * ($XDG_CACHE_HOME/forerun, ~/.cache/forerun). The list also has the file's size and time of change. The stored hash
- * is used only while both are the same. Small files are hashed each time. */
+ * is used only while the file's size and time of change are still those in the list. Small files are hashed each
+ * time. */
 #ifndef FR_TOOLS_SERVE_CONTENT_FILE_H
 #define FR_TOOLS_SERVE_CONTENT_FILE_H
 

@@ -1,8 +1,9 @@
 /* Keeps the list of an HTTP server's connections, and cuts connections that take too long (http_parts.h).
  *
  * libmicrohttpd's own timeout counts only silence, so a client could stay for ever by sending a byte from time to
- * time. Here each connection has a deadline. By then its request must have arrived, or its answer must have been read.
- * After the deadline the connection's socket is shut down, and libmicrohttpd closes it. */
+ * time. Here each connection has a deadline. Before the deadline the whole request must have arrived, or the client
+ * must have read the whole answer. After the deadline the connection's socket is shut down, and libmicrohttpd closes
+ * it. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* Makes serve a service of systemd. It takes over the socket that systemd opened for it, and tells systemd when it is
  * ready, that it is alive, and that it ends.
  *
- * In: the environment (LISTEN_FDS and LISTEN_PID, NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID), as sd_listen_fds(3),
- * sd_notify(3) and sd_watchdog_enabled(3) document it. Without these variables all functions do nothing. */
+ * In: variables of the environment (LISTEN_FDS and LISTEN_PID, NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID), as
+ * sd_listen_fds(3), sd_notify(3) and sd_watchdog_enabled(3) document them. Without these variables all functions do
+ * nothing. */
 #ifndef FR_TOOLS_SERVE_SERVICE_H
 #define FR_TOOLS_SERVE_SERVICE_H
 
