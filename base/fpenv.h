@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* Sets the default word and returns the one that it replaces. */
+/* Sets the default control word and returns the word that it replaces. */
 uint64_t fr_fpenv_enter(void);
 
 /* Restores the caller's word with the exception flags that it had: the library's own flags are dropped. */

@@ -13,10 +13,10 @@
  * of two to four threads takes the time of one cache-line transfer; a barrier that first gathers at one thread and
  * then releases the others takes two.
  *
- * A run is started and finished along a tree: thread t calls threads 4t+1 to 4t+4, if they take part, does its share,
- * and waits until they are done before it is done itself. So threads that do not take part are not disturbed. Between
- * two runs a thread reads only the word by which it is called. So thread 0 may then change the number of threads, and
- * copy its own count to the threads that join. */
+ * A run is started and finished along a tree. Thread t calls those of threads 4t+1 to 4t+4 that take part, does its
+ * share, and waits until the called threads are done; only then does it count as done itself. Threads that do not take
+ * part are not disturbed. Between two runs a thread reads only the word by which it is called, so thread 0 may then
+ * change the number of threads, and copy its own count to the threads that join. */
 #include "base/pool.h"
 
 #include <errno.h>

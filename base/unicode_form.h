@@ -25,8 +25,8 @@ bool fr_is_control(int32_t codepoint);
 /* Gives the lower-case letter of a capital if it is one character; any other character is returned unchanged. */
 int32_t fr_lower(int32_t codepoint);
 
-/* Decode the character that ends, or begins, at a place of a text, and give its length in bytes. If it is not UTF-8,
- * or there is none, they return -1 and the length is 1. */
+/* Decode the character that ends, or begins, at a place of a text, and give its length in bytes. If the bytes there
+ * are not UTF-8, or there are none, these functions return -1, and the length is 1. */
 int32_t fr_character_before(const char *text, size_t end, size_t *length);
 int32_t fr_character_at(const char *text, size_t at, size_t end, size_t *length);
 

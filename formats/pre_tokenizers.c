@@ -96,8 +96,8 @@ static fr_text text_of(const char *string) {
 #define BOUND_THREES  "(?<!\\d)\\d++(?=" WORD ")(*SKIP)(*FAIL)|" THREES("\\d")
 
 /* THREES_ON replaces the published pattern (?=(\d{3})+(?!\d)). The published pattern matches the empty text before
- * each group of three digits, and so only marks where to cut. Here a match reaches to the next such place, so it may
- * contain characters other than digits. */
+ * each group of three digits, and so only marks where to cut. Here a match reaches from one place to cut to the next,
+ * so it may contain characters other than digits. */
 #define HEAD      "\\d{1,2}(?=(?:\\d{3})*+(?!\\d))"
 #define THREES_ON "(?<!\\d)" HEAD "(*SKIP)(*FAIL)|\\d{3}(?:\\D++(?:" HEAD ")?)*+"
 

@@ -28,8 +28,8 @@ typedef struct fr_pre_tokenizer {
      * pieces. */
     const char *patterns[FR_PRE_PATTERNS_MAX];
     void (*rules)(fr_tokenizer_source *source);      /* sets up kinds whose pieces are not bytes; else NULL */
-    const char *architectures[FR_ARCHITECTURES_MAX]; /* files of these architectures may be of this kind without naming
-                                                      * it */
+    const char *architectures[FR_ARCHITECTURES_MAX]; /* files of these architectures may be of this kind even if they
+                                                      * do not name it */
     const char *const *ends;  /* tokens that end a turn; a file that names no kind can be of this kind only if it has
                                * one of these tokens */
     const char *const *shown; /* control tokens that the converter marks as user-defined, so that a parser of replies

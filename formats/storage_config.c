@@ -260,7 +260,7 @@ static bool matches(fr_storage_config *config, const char *text, const char *nam
     regmatch_t match;
     const fr_name_pattern *pattern = pattern_of(config, text);
     *known = pattern && pattern->known;
-    /* regexec finds the leftmost match, so it finds one at the beginning if there is one */
+    /* regexec finds the leftmost match; if a match begins at the beginning of the name, that is the leftmost */
     return *known && regexec(&pattern->compiled, name, 1, &match, 0) == 0 && match.rm_so == 0;
 }
 

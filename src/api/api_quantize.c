@@ -28,7 +28,8 @@ static fr_status can_not_write(const char *to, int error) {
     return fr_fail(FR_INPUT, "%s: can't be written: %s", to, strerror(error));
 }
 
-/* Writes the file under its temporary name, and gives it its final one. The descriptor keeps it locked until then. */
+/* Writes the file under its temporary name, then renames it to its final name. `fd` stays open and keeps the file
+ * locked until then. */
 static fr_status write_named(const char *path, const fr_lab_quantization *how, const fr_options *options, int fd,
                              const char *temporary, const char *place) {
     int own = dup(fd);

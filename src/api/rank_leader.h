@@ -4,10 +4,10 @@
  * In: the calls to rank 0's engine and its sessions. Out: the same calls on the other ranks (fr_lab_engine_follow),
  * which sample and draft for themselves, and so run the same forwards. Calls in which ranks compute together are sent
  * before rank 0 makes them. All other calls are sent afterwards, so that a call which rank 0 refuses is not sent. If a
- * rank can't make a call, the job fails. Masks and grammars stay on rank 0: the other ranks learn that a session has
- * one, and then get rank 0's decisions (src/engine/session/leader_decisions.h). The vision tower runs on rank 0 only.
- * Calls that are never sent are refused (fr_rank_leader_refuse). For an engine that does not lead, these functions do
- * nothing. */
+ * rank can't make a call, the job fails. Masks and grammars stay on rank 0: the other ranks learn that a session has a
+ * mask or a grammar, and then get rank 0's decisions (src/engine/session/leader_decisions.h). The vision tower runs on
+ * rank 0 only. Calls that are never sent are refused (fr_rank_leader_refuse). For an engine that does not lead, these
+ * functions do nothing. */
 #ifndef FR_SRC_API_RANK_LEADER_H
 #define FR_SRC_API_RANK_LEADER_H
 

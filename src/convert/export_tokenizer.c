@@ -168,8 +168,8 @@ static fr_status configured_token(const fr_checkpoint *files, size_t vocab, cons
     return fr_json_int(text, key, -1, (int64_t)vocab - 1, -1, files->path, id);
 }
 
-/* Adds the end-of-sequence ids of all configs, the tokenizer's own first if it is one of them. A single id is written
- * as both eos and eot, because readers that find no eot would guess further ids by their texts. */
+/* Adds the end-of-sequence ids of all configs. If the tokenizer's own id is one of them, it comes first. A single id
+ * is written as both eos and eot, because readers that find no eot would guess further ids by their texts. */
 static fr_status put_ends(const fr_checkpoint *files, size_t vocab, int64_t own, fr_gguf_writer *writer) {
     static const char *const keys[ENDS_MAX] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                                                "tokenizer.ggml.eom_token_id"};

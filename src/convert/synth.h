@@ -2,8 +2,8 @@
  * synth_eagle3.c, synth_block.c), and the file.
  *
  * In: an order: a shape, the number of its layers, the number of ids. Out: a GGUF file as llama.cpp's converter writes
- * it. Its tensors are those of the family's name tables (synth_tensors.c), its keys the family's; synth.c makes the
- * numbers and the file. */
+ * it. Its tensors are those that the family's name tables list (synth_tensors.c), and its keys are those that the
+ * family has; synth.c makes the numbers and the file. */
 #ifndef FR_SRC_CONVERT_SYNTH_H
 #define FR_SRC_CONVERT_SYNTH_H
 

@@ -144,7 +144,8 @@ static bool set_kinds(const fr_synth_order *order, json_t *config) {
     return json_array_size(kinds) == order->layers && json_object_set_new(config, "layer_types", kinds) == 0;
 }
 
-/* Cuts Nemotron-H's letters, one for each layer; a longer model repeats them. */
+/* Makes Nemotron-H's pattern for the order's layers: it has one letter for each layer. A model with more layers than
+ * the published one repeats the letters. */
 static bool cut_letters(const fr_synth_order *order, json_t *config) {
     static const char key[] = "hybrid_override_pattern";
     const char *letters = json_string_value(json_object_get(config, key));

@@ -19,7 +19,7 @@ typedef struct fr_chat_probe {
     int64_t now;
     fr_chat_answers answers; /* answers known so far */
     fr_status status;        /* FR_MEMORY: memory ran out, so an answer is missing and none can be relied on */
-    /* set while it is tested in which form contents are read: messages are then rendered unchanged */
+    /* true while the probe tests in which form contents are read: messages are then rendered unchanged */
     bool as_given;
 } fr_chat_probe;
 

@@ -52,8 +52,8 @@ static int field_of(const fr_reply_call *call) {
     return calls && first && call->format->form == &fr_generic_call_form ? FIELD_CALLS : FIELD_OTHER;
 }
 
-/* True if the object may have this key. An object without a mark around it is a call only if all its keys are those of
- * a call. */
+/* True if the object may have this key (call->key). An object without a mark around it counts as a call only if all
+ * its keys are keys of a call. */
 static bool key_may_be(const fr_reply_call *call) {
     bool bare = call->bare || call->reader == &fr_read_llama_call;
     return call->field != FIELD_OTHER || !bare || strcmp(call->key.bytes, "type") == 0;

@@ -151,8 +151,8 @@ static bool has_member(const json_t *object, fr_text name) {
     return false;
 }
 
-/* True if a tag within a value begins another parameter: one that the tool has or, if its parameters are unknown, one
- * on a new line. */
+/* True if a tag within a value begins another parameter: a parameter that the tool has or, if the tool's parameters
+ * are unknown, any parameter on a new line. */
 static bool is_next_key(const fr_reply_call *call, fr_text key) {
     const json_t *tool = fr_tool_find(call->tools, call->name.bytes);
     const json_t *properties = json_object_get(json_object_get(tool, "parameters"), "properties");
@@ -203,7 +203,7 @@ static fr_call_verdict tagged_byte(fr_reply_call *call, char byte) {
         reopen_value(call, 1);
         /* fallthrough */
     case VALUE: value_byte(call, byte); return FR_CALL_ON;
-    case BEFORE_NAME: /* models that learned both forms sometimes write JSON here */
+    case BEFORE_NAME: /* models that learned this form and JSON's sometimes write JSON here */
         if (begins_json(byte)) return fr_call_begin_json(call, byte);
         /* fallthrough */
     default: return fr_json_is_space(byte) ? FR_CALL_ON : FR_CALL_FAULT;

@@ -13,7 +13,7 @@
 
 enum { ANY = FR_VALUE_STRING | FR_VALUE_NUMBER | FR_VALUE_BOOLEAN | FR_VALUE_NULL | FR_VALUE_OBJECT | FR_VALUE_ARRAY };
 
-/* A search through schemas for the types of a value, or for those of one of its properties. */
+/* A search through schemas for the types of a value, or for the types of one of the value's properties. */
 typedef struct search {
     const json_t *root;   /* the schema within which references are resolved */
     const char *property; /* name of the property; NULL: the search is for the value itself */

@@ -197,8 +197,9 @@ static int by_frame(const void *one, const void *other) {
     return (a->counter.count > b->counter.count) - (a->counter.count < b->counter.count);
 }
 
-/* Returns true if `one` allows every text that `other` allows. `one` comes first in sorted order, so its count is the
- * lower one. Once a count has reached the least count, a lower count only allows more. */
+/* Returns true if `one` allows every text that `other` allows. `one` comes first in sorted order, so the count of
+ * `one` is not the higher one. Of two counts that have both reached the least count, the lower one allows more
+ * texts. */
 static bool covers(const fr_automaton *a, const place *one, const place *other) {
     if (one->frame != other->frame || one->node != other->node || one->counter.limit != other->counter.limit)
         return false;
@@ -206,7 +207,7 @@ static bool covers(const fr_automaton *a, const place *one, const place *other) 
            one->counter.count >= limit_of(a, one->counter)->least;
 }
 
-/* Sorts the places that were found and drops those that others cover. */
+/* Sorts the places that were found, and drops each place that another place covers (see covers). */
 static void sort_found(fr_automaton *a) {
     size_t kept = 0;
     qsort(a->found, a->found_count, sizeof *a->found, by_frame);

@@ -56,8 +56,8 @@ size_t fr_automaton_spent(const fr_automaton *automaton);
 fr_status fr_automaton_spend(fr_automaton *automaton, size_t units);
 
 /* fr_automaton_begin_round begins a round: a series of steps, such as those of one mask, in which the cost of each
- * step is counted only once. Outside of rounds (FR_NO_ROUND) it is counted each time. fr_automaton_set_round sets the
- * round and gives the one that was set before. */
+ * step is counted only once. Outside of rounds (FR_NO_ROUND) a step's cost is counted each time.
+ * fr_automaton_set_round sets the round and gives the round that was set before. */
 #define FR_NO_ROUND 0x10000u
 void fr_automaton_begin_round(fr_automaton *automaton);
 uint32_t fr_automaton_set_round(fr_automaton *automaton, uint32_t round);

@@ -168,7 +168,7 @@ static uint32_t make_token(making *m, const fr_expression_node *e, uint32_t next
  *
  * The enumerators are values of `sizes`. A small rule has SIZE_BASE plus its size. */
 enum { NOT_SEEN, BEING_SEEN, LARGE, SIZE_BASE };
-#define COPIED_MAX 256 /* ranges and rules of a body, with each repetition counted as often as it repeats */
+#define COPIED_MAX 256 /* ranges and rules of a body that is copied, each counted as often as it repeats */
 #define WIDE_RANGE 8   /* a range of characters of several bytes counts as this many ranges of one byte */
 
 static size_t size_of(making *m, fr_expression expression, size_t depth);

@@ -7,7 +7,8 @@
 #include "src/language/grammar/json_schema_reader.h"
 
 #define DEPTH_MAX      16 /* limit on nested denials */
-/* Limit on the members on which others depend. Each may be there or not, which doubles the number of choices. */
+/* Limit on the members on which other members depend. Each of these members may be there or not, which doubles the
+ * number of choices. */
 #define DEPENDENTS_MAX 6
 /* Limit on a length bound that can be denied: a double holds all integers up to it exactly. */
 #define COUNT_MAX      1e15

@@ -137,7 +137,7 @@ static json_t *choose(const json_t *one, const json_t *other, bool larger) {
     return json_incref((json_t *)(first ? one : other));
 }
 
-/* Gives the least number that both divide; NULL: they are not integers from 1 to 1000000. */
+/* Gives the least number that is a multiple of both numbers; NULL: they are not integers from 1 to 1000000. */
 static json_t *common_multiple(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     json_int_t a = json_integer_value(one), b = json_integer_value(other), rest = a, next = b;
     if (a < 1 || b < 1 || a > 1000000 || b > 1000000) return NULL;
@@ -289,8 +289,9 @@ static bool only_objects(const json_t *schema) {
     return type && strcmp(type, "object") == 0;
 }
 
-/* True if one schema requires a member that the other excludes, or has with another constant or type. At least one of
- * the schemas must allow only objects, because other values have no members and might match both. */
+/* True if one schema requires a member that the other schema excludes, or for which the other schema has another
+ * constant or type. At least one of the schemas must allow only objects, because other values have no members and
+ * might match both. */
 static bool members_disjoint(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     size_t i;
     json_t *name;

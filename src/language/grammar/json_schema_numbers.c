@@ -48,8 +48,8 @@ static uint64_t power_of_ten(uint32_t exponent) {
 }
 
 /* Makes the automaton that accepts multiples of a step. It has a state for the beginning and one after a minus. For
- * each number of digits after the point, 0 included, it has a state for each remainder of the digits so far. Further
- * states stand directly after the point. */
+ * each number of digits after the point, 0 included, it has a state for each remainder that the digits so far leave
+ * when they are divided by `units`. For each remainder there is also a state directly after the point. */
 static fr_status make_decimals(fr_language *l, uint32_t units, uint32_t places) {
     for (uint32_t state = 0; state < 2; state++) {
         FR_TRY(fr_language_add_state(l, false));

@@ -6,13 +6,13 @@
 
 #define PATTERNS_MAX 4     /* limit on the patterns of names; members have a schema for each set of patterns */
 #define COUNTED_MAX  200   /* limit on the members of an object if their number is bounded */
-#define RULES_MAX    20000 /* limit on rules; each member has one for each number of members before it */
+#define RULES_MAX    20000 /* limit on rules: one for each member and each number of members before that member */
 
 /* ------------------------------------------------------------------------------------------------------- the schema */
 
 typedef struct shape {
     fr_schema_reader *r;
-    const json_t *schema, *patterns, *others; /* others: additionalProperties or its substitute; NULL: there is none */
+    const json_t *schema, *patterns, *others; /* others: additionalProperties, else unevaluatedProperties, else NULL */
     const fr_schema_path *path;
     /* objects whose keys are the names; `properties` has the schema's own properties first, then required names that
      * are not among them */
@@ -89,8 +89,8 @@ static fr_status read_names(shape *s) {
     return status;
 }
 
-/* Gives a member's schema combined with those of the patterns that its name matches; false for a name that is not
- * allowed. */
+/* Gives the schema of a member, combined with the schemas of all patterns that the member's name matches; false for a
+ * name that is not allowed. */
 static json_t *with_patterns(const shape *s, const char *name, json_t *value) {
     const fr_text text = {name, strlen(name)};
     if (s->names && !fr_language_has(s->names, text)) return json_false();

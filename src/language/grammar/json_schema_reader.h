@@ -111,7 +111,7 @@ fr_status fr_schema_rewrite(fr_schema_reader *r, const json_t *schema, bool as_p
  * keywords about the same object or array are in this schema. */
 fr_status fr_schema_rewrite_unevaluated(fr_schema_reader *r, json_t *schema, const fr_schema_path *path);
 
-/* Makes schemas such that each value of one of them matches exactly one schema of a list. */
+/* Makes schemas that replace a oneOf: each value of such a schema matches exactly one schema of `list`. */
 fr_status fr_schema_one_of(fr_schema_reader *r, const json_t *list, const fr_schema_path *path, json_t **schemas);
 
 /* Merges two schemas into one that requires both; FR_UNBUILT: one schema can't express that. */

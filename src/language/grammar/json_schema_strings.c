@@ -213,7 +213,8 @@ static size_t count_words(const json_t *schema, bool counted) {
     size_t count = counted + (fr_schema_format(schema) != NULL);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         count += json_object_get(schema, words[i]) != NULL;
-        /* counts these keywords twice, so that they always get an automaton */
+        /* our own keywords (those after "pattern") count twice, so that a schema with one of them always gets an
+         * automaton */
         if (i > 0 && json_object_get(schema, words[i])) count++;
     }
     return count;

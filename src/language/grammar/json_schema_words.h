@@ -1,4 +1,5 @@
-/* Sorts a schema's keywords: those that constrain values, those of them that are not built, and mere annotations. */
+/* Sorts a schema's keywords: keywords that constrain values, keywords that constrain values but are not built, and
+ * mere annotations. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_WORDS_H
 #define FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_WORDS_H
 
@@ -6,8 +7,9 @@
 
 #include "base/error.h"
 
-/* Our own keywords, into which others are rewritten: a list of values that are excluded; lists of patterns all of
- * which, or none of which, a string must match. They are not UTF-8, so no user's keyword is one of them. */
+/* Our own keywords, into which other keywords are rewritten. FR_NONE_OF lists values that are excluded. A string must
+ * match all patterns of FR_ALL_PATTERNS, and no pattern of FR_NO_PATTERNS. These keywords are not UTF-8, so no user's
+ * keyword is one of them. */
 #define FR_OWN          "\xFF"
 #define FR_NONE_OF      FR_OWN "none of"
 #define FR_ALL_PATTERNS FR_OWN "all patterns"

@@ -73,7 +73,7 @@ typedef struct making {
     uint32_t look_count, behind_count, search; /* search: number of the newest search */
     uint32_t most_counted; /* limit on the optional repetitions of an expression, such as the 3 of {2,5}; with more,
                             * the upper bound is dropped */
-    bool inner;            /* the automaton is that of a look-around */
+    bool inner;            /* the automaton is made for a look-around */
     fr_status status;
 } making;
 

@@ -250,7 +250,7 @@ static const fr_jinja_string *without(fr_jinja_render *render, const fr_jinja_st
     return fr_jinja_text_end(render, begin);
 }
 
-/* Decodes the entity that begins at `at`; 0: it is none of those known here. */
+/* Decodes the entity that begins at `at`; 0: the entity is not among `entities`. */
 static int32_t entity_at(const fr_jinja_string *string, size_t at, size_t *length) {
     static const struct {
         const char *text;

@@ -1,4 +1,5 @@
-/* Formats "%s" % values (template_format.h). Literal text stays trusted or foreign, and so does each value. */
+/* Formats "%s" % values (template_format.h). Each byte of the result is trusted or foreign, as the literal text or the
+ * value that it comes from. */
 #include "src/language/jinja/template_format.h"
 #include "src/language/jinja/template_strings.h"
 #include "src/language/jinja/template_style.h"

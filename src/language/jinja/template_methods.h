@@ -1,4 +1,4 @@
-/* Declares the tables of methods: those of texts, and those of all other values. */
+/* Declares the tables of methods: the methods of texts, and the methods of all other values. */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_METHODS_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_METHODS_H
 

@@ -176,8 +176,8 @@ static void add_symbol(fr_bpe_work *work, int32_t id) {
     work->symbols[at] = (symbol){id, at - 1, at + 1};
 }
 
-/* Gives the name under which the vocabulary has a symbol. In byte-level vocabularies each symbol is a byte. The name
- * of every symbol but the first has a prefix, and that of the last one has a suffix. */
+/* Gives the name under which the vocabulary has a symbol of a piece. In byte-level vocabularies each symbol is a byte.
+ * The name of every symbol but the first has a prefix, and the name of the last symbol has a suffix. */
 static fr_text name_symbol(const fr_bpe *bpe, fr_bpe_work *work, fr_text piece, size_t at, size_t step) {
     const char *prefix = at > 0 ? bpe->inside_prefix : "", *suffix = at + step == piece.length ? bpe->end_suffix : "";
     if (!*prefix && !*suffix && !bpe->byte_level) return (fr_text){piece.bytes + at, step};

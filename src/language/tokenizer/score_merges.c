@@ -85,7 +85,7 @@ static size_t start_symbols(const fr_score_merges *merges, size_t length, fr_sco
     return count;
 }
 
-/* Finds the token whose text is that of a symbol and the next one together; -1: there is none. */
+/* Finds the token that the texts of a symbol and of the next symbol make together; -1: there is no such token. */
 static int32_t find_pair(const fr_score_merges *merges, const fr_score_work *work, int32_t left) {
     const symbol *at = &work->symbols[left];
     return at->next < 0 ? -1 : find(merges, work, at->begin, at->length + work->symbols[at->next].length);
