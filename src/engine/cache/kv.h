@@ -8,9 +8,9 @@
  *                               |  +--fr_kv_commit (shorter)--> stale --forward (overwrites)--> tentative
  *     accepted --fr_kv_rewind, fr_kv_reset--> stale
  *
- * length is the frontier: slots of positions below it were written by accepted tokens; slots at or above it are
- * tentative or stale, and a row reads one of them only after its own forward has written it again. So rejecting a
- * draft is one assignment; nothing is copied or cleared.
+ * length is the frontier: slots of positions below it were written by accepted tokens. Slots at or above it are
+ * tentative or stale: a row reads such a slot only after the row's own forward has written the slot again. So
+ * rejecting a draft is one assignment; nothing is copied or cleared.
  *
  * Recurrent layers have a state instead of keys and values. It is kept beside the tables (recurrent.h) and limits how
  * far the frontier can move back.
@@ -170,7 +170,8 @@ void fr_kv_give_back(fr_kv *kv);
 size_t fr_kv_held_from(const fr_kv *kv, size_t from, size_t end);
 
 /* Gives pages to an empty cache, so that its frontier can be `length`; the caller writes their contents. Sliding
- * layers get pages only from position `from` on, and `length` must not be farther from it than they can hold. */
+ * layers get pages only from position `from` on; `length` - `from` must be at most the number of positions that they
+ * can hold. */
 fr_status fr_kv_restore(fr_kv *kv, size_t from, size_t length);
 
 /* A fork is a timeline that shares the pages of another one. fr_kv_layout_fork lays it out empty; fr_kv_fork lets it

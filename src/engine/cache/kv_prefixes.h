@@ -12,11 +12,12 @@
  * that has all of its ids and more (fr_kv_prefixes_add_tail).
  *
  * A prompt begins at the position where it first differs from all known texts. With sliding layers, which give up most
- * pages, it may have to begin earlier, where they still have a whole window. Within a block it begins with a copy of
- * another text's page, which takes less time than running a single row. A drafter's entry for a position, its pair
- * (pairs.h), also depends on the id after that position. So the last pair of a page depends on the next block. Each
- * node therefore also keeps the drafter's page of its parent's block, with the last pair made for this node's first
- * id. A prompt that begins within a block runs the position before again, to make its pair again.
+ * pages, it may have to begin earlier, at a position before which these layers still have a whole window. Within a
+ * block the prompt begins with a copy of another text's page, which takes less time than running a single row. A
+ * drafter's entry for a position, its pair (pairs.h), also depends on the id after that position. So the last pair of
+ * a page depends on the next block. Each node therefore also keeps the drafter's page of its parent's block, with the
+ * last pair made for this node's first id. A prompt that begins within a block runs the position before again, to make
+ * its pair again.
  *
  * States of recurrent layers can't be cut at a position, so with such layers a prompt begins at points: positions
  * whose states a timeline has left in a page. A point at position p belongs to the block or tail that contains

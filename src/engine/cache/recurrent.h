@@ -11,9 +11,10 @@
  * moves the base forward to `certain`, which fr_recurrent_claim sets and fr_recurrent_certain raises; the positions
  * after that run on a copy in scratch. The bits are those of plain decoding: the same operations in the same order.
  *
- * Every pointer to a page holds it: a fork copies nothing, and a timeline copies a shared state before it changes it.
- * Checkpoints are pages for certain positions (points). When a forward passes such a position, it fills the page with
- * the states and with the last inputs before it. A timeline can continue from there.
+ * Every pointer to a page holds the page: a fork copies nothing, and a timeline copies a shared state before it
+ * changes the state. Checkpoints are pages for certain positions (points). When a forward passes such a position, it
+ * fills the page with the states there and with the last inputs before that position. A timeline can continue from
+ * there.
  *
  * In: shapes of layers, the number of timelines. Out: memory taken from an arena. deltanet.c reads and writes it. */
 #ifndef FR_SRC_ENGINE_CACHE_RECURRENT_H

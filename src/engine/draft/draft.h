@@ -69,8 +69,8 @@ typedef struct fr_draft_view {
     size_t seen; /* ids before this index are as at the last begin or commit; the others may be new */
     fr_kv *kv;   /* the target's cache: positions below kv->length have been run and accepted */
     /* The target's row of position kv->length - 1: `hidden` is that row after the final norm, `aux_hidden` the inputs
-     * of the aux_layers. NULL if no drafter reads it. The rows of the same batch that were accepted before it precede
-     * it in memory. */
+     * of the aux_layers. NULL if no drafter reads it. In memory, the row comes after the earlier rows of the same
+     * batch that were accepted. */
     const float *hidden, *aux_hidden;
     fr_pool *pool;
     /* begin and follow may put off their forwards until propose, which may never be called */
@@ -207,8 +207,8 @@ extern const fr_draft_method fr_draft_none, fr_draft_assistant, fr_draft_mtp, fr
  * target's. */
 extern const fr_draft_method fr_draft_text;
 
-/* The method ngram as it is used in a list before other methods: it leaves drafting to them unless it finds a long
- * match. */
+/* The method ngram as it is used in a list before other methods. It drafts only if it finds a long match; otherwise it
+ * leaves drafting to the other methods. */
 extern const fr_draft_method fr_draft_ngram_first;
 
 /* Propose drafts for sessions of one engine, each at most once. A method is called once for all of its sessions, so

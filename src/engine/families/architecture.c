@@ -242,8 +242,8 @@ static bool has_file(const char *folder, const char *name) {
     return there;
 }
 
-/* Refuses a folder by its config.json alone. It is refused if its architecture is known but not supported. It is also
- * refused if its architecture is unknown and it has no file of weights that could tell more. */
+/* Refuses a folder by its config.json alone, in two cases: the architecture is known but not supported; or it is
+ * unknown, and the folder has no file of weights that could tell more. */
 static fr_status check_config(const fr_checkpoint *files) {
     const char *architecture = fr_checkpoint_architecture(files);
     FR_TRY(fr_check_built(files));

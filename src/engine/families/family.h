@@ -80,7 +80,7 @@ typedef enum fr_row_kind {
     FR_ROW_WITHOUT, /* FR_UNBUILT if the value is true */
     FR_ROW_WITH,    /* FR_UNBUILT if the value is false */
     /* The activation of a feed-forward without a gate, an fr_activation, by its word in config.json. GGUF has no key
-     * for it, so a model is written only if it has the family's default. */
+     * for the activation, so only a model with the family's default is written. */
     FR_ROW_ACTIVATION,
     FR_ROW_ABSENT, /* FR_UNBUILT if config.json has a value other than null, or GGUF a number other than 0 */
     /* A size_t, the interval of full layers. GGUF may have a list of the layers' kinds instead, which
@@ -205,8 +205,8 @@ struct fr_family {
     /* the weights in GGUF are multiplied by the factors of products (fr_layer_factors), of embeddings and of logits,
      * for which it has no keys */
     bool factors_in_weights;
-    bool scaling_in_rows; /* the rows also write the scaling of rotary positions; if false, fr_family_put does it
-                            * after them */
+    bool scaling_in_rows; /* the rows also write the scaling of rotary positions; if false, fr_family_put writes the
+                           * scaling after the rows */
     bool sees;            /* the family's folders may have a supported vision tower */
 
     /* Gives fr_rope_spec.neox for an MTP layer in this GGUF file. The file need not be the model's own. NULL: neox is
@@ -266,8 +266,8 @@ fr_status fr_positions_learned(const fr_source *source, fr_model_spec *spec);
 /* Reads nothing: heads aren't rotated, but scores grow towards the row's position. */
 fr_status fr_positions_alibi(const fr_source *source, fr_model_spec *spec);
 
-/* A put_rope_factors function for llama3's scaling. It writes, for each frequency, the factor by which that scaling
- * reduces it. */
+/* A put_rope_factors function for llama3's scaling. It writes a factor for each frequency: the one by which llama3's
+ * scaling reduces that frequency. */
 size_t fr_rope_llama3_factors(const fr_trunk_spec *spec, float *factors);
 
 /* Gives 1 / the square root of n, rounded once: the usual scale of scores. */

@@ -132,7 +132,7 @@ static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const ch
     return FR_OK;
 }
 
-/* Reads whether heads are rotated. GGUF has a flag for it, which is true if it is missing. */
+/* Reads whether heads are rotated. GGUF has a flag for this; without the flag, heads are rotated. */
 static fr_status read_uses_rope(const fr_source *source, fr_model_spec *s) {
     const char *positions;
     bool uses_rope = true;

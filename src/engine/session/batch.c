@@ -71,9 +71,9 @@ static bool is_prompt(const fr_batch_slice *slice) {
     return slice->session->phase == FR_PHASE_PENDING;
 }
 
-/* Counts the slice's rows that are certain to stay on the timeline. If drafts are verified, that is one row, for the
- * last id. In a prompt it is all rows without logits: the prompt's last row has logits, and a fork of the session runs
- * it again. */
+/* Counts the slice's rows that are certain to stay on the timeline. If drafts are verified, that is the last id's row
+ * alone. In a prompt, these are all rows without logits. The prompt's last row has logits and does not count, because
+ * a fork of the session runs it again. */
 static size_t certain_rows(const fr_batch_slice *slice) {
     return is_prompt(slice) ? slice->rows - slice->heads : 1;
 }

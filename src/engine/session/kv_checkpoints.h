@@ -56,7 +56,8 @@ fr_kv_layer fr_kv_checkpoint_layer(const fr_kv_checkpoint *checkpoint, const fr_
 void fr_kv_checkpoints_truncate(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t length);
 
 /* Moves the frontier back to `length`, if the cache or a checkpoint holds all positions that rows from there on look
- * back to. Otherwise moves it to the nearest position before `length` for which one of them does. */
+ * back to. Otherwise moves the frontier to the nearest position before `length` for which the cache or a checkpoint
+ * does. */
 void fr_kv_checkpoints_rewind(const fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t length);
 
 #endif

@@ -124,7 +124,7 @@ static uint8_t *slot_of(const fr_kv_layer *layer, const fr_kv_rows *rows, size_t
     return fr_kv_slot(layer, rows, head - layer->first, position);
 }
 
-/* Writes bytes that only the rank `keeper` has. It sends them to the other ranks, which pass NULL. */
+/* Writes bytes that only the rank `keeper` has. That rank sends the bytes to the other ranks, which pass NULL. */
 static void put_told(fr_sink *sink, fr_ranks *ranks, size_t keeper, const uint8_t *bytes, size_t size) {
     for (size_t at = 0, part; at < size; at += part) {
         part = fr_smaller(size - at, sizeof sink->told);

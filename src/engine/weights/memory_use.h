@@ -33,9 +33,9 @@ typedef struct fr_mixture_size {
     size_t count, chosen;
 } fr_mixture_size;
 
-/* Decides whether memory of `available` bytes holds the bound weights. Sets weights->memory_use, ->available and
- * ->exceed, and adds a note if it does not hold them. beside: other weights that are used at the same time and that
- * were compared before, such as those of a drafter's target; NULL: none. */
+/* Decides whether memory of `available` bytes holds the bound weights, and adds a note if it does not. Sets
+ * weights->memory_use, ->available and ->exceed. beside: other weights that are used at the same time and that were
+ * compared before, such as those of a drafter's target; NULL: none. */
 void fr_weights_compare(fr_weights *weights, fr_mixture_size experts, const fr_weights *beside, uint64_t available);
 
 /* Adds the memory for other ranks' rows of a divided matrix, which this rank needs too if something on it reads the

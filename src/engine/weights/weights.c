@@ -105,8 +105,8 @@ bool fr_weights_has_any(const fr_weights *weights, const char *prefix) {
     return false;
 }
 
-/* Gives back the memory of bytes that were compared. If the file is mapped, the system reads them again when they are
- * needed. If it isn't mapped and the tensor is in use (`used`), the bytes must stay. */
+/* Gives back the memory of bytes that were compared. If the file is mapped, the system reads these bytes again when
+ * they are needed. If the file isn't mapped and the tensor is in use (`used`), the bytes must stay. */
 static void release_compared(const fr_weights *weights, const fr_tensor *tensor, size_t begin, size_t end, bool used) {
     bool mapped = weights->files->files[tensor->file].fd < 0;
     if (mapped || !used) fr_bound_release(weights, tensor, begin, end);

@@ -267,7 +267,7 @@ fr_status fr_bind_offsets(fr_weights *weights, const char *prefix, const char *n
 const float *fr_weights_scales(const fr_weights *weights, const fr_tensor *codes);
 bool fr_weights_is_scales(const fr_weights *weights, const fr_tensor *tensor);
 
-/* Packs rows [begin, end) of a bound tensor into `tiles`, as a separate matrix. It reads them from the file and gives
+/* Packs rows [begin, end) of a bound tensor into `tiles`, as a separate matrix. Reads the rows from the file and gives
  * the file's pages back. begin is the first row of a tile. */
 fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *tiles);
 
