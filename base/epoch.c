@@ -55,7 +55,7 @@ void fr_epoch_copy(fr_epoch *epoch, fr_epoch *from) {
     atomic_store_explicit(epoch, value & ~SLEEPER, memory_order_relaxed);
 }
 
-/* Returns true if the counter has not reached the epoch. The sleeper's bit is masked off, because it does not
+/* Returns true if the counter has not reached the epoch. The sleeper's bit is masked off, because it is no part of the
  * count. */
 static bool behind(uint32_t value, uint32_t wanted) {
     return (int32_t)((value & ~SLEEPER) - wanted) < 0;

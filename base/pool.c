@@ -164,7 +164,7 @@ void fr_pool_run(fr_pool *pool, fr_team_fn *fn, void *context) {
     run(pool, pool->count, false, fn, context);
 }
 
-/* Runs fn on as many threads as team_size decides, and reports to it how long that took. */
+/* Runs fn on as many threads as team_size decides, and tells team_size how long that took. */
 static void run_team_size(fr_pool *pool, uint64_t kind, fr_team_fn *fn, void *context) {
     int64_t begin = fr_epoch_nanoseconds();
     bool watched = begin >= pool->watch_at;

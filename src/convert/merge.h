@@ -11,7 +11,7 @@
 #include "src/engine/model/adapter.h"
 
 typedef struct fr_merge {
-    fr_model *own;       /* a model that was bound for the adapters; NULL: they use the caller's */
+    fr_model *own;       /* a model that was bound for the adapters; NULL: the adapters use the caller's model */
     fr_adapter **opened; /* [count] */
     const double *scales;
     size_t count;

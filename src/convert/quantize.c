@@ -169,7 +169,7 @@ static void read_row(const batch *b, const stored_row *source, size_t row, float
     float *as_read = moves ? values + b->cols : values;
     if (source->scales)
         fr_fp8_decode(source->bytes, source->scales, as_read, b->cols);
-    else if (source->bytes != (const uint8_t *)as_read) /* otherwise the row was made there and is decoded already */
+    else if (source->bytes != (const uint8_t *)as_read) /* otherwise the row was made in as_read, decoded */
         fr_dtype_decode(source->type, source->bytes, as_read, b->cols);
     if (b->into->any) fr_merge_row(b->into, row, as_read, values + 2 * b->cols);
     for (size_t c = 0; moves && c < b->cols; c++) values[c] = as_read[fr_row_published(&output->reorder, c)];

@@ -15,7 +15,8 @@ static bool complete(const fr_synth_order *order, json_t *config) {
     return fr_synth_set(config, "num_hidden_layers", 1);
 }
 
-/* Adds, for each id of the draft vocabulary, the target's id. These are spread evenly over all of the target's ids. */
+/* Adds, for each id of the draft vocabulary, the target's id of the same token. These ids are spread evenly over all
+ * of the target's ids. */
 static fr_status add_ids(fr_synth_model *model, size_t count) {
     int64_t *ids = model->ids = calloc(count, sizeof *ids);
     if (!ids) return fr_fail_memory("draft vocabulary", count * sizeof *ids);

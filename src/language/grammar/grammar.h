@@ -35,8 +35,8 @@ fr_status fr_grammar_forced(fr_grammar *grammar, uint32_t state, char *bytes, si
 
 const fr_token_tree *fr_grammar_tree(const fr_grammar *grammar);
 
-/* fr_grammar_read reads a text in one of the languages as rules, which the caller frees, also after a failure, when
- * they are incomplete. fr_grammar_of_rules makes a grammar of rules. */
+/* fr_grammar_read reads a text in one of the languages as rules. The caller frees the rules, also after a failure,
+ * when they are incomplete. fr_grammar_of_rules makes a grammar of rules. */
 fr_status fr_grammar_read(fr_grammar_kind kind, fr_text text, fr_grammar_rules *rules);
 fr_status fr_grammar_of_rules(const fr_token_tree *tree, const fr_grammar_rules *rules, fr_grammar **grammar);
 

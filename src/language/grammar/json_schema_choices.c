@@ -194,7 +194,7 @@ static fr_status other_than(fr_schema_reader *r, const json_t *schema, const fr_
 
 /* ------------------------------------------------------------------------------------------- conditions, dependents */
 
-/* Adds one more schema to `allOf`, taking over the part. */
+/* Adds `part` to the schemas of `allOf`, and takes it over. */
 static void add_part(fr_grammar_rules *rules, json_t *schema, json_t *part) {
     const json_t *all = json_object_get(schema, "allOf");
     json_t *more = json_is_array(all) ? fr_schema_copy(rules, all) : fr_schema_list(rules);

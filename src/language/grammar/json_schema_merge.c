@@ -14,7 +14,7 @@ static json_t *as_list(fr_grammar_rules *rules, const json_t *value) {
     return json_is_array(value) ? json_incref((json_t *)value) : fr_schema_pack(rules, "[O]", value);
 }
 
-/* Lists the types that both allow. An integer is also a number. */
+/* Lists the types that both schemas allow. An integer is also a number. */
 static json_t *common_types(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     json_t *a = as_list(rules, one), *b = as_list(rules, other), *both = fr_schema_list(rules), *item;
     json_t *number = fr_schema_pack(rules, "s", "number"), *integer = fr_schema_pack(rules, "s", "integer");
