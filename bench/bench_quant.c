@@ -160,8 +160,8 @@ static void bench_context(bench *b) {
 
 /* --------------------------------------------------------------------------------------------------------- a prompt */
 
-/* Runs the matrix products of a prompt without the rest of the forward, and counts their multiply-adds. The values of
- * the inputs don't matter, so it takes whatever the buffers of the activations hold. */
+/* Runs the matrix products of a prompt without the rest of the forward, and counts their multiply-adds. The inputs are
+ * whatever the buffers of the activations hold, because their values do not change the time. */
 typedef struct products {
     fr_session *session;
     double macs;

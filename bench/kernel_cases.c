@@ -32,8 +32,8 @@ enum {
 /* Describes how to call the kernels of one type of function (kernels.h). The kernels on plain arrays all have the same
  * `call`, which calls `apply`. */
 struct fr_bench_kind {
-    /* fr_kernels has a pointer for each type: this is the first of these pointers. SIZE_MAX: fr_kernels has only one
-     * pointer to such kernels */
+    /* offset in fr_kernels of the first pointer to a kernel of this kind, if fr_kernels has an array of such pointers;
+     * SIZE_MAX: fr_kernels has only one pointer to such kernels */
     size_t first_slot;
     const fr_bench_shape *shapes;
     size_t shape_count;

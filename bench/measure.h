@@ -24,8 +24,8 @@ double fr_bench_forward(fr_session *session, size_t rows, size_t position);
 double fr_bench_prefill(fr_session *session, size_t count, size_t position);
 double fr_bench_decode(fr_session *session, size_t count, size_t position);
 
-/* Fills the cache with `length` positions. Only the first 512 are run. The others get copies of the keys and values of
- * these, which take as long to read. */
+/* Fills the cache with `length` positions. Only the first 512 positions are run. All other positions get copies of
+ * their keys and values, and reading copies takes as long. */
 void fr_bench_fill(fr_session *session, size_t length);
 
 /* fr_bench_begin_drafts runs a prompt of 128 ids and one token, after which the session can draft.
@@ -93,7 +93,8 @@ double fr_bench_row_limit(const fr_bench_cost *one, const fr_bench_cost *rows, c
  * attends to latents. */
 fr_bench_limits fr_bench_limits_now(fr_session *session, double bandwidth);
 
-/* Returns how much of the dot product's peak a model's products can reach, because they must unpack weights too. */
+/* Returns the part of the dot product's peak that a model's products can reach. It is less than the peak, because the
+ * products must unpack weights too. */
 double fr_bench_product_peak(const fr_model *model, double dot_peak);
 
 /* The measured T(rows) / T(1), its limit L(rows), and the factor by which the measured value exceeds the limit. Each

@@ -181,8 +181,8 @@ static void score_block(const walk *w) {
     }
 }
 
-/* Adds to the scores of the block what its keys lack because means were subtracted from them. Neighbouring queries that
- * see the same positions take a step together, as for the keys themselves. */
+/* Adds to the scores of the block what they lack because means were subtracted from the stored keys. Neighbouring
+ * queries that see the same positions take a step together, as for the keys themselves. */
 static void add_mean_scores(const walk *w, size_t block) {
     const fr_attn *attn = w->attn;
     const fr_key_means *means = attn->key_means;

@@ -43,8 +43,9 @@ typedef struct fr_attn_rows {
     size_t stride;
 } fr_attn_rows;
 
-/* The cache lines that a step prefetches for a later step while it computes. A step prefetches only a few lines: a
- * core can wait for a limited number at once, and beyond that its own loads wait too. */
+/* The cache lines that a step prefetches for a later step while it computes. A step prefetches only a few lines,
+ * because a core can wait for only a limited number of lines at once. Beyond that number the core's own loads would
+ * wait too. */
 typedef struct fr_attn_ahead {
     const uint8_t *at, *end; /* the next line to prefetch, and the end of the lines */
 } fr_attn_ahead;

@@ -114,7 +114,7 @@ FR_INLINE __m256 load_q8_0(const void *row, size_t d, size_t left) {
     return values_of(_mm_loadl_epi64((const void *)(block + 2 + d % 32)), scale_of(block));
 }
 
-/* A byte has the codes of two columns that are 16 apart, the lower one in its low half. */
+/* A byte has the codes of two columns that are 16 apart: in its low half the code of the lower column. */
 FR_INLINE __m256 load_q4_0(const void *row, size_t d, size_t left) {
     const uint8_t *block = (const uint8_t *)row + d / 32 * 18;
     __m128i bytes = _mm_loadl_epi64((const void *)(block + 2 + d % 16));
@@ -325,8 +325,8 @@ FR_INLINE __m256 seen_lanes(const fr_attn_state *state, int32_t i) {
     return _mm256_andnot_ps(lane_mask(state->from - i), lane_mask(state->to - i));
 }
 
-/* Turns a query's scores into weights. The maximum ignores a NaN score, but its weight e is NaN, so the result is NaN
- * too. */
+/* Turns a query's scores into weights. The maximum ignores a NaN score. The weight e of that score is NaN, so the
+ * result is NaN too. */
 FR_INLINE void weigh_one(fr_attn_state *state) {
     __m256 highest = _mm256_set1_ps(-INFINITY), p[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
     for (int32_t i = 0; i < FR_ATTN_BLOCK; i += 8) {

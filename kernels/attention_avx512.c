@@ -196,7 +196,7 @@ FR_INLINE __m512 load_q8_0(const void *row, size_t d, __mmask16 mask) {
     return values_of(_mm_loadu_si128((const void *)(block + 2 + d % 32)), scale_of(block));
 }
 
-/* A byte has the codes of two columns that are 16 apart, the lower one in its low half. */
+/* A byte has the codes of two columns that are 16 apart: in its low half the code of the lower column. */
 FR_INLINE __m512 load_q4_0(const void *row, size_t d, __mmask16 mask) {
     const uint8_t *block = (const uint8_t *)row + d / 32 * 18;
     __m128i bytes = _mm_loadu_si128((const void *)(block + 2));
@@ -430,7 +430,8 @@ FR_INLINE uint64_t seen_by(const fr_attn_state *state) {
 }
 
 /* Turns the scores of up to four queries into weights. The queries are computed together because each operation waits
- * for the one before it. The maximum ignores a NaN score, but its weight e is NaN, so the result is NaN too. */
+ * for the one before it. The maximum ignores a NaN score. The weight e of that score is NaN, so the result is NaN
+ * too. */
 FR_INLINE void weigh_together(fr_attn_state *states, size_t count) {
     __m512 highest[FR_ATTN_WEIGHED], p[FR_ATTN_WEIGHED], m_b[FR_ATTN_WEIGHED];
     float maxima[FR_ATTN_WEIGHED];

@@ -124,8 +124,9 @@ FR_INLINE uint32x4_t seen_lanes(const fr_attn_state *state, size_t i) {
     return vbicq_u32(lanes_below(i, (size_t)state->to), lanes_below(i, (size_t)state->from));
 }
 
-/* Turns a query's scores into weights. The maximum ignores a NaN score, but its weight e is NaN, so the result is NaN
- * too. A sum of weights is never -0, so adding 0 for a position that is not visible does not change it. */
+/* Turns a query's scores into weights. The maximum ignores a NaN score. The weight e of that score is NaN, so the
+ * result is NaN too. A sum of weights is never -0, so adding 0 for a position that is not visible does not change
+ * it. */
 FR_INLINE void weigh_one(fr_attn_state *state) {
     float32x4_t highest = vdupq_n_f32(-INFINITY), p[4] = {{0}};
     for (size_t i = 0; i < FR_ATTN_BLOCK; i += 4) {

@@ -674,8 +674,8 @@ FR_INLINE void sum_run(const format *f, const products *by, tiles_run *p, const 
         }
 }
 
-/* Returns what the minima of a run contribute: each half's minimum times its sum of activations, added up. The result
- * is an integer below 2^24, which floats hold exactly. */
+/* Returns what the minima of a run contribute: for each half, the half's minimum times the half's sum of activations,
+ * added up. The result is an integer below 2^24, which floats hold exactly. */
 FR_INLINE __m512 minima(const run *r, const fr_qblock *x) {
     __m512 first = _mm512_cvtepi32_ps(_mm512_set1_epi32(x->half));
     __m512 second = _mm512_cvtepi32_ps(_mm512_set1_epi32(x->sum));
@@ -743,8 +743,8 @@ FR_INLINE size_t block_bytes(const format *f, const product *job) {
     return grouped(f) ? job->tiles->block_bytes : f->bytes;
 }
 
-/* Returns the bytes of a block of grouped codes before its runs. For other types it is 0, because their code functions
- * skip those bytes themselves. */
+/* Returns the bytes of a block of grouped codes before its runs. For other types the result is 0, because the code
+ * functions of these types skip those bytes themselves. */
 FR_INLINE size_t head_bytes(const format *f, const product *job) {
     return grouped(f) ? job->tiles->head_bytes : 0;
 }
@@ -753,7 +753,8 @@ FR_INLINE size_t bytes_of_tile(const format *f, const product *job) {
     return grouped(f) ? job->tiles->tile_bytes : job->blocks * f->bytes;
 }
 
-/* A chunk of columns and a part of the rows. It is multiplied with all tiles before the next chunk. */
+/* A chunk of columns and a part of the rows. These columns of the rows are multiplied with all tiles before the next
+ * chunk is. */
 typedef struct chunk {
     size_t from, to; /* the chunk's columns, counted in blocks */
     size_t row, rows;

@@ -1,6 +1,6 @@
 /* Gives the table of kernels for an instruction-set word.
  *
- * This is not in kernels.h, so that a change of include/forerun.h does not recompile the kernels. */
+ * The function is not declared in kernels.h, so that a change of include/forerun.h does not recompile the kernels. */
 #ifndef FR_KERNELS_DISPATCH_H
 #define FR_KERNELS_DISPATCH_H
 

@@ -12,8 +12,8 @@
 #include "kernels/block_avx2.h"
 #include "quant/grouped.h"
 
-/* A run, and the negated zero points of its features. A row's sum of activations is multiplied by these. Each zero
- * point is a 16-bit number with 16 zero bits above it. */
+/* A run, and the negated zero points of its features. A row's sum of activations is multiplied by these zero points.
+ * Each zero point is a 16-bit number with 16 zero bits above it. */
 typedef struct grouped_run {
     run of;
     pair zeros;

@@ -68,7 +68,8 @@ typedef struct fr_gather {
 
 typedef void fr_gather_fn(const fr_gather *job);
 
-/* Holds 32 columns of a row of activations, quantized. Block-quantized weights are multiplied with these. */
+/* Holds 32 columns of a row of activations, quantized. Block-quantized weights are multiplied with rows of such
+ * blocks. */
 typedef struct fr_qblock {
     int8_t q[32];
     float d;           /* value of column i is about d * q[i] */

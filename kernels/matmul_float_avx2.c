@@ -83,7 +83,8 @@ FR_INLINE void last_step(weights type, sums p, const tile *t, operands of, size_
 }
 
 /* Multiplies all columns of a tile. The columns are divided into as many parts as the tile has features. During part i
- * the i-th weight row of the next tile is prefetched, which is memory order. */
+ * the i-th weight row of the next tile is prefetched. So the weight rows are prefetched one after the other, as they
+ * lie in memory. */
 FR_INLINE void walk(weights type, sums p, const tile *t, operands of, size_t cols) {
     size_t i = 0, part = (cols / of.features + 15) / 16 * 16;
     for (size_t o = 0; o < of.features; o++) {

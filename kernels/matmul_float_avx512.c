@@ -86,7 +86,8 @@ FR_INLINE void step(weights type, sums p, const tile *t, size_t rows, size_t fea
 }
 
 /* Multiplies all columns of a tile. The columns are divided into as many parts as the tile has features. During part i
- * the i-th weight row of the next tile is prefetched, which is memory order. */
+ * the i-th weight row of the next tile is prefetched. So the weight rows are prefetched one after the other, as they
+ * lie in memory. */
 FR_INLINE void walk(weights type, sums p, const tile *t, size_t rows, size_t features) {
     size_t i = 0, cols = t->to - t->from, part = (cols / features + 31) / 32 * 32;
     for (size_t o = 0; o < features; o++) {
@@ -162,8 +163,9 @@ FR_INLINE void compute_rows(weights type, const fr_matmul *job, tile *t, size_t 
     }
 }
 
-/* Returns the number of columns in a chunk. It is all columns if the L1 cache holds them for these rows and for the
- * weights of two tiles. Otherwise it is the length of equal chunks that the cache holds, a multiple of 32. */
+/* Returns the number of columns in a chunk. A chunk has all columns if the L1 cache holds all columns of these rows
+ * and of the weights of two tiles. Otherwise all chunks have the same length, a multiple of 32 for which the cache has
+ * room. */
 static size_t chunk_length(size_t cols, size_t rows) {
     size_t whole = rows <= 2 ? 2048 : 1536, part = rows <= 2 ? 2048 : 1024;
     if (cols <= whole) return cols;

@@ -31,7 +31,7 @@ FR_INLINE void add_signed(pair *isum, pair code, const fr_qblock *x, size_t grou
 }
 
 /* Multiplies a run. For codes of up to 4 bits, the products of the whole run are added in 16 bits. For codes of 5 or 6
- * bits, only the products of one step are. */
+ * bits, only the products of one step are added in 16 bits. */
 FR_INLINE void dot(grouped_format f, chains *c, const grouped_run *w, size_t rows, unpack_fn *unpack, size_t apart) {
     pair isum[SHARING], sums[SHARING], first, second, zeros = {{_mm256_setzero_si256(), _mm256_setzero_si256()}};
     FR_UNROLLED_FOR (size_t r = 0; r < rows; r++) {

@@ -131,7 +131,7 @@ FR_INLINE answer line_of(fit f, mass m) {
 }
 
 /* Returns the best line with a positive scale and an offset of 0 or less. If the least-squares line is not such a
- * line, it is the best line through the origin. */
+ * line, the best line through the origin is returned. */
 FR_INLINE answer falling_line_of(fit f, mass m) {
     answer a = line_of(f, m);
     return a.l.scale > 0 && a.l.offset <= 0 ? a : ray_of(f);
@@ -149,8 +149,8 @@ FR_INLINE lanes snap_iq4_nl(lanes t) {
     return value;
 }
 
-/* Replaces each value of IQ4_NL by its code, which is its index in ascending order. Before, codes[i] has the value
- * plus `zero`, which makes it unsigned. */
+/* Replaces each value of IQ4_NL by its code, which is its index in ascending order. Before the call, codes[i] is the
+ * value plus `zero`, which makes the value unsigned. */
 static inline void number_iq4_nl(uint8_t *codes, size_t n, int zero) {
     const int8_t *values = fr_code_values(FR_IQ4_NL);
     for (size_t i = 0; i < n; i++) {
@@ -160,8 +160,8 @@ static inline void number_iq4_nl(uint8_t *codes, size_t n, int zero) {
     }
 }
 
-/* Rounds to the nearest float16. A value beyond its range becomes an infinity, whose error is never the smallest in a
- * search. */
+/* Rounds to the nearest float16. A value beyond float16's range becomes an infinity, whose error is never the smallest
+ * in a search. */
 static inline float half_of(float value) {
     return fr_f32_from_f16(fr_f16_from_f32(value));
 }

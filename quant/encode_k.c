@@ -83,8 +83,8 @@ typedef struct choice {
     int scale, minimum;
 } choice;
 
-/* Chooses a run's integer scale and minimum: the pair with the smallest error, among those at most 1 away from the
- * run's own line. */
+/* Chooses a run's integer scale and minimum: the pair with the smallest error. A pair is tried if its numbers differ
+ * by at most 1 from those that the run's own line would have with this d and dmin. */
 FR_INLINE choice choose(const task *t, size_t run, const run_fit *own, float d, float dmin, snap_fn *snap) {
     int scale = small_integer(own->scale, d, t->limit), minimum = small_integer(own->minimum, dmin, t->limit);
     choice best = {0};

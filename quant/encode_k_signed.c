@@ -105,8 +105,8 @@ FR_INLINE plan search(const task *t, snap_fn *snap) {
     return best;
 }
 
-/* Sets codes[i] for each column, plus `zero`, which makes it unsigned. Returns the plan to which these codes
- * belong. */
+/* Sets codes[i] to the code of column i plus `zero`, which makes the code unsigned. Returns the plan to which these
+ * codes belong. */
 FR_INLINE plan encode_columns(const task *t, float zero, snap_fn *snap, uint8_t *codes) {
     plan p = search(t, snap);
     for (size_t i = 0; i < COLS; i += 4) {

@@ -1,4 +1,4 @@
-/* Reads the answers of an earlier run, and saves those that the next run would overwrite (batch_kept.h). */
+/* Reads the answers of an earlier run, and saves the answers that the next run would overwrite (batch_kept.h). */
 #include "tools/cli/batch_kept.h"
 
 #include <errno.h>

@@ -124,8 +124,8 @@ static int draw_anew(fr_chat *chat) {
     return fr_exit_status(status == FR_OK ? fr_session_set_options(chat->loaded.session, options) : status);
 }
 
-/* Generates another reply in place of the last one. It is refused while a file's text or pictures wait for the next
- * turn. */
+/* Generates another reply in place of the last one. The command is refused while a file's text or pictures wait for
+ * the next turn. */
 static int regenerate(fr_chat *chat) {
     bool answered, samples = fr_loaded_draws(&chat->loaded);
     if (fr_conversation_turns(chat->messages) == 0) {

@@ -1,4 +1,4 @@
-/* Reads the texts of embed and rerank, and opens what runs them.
+/* Reads the texts of embed and rerank, and opens the embedder that runs them.
  *
  * In: a checked command line. Out: texts, an embedder, an exit status. */
 #ifndef FR_TOOLS_CLI_EMBEDDING_TEXTS_H
