@@ -140,8 +140,8 @@ static uint32_t *chain_of(const fr_kv_prefixes *p, uint32_t parent, const int32_
     return &p->first[hash & (p->buckets - 1)];
 }
 
-/* Finds the child for the content's next block. If there is none, returns NONE, and sets *chain to the hash chain
- * where such a child belongs, or to NULL if that chain is full. */
+/* Finds the child for the content's next block. If there is none, returns NONE and sets *chain to the hash chain to
+ * which such a child must be added; NULL if that chain is full. */
 static uint32_t look_up(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, uint32_t **chain) {
     size_t block = parent == NONE ? 0 : p->nodes[parent].depth, alike = 0;
     const int32_t *ids = content.ids + block * BLOCK;

@@ -105,8 +105,8 @@ static void offer(state *s, const fr_draft_view *view) {
 }
 
 /* Chooses the positions whose recurrent states are kept. A state can't be cut back, so another prompt can begin only
- * at such a position. States are kept at the last position of each block, from the fourth block on only of every
- * fourth one, and at the end of the ids that are run now. */
+ * at such a position. States are kept at the end of the ids that are run now, and at the last position of each block;
+ * after the first four blocks, only at that of every fourth block. */
 static bool wants_states(size_t position, size_t end) {
     size_t every = position < 4 * FR_KV_PAGE ? FR_KV_PAGE : 4 * FR_KV_PAGE;
     return position == end || position % every == every - 1;

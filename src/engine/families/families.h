@@ -20,9 +20,9 @@ const char *fr_family_word(const fr_family *family);
 /* Fails, with the page that lists the supported families. what: the model's name in words; NULL if it is unknown. */
 fr_status fr_family_refuse(const fr_checkpoint *files, const char *what);
 
-/* Says in `text` more about an architecture that can't be run, for an error line: what kind of model it is (one that
- * drafts, draws, hears, sees or encodes), if its name or config.json shows that, and which supported architecture has
- * the most similar name. The text is empty if there is nothing to say. */
+/* Says in `text` more about an architecture that can't be run, for an error line. If the name or config.json shows it,
+ * the text says what kind of model it is: one that drafts, draws, hears, sees or encodes. It also names the supported
+ * architecture with the most similar name. The text is empty if there is nothing to say. */
 void fr_family_hint(const fr_checkpoint *files, char *text, size_t size);
 
 #endif

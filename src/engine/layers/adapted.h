@@ -33,8 +33,8 @@ typedef enum fr_adapted_found {
 /* Numbers the trunk's matrices from 1 on, and notes their count in the trunk. */
 void fr_adapted_number(fr_trunk *trunk, const fr_tensor_naming *naming);
 
-/* Finds the matrices for the name of a tensor, by the names of GGUF or of published folders, whichever kind of file
- * the trunk was bound from. */
+/* Finds the matrices for the name of a tensor. gguf: the name is one of GGUF; if false, one of published folders. The
+ * trunk may have been bound from either kind of file. */
 fr_adapted_found fr_adapted_find(const fr_trunk *trunk, const fr_tensor_naming *naming, bool gguf, const char *tensor,
                                  fr_adapted_matrices *found);
 

@@ -561,12 +561,12 @@ static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt
     return true;
 }
 
-/* Makes one attempt to learn whether another choice is better than the best known one. If larger numbers of drafts
- * cost as little as is hoped, another choice may be better; then that choice is tried and no other. Otherwise, if
- * there are several timelines and the best known choice is no draft, the number of drafts is tried that is most
- * promising by the hoped times, because a step that does not pay for one timeline may pay for all. If none of this was
- * tried, a choice near the best known one is tried. If the best known choice is no draft, that is the number of drafts
- * that is most promising by the known times. */
+/* Makes one attempt to learn whether another choice is better than the best known one. The choices are considered in
+ * this order. If larger numbers of drafts cost as little as is hoped, another choice may be better; then that choice
+ * is tried and no other. Otherwise, with several timelines and no draft as the best known choice, the number of drafts
+ * that is most promising by the hoped times is tried: a step that does not pay for one timeline may pay for all. If no
+ * choice was tried so far, one near the best known choice is tried. If the best known choice is no draft, that is the
+ * number of drafts that is most promising by the known times. */
 static bool try_other(fr_draft_depth *draft_depth, const outlook *known, const outlook *hoped, attempt *tried) {
     double rate = rate_of(known, known->best);
     *tried = attempt_of(hoped, hoped->best);

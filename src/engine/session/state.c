@@ -93,8 +93,8 @@ void fr_session_retreat(fr_session *s) {
 /* The fewest tokens that are worth reusing. Running fewer takes less time than taking over their pages. */
 enum { LEAST_REUSED = 16 };
 
-/* Makes each other session offer its last, incomplete block, which is not shared yet, if the two sessions have the
- * same ids up to and including the first id of that block. */
+/* Makes other sessions offer their last, incomplete blocks, which are not shared yet. A session is asked if its ids,
+ * up to and including the first id of that block, are the same as this session's. */
 static void ask_others(const fr_session *s) {
     for (size_t i = 0; i < s->engine->capacity; i++) {
         fr_session *other = s->engine->sessions[i];

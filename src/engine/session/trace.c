@@ -38,7 +38,7 @@ __attribute__((format(printf, 2, 3))) static void put(fr_trace *t, const char *f
     if (length > 0 && (size_t)length < t->capacity - t->length) t->length += (size_t)length;
 }
 
-/* Appends a number with nine decimal places. A number below 0 is written as 0: a difference of totals may be below 0
+/* Appends a number with nine decimal places. A number below 0 is written as 0. A difference of totals can be below 0
  * after a reset, and in a round that takes no time because it only gives the id that a prompt predicted. A number that
  * is not finite, or too large, becomes null. */
 static void put_real(fr_trace *t, double value) {

@@ -17,8 +17,8 @@ static bool is_left_out(const char *name) {
     return strncmp(name, "a.", 2) == 0 || strncmp(name, "mm.a.", 5) == 0 || strcmp(name, "v.token_embd.img_break") == 0;
 }
 
-/* Refuses a file with a tensor that this tower does not read, such as position embeddings or a norm, because the
- * answers would be wrong without it. */
+/* Refuses a file with a tensor that this tower does not read, such as position embeddings or a norm. The answers would
+ * be wrong without that tensor. */
 static fr_status check_all_bound(const fr_weights *weights) {
     const fr_tensors *tensors = &weights->files->tensors, *unread = &weights->files->unread;
     const char *name = unread->count ? unread->items[0].name : NULL;
