@@ -391,8 +391,8 @@ static fr_status restore(const fr_loaded *loaded, const fr_arguments *args, int6
     return shifts ? restore_attached(loaded, path, context) : status;
 }
 
-/* Returns true if the file holds a saved session. An empty file does not: mktemp makes such files, and a run that is
- * killed before it saves leaves one. */
+/* Returns true if the file holds a saved session. An empty file holds none: mktemp makes such files, and a run that is
+ * killed before it saves its session leaves one. */
 static bool is_saved(const char *path) {
     struct stat file;
     return stat(path, &file) == 0 && !(S_ISREG(file.st_mode) && file.st_size == 0);

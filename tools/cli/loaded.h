@@ -101,8 +101,8 @@ const char *fr_prompt_doubled(const fr_tokenizer *tokenizer, const int32_t *ids,
  * stay a raw prompt, in which each "{image}" is replaced by what the template writes for a picture. */
 int fr_prompt_render(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args);
 
-/* Renders a whole conversation, whose messages have marks for the pictures. The reply answers the last message, or
- * continues it if it is the assistant's. */
+/* Renders a whole conversation, whose messages have marks for the pictures. The reply answers the last message. If the
+ * last message is the assistant's, the reply continues it instead. */
 int fr_prompt_converse(fr_prompt *prompt, const fr_loaded *loaded, const fr_arguments *args, const json_t *messages);
 
 /* Gives the tree of the tokens' texts that grammars use. The first call makes it. May be called from any thread. */

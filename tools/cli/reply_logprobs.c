@@ -55,7 +55,7 @@ static size_t characters_of(const json_t *entry) {
     return count;
 }
 
-/* Adds a token. If a token with the same text is there already, it is the more likely one and stays. */
+/* Adds a token. If `best` has a token with the same text already, that token is the more likely one, and it stays. */
 static void put_best(json_t *best, const json_t *entry) {
     const char *token = json_string_value(json_object_get(entry, "token"));
     json_t *value = json_object_get(entry, "logprob");

@@ -14,8 +14,8 @@
 
 typedef struct fr_http fr_http;
 
-/* Answers an exchange, at once or later. To answer later it must become a holder of the exchange. Several threads of
- * the server may call it at the same time. */
+/* Answers an exchange, at once or later. To answer later, the function must become a holder of the exchange. Several
+ * threads of the server may call the function at the same time. */
 typedef void fr_http_fn(void *context, fr_http_exchange *exchange);
 
 typedef struct fr_http_setting {

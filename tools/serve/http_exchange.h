@@ -77,7 +77,8 @@ void fr_http_exchange_begin(fr_http_exchange *exchange, const char *type);
 void fr_http_exchange_write(fr_http_exchange *exchange, const char *bytes, size_t length);
 void fr_http_exchange_end(fr_http_exchange *exchange);
 
-/* Returns true if the client has gone, so that the answer can be dropped. It checks the connection now. */
+/* Returns true if the client has gone, so that the answer can be dropped. The function looks at the connection anew in
+ * each call. */
 bool fr_http_exchange_gone(fr_http_exchange *exchange);
 
 /* Give the number of bytes that were written and that the client has not read yet, and the seconds since the last

@@ -97,8 +97,9 @@ void fr_log_http_exchange(const fr_request_log *log, const fr_http_exchange_repo
     free(bytes);
 }
 
-/* Gives the reason why the texts ended. It is that the client left, or the kind of a failure, or else the reason of
- * the first choice. A failure's error line is not logged, because it may contain text from the client. */
+/* Gives the reason why the texts ended. If a text has not ended, the reason is that the client left. If a text has
+ * failed, the reason is the kind of the failure. Otherwise it is the reason of the first choice. A failure's error
+ * line is not logged, because it may contain text from the client. */
 static const char *end_of(const fr_generation_request *request) {
     for (size_t i = 0; i < request->count; i++) {
         const fr_job *job = &request->choices[i].job;

@@ -102,8 +102,8 @@ static void set_file(json_t *part) {
     set_text(part, said);
 }
 
-/* Replaces a part of a tool's result by a note if the model can't read it. Returns false if the model can read it, and
- * changes nothing. */
+/* Replaces a part of a tool's result by a note if the model can't read the part. If the model can read the part,
+ * nothing is changed, and the function returns false. */
 static bool leave_out(const fr_job *job, json_t *part, const char *type) {
     bool picture = strcmp(type, "image_url") == 0;
     if (picture && fr_model_fact(job->setting->loaded->model, FR_FACT_IMAGE_TOKEN) >= 0) return false;
@@ -167,8 +167,8 @@ static bool is_assistant(const json_t *message) {
     return fr_job_is_word(json_object_get(message, "role"), "assistant");
 }
 
-/* Decides if the reply continues the last message. If the request does not say it, the reply continues a message of
- * the assistant and no other. */
+/* Decides if the reply continues the last message. If the request does not decide this, the reply continues the
+ * message if it is the assistant's. */
 static bool choose_end(fr_job *job, const json_t *messages, bool *goes_on) {
     const json_t *continues = json_object_get(job->request, "continue_final_message");
     const json_t *opens = json_object_get(job->request, "add_generation_prompt");

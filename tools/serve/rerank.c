@@ -157,7 +157,7 @@ static bool read_body(reranking *r) {
     return false;
 }
 
-/* Returns true if the model can score documents. A model that generates text has a session for it only with
+/* Returns true if the model can score documents. A model that generates text has a session for scoring only with
  * --embeddings. */
 static bool may_score(fr_http_exchange *exchange, const fr_model_instance *model) {
     if (model->embedder && fr_embedder_fact_of(model->embedder, FR_EMBEDDER_SCORES)) return true;

@@ -10,8 +10,8 @@
 #include "tools/serve/scheduler_parts.h"
 #include "tools/serve/seconds.h"
 
-/* The largest number of bytes of an answer that a client may leave unread. Beyond this, its texts pause until the
- * client reads on. */
+/* The largest number of bytes of an answer that a client may leave unread. If more bytes are unread, the texts of the
+ * answer pause until the client reads on. */
 #define UNREAD_MAX ((size_t)4 << 20)
 
 /* The nanoseconds that another thread waits for the engine's thread to begin computing. */
@@ -210,8 +210,8 @@ static void begin(fr_scheduler *scheduler, fr_generation_request *request, fr_sl
     scheduler->running[at] = slot;
 }
 
-/* Returns true if the next choice may begin. The choices of a prompt share it: the first choice runs the prompt, and
- * the others wait until all of the prompt has been run. */
+/* Returns true if the next choice may begin. The prompt of several choices is run only once: the first choice runs the
+ * prompt, and the others wait until all of the prompt has been run. */
 static bool may_begin(const fr_generation_request *request) {
     const fr_choice *next = &request->choices[request->begun];
     for (const fr_choice *c = request->choices; c < next; c++)
