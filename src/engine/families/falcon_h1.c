@@ -102,11 +102,9 @@ static fr_status read_states(const fr_source *source, fr_model_spec *s) {
 }
 
 static fr_status put_states(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
-    const fr_mamba_spec *m = &fr_spec_layer(s, 0)->mamba;
     (void)mtp_layers;
     (void)w;
-    if (m->step_min <= 0.0F && isinf(m->step_max)) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: GGUF has no key for its time_step_limit", where);
+    return fr_mamba_put_no_limits(&fr_spec_layer(s, 0)->mamba, where);
 }
 
 static const fr_config_part multipliers = {.read = read_multipliers}, states = {.read = read_states, .put = put_states};

@@ -50,14 +50,6 @@ static fr_status read_inner(const fr_source *source, fr_model_spec *s) {
     return fr_mamba_check(source, s, true);
 }
 
-static fr_status put_inner(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
-    const fr_mamba_spec *m = &s->mtp.mamba;
-    (void)mtp_layers;
-    (void)w;
-    if (m->step_min <= 0.0F && isinf(m->step_max)) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: GGUF has no key for its time_step_limit", where);
-}
-
 static bool has_mamba(const fr_trunk_spec *s) {
     for (size_t i = 0; i < s->layers; i++)
         if (s->layer[i].mixer == FR_MIXER_MAMBA) return true;
@@ -68,7 +60,7 @@ static bool has_mamba(const fr_trunk_spec *s) {
 static fr_status put_states(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     const fr_mamba_spec *m = &s->mtp.mamba;
     if (!has_mamba(s)) return FR_OK;
-    FR_TRY(put_inner(s, mtp_layers, where, w));
+    FR_TRY(fr_mamba_put_no_limits(m, where));
     fr_gguf_put_u32(w, ".ssm.time_step_rank", (uint32_t)m->heads);
     fr_gguf_put_u32(w, ".ssm.group_count", (uint32_t)m->groups);
     fr_gguf_put_u32(w, ".ssm.state_size", (uint32_t)m->state_dim);

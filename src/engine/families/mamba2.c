@@ -35,12 +35,10 @@ static fr_status read_inner(const fr_source *source, fr_model_spec *s) {
 
 /* Writes keys that readers require although the model has neither heads nor a feed-forward. */
 static fr_status put_inner(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
-    (void)s;
     (void)mtp_layers;
-    (void)where;
     fr_gguf_put_u32(w, ".feed_forward_length", 0);
     fr_gguf_put_u32(w, ".attention.head_count", 0);
-    return FR_OK;
+    return fr_mamba_put_no_limits(&fr_spec_layer(s, 0)->mamba, where);
 }
 
 static const fr_config_part inner = {.read = read_inner, .put = put_inner};

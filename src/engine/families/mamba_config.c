@@ -47,7 +47,7 @@ static fr_status read_gguf(const fr_source *source, fr_model_spec *spec) {
                    gguf->path, gguf->architecture, inner, m->heads, HEAD_DIM_MAX);
 }
 
-/* GGUF has no keys for biases of the projections, for the order of norm and gate, and for limits of time steps. */
+/* GGUF has no keys for biases of the projections and for the order of norm and gate. */
 static fr_status put(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     const fr_mamba_spec *m = &fr_spec_layer(s, s->layers)->mamba;
     (void)mtp_layers;
@@ -96,6 +96,11 @@ fr_status fr_mamba_limits(const fr_source *source, const char *key, fr_model_spe
         read_limit(json_array_get(list, 1), &m->step_max) && m->step_min <= m->step_max)
         return FR_OK;
     return fr_fail(FR_INPUT, "%s: %s is no list of two ascending numbers, which are 0 or larger", source->where, key);
+}
+
+fr_status fr_mamba_put_no_limits(const fr_mamba_spec *mamba, const char *where) {
+    if (mamba->step_min <= 0.0F && isinf(mamba->step_max)) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: GGUF has no key for its time_step_limit", where);
 }
 
 fr_status fr_mamba_check(const fr_source *source, fr_model_spec *spec, bool normed) {

@@ -27,6 +27,9 @@ fr_status fr_mamba_head_dim(const fr_source *source, const char *key, size_t inn
 /* Reads the limits of time steps, a list of two numbers, from config.json. A missing key leaves the defaults. */
 fr_status fr_mamba_limits(const fr_source *source, const char *key, fr_model_spec *spec);
 
+/* Refuses to write a model whose time steps have limits, because GGUF has no key for time_step_limit. */
+fr_status fr_mamba_put_no_limits(const fr_mamba_spec *mamba, const char *where);
+
 /* Checks that the heads, and all their values, can be divided evenly among the groups. If the outputs are normed, sets
  * the number of parts in which they are normed: one for each group of keys. */
 fr_status fr_mamba_check(const fr_source *source, fr_model_spec *spec, bool normed);

@@ -233,6 +233,7 @@ START_TEST(what_gguf_has_no_key_for_is_not_written) {
         {"minicpm3-plain", "{\"scale_depth\": 1.3}", "no keys for its scale_emb, scale_depth"},
         {"falcon-h1-norm", "{}", "no key for norms before the gates"},
         {"falcon-h1-odd", "{\"time_step_limit\": [0, 2]}", "no key for its time_step_limit"},
+        {"mamba2-odd", "{\"time_step_limit\": [0, 2]}", "no key for its time_step_limit"},
         {"gemma3-odd", "{}", "no key for its query_pre_attn_scalar"},
         {"gemma4-e", "{\"rope_parameters\": {" FULL("proportional", "2") "}}", "a factor that GGUF has no key for"},
         {"gemma4-e", "{\"rope_parameters\": {" FULL("linear", "2") "}}", "a factor that GGUF has no key for"}};
@@ -438,7 +439,7 @@ FR_SUITE("families") {
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, COUNT_OF(written));
     tcase_add_loop_test(tests, a_folder_as_gguf_has_almost_the_same_logits, 0, COUNT_OF(reordered));
     tcase_add_loop_test(tests, a_folder_is_written_as_the_converter_does, 0, COUNT_OF(parted));
-    tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 9);
+    tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 10);
     tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_usual, 0, 2);
     tcase_add_loop_test(tests, numbers_that_are_null_follow_from_others, 0, 4);
     tcase_add_loop_test(tests, pairs_are_rotated_and_no_activation_is_limited, 0, 9);
