@@ -16,7 +16,7 @@ enum {
 struct fr_kv_node {
     int32_t ids[BLOCK];
     uint32_t count; /* ids of the node's positions; a tail with a drafter's pairs also has the id after them */
-    uint32_t run;   /* positions whose rows are in its pages; a tail has fewer than BLOCK, and no children */
+    uint32_t run;   /* positions whose rows are in the node's pages; a tail has fewer than BLOCK, and no children */
     fr_kv_digest digest;
     uint8_t *pages[FR_KV_KINDS]; /* NULL: not held */
     /* each drafter's page of this block; its last pair (pairs.h) depends on the next block's first id */
@@ -398,7 +398,7 @@ static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content co
     uint32_t *chain, n = look_up(p, parent, content, &chain);
     if (n == NONE && chain && (n = add_child(p, parent, content, BLOCK, BLOCK)) != NONE) {
         fr_kv_node *node = &p->nodes[n];
-        chain = chain_of(p, parent, node->ids, &node->digest); /* making room may have removed one of its nodes */
+        chain = chain_of(p, parent, node->ids, &node->digest); /* making room may have removed a node of the chain */
         node->next = *chain;
         *chain = n;
     }

@@ -53,7 +53,7 @@ typedef struct fr_recurrent {
     size_t count;                     /* 0: there are no recurrent layers, and the members below are empty */
     size_t slots;                     /* positions that a ring has room for */
     fr_kv_pages *pages;               /* the pool of pages with states */
-    size_t page_count;                /* number of these pages */
+    size_t page_count;                /* number of pages in that pool */
     uint8_t *base;                    /* the states' page; NULL: no position has been run, and all states are 0 */
     size_t at, certain;
     fr_recurrent_point point[FR_RECURRENT_POINTS]; /* points ascending in (at, certain]; the timeline owns the pages */

@@ -105,7 +105,7 @@ typedef struct fr_proposal {
                    * count */
     size_t by;    /* 1 + index of the drafter that may make drafts; 0: any may */
     size_t n_min; /* a proposal of fewer drafts is dropped */
-    /* A draft with a lower chance than this ends the chain and is not part of it. Methods that give no chances ignore
+    /* A draft with a lower chance than p_min ends the chain and is not part of it. Methods that give no chances ignore
      * p_min. */
     double p_min;
     const fr_draft_gain *gains; /* what each draft gains and costs, to judge drafts by; NULL: drafts are not judged */

@@ -28,7 +28,7 @@ typedef struct mtp {
     fr_proposal **going; /* [sessions] the proposals whose chains are not ended yet */
     fr_row *rows;        /* [sessions] rows at the position after the target's keys and values; they read these keys
                           * and values */
-    fr_kv **timelines;   /* [sessions] the target's cache for each of these rows */
+    fr_kv **timelines;   /* [sessions] the target's cache for each entry of `rows` */
     float *input;        /* [sessions, 2 * backbone] embedding and hidden row of each chain */
     /* [sessions, vocab] scores of all ids; with centroids [sessions, top * cluster_size], the scores of `ids` */
     float *scores;

@@ -41,7 +41,7 @@ typedef struct workspace {
     float *scores;             /* [scored, candidates] */
     float *selected;           /* [scored, rank] DFlash2: the selector's products of the rows */
     float *codes;              /* [top_k, rank] DFlash2: the codes of a row's best ids */
-    float *best;               /* [top_k] their scores */
+    float *best;               /* [top_k] the scores of best_ids */
     int32_t *best_ids, *order; /* [top_k] a row's best ids; [candidates] room for sorting */
     float *befores, *biases;   /* DSpark, by session: the code [rank] of its last draft, and the biases [candidates]
                                 * that follow from it */

@@ -21,7 +21,7 @@
 typedef struct fr_draft_head {
     fr_arena arena;
     int32_t *ids;     /* [matrix.features] the ids that are scored; NULL: the head is whole */
-    fr_matrix matrix; /* the rows of these ids; without data until they are gathered */
+    fr_matrix matrix; /* the head's rows of `ids`; without data until they are gathered */
 } fr_draft_head;
 
 /* Returns true if the option's value asks for only a part of the ids. A number or a file may still turn out to mean

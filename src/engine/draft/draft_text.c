@@ -18,7 +18,7 @@ typedef struct state {
     fr_draft_view view;        /* the view of the model's timeline */
     fr_proposal asked;         /* the request to the model */
     int32_t said[FR_STEP_MAX]; /* the ids that the model proposed */
-    size_t length;             /* length of the model's timeline when these ids were proposed */
+    size_t length;             /* length of the model's timeline when `said` was proposed */
 } state;
 
 /* Gives the view of the model's timeline, and notes that the method has seen all of it. */

@@ -26,7 +26,8 @@ typedef struct fr_same_text {
     size_t origin, known;          /* the text is that of the timeline's ids [origin, known) */
     size_t room;
     int32_t *ids; /* [room] the other vocabulary's ids */
-    size_t *ends; /* [room] the offsets at which these ids end; ids that count as one token have the same offset */
+    size_t *ends; /* [room] the offset at which each entry of `ids` ends; ids that count as one token have the same
+                   * offset */
     size_t count;
     size_t begin;  /* the number of ids with which every text begins */
     size_t stands; /* ids before this index have not changed since the owner last set it */

@@ -32,7 +32,8 @@ typedef struct fr_encoder_facts {
     size_t first;                          /* index of the row that a text's first token reads in the table of
                                             * positions */
     size_t types;                          /* token types; a text's types must be below it; 0: none are read */
-    size_t labels;                         /* scores that its classifier gives; 0: it has no classifier */
+    size_t labels;                         /* number of scores that the encoder's classifier gives; 0: there is no
+                                            * classifier */
     size_t window;                         /* positions on either side that local layers see; 0: all layers see all */
 } fr_encoder_facts;
 fr_encoder_facts fr_encoder_fact(const fr_encoder *encoder);

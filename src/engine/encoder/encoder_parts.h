@@ -78,7 +78,8 @@ typedef struct fr_encoder_norm {
 
 typedef struct fr_encoder_layer {
     fr_encoder_norm norm1, norm2; /* [hidden] the norms of attention and of the feed-forward */
-    fr_encoder_norm post1, post2; /* [hidden] the norms of their outputs (branch_norms) */
+    fr_encoder_norm post1, post2; /* [hidden] the norms of the outputs of attention and of the feed-forward
+                                   * (branch_norms) */
     const float *q_norm, *k_norm; /* [head_dim] */
     fr_matrix qkv[3];             /* queries, keys and values: one matrix for all three, or three */
     size_t qkv_count;             /* 1 or 3 */
@@ -89,7 +90,8 @@ typedef struct fr_encoder_layer {
 struct fr_encoder {
     const fr_kernels *kernels;
     fr_encoder_spec spec;
-    const fr_encoder_names *names; /* the names of the tensors in these files; `prefix` comes before them */
+    const fr_encoder_names *names; /* the names of the tensors in the encoder's files; `prefix` comes before each
+                                    * name */
     const char *prefix;
     fr_encoder_layer *layers;
     fr_matrix words, positions, types; /* tables whose rows are looked up */

@@ -53,7 +53,7 @@ typedef struct fr_attend_rows {
     float scale, softcap;      /* scale and softcap of the scores; softcap 0: none */
     const float *sinks;        /* [heads] the scores of attention sinks, extra positions without a value; NULL: none */
     const float *slopes;       /* [heads] the slopes of ALiBi (fr_attn_query.slope); NULL: none */
-    bool slopes_stepped;       /* they are Falcon's (fr_attn.slopes_stepped) */
+    bool slopes_stepped;       /* the slopes are Falcon's (fr_attn.slopes_stepped) */
 } fr_attend_rows;
 
 /* Gives the row and the head of a query by its number. Queries are numbered in the order above: by KV head, then by

@@ -18,9 +18,9 @@
 /* A layer's keys and values that other layers or a drafter read. */
 typedef struct fr_lent {
     size_t kv;          /* the KV layer that holds the keys and values */
-    size_t owner, last; /* the layer that computes them; the last layer that reads them */
-    bool drafted;       /* a drafter may read them, because no later layer of the same kind (full or sliding) owns keys
-                         * and values */
+    size_t owner, last; /* the layer that computes these keys and values; the last layer that reads them */
+    bool drafted;       /* a drafter may read these keys and values, because no later layer of the same kind (full or
+                         * sliding) owns any */
 } fr_lent;
 
 typedef struct fr_stages {

@@ -311,7 +311,7 @@ void fr_tensor_name_in_rows(const fr_tensor_name *name, const fr_layer_spec *lay
 /* The result of a search for a published tensor: the line that names it, and its layer. `layers` are those of the
  * trunk; the table of MTP layers is for the `mtp_layers` layers after them. */
 typedef struct fr_tensor_name_found {
-    const fr_tensor_name *name, *table; /* the line, and the first of its table */
+    const fr_tensor_name *name, *table; /* the line, and the first line of its table */
     bool of_layer, of_expert;
     size_t layer, expert;
 } fr_tensor_name_found;

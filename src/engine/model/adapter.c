@@ -28,7 +28,7 @@ typedef struct source {
 /* The two tensors of a module. */
 typedef struct pair {
     const fr_tensor *a, *b;
-    char name[NAME_MAX_BYTES]; /* the name of the tensor that they change */
+    char name[NAME_MAX_BYTES]; /* the name of the model's tensor that a and b change */
     size_t rank, cols, features, stack;
     double scale;
 } pair;

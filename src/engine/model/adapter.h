@@ -16,8 +16,9 @@ struct fr_adapter {
     char *path;
     const fr_model *model;
     fr_low_rank *products; /* [1 + adaptable] indexed by fr_matrix.adapted */
-    float *directions;     /* [layers, hidden] what it adds after layers; NULL: it is no control vector */
-    size_t matrices;       /* number of matrices that it changes */
+    float *directions;     /* [layers, hidden] what the control vector adds after layers; NULL: the adapter is no
+                            * control vector */
+    size_t matrices;       /* number of matrices that the adapter changes */
     size_t rank;           /* largest rank */
     float **values;        /* the arrays that products point into */
     size_t value_count, value_room;

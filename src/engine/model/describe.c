@@ -33,7 +33,7 @@ static void describe_experts(const fr_trunk_spec *s, FILE *out) {
 typedef struct attention_kinds {
     const fr_attention_spec *first; /* first layer with attention; NULL: there is none */
     size_t layers, sliding, owners; /* numbers of layers: with attention, with a window, with K/V of their own */
-    bool alike;                     /* all these layers have heads of the same number and size */
+    bool alike;                     /* all layers with attention have heads of the same number and size */
 } attention_kinds;
 
 static attention_kinds count_attention(const fr_trunk_spec *s) {

@@ -475,7 +475,8 @@ typedef struct attempt {
     size_t drafts;       /* number of drafts */
     size_t extra;        /* index of a timeline that gets one more draft than `whose` says; outlook.count: no timeline
                           * does */
-    uint64_t when;       /* the last round in which this was measured */
+    uint64_t when;       /* the last round in which a forward with so many drafts was measured, or in which timeline
+                          * `extra` drafted */
 } attempt;
 
 static attempt attempt_of(const outlook *o, size_t drafts) {

@@ -146,7 +146,7 @@ typedef struct fr_draft_depth_part {
      * the caller sets these four */
     fr_draft_depth_choice choices[FR_DRAFTERS_MAX];
     size_t drafter; /* index of the drafter that is asked */
-    size_t limit;   /* the most drafts that it may be asked for, below FR_STEP_MAX */
+    size_t limit;   /* the most drafts that the drafter may be asked for, below FR_STEP_MAX */
     size_t block;   /* fr_draft.block: drafts that one forward makes; the same in all parts of a round, or 0 */
     size_t asked, drafted, accepted; /* numbers of drafts: asked for (out), proposed, accepted */
     /* out: number of drafts that are expected to pay; `asked` is larger if a whole block costs no more */

@@ -107,7 +107,7 @@ fr_status fr_scoring_logits(fr_session *s, const int32_t *ids, size_t count, siz
 typedef struct likelihoods {
     fr_session *session;
     const int32_t *ids; /* ids whose log-probabilities have not been given yet */
-    size_t count;       /* the number of these ids */
+    size_t count;       /* number of entries of `ids` */
     fr_score_fn *sink;
     void *context;
     fr_status status; /* first status of the sink that is not FR_OK */

@@ -16,7 +16,7 @@ typedef struct fr_tower_source {
     const fr_weights *weights;
     const json_t *root, *vision; /* config.json and its vision_config */
     const json_t *processor;     /* the picture processor's settings; NULL: there are none */
-    const char *where;           /* the file of these settings, for error lines */
+    const char *where;           /* the file of `processor`, for error lines */
     const json_t *outer;         /* processor_config.json, whose settings for texts are needed too; NULL: there is
                                   * none */
     const fr_gguf *gguf;
@@ -63,7 +63,8 @@ struct fr_tower {
     /* Chooses the grid of tokens for a picture of this size; NULL: config.tile says it. */
     fr_status (*grid)(const fr_vision_config *config, size_t width, size_t height, fr_image_grid *grid);
 
-    /* Chooses the tiles of a picture of this size; NULL: it has none. Only for a tower with config.tile. */
+    /* Chooses the tiles of a picture of this size, for a tower with config.tile. NULL: the tower does not cut pictures
+     * into tiles. */
     fr_status (*tile)(const fr_vision_config *config, size_t width, size_t height, fr_vision_tiling *tiling);
 
     /* Takes limits on a picture's pixels, 0 for none. NULL: the limits are simply the configuration's min_pixels and
@@ -102,7 +103,7 @@ struct fr_tower {
      * for something in the configuration. NULL: the kind can't be written. */
     fr_status (*put)(const fr_vision_config *config, fr_gguf_writer *writer);
 
-    /* The whole team calls it after each layer. NULL: nothing reads the stream between layers. */
+    /* The whole team calls this function after each layer. NULL: nothing reads the stream between layers. */
     void (*after_layer)(const fr_team *team, const fr_vision_activations *a, size_t layer);
 };
 

@@ -135,7 +135,7 @@ fr_status fr_tower_resample(const fr_tower_source *s, fr_vision_config *config) 
 /* The picture processor's settings, which are in one of two files. */
 typedef struct processor {
     json_t *newer, *older; /* processor_config.json, preprocessor_config.json */
-    json_t *root;          /* the object in one of them that has the settings */
+    json_t *root;          /* the object in one of these two files that has the settings */
     const char *where;
 } processor;
 

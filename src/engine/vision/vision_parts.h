@@ -76,7 +76,7 @@ typedef struct fr_vision_config {
     float eps;
     double theta;                   /* base of the rotary positions; 0: there are none */
     int64_t min_pixels, max_pixels; /* limits on a picture's pixels, after resizing; 0: all have one size */
-    size_t pixel_count;             /* how many times these limits count each pixel */
+    size_t pixel_count;             /* how many times min_pixels and max_pixels count each pixel */
     size_t tile; /* if not 0, the tower sees only squares, with sides of this many pixels; 0: it sees a picture in its
                   * proportions */
     fr_vision_cuts cuts;

@@ -6,7 +6,7 @@
 enum {
     ROWS = 8,        /* rows that share one reading of a and b */
     FEATURES = 256,  /* features whose products are made at a time */
-    LOW = ROWS * 512 /* floats of room for a(x) of these rows */
+    LOW = ROWS * 512 /* floats of room for a(x) of ROWS rows */
 };
 
 /* Adds the product of one adapter to rows that all use it. */

@@ -46,7 +46,8 @@ typedef struct fr_matrix {
     const struct fr_storage *storage; /* how FR_STORED is decoded (formats/storage.h); feature o is row first + o of
                                        * the storage */
     const fr_grouped_tiles *tiles;    /* the tiles of a packed matrix of FR_STORED */
-    const fr_rotation *rotation; /* the rotation of its stored rows, so that it multiplies rotated rows; NULL: none */
+    const fr_rotation *rotation; /* the rotation in which the matrix's rows are stored; input rows are rotated in the
+                                  * same way; NULL: none */
 
     float factor; /* every product is multiplied by it; 0: it isn't */
 

@@ -18,8 +18,8 @@
 
 typedef struct placing {
     const fr_weights *weights;
-    size_t begin, end; /* the tensors of this run */
-    uint64_t done;     /* bytes of tensors before this run */
+    size_t begin, end; /* the tensors [begin, end) of weights->bound are placed now */
+    uint64_t done;     /* bytes of the tensors before `begin` */
     fr_progress_fn *progress;
     void *context;
     fr_failure *failures; /* [threads] the failure of each thread */
