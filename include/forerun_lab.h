@@ -174,8 +174,8 @@ int fr_lab_temporary_open(const char *place, char *name, size_t size, mode_t mod
 int fr_lab_temporary_keep(int fd, const char *name, const char *place);
 
 /* Parses JSON like jansson's json_loadb, except that an integer beyond int64 becomes a string: the byte FR_LAB_WIDE,
- * with which no text begins, and its digits. fr_chat_render understands the digits alone as the same number. Duplicate
- * keys may be refused even where the flags don't ask for it. */
+ * with which no text begins, and its digits. In the JSON text for fr_chat_render such a number is plain digits again.
+ * Duplicate keys may be refused even where the flags don't ask for it. */
 #define FR_LAB_WIDE '\xff'
 struct json_t;
 struct json_error_t;

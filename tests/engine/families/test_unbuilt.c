@@ -1,6 +1,6 @@
 /* Tests the refusal of unsupported architectures (src/engine/families/architecture.c and families.c). A model is
- * refused with exit status 1, and a second line lists the supported architectures. An unsupported drafter is refused
- * with FR_UNBUILT and exit status 2. */
+ * refused with exit status 1. If its architecture is the reason, a second line names the page of the documents that
+ * lists the supported ones. An unsupported drafter is refused with FR_UNBUILT and exit status 2. */
 /* suite: native */
 #include <check.h>
 #include <stdio.h>

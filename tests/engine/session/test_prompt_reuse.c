@@ -131,8 +131,8 @@ static void expect(const subject *s, size_t reused, size_t least, size_t most, c
                   reused, least, most);
 }
 
-/* Returns where the index keeps a point that was added at `position`. That is the same position, but at the end of a
- * page it is one position earlier. */
+/* Returns where the next prompt can begin if recurrent states or a drafter's pairs were kept at `position`. That is the
+ * same position, but at the end of a page it is one position earlier. */
 static size_t within_page(size_t position) {
     return position - (position % FR_KV_PAGE == 0);
 }
