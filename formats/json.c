@@ -257,6 +257,10 @@ fr_status fr_json_real(const json_t *object, const char *key, double low, double
     return FR_OK;
 }
 
+const char *fr_json_spelling(const json_t *object, const char *first, const char *second) {
+    return json_object_get(object, first) ? first : second;
+}
+
 fr_status fr_json_bool(const json_t *object, const char *key, bool fallback, const char *where, bool *value) {
     *value = fallback;
     const json_t *json = member(object, key);

@@ -45,6 +45,9 @@ fr_status fr_json_real(const json_t *object, const char *key, double low, double
 
 fr_status fr_json_bool(const json_t *object, const char *key, bool fallback, const char *where, bool *value);
 
+/* Gives the first of two spellings of a key if the object has it, otherwise the second. */
+const char *fr_json_spelling(const json_t *object, const char *first, const char *second);
+
 /* Reads a string, which belongs to the object; NULL if it is missing or null. */
 fr_status fr_json_text(const json_t *object, const char *key, const char *where, const char **value);
 

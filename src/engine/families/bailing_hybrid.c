@@ -175,8 +175,8 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
     size_t group;
     if (!source->gguf) {
         FR_TRY(fr_json_size(source->text, "layer_group_size", 1, FR_LAYERS_MAX, 6, source->where, &group));
-        FR_TRY(fr_kda_words(source, "layer_types", "full_attention", "linear_attention", s->trunk.layers, attends,
-                            &found));
+        FR_TRY(fr_source_words(source, "layer_types", "full_attention", "linear_attention", s->trunk.layers, attends,
+                               &found));
         for (size_t i = 0; i < s->trunk.layers && !found; i++) attends[i] = (i + 1) % group == 0;
     }
     return fr_kda_layers(source, s, attends, fr_mixture_told_layers);

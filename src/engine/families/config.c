@@ -360,6 +360,22 @@ fr_status fr_read_image_token(const fr_source *source, fr_model_spec *spec) {
     return FR_OK;
 }
 
+fr_status fr_source_words(const fr_source *source, const char *key, const char *yes, const char *no, size_t layers,
+                          bool *is_yes, bool *found) {
+    const json_t *list = json_object_get(source->text, key);
+    *found = list && !json_is_null(list);
+    if (*found && json_array_size(list) != layers)
+        return fr_fail(FR_INPUT, "%s: %s is no array of %zu words", source->where, key, layers);
+    for (size_t i = 0; i < layers && *found; i++) {
+        const char *word = json_string_value(json_array_get(list, i));
+        is_yes[i] = word && strcmp(word, yes) == 0;
+        if (!is_yes[i] && (!word || strcmp(word, no) != 0))
+            return fr_fail(FR_INPUT, "%s: %s has \"%.40s\" for layer %zu, expected %s or %s", source->where, key,
+                           word ? word : "", i, yes, no);
+    }
+    return FR_OK;
+}
+
 bool fr_source_has(const fr_source *source, const char *tensor) {
     return source->weights && fr_weights_has(source->weights, "", tensor);
 }

@@ -277,6 +277,11 @@ float fr_rsqrt(size_t n);
  * there is none. */
 fr_status fr_read_image_token(const fr_source *source, fr_model_spec *spec);
 
+/* Reads a list of config.json with one of two words for each layer. is_yes[i] gets true if layer i has the word `yes`.
+ * Returns false in *found if there is no list. */
+fr_status fr_source_words(const fr_source *source, const char *key, const char *yes, const char *no, size_t layers,
+                          bool *is_yes, bool *found);
+
 /* Returns true if the files have a tensor of that name. */
 bool fr_source_has(const fr_source *source, const char *tensor);
 

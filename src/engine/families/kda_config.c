@@ -2,27 +2,9 @@
  * github.com/ggml-org/llama.cpp, conversion/kimi_linear.py and conversion/bailingmoe3.py. */
 #include "src/engine/families/kda_config.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "src/engine/families/mamba_config.h"
 #include "src/engine/families/mixture.h"
-
-fr_status fr_kda_words(const fr_source *source, const char *key, const char *yes, const char *no, size_t layers,
-                       bool *is_yes, bool *found) {
-    const json_t *list = json_object_get(source->text, key);
-    *found = list && !json_is_null(list);
-    if (*found && json_array_size(list) != layers)
-        return fr_fail(FR_INPUT, "%s: %s is no array of %zu words", source->where, key, layers);
-    for (size_t i = 0; i < layers && *found; i++) {
-        const char *word = json_string_value(json_array_get(list, i));
-        is_yes[i] = word && strcmp(word, yes) == 0;
-        if (!is_yes[i] && (!word || strcmp(word, no) != 0))
-            return fr_fail(FR_INPUT, "%s: %s has \"%.40s\" for layer %zu, expected %s or %s", source->where, key,
-                           word ? word : "", i, yes, no);
-    }
-    return FR_OK;
-}
 
 fr_status fr_kda_layers(const fr_source *source, fr_model_spec *s, bool *attends,
                         fr_status (*layers)(const fr_source *source, fr_model_spec *spec)) {
@@ -62,18 +44,13 @@ fr_status fr_kda_put(const fr_trunk_spec *s, const char *where, fr_gguf_writer *
     return FR_OK;
 }
 
-/* Gives the one of two spellings of a key that config.json has: the published one, or that of transformers. */
-static const char *spelling(const json_t *text, const char *published, const char *other) {
-    return json_object_get(text, published) ? published : other;
-}
-
 fr_status fr_kda_mixture(const fr_source *source, fr_model_spec *s) {
     fr_experts_spec *e = &s->layer.experts;
     const json_t *text = source->text;
     const char *where = source->where;
     if (source->gguf) return fr_mixture_read(source, s);
-    const fr_mixture_words words = {.top_k = spelling(text, "num_experts_per_token", "num_experts_per_tok"),
-                                    .shared = spelling(text, "num_shared_experts", "n_shared_experts")};
+    const fr_mixture_words words = {.top_k = fr_json_spelling(text, "num_experts_per_token", "num_experts_per_tok"),
+                                    .shared = fr_json_spelling(text, "num_shared_experts", "n_shared_experts")};
     s->mixture.words = &words;
     fr_status status = fr_mixture_read(source, s);
     s->mixture.words = NULL;

@@ -8,10 +8,6 @@
 
 #include "src/engine/families/family.h"
 
-/* Reads a list of one of two words for each layer. Returns false in *found if there is none. */
-fr_status fr_kda_words(const fr_source *source, const char *key, const char *yes, const char *no, size_t layers,
-                       bool *is_yes, bool *found);
-
 /* Makes the layers by calling `layers`, and then gives Kimi Delta Attention to those that don't attend. attends: one
  * entry for each layer; the caller fills it in for config.json. For GGUF this function fills it in: a layer attends if
  * it has key/value heads. */

@@ -144,7 +144,7 @@ static fr_status kinds_from_json(const fr_source *source, const fr_model_spec *s
     const json_t *full = json_object_get(lists, "full_attn_layers"), *kda = json_object_get(lists, "kda_layers");
     bool found, recurs[FR_LAYERS_MAX] = {false};
     size_t layers = s->trunk.layers;
-    FR_TRY(fr_kda_words(source, "layer_types", "full_attention", "linear_attention", layers, attends, &found));
+    FR_TRY(fr_source_words(source, "layer_types", "full_attention", "linear_attention", layers, attends, &found));
     if (found) return FR_OK;
     for (size_t i = 0; i < layers; i++) attends[i] = !(full && kda) && i && i % 4 == 0;
     if (!full || !kda) return FR_OK;
@@ -163,7 +163,7 @@ static fr_status read_dense(const fr_source *source, fr_model_spec *s, bool *den
     int64_t every;
     if (source->gguf) return FR_OK;
     FR_TRY(fr_json_int(source->text, "moe_layer_freq", 1, 1024, 1, source->where, &every));
-    FR_TRY(fr_kda_words(source, "mlp_layer_types", "dense", "sparse", s->trunk.layers, dense, &found));
+    FR_TRY(fr_source_words(source, "mlp_layer_types", "dense", "sparse", s->trunk.layers, dense, &found));
     if (found) s->mixture.leading_dense = 0;
     if (found || every == 1) return FR_OK;
     return fr_fail(FR_UNBUILT, "%s: moe_layer_freq %lld is not built (1 is)", source->where, (long long)every);

@@ -231,18 +231,10 @@ fr_status fr_mixture_behind_leading(const fr_source *source, fr_model_spec *spec
 }
 
 fr_status fr_mixture_told_layers(const fr_source *source, fr_model_spec *spec) {
-    const json_t *kinds = json_object_get(source->text, "mlp_layer_types");
-    bool is_dense[FR_LAYERS_MAX];
-    if (source->gguf || !kinds || json_is_null(kinds)) return fr_mixture_behind_leading(source, spec);
-    if (json_array_size(kinds) != spec->trunk.layers)
-        return fr_fail(FR_INPUT, "%s: mlp_layer_types is no list of %zu layers", source->where, spec->trunk.layers);
-    for (size_t i = 0; i < spec->trunk.layers; i++) {
-        const char *word = json_string_value(json_array_get(kinds, i));
-        is_dense[i] = word && strcmp(word, "dense") == 0;
-        if (!is_dense[i] && (!word || strcmp(word, "sparse") != 0))
-            return fr_fail(FR_INPUT, "%s: mlp_layer_types has something other than dense and sparse for layer %zu",
-                           source->where, i);
-    }
+    bool is_dense[FR_LAYERS_MAX], found;
+    if (source->gguf) return fr_mixture_behind_leading(source, spec);
+    FR_TRY(fr_source_words(source, "mlp_layer_types", "dense", "sparse", spec->trunk.layers, is_dense, &found));
+    if (!found) return fr_mixture_behind_leading(source, spec);
     spec->mixture.leading_dense = 0;
     return fr_mixture_layers(source, spec, is_dense);
 }

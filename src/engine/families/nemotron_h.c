@@ -146,11 +146,6 @@ static fr_status kinds_from_gguf(const fr_source *source, const fr_model_spec *s
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
-/* Gives the first spelling of a key that config.json has; otherwise the last one. */
-static const char *spelling(const json_t *text, const char *newer, const char *older) {
-    return json_object_get(text, newer) ? newer : older;
-}
-
 static fr_status read_layers(const fr_source *source, fr_model_spec *s) {
     kind kinds[FR_LAYERS_MAX];
     if (source->gguf)
@@ -176,13 +171,14 @@ static fr_status read_mamba(const fr_source *source, fr_model_spec *s) {
     const char *where = source->where;
     double least;
     if (source->gguf) return fr_mamba_check(source, s, true);
-    FR_TRY(fr_json_size(text, spelling(text, "mamba_n_groups", "n_groups"), 1, 4096, (int64_t)m->groups, where,
+    FR_TRY(fr_json_size(text, fr_json_spelling(text, "mamba_n_groups", "n_groups"), 1, 4096, (int64_t)m->groups, where,
                         &m->groups));
-    FR_TRY(fr_json_size(text, spelling(text, "mamba_d_conv", "conv_kernel"), 1, FR_CONV_KERNEL_MAX,
+    FR_TRY(fr_json_size(text, fr_json_spelling(text, "mamba_d_conv", "conv_kernel"), 1, FR_CONV_KERNEL_MAX,
                         (int64_t)m->conv_kernel, where, &m->conv_kernel));
-    FR_TRY(fr_json_bool(text, spelling(text, "mamba_conv_bias", "use_conv_bias"), m->conv_bias, where, &m->conv_bias));
-    FR_TRY(fr_json_real(text, spelling(text, "mamba_dt_min", "time_step_min"), 0, 1e6, (double)m->step_min, where,
-                        &least));
+    FR_TRY(fr_json_bool(text, fr_json_spelling(text, "mamba_conv_bias", "use_conv_bias"), m->conv_bias, where,
+                        &m->conv_bias));
+    FR_TRY(fr_json_real(text, fr_json_spelling(text, "mamba_dt_min", "time_step_min"), 0, 1e6, (double)m->step_min,
+                        where, &least));
     m->step_min = (float)least;
     FR_TRY(fr_mamba_head_dim(source, "mamba_head_dim", 0, s));
     return fr_mamba_check(source, s, true);
@@ -199,7 +195,7 @@ static fr_status put_mamba(const fr_trunk_spec *s, size_t mtp_layers, const char
 static fr_status read_head_dim(const fr_source *source, fr_model_spec *s) {
     size_t *head_dim = &s->layer.attention.head_dim;
     if (source->gguf) return FR_OK;
-    return fr_json_size(source->text, spelling(source->text, "head_dim", "attention_head_dim"), 2, 4096,
+    return fr_json_size(source->text, fr_json_spelling(source->text, "head_dim", "attention_head_dim"), 2, 4096,
                         (int64_t)*head_dim, source->where, head_dim);
 }
 

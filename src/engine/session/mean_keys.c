@@ -91,7 +91,7 @@ void fr_mean_keys_layout(fr_engine *e) {
     }
 }
 
-/* ----- the run */
+/* --------------------------------------------------------------------------------------------------------- the run */
 
 /* Gives the ids of the text, or, if the model has no tokenizer, ids from all over its vocabulary. */
 static size_t choose_ids(const fr_engine *e, int32_t ids[IDS_MAX]) {
