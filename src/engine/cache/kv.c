@@ -105,8 +105,8 @@ static void take_tables(fr_kv *kv, fr_arena *arena, size_t context) {
         kv->table[kind] = fr_arena_take(arena, kv->blocks, sizeof *kv->table[kind]);
 }
 
-/* Chooses the number of pages of each kind: enough for all timelines. If a number of bytes is given, all pages
- * together must fill it, so both numbers are scaled by the same factor. */
+/* Chooses the number of pages of each kind: enough for all timelines. If sizes->bytes is given, the pages of both
+ * kinds together must fill these bytes. So the numbers of both kinds are then scaled by the same factor. */
 static void choose_page_counts(fr_kv *kv, const fr_kv_sizes *sizes) {
     double all = 0, fewest = 0; /* fewest: the share of a kind's pages that one timeline needs, for the kind where this
                                  * share is larger */

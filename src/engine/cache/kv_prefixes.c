@@ -265,8 +265,8 @@ static bool is_in(const fr_kv_point *point, const uint8_t *page) {
     return point->node != NONE && point->states == page;
 }
 
-/* Returns true if at most `others` of the page's holders are not points. Several points may have the same page: if
- * texts branch off at one position, each branch has a point there. */
+/* Returns true if all but `others` of the page's holders are points. Several points may have the same page: if texts
+ * branch off at one position, each branch has a point there. */
 static bool points_hold(const fr_kv_prefixes *p, const uint8_t *page, size_t others) {
     size_t holders = p->states->holders[fr_kv_page_number(p->states, page)];
     for (size_t i = 0; holders > others && i < p->point_count; i++) holders -= is_in(&p->points[i], page);
@@ -573,7 +573,7 @@ static void hold_drafter_pages(const fr_kv_prefixes *p, fr_kv *const *drafters, 
 }
 
 /* Gives the drafters' caches their pages of the parent's block, which this node holds in node->before. If the parent
- * holds no such page of its own block any more, it gets the page too. */
+ * holds no such page of its own block any more, the parent gets this page too. */
 static void hold_before(const fr_kv_prefixes *p, uint32_t n, fr_kv *const *drafters) {
     fr_kv_node *node = &p->nodes[n], *parent = &p->nodes[node->parent];
     if (!drafters || node->parent == NONE) return;
@@ -710,7 +710,8 @@ uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *p, const fr_kv_path *path, fr_k
     size_t count = end - first, run = fr_smaller(count, kv->length - first);
     if (end <= first + (set != 0) || run >= BLOCK || count > BLOCK) return NONE;
     if (p->window && (!kv->table[FR_KV_SLIDING][block] || first < kv->from)) return NONE;
-    /* nothing to do if a node already holds the page, because it has not been written since */
+    /* If a node already holds the page, nothing is to be done, because the page has not been written since that node
+     * got it. */
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++)
         if (kv->table[kind][block] && p->owner[kind][number_of(p, kind, kv->table[kind][block])] != NONE) return NONE;
     uint32_t parent = block ? path->nodes[block - 1] : NONE;

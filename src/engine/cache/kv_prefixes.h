@@ -2,11 +2,11 @@
  * filled.
  *
  * A node of the tree is a block of 64 consecutive ids, which follow its parent's. So it stands for all ids from the
- * beginning up to its end. Its pages are those of a timeline with these ids, in the target's cache and in a drafter's
- * own. Two blocks are equal if they have the same parent, equal ids and equal digests. These are compared themselves,
- * not only their hashes. A page enters the tree once the frontier has passed its last position; from then on no
- * timeline writes it (kv.h). Pages that were read from a file must not enter, because no forward here has computed
- * them.
+ * beginning up to its end. Its pages are those of a timeline with these ids, in the target's cache and in the caches
+ * of drafters. Two blocks are equal if they have the same parent, equal ids and equal digests. Ids and digests are
+ * compared in full, not only by their hash. A page enters the tree once the frontier has passed its last position;
+ * from then on no timeline writes it (kv.h). Pages that were read from a file must not enter, because no forward here
+ * has computed them.
  *
  * A text that ends within a block leaves a tail there: a node with fewer ids and no children. It is replaced by a node
  * that has all of its ids and more (fr_kv_prefixes_add_tail).
@@ -22,10 +22,10 @@
  * States of recurrent layers can't be cut at a position, so with such layers a prompt begins at points: positions
  * whose states a timeline has left in a page. A point at position p belongs to the block or tail that contains
  * position p - 1. A prompt can begin at the point if it has the same ids before p, and, with a drafter's pairs, also
- * the same id at p. A page that the point divides is copied before it is written. If no page is free, points are given
- * up: those at regular distances first, and among equal ones the one unused for the longest time.
+ * the same id at p. A page that the point divides is copied before it is written. If no page is free, a point is given
+ * up: first one that was made only at a regular distance, and among several the one unused for the longest time.
  *
- * Timelines keep the nodes in which they are. All other nodes are a cache: when a pool has no free page, the one
+ * A timeline keeps the nodes of its own path. All other nodes are a cache: when a pool has no free page, the node
  * unused for the longest time is given up. Sliding layers give up pages that no timeline holds, first those outside
  * the windows of all prompts' ends and branches. For all other layers a leaf is given up with all its pages. This also
  * frees sliding pages that have become useless because others of their window are gone. Finding a prefix takes one
@@ -48,8 +48,8 @@ typedef struct fr_kv_node fr_kv_node;
 enum { FR_KV_DRAFTERS = 2 };
 
 /* Sums up what else a block contains besides its ids: pictures, and positions on the rotary axes; all 0 if there are
- * none. Blocks with equal digests count as equal, so the digest must be one for which nobody can find two contents
- * with the same value. */
+ * none. Blocks with equal digests count as equal, so the digest is a hash for which no two contents with the same
+ * value can be constructed. */
 typedef struct fr_kv_digest {
     uint8_t bytes[32];
 } fr_kv_digest;
@@ -79,7 +79,7 @@ typedef struct fr_kv_point {
 } fr_kv_point;
 
 typedef struct fr_kv_prefixes {
-    fr_kv_node *nodes;            /* [capacity] */
+    fr_kv_node *nodes;            /* [capacity] the nodes by number; node 0 is the root */
     uint32_t *first;              /* [buckets] the first node of each hash chain */
     uint32_t *owner[FR_KV_KINDS]; /* [pages of the pool] the node that holds the page; 0: none */
     fr_kv_heap unused[FR_KV_UNUSED];
@@ -96,7 +96,7 @@ typedef struct fr_kv_prefixes {
 
 /* A timeline's path in the tree: the nodes of its first blocks. */
 typedef struct fr_kv_path {
-    uint32_t *nodes; /* [blocks] */
+    uint32_t *nodes; /* [blocks] the node of each block */
     size_t length;
     size_t prompt; /* number of blocks before the end of a prompt that is not yet marked; 0: none */
 } fr_kv_path;

@@ -1,15 +1,16 @@
 /* The states that recurrent layers have instead of keys and values, and the inputs of the positions before them.
  *
- * A state can't be cut back to an earlier position. So the stored state covers fewer positions than the frontier: not
- * those that may still be rejected.
+ * A state can't be cut back to an earlier position. So the stored state is that of an earlier position `at`, before
+ * all positions that may still be rejected.
  *
  *     base    in a page, the states of all layers after the first `at` positions, all of which are accepted
  *     ring    inputs of the positions from at - (conv_kernel - 1) on, at slot = position; they are overwritten like
  *             slots of keys and values, so that rejecting costs nothing
  *
- * A forward first runs the positions between `at` and its rows again, with inputs from the ring, and then its rows. It
- * moves the base forward to `certain`, which fr_recurrent_claim sets and fr_recurrent_certain raises; the positions
- * after that run on a copy in scratch. The bits are those of plain decoding: the same operations in the same order.
+ * A forward first runs the positions from `at` up to its first row again, with inputs from the ring, and then its
+ * rows. It moves the base forward to position `certain`, which fr_recurrent_claim sets and fr_recurrent_certain
+ * raises. The positions after `certain` are run on a copy of the state in scratch memory. The bits are those of plain
+ * decoding: the same operations in the same order.
  *
  * Every pointer to a page holds the page: a fork copies nothing, and a timeline copies a shared state before it
  * changes the state. Checkpoints are pages for certain positions (points). When a forward passes such a position, it
@@ -26,7 +27,8 @@
 /* The shape of one recurrent layer. */
 typedef struct fr_recurrent_shape {
     size_t heads, key_dim, value_dim; /* a head's state has the layout of the deltanet kernel (fr_deltanet) */
-    size_t before, behind;            /* the number of first heads and of last heads that other ranks keep */
+    size_t before, behind;            /* the numbers of heads before and after this rank's own, which other ranks
+                                       * keep */
     size_t channels, conv_kernel;     /* values of an input that are convolved; positions that a convolution spans */
     size_t gates;                     /* further values that the ring keeps of a position: its decays and betas */
 } fr_recurrent_shape;
@@ -49,14 +51,15 @@ enum { FR_RECURRENT_POINTS = 6 }; /* the most points of one forward */
 
 typedef struct fr_recurrent {
     const fr_recurrent_shape *shapes; /* [count] kept by the caller of the layout */
-    fr_recurrent_layer *layers;       /* [count] */
+    fr_recurrent_layer *layers;       /* [count] where each layer's states and inputs lie */
     size_t count;                     /* 0: there are no recurrent layers, and the members below are empty */
     size_t slots;                     /* positions that a ring has room for */
     fr_kv_pages *pages;               /* the pool of pages with states */
     size_t page_count;                /* number of pages in that pool */
     uint8_t *base;                    /* the states' page; NULL: no position has been run, and all states are 0 */
     size_t at, certain;
-    fr_recurrent_point point[FR_RECURRENT_POINTS]; /* points ascending in (at, certain]; the timeline owns the pages */
+    fr_recurrent_point point[FR_RECURRENT_POINTS]; /* the points of the next forward, whose positions ascend above `at`
+                                                    * and up to `certain`; the timeline owns the points' pages */
     size_t points;
 } fr_recurrent;
 

@@ -15,7 +15,8 @@ typedef struct fr_assistant {
     size_t top;              /* clusters that a step scores */
     fr_matrix centroids;     /* [clusters, hidden] */
     const int32_t *ordering; /* [vocab]: cluster c has the ids ordering[c * cluster_size ...] */
-    int32_t *inverted;       /* memory behind `ordering` if the file stores the cluster of each id instead */
+    int32_t *inverted;       /* the memory to which `ordering` points if the file stores the cluster of each id
+                              * instead */
 } fr_assistant;
 
 /* target NULL: checks only what can be checked without a target. An assistant opened in this way can be described, but

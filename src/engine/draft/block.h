@@ -116,7 +116,7 @@ typedef struct fr_block_rows {
     const fr_model *target;
     fr_activations *activations;
     size_t most;                /* the most rows of a batch */
-    fr_row *rows;               /* [most] */
+    fr_row *rows;               /* [most] the rows of the batch */
     fr_sight *full, *sliding;   /* [most] positions that a block's rows see in full layers, and in sliding layers */
     float *input;               /* [most, aux_layers * hidden] the target's rows that context is made of */
     float *kernels, *convolved; /* [most, conv_width], [most, hidden]; NULL: there are no convolutions */

@@ -43,8 +43,8 @@ struct fr_drafter {
  * it. NULL if there is none. */
 const fr_drafter *fr_drafter_at(const fr_drafter *drafter, size_t index);
 
-/* The first gives how much memory a drafter's weights take, the second their bytes; both include the drafters that
- * were opened beside it. */
+/* fr_drafter_memory_use gives how much memory a drafter's weights take, fr_drafter_bytes gives their bytes. Both
+ * include the drafter that was opened beside it. */
 fr_memory_use fr_drafter_memory_use(const fr_drafter *drafter);
 size_t fr_drafter_bytes(const fr_drafter *drafter);
 
@@ -114,7 +114,8 @@ typedef struct fr_proposal {
     /* out: [the larger of count and most_found] the chance of each draft, if the method gives chances; NULL: not
      * wanted */
     float *chances;
-    int32_t *ids; /* out: [the larger of count and most_found] the drafts, which may follow the timeline */
+    int32_t *ids; /* out: [the larger of count and most_found] the drafts; the array may lie right behind the
+                   * timeline's ids */
     /* out: [count, vocab] the scores of each step, -infinity for ids that were not scored; NULL: not wanted */
     float *logits;
     size_t proposed; /* out: the number of ids; may be fewer than wanted, or 0 */
@@ -140,9 +141,9 @@ typedef struct fr_draft_sizes {
 struct fr_draft_method {
     const char *name;
 
-    /* For methods with weights. The first returns true if a drafter's files are for this method. The second reads them
-     * into drafter->net and checks them against drafter->target. The third frees drafter->net, also after a load that
-     * failed. */
+    /* These three are for methods with weights. `reads` returns true if a drafter's files are for this method. `load`
+     * reads them into drafter->net and checks them against drafter->target. `unload` frees drafter->net, also after a
+     * load that failed. */
     bool (*reads)(const fr_checkpoint *files);
     fr_status (*load)(fr_drafter *drafter);
     void (*unload)(fr_drafter *drafter);
@@ -191,7 +192,7 @@ struct fr_draft_method {
      * accepted. */
     void (*commit)(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted);
 
-    /* The first gives a state's own KV cache. The second gives the cache in the workspace, from which all sessions'
+    /* `kv` gives a state's own KV cache. `workspace_kv` gives the cache in the workspace, from which all sessions'
      * caches take their layout. */
     fr_kv *(*kv)(fr_draft *draft);
     const fr_kv *(*workspace_kv)(const void *workspace);
@@ -212,8 +213,9 @@ extern const fr_draft_method fr_draft_text;
 extern const fr_draft_method fr_draft_ngram_first;
 
 /* Propose drafts for sessions of one engine, each at most once. A method is called once for all of its sessions, so
- * that its weights are read only once. The first function sets `next` of an array's elements; the second takes a list,
- * which it reorders; the third takes a single proposal and returns its failure. */
+ * that its weights are read only once. fr_draft_propose takes an array and sets `next` of its elements.
+ * fr_draft_propose_list takes a list, and reorders it. fr_draft_propose_one takes a single proposal and returns its
+ * failure. */
 void fr_draft_propose(fr_proposal *proposals, size_t count);
 void fr_draft_propose_list(fr_proposal *first);
 fr_status fr_draft_propose_one(fr_proposal *proposal);

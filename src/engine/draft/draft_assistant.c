@@ -32,9 +32,9 @@ typedef struct mtp {
     float *input;        /* [sessions, 2 * backbone] embedding and hidden row of each chain */
     /* [sessions, vocab] scores of all ids; with centroids [sessions, top * cluster_size], the scores of `ids` */
     float *scores;
-    float *centroid_scores; /* [sessions, clusters] */
-    int32_t *chosen;        /* [sessions, top] */
-    int32_t *scratch;       /* [sessions, clusters] */
+    float *centroid_scores; /* [sessions, clusters] scores of the clusters */
+    int32_t *chosen;        /* [sessions, top] the best clusters of each row */
+    int32_t *scratch;       /* [sessions, clusters] room for finding the best clusters */
     /* [sessions, top * cluster_size] ids that are scored, cluster by cluster, each cluster's in ascending order */
     int32_t *ids;
     float *tiles; /* [threads, tiles_width(a)] scores of the whole tiles in which a cluster lies */

@@ -34,18 +34,18 @@ typedef struct workspace {
     const fr_block_net *net;
     fr_kv kv; /* the layout of the sessions' caches, and the pages of all of them; not a session's cache */
     fr_block_rows rows;
-    fr_kv **timelines;         /* [sessions] */
+    fr_kv **timelines;         /* [sessions] the cache of each block in `asks` */
     struct block *asks;        /* [sessions] the blocks of the proposals that are run together */
     size_t scored;             /* the most rows that are scored together */
     float *heads;              /* [scored, hidden] the rows that are scored */
-    float *scores;             /* [scored, candidates] */
+    float *scores;             /* [scored, candidates] the head's scores of these rows */
     float *selected;           /* [scored, rank] DFlash2: the selector's products of the rows */
     float *codes;              /* [top_k, rank] DFlash2: the codes of a row's best ids */
     float *best;               /* [top_k] the scores of best_ids */
     int32_t *best_ids, *order; /* [top_k] a row's best ids; [candidates] room for sorting */
-    float *befores, *biases;   /* DSpark, by session: the code [rank] of its last draft, and the biases [candidates]
-                                * that follow from it */
-    float *row;                /* [rank] */
+    float *befores, *biases;   /* DSpark: [sessions, rank] the code of each session's last draft; [sessions,
+                                * candidates] the biases that follow from it */
+    float *row;                /* [rank] DFlash2: the code of the id before a row, times the row's selector */
 } workspace;
 
 typedef struct state {
@@ -455,8 +455,8 @@ static const fr_matrix *head(const fr_drafter *drafter) {
     return net->ids ? NULL : &net->trunk.head;
 }
 
-/* Makes a method's table. whole: the head can't be trimmed, as DSpark's, because DSpark's biases have a row for each
- * id that the head scores. */
+/* Makes a method's table. whole: the head can't be trimmed. DSpark's can't, because its biases have a row for each id
+ * that the head scores. */
 #define BLOCK_METHOD(word, whole)                                                                                   \
     {                                                                                                               \
         .name = word, .reads = reads, .load = load, .unload = unload, .head = head, .workspace = block_workspace,   \

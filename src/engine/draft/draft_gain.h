@@ -35,9 +35,9 @@ typedef struct fr_draft_gain {
     double found[FR_STEP_MAX]; /* like `row`, for drafts that are looked up and so take no step */
 } fr_draft_gain;
 
-/* The first function gives the first index of `stands` for a draft with `depth` drafts before it. The second gives the
- * bin of a draft with this chance, which is the second index. The third guesses how often drafts of a bin are
- * accepted. */
+/* fr_draft_gain_depth gives the first index of `stands` for a draft with `depth` drafts before it. fr_draft_gain_bin
+ * gives the second index, which is the bin of a draft with this chance. fr_draft_gain_guess guesses how often drafts
+ * of a bin are accepted. */
 size_t fr_draft_gain_depth(size_t depth);
 size_t fr_draft_gain_bin(double chance);
 double fr_draft_gain_guess(size_t bin);

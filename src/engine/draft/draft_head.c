@@ -18,7 +18,7 @@ enum { LIST_MAX = 16 << 20 /* most bytes of a file */ };
 
 /* A set of ids below `vocab`. */
 typedef struct id_set {
-    bool *has; /* [vocab] */
+    bool *has; /* [vocab] true for the ids of the set */
     size_t vocab, count;
 } id_set;
 

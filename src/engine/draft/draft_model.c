@@ -37,12 +37,12 @@ typedef struct workspace {
     fr_kv_prefixes prefixes; /* texts that the model has run before, also for sessions that are closed */
     void *activations;
     size_t most;        /* most rows of a batch */
-    fr_row *rows;       /* [most] */
-    float *hidden;      /* [most, hidden] */
-    fr_kv **timelines;  /* [sessions] */
+    fr_row *rows;       /* [most] the rows of the batch */
+    float *hidden;      /* [most, hidden] the hidden rows that they give */
+    fr_kv **timelines;  /* [sessions] the caches of the sessions in the batch */
     fr_proposal **asks; /* [sessions] the proposals whose rows with logits are in the batch */
     float *logits;      /* [sessions, features of the head] scores of each row with logits */
-    int64_t *best;      /* [threads, sessions] */
+    int64_t *best;      /* [threads, sessions] as fr_forward.best */
     size_t sessions;
 } workspace;
 
@@ -216,8 +216,8 @@ static size_t begin_chains(workspace *w, fr_proposal *first, size_t *rows) {
     return going;
 }
 
-/* Places rows in the batch: first all sessions' ids that the model has not run, except for the last one of each; after
- * them the last ids. */
+/* Places rows in the batch: first, session by session, the ids that the model has not run, without each session's last
+ * id; after them the last ids of all sessions. */
 static void place_first(workspace *w, size_t going, size_t rows) {
     for (size_t i = 0, at = 0; i < going; i++) {
         const fr_draft_view *view = w->asks[i]->view;

@@ -70,9 +70,9 @@ static fr_status check_chances(const own *s, const fr_proposal *p, size_t depth,
                    (int)p->ids[depth]);
 }
 
-/* Gives the sampler the distributions of the drafts. If the caller's method has given any (`told`), these are the
- * ones. If not, the sampler already has the distributions of the other method's drafts. It keeps those of the first
- * s->handed_on drafts, because the caller's method proposes these drafts unchanged. */
+/* Tells the sampler the distributions of the drafts. If the caller's method has given distributions (`told`), the
+ * sampler gets those. Otherwise the sampler keeps the distributions of the first s->handed_on drafts, which it has got
+ * from the session's other method. The caller's method proposes these drafts unchanged. */
 static fr_status tell_chances(own *s, const fr_proposal *p, size_t count, bool told) {
     const fr_token_picker *picker = p->view->picker;
     if (!picker) return FR_OK;

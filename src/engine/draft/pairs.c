@@ -26,9 +26,9 @@ typedef struct workspace {
     fr_activations *activations; /* memory for running the layer */
     fr_workspace products;       /* memory for the products that pairs begin with, and for the head */
     size_t most;                 /* most rows of a batch */
-    fr_row *rows;                /* [most] */
-    fr_pair *pairs;              /* [most] */
-    float *input;                /* [most, input_width] */
+    fr_row *rows;                /* [most] the rows of the batch */
+    fr_pair *pairs;              /* [most] the pair of each row */
+    float *input;                /* [most, input_width] inputs of the products that pairs begin with */
     struct span *spans;          /* [sessions] the spans that are run together */
     fr_kv **timelines;           /* [sessions] the layer's cache for each span */
     float *left;                 /* [sessions, hidden] the layer's output for each session's last pair */

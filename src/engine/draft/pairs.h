@@ -32,8 +32,8 @@ typedef struct fr_pair_batch {
                                    * columns */
 } fr_pair_batch;
 
-/* Defines a drafter that works by pairs. The struct to which fr_drafter.net of such a drafter points begins with
- * it. */
+/* Defines a drafter that works by pairs. fr_drafter.net of such a drafter points to a struct that begins with an
+ * fr_pair_net. */
 typedef struct fr_pair_net {
     const char *what;          /* the model that the logits belong to, for error lines */
     const fr_trunk *trunk;     /* the trunk that gives the layer's widths and rotary forms */
@@ -41,9 +41,9 @@ typedef struct fr_pair_net {
     const fr_layer *layer;
     size_t input_width;        /* columns of the widest product at the beginning of pairs */
     const float *norm;         /* [hidden] the norm before the head; NULL: none */
-    bool carries_norm;         /* a pair passes its output to the next one after the norm; otherwise before it */
-    bool behind;               /* a pair has the rotary position of token p + 1; otherwise that of p */
-    const fr_matrix *head;     /* [candidates, hidden] */
+    bool carries_norm;         /* the output that a pair passes to the next one is normed */
+    bool behind;               /* a pair's rotary position is that of token p + 1; if false, that of p */
+    const fr_matrix *head;     /* [candidates, hidden] the head that scores drafts */
     const int32_t *candidates; /* the ids that the head scores; NULL: all */
     float softcap;             /* softcap of the scores; 0: none */
     bool packed;               /* some matrix is packed */

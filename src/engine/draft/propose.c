@@ -4,7 +4,8 @@
  * methods makes lists of its own. */
 #include "src/engine/draft/draft.h"
 
-/* Moves all proposals that have the first one's method out of a list, in their order. Gives the list of the others. */
+/* Takes the proposals of one method out of a list: those with the same method as the first. They stay linked in their
+ * order, from `first` on. Gives the list of the others. */
 static fr_proposal *part_method(fr_proposal *first) {
     const fr_draft_method *method = first->draft->method;
     fr_proposal *same = NULL, *others = NULL, **ends[2] = {&others, &same};

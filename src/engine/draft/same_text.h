@@ -41,7 +41,7 @@ size_t fr_same_text_room(size_t context);
 void fr_same_text_layout(fr_same_text *text, fr_arena *arena, const fr_tokenizer *from, const fr_tokenizer *to,
                          size_t context);
 
-/* The timeline was cut, and only its ids before `told` are unchanged: cuts the text after these. */
+/* Cuts the text after the timeline was cut: only the part of the timeline's ids before `told` is unchanged. */
 void fr_same_text_cut(fr_same_text *text, size_t told);
 
 /* Changes the text to that of this timeline, of which the ids before `told` are as in the last call. Returns false if

@@ -95,8 +95,8 @@ static void follow(fr_suffix_index *index, int32_t id) {
         index->steps++;
     }
     index->end = states[index->active].end;
-    states[index->active].end = (uint32_t)index->count; /* a later match of this state finds this place, which is the
-                                                         * latest */
+    states[index->active].end = (uint32_t)index->count; /* this place is now the latest one at which the state's
+                                                         * substrings end */
 }
 
 void fr_suffix_add(fr_suffix_index *index, int32_t id) {

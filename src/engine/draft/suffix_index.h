@@ -30,7 +30,7 @@ typedef struct fr_suffix_edge {
 typedef struct fr_suffix_index {
     fr_suffix_state *states; /* [2 * capacity] state 0 is the empty text */
     fr_suffix_edge *edges;   /* [3 * capacity + 1] index 0 stands for no edge */
-    uint32_t *buckets;       /* [1 << bits] */
+    uint32_t *buckets;       /* [1 << bits] a hash table: the first edge of each bucket */
     unsigned bits;
     size_t capacity, longest; /* capacity: the most ids; longest: matches are cut to this length */
     size_t count;             /* ids so far */
@@ -43,8 +43,8 @@ typedef struct fr_suffix_index {
     size_t steps; /* steps taken so far, for the tests */
 } fr_suffix_index;
 
-/* Takes its memory from an arena, 100 to 108 bytes for each id; pages are touched only as the text grows. capacity:
- * below 2^30. */
+/* Takes the index's memory from an arena, 100 to 108 bytes for each id. Pages are touched only as the text grows.
+ * capacity: below 2^30. */
 void fr_suffix_layout(fr_suffix_index *index, fr_arena *arena, size_t capacity, size_t longest);
 
 void fr_suffix_reset(fr_suffix_index *index);

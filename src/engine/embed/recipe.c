@@ -142,8 +142,7 @@ static fr_status read_activation(const json_t *c, const char *key, fr_dense_acti
     FR_TRY(fr_json_text(c, key, where, &path));
     *activation = usual;
     if (!path || strncmp(path, "torch.", 6) != 0)
-        return FR_OK; /* sentence-transformers does not trust other code
-                                                                 * either */
+        return FR_OK; /* sentence-transformers uses the default, too, in place of code from outside torch */
     const char *name = strrchr(path, '.') + 1;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(name, known[i].name) == 0) {
@@ -236,7 +235,8 @@ static fr_status check_transformer(const fr_model *model, const json_t *c, const
     return FR_OK;
 }
 
-/* Reads how many tokens of a text are read, from the settings of the first module. */
+/* Reads how long texts may be, in tokens, from the settings of the first module. Of a longer text only this many
+ * tokens are read. */
 static fr_status read_transformer(const fr_model *model, const char *folder, const char *place, fr_recipe *recipe) {
     static const char *const names[] = {"sentence_bert_config.json",       "sentence_roberta_config.json",
                                         "sentence_distilbert_config.json", "sentence_camembert_config.json",

@@ -31,13 +31,15 @@ typedef enum fr_dense_activation {
     FR_DENSE_SIGMOID
 } fr_dense_activation;
 
-/* A step changes a pooled row. A dense layer is activation(weight x + bias), plus x with a residual. */
+/* A step changes a pooled row x. A dense layer computes activation(weight x + bias), and adds x to it if it has a
+ * residual (adds_input). */
 typedef struct fr_recipe_step {
     fr_recipe_step_kind kind;
     size_t in, out;
     float *weight,
         *bias;       /* malloc'd: [out, in] and [out] of a dense layer, [in] both of a LayerNorm; bias NULL: none */
-    float *residual; /* [out, in]: what x is multiplied with before it is added; NULL: x itself, or no residual */
+    float *residual; /* [out, in] matrix by which x is multiplied before it is added; NULL: x is added as it is, or not
+                      * at all */
     bool adds_input;
     fr_dense_activation activation;
 } fr_recipe_step;

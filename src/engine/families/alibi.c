@@ -82,8 +82,8 @@ static const fr_model_spec mpt = {
     .trunk = {.vocab = 50368, .hidden = 2048, .layers = 24, .context_limit = 2048, .eps = 1e-5F, .layer_norm = true},
     .layer = {.attention = {.heads = 16}, .ffn = {.activation = FR_GELU_ERF}}};
 
-/* Checks the exponent of the flattest slope. Another one than 8 is refused, because transformers computes with 8
- * whatever the file says, so that no reference tells what is right. */
+/* Checks the exponent of the flattest slope. Only 8 is accepted: transformers computes with 8 whatever the file says,
+ * so there is no reference for another exponent. */
 static fr_status check_slopes(const char *where, const char *key, double most) {
     if (most == 8) return FR_OK;
     return fr_fail(FR_UNBUILT, "%s: %s %g is not built (8 is)", where, key, most);

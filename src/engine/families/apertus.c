@@ -16,7 +16,8 @@ static const fr_model_spec defaults = {
               .eps = 1e-5F,
               .rope = {{.neox = true, .theta = 12e6}}},
     .layer = {.attention = {.heads = 32, .qk_norm = true},
-              /* alpha is 0.8 in both cases: softplus of the first number, and beta plus softplus of the second */
+              /* the defaults of alpha_p and alpha_n are both 0.8: alpha_p is the softplus of the first number, alpha_n
+               * is beta (the third number) plus the softplus of the second */
               .ffn = {.width = 14336, .activation = FR_XIELU, .xielu = {0.203357F, -1.0502256F, 0.5F, -1e-6F}}}};
 
 static const fr_config_row own[] = {FR_ONLY("hidden_act", "xielu"),

@@ -1,8 +1,8 @@
 /* Ling 2.0 and Ring 2.0: config.json of BailingMoeV2ForCausalLM, GGUF "bailingmoe2". Source: the published checkpoints
  * and their modeling file (github.com/inclusionAI/Ling-V2; transformers has no such model); for GGUF
  * github.com/ggml-org/llama.cpp, conversion/bailingmoe.py. Queries, keys and values are one projection in both kinds
- * of file. If a row chooses several experts, their weights are normalized, whatever norm_topk_prob says. GGUF's key
- * for the shared experts' width is ignored. */
+ * of file. If a row chooses several experts, the router's weights for them are normalized, whatever norm_topk_prob
+ * says. GGUF's key for the shared experts' width is ignored. */
 #include "src/engine/families/mixture.h"
 #include "src/engine/families/mtp_layer.h"
 

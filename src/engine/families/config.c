@@ -12,7 +12,7 @@
 
 enum { VOCAB_MAX = 1 << 24, HIDDEN_MAX = 1 << 17, FFN_MAX = 1 << 22, HEADS_MAX = 4096, HEAD_DIM_MAX = 4096 };
 
-/* No key is read for the vocabulary of a GGUF file, because it is the length of the table of ids. A file that sets
+/* GGUF has no key for the size of the vocabulary, which is the number of rows of the table of ids. A file that sets
  * causal attention to false is an encoder, so it is refused. */
 const fr_config_row fr_size_keys[] = {
     {.kind = FR_ROW_WITH, .json = "is_causal", .gguf = ".attention.causal"},
@@ -281,8 +281,8 @@ static fr_status check(const fr_model_spec *spec, const char *where) {
     return FR_OK;
 }
 
-/* In GGUF, the values that are rotated together are given by the order of the rows of queries and keys, which the
- * family has set. */
+/* Sets for a GGUF file which values of a head are rotated together (`neox`). This follows from the order of the rows
+ * of queries and keys, which each family has set. */
 static void pair_as_rows_stand(fr_row_order order, fr_trunk_spec *trunk) {
     for (size_t i = 0; i < trunk->ropes && order != FR_ROWS_ALIKE; i++) trunk->rope[i].neox = order == FR_ROWS_TO_NEOX;
 }

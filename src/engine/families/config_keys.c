@@ -51,7 +51,7 @@ fr_status fr_config_head(const json_t *object, const char *where, const fr_weigh
     FR_TRY(fr_json_bool(object, "tie_word_embeddings", true, where, &tied));
     FR_TRY(fr_json_bool(weights->files->config, "tie_word_embeddings", false, where, &outer));
     if (tied || outer || fr_weights_has(weights, fr_names_top(weights), "lm_head.weight")) return FR_OK;
-    if (fr_weights_has(weights, "", "embed_out.weight")) return FR_OK; /* the name of GPT-NeoX */
+    if (fr_weights_has(weights, "", "embed_out.weight")) return FR_OK; /* GPT-NeoX's name of the head */
     return fr_fail(FR_INPUT, "%s: tensor %slm_head.weight is missing, and tie_word_embeddings is false",
                    weights->files->path, fr_names_top(weights));
 }

@@ -377,7 +377,8 @@ static const fr_config_row own_of_minicpm3[] = {FR_ONLY("hidden_act", "silu"),
                                                 FR_FLAG(layer.ffn.biased, "mlp_bias", NULL),
                                                 FR_REAL(trunk.embedding_scale, "scale_emb", NULL, 1e-6, 1e6),
                                                 {0}};
-/* Sizes without the number of key/value heads: GGUF has that of the heads, and the cache has one. */
+/* The usual rows of sizes, but without a row for kv_heads. GGUF's key has the number of heads there, while the cache
+ * has only one KV head. */
 static const fr_config_row sizes_of_minicpm3[] = {
     FR_SIZE(trunk.vocab, "vocab_size", NULL, 1, 1 << 24),
     FR_SIZE(trunk.layers, "num_hidden_layers", ".block_count", 1, FR_LAYERS_MAX, .required = true),

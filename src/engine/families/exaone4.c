@@ -73,7 +73,7 @@ static const fr_model_spec sparse = {
     .mixture = {.words = &words, .shared = 1, .shared_by_count = true, .leading_dense = 1},
     .kinds = {.every = 4}};
 
-/* llama.cpp's values for keys that a GGUF file lacks; all other members are those of every file. */
+/* The defaults for keys that a GGUF file lacks are llama.cpp's. The other members here are the same in every file. */
 static const fr_model_spec sparse_gguf = {.trunk = {.rope = {{.neox = true}}},
                                           .layer = {.attention = {.qk_norm = true},
                                                     .ffn = {.activation = FR_SILU},

@@ -1,6 +1,6 @@
-/* Falcon of before Falcon 3 (7B, 40B, 180B): config.json of FalconForCausalLM, GGUF "falcon". Source: transformers
- * 5.24, model falcon; for GGUF github.com/ggml-org/llama.cpp, conversion/falcon.py. Folders have queries, keys and
- * values key head by key head. RW's positions are ALiBi's. */
+/* The Falcon models before Falcon 3 (7B, 40B, 180B, and the smaller falcon-rw): config.json of FalconForCausalLM, GGUF
+ * "falcon". Source: transformers 5.24, model falcon; for GGUF github.com/ggml-org/llama.cpp, conversion/falcon.py.
+ * Folders have queries, keys and values key head by key head. falcon-rw has ALiBi instead of rotary positions. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 

@@ -49,7 +49,7 @@ typedef struct fr_model_spec {
     fr_mixture_keys mixture;
     fr_kind_pattern kinds;
     size_t mtp_layers;
-    /* how many of the last layers read the K/V of an earlier one; in a drafter all of them read the target's */
+    /* how many of the last layers read the K/V of an earlier layer; in a drafter all layers read the target's K/V */
     size_t borrowers;
     int32_t image_token;
 } fr_model_spec;
@@ -202,8 +202,8 @@ struct fr_family {
     fr_status (*shape)(const fr_source *source, fr_model_spec *spec);
 
     bool scales_embedding; /* embeddings are multiplied by the square root of hidden */
-    /* the weights in GGUF are multiplied by the factors of products (fr_layer_factors), of embeddings and of logits,
-     * for which it has no keys */
+    /* GGUF has no keys for the factors of products (fr_layer_factors), of embeddings and of logits; instead, the
+     * weights in GGUF are multiplied by these factors */
     bool factors_in_weights;
     bool scaling_in_rows; /* the rows also write the scaling of rotary positions; if false, fr_family_put writes the
                            * scaling after the rows */
@@ -243,9 +243,9 @@ fr_status fr_layers_mark_still(const fr_source *source, fr_model_spec *spec);
  * is full. */
 void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t fallback, fr_gguf_writer *writer);
 
-/* Read rotary positions. fr_rope_one_form reads a single form, into rope[0]; fr_rope_by_kind reads a form for each
- * kind of layer. All values of a head are rotated, unless rows have set how many. `neox` is as in the defaults; in
- * GGUF it is that of the family's rotary rows. */
+/* Read rotary positions. fr_rope_one_form reads a single form, into rope[0]. fr_rope_by_kind reads a form for each
+ * kind of layer. All values of a head are rotated, unless rows have set how many. For a folder, `neox` is as in the
+ * defaults. For GGUF, it follows from fr_tensor_naming.rotary_rows. */
 fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec);
 fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec);
 

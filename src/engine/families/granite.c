@@ -170,7 +170,8 @@ static const fr_model_spec sliding_sparse_gguf = {
 
 static const char rotated_key[] = ".attention.rope_pattern";
 
-/* Writes for each layer if it slides and, unless all do, if it rotates heads. Readers require the first list. */
+/* Writes for each layer if it slides. If some layers don't rotate heads, also writes for each layer if it rotates
+ * heads. Readers require the first list. */
 static fr_status put_patterns(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     bool all_rotate = true;
     (void)mtp_layers;
@@ -244,8 +245,8 @@ static fr_status sliding_shape(const fr_source *source, fr_model_spec *s) {
 static const fr_tensor_name sink_names[] = {
     FR_VECTOR(fr_layer, attention.sinks, HEADS, "self_attn.sinks", "attn_sinks.weight", .needs = FR_IF_SINKS), {0}};
 
-/* Published mixtures have the names of transformers or those of mixtures without windows. In GGUF gate and up stay one
- * tensor, those of the shared expert too. */
+/* The names of published mixtures: those that transformers gives, or those of mixtures without windows. In GGUF, gate
+ * and up stay one tensor, also those of the shared expert. */
 static const fr_tensor_name swash_names[] = {
     FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, SPARSE "router.weight", "ffn_gate_inp.weight"),
     FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, SPARSE "router.layer.weight", "ffn_gate_inp.weight"),

@@ -37,7 +37,8 @@ static const fr_model_spec defaults = {
                           .routed_scaling = 2.446F}},
     .mixture = {.shared = 1, .leading_dense = 1}};
 
-/* In GGUF, the weights of experts are normalized, and no key says so. */
+/* The defaults for keys that a GGUF file lacks. In GGUF the routers' weights are always normalized, and no key says
+ * so. */
 static const fr_model_spec gguf_defaults = {.trunk = {.rope = {{.theta = 10000}}},
                                             .layer = {.mixer = FR_MIXER_MLA,
                                                       .attention = {.no_rope = true},
@@ -89,8 +90,8 @@ static fr_status put_delta(const fr_trunk_spec *s, size_t mtp_layers, const char
     return fr_kda_put(s, where, w, &d);
 }
 
-/* Writes the keys of a mixture. GGUF has none for weights that are not normalized, for groups, or for layers without a
- * shared expert. */
+/* Writes the keys of a mixture. Refuses what GGUF has no key for: routers whose weights are not normalized, groups of
+ * experts, and models without mixtures. */
 static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     const fr_experts_spec *e = fr_spec_experts(s);
     if (!e) return fr_fail(FR_INPUT, "%s: GGUF has no key for a model without mixtures", where);

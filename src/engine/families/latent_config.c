@@ -8,7 +8,8 @@
 
 enum { WIDTH_MAX = 4096, LATENT_MAX = 1 << 16 };
 
-/* The matrices that make keys and values of the latent: one, which is two in GGUF, or one in GGUF too. */
+/* Lines for the matrices that make keys and values from the latent. Folders have both in one tensor. With KV_B, GGUF
+ * has one tensor too. With DIVIDED, GGUF has two tensors, or one in older files. */
 #define KV_B(below)                                                                                         \
     FR_NAMED(fr_layer, mla.heads, FR_SLOT_KV_B, KV_B, LATENT, below "kv_b_proj.weight", "attn_kv_b.weight", \
              .also = FR_ALSO_MLA)

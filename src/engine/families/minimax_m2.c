@@ -24,8 +24,8 @@ static const fr_model_spec defaults = {
     .mixture = {.as_wide = true, .normalizes = true}};
 
 /* Reads how many values of a head are rotated. transformers reads only partial_rotary_factor; this is for files that
- * have rotary_dim instead. Half a value is added, so that the number is not one too small when the quotient is rounded
- * down. */
+ * have rotary_dim instead. Half a value is added, because the width is later multiplied by `partial` and rounded down,
+ * which could otherwise lose a value. */
 static fr_status read_rotary(const fr_source *source, fr_model_spec *s) {
     size_t width = s->layer.attention.head_dim, dims;
     FR_TRY(fr_json_size(source->text, "rotary_dim", 2, (int64_t)width, (int64_t)width, source->where, &dims));

@@ -1,9 +1,9 @@
 /* Muse-Glimmer: the text model of MuseGlimmerForConditionalGeneration, GGUF "muse-glimmer"; pictures are not read.
  * Source: transformers 5.24, model muse_glimmer; for GGUF github.com/ggml-org/llama.cpp, conversion/muse_glimmer.py.
  * Embeddings are normed without weights, and so are heads. A gate for each value of a head comes from a matrix of its
- * own. Norms come before and after the parts, those after them with an eps of their own; folders store the weights of
- * the layers' norms minus 1. Layers whose rotary base is 0 are not rotated. If no base is given, every fourth layer is
- * full and not rotated. */
+ * own. Norms come before and after attention and feed-forward, and those after them have an eps of their own. Folders
+ * store the weights of the layers' norms minus 1. Layers whose rotary base is 0 are not rotated. If no base is given,
+ * every fourth layer is full and not rotated. */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* OPT and Galactica: config.json of OPTForCausalLM; llama.cpp has no GGUF of them. Source: transformers 5.24, model
- * opt. A table has a row for each position, after two others. Models of an early form (350M) norm the stream when a
- * part has been added, and their ids' rows are narrower than the stream. */
+ * opt. A learned table has a row for each position; two rows come before these. The 350M has an early form: it norms
+ * the stream after attention or feed-forward was added, and the rows of its embedding table are narrower than the
+ * stream. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 

@@ -1,7 +1,8 @@
 /* Qwen1.5-MoE and Qwen2-57B-A14B: config.json of Qwen2MoeForCausalLM, GGUF "qwen2moe". Source: the published
  * checkpoints and transformers 5.17, model qwen2_moe; for GGUF github.com/ggml-org/llama.cpp, conversion/qwen.py and
- * src/models/qwen2moe.cpp, which has no key for normalized weights and none for layers without a mixture. The shared
- * expert has a gate; the projections of queries, keys and values have biases, the output projection has none. */
+ * src/models/qwen2moe.cpp. GGUF has no key for router weights that are normalized, and none for layers without a
+ * mixture. The shared expert has a gate; the projections of queries, keys and values have biases, the output
+ * projection has none. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 

@@ -1,6 +1,6 @@
 /* Qwen3, mixtures: config.json of Qwen3MoeForCausalLM, GGUF "qwen3moe". Source: the published checkpoints and
- * transformers 5.17, model qwen3_moe; for GGUF github.com/ggml-org/llama.cpp, conversion/qwen.py, which has no key for
- * weights that are not normalized, none for layers without a mixture and no names for biases. */
+ * transformers 5.17, model qwen3_moe; for GGUF github.com/ggml-org/llama.cpp, conversion/qwen.py. GGUF has no key for
+ * router weights that are not normalized, none for layers without a mixture, and no names for biases. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
 

@@ -26,14 +26,14 @@ typedef struct fr_experts_rows {
                              * latent */
     float *input;           /* [pairs, hidden] the experts' input, in pair order */
     float *inner;           /* [pairs, 2 * width] gate and up */
-    float *output;          /* [pairs, hidden] */
-    float *sum;             /* [rows, hidden] */
+    float *output;          /* [pairs, hidden] the expert's output for each pair */
+    float *sum;             /* [rows, hidden] the weighted sum of the outputs of each row's experts */
     const fr_adapter_set **adapters; /* [pairs] the adapters of the pairs' rows, if the batch has any */
     int32_t *row;                    /* [pairs] rows of the pairs, which are sorted by expert, then row */
-    float *weight;                   /* [pairs] */
+    float *weight;                   /* [pairs] the weight of the pair's expert in the row's sum */
     size_t *first;                   /* [experts + 1] first pair of each expert */
-    int32_t *chosen;                 /* [rows, top] */
-    float *chosen_weight;            /* [rows, top] */
+    int32_t *chosen;                 /* [rows, top_k] the experts that each row has chosen */
+    float *chosen_weight;            /* [rows, top_k] the weights of these experts */
     float *choices;    /* [threads, 2, experts] the scores that choose experts, and the scores of groups */
     int32_t *scratch;  /* [threads, 2, experts] room for top-k of experts, and of groups */
     fr_expert_use use; /* the counts so far */
@@ -79,8 +79,8 @@ typedef struct fr_mamba_rows {
     float *mixed;  /* [rows, channels] values, keys and queries, the convolution's output */
     float *z;      /* [rows, width] gates of the outputs */
     float *seen;   /* [rows, width] the outputs of the states */
-    float *beside; /* [rows, hidden] Mamba-2's output in a layer that has attention too, to which attention's output is
-                    * added; NULL: there is no such layer */
+    float *beside; /* [rows, hidden] Mamba-2's output in a layer that has attention too; attention's output is added to
+                    * it. NULL: there is no such layer */
     size_t channels, width;
 
     float *rerun;          /* [threads, FR_STEP_MAX, rerun_width] keys and values of positions that are run again */
@@ -106,7 +106,7 @@ typedef struct fr_activations {
     const fr_sight *sights; /* [rows] the positions that attention sees; NULL: those up to the row's own */
 
     float *x;         /* [hidden] the residual stream */
-    float *normed;    /* [hidden] */
+    float *normed;    /* [hidden] the stream after a norm: the input of the next products */
     float *out;       /* [hidden] the output of a branch, which is added to the stream */
     float *q;         /* [q_width] queries, each followed by its gate if there are gates */
     float *attn;      /* [q_width] attention's output */
@@ -115,10 +115,10 @@ typedef struct fr_activations {
     float *q_a;       /* [q_a_width] the latents of queries, in latent attention */
     float *heads;     /* [heads_width] for latent attention: first the heads' queries, with nope and rotary parts;
                        * later the heads' outputs */
-    float *gate, *up; /* [ffn_width] */
+    float *gate, *up; /* [ffn_width] outputs of the feed-forward's first products */
     float *token;     /* [layers * ple_width] the per-layer embeddings of the row's token */
     float *ple_table; /* [layers * ple_width] the row of the token in the table of per-layer embeddings */
-    float *cosine[FR_ROPES], *sine[FR_ROPES]; /* [dims / 2] */
+    float *cosine[FR_ROPES], *sine[FR_ROPES]; /* [dims / 2] cosines and sines of the rotary angles */
     size_t q_width, own_gates_width, kv_width, q_a_width, heads_width, head_gates_width, ffn_width;
 
     /* [head_gates_width] the gates of latent attention's heads; NULL: no layer has any */

@@ -21,10 +21,10 @@
 
 /* Memory for the threads; the team shares one workspace for each stream of rows that runs at a time. */
 typedef struct fr_attend_workspace {
-    fr_attn_query *queries; /* [threads][FR_ATTEND_BATCH] */
+    fr_attn_query *queries; /* [threads][FR_ATTEND_BATCH] the queries that a thread gives to the kernel */
     float *plain;           /* [threads][FR_ATTEND_BATCH][head_dim] queries before their rotation (fr_attn_query) */
     size_t head_dim;        /* number of values of the widest heads */
-    float *scratch;         /* [threads][scratch_size] */
+    float *scratch;         /* [threads][scratch_size] the kernel's scratch */
     size_t scratch_size;
     float *partials;      /* results of single blocks; NULL: there is only one thread */
     size_t partials_size; /* floats */

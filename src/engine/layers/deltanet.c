@@ -139,7 +139,8 @@ static void mix(const fr_team *team, const fr_activations *a, const fr_deltanet_
     fr_part_heads(team, spec->by_key ? heads : 0, rows, &begin, &end);
     for (size_t item = begin; item < end; item++) {
         size_t head = item / rows, at = head * spec->key_dim;
-        /* Kimi Linear's files store the slope, those of Ling 3 its magnitude. */
+        /* weights->decay is negative in Kimi Linear's files and positive in Ling 3's. Both mean the negative
+         * number. */
         fr_kda_decays(gates_of(a, item % rows) + at, weights->dt_bias + at, -fabsf(weights->decay[head]),
                       spec->lower_bound, spec->key_dim);
     }
@@ -258,7 +259,8 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_del
         run.span = &c->spans[item % c->span_count];
         run.recurrent = &run.span->kv->recurrent;
         run.states = &run.recurrent->layers[spec->state];
-        size_t at = run.recurrent->at; /* position of the first collected row; rows before the batch's are run again */
+        size_t at = run.recurrent->at; /* the position of run.rows[0]; positions before the batch's first row are run
+                                        * again */
         run.count = (size_t)a->batch.rows[run.span->last].position + 1 - at;
         for (size_t p = at; p < run.span->position; p++) rerun_position(a, &run, p, p - at);
         for (int32_t r = run.span->last; r >= 0; r = a->batch.rows[r].parent)

@@ -195,9 +195,8 @@ static size_t tile_cost(size_t rows) {
     return rows == 0 ? 0 : rows < BYTES_BOUND ? BYTES_BOUND : rows;
 }
 
-/* The tiles of all experts are laid in a row, each as long as its cost. Gives the first of one expert's tiles that
- * begins at or after `cost` in that row. first: where the expert's first tile begins; each: the cost of one of its
- * tiles. */
+/* Gives the first of one expert's tiles that begins at or after `cost`, if the tiles of all experts lie in a row, each
+ * as long as its cost. first: where the expert's first tile begins; each: the cost of one of its tiles. */
 static size_t tile_at(size_t cost, size_t first, size_t each, size_t tiles) {
     size_t tile = cost > first ? (cost - first + each - 1) / each : 0;
     return tile < tiles ? tile : tiles;

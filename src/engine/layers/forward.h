@@ -80,7 +80,8 @@ typedef struct fr_forward {
     float *aux_hidden;               /* [rows, aux_layers, hidden] out, from row `keep` on: inputs of the aux_layers */
     bool lends; /* a drafter reads keys and values of the last layers that own some, so all ranks need these keys and
                  * values */
-    size_t head_first, head_rows; /* rows whose logits are wanted, none before `keep`; 0: none */
+    size_t head_first, head_rows; /* the rows whose logits are wanted, none before `keep`; head_rows 0: no logits are
+                                   * wanted */
     const fr_matrix *head;        /* the head that computes the logits; NULL: the model's own */
     float *logits;                /* [head_rows, features of the head] out: logits after soft capping */
     bool best_alone; /* the caller reads only `best`, so with ranks each rank needs only its own share of the logits */

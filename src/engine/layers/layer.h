@@ -21,9 +21,10 @@ typedef struct fr_latent_heads {
 /* Weights of attention; latent attention also uses `q` and `o`. One tensor may fill q, k and v (FR_SLOT_QKV), and one
  * their biases (FR_SLOT_QKV_VECTOR). So these members are adjacent and in this order. */
 typedef struct fr_attention_weights {
-    fr_matrix q, k, v, o; /* q [heads * d, hidden], k and v [kv_heads * d, hidden], o [hidden, heads * d] */
+    fr_matrix q, k, v, o; /* q [heads * head_dim, hidden], k and v [kv_heads * head_dim, hidden], o [hidden, heads *
+                           * head_dim] */
     const float *q_bias, *k_bias, *v_bias, *o_bias;
-    const float *q_norm, *k_norm; /* [d]; for norms over all heads [heads * d], [kv_heads * d] */
+    const float *q_norm, *k_norm; /* [head_dim]; for norms over all heads [heads * head_dim], [kv_heads * head_dim] */
     const float *sinks;           /* [heads] */
     fr_matrix gate;               /* [heads * own_gate, hidden] */
 } fr_attention_weights;
@@ -107,7 +108,8 @@ typedef struct fr_experts_weights {
     const float *product_bias;                           /* [experts] bias of the router's products */
     const float *scale;                                  /* [experts] factors for the experts' weights */
     const float *shared_gate;                            /* [hidden] */
-    const float *pre_norm, *post_dense_norm, *post_norm; /* [hidden] if the mixture is parallel to a feed-forward */
+    const float *pre_norm, *post_dense_norm, *post_norm; /* [hidden] the norms if the mixture is parallel to a
+                                                          * feed-forward */
     fr_matrix *gate, *up, *down;                         /* [experts]: [width, hidden] twice, [hidden, width] */
     const float *gate_bias, *up_bias, *down_bias;        /* [experts, width] twice, [experts, hidden] */
     fr_matrix latent_in, latent_out;                     /* [latent, hidden], [hidden, latent] */

@@ -154,9 +154,9 @@ typedef struct fr_experts_spec {
     size_t groups, top_groups; /* experts are divided into groups, in the order of their numbers, and a row chooses
                                 * only among the experts of its best groups; 0: no groups */
     bool groups_by_best;       /* a group is rated by its best expert; if false, by the sum of its two best */
-    /* A row chooses two experts, one after the other: each time the expert with the largest product p that is left.
-     * The expert's weight is its share in a softmax over some of the products that are left: those products q that are
-     * at most nearness * max(p, |q|) smaller than p. */
+    /* A row chooses two experts, one after the other: each time the one whose product p is the largest of those that
+     * are left. The expert's weight is its share in a softmax over some of the products that are left: those products
+     * q that are at most nearness * max(p, |q|) smaller than p. */
     bool one_by_one;
     float nearness;
     bool norm_top_k;      /* a row's weights are divided by their sum */

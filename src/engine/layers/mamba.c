@@ -158,8 +158,8 @@ typedef struct head_run {
     size_t count;
 } head_run;
 
-/* Computes the values of an earlier position again, from the inputs in the ring. Also computes the position's keys,
- * unless the head before, in the same group, has done so. */
+/* Computes the values of an earlier position again, from the inputs in the ring. keys_there: run->rerun already has
+ * the position's keys, because the thread's last head was of the same group. If not, the keys are computed too. */
 static void rerun_position(const fr_activations *a, head_run *run, size_t position, size_t index, bool keys_there) {
     const fr_mamba_spec *spec = run->spec;
     const float *inputs[FR_CONV_KERNEL_MAX], *slot = fr_recurrent_slot(run->recurrent, run->states, position);
@@ -242,7 +242,8 @@ static void run_heads(const fr_team *team, const fr_activations *a, const fr_mam
         run.span = &c->spans[item % c->span_count];
         run.recurrent = &run.span->kv->recurrent;
         run.states = &run.recurrent->layers[spec->state];
-        size_t at = run.recurrent->at; /* position of the first collected row; rows before the batch's are run again */
+        size_t at = run.recurrent->at; /* the position of run.rows[0]; positions before the batch's first row are run
+                                        * again */
         bool keys_there = keys_of_span == run.span && keys_of_group == run.group;
         run.count = (size_t)a->batch.rows[run.span->last].position + 1 - at;
         for (size_t p = at; p < run.span->position; p++) rerun_position(a, &run, p, p - at, keys_there);

@@ -9,7 +9,7 @@
 #include "base/sizes.h"
 #include "src/engine/layers/trunk.h"
 
-/* The fewest rows of a slice, and the most slices for each rank (fr_stages_pieces). */
+/* LEAST_PIECE: the fewest rows of a slice (fr_stages_pieces). PIECES_A_RANK: the most slices for each rank. */
 enum { LEAST_PIECE = 32, PIECES_A_RANK = 2 };
 
 /* ----- layers of each rank */

@@ -214,7 +214,7 @@ static const char *spelled(const fr_binding *b, const fr_tensor_name *name) {
     return spelling_of(name, b->weights->files->gguf);
 }
 
-/* Returns true if both lines fill the same field, but from different tensors. */
+/* Returns true if two lines of a table fill the same field, but from different tensors. */
 static bool alternatives(const fr_tensor_name *name, const fr_tensor_name *other, bool gguf) {
     const char *mine = spelling_of(name, gguf), *its = spelling_of(other, gguf);
     return other->field == name->field && its && mine && strcmp(mine, its) != 0;
@@ -322,7 +322,8 @@ static fr_status bind_qkv_vector(const fr_binding *b, const fr_tensor_name *name
     return FR_OK;
 }
 
-/* Gives the factor by which products with a line's tensor are multiplied; 0: none. Only folders have such factors. */
+/* Gives the factor by which products with the tensor of this line are multiplied; 0: none. Only tensors in folders
+ * have such factors, because weights in GGUF are already multiplied by them. */
 static float factor_of(const fr_binding *b, const fr_tensor_name *name) {
     if (!name->factor || b->weights->files->gguf) return 0;
     return *(const float *)(const void *)((const char *)b->layer + name->factor);
@@ -389,8 +390,8 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     return FR_OK;
 }
 
-/* Finds an earlier line for the same field that fits this model and names another tensor of this kind of file; NULL if
- * there is none. */
+/* Finds another tensor that could have filled the field: looks among the lines before `name` for one that fits this
+ * model and fills the same field from another tensor. NULL if there is none. */
 static const fr_tensor_name *line_before(const fr_binding *b, const fr_tensor_name *names, const fr_tensor_name *name) {
     for (const fr_tensor_name *line = names; line < name; line++)
         if (alternatives(name, line, b->weights->files->gguf) && fr_tensor_name_needed(line, b->trunk, b->layer))
@@ -590,8 +591,9 @@ void fr_tensor_name_in_rows(const fr_tensor_name *name, const fr_layer_spec *lay
     shape[0] /= shape[1];
 }
 
-/* Finds the line that names a published tensor; with a layer, the first one that the layer needs. A tensor that becomes
- * two in GGUF has a line without a GGUF name; fr_tensor_name_of_part gives the two names. */
+/* Finds the line of a table that has this published name. With a layer, only lines count whose tensor this layer has.
+ * Lines without a GGUF name are left out, except those of a tensor that becomes two in GGUF (fr_tensor_name_of_part
+ * gives the two names). */
 static bool find_line(const fr_tensor_name *names, const fr_trunk_spec *spec, const fr_layer_spec *layer,
                       const char *published, bool top, fr_tensor_name_found *found) {
     for (const fr_tensor_name *name = names; name && (name->published || name->gguf); name++) {

@@ -200,10 +200,12 @@ typedef struct fr_tensor_naming {
                                                    * several families share */
     /* fields of fr_mtp_layer (families/mtp_layer.h) besides those of a layer; NULL: the family has none */
     const fr_tensor_name *mtp;
-    /* The prefixes that published names of an MTP layer's tensors may have. After the prefix comes the name of one of
-     * its own tensors, or "layers.0." and a layer's name. NULL: the tensors are named like those of the next layer. */
+    /* The prefixes that published names of an MTP layer's tensors may have. After the prefix comes the name of a
+     * tensor in `mtp`, or "layers.0." and the name of a tensor that decoder layers have. NULL: the tensors are named
+     * like those of the next layer. */
     const char *const *mtp_prefixes;
-    /* tables for the names of an MTP layer's own layer, below its prefix; none: `layer` has them */
+    /* tables of the tensors that an MTP layer has as every decoder layer has them, by their names after the prefix;
+     * none: `layer` has these tables */
     const fr_tensor_name *mtp_layer[FR_LAYER_TABLES];
     bool mtp_flat;         /* a layer's names follow the prefix without "layers.0." */
     bool mtp_hidden_first; /* the input of an MTP layer is [hidden row ; embedding]; if false, [embedding ; hidden
@@ -255,9 +257,9 @@ const char *fr_names_top(const fr_weights *weights);
 fr_binding fr_binding_model(fr_weights *weights, const fr_trunk_spec *trunk);
 fr_binding fr_binding_layer(fr_weights *weights, const fr_trunk_spec *trunk, const fr_layer_spec *layer, size_t index);
 
-/* Makes a binding for the MTP layer after the trunk's layers, with the names that such a layer has. beside: the
- * binding is for the tensors that it has in addition to those of a decoder layer; if false, for those of a decoder
- * layer. */
+/* Makes a binding for the MTP layer after the trunk's layers, with the names that such a layer has. An MTP layer has
+ * the tensors of a decoder layer and some more. beside: the binding is for those that it has in addition; if false,
+ * for those of a decoder layer. */
 fr_binding fr_binding_mtp(fr_weights *weights, const fr_tensor_naming *naming, const fr_trunk_spec *trunk, bool beside);
 
 /* Gives the factor of a channel of Mamba-2's convolution, if the layer has any (fr_layer_factors). */
@@ -282,7 +284,8 @@ fr_status fr_tensor_names_bind_layer(const fr_binding *binding, const fr_tensor_
 bool fr_tensor_names_extra(const fr_tensor_naming *naming, const char *tensor);
 
 /* Checks, once everything is bound, that every tensor of the file is read or is one of the family's extras. Tensors
- * after the last layer belong to MTP layers, if the family has any: at most `mtp_layers` of them. */
+ * after the last layer belong to MTP layers, if the family has such layers. At most `mtp_layers` MTP layers are
+ * expected. */
 fr_status fr_tensor_names_check_read(const fr_weights *weights, const fr_tensor_naming *naming, size_t layers,
                                      size_t mtp_layers);
 
@@ -308,8 +311,8 @@ bool fr_tensor_name_fills_two(const fr_tensor_name *name);
  * over several parts has one row for each part; all other vectors have rows of one value. */
 void fr_tensor_name_in_rows(const fr_tensor_name *name, const fr_layer_spec *layer, uint64_t *shape, uint32_t *dims);
 
-/* The result of a search for a published tensor: the line that names it, and its layer. `layers` are those of the
- * trunk; the table of MTP layers is for the `mtp_layers` layers after them. */
+/* The result of a search for a published tensor: the line of a table that names it, and its layer. Layers are counted
+ * through: first the trunk's `layers`, then the `mtp_layers` MTP layers, which have a table of their own. */
 typedef struct fr_tensor_name_found {
     const fr_tensor_name *name, *table; /* the line, and the first line of its table */
     bool of_layer, of_expert;
@@ -344,7 +347,7 @@ fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tenso
  * of queries, keys and values, or, if `gates` is set, that of the rows of gates. */
 fr_reorder fr_tensor_name_parted(const fr_layer_spec *layer, bool gates);
 
-/* Gives the form in which published files store the vector of a line. */
+/* Gives the form in which published files store the vector that this line names. */
 fr_values fr_name_values(const fr_checkpoint *files, const fr_tensor_naming *naming, const fr_tensor_name *name);
 
 /* Gives the published index of the row (or column) that has the index `row` in GGUF. */

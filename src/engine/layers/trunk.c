@@ -355,7 +355,7 @@ void fr_trunk_embed(const fr_trunk *trunk, const fr_kernels *kernels, int32_t id
     fr_matrix_row(kernels, &trunk->embedding, (size_t)id, trunk->spec.embedding_scale, row);
 }
 
-/* Multiplies rows, which each thread has computed for itself, by a matrix, in place. */
+/* Multiplies rows by a matrix, in place. Each thread must have computed its own rows. */
 static void project_rows(const fr_team *team, const fr_activations *a, const fr_matrix *matrix, float *rows,
                          size_t count) {
     size_t begin, end, hidden = a->trunk->spec.hidden;

@@ -75,7 +75,8 @@ static fr_status compare(const char *pattern, const char *module, const char *wh
     return FR_OK;
 }
 
-/* Gives the first key in a member object that is a pattern which matches the module; NULL if none does. */
+/* Looks for the first key of the object config[member] that is a pattern and matches the module's name. *of gets the
+ * object, *found the key; NULL if no key matches. */
 static fr_status find_pattern(const fr_adapter_config *config, const char *member, const char *module, json_t **of,
                               const char **found) {
     const char *key;

@@ -26,7 +26,8 @@ struct fr_model {
     fr_plan plan; /* the threads that weights were placed for; a session may use other cores of the same nodes */
     char pre[FR_PRE_SIZE];                     /* the pre-tokenizer that the options name; "": the file's own */
     fr_tokenizer *tokenizer;                   /* NULL: the model has none */
-    fr_activation_stats_kind activation_stats; /* the inputs that are summed up; set before weights are bound */
+    fr_activation_stats_kind activation_stats; /* the products whose inputs are summed up for an importance matrix; set
+                                                * before weights are bound */
     size_t mtp_layers;                         /* number of MTP layers in the model's own checkpoint; they can draft
                                                 * for it */
     /* file of the vision tower; NULL: the tower is in the model's own checkpoint, or there is none */
@@ -115,10 +116,10 @@ void fr_forward_run(fr_pool *pool, fr_forward *forward);
 /* Runs only the head, over hidden rows of an earlier run. */
 void fr_head_run(fr_pool *pool, fr_forward *forward);
 
-/* picture_marks.c. The first gives the text that marks a picture's place in a prompt; NULL: the model sees no
- * pictures, or has no tokenizer. The second replaces marks by the text that stands for pictures: their image tokens,
- * and the tokens around these that the model was trained with. It replaces the first `count` marks whose bytes are all
- * trusted; the inserted text is trusted too. */
+/* picture_marks.c: fr_model_picture_mark gives the text that marks a picture's place in a prompt. NULL: the model sees
+ * no pictures, or has no tokenizer. fr_model_spell_pictures replaces marks by the text that stands for pictures: their
+ * image tokens, and the tokens around these that the model was trained with. It replaces the first `count` marks whose
+ * bytes are all trusted. The inserted text is trusted too. */
 const char *fr_model_picture_mark(const fr_model *model);
 fr_status fr_model_spell_pictures(const fr_model *model, const fr_picture *const *pictures, size_t count,
                                   fr_marked_text *text);

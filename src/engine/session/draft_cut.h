@@ -12,8 +12,8 @@
  *     S(first) + ... + S(n-th) - rate * (T(base + n) - T(base))
  * T(rows) is the time of a forward (draft_depth.h), `base` the number of rows without these drafts, and `rate` the
  * engine's tokens a second (fr_draft_depth_rate). `rate` is not the rate of this round. A round with unlikely drafts
- * has a low rate, at which even drafts that are not worth their time would seem so. The time of making the drafts does
- * not count, because it is already spent.
+ * has a low rate. By that rate even drafts that are not worth their time would seem worth it. The time of making the
+ * drafts does not count, because it is already spent.
  *
  * Each row beyond the largest measured number of rows is assumed to cost half as much as a measured row. At most twice
  * the largest measured number is tried. In the first rounds, and for timelines whose round is a try (draft_depth.h),

@@ -51,7 +51,7 @@ typedef struct candidate {
     double all_stood; /* probability that the draft and all before it are accepted */
     double gain;      /* tokens that the draft is expected to add */
     double rows;      /* expected number of rows of the drafts before it */
-    double follow;    /* seconds that a first draft adds for running missed tokens */
+    double follow;    /* seconds of running missed tokens, which only a timeline's first draft adds */
 } candidate;
 
 /* The expected tokens and seconds of a round, for each number of drafts. */
@@ -116,9 +116,9 @@ static fr_draft_depth_drafts *drafts_of(const fr_draft_depth_part *part) {
 
 /* ------------------------------------------------------------------------------------------------------------ times */
 
-/* Limits how many readings of a time may be too long because the process was interrupted: at most one in this many.
- * For drafting it is one in 4. Looked-up and computed drafts take different times, so large readings may be right. For
- * forwards it is one in 2, because forwards of equally many rows take similar times. */
+/* An interrupted process makes a reading too long. These numbers say how often that is assumed to happen: in at most
+ * one of so many readings. For drafting it is one in 4. Looked-up and computed drafts take different times, so large
+ * readings may be right. For forwards it is one in 2, because forwards of equally many rows take similar times. */
 enum { DRAFT_HELD_UP = 4, VERIFY_HELD_UP = 2 };
 
 /* Gives the mean of the readings, after the largest ones were lowered to the largest reading below them. One reading
@@ -507,8 +507,8 @@ static size_t depth_of(const outlook *o, size_t timeline, size_t drafts) {
     return depth;
 }
 
-/* Gives the best choice plus one draft, for a timeline that the choice gives none: the one that has not drafted for
- * the longest time. */
+/* Gives the best choice plus one draft for another timeline. Of the timelines that get no draft in the best choice, it
+ * takes the one that has not drafted for the longest time. */
 static attempt attempt_other_timeline(const outlook *o) {
     attempt a = attempt_of(o, o->best);
     if (o->best == o->limit) return a;
@@ -562,12 +562,15 @@ static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt
     return true;
 }
 
-/* Makes one attempt to learn whether another choice is better than the best known one. The choices are considered in
- * this order. If larger numbers of drafts cost as little as is hoped, another choice may be better; then that choice
- * is tried and no other. Otherwise, with several timelines and no draft as the best known choice, the number of drafts
- * that is most promising by the hoped times is tried: a step that does not pay for one timeline may pay for all. If no
- * choice was tried so far, one near the best known choice is tried. If the best known choice is no draft, that is the
- * number of drafts that is most promising by the known times. */
+/* Makes one attempt to learn whether another choice is better than the best known one. The first of these attempts
+ * that applies is made.
+ *
+ *   1. The number of drafts that is best by the hoped times, if by these it gives more tokens a second than the best
+ *      known choice. If this applies, the others are not considered.
+ *   2. If there are several timelines, and the best known choice is to make no drafts: the number of drafts that is
+ *      most promising by the hoped times. A step that does not pay for one timeline may pay for all.
+ *   3. An attempt near the best known choice. If the best known choice is to make no drafts, it is the number of drafts
+ *      that is most promising by the known times. */
 static bool try_other(fr_draft_depth *draft_depth, const outlook *known, const outlook *hoped, attempt *tried) {
     double rate = rate_of(known, known->best);
     *tried = attempt_of(hoped, hoped->best);
@@ -917,7 +920,7 @@ static fr_draft_depth_drafter *asked_of(fr_draft_depth *draft_depth, const fr_dr
 }
 
 /* Learns from the time that drafting took. If one timeline drafted, that is the time of its chain. If several drafted,
- * it shows what the other chains cost beside the longest one. */
+ * the time shows what the other chains cost beside the longest one. */
 static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                            double seconds) {
     size_t drafting = 0, longest = 0, behind = 0;
@@ -933,7 +936,8 @@ static void learn_drafting(fr_draft_depth *draft_depth, const fr_draft_depth_par
         behind += rows_behind(drafts_of(&parts[i]));
     }
     double known = times[longest] + drafter->share.usual * (alone - times[longest]);
-    if (behind && known > 0 && seconds > known) { /* if it took less, the known time was too long */
+    if (behind && known > 0 && seconds > known) { /* if drafting took less than the known time, the known time was too
+                                                   * long */
         learn_following(draft_depth, drafter, behind, seconds - known, times[1]);
         return;
     }

@@ -102,7 +102,8 @@ typedef struct fr_draft_depth_drafter {
                                                * timeline was asked alone */
     /* cost of the chains beside the longest one, as a share of what they would cost alone */
     fr_draft_depth_timing share;
-    fr_draft_depth_timing follow; /* seconds for each token that timelines had missed, beyond a few */
+    fr_draft_depth_timing follow; /* seconds for each token that a drafter had missed; the first few are not counted,
+                                   * because they cost no time */
     double earlier[FR_STEP_MAX];  /* like `draft`, as an earlier run measured it (draft_times.h); 0: unknown */
     fr_draft_rate usual;          /* rate of accepted first drafts of all timelines, over a long time */
     fr_calibration calibration;   /* counts of every timeline's drafts */
@@ -142,8 +143,8 @@ typedef struct fr_draft_depth_choice {
 /* A timeline's part in a round. */
 typedef struct fr_draft_depth_part {
     fr_draft_depth_timeline *timeline;
-    /* the drafters to choose from. If there are any, the choice sets `drafter`, `limit`, `block` and `lags`. Otherwise
-     * the caller sets these four */
+    /* the drafters to choose from. If there are any, fr_draft_depth_choose sets `drafter`, `limit`, `block` and
+     * `lags`. Otherwise its caller sets these four */
     fr_draft_depth_choice choices[FR_DRAFTERS_MAX];
     size_t drafter; /* index of the drafter that is asked */
     size_t limit;   /* the most drafts that the drafter may be asked for, below FR_STEP_MAX */
@@ -174,11 +175,13 @@ static inline size_t fr_draft_depth_verified(const fr_draft_depth_part *part) {
     return part->drafted - part->left_out;
 }
 
-/* Prepare an engine without any measurement, and a timeline that joins it. */
+/* fr_draft_depth_reset prepares an engine that has no measurements yet. fr_draft_depth_join prepares a timeline that
+ * joins the engine. */
 void fr_draft_depth_reset(fr_draft_depth *draft_depth);
 void fr_draft_depth_join(const fr_draft_depth *draft_depth, fr_draft_depth_timeline *timeline);
 
-/* Report after a prompt that a drafter has run all ids of the timeline, or that it still has to run `ids` ids. */
+/* fr_draft_depth_followed reports after a prompt that a drafter has run all ids of the timeline.
+ * fr_draft_depth_fell_behind reports that the drafter still has to run `ids` of them. */
 void fr_draft_depth_followed(fr_draft_depth_timeline *timeline, size_t drafter);
 void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t drafter, size_t ids);
 

@@ -7,9 +7,9 @@
  * the threads and the processor. Times decide only how many drafts are made, never a token, so a wrong file costs time
  * and nothing else.
  *
- * A file that is damaged, has another size or holds a time that no computer needs is ignored. It is written under a
- * temporary name and renamed, so that other processes never read a part of it; if several processes write, the last
- * one's times stay. A folder that can't be read or written is no failure. */
+ * A file is ignored if it is damaged, has another size, or holds a time that is too short or too long for any
+ * computer. It is written under a temporary name and renamed, so that other processes never read a part of it; if
+ * several processes write, the last one's times stay. A folder that can't be read or written is no failure. */
 #ifndef FR_SRC_ENGINE_SESSION_DRAFT_TIMES_H
 #define FR_SRC_ENGINE_SESSION_DRAFT_TIMES_H
 

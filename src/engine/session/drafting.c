@@ -56,7 +56,8 @@ static void allot_drafts(fr_engine *e, const fr_round *rounds, size_t count) {
         fixed++;
     }
 
-    /* A method that only looks drafts up makes none step by step, so its limit counts for looked-up drafts alone. */
+    /* Asks the depth controller for the numbers of drafts. If a method only looks drafts up, its limit counts for
+     * looked-up drafts (most_found) alone, because it makes no other drafts. */
     for (size_t i = 0; i < count; i++) {
         const fr_session *s = rounds[i].session;
         if (!weighs(s)) continue;

@@ -11,7 +11,7 @@
 typedef struct pool {
     fr_pooling pooling;
     size_t seen;  /* rows so far */
-    double *sums; /* [hidden] */
+    double *sums; /* [hidden] the sums of these rows */
 } pool;
 
 static fr_status take(void *context, const float *rows, size_t count, size_t width) {

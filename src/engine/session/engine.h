@@ -52,13 +52,13 @@ struct fr_engine {
     fr_kv **timelines;                       /* [capacity] caches of the sessions; NULL: no session */
     const fr_adapter_set **adapters;         /* [capacity] adapters of the sessions in the running forward */
     struct fr_session **sessions;            /* [capacity] the sessions */
-    float *hidden;                           /* [rows, hidden] */
+    float *hidden;                           /* [rows, hidden] the hidden rows of the last forward */
     const fr_aux_layers *aux_layers;         /* the layers whose inputs the drafter reads; NULL: none */
     float *aux_hidden;              /* [rows, aux_width], where aux_width is that of all aux_layers side by side */
     size_t hidden_width, aux_width; /* values of each row that draft methods read in `hidden` and `aux_hidden` */
     size_t runs;   /* number of times that `logits` and `hidden` were written, by forwards and by scored drafts */
-    float *logits; /* [head_rows, vocab] */
-    int64_t *best; /* [threads, head_rows] */
+    float *logits; /* [head_rows, vocab] the logits of the last forward */
+    int64_t *best; /* [threads, head_rows] as fr_forward.best: first the id of each row's largest logit */
 
     fr_kv_prefixes prefixes; /* if `shares`: tree of the texts that were run before */
     fr_kept_pictures pictures;

@@ -20,9 +20,9 @@ typedef struct fr_logprobs {
     bool drawn; /* the draws give the log-probabilities, row by row; otherwise fr_logprobs_take computes them */
     float own[FR_LOGPROBS_ROWS];
     size_t count;     /* tokens of the last step that have log-probabilities */
-    int32_t *ids;     /* [FR_LOGPROBS_ROWS, best] */
-    float *values;    /* [FR_LOGPROBS_ROWS, best] */
-    int32_t *scratch; /* [vocab] */
+    int32_t *ids;     /* [FR_LOGPROBS_ROWS, best] the most likely tokens of each row */
+    float *values;    /* [FR_LOGPROBS_ROWS, best] the log-probabilities of these tokens */
+    int32_t *scratch; /* [vocab] room for finding the best tokens */
     float *row;       /* [vocab] log-probabilities of one draw; NULL unless `drawn` */
 } fr_logprobs;
 

@@ -16,7 +16,8 @@
 
 enum {
     IDS_MAX = 128, /* ids that are run */
-    SKIPPED = 4    /* the first positions, on which attention rests, are unlike the others */
+    SKIPPED = 4    /* number of first positions that are left out: attention rests on them, and their keys are unlike
+                    * all others */
 };
 
 /* The text has prose, code and numbers, because a mean should suit all of them. */
@@ -33,13 +34,13 @@ static const fr_attention_spec *attention_of(const fr_engine *e, size_t kv) {
     return &trunk->spec.layer[fr_trunk_kv_owner(trunk, kv)].attention;
 }
 
-/* Gives the number of a head's values that turn with its position. */
+/* Gives the number of a head's values that are rotated by the head's position. */
 static size_t turning_dims(const fr_engine *e, const fr_attention_spec *attention) {
     return attention->no_rope ? 0 : e->model->trunk.spec.rope[attention->rope].dims;
 }
 
-/* Gives the first KV layer whose keys are rotated in the same way as those of layer `kv`. The two share that layer's
- * tables. */
+/* Gives the first KV layer whose keys are rotated in the same way as those of layer `kv`. That layer has the tables of
+ * cosines and sines, and layer `kv` uses them too. */
 static size_t table_holder(const fr_engine *e, size_t kv) {
     const fr_attention_spec *own = attention_of(e, kv);
     for (size_t i = 0; i < kv; i++) {
@@ -49,7 +50,8 @@ static size_t table_holder(const fr_engine *e, size_t kv) {
     return kv;
 }
 
-/* Fills in the tables of cosines and sines of the first layer that uses them. */
+/* Fills in the tables of cosines and sines: `starts` has the angles of each block's first position, `turns` those of
+ * the positions within a block. */
 static void fill_tables(const fr_engine *e, const fr_attention_spec *attention, size_t dims, float *starts,
                         float *turns) {
     float cosine[FR_KEY_MEANS_WIDEST], sine[FR_KEY_MEANS_WIDEST];

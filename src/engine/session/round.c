@@ -83,8 +83,9 @@ static fr_status choose_stage(fr_round *t) {
 }
 
 /* Chooses the session's rows of the forward: the last id and its drafts, or as much of its prompt as *prompt_rows
- * allows. A picture that may not be cut may have more rows than that. It is run if no earlier prompt got rows in this
- * round. A prompt gets no rows while another session in this round computes the pages that it begins with. */
+ * allows. A picture that may not be cut may have more rows than *prompt_rows. Such a picture is run if no earlier
+ * prompt got rows in this round. A prompt gets no rows while another session in this round computes the pages that the
+ * prompt begins with. */
 static fr_status take_slice(fr_round *t, size_t *prompt_rows, fr_batch_slice *slice) {
     fr_session *s = t->session;
     if (s->round.stage == FR_STAGE_VERIFY) {

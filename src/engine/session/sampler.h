@@ -48,7 +48,7 @@ typedef struct fr_sampler {
     float *logits;    /* [vocab] logits after penalties, bias and filters */
     int32_t *ids;     /* [vocab] ids of `logits` once a filter left some out; `ids`, `scratch` and `weight` are NULL if
                        * greedy */
-    int32_t *scratch; /* [vocab] */
+    int32_t *scratch; /* [vocab] indices of candidates, for the filter that runs */
     float *weight;    /* [vocab] exp((logit - largest) / temperature) */
     float *nearness;  /* [vocab] distances from the mean, for typical sampling; NULL: it is off */
     uint32_t *seen;   /* [vocab] counts of tokens, all 0 between draws; NULL: no penalties */

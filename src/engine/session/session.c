@@ -267,8 +267,8 @@ fr_status fr_session_be_shown(fr_session *s, const void *bytes, size_t size) {
     return fr_shown_unpack(&s->shown, fr_spec_picture_width(&s->model->trunk.spec), bytes, size);
 }
 
-/* Asks the session's callback whether to abort. The callback may run other sessions, whose workers may then draft on
- * the pool. */
+/* Asks the session's callback whether to abort. The callback may run other sessions, which may make drafts in the
+ * background on the same pool of threads. So the function waits for such drafts before it returns. */
 static fr_status ask_abort(void *session) {
     fr_session *s = session;
     fr_status status = fr_session_check_abort(s);

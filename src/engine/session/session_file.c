@@ -210,7 +210,8 @@ static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier, size
 
 static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     size_t frontier = s->length ? fr_smaller(s->cache.kv.length, s->length - 1) : 0;
-    /* The positions after the one of the recurrent states are run again when the session is restored. */
+    /* With recurrent layers, only the positions up to that of the stored states are saved. The positions after them
+     * are run again when the session is restored. */
     if (s->cache.kv.recurrent.count) frontier = s->cache.kv.recurrent.at;
     size_t checkpoints = s->cache.checkpoints.count;
     if (has_other_rope(s)) frontier = checkpoints = 0;
@@ -266,7 +267,8 @@ static fr_status check_pictures(const fr_session *s, const char *where) {
     return FR_OK;
 }
 
-/* Gives the fingerprint of the session's model together with its adapters, and with the means that its keys lack. */
+/* Gives the fingerprint of the session's model together with its adapters, and with the means that were subtracted
+ * from its keys. */
 static fr_status fingerprint_of(const fr_session *s, uint64_t *model) {
     FR_TRY(fr_fingerprint(s->model, model));
     if (s->adapters.count) *model = fr_hash(*model, &s->cache.plain, sizeof s->cache.plain);
@@ -497,7 +499,7 @@ static void recount(fr_session *s, fr_kv_kind kind, int change) {
 }
 
 /* Checks that there will be enough pages once the session has given up its own: for positions [from, end) of sliding
- * layers and [0, end) of the others. A session alone always has them. */
+ * layers and [0, end) of the others. The only session of an engine always has enough pages. */
 static fr_status check_pages(fr_session *s, const fr_saved *saved, size_t from, size_t end) {
     const fr_kv *kv = &s->cache.kv;
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {
@@ -529,7 +531,8 @@ static fr_status take(fr_session *s, const fr_saved *saved, void *attached) {
     s->cache.restored = true;
     s->length = (size_t)head->length;
     s->phase = s->length ? FR_PHASE_PENDING : FR_PHASE_EMPTY;
-    /* The last id's run is never saved. If it is the only id without caches, all ids count as run before. */
+    /* The ids before s->ran count as run before. A file never has caches of the last id, because it must be run again
+     * for its logits. If only the last id lacks caches, all ids count as run before. */
     s->ran = frontier + 1 < s->length ? frontier : s->length;
     memcpy(s->ids, saved->ids, s->length * sizeof *s->ids);
     for (size_t i = 0; i < kv->count; i++)

@@ -32,8 +32,8 @@ fr_status fr_session_read_bytes(fr_session *session, const void *bytes, size_t s
 fr_status fr_session_set_aside(fr_session *session);
 fr_status fr_session_take_up(fr_session *session);
 
-/* The first function copies the caller's own bytes (NULL for none). The second attaches such a copy, in place of the
- * bytes that were attached before. */
+/* fr_session_copy_attached copies the caller's own bytes (NULL for none). fr_session_replace_attached attaches such a
+ * copy, in place of the bytes that were attached before. */
 fr_status fr_session_copy_attached(const void *bytes, size_t size, void **copy);
 void fr_session_replace_attached(fr_session *session, void *copy, size_t size);
 

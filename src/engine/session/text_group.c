@@ -16,8 +16,9 @@ typedef struct piece {
     bool ends;       /* the forward has the text's last row */
 } piece;
 
-/* The texts, and how far they have been run. Only the last text of a forward can be cut by its end, so the texts that
- * are under way follow one another, and no two of them have the same session. */
+/* The texts, and how far they have been run. Text t is run in session t % group->count. The texts [done, begun) are
+ * under way; they are so few that each has a session of its own. Only the last text of a forward may get fewer rows
+ * than it has left. */
 typedef struct run {
     const fr_text_group *group;
     const fr_group_text *texts;
@@ -39,9 +40,9 @@ static fr_status begin_text(run *r, size_t text) {
     return FR_OK;
 }
 
-/* Chooses the next rows: those of the text that the last forward cut, then those of the texts after it, until the
- * forward is full, all sessions have a text or no page is free. Only the first text's failure is an error; a later text
- * is tried again when it is the first. */
+/* Chooses the next rows: first those of the text that did not fit whole into the last forward, then those of the texts
+ * after it. It ends when the forward is full, all sessions have a text, or no page is free. Only the first text's
+ * failure is an error; a later text is tried again when it is the first. */
 static fr_status choose_pieces(run *r) {
     size_t chunk = r->group->sessions[0]->engine->chunk, rows = 0;
     r->piece_count = 0;

@@ -8,7 +8,7 @@
 
 #include "src/engine/session/state.h"
 
-/* The most sessions of a group. A usual forward has 64 rows or 256, and 32 texts of 8 tokens fill the latter. */
+/* The most sessions of a group. A usual forward has 64 or 256 rows, and 32 texts of 8 tokens have 256 rows. */
 enum { FR_TEXT_GROUP_MAX = 32 };
 
 typedef struct fr_text_group {

@@ -1,6 +1,5 @@
-/* Packs the pictures that one rank has run for the other ranks: see picture.h.
- *
- *     each picture    its grid, its digest, a row of floats for each token */
+/* Packs the pictures that one rank has run, so that the other ranks get their rows: see picture.h. The bytes have for
+ * each picture its grid, its digest, and a row of floats for each of its tokens. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -25,7 +25,7 @@
 
 typedef struct fr_tower fr_tower;
 
-/* GELU by tanh or by the error function. */
+/* The activation of a feed-forward. GELU is computed by tanh or by the error function. */
 typedef enum fr_vision_activation { FR_VISION_SILU, FR_VISION_GELU_TANH, FR_VISION_GELU_ERF } fr_vision_activation;
 
 /* The settings by which the kinds of towers choose tiles and sizes; each kind reads its own. */
@@ -55,7 +55,7 @@ typedef enum fr_vision_layout {
 /* A tensor of a tower by both of its names. */
 typedef struct fr_vision_tensor {
     char folder[192];
-    char gguf[64]; /* for FR_VISION_THIRDS with a '?' in place of q, k and v */
+    char gguf[64]; /* the name in GGUF; for FR_VISION_THIRDS '?' stands for q, k and v in it */
     fr_vision_layout layout;
 } fr_vision_tensor;
 
@@ -76,7 +76,8 @@ typedef struct fr_vision_config {
     float eps;
     double theta;                   /* base of the rotary positions; 0: there are none */
     int64_t min_pixels, max_pixels; /* limits on a picture's pixels, after resizing; 0: all have one size */
-    size_t pixel_count;             /* how many times min_pixels and max_pixels count each pixel */
+    size_t pixel_count;             /* how many times each pixel counts in the comparison with min_pixels and
+                                     * max_pixels */
     size_t tile; /* if not 0, the tower sees only squares, with sides of this many pixels; 0: it sees a picture in its
                   * proportions */
     fr_vision_cuts cuts;
@@ -98,8 +99,8 @@ typedef struct fr_vision_config {
                            * second half */
     bool rope_alternates; /* all values of a head are rotated as one; of their frequencies, the even ones are for rows,
                            * the odd ones for columns */
-    size_t pooling;       /* the processor's patches are smaller than the tower's: how many of them make a side; 0:
-                           * they aren't */
+    size_t pooling;       /* if the processor's patches are smaller than the tower's: how many of them make a side of a
+                           * tower's patch; otherwise 0 */
     float scale;          /* scale of attention's scores; 0: 1 / sqrt(a head's width) */
     bool clipped;         /* the layers' products have clipped inputs and outputs */
     size_t window;        /* the side of a window in tokens; 0: no layer has windows */

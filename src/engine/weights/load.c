@@ -24,7 +24,7 @@ fr_status fr_weights_load(fr_weights *weights, const fr_plan *plan, const fr_opt
 typedef struct bringing {
     const fr_weights *weights;
     const fr_bound *bound;
-    fr_failure *failures; /* [threads] */
+    fr_failure *failures; /* [threads] the failure of each thread */
 } bringing;
 
 static void bring(void *context, const fr_team *team) {

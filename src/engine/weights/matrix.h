@@ -89,7 +89,7 @@ void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_
                          const fr_rotation_set *rotations, size_t rows, size_t widest);
 
 /* Prepares row r of the next product's input. If a weight of this width is stored rotated, the row is rotated too. The
- * thread that has computed the row calls this. A barrier must come between it and the product. */
+ * thread that has computed the row calls this. A barrier must come between this call and the product. */
 void fr_matrix_input_row(const fr_workspace *workspace, size_t r, const float *x, size_t cols);
 
 /* Prepares all rows of the next product's input, with the whole team, and ends with a barrier. All rows must be

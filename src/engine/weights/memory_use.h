@@ -25,7 +25,7 @@ typedef struct fr_memory_use {
     uint64_t token;   /* the part of the experts' weights that a token reads */
 } fr_memory_use;
 
-/* Adds up two models that are in memory at the same time. */
+/* Adds up the memory of two models that are in memory at the same time. */
 fr_memory_use fr_memory_use_sum(const fr_memory_use *a, const fr_memory_use *b);
 
 /* The number of experts, and how many of them a token chooses; count 0: no mixture. */

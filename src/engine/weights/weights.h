@@ -72,9 +72,9 @@ typedef struct fr_bound {
 /* Matrices that are also needed transposed, as float32. The copies are made after placing, each by the thread that
  * will read it, if the matrices can be divided evenly among the threads. */
 typedef struct fr_transposed {
-    const fr_matrix *from; /* [count] */
+    const fr_matrix *from; /* [count] the matrices */
     size_t count;
-    float *to;      /* [count, cols, features] */
+    float *to;      /* [count, cols, features] the transposed copies */
     fr_split heads; /* which of the matrices a rank has; count 0: all */
 } fr_transposed;
 
@@ -94,7 +94,8 @@ typedef struct fr_watched_tensor {
 
 struct fr_weights {
     const fr_checkpoint *files;
-    const fr_rotation_set *rotations; /* rotations of rows: the files' own, or a drafter's target's; NULL: none */
+    const fr_rotation_set *rotations; /* rotations of rows: the files' own; for a drafter, those of its target; NULL:
+                                       * none */
     fr_arena vectors;                 /* float32 copies */
     fr_arena packed;                  /* packed copies */
     bool has_packed;                  /* at least one matrix is packed, here or in its file */
@@ -295,7 +296,7 @@ void fr_weights_share_heads(fr_weights *weights, const fr_matrix *matrices, fr_s
 void fr_weights_assign(fr_weights *weights, const fr_matrix *matrix, size_t rank);
 
 /* Divides an LM head among the ranks by ids. The embedding table may be the same tensor; its rows are then looked up
- * in the mapped file. If the file is not mapped, neither is divided. */
+ * in the mapped file. If the two are one tensor and the file is not mapped, the head is not divided. */
 void fr_weights_share_head(fr_weights *weights, const fr_matrix *head, fr_matrix *table);
 
 /* If the tensor is packed, gives back pages of the mapped file that were read again after loading. */
