@@ -27,9 +27,9 @@ typedef struct fr_kv_keeper {
 } fr_kv_keeper;
 
 struct fr_kv_pages {
-    uint8_t *data; /* [count][bytes] */
+    uint8_t *data; /* [count][bytes] the pages */
     size_t bytes, count;
-    uint32_t *holders; /* [count] 0: free */
+    uint32_t *holders; /* [count] the number of holders of each page; 0: the page is free */
     uint32_t *free;    /* [free_count] the numbers of the free pages; the last is taken next */
     size_t free_count;
     fr_kv_keeper keeper; /* a holder that can give up its pages; all NULL: none */

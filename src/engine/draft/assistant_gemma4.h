@@ -9,12 +9,14 @@
 
 typedef struct fr_assistant {
     fr_trunk trunk;          /* the assistant's layers; their kv indices point into the target's cache */
-    fr_matrix pre, post;     /* [hidden, 2 * backbone], [backbone, hidden] */
+    fr_matrix pre, post;     /* [hidden, 2 * backbone] makes the layers' input; [backbone, hidden] makes the next
+                              * hidden row from their output */
     size_t clusters;         /* 0: the head has no centroids */
     size_t cluster_size;     /* vocab / clusters */
     size_t top;              /* clusters that a step scores */
-    fr_matrix centroids;     /* [clusters, hidden] */
-    const int32_t *ordering; /* [vocab]: cluster c has the ids ordering[c * cluster_size ...] */
+    fr_matrix centroids;     /* [clusters, hidden] their products score the clusters */
+    const int32_t *ordering; /* [vocab] the ids cluster by cluster: cluster c has those from ordering[c * cluster_size]
+                              * on */
     int32_t *inverted;       /* the memory to which `ordering` points if the file stores the cluster of each id
                               * instead */
 } fr_assistant;

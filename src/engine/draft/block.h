@@ -75,8 +75,8 @@ fr_status fr_block_config_read(fr_block_config *config, fr_weights *weights, con
  * the output. For channel c of a row, tap t multiplies the value t rows before by base[side][t][c] +
  * kernel(input)[side][t][c / group]. */
 typedef struct fr_block_conv {
-    const float *base; /* [2, taps, hidden] */
-    fr_matrix kernel;  /* [2 * taps * hidden / group, hidden] */
+    const float *base; /* [2, taps, hidden] the fixed part of the factors */
+    fr_matrix kernel;  /* [2 * taps * hidden / group, hidden] makes the part that depends on the input */
 } fr_block_conv;
 
 typedef enum fr_block_part { FR_BLOCK_ATTENTION, FR_BLOCK_FFN, FR_BLOCK_PARTS } fr_block_part;
@@ -86,7 +86,7 @@ typedef struct fr_block_net {
     fr_block_config config;
     fr_trunk trunk;            /* the drafter's layers, with its own head or the target's; trunk.embedding has no data
                                 * if the target's table is used */
-    fr_matrix fc;              /* [hidden, aux_layers * hidden] */
+    fr_matrix fc;              /* [hidden, aux_layers * hidden] makes context rows from the target's rows */
     const float *context_norm; /* [hidden] the norm of fc's rows */
     const float *mask_row;     /* [hidden] the embedding of a mask; NULL: the embedding of the mask's id */
     const int32_t *ids;        /* [draft_vocab] the target's id for each of the drafter's ids; NULL: both have the same

@@ -59,7 +59,7 @@ typedef struct fr_eagle {
     const float *fc_bias;                      /* [hidden]; NULL: none */
     const float *fc_norms[FR_AUX_LAYERS];      /* norms of fc's input, each for an equal part of the input, in order */
     size_t fc_norm_count;                      /* 0: fc reads the rows without a norm */
-    const float *embedding_norm, *hidden_norm; /* [hidden] */
+    const float *embedding_norm, *hidden_norm; /* [hidden] the norms of the token's embedding and of the hidden row */
     /* [draft_vocab] the target's id for each of the drafter's ids; NULL: ids are the same in both */
     const int32_t *ids;
     bool own_head, norm_before_residual;

@@ -23,7 +23,7 @@ typedef struct fr_pair {
 
 typedef struct fr_pair_batch {
     const fr_drafter *drafter;
-    const fr_pair *pairs; /* [count] */
+    const fr_pair *pairs; /* [count] the pairs to run, in the order of the rows */
     size_t count;
     /* each pair follows the pair before in its chain; otherwise pairs are made from the target's rows */
     bool chained;

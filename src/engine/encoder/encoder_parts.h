@@ -80,7 +80,7 @@ typedef struct fr_encoder_layer {
     fr_encoder_norm norm1, norm2; /* [hidden] the norms of attention and of the feed-forward */
     fr_encoder_norm post1, post2; /* [hidden] the norms of the outputs of attention and of the feed-forward
                                    * (branch_norms) */
-    const float *q_norm, *k_norm; /* [head_dim] */
+    const float *q_norm, *k_norm; /* [head_dim] the norms of each head's query and key */
     fr_matrix qkv[3];             /* queries, keys and values: one matrix for all three, or three */
     size_t qkv_count;             /* 1 or 3 */
     fr_matrix o, gate, up, down;
@@ -122,12 +122,13 @@ struct fr_encoder_memory {
     fr_encoder_place *places; /* [rows_max] the places of the texts */
     int32_t *position;        /* [rows_max] the position of each row in its text */
     float *x;                 /* [rows_max, hidden] the stream */
-    float *qkv;               /* [rows_max, qkv_width] */
-    float *attn;              /* [rows_max, heads * head_dim] */
+    float *qkv;               /* [rows_max, qkv_width] queries, keys and values */
+    float *attn;              /* [rows_max, heads * head_dim] attention's output */
     size_t qkv_width;
     const uint8_t **pages; /* [threads][pages of the longest text] where each page of 64 rows of a text's qkv begins */
     size_t page_count;
-    float *cosine[FR_ENCODER_REACHES], *sine[FR_ENCODER_REACHES]; /* [rows_max, rope_dims / 2] */
+    float *cosine[FR_ENCODER_REACHES], *sine[FR_ENCODER_REACHES]; /* [rows_max, rope_dims / 2] cosines and sines of the
+                                                                   * rotary angles */
     float *wide, *gate, *up, *narrow;                             /* rows of a chunk: inputs and outputs of products */
     float *ones; /* [ffn] ones, which replace `up` in a feed-forward without a gate */
     /* [threads][biased_size] for encoders that add biases to the scores: a query's scores, then the bias at each

@@ -13,9 +13,9 @@
  * the weighted sum of latents. A file may have both in one tensor, [nope + value_dim, latent] for each head. Then k_b
  * is a transposed float32 copy of the nope parts. */
 typedef struct fr_latent_heads {
-    fr_matrix *k_b, *v_b; /* [heads] */
+    fr_matrix *k_b, *v_b; /* [heads] the matrices of each head */
     fr_matrix *kv_b;      /* [heads] the nope parts of the joint tensor; NULL: the file has no such tensor */
-    float *copy;          /* [heads, latent, nope] */
+    float *copy;          /* [heads, latent, nope] memory for the transposed copies */
 } fr_latent_heads;
 
 /* Weights of attention; latent attention also uses `q` and `o`. One tensor may fill q, k and v (FR_SLOT_QKV), and one
@@ -25,8 +25,8 @@ typedef struct fr_attention_weights {
                            * head_dim] */
     const float *q_bias, *k_bias, *v_bias, *o_bias;
     const float *q_norm, *k_norm; /* [head_dim]; for norms over all heads [heads * head_dim], [kv_heads * head_dim] */
-    const float *sinks;           /* [heads] */
-    fr_matrix gate;               /* [heads * own_gate, hidden] */
+    const float *sinks;           /* [heads] the scores of attention sinks */
+    fr_matrix gate;               /* [heads * own_gate, hidden] makes the gates of heads */
 } fr_attention_weights;
 
 _Static_assert(offsetof(fr_attention_weights, k) == offsetof(fr_attention_weights, q) + sizeof(fr_matrix) &&
@@ -41,7 +41,7 @@ _Static_assert(offsetof(fr_attention_weights, k_bias) == offsetof(fr_attention_w
 typedef struct fr_mla_weights {
     fr_matrix q_a, kv_a;               /* [q_lora, hidden], [latent + rotary, hidden] */
     const float *q_a_norm, *kv_a_norm; /* [q_lora], [latent] */
-    fr_matrix gate;                    /* [heads, hidden] */
+    fr_matrix gate;                    /* [heads, hidden] makes a gate for each head */
     fr_latent_heads heads;
 } fr_mla_weights;
 
@@ -102,12 +102,12 @@ typedef struct fr_ple_weights {
 /* Weights of a mixture. One tensor may fill gate and up (FR_SLOT_EXPERTS_PARTS), so these members are adjacent and in
  * this order. */
 typedef struct fr_experts_weights {
-    fr_matrix router;                                    /* [experts, hidden] */
-    const float *router_scale;                           /* [hidden] */
+    fr_matrix router;                                    /* [experts, hidden] its products score the experts */
+    const float *router_scale;                           /* [hidden] factors for the router's input */
     const float *router_bias;                            /* [experts] bias of the scores that choose experts */
     const float *product_bias;                           /* [experts] bias of the router's products */
     const float *scale;                                  /* [experts] factors for the experts' weights */
-    const float *shared_gate;                            /* [hidden] */
+    const float *shared_gate;                            /* [hidden] makes the gate of the shared experts' output */
     const float *pre_norm, *post_dense_norm, *post_norm; /* [hidden] the norms if the mixture is parallel to a
                                                           * feed-forward */
     fr_matrix *gate, *up, *down;                         /* [experts]: [width, hidden] twice, [hidden, width] */
@@ -120,7 +120,8 @@ _Static_assert(offsetof(fr_experts_weights, up) == offsetof(fr_experts_weights, 
                "one tensor fills gate and up");
 
 typedef struct fr_layer {
-    const float *input_norm, *post_attn_norm, *pre_ffn_norm, *post_ffn_norm; /* [hidden] */
+    const float *input_norm, *post_attn_norm, *pre_ffn_norm, *post_ffn_norm; /* [hidden] norms before and after
+                                                                              * attention and feed-forward */
     const float *input_norm_bias, *post_attn_norm_bias, *pre_ffn_norm_bias, *post_ffn_norm_bias;
     fr_attention_weights attention;
     fr_mla_weights mla;
@@ -140,8 +141,9 @@ typedef struct fr_trunk {
     fr_matrix head;                    /* [vocab, hidden]; the embedding table if they are tied */
     bool head_sorted;                  /* the head's rows are not in the order of ids; such a model has no embedding */
     const float *head_bias;            /* [vocab] */
-    fr_matrix project_in, project_out; /* [hidden, embed_width], [embed_width, hidden] */
-    fr_matrix positions;               /* [position_rows, hidden] */
+    fr_matrix project_in, project_out; /* [hidden, embed_width], [embed_width, hidden] lead from narrower rows of ids
+                                        * to the stream, and back */
+    fr_matrix positions;               /* [position_rows, hidden] the table of learned positions */
     const float *embed_norm, *embed_norm_bias; /* [hidden] the norm of embeddings; NULL: there is none */
     const float *norm, *norm_bias;             /* [hidden], the final norm */
     fr_matrix ple_table;                       /* [vocab, layers * ple_width] */

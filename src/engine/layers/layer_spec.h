@@ -273,7 +273,7 @@ typedef struct fr_trunk_spec {
     fr_rope_spec rope[FR_ROPES];
     size_t ropes;
     bool embeds;          /* the model has a table of ids; a drafter with a sorted head doesn't */
-    fr_layer_spec *layer; /* [layers] */
+    fr_layer_spec *layer; /* [layers] the specs of the layers */
     fr_layer_spec mtp;    /* the MTP layers after the trunk's, if the family has any (families/mtp_layer.h) */
 } fr_trunk_spec;
 

@@ -15,7 +15,7 @@
 struct fr_adapter {
     char *path;
     const fr_model *model;
-    fr_low_rank *products; /* [1 + adaptable] indexed by fr_matrix.adapted */
+    fr_low_rank *products; /* [1 + adaptable] what is added to each matrix, by fr_matrix.adapted */
     float *directions;     /* [layers, hidden] what the control vector adds after layers; NULL: the adapter is no
                             * control vector */
     size_t matrices;       /* number of matrices that the adapter changes */

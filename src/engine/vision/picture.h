@@ -29,9 +29,9 @@ void fr_picture_unload(fr_picture *picture);
 /* The pictures of a session's prompt, with the rows that the tower has made of them. They are kept until the prompt
  * has been run. */
 typedef struct fr_shown {
-    fr_vision_rows *rows;       /* [count] */
-    fr_image_grid *grids;       /* [count] */
-    fr_picture_digest *digests; /* [count] */
+    fr_vision_rows *rows;       /* [count] the rows of each picture */
+    fr_image_grid *grids;       /* [count] the grid of each picture */
+    fr_picture_digest *digests; /* [count] the digest of each picture */
     size_t count;
     /* one for each run of a picture's tokens, and a last one without rows; fr_pictures_assign fills them */
     fr_input_embeddings *embeddings;

@@ -10,8 +10,8 @@
 
 /* The tensors outside of the layers, including those that only one kind of tower has. vision->own points to them. */
 typedef struct fr_siglip {
-    fr_matrix positions; /* [positions * positions, hidden] */
-    fr_vision_norm last; /* [hidden] */
+    fr_matrix positions; /* [positions * positions, hidden] a learned embedding of each place */
+    fr_vision_norm last; /* [hidden] the norm after the layers */
     const float *norm;   /* [hidden] Gemma 3: the norm of a token's mean */
     fr_matrix project;   /* makes a token's row */
 } fr_siglip;

@@ -20,8 +20,9 @@
 
 /* The tensors that only this kind has: the last norm, the convolution and the merger. */
 typedef struct merger {
-    fr_vision_norm last;  /* [hidden] */
-    fr_matrix downsample; /* [out, merge * merge * hidden] */
+    fr_vision_norm last;  /* [hidden] the norm after the layers */
+    fr_matrix downsample; /* [out, merge * merge * hidden] the convolution, which makes one row of merge * merge
+                           * patches */
     fr_matrix proj, gate, up, down;
     const float *downsample_bias;
     fr_vision_norm norm; /* [out] */

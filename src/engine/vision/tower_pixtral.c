@@ -23,7 +23,8 @@ typedef struct ends {
     fr_vision_norm first;                    /* [hidden] the norm before the layers */
     const float *norm;                       /* [hidden] the norm of a patch before it is merged */
     float eps;                               /* eps of `norm` */
-    fr_matrix merge;                         /* [hidden, merge * merge * hidden] */
+    fr_matrix merge;                         /* [hidden, merge * merge * hidden] makes one row of merge * merge
+                                              * patches */
     fr_matrix first_product, second_product; /* [out, hidden], [out, out] */
     const float *first_bias, *second_bias;
 } ends;

@@ -130,11 +130,11 @@ typedef enum fr_vision_product {
 } fr_vision_product;
 
 typedef struct fr_vision_layer {
-    fr_vision_norm norm1, norm2; /* [hidden] */
+    fr_vision_norm norm1, norm2; /* [hidden] the norms before attention and before the feed-forward */
     /* [hidden] norms of the outputs of attention and feed-forward, before they are added to the stream */
     fr_vision_norm post_norm1, post_norm2;
     fr_vision_clip clips[FR_VISION_PRODUCTS]; /* clips of the layer's products, if the tower has any */
-    const float *q_norm, *k_norm;             /* [head_dim] */
+    const float *q_norm, *k_norm;             /* [head_dim] the norms of each head's query and key */
     fr_matrix qkv[3];                         /* one matrix for queries, keys and values, or three */
     size_t qkv_count;                         /* 1 or 3 */
     fr_matrix proj, gate, up, down;
@@ -180,13 +180,13 @@ typedef struct fr_vision_activations {
 
     fr_vision_token *tokens; /* [tokens] the tokens in the tower's order */
     float *x;                /* [patches, hidden] the stream */
-    float *qkv;              /* [patches, 3 * hidden] */
+    float *qkv;              /* [patches, 3 * hidden] queries, keys and values */
     /* [patches, head_width] the keys and values of the head whose attention is computed, one row after the other */
     float *keys, *values;
     const uint8_t **key_pages, **value_pages; /* [patches / 64, rounded up] keys and values as pages of 64 rows */
     float *batches;                           /* [threads][2][FR_ATTEND_BATCH, head_width] queries and outputs */
     size_t head_width;                        /* a head's width, rounded up to whole cache lines */
-    float *attn;                              /* [patches, attn_width] */
+    float *attn;                              /* [patches, attn_width] attention's output */
     size_t attn_width;
     float *cosine, *sine; /* [patches, head_dim / 2] cosines and sines of the rotary angles */
 

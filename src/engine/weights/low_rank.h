@@ -12,8 +12,8 @@
 
 /* The product that one adapter adds to one matrix. */
 typedef struct fr_low_rank {
-    const float *a; /* [rank, cols]; NULL: the adapter does not change the matrix */
-    const float *b; /* [features, rank] */
+    const float *a; /* [rank, cols] applied to a row first; NULL: the adapter does not change the model's matrix */
+    const float *b; /* [features, rank] applied to the result of a */
     size_t rank;
     double scale; /* alpha / rank, or alpha / sqrt(rank) */
 } fr_low_rank;

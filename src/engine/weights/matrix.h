@@ -22,7 +22,7 @@
 
 /* Sums of squares over the rows to which a matrix was applied. An importance matrix is made from them. */
 typedef struct fr_activation_stats {
-    double *squares; /* [cols] */
+    double *squares; /* [cols] the sum for each column */
     uint64_t rows;
 } fr_activation_stats;
 
