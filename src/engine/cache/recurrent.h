@@ -58,8 +58,8 @@ typedef struct fr_recurrent {
     size_t page_count;                /* number of pages in that pool */
     uint8_t *base;                    /* the states' page; NULL: no position has been run, and all states are 0 */
     size_t at, certain;
-    fr_recurrent_point point[FR_RECURRENT_POINTS]; /* the points of the next forward, whose positions ascend above `at`
-                                                    * and up to `certain`; the timeline owns the points' pages */
+    fr_recurrent_point point[FR_RECURRENT_POINTS]; /* the points of the next forward: positions in ascending order,
+                                                    * after `at` and up to `certain`; the timeline owns their pages */
     size_t points;
 } fr_recurrent;
 

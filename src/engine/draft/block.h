@@ -93,7 +93,7 @@ typedef struct fr_block_net {
                                 * ids */
     bool own_head;
     bool packed;                            /* some matrix is packed */
-    fr_block_conv (*convs)[FR_BLOCK_PARTS]; /* [layers]; NULL: there are none */
+    fr_block_conv (*convs)[FR_BLOCK_PARTS]; /* [layers] the convolutions of each layer; NULL: there are none */
     size_t conv_width;                      /* features of a convolution's kernel */
     fr_matrix before, after, selector;      /* DFlash2: two codebooks [vocab, rank], and the selector [rank, hidden] */
     fr_matrix bias_before, bias_after;      /* DSpark's bias: codebooks [vocab, rank] and [draft_vocab, rank] */
@@ -119,7 +119,8 @@ typedef struct fr_block_rows {
     fr_row *rows;               /* [most] the rows of the batch */
     fr_sight *full, *sliding;   /* [most] positions that a block's rows see in full layers, and in sliding layers */
     float *input;               /* [most, aux_layers * hidden] the target's rows that context is made of */
-    float *kernels, *convolved; /* [most, conv_width], [most, hidden]; NULL: there are no convolutions */
+    float *kernels, *convolved; /* [most, conv_width] the convolutions' kernels; [most, hidden] convolved rows; NULL:
+                                 * there are no convolutions */
     float *hidden;              /* [most, hidden] out: a block's rows after the final norm */
 } fr_block_rows;
 

@@ -14,7 +14,7 @@ typedef enum fr_pool_mode {
     FR_POOL_CLS,
     FR_POOL_MAX,
     FR_POOL_MEAN,
-    FR_POOL_MEAN_SQRT, /* the sum over the root of the number of rows */
+    FR_POOL_MEAN_SQRT, /* the sum, divided by the root of the number of rows */
     FR_POOL_WEIGHTED,  /* the mean weighted by position, from 1 */
     FR_POOL_LAST,
     FR_POOL_MODES
@@ -58,7 +58,7 @@ typedef struct fr_recipe {
     json_t *prompts;             /* an object with a text for each name; NULL: none */
     json_t *settings;            /* config_sentence_transformers.json, which owns `default_prompt`; NULL: none */
     const char *default_prompt;  /* the name of a prompt; NULL: none */
-    fr_dense_activation scoring; /* the function on a score */
+    fr_dense_activation scoring; /* the function that is applied to a score */
     int32_t yes, no;             /* ids whose logits score a pair in a model that generates text; -1: none */
 } fr_recipe;
 

@@ -43,8 +43,8 @@ static float sum_in_parts(const float *x, size_t n) {
     return p[0];
 }
 
-/* Runs one query of an encoder that adds a bias to the scores: added[d + count - 1] for distance d from query to
- * key. */
+/* Runs one query of an encoder that adds a bias to the scores. If a key is d positions after the query, its bias is
+ * added[d + count - 1]. */
 static void attend_biased(const fr_encoder_memory *m, const fr_encoder_place *place, size_t head, size_t row,
                           const float *added, float *scores) {
     const fr_encoder_spec *s = &m->encoder->spec;

@@ -1,8 +1,8 @@
 /* Decoders whose heads are not rotated, because the positions are ALiBi's: BLOOM and BLOOMZ (config.json of
- * BloomForCausalLM, GGUF "bloom") and MPT (MptForCausalLM, of the publisher MPTForCausalLM, "mpt"). Source:
- * transformers 5.24, models bloom and mpt; for GGUF github.com/ggml-org/llama.cpp, conversion/bloom.py and mpt.py.
- * Their feed-forward has no gate and is four times as wide as the stream. BLOOM norms the embeddings, and its folders
- * have queries, keys and values head by head. MPT has no biases; files that have some are read with them. */
+ * BloomForCausalLM, GGUF "bloom") and MPT (MptForCausalLM, or MPTForCausalLM as its publisher names it; GGUF "mpt").
+ * Source: transformers 5.24, models bloom and mpt; for GGUF github.com/ggml-org/llama.cpp, conversion/bloom.py and
+ * mpt.py. Their feed-forward has no gate and is four times as wide as the stream. BLOOM norms the embeddings, and its
+ * folders have queries, keys and values head by head. MPT has no biases; files that have some are read with them. */
 #include "base/error.h"
 #include "src/engine/families/config_keys.h"
 #include "src/engine/families/family.h"

@@ -1,8 +1,8 @@
-/* Gemma 2 and VaultGemma: config.json of Gemma2ForCausalLM, GGUF "gemma2"; of VaultGemmaForCausalLM, which llama.cpp
- * does not know. Source: transformers 5.24, models gemma2 and vaultgemma; for GGUF github.com/ggml-org/llama.cpp,
- * conversion/gemma.py and src/models/gemma2.cpp. Sliding and full layers alternate, with one rotary form. Norms come
- * before and after attention and feed-forward, in VaultGemma only before them. Published files store the norms'
- * weights minus 1; scores and logits have soft caps. */
+/* Gemma 2 and VaultGemma: config.json of Gemma2ForCausalLM, GGUF "gemma2"; and config.json of VaultGemmaForCausalLM,
+ * which llama.cpp does not know. Source: transformers 5.24, models gemma2 and vaultgemma; for GGUF
+ * github.com/ggml-org/llama.cpp, conversion/gemma.py and src/models/gemma2.cpp. Sliding and full layers alternate,
+ * with one rotary form. Norms come before and after attention and feed-forward, in VaultGemma only before them.
+ * Published files store the norms' weights minus 1; scores and logits have soft caps. */
 #include "src/engine/families/family.h"
 
 static const fr_model_spec defaults = {

@@ -1,4 +1,4 @@
-/* GLM-4, dense: config.json of Glm4ForCausalLM, whose GGUF "glm4" glm.c reads; and its predecessor GlmForCausalLM,
+/* GLM-4, dense: config.json of Glm4ForCausalLM (its GGUF "glm4" is read by glm.c); and its predecessor GlmForCausalLM,
  * GGUF "chatglm". Source: the published checkpoints and transformers 5.17, models glm4 and glm; for GGUF
  * github.com/ggml-org/llama.cpp, conversion/glm.py and chatglm.py. Half of a head is rotated, in pairs of neighbours;
  * gate and up are one tensor; Glm4ForCausalLM has norms before and after attention and feed-forward. */

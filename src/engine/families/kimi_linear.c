@@ -2,7 +2,7 @@
  * transformers 5.24, model kimi_linear; for GGUF github.com/ggml-org/llama.cpp, conversion/kimi_linear.py and
  * src/models/kimi-linear.cpp. Most layers are Kimi Delta Attention (arXiv:2510.26692), the others latent attention
  * whose heads aren't rotated; all but the first ones have DeepSeek's mixture. In GGUF, layers of Kimi Delta Attention
- * have no key/value heads, and as many heads as attention. */
+ * have 0 key/value heads, and as many heads as the layers with attention. */
 #include <string.h>
 
 #include "base/error.h"

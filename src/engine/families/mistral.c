@@ -1,8 +1,8 @@
-/* Mistral and its successors (7B, Nemo, Small): config.json of MistralForCausalLM, whose GGUF llama.c reads; the text
- * half of Mistral3ForConditionalGeneration, which may be Ministral 3's, and Ministral3ForCausalLM, GGUF "mistral3".
- * Source: the published checkpoints and transformers 5.17, models mistral, mistral3 and ministral3; for GGUF
- * github.com/ggml-org/llama.cpp, conversion/llama.py and mistral3.py. All layers have the window, for which GGUF has
- * no key. Ministral 3 scales queries by their position. */
+/* Mistral and its successors (7B, Nemo, Small): config.json of MistralForCausalLM (its GGUF is read by llama.c); the
+ * text half of Mistral3ForConditionalGeneration, which may be Ministral 3's, and Ministral3ForCausalLM, GGUF
+ * "mistral3". Source: the published checkpoints and transformers 5.17, models mistral, mistral3 and ministral3; for
+ * GGUF github.com/ggml-org/llama.cpp, conversion/llama.py and mistral3.py. All layers have the window, for which GGUF
+ * has no key. Ministral 3 scales queries by their position. */
 #include <math.h>
 #include <string.h>
 

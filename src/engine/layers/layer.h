@@ -146,12 +146,13 @@ typedef struct fr_trunk {
     fr_matrix positions;               /* [position_rows, hidden] the table of learned positions */
     const float *embed_norm, *embed_norm_bias; /* [hidden] the norm of embeddings; NULL: there is none */
     const float *norm, *norm_bias;             /* [hidden], the final norm */
-    fr_matrix ple_table;                       /* [vocab, layers * ple_width] */
-    fr_matrix ple_projection;                  /* [layers * ple_width, hidden] */
+    fr_matrix ple_table;                       /* [vocab, layers * ple_width] the table of per-layer embeddings */
+    fr_matrix ple_projection;                  /* [layers * ple_width, hidden] projects an embedding to per-layer
+                                                * embeddings */
     const float *ple_norm;                     /* [ple_width] */
 
     float *ones;                       /* [hidden] the weights of norms that have none; NULL: all have some */
-    float *slopes;                     /* [heads] of ALiBi; NULL: no layer has them */
+    float *slopes;                     /* [heads] the slopes of ALiBi; NULL: no layer has them */
     float *inverse[FR_ROPES];          /* rotary frequencies [dims / 2] of each form */
     float *rope_far_inverse[FR_ROPES]; /* the frequencies for texts of more than rope_near_max ids; NULL: the same */
     size_t rope_near_max;              /* longest text with the normal frequencies; 0: they are used for all texts */

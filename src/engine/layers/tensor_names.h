@@ -51,7 +51,7 @@ typedef enum fr_dim {
     FR_DIM_VALUES,    /* the outputs of all heads of latent attention */
     FR_DIM_KV_B,      /* nope parts and values of all heads */
     FR_DIM_TOKEN,     /* one layer's embedding of a token */
-    FR_DIM_EMBEDDING, /* values of an id's row */
+    FR_DIM_EMBEDDING, /* values of an id's row in the embedding table */
     FR_DIM_POSITIONS, /* rows of the table of positions */
     FR_DIM_TOKENS,    /* the embeddings of a token for all layers */
 } fr_dim;
@@ -103,8 +103,8 @@ enum {
     FR_IF_NORMED_HEADS = 16384, /* attention that norms queries and keys */
     FR_IF_O_BIAS = 1 << 16,
     FR_IF_INPUT_NORM = 1 << 17,     /* layers that have a norm before the part that mixes positions */
-    FR_IF_NORMS_AFTER = 1 << 22,    /* layers that norm the stream when a part has been added */
-    FR_IF_EMBED_WIDTH = 1 << 23,    /* models whose ids' rows are narrower than the stream */
+    FR_IF_NORMS_AFTER = 1 << 22,    /* layers that norm the stream each time an output has been added to it */
+    FR_IF_EMBED_WIDTH = 1 << 23,    /* models whose embedding table has narrower rows than the stream */
     FR_IF_LAST_NORM = 1 << 27,      /* models with a norm after the last layer that has weights */
     FR_IF_HEAD_BIAS = 1 << 21,      /* models whose head has a bias */
     FR_IF_NORM_BIAS = 1 << 18,      /* models whose norms have biases */

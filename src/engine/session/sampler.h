@@ -52,7 +52,7 @@ typedef struct fr_sampler {
     float *weight;    /* [vocab] exp((logit - largest) / temperature) */
     float *nearness;  /* [vocab] distances from the mean, for typical sampling; NULL: it is off */
     uint32_t *seen;   /* [vocab] counts of tokens, all 0 between draws; NULL: no penalties */
-    float *bias;      /* [vocab]; NULL: none */
+    float *bias;      /* [vocab] a bias for each id; NULL: there are none */
     float *drafter;   /* [depths, vocab] the weights that drafts were drawn from */
     fr_distribution drafted[FR_STEP_MAX]; /* the distributions of the last proposal */
     size_t depths, known;                 /* depths: rows of `drafter`; known: valid entries of `drafted` */

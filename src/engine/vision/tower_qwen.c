@@ -34,7 +34,7 @@ typedef struct merger {
 
 /* The tensors that only these kinds have. */
 typedef struct ends {
-    fr_matrix positions; /* [positions * positions, hidden] */
+    fr_matrix positions; /* [positions * positions, hidden] a learned embedding of each place */
     merger merger, deepstack[FR_VISION_DEEPSTACK_MAX];
 } ends;
 

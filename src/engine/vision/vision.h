@@ -34,9 +34,9 @@ fr_status fr_vision_put(const fr_vision *vision, fr_gguf_writer *writer);
  * NULL: there is none. */
 const char *fr_vision_row_end(const fr_vision *vision);
 
-/* Replaces limits of a picture's pixels or tokens that the model's makers have set by those of the options. An option
- * for the lower limit may be above the makers' upper limit, or an option for the upper limit below their lower one.
- * Then both limits become the option's. FR_INPUT if the tower has one size for all pictures. */
+/* Applies the options' limits of a picture's pixels or tokens, in place of the limits that the model's makers have
+ * set. An option for the lower limit may be above the makers' upper limit, or an option for the upper limit below
+ * their lower one. Then both limits become the option's. FR_INPUT if the tower has one size for all pictures. */
 fr_status fr_vision_limit(fr_vision *vision, const fr_options *options);
 
 /* Returns true if the tower is of the kind that models of one of these architectures (NULL-terminated) have. */

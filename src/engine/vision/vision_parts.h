@@ -35,8 +35,8 @@ typedef struct fr_vision_cuts {
     bool stretch;                         /* pictures are resized to one width and height; if false, so that the longer
                                            * side has a given length */
     size_t longest_width, longest_height; /* if `stretch`, the given width and height; otherwise the given length of
-                                           * the longer side, in both members; towers that only limit sizes have the
-                                           * longest sides allowed in them */
+                                           * the longer side, in both members. Of towers that only limit sizes: the
+                                           * longest sides that are allowed */
     size_t least, most;                   /* side of the smallest tile; largest number of tiles */
     double ratio; /* pictures are cut only if the longer side is at least this many times the shorter one */
 } fr_vision_cuts;
@@ -266,7 +266,8 @@ void fr_vision_apply_clipped(const fr_team *team, const fr_vision_activations *a
 typedef struct fr_vision_ffn {
     const fr_matrix *gate, *up;
     const float *gate_bias, *up_bias; /* NULL: none */
-    const fr_vision_clip *clips;      /* [FR_VISION_PRODUCTS]; NULL: products are not clipped */
+    const fr_vision_clip *clips;      /* [FR_VISION_PRODUCTS] the bounds of each product; NULL: products are not
+                                       * clipped */
     fr_vision_activation activation;
 } fr_vision_ffn;
 

@@ -10,9 +10,9 @@
 #include "quant/packed.h"
 #include "src/engine/weights/bound.h"
 
-/* Measures the room for float32 copies. Copied are all tensors with fewer than two dimensions, indices included. So
- * are tensors that may be the convolution of a frame, Gemma 3's projector (fr_bind_columns), MPNet's table of
- * distances, and the scales of FP8. */
+/* Measures the room for float32 copies. All tensors with fewer than two dimensions are copied, also those of indices.
+ * Copies are also made of tensors that may be the convolution of a frame, Gemma 3's projector (fr_bind_columns),
+ * MPNet's table of distances, and the scales of FP8. */
 static size_t vector_bytes(const fr_tensors *tensors) {
     fr_arena measure = {0};
     for (size_t i = 0; i < tensors->count; i++) {

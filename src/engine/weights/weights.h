@@ -31,7 +31,7 @@ typedef enum fr_stack_layout {
     FR_LAYOUT_FP4,     /* rows of NVFP4 or MXFP4, with codes and scales in separate tensors of a quantized folder */
     FR_LAYOUT_COLUMNS, /* floats; a matrix's rows are the file's columns */
     FR_LAYOUT_HALVES,  /* like FR_LAYOUT_COLUMNS, but all columns of one matrix come before those of the other */
-    /* floats; rows of queries, keys and values, one key head after the other: its queries' heads, its key, its value */
+    /* floats; one key head after the other, each with the rows of its query heads, its key and its value */
     FR_LAYOUT_HEADS,
 } fr_stack_layout;
 
