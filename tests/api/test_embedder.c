@@ -659,7 +659,9 @@ static void *read_file(const char *path, size_t *size) {
     fseek(file, 0, SEEK_END);
     *size = (size_t)ftell(file);
     rewind(file);
-    void *bytes = aligned_alloc(4096, (*size + 4095) / 4096 * 4096); /* whole pages, which the library may drop */
+    void *bytes = aligned_alloc(4096, (*size + 4095) / 4096 * 4096); /* whole pages; if the library dropped such a
+                                                                      * page, as it may drop pages of a mapped file,
+                                                                      * its bytes would change */
     ck_assert_uint_eq(fread(bytes, 1, *size, file), *size);
     fclose(file);
     return bytes;

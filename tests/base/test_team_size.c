@@ -20,7 +20,7 @@ struct series {
     size_t threads, cores;
     double work;                  /* time of a job with one thread, in milliseconds */
     double gain;                  /* speed of each further thread, as a share of the first's */
-    double noise;                 /* random part of a job's time, as a share of it */
+    double noise;                 /* random part of a job's time, as a share of that time */
     size_t (*loops)(int64_t now); /* number of busy neighbours, each of which uses one core; NULL: none */
     uint64_t seed;
 };

@@ -157,7 +157,7 @@ START_TEST(plan_defaults) {
     fr_plan plan;
     build(&machine, 2, (int[]){4, 4}, 2, 0);
     fr_plan_make(&machine, 0, true, true, &plan);
-    ck_assert_uint_eq(plan.threads, 8); /* one per core */
+    ck_assert_uint_eq(plan.threads, 8); /* one thread per core */
     ck_assert(!plan.oversubscribed);
 
     machine.quota = 3;

@@ -33,7 +33,7 @@ static const struct {
     {"numa:2 core:4 pu:2", 16, 8, 2},
     {"numa:4 core:2 pu:1", 8, 8, 4},
     {"pack:2 numa:2 l3:2 core:2 pu:2", 32, 16, 4},
-    {"numa:4 pu:3", 12, 12, 4}, /* without cores, each PU counts as one */
+    {"numa:4 pu:3", 12, 12, 4}, /* the machine has no cores, so each PU counts as a core */
 };
 
 START_TEST(whole_machines) {
@@ -79,7 +79,7 @@ static const struct {
      {0, 0, 0, 0, 0, 0, 0, 1, 1}},
     /* nodes 0 and 2 have no usable CPU, so the remaining nodes are renumbered */
     {"numa:4 core:2 pu:1", "2,6-7", 2, 3, 3, {2, 6, 7}, {0, 1, 1}, {2, 6, 7}, {0, 1, 1}},
-    /* only second siblings */
+    /* each of these cores has only its second PU */
     {"numa:4 core:2 pu:2", "1,5,7,9,13", 4, 5, 5, {1, 5, 7, 9, 13}, {0, 1, 1, 2, 3}, {1, 5, 7, 9, 13}, {0, 1, 1, 2, 3}},
 };
 

@@ -201,11 +201,11 @@ static bool emulated(void) {
     return getenv("FORERUN_EMULATOR") && !fr_test_full();
 }
 
-/* Returns true if instruction set number `level` runs case number `index`. `best` is the number of the best one, which
- * runs all cases. */
+/* Returns true if instruction set number `level` runs case number `index`. `best` is the number of the best
+ * instruction set, which runs all cases. */
 static bool runs_here(size_t index, size_t level, size_t best) {
     if (!fr_lab_isa_here(fr_lab_word(FR_LAB_ISA, level))) return false;
-    if (emulated()) return (index + level + FEW) % (2 * FEW) == 0; /* each level runs one type of weights */
+    if (emulated()) return (index + level + FEW) % (2 * FEW) == 0; /* half as many cases as without an emulator */
     return fr_test_full() || level == best || (index + level) % FEW == 0;
 }
 

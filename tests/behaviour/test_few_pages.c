@@ -24,8 +24,7 @@ static const struct {
 enum {
     SUBJECTS = sizeof subjects / sizeof *subjects,
     FOLLOWERS = 3
-}; /* the drafters of the first FOLLOWERS read the
-                                                                        * target's rows */
+}; /* the drafters of the first FOLLOWERS subjects read the target's rows */
 
 typedef struct subject {
     fr_options *options;

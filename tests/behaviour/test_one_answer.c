@@ -4,19 +4,20 @@
  * the draft depth and the question. A question is a pair of types of the KV cache or a way of sampling tokens. It
  * changes the answer, so each question has a base run of its own: plain decoding by one thread.
  *
- * A pairwise cover of all factors (tests/support/pairs.h) is compared with the base runs over 64 ids. The cover takes
- * 8 of the 15 depths, and the depth that is chosen by the clock. Tokens are sampled at two temperatures, with top-p
- * and a penalty, and with rejection sampling. The text of rejection sampling may depend on method and depth, so a run
- * has the same method and depth as its base run. Apart from the cover, wrong drafts force rejection at each of 15
- * depths. As a negative control one rounding in one kernel is broken, and the comparison must notice it.
+ * The suite chooses some runs, a pairwise cover (tests/support/pairs.h): any two values of two factors meet in one of
+ * these runs. Each run is compared with its base run over 64 ids. The cover takes 8 of the 15 depths, and the depth
+ * that is chosen by the clock. Tokens are sampled at two temperatures, with top-p and a penalty, and with rejection
+ * sampling. The text of rejection sampling may depend on method and depth, so a run has the same method and depth as
+ * its base run. Apart from the cover, wrong drafts force rejection at each of 15 depths. As a negative control one
+ * rounding in one kernel is broken, and the comparison must notice it.
  *
  * FULL=1 in the environment compares 400 ids and forces rejection with drafts of every depth. Its case "product",
  * which is split into parts (tests/support/parts.h), takes every combination.
  *
- * Under an emulator, where a run takes fifty times as long, the smallest model writes 16 ids, and there are fewer
- * depths, methods and ways of sampling. With FULL the emulator runs the first model instead, or with FULL and
- * FORERUN_BRIEF the smallest one. tests/neon.sh compares 400 ids of the demo model in an emulator with those of the
- * native program. */
+ * Under an emulator a run takes fifty times as long. So the smallest model writes 16 ids, and there are fewer depths,
+ * methods and ways of sampling. With FULL the emulator runs the first model instead, or with FULL and FORERUN_BRIEF
+ * the smallest one. tests/neon.sh compares 400 ids of the demo model in an emulator with those of the native
+ * program. */
 /* suite: threads alone hosts-hour neon no-valgrind */
 #include <check.h>
 #include <stdio.h>
@@ -66,7 +67,7 @@ typedef struct subject {
     bool product;                   /* true: the case "product" takes this model */
     size_t caches;                  /* number of pairs of cache types, from the first on, that the model's heads
                                      * allow */
-    const char *drafts;             /* the name of its drafter's method; NULL: mtp */
+    const char *drafts;             /* the name of the drafter's method; NULL: mtp */
 } subject;
 
 #define LLAMA "tests/data/models/llama"
@@ -99,8 +100,8 @@ static const char *words[VALUES_MAX];
 static const fr_test_method *methods;
 static const int *depths;
 static size_t depth_3; /* the index of depth 3 in `depths` */
-static size_t cached;  /* number of questions that are pairs of cache types: the largest number that any model of this
-                        * run has */
+static size_t cached;  /* number of questions about cache types in this run: as many as the model with the most such
+                        * questions has */
 static size_t values[FACTORS] = {[THREADS] = 4, [CHUNK] = 4};
 
 static void find_values(void) {
@@ -121,8 +122,8 @@ static void find_values(void) {
     values[DEPTH]++; /* adds FR_DRAFT_AUTO, which ends the list */
 }
 
-/* Returns true if value `a` of factor f and value `b` of factor g may be in one run. They may not if they make no
- * sense together, or if the answer would differ from the base run's. */
+/* Returns true if value `a` of factor f and value `b` of factor g may be in one run. Two values exclude each other if
+ * they make no sense together, or if the answer would differ from the base run's. */
 static bool may_meet(size_t f, size_t a, size_t g, size_t b) {
     if (f == METHOD && g == DEPTH) return (a == NO_DRAFTS) == (b == 0);
     if (f == WHO && g == QUESTION) return b < subjects[first_subject + a].caches || b >= cached;

@@ -12,8 +12,8 @@
  *   - depth, threads, chunk and instruction set.
  *
  * The reference is decoding without drafts, each text in a session alone; test_dflash.c compares that with
- * transformers. The runs are a pairwise cover of all factors, then every depth, then rejection sampling, whose text
- * may depend only on drafter and depth. */
+ * transformers. First come the runs of a pairwise cover: any two values of two factors meet in one of them. Then come
+ * runs of every depth, and runs with rejection sampling, whose text may depend only on drafter and depth. */
 /* suite: alone native threads no-valgrind */
 #include <check.h>
 #include <math.h>

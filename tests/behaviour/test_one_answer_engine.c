@@ -1,5 +1,6 @@
-/* Tests that a text in an engine, and the texts of its neighbours, are equal to the last bit of their logits, whatever
- * neighbours it has, in whatever order they run, and wherever its pages came from.
+/* Tests that a text in an engine is the text of a session alone, to the last bit of its logits, and so are the texts
+ * of its neighbours. This must hold for any neighbours, any order in which they run, and any origin of the text's
+ * pages.
  *
  * The factors are:
  *   - the model and drafter;
@@ -11,8 +12,9 @@
  *   - depth, threads, chunk and instruction set.
  *
  * The reference is decoding without drafts, each text in a session alone; other suites compare that with transformers.
- * The runs are a pairwise cover of all factors; each drafter with rejection at every depth, greedy and sampled; and a
- * wrong rounding that the comparison must notice. GLM's texts are about pictures.
+ * There are three kinds of runs: those of a pairwise cover, in which any two values of two factors meet; each drafter
+ * with rejection at every depth, greedy and sampled; and a wrong rounding that the comparison must notice. GLM's texts
+ * are about pictures.
  *
  * A text has 140 ids, with FULL in the environment 400, and fewer with scalar instructions, which are much slower. The
  * case "product", which is split into parts (tests/support/parts.h), takes all combinations of the first six factors,
@@ -210,8 +212,8 @@ static texts *texts_of(size_t who, bool drawn) {
 typedef struct speaker {
     fr_session *session;
     const text *text;
-    size_t said, most; /* ids */
-    size_t starts;     /* the round in which its session begins */
+    size_t said, most; /* number of ids that the session has given, and number of ids that it must give */
+    size_t starts;     /* the round in which the session begins */
     int depth;         /* number of scripted drafts per step */
 } speaker;
 
@@ -223,7 +225,7 @@ typedef struct run {
     fr_drafter *drafter;
     fr_picture *picture;
     fr_engine *engine;
-    fr_session *asker; /* a session for found() while the speakers have no sessions yet */
+    fr_session *asker; /* the session that found() uses while the speakers have no sessions yet */
     speaker speakers[MOST];
     size_t count;
     fr_kernels misrounded;

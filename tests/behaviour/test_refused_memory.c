@@ -35,7 +35,7 @@ fr_status __wrap_fr_kv_claim(fr_kv *kv, size_t rows);
 static size_t claims, refused_claim;
 static bool drafters;     /* true: claims for the drafter's own layers are refused; false: claims for the target's */
 static size_t own_layers; /* number of the drafter's layers */
-static bool beyond;       /* the refused claim was for a page after the page of the next row */
+static bool beyond;       /* true: the refused claim was for several rows, of which some need a further page */
 
 fr_status __wrap_fr_kv_claim(fr_kv *kv, size_t rows) {
     if ((kv->count == own_layers) != drafters || ++claims != refused_claim) return __real_fr_kv_claim(kv, rows);

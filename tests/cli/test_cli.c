@@ -600,8 +600,8 @@ START_TEST(the_first_write_that_fails_ends_the_command) {
 }
 END_TEST
 
-/* A standard stream may be closed from the start. The next file that is opened must not take its number, because it
- * would get the stream's output. */
+/* A standard stream may be closed from the start. The next opened file must not get the stream's number, because the
+ * stream's output would then go into that file. */
 START_TEST(a_closed_stream_is_no_file) {
     char file[] = "/tmp/forerun-closed-XXXXXX", line[256], text[1 << 16] = "";
     int named = mkstemp(file), null = open("/dev/null", O_RDWR);

@@ -183,7 +183,8 @@ static void check_line(const fr_command *c, const char *says) {
     ck_assert_ptr_eq(strchr(c->err, '\n'), c->err + c->err_length - 1);
 }
 
-/* `with` has lines that must be refused, and `without` lacks these. Both must get the same answers. */
+/* `with` has lines that must be refused, and `without` lacks these lines. The answers to both must be the same. The
+ * refusal must be one line that contains `says`. */
 static void check_left_out(const char *with, const char *without, const char *options, const char *says) {
     fr_command c = fr_command_feed(with, TALK "%s", options);
     fr_command plain = fr_command_feed(without, TALK "%s", options);

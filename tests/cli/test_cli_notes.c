@@ -153,7 +153,7 @@ START_TEST(a_batch_may_have_a_seed) {
 }
 END_TEST
 
-/* The manual page lists these options; the help text doesn't. */
+/* The manual page lists llama.cpp's options that have no effect here; the help text doesn't. */
 START_TEST(help_is_not_filled_with_them) {
     fr_command help = fr_command_ok("generate --help"), manual = fr_command_ok("help --man");
     ck_assert_ptr_null(strstr(help.out, "-ngl"));

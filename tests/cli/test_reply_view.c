@@ -1,4 +1,4 @@
-/* Tests tools/reply_view, which shows the reasoning, the content and the calls of a reply in a chat. */
+/* Tests tools/cli/reply_view, which shows the reasoning, the content and the calls of a reply in a chat. */
 /* suite: links=command */
 #include <check.h>
 #include <stdio.h>

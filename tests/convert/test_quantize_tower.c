@@ -92,7 +92,8 @@ START_TEST(files_are_those_of_the_converter) {
     make_folder();
     const char *path = write_tower(towers[_i].folder, true, "bf16", "tower.gguf");
     fr_checkpoint own = open_file(path), expected = open_file(towers[_i].file);
-    bool breaks = fr_tensors_find(&own.tensors, BREAK) != NULL; /* the converter leaves it out for so small a model */
+    bool breaks = fr_tensors_find(&own.tensors, BREAK) != NULL; /* the converter writes no embedding of [IMG_BREAK] for
+                                                                 * so small a model */
     ck_assert_uint_eq(own.tensors.count, expected.tensors.count + breaks);
     for (size_t i = 0; i < expected.tensors.count; i++) {
         const fr_tensor *e = &expected.tensors.items[i], *o = fr_tensors_find(&own.tensors, e->name);

@@ -86,8 +86,8 @@ START_TEST(the_older_form) {
         ck_assert_str_eq(imatrix.entries[0].name, "blk.0.y");
         const fr_imatrix_entry *x = fr_imatrix_find(&imatrix, "blk.1.x");
         ck_assert(x && x->count == 3 && fabsf(x->means[0] - 1) < 1e-9f && fabsf(x->means[1] - 2) < 1e-9f);
-        ck_assert(fabsf(imatrix.entries[0].means[0] - 5) < 1e-9f); /* the entry has no calls, so its value is not
-                                                                    * divided by them */
+        ck_assert(fabsf(imatrix.entries[0].means[0] - 5) < 1e-9f); /* the entry's number of calls is 0, so its value is
+                                                                    * not divided by that number */
         ck_assert_ptr_null(fr_imatrix_find(&imatrix, "blk.1"));
         ck_assert_uint_eq(imatrix.chunks, size == entries ? 0 : 7);
         if (size == b.size)

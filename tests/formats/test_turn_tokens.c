@@ -105,7 +105,7 @@ START_TEST(prompts) {
 }
 END_TEST
 
-/* A note must say that tokens are taken as control tokens, unless the file gives them that type. */
+/* A note must say that tokens are taken as control tokens. There is no note if the file gives them that type. */
 START_TEST(notes) {
     char line[320];
     fr_tokenizer *tokenizer = open_made(types[_i], "plain");
@@ -134,9 +134,9 @@ static size_t count_ids(const fr_tokenizer *tokenizer, const char *text, bool pa
 
 static const struct {
     const char *text;
-    bool typed, untyped; /* true: the text is taken as a turn token. typed: in a file that gives it the type NORMAL;
-                          * untyped: in a file without types */
-    bool shown;          /* decoded text shows it, because it is a part of replies */
+    bool typed, untyped; /* true: the text is taken as a turn token. typed: in a file that gives this token the type
+                          * NORMAL; untyped: in a file without types */
+    bool shown;          /* decoded text shows the token, because replies have such tokens */
 } texts[] = {
     {"<start_of_turn>", true, true, false},
     {"<end_of_turn>", true, true, false},

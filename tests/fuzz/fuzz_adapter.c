@@ -8,8 +8,8 @@
 
 #define MODELS "tests/data/models/"
 
-/* Has models of four kinds: dense, with fused matrices, with a tensor for each expert, and with DeltaNet. The last one
- * is a GGUF file. */
+/* The models that an adapter may fit. They are of four kinds: dense, with fused matrices, with a tensor for each
+ * expert, and with DeltaNet. The last model is a GGUF file. */
 static const char *const folders[] = {MODELS "qwen3-odd", MODELS "phi3-window", MODELS "qwen3-moe-odd",
                                       MODELS "qwen35-odd", "tests/data/dense/qwen3-odd.gguf"};
 enum { COUNT = sizeof folders / sizeof *folders };

@@ -1,9 +1,9 @@
 /* libFuzzer's target for safetensors: the header, and binding the tensors that it names.
  *
- * In: a safetensors file. It is read as it is, and once more with its first word corrected to the place of the
- * header's last brace, because damage to the header usually moves that brace. Out: nothing, unless the sanitizers find
- * something. Every tensor that is read has as many bytes as its shape and type require, and is bound in each way that
- * its shape allows: as a matrix, a vector or indices. */
+ * In: a safetensors file. It is read as it is, and then once more with another first word, the header's length. The
+ * new length makes the header end at its last brace, because damage to the header usually moves that brace. Out:
+ * nothing, unless the sanitizers find something. Every tensor that is read has as many bytes as its shape and type
+ * require. It is bound in each way that its shape allows: as a matrix, a vector or indices. */
 #include "formats/safetensors.h"
 #include "tests/fuzz/harness.h"
 

@@ -3,8 +3,8 @@
 
 #include "tests/fuzz/harness.h"
 
-/* A new input seldom has a new walk: most inputs differ only in how the grammar's text is parsed. So only one input in
- * WALKED is walked, and most of these take only FEW_STEPS steps. */
+/* Most new inputs differ from earlier ones only in how the grammar's text is parsed, so they have no new walk.
+ * Therefore only one input in WALKED is walked, and most of these take only FEW_STEPS steps. */
 enum { STEPS = 24, FEW_STEPS = 2, WALKED = 4, FAR = 4, REPEATED_MAX = 100, SELDOM = 64 };
 
 static const fr_token_tree *token_tree(size_t *vocab) {

@@ -138,10 +138,8 @@ static const subject subjects[] = {
     {DFLASH "dspark-dense-qwen3", "", "drafter", NULL, "drafter/config.json", ""},
 };
 
-/* The state of a run. `folder` has links to the subject's files. The one file that is changed is a file in memory,
- * `file`. */
-
-/* The state of a run. Its folder has links to the files; the changed file is a file in memory. */
+/* The state of a run. `folder` has links to the subject's files. The one file that is changed is `file`, a file in
+ * memory. */
 typedef struct bench {
     const subject *who;
     const char *folder;
@@ -181,8 +179,8 @@ static fr_status open_and_run(const bench *b) {
     return status;
 }
 
-/* An error line must have one of these names. Usually it is the changed tensor or key. If numbers contradict each
- * other, it may be another key, the tensor that doesn't fit, or the things that were counted. */
+/* An error line must have one of these names. Usually it is that of the changed tensor or key. If numbers contradict
+ * each other, the line may instead name another key, the tensor that doesn't fit, or what the number counts. */
 typedef struct names {
     const char *at[512];
     size_t count;
@@ -344,7 +342,8 @@ static void change_tensor(bench *b, const model_table *table, damage how, size_t
         names all = {0};
         add_name(&all, was);
         if (how != MISSING) add_name(&all, t.tensors[how == EXTRA ? t.tensor_count - 1 : index].name);
-        if (strstr(was, ".bias")) add_name(&all, ".bias"); /* a layer with one bias needs all of them */
+        /* If a layer has one bias, it must have all biases. So the error may name another bias. */
+        if (strstr(was, ".bias")) add_name(&all, ".bias");
         blob file = table_write(&t);
         fuzz_file_write(&b->file, file.bytes, file.size, NULL, 0);
         free(file.bytes);

@@ -31,7 +31,7 @@
 /* The kernels that are checked if --filter gives no others. */
 #ifndef FR_CHECK_FILTER
 #define FR_CHECK_FILTER  ""
-#define FR_CHECK_SPARSER 1 /* runs one in this many of the cases */
+#define FR_CHECK_SPARSER 1 /* one case in FR_CHECK_SPARSER * fr_test_one_in() is run */
 #endif
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])

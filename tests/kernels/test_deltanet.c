@@ -112,7 +112,7 @@ static void define_head(const head_case *c, double (*exact)[DIM_MAX]) {
 
 static const struct head_shape {
     size_t key_dim, value_dim, rows, step;
-    float a_log, bias; /* the state fades slowly, or at once */
+    float a_log, bias; /* together they decide how fast the state fades: slowly in some shapes, at once in others */
     bool by_key;
     float lower_bound;
 } head_shapes[] = {{128, 128, ROWS, 64, -4, -3, false, 0}, {128, 128, ROWS, 2, -1, 1, false, 0},

@@ -39,7 +39,8 @@ static void check_same(uint32_t code, float got, double expected) {
 }
 
 START_TEST(every_f16) {
-    ck_assert(value_of(0x3C00, 10, 15) == 1 && value_of(0xFBFF, 10, 15) == -65504); /* the reference itself */
+    ck_assert(value_of(0x3C00, 10, 15) == 1 && value_of(0xFBFF, 10, 15) == -65504); /* checks the reference function
+                                                                                     * itself */
     for (uint32_t code = 0; code < 0x10000; code++)
         check_same(code, fr_f32_from_f16((uint16_t)code), value_of(code, 10, 15));
 }
@@ -140,7 +141,7 @@ START_TEST(f16_landmarks) {
     ck_assert_uint_eq(fr_f16_from_f32(65519.996f), 0x7BFF);
     ck_assert_uint_eq(fr_f16_from_f32(-65520), 0xFC00);   /* overflows to infinity */
     ck_assert_uint_eq(fr_f16_from_f32(0x1p-24f), 0x0001); /* the smallest denormal */
-    ck_assert_uint_eq(fr_f16_from_f32(0x1p-25f), 0x0000); /* tie, to zero */
+    ck_assert_uint_eq(fr_f16_from_f32(0x1p-25f), 0x0000); /* a tie, which rounds down to zero */
     ck_assert_uint_eq(fr_f16_from_f32(-0.0f), 0x8000);
     for (uint32_t bits = 0x7F800001; bits <= 0x7FFFFFFF; bits += bits < 0x7F802000 ? 1 : 0x1235) {
         uint16_t plus = fr_f16_from_f32(float_of(bits)), minus = fr_f16_from_f32(float_of(bits | 0x80000000));

@@ -190,8 +190,8 @@ START_TEST(zeros_and_constants) {
             float row[COLS];
             for (size_t i = 0; i < COLS; i++) row[i] = constants[c];
             double size = (double)constants[c] * constants[c] * COLS, error = squared_error(block_types[t], row);
-            double most = block_types[t] == FR_MXFP4 ? 0.04 : 1e-6; /* near 5 its codes are only 4 and 6 */
-            if (block_types[t] == FR_IQ4_XS) most = 1e-5;           /* d is a float16 denormal for values near 0.01 */
+            double most = block_types[t] == FR_MXFP4 ? 0.04 : 1e-6; /* near 5, MXFP4 has only the values 4 and 6 */
+            if (block_types[t] == FR_IQ4_XS) most = 1e-5;           /* near 0.01 the scale d is a float16 denormal */
             if (error > most * size)
                 ck_abort_msg("%s: constant %g has error %g", fr_dtype_name(block_types[t]), (double)constants[c],
                              error);

@@ -248,7 +248,8 @@ START_TEST(texts_become_tokens_and_texts_again) {
     ck_assert_int_eq(json_integer_value(json_array_get(ids, 0)), 2);
     json_t *text = post("/detokenize", fr_body("{s:O}", "tokens", bare));
     ck_assert_str_eq(json_string_value(fr_json_get(text, "content")), "The river é");
-    ck_assert(json_equal(fr_json_get(text, "content"), fr_json_get(text, "prompt"))); /* vLLM calls it content */
+    ck_assert(json_equal(fr_json_get(text, "content"), fr_json_get(text, "prompt"))); /* vLLM's clients read the text
+                                                                                       * as "prompt" */
     json_t *vllm = post("/tokenize", fr_body("{s:s}", "prompt", "The river é"));
     json_t *info = get("/tokenizer_info");
     ck_assert(json_equal(fr_json_get(vllm, "tokens"), fr_json_get(tokens, "tokens")));

@@ -1025,8 +1025,9 @@ START_TEST(chunks_tell_how_it_goes) {
         progress += told && count_at(told, "processed") == count_at(told, "total");
         if (told) ck_assert(json_is_integer(get(told, "cache")) && json_is_integer(get(told, "time_ms")));
         if (i > 2 && !told && i + 1 < count) get(event, "timings");
-        const json_t *so_far = json_object_get(event, "timings"); /* missing after the first token, because there is no
-                                                                   * rate yet */
+        const json_t *so_far = json_object_get(event, "timings"); /* NULL in an event without timings; after a single
+                                                                   * token there is no rate yet, so the rate must be
+                                                                   * 0 */
         if (so_far && count_at(so_far, "predicted_n") == 1)
             ck_assert(json_real_value(get(so_far, "predicted_per_second")) == 0);
     }

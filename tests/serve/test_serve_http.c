@@ -417,8 +417,8 @@ START_TEST(malformed_targets_are_refused) {
 }
 END_TEST
 
-/* A request's target may have a server's name before its path. Like the name in a Host header, it must be an allowed
- * one. */
+/* A request's target may have a server's name before its path. This name must be an allowed one, as in a Host
+ * header. */
 START_TEST(targets_may_be_absolute) {
     static const char *const targets[][2] = {{"http://localhost/a?b=c", "/a"},
                                              {"HTTP://127.0.0.1:80/a%20b", "/a b"},

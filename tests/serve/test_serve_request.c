@@ -791,8 +791,8 @@ static fr_generation_request *run_with(const char *members, char *text, size_t s
     return a;
 }
 
-/* These are members of vLLM's requests: ids that stop a text and are left out, a stop string that stays in the text, a
- * least number of ids, and a list of texts from which the model must choose one. */
+/* These members are those of vLLM's requests: ids that stop a text and are left out of it; a stop string that stays in
+ * the text; a least number of ids; and a list of texts, of which the model must choose one. */
 START_TEST(ends_as_vllm_knows_them) {
     char members[256], whole[256], text[256];
     open_engine();
@@ -1048,8 +1048,7 @@ START_TEST(chats_are_rendered) {
 }
 END_TEST
 
-/* A reply with a forced call has one call, unless the request asks for several. A free reply may have several, unless
- * the request allows only one. */
+/* By default a reply with a forced call has one call, and a free reply may have several. A request can change both. */
 START_TEST(forced_calls_are_one) {
     static const char named[] = "{\"type\": \"function\", \"function\": {\"name\": \"f\"}}";
     static const char allowed[] = "{\"type\": \"allowed_tools\", \"mode\": \"required\", \"tools\": [{\"type\": "

@@ -1,6 +1,6 @@
-/* Ends a test with the library's error line unless a call for the set-up returned FR_OK.
+/* Ends a test with the library's error line if a call of the test's set-up has failed.
  *
- * In: a status of the library. Out: nothing. */
+ * In: the status that the call returned. Out: nothing. */
 #ifndef FR_TESTS_REQUIRE_H
 #define FR_TESTS_REQUIRE_H
 

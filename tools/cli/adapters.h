@@ -15,7 +15,8 @@ typedef struct fr_loaded_adapters {
     size_t count;
     fr_adapter *opened[FR_LOADED_ADAPTERS_MAX];
     char *path[FR_LOADED_ADAPTERS_MAX];
-    double scale[FR_LOADED_ADAPTERS_MAX]; /* 0: opened, but not used until a request to serve asks for it */
+    double scale[FR_LOADED_ADAPTERS_MAX]; /* 0: the adapter is opened, but not used until a request to serve asks for
+                                           * it */
     size_t vectors;                       /* number of control vectors; every session uses all of them */
     fr_adapter *vector[FR_ADAPTERS_MAX];
     char *vector_path[FR_ADAPTERS_MAX];

@@ -11,7 +11,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is the memor
 #define MAGIC   "_logits_"
 #define HEADER  20    /* bytes before the ids */
 #define SCALES  4     /* number of uint16 that the two floats of a row take, its scale and its least logarithm */
-#define DEPTH   16.0f /* logarithms that lie further than this below the row's largest one are not told apart */
+#define DEPTH   16.0f /* logarithms further than this below the row's largest one are stored as the row's least */
 #define CODES   65535.0f
 #define LARGEST (1 << 24) /* the largest plausible number of ids, words or chunks; more mean a damaged file */
 

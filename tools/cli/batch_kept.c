@@ -53,7 +53,8 @@ static void keep(reader *r, const fr_job_line *line, const char *text, size_t le
     r->kept->answers[line->number] = copy;
 }
 
-/* Takes a complete line of the file, with its line end. */
+/* Checks one line of the file of answers; `text` includes its line end. A finished answer is kept. A finished answer
+ * whose id is not that of `line` belongs to another batch and is refused. */
 static int take_answer(reader *r, fr_batch_input *input, const fr_job_line *line, const char *text, size_t length) {
     json_error_t error;
     fr_job_text answer = fr_job_text_read(text, length - 1, &error);

@@ -15,7 +15,8 @@
 #include "tools/jobs/batch_input.h"
 
 typedef struct fr_batch_kept {
-    size_t first; /* number of lines before the first one without an answer; their answers stay in the file */
+    size_t first; /* number of lines before the first one without an answer; the answers to these lines stay in the
+                   * file */
     off_t bytes;  /* bytes at the beginning of the file that these answers take */
     /* [input->total] saved answers of the lines that come after the `first` lines above, to be freed; NULL: the line
      * must be run */

@@ -59,7 +59,8 @@ bool fr_chat_file_write(const char *path, const json_t *messages) {
     char temporary[PATH_MAX];
     if (fr_output_check(path) || is_another_file(path)) return false;
     int fd = fr_lab_temporary_open(path, temporary, sizeof(temporary), 0600), error = 0;
-    int own = fd < 0 ? -1 : dup(fd); /* keeps the file locked until it has its final name */
+    int own = fd < 0 ? -1 : dup(fd); /* a second descriptor, which keeps the file locked until the file has its final
+                                      * name */
     FILE *out = own < 0 ? NULL : fdopen(own, "w");
     bool written = out && write_messages(messages, out) && !ferror(out);
     if (!out) error = errno;

@@ -70,7 +70,7 @@ void fr_embedder_note_cut(const fr_embedder_text *texts, size_t count, const cha
 }
 
 void fr_floats_write(const float *values, size_t count) {
-    fwrite(values, sizeof *values, count, stdout); /* a failure ends the command at its end */
+    fwrite(values, sizeof *values, count, stdout); /* a write that fails is reported at the end of the command */
 }
 
 void fr_float_print(float value) {

@@ -9,7 +9,7 @@
 /* The texts of a file, or the one text of -p. */
 typedef struct fr_texts {
     fr_prompt file; /* holds the bytes */
-    fr_span *spans; /* [count] of its bytes */
+    fr_span *spans; /* [count] the range of each text in the file's bytes */
     size_t count;
 } fr_texts;
 

@@ -19,7 +19,7 @@ typedef enum fr_foreign_kind {
 typedef struct fr_foreign_option {
     const char *names;
     fr_foreign_kind kind;
-    unsigned taken;   /* verbs that accept it with a note; all others refuse it */
+    unsigned taken;   /* verbs that accept the option with a note; all other verbs refuse it */
     const char *says; /* forerun's own option for the same purpose; NULL: forerun needs no such option */
 } fr_foreign_option;
 

@@ -125,7 +125,7 @@ bool fr_loaded_draws(const fr_loaded *loaded) {
     return false;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- loaded */
+/* ------------------------------------------------------------------------------------------------ model and session */
 
 int fr_loaded_open(fr_loaded *loaded, const fr_arguments *args) {
     *loaded = (fr_loaded){.progress = fr_progress_begin("loading", args->given[FR_ARG_QUIET])};

@@ -4,7 +4,7 @@
 #include "tools/cli/option_table.h"
 #include "tools/cli/words.h"
 
-/* Copies a text of the option table. {} in it is replaced by the words of the library that the option takes. */
+/* Copies a text of the option table. The first {} in the text is replaced by the words in the library's table `of`. */
 static void expand(const char *text, fr_lab_words of, char *into, size_t size) {
     char words[FR_HELP_SIZE] = "";
     const char *place = text ? strstr(text, "{}") : NULL;

@@ -21,7 +21,7 @@ typedef enum fr_kind {
     FR_KIND_TEXT,    /* any text; the option is a flag if the row names no value */
     FR_KIND_NUMBER,  /* a whole number in [low, high] */
     FR_KIND_REAL,    /* a number in [low, high] */
-    FR_KIND_WORD,    /* one of words */
+    FR_KIND_WORD,    /* one of the option's words */
     FR_KIND_LIST,    /* a list of words, separated by commas */
     FR_KIND_NUMBERS, /* a list of whole numbers in [low, high], separated by commas; 1..8 stands for all from 1 to 8 */
     FR_KIND_IDS,     /* a list of token ids, separated by commas */
@@ -40,7 +40,7 @@ typedef struct fr_option_row {
     const char *value; /* name of the value in help; NULL for a flag */
     fr_kind kind;
     unsigned verbs; /* verbs that take the option */
-    unsigned parts; /* the parts of bench that take it; 0: all */
+    unsigned parts; /* the parts of bench that take the option; 0: all parts */
     bool again;     /* the option may be given several times, and every value counts */
     bool draws;     /* the option has an effect only if tokens are drawn at random */
     bool replaced;  /* the option has no effect beside mirostat */

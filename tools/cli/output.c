@@ -19,14 +19,15 @@
 
 /* ------------------------------------------------------------------------------------------------------ diagnostics */
 
-static char source[256]; /* the place that lines are about; empty: none */
+static char source[256]; /* the text with which all lines begin (fr_output_set_source); "": lines have no such
+                          * beginning */
 
 void fr_output_set_source(const char *place) {
     snprintf(source, sizeof source, "%s", place);
 }
 
-/* Writes one line. Names of files and words of the command line may contain control characters, so these are
- * escaped. */
+/* Writes one line. Names of files and words of the command line may contain control characters. Each control character
+ * is replaced by a question mark. */
 static void write_line(const char *format, va_list values) {
     char line[1024];
     int begun = *source ? snprintf(line, sizeof line, "%s: ", source) : 0;
@@ -466,7 +467,8 @@ int fr_writer_open(fr_writer *writer, const char *path) {
 }
 
 int fr_writer_close(fr_writer *writer) {
-    int error = 0, held = -1; /* keeps the file locked until it has its final name */
+    int error = 0, held = -1; /* held: a second descriptor, which keeps the file locked until the file has its final
+                               * name */
     fflush(writer->file);
     if (writer->temporary && (held = dup(writer->fd)) < 0) error = errno;
     if (fclose(writer->file) != 0 && !error) error = errno;

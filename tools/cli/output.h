@@ -66,7 +66,7 @@ typedef struct fr_stream {
     const char *stopped; /* the stop string that has ended the text; NULL: none */
     bool keeps_stop;     /* the stop string stays in the text */
     char *bytes;         /* the text so far, without the stop string that ended it, unless keeps_stop is set */
-    bool *accepted;      /* [length] each byte: it is from an accepted draft */
+    bool *accepted;      /* [length] true for each byte that is from an accepted draft */
     size_t length, written, capacity; /* written: number of bytes that were passed on */
     bool green;                       /* the terminal's colour is green now */
     fr_word_wrap *wrap;               /* wraps lines if `out` is a terminal; NULL: no wrapping */

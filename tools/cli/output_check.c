@@ -45,8 +45,8 @@ static bool ends_in(const char *name, const char *end) {
     return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
-/* Returns true if a file of this name is read from a published model's folder. A GGUF file is read only if the folder
- * has no other weights. */
+/* Returns true if a file of this name is read from a published model's folder. weighs: the folder has weights in
+ * safetensors files, so its GGUF files are not read. */
 static bool is_published(const char *name, bool weighs) {
     static const char *const names[] = {"config.json",
                                         "generation_config.json",

@@ -30,8 +30,8 @@
 /* SILENT_SECONDS: after so many seconds of silence a rank counts as gone. LINE: the most bytes of an error line, with
  * the NUL at its end. */
 enum { SILENT_SECONDS = 30, LINE = 400 };
-/* A failing process binds a name (first_to_say), and lives on for so many milliseconds. In this time, other processes
- * of its machine that fail find the name taken. */
+/* Milliseconds that a failing process waits before it ends. Meanwhile it holds a name that only one process of its
+ * machine can hold (first_to_say). So other processes that fail in this time print no line. */
 enum { LOOK_MS = 300 };
 
 /* Seconds that rank 0 has to notice a failure while it computes a long prompt. This must be short, because the program
@@ -41,7 +41,8 @@ enum { LOOK_MS = 300 };
 /* the file in memory that holds this rank's standard error; -1: the standard error is shown */
 static int kept = -1;
 static int seen = STDERR_FILENO; /* the standard error that the user sees */
-static int exit_code = 1;        /* the status that main returns; until it does, only failures exit */
+static int exit_code = 1;        /* the status that main returns; 1 before main returns, because only a failure exits
+                                  * then */
 static void (*before_end)(void *context);
 static void *before_end_context;
 
@@ -200,9 +201,9 @@ static bool binding_was_chosen(void) {
     return strcasestr(mapping, "PE=") || (strncmp(mapping, "slot", 4) != 0 && strncmp(mapping, "node", 4) != 0);
 }
 
-/* Removes mpirun's default binding of ranks to cores. By default a rank gets only one core if there are two ranks, and
- * one socket if there are more, so a rank alone on its machine would leave all other cores idle. After this, a rank
- * may use all cores of the process that started it. Ranks on the same machine divide these cores. */
+/* Removes mpirun's default binding of ranks to cores. By default each of two ranks is bound to one core, and each of
+ * more ranks to one socket. A rank alone on its machine would then leave all other cores idle. After this, a rank may
+ * use all cores of the process that started it. Ranks on the same machine divide these cores. */
 static void undo_binding(void) {
     cpu_set_t usable[8];
     if (!getenv("OMPI_MCA_orte_bound_at_launch") || binding_was_chosen()) return;

@@ -13,7 +13,7 @@ typedef struct fr_reader {
     fr_record *record;
     const char *path, *event;
     size_t line;
-    size_t drafted; /* number of drafts in the last draft line; 0 after its accept line has come */
+    size_t drafted; /* number of drafts in the last draft line; 0 if an accept line has come since */
     int code;
 } fr_reader;
 
@@ -113,7 +113,8 @@ static void add_piece(fr_record *record, fr_origin origin, size_t index, const j
     size_t length = json_string_length(text);
     fr_record_piece piece = {.origin = origin, .index = index, .begin = record->text_length, .length = length};
     piece.round = record->round_count ? record->round_count - 1 : 0;
-    record->text = grow(record->text, &record->text_capacity, record->text_length, length + 1, 1); /* never NULL */
+    /* The buffer has one byte more than the pieces need, so that `text` is not NULL even if all pieces are empty. */
+    record->text = grow(record->text, &record->text_capacity, record->text_length, length + 1, 1);
     memcpy(record->text + record->text_length, json_string_value(text), length);
     record->text_length += length;
     record->pieces = grow(record->pieces, &record->piece_capacity, record->piece_count, 1, sizeof(piece));

@@ -5,7 +5,7 @@
 
 #include "tools/cli/reply.h"
 
-/* Adds "token" and "bytes". An id without a token gets U+FFFD and null. */
+/* Adds "token" and "bytes" to the entry of an id. If the id has no token, "token" is U+FFFD and "bytes" is null. */
 static void put_text(const fr_reply *reply, int32_t id, json_t *entry) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(reply->setting.model);
     size_t length;

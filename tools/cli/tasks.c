@@ -35,7 +35,7 @@ typedef struct tasks {
     const char *path;
 } tasks;
 
-/* ------------------------------------------------------------------------------------------------------ their texts */
+/* ----------------------------------------------------------------------------------------------- texts of the tasks */
 
 /* Tokenizes the text of a choice. If `whole` is false, the text ends with the choice's word. */
 static int tokenize(const tasks *all, const fr_task *read, size_t i, bool whole, int32_t **ids, size_t *count) {
@@ -63,8 +63,7 @@ static size_t shared_ids(const task *t) {
 }
 
 /* Chooses the ids of a Winogrande task that are scored: those after the choice's word. If a choice is short, the ids
- * of the word are scored too. The choice's last id, usually a full stop, is left out unless no other id would be
- * scored. */
+ * of the word are scored too. The choice's last id is usually a full stop. It is left out if another id is scored. */
 static int choose_scored(const tasks *all, const fr_task *read, task *t, size_t shared) {
     enum { SHORT = 3 };
     int code = 0;

@@ -2,10 +2,14 @@
  * machine.
  *
  * The prompt is 64 ids from the middle half of the vocabulary, where there are no special tokens: id i is vocab/4 +
- * 7919 * i mod (vocab/2 + 1). The hashes are over the bytes of the float32 logits of every row, of the drafter's
- * logits at 4 chained steps, and of the int32 ids of 64 greedy and of 400 sampled tokens, all little-endian. The
- * sampling is that of --temp 1 --top-k 64 --top-p 0.95 --min-p 0.001 --repeat-penalty 1.1 --seed 1. The version of the
- * numerics is printed before the hashes: only hashes of the same version can be compared. */
+ * 7919 * i mod (vocab/2 + 1). The hashes are over these values, all little-endian:
+ *   - the float32 logits of every row;
+ *   - the drafter's float32 logits at 4 chained steps;
+ *   - the int32 ids of 64 greedy tokens;
+ *   - the int32 ids of 400 sampled tokens.
+ *
+ * The sampling is that of --temp 1 --top-k 64 --top-p 0.95 --min-p 0.001 --repeat-penalty 1.1 --seed 1. The version of
+ * the numerics is printed before the hashes: only hashes of the same version can be compared. */
 #include "tools/cli/loaded.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verbs.h"

@@ -55,7 +55,7 @@ void fr_answer_refuse(fr_generation_request *request) {
     fail_by(request, request->why, request->error, request->too_long, (size_t)request->setting->context);
 }
 
-/* ------------------------------------------------------------------------------------------------ while choices run */
+/* -------------------------------------------------------------------------------------------------- running choices */
 
 void fr_answer_in(fr_generation_request *request, const fr_dialect *dialect, json_t *dialect_body) {
     char own[sizeof request->id];
@@ -116,7 +116,7 @@ void fr_answer_step(fr_generation_request *request, fr_choice *choice) {
     choice->finished = job->ended;
 }
 
-/* -------------------------------------------------------------------------------------------------------- the whole */
+/* ---------------------------------------------------------------------------------------------------- whole answers */
 
 /* Finds the choice of a prompt that has this position in the answer. Choices have the order in which they were
  * started. With "best_of", they are ordered by likelihood, the likeliest first. */

@@ -27,7 +27,7 @@ typedef struct fr_item {
     json_t *call;   /* {"id", "function": {"name", "arguments"}} */
     /* log-probabilities: `logprobs` of all ids of a text, `news` of its newest ids; NULL: they were not requested */
     json_t *logprobs, *news;
-    bool last; /* it is the last item of the reply */
+    bool last; /* the item is the last one of the reply */
 } fr_item;
 
 /* The state of a choice's answer. It records how much of the choice was sent to the client. */
@@ -36,7 +36,7 @@ typedef struct fr_telling {
     fr_choice *choice;
     fr_timings timings;
     json_t *whole; /* JSON of the choice once it has ended, for an answer that is not a stream */
-    double likely; /* the mean log-probability of its ids, if they have any */
+    double likely; /* the mean log-probability of the choice's ids; 0 if the ids have no log-probabilities */
 
     fr_reply_part part; /* the part of the reply (content, reasoning, ...) to which `text` belongs */
     fr_stream text;     /* text of the reply that was not sent yet */
@@ -100,7 +100,7 @@ void fr_chunk_send_progress(fr_telling *telling);
 /* Sends the usage of all choices as the last chunk, if the request asked for it. */
 void fr_chunk_send_usage(fr_generation_request *request);
 
-/* ---------------------------------------------------------------------------------------------------------- telling */
+/* -------------------------------------------------------------------------------------------- the stream of a reply */
 
 /* Begins to collect the reply's text for the stream while it is generated. */
 void fr_telling_begin(fr_telling *telling);
@@ -109,7 +109,7 @@ void fr_telling_begin(fr_telling *telling);
  * too. */
 void fr_telling_send(fr_telling *telling, bool end);
 
-/* ----------------------------------------------------------------------------------------------------------- native */
+/* ------------------------------------------------------------------------------------------------- llama.cpp's form */
 
 /* Make JSON of a choice in the form of llama.cpp's /completion: fr_native_whole of the whole choice, fr_native_end of
  * the last event of a stream. */

@@ -7,8 +7,8 @@
 #include "tools/jobs/job_parts.h"
 
 /* The beginning of the line. Claude Code puts this line before the system text. The line serves Anthropic's billing
- * and contains a hash of the request, which the model does not need. Because of the line, each prompt would differ at
- * its beginning from the prompt before it, and no part of the prompt would be found in the cache. */
+ * and contains a hash of the request, which the model does not need. With the line, each prompt would differ at its
+ * beginning from the prompt before it. Then no part of a prompt would be found in the cache. */
 #define HEADER "x-anthropic-billing-header:"
 
 /* Gives the text without the lines that begin with HEADER, as a new value; NULL if it has no such line. */

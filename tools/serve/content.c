@@ -126,7 +126,7 @@ static bool list_folder(const fr_content_run *run, names *all) {
     return true;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- all */
+/* -------------------------------------------------------------------------------------------------------- all files */
 
 /* Lists the files of the model at a path. */
 static bool list_files(const fr_content_run *run, const char *path, names *all) {

@@ -36,7 +36,7 @@ typedef struct embedding {
     const fr_model_instance *model;
     dialect dialect;
     double arrived;
-    bool cuts; /* texts that are too long are cut to the context, which is ollama's default */
+    bool cuts; /* texts that are too long are cut to the context, as ollama does by default */
     input *inputs;
     size_t count, done;
     fr_pooling pooling; /* used for a model that generates text */

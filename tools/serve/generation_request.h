@@ -14,23 +14,24 @@
 /* A choice with its job. All members are 0 at first. */
 typedef struct fr_choice {
     fr_job job;
-    size_t prompt;       /* index of the request's prompt that it answers */
-    size_t slot;         /* index of the scheduler's slot that has its session */
-    double began, first; /* times, in fr_seconds: when its session began, and when its first id came */
-    double ready;        /* time, in fr_seconds, when it could generate its second id */
+    size_t prompt;       /* index of the prompt in the request that the choice answers */
+    size_t slot;         /* index of the scheduler's slot that has the choice's session */
+    double began, first; /* times, in fr_seconds: when the choice's session began, and when the choice's first id
+                          * came */
+    double ready;        /* time, in fr_seconds, when the choice could generate its second id */
     uint64_t behind;     /* number of the last request that had arrived when this choice's first id came */
 
-    struct fr_telling *telling; /* the state of its answer; fr_answer_forget frees it */
-    bool finished;              /* its answer is complete */
+    struct fr_telling *telling; /* the state of the choice's answer; fr_answer_forget frees it */
+    bool finished;              /* the choice's answer is complete */
 } fr_choice;
 
 typedef struct fr_generation_request fr_generation_request;
 struct fr_generation_request {
     fr_generation_request *next; /* the next request in the scheduler's queue */
-    fr_http_exchange *exchange;  /* the request is one of its holders */
+    fr_http_exchange *exchange;  /* the request is one of the exchange's holders */
     const fr_job_setting *setting;
     fr_job_form form; /* FR_JOB_CHAT, FR_JOB_COMPLETION or FR_JOB_NATIVE */
-    json_t *body;     /* the body; the urls of pictures are removed from it */
+    json_t *body;     /* the request's body, from which the urls of pictures were removed */
     /* the dialect of the answer; NULL: the answer has the usual form (fr_answer_in) */
     const struct fr_dialect *dialect;
     json_t *dialect_body; /* the body as it was sent in that dialect; answers repeat some of its members */
@@ -50,15 +51,16 @@ struct fr_generation_request {
     fr_choice *choices;
     size_t count;    /* number of prompts times `each`; the choices of a prompt are next to each other */
     size_t each;     /* choices per prompt: n, or "best_of" if that is more */
-    size_t shown;    /* choices per prompt that the answer shows, the likeliest ones; 0: it shows all */
-    size_t pixels;   /* pixels that its pictures have together */
+    size_t shown;    /* number of choices per prompt that the answer shows, the likeliest ones; 0: it shows all
+                      * choices */
+    size_t pixels;   /* number of pixels that the request's pictures have together */
     size_t too_long; /* length of the first prompt that does not fit into the context; 0: all prompts fit */
     char id[48];     /* id of the answer: "chatcmpl-...", or with the prefix of the dialect */
     time_t created;
     double arrived;     /* time of arrival, in fr_seconds */
     bool streaming;     /* the exchange's answer has begun */
     bool answered;      /* the answer has ended, and further choices add nothing to it */
-    char error[640];    /* the reason why the request can't be run; "": it can */
+    char error[640];    /* the reason why the request can't be run; "": the request can be run */
     fr_status why;      /* the kind of this error */
     uint64_t number;    /* the request's number in the order of arrival */
     size_t begun, done; /* number of choices that have had a slot, and of choices that have ended */

@@ -131,7 +131,7 @@ void fr_http_exchange_detach(fr_http_exchange *exchange) {
     pthread_mutex_unlock(&exchange->lock);
 }
 
-/* ------------------------------------------------------------------------------------------------------- its answer */
+/* ------------------------------------------------------------------------------------------------------- the answer */
 
 void fr_http_exchange_set_header(fr_http_exchange *exchange, const char *name, const char *value) {
     pthread_mutex_lock(&exchange->lock);
@@ -273,10 +273,10 @@ ssize_t fr_http_exchange_read(void *context, uint64_t position, char *bytes, siz
     return length;
 }
 
-/* ------------------------------------------------------------------------------------------------------- its client */
+/* ------------------------------------------------------------------------------------------------------- the client */
 
-/* A client that closes its sending side and still reads the answer closes that side within this many milliseconds after
- * its whole request has arrived. */
+/* A client may close its sending side and still read the answer. Such a client closes that side within this many
+ * milliseconds after its whole request has arrived. */
 #define STAYS 50
 
 /* Returns true if the client has gone. If a client closes its sending side, TCP does not tell whether it has also

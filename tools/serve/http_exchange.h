@@ -24,9 +24,9 @@ const char *fr_http_exchange_body(const fr_http_exchange *exchange, size_t *leng
  * none. */
 const char *fr_http_exchange_has(const fr_http_exchange *exchange);
 
-/* Figures about the texts of an exchange, for its line in the log. prompt: tokens of its prompts; cached: how many of
- * these were in the cache; generated: generated tokens; first: seconds until the first token; end: the reason why the
- * texts ended, a constant string. */
+/* Figures about the texts of an exchange, for its line in the log. prompt: number of tokens of all prompts; cached:
+ * how many of these were in the cache; generated: number of generated tokens; first: seconds until the first token;
+ * end: the reason why the texts ended, a constant string. */
 typedef struct fr_http_exchange_texts {
     size_t prompt, cached, generated;
     double first;

@@ -142,7 +142,7 @@ static size_t header_bytes(struct MHD_Connection *connection) {
 }
 
 /* Refuses a request for reasons that are known before its body arrives. A request that passes leaves the exchange
- * without an answer. */
+ * without an answer. line: the request line is well formed. */
 static void admit(fr_http *http, struct MHD_Connection *connection, fr_http_exchange *exchange, bool line) {
     const char *other = other_host(http, connection);
     if (!fr_http_link_admit(link_of(connection))) {

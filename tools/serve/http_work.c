@@ -14,7 +14,7 @@
 
 struct fr_http_task {
     fr_http_task *next;
-    fr_http_exchange *exchange; /* the task is one of its holders */
+    fr_http_exchange *exchange; /* the task is one of the exchange's holders */
 };
 
 /* Queues a task. If the server is closing the task is dropped, and its connection ends. */

@@ -18,7 +18,7 @@ typedef enum state { AWAY, WANTED, LOADING, READY, FAILED } state;
 typedef struct waiter waiter;
 struct waiter {
     waiter *next;
-    fr_http_exchange *exchange; /* the waiter is one of its holders */
+    fr_http_exchange *exchange; /* the waiter is one of the exchange's holders */
     fr_models_fn *then;
 };
 

@@ -15,7 +15,7 @@ typedef struct fr_model_instance {
     const char *path;
     const fr_arguments *args;
     fr_loaded loaded;
-    fr_job_setting jobs;   /* its engine is NULL for a text encoder */
+    fr_job_setting jobs;   /* the setting of the model's jobs; for a text encoder its engine is NULL */
     fr_embedder *embedder; /* a text encoder's embedder, used by the engine's thread; NULL: the model generates text */
     fr_scheduler *scheduler;
     size_t slots;

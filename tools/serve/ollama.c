@@ -130,7 +130,7 @@ void fr_ollama_version(fr_http_exchange *exchange) {
                                  json_pack("{s:s, s:s}", "version", OLLAMA_VERSION, "forerun", fr_version()));
 }
 
-/* ------------------------------------------------------------------------------------------------------------- show */
+/* ------------------------------------------------------------------------------------------ the answer to /api/show */
 
 static json_t *abilities_of(const fr_model_instance *model) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(model->loaded.model);
@@ -190,7 +190,7 @@ void fr_ollama_show(fr_http_exchange *exchange, const fr_model_instance *model) 
     json_decref(body);
 }
 
-/* ------------------------------------------------------------------------------------------------- loading, leaving */
+/* -------------------------------------------------------------------------------------- loading and removing models */
 
 /* Returns true if "keep_alive" asks to remove the model at once: 0, "0" or "0s". */
 static bool is_nothing(const json_t *keep) {

@@ -36,7 +36,7 @@ static bool is_given(const fr_job *job, const char *key) {
  * because it is a setting of the session. */
 static const struct {
     const char *key;
-    size_t offset; /* 0: it is a setting of the session */
+    size_t offset; /* 0: the flag is a setting of the session */
 } flags[] = {{"stream", offsetof(fr_generation_request, stream)},
              {"return_tokens", offsetof(fr_generation_request, return_tokens)},
              {"return_progress", offsetof(fr_generation_request, return_progress)},

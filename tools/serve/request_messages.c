@@ -256,7 +256,7 @@ static void order_results(json_t *messages, size_t at) {
     for (size_t i = 0; i < count; i++) json_array_set_new(messages, found[i].index, found[i].message);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- all */
+/* ----------------------------------------------------------------------------------------------------- all messages */
 
 bool fr_generation_request_take_messages(fr_generation_request *request, fr_job *job) {
     json_t *messages = json_object_get(request->body, "messages");

@@ -18,7 +18,7 @@ typedef struct ranked {
 
 /* A request that is being answered. */
 typedef struct reranking {
-    fr_chore chore;             /* must be the first member */
+    fr_chore chore;             /* the first member, so that a pointer to it is a pointer to this struct */
     fr_http_exchange *exchange; /* held while the request waits */
     const fr_model_instance *model;
     json_t *body;

@@ -162,10 +162,10 @@ static void drop_unwanted(fr_scheduler *scheduler);
 static void take_arrived(fr_scheduler *scheduler);
 static void fill(fr_scheduler *scheduler, bool texts_alone);
 
-/* Called between two slices of a picture that is run through the tower. When the slices have taken as long as the last
- * round, the function begins newly arrived texts that have no pictures, and runs a round of all texts that have begun.
- * So a picture slows other texts down about twofold, as a prompt does. Returns true if the picture is no longer
- * needed. */
+/* Called between two slices of a picture that is run through the tower. The function does nothing until the slices
+ * have taken as long as the last round. Then it begins newly arrived texts that have no pictures, and runs a round of
+ * all texts that have begun. So a picture slows other texts down about twofold, as a prompt does. Returns true if the
+ * picture is no longer needed. */
 static bool pause_tower(void *context) {
     tower_pause *pause = context;
     fr_scheduler *scheduler = pause->scheduler;

@@ -38,7 +38,7 @@ typedef struct fr_slot_view {
 typedef struct fr_errand fr_errand;
 struct fr_errand {
     fr_errand *next;
-    fr_http_exchange *exchange; /* the errand is one of its holders */
+    fr_http_exchange *exchange; /* the errand is one of the exchange's holders */
     fr_slot_errand what;
     size_t slot;
     char *path;

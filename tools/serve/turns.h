@@ -11,7 +11,7 @@
 
 typedef struct fr_turns {
     json_t *chat;     /* the body of the chat */
-    json_t *messages; /* its messages */
+    json_t *messages; /* the messages of `chat` */
     json_t *message;  /* the message to which pieces are being added; NULL: the next piece begins a new one */
     json_t *parts;    /* the parts of that message's content */
     char error[320];  /* "": there is no error */

@@ -181,7 +181,7 @@ static fr_status take_score(void *context, int32_t id, float own, const int32_t 
     hash(l, &id, sizeof id);
     hash(l, &own, sizeof own);
     hash(l, ids, best * sizeof *ids);
-    return ++l->scored % 20 ? FR_OK : FR_ABORTED; /* aborts the scoring */
+    return ++l->scored % 20 ? FR_OK : FR_ABORTED; /* every 20th score aborts the scoring */
 }
 
 /* Scores three texts. The first is scored in one call, which the callback aborts; the second in one call that runs to

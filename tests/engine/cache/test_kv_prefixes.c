@@ -302,9 +302,8 @@ static bool is_alone(const world *w, fr_kv_kind kind, const uint8_t *page) {
     return page && of_page(pool_of(w, kind), pool_of(w, kind)->holders, page) == 1;
 }
 
-/* Removes from the model the drafter pages that the index has dropped. An entry shares its drafter page with one of
- * its children. When that child goes, the index may drop the entry's page too, because other children have pages of
- * their own. */
+/* Removes from the model, which is `world`, the drafter pages that the index has dropped. An entry shares its drafter
+ * page with one of its children. When that child goes, the index may drop the entry's page too. */
 static void learn_drafters(world *w, const counts *c) {
     const fr_kv_pages *pool = pool_of(w, FR_KV_KINDS);
     uint32_t holders[8 * BLOCKS];
@@ -407,8 +406,8 @@ static void check_use(const world *w, const counts *c) {
     ck_assert_uint_eq(told.cached, use.cached);
 }
 
-/* If no timeline uses an entry, notes since when. The entries of one text become unused together. Those with more
- * blocks then count as unused for longer, so they go first. */
+/* Notes for each entry since when no timeline uses it. The entries of one text become unused together. Of these, an
+ * entry with more blocks then counts as unused for longer, so it goes first. */
 static void note_times(world *w) {
     for (entry *e = w->entries; e < w->entries + w->count; e++) {
         if (is_stood_in(w, e))

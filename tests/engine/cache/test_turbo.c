@@ -139,8 +139,8 @@ static void fill(spread kind, float *x, size_t n) {
 }
 
 /* Checks the bound of the paper's first theorem: a head's expected error is at most sqrt(3) pi / 2 / 4^bits of its
- * squared length. Normally distributed numbers must also have an error of at least 4^-(bits + 1/2), because no code
- * with bits + 1/2 bits a number has a smaller one. The half bit is a number's share of the scale: 16 bits for 32
+ * squared length. For normally distributed numbers the error must also be at least 4^-(bits + 1/2), because no code of
+ * bits + 1/2 bits a number has a smaller error. Half a bit is a number's share of the scale, which has 16 bits for 32
  * numbers. */
 START_TEST(the_error_is_within_the_papers_bound) {
     static const size_t widths[] = {64, 96, 128, 256, 512};

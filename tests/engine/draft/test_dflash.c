@@ -29,9 +29,10 @@ static const struct {
                 {"qwen3", "drafter.gguf", "dflash", "logits", false},
                 {"llama-sliding", "drafter", "dflash", "logits", false},
                 {"llama-sliding", "drafter.gguf", "dflash", "logits", false},
-                {"spec-llama", "drafter", "dflash", "logits", true},      /* llama.cpp's converter does not accept it */
-                {"v2-spec-qwen3", "drafter", "dflash2", "scores", false}, /* llama.cpp's converter does not accept it
-                                                                           * either */
+                {"spec-llama", "drafter", "dflash", "logits", true},      /* llama.cpp's converter does not accept this
+                                                                           * drafter */
+                {"v2-spec-qwen3", "drafter", "dflash2", "scores", false}, /* llama.cpp's converter does not accept this
+                                                                           * drafter either */
                 {"v2-qwen3", "drafter", "dflash2", "scores", false},
                 {"v2-qwen3", "drafter.gguf", "dflash2", "scores", false},
                 {"v2-qwen3.5", "drafter", "dflash2", "scores", false},

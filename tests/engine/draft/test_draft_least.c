@@ -1,6 +1,6 @@
 /* Tests the limits below which drafts are not used. A chain of drafts ends before the first draft that is less likely
  * than FR_OPT_DRAFT_P_MIN, and a chain shorter than FR_OPT_DRAFT_MIN is dropped. With FR_DRAFT_P_AUTO measured times
- * decide where a chain ends. The text is always the same as without drafting.
+ * decide where a chain ends. The text is the same as without drafting, except with rejection sampling.
  *
  * The expected probability of a draft is calculated here from the drafter's logits, in double precision. */
 #include <check.h>

@@ -209,8 +209,8 @@ START_TEST(as_many_are_found_as_are_worth_their_rows) {
     opened o = open_ngram(&fr_draft_ngram_first);
     begin(o.draft, text, 18);
     ck_assert_uint_eq(find(o.draft, text, 18, 0, 0, 0), 0); /* two ids are too short for a match */
-    /* Five ids match. Then the method expects that a draft at depths 1 to 6 is accepted in 5, 6, 6, 7, 7 and 7 of ten
-     * cases, given that all drafts before it are. */
+    /* Five ids match. Then the method expects of a draft that it is accepted, if all drafts before it are, in this
+     * many of ten cases: 5, 6, 6, 7, 7 and 7 at depths 1 to 6. */
     begin(o.draft, text, 21);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.51, 0, 0), 0);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.49, 0, 0), 1);

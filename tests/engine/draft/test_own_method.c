@@ -204,7 +204,7 @@ END_TEST
 /* A method that knows the text and makes every third draft wrong. It may also report a probability for each draft. */
 typedef struct oracle {
     int32_t text[PROMPT + TEXT + FR_STEP_MAX], vocab;
-    float wrong; /* the probability that it reports for wrong drafts */
+    float wrong; /* the probability that the method reports for wrong drafts */
     bool tells;
 } oracle;
 

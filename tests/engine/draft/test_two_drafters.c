@@ -68,8 +68,8 @@ static void close_subject(subject *s) {
     fr_options_free(s->options);
 }
 
-/* Runs rounds until a round has given ids. It gives at most `limit` ids. A prompt may take several rounds before that.
- * Returns the number of ids. */
+/* Runs rounds until a round has given ids. That round gives at most `limit` ids. Before it, the prompt may take
+ * several rounds. Returns the number of ids. */
 static size_t run_round(subject *s, size_t way, size_t length, size_t limit) {
     fr_round round = {.session = s->session[way], .ids = s->ids + length, .limit = limit};
     for (size_t rounds = 0; round.count == 0; rounds++) {
@@ -104,8 +104,8 @@ static void ask(fr_session *session, size_t by, drafts *d) {
     d->count = p.proposed;
 }
 
-/* Compares the drafts of one drafter in the session with both drafters with those of the same drafter in a session
- * that has no other. The scores of the drafts must be equal to the last bit. */
+/* Asks two sessions for drafts of the same drafter: the session with both drafters, and the session with this drafter
+ * alone. The drafts must be the same, and their scores equal to the last bit. */
 static void compare(subject *s, size_t drafter) {
     static drafts both, alone;
     ask(s->session[0], 1 + drafter, &both);

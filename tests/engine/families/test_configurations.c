@@ -171,7 +171,8 @@ START_TEST(a_model_type_stands_for_an_architecture) {
     for (size_t i = 0; i < found.gl_pathc; i++) {
         char *path = found.gl_pathv[i];
         json_t *config = fr_load_json(path);
-        bool of_another = strstr(path, "mistral3-tower"); /* its text model is of another family (Mistral) */
+        bool of_another = strstr(path, "mistral3-tower"); /* this fixture's text model is of another family
+                                                           * (Mistral) */
         bool has_text = json_is_object(json_object_get(config, "text_config")) && !of_another;
         fr_model *own;
         *strrchr(path, '/') = 0;

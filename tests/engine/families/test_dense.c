@@ -29,8 +29,7 @@ typedef enum gguf { GGUF_OF_FOLDER, GGUF_OF_FILE, GGUF_OF_TOKENIZER } gguf;
 static const struct {
     const char *name;
     size_t features;
-    gguf gguf; /* the GGUF files beside the folder: a value of the enum stands for its own file and those of all values
-                * before it */
+    gguf gguf; /* says if there is also a GGUF file, and if that file has a tokenizer (dense_models.def) */
 } models[] = {
 #define FR_DENSE(name, features, has) {name, features, GGUF_OF_##has},
 #include "tests/engine/families/dense_models.def"

@@ -63,7 +63,7 @@ static const struct {
     {"gemma3-odd", "{\"hidden_activation\": \"silu\"}", FR_UNBUILT, "hidden_activation silu"},
     {"gemma3-odd", "{\"attention_bias\": true}", FR_UNBUILT, "attention_bias"},
     {"gemma3-odd", "{\"attn_logit_softcapping\": 50}", FR_UNBUILT, "attn_logit_softcapping"},
-    {"gemma3-odd", "{\"use_bidirectional_attention\": true}", FR_OK, ""}, /* makes it a text encoder */
+    {"gemma3-odd", "{\"use_bidirectional_attention\": true}", FR_OK, ""}, /* the key makes the model a text encoder */
     {"gemma2-odd", "{\"use_bidirectional_attention\": true}", FR_UNBUILT, "use_bidirectional_attention"},
     {"gemma3-odd", "{\"is_causal\": false}", FR_UNBUILT, "is_causal false"},
     {"gemma3-odd", "{\"query_pre_attn_scalar\": 0}", FR_INPUT, "query_pre_attn_scalar"},
@@ -162,7 +162,7 @@ static const struct {
     {"gemma4-e", "{}"},
     {"gemma4-e-layers", "{}"},
     {"gemma4-moe", "{}"},
-    {"ling-biased", "{}"}, /* expert groups are left out; published files have them */
+    {"ling-biased", "{}"}, /* this model has one group of experts; published ones have several */
     {"nemotron-3-mtp", "{\"routed_scaling_factor\": 1.3}"},
     {"youtu-odd", "{}"},
     {"minicpm3-plain", "{\"rope_theta\": 700, \"v_head_dim\": 15}"},
@@ -374,8 +374,8 @@ START_TEST(a_base_that_is_a_text_is_refused) {
 }
 END_TEST
 
-/* A router divides its experts into groups of equal size. So a configuration must be refused if the number of experts
- * is no multiple of the number of groups, if a group would have fewer than two experts, or if more groups are to be
+/* A router divides its experts into groups of equal size. A configuration must be refused in three cases: the number
+ * of experts is no multiple of the number of groups; a group would have fewer than two experts; more groups are to be
  * chosen than there are. */
 START_TEST(nemotrons_groups_of_experts_are_checked) {
     static const char *const says[] = {

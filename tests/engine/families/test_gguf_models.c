@@ -303,7 +303,7 @@ START_TEST(wrong_files) {
 }
 END_TEST
 
-/* A special token of a drafter may have no id. Its vocabulary still counts as the target's. */
+/* A special token of a drafter may have no id. The drafter's vocabulary still counts as the target's. */
 START_TEST(drafter_without_begin) {
     char path[64] = "/tmp/test_gguf_models_XXXXXX";
     int file = mkstemp(path);
@@ -338,8 +338,8 @@ START_TEST(wrong_roles) {
 }
 END_TEST
 
-/* Damages the ordering of a drafter's ids. Then it is neither a permutation of the ids nor a map from ids to
- * centroids, and must be refused. */
+/* Damages the ordering of a drafter's ids. The result is no permutation of the ids and no map from ids to centroids,
+ * so it must be refused. */
 START_TEST(wrong_orderings) {
     static const char *const names[] = {"mtp.token_ordering.weight", "mtp_token_ordering.weight"};
     static const char *const files[] = {GGUF "atomic.gguf", GGUF "ik.gguf"};

@@ -558,8 +558,8 @@ START_TEST(nan_in_a_router_ends_in_a_line) {
 }
 END_TEST
 
-/* A forward pass reads the experts once, however many rows it has. So a mixture runs its prompt in longer chunks,
- * unless other sessions would wait for them. */
+/* A forward pass reads the experts once, however many rows it has. So a mixture runs its prompt in longer chunks if no
+ * other session would have to wait for them. */
 START_TEST(a_prompts_forwards_are_longer_alone) {
     static const struct {
         const char *name;

@@ -47,7 +47,8 @@ static const char *folder_of(const char *name) {
 
 static const char *file_of(const char *name) {
     static char path[128];
-    static const char most[] = "qwen35-"; /* their files are named without this prefix */
+    static const char most[] = "qwen35-"; /* the names of most fixtures begin with this, and the names of their files
+                                           * leave it out */
     bool shorter = strncmp(name, most, sizeof most - 1) == 0;
     snprintf(path, sizeof path, FILES "%s.gguf", shorter ? name + sizeof most - 1 : name);
     return path;

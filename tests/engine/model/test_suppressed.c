@@ -179,7 +179,7 @@ START_TEST(the_best_of_the_others_comes) {
 }
 END_TEST
 
-/* Generates a text without drafts and, if there is a drafter, with its drafts. Both must be the same. */
+/* Generates a text without drafts and, if there is a drafter, also with drafts. The two texts must be the same. */
 static void compare_texts(const subject *s, int32_t *plain) {
     text t = first_text(&s->reference);
     int32_t drafted[COUNT];
@@ -430,8 +430,8 @@ static void expect_listed(const char *model, const int32_t *ids, size_t count) {
     fr_command_free(&words);
 }
 
-/* The suppressed ids of a folder must be written to the file that is made of the folder. If another file is made of
- * this file, they must be in that one too. */
+/* The suppressed ids of a folder must be written to the file that is made of the folder, and to a file that is made of
+ * that file. */
 START_TEST(conversions_keep_the_list) {
     static const int32_t ids[] = {361, 7, 511};
     char file[3][80];

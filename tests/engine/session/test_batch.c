@@ -1,6 +1,7 @@
-/* Tests rows of several timelines in one forward pass. Each row's logits are, bit for bit, those of its own timeline
- * run alone, whichever other rows are in the batch and however the timeline was divided into batches. The reference is
- * a session with that timeline; tests/behaviour/test_reference.c compares such sessions with transformers. */
+/* Tests rows of several timelines in one forward pass. Each row's logits must be, bit for bit, those of the row's
+ * timeline run alone. The other rows of the batch must not change them, nor the batches into which the timeline is
+ * divided. The reference is a session with that timeline; tests/behaviour/test_reference.c compares such sessions with
+ * transformers. */
 /* suite: threads */
 #include <check.h>
 #include <stdlib.h>

@@ -35,7 +35,8 @@ typedef struct drafter {
     const char *name;
     size_t drafts; /* number of drafts in a block, or the most drafts made step by step */
     double first, further;
-    bool tells; /* true: it knows which of its drafts are likely; false: it reports the mean of each position */
+    bool tells; /* true: the drafter knows which of its drafts are likely; false: it reports the mean of each
+                 * position */
     bool in_blocks;
 } drafter;
 

@@ -94,7 +94,7 @@ static text *stationary(const char *name, double rate, uint64_t random) {
     return t;
 }
 
-/* Makes a text whose acceptance rate alternates between two values. */
+/* Makes a text whose acceptance rate alternates between two values, every `stretch` ids. */
 static text *switching(const char *name, double one, double other, size_t stretch, uint64_t random) {
     text *t = calloc(1, sizeof *t);
     t->name = name;
@@ -385,8 +385,8 @@ END_TEST
  * stands: how often each draft is accepted if those before it are; the last value holds for all deeper ones. For a
  * dense model (experts is 0) `verify` has the times of forward passes. In a mixture, each row chooses `chosen` of
  * `experts`, and a forward pass of one row spends the share `reading` of its time on reading experts. The rows of a
- * forward pass choose different experts, each of which is read once, so the time of reading grows with the number of
- * experts that any row chooses. */
+ * forward pass choose different experts. Each expert that any row chooses is read once, so the time of reading grows
+ * with their number. */
 typedef struct shape {
     const char *name;
     double experts, chosen, reading;
@@ -452,7 +452,8 @@ static double shape_best(const shape *s) {
     return best;
 }
 
-/* Returns how many drafts are accepted. Accepted drafts are spread evenly over the rounds, as in bench model. */
+/* Returns how many drafts are accepted. Accepted drafts are spread evenly over the rounds, as in bench model. owed[k]:
+ * how often the draft at depth k should have been accepted so far, less how often it was. */
 static size_t stand_evenly(const shape *s, size_t drafts, double *owed) {
     size_t stood = 0;
     for (; stood < drafts; stood++) {

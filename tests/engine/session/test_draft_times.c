@@ -103,8 +103,8 @@ START_TEST(earlier_times_are_scaled) {
 }
 END_TEST
 
-/* The stored times are the opposite of the machine's true costs. This must cost a text little, because new
- * measurements replace them. */
+/* The stored times make rows and drafts look expensive, but on this machine they cost little. Such times must cost a
+ * text little, because new measurements replace them. */
 START_TEST(wrong_times_are_forgotten) {
     fr_draft_depth wrong, right;
     fr_draft_depth_reset(&right);

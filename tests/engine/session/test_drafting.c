@@ -43,7 +43,8 @@ static size_t below(size_t n) {
     return (size_t)(((uint64_t)state * n) >> 32);
 }
 
-/* Makes the controller believe what the comment at the top of this file says. */
+/* Makes the controller believe that drafts are mostly accepted, that most chains end early, and that rows are free up
+ * to a number, which changes, and expensive beyond it. */
 static void tell_controller(fr_engine *engine) {
     fr_draft_depth *d = &engine->draft_depth;
     size_t cheap = CROWD + below(12);

@@ -44,8 +44,8 @@ static void set(subject *s, fr_option option, int64_t value) {
     require(fr_options_set(s->options, option, value));
 }
 
-/* Counts the holders of pages with recurrent states. The points of the index don't count, because they are only a
- * cache. */
+/* Counts the holders of pages with recurrent states. The index of prefixes holds such pages too, for its points. It
+ * does not count, because it gives its pages up when others need them. */
 static size_t holders_of_states(const fr_kv_prefixes *prefixes) {
     size_t holders = 0;
     for (size_t i = 0; i < prefixes->point_count; i++) {
@@ -137,7 +137,7 @@ static answer answer_alone(const subject *s, const int32_t *prompt, size_t lengt
 typedef struct talk {
     fr_session *session;
     int32_t prompt[LONGEST];
-    size_t length, most, starts; /* starts: the round in which its session begins */
+    size_t length, most, starts; /* starts: the round in which the session begins */
     bool begun;                  /* true: the session has got the prompt */
     answer said, alone;
 } talk;
@@ -569,8 +569,9 @@ START_TEST(who_is_waited_for_may_go) {
     ck_assert_uint_eq(fr_session_waiting(talks[0].session), talks[0].length - 4 * CHUNK);
     for (size_t i = 1; i < CROWD; i++) ck_assert(fr_session_stat(talks[i].session, FR_STAT_PROMPT_TOKENS) == 0);
     if (_i % 2) {
-        talks[0].session->round.last_failed = true; /* says that its last round failed: the others must not wait for a
-                                                     * session that makes no progress */
+        talks[0].session->round.last_failed = true; /* makes this session look as if its last round had failed; the
+                                                     * other sessions must not wait for it, because it makes no
+                                                     * progress */
         require(fr_engine_step(engine, rounds + 1, CROWD - 1));
     }
     fr_session_close(talks[0].session);

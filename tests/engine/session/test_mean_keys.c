@@ -1,7 +1,7 @@
 /* Tests that turbo caches store keys without their means. A model whose keys have large biases
- * (tests/references/mean_keys.py) nearly keeps its logits with such a cache, at positions in several blocks, whatever
- * the number of rows that a forward has: turbo4 changes the logits by 0.046 of their size, turbo3 by 0.09. If keys were
- * stored with their means, the changes would be 0.35 and 0.55. */
+ * (tests/references/mean_keys.py) nearly keeps its logits with such a cache: turbo4 changes the logits by 0.046 of
+ * their size, turbo3 by 0.09. If keys were stored with their means, the changes would be 0.35 and 0.55. The positions
+ * are in several blocks, and the forwards have different numbers of rows. */
 /* suite: quick hostile */
 #include <check.h>
 #include <math.h>

@@ -218,9 +218,9 @@ START_TEST(any_length_is_enough) {
 }
 END_TEST
 
-/* Two prompts begin alike and branch where no message ends. Recurrent states exist only at regular positions, so the
- * second prompt begins at the last of these before the branch and runs at most half of the shared ids again. It leaves
- * its states at the branch, so the third prompt begins there. */
+/* Two prompts begin alike and branch where no message ends. Recurrent states exist only at regular positions. So the
+ * second prompt begins at the last such position before the branch, and runs at most half of the shared ids again. It
+ * leaves its states at the branch, so the third prompt begins there. */
 START_TEST(a_first_branch_is_reused) {
     static const struct {
         size_t branch, regular;

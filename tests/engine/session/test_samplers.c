@@ -18,7 +18,7 @@
 #include "tests/support/suite.h"
 
 #define VOCAB 512
-#define MODEL "tests/data/llama/q4_0.gguf" /* the texts are in its vocabulary */
+#define MODEL "tests/data/llama/q4_0.gguf" /* the model whose tokenizer the cases need */
 
 static json_t *cases;
 

@@ -233,8 +233,8 @@ START_TEST(penalties_bias_and_draws_are_numpys) {
 }
 END_TEST
 
-/* A candidate of a larger vocabulary. Many candidates have equal logits, and they come in any order. The filters are
- * compared with sorting. */
+/* A candidate of a vocabulary of MANY ids, in which many candidates have equal logits. The tests sort the candidates
+ * by best_first and compare the sampler's filters with the sorted list. */
 typedef struct ranked {
     float logit;
     int32_t id;

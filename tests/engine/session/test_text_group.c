@@ -112,7 +112,8 @@ START_TEST(rows_are_those_of_each_text_alone) {
 }
 END_TEST
 
-/* An engine with pages for a single text runs fewer texts at a time, and sessions of the caller's keep their places. */
+/* If an engine has pages for a single text only, fewer texts run at a time. The caller's own sessions of that engine
+ * stay open meanwhile. */
 START_TEST(a_shared_engine_and_few_pages_change_no_bit) {
     static const size_t sessions[] = {2, 9};
     size_t width;

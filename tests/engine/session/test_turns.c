@@ -318,7 +318,7 @@ START_TEST(an_abort_is_seen_between_chunks) {
         ck_assert(fr_session_stat(session, FR_STAT_RERUN_TOKENS) == 0);
         fr_session_reset(session);
     }
-    int countdown = -1; /* an aborted step returns no id and removes none */
+    int countdown = -1; /* from here on: an aborted step must return no id and remove none */
     fr_session_set_abort(session, count_down, &countdown);
     require(fr_session_prompt(session, ids, 20));
     for (int step = 0; step < 3; step++) require(fr_session_step(session, given, 4, &count, &accepted));

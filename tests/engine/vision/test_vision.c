@@ -24,7 +24,7 @@
 /* A picture of a fixture. Its reference tensors are named PREFIX.NAME. */
 typedef struct subject {
     const char *folder, *picture, *prefix;
-    const char *mmproj; /* the file of the vision encoder; NULL: it is in the folder */
+    const char *mmproj; /* the file of the vision encoder; NULL: the encoder is in the folder */
 } subject;
 
 static const subject subjects[] = {
@@ -381,7 +381,7 @@ START_TEST(the_reference_prompt_stands_where_the_reference_says) {
 }
 END_TEST
 
-/* The two runs of one picture must get the positions that two pictures get. */
+/* A picture may have two runs of tokens. These runs must get the positions that two pictures get. */
 START_TEST(runs_of_a_picture_stand_like_pictures) {
     static const int32_t ids[] = {1, 9, 9, 9, 9, 9, 9, 2, 3, 9, 9, 9, 9, 9, 9, 4, 9, 9, 5};
     enum { COUNT = sizeof ids / sizeof *ids };

@@ -126,8 +126,8 @@ END_TEST
 #define EACH(body)       "{% for m in messages %}" body "{% endfor %}"
 #define SAYS(role, text) "{\"role\": \"" role "\", \"content\": \"" text "\"}"
 
-/* If a template reads only parts, a text must be passed to it as one part, even a text that was joined from several or
- * that stands for a call. If the template also reads texts, they are passed unchanged. */
+/* If a template reads only parts, each text must be passed to it as one part. This includes a text that was joined
+ * from several, and a text that stands for a call. If the template also reads texts, they are passed unchanged. */
 START_TEST(who_takes_parts_alone) {
     /* SmolVLM's published template, which has no place for calls */
     check_text("<|im_start|>{% for message in messages %}{{message['role'] | capitalize}}"

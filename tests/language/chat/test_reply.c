@@ -300,7 +300,7 @@ static const char *only_content(const part_log *l, size_t *length) {
     return only ? l->text.bytes + 1 : NULL;
 }
 
-/* Each reply is cut off after every byte. Either its call is given, complete, or all its bytes are content. */
+/* Each reply is cut off after every byte. Either the complete call is given, or all bytes are content. */
 START_TEST(any_end) {
     json_t *root = fr_load_json("tests/data/replies/calls.json"), *cases = json_object_get(root, "cases");
     for (size_t i = 0; i < json_array_size(cases); i++) {

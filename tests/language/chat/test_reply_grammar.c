@@ -331,8 +331,8 @@ END_TEST
 #define SELF   ITSELF ITSELF ITSELF ITSELF
 
 /* The grammar can't enforce these schemas. For a strict tool such a schema is refused, in every call format, and the
- * line gives the place in the schema. For other tools it is accepted and not enforced, unless `heeded_always` lists
- * the error. */
+ * line gives the place in the schema. For other tools it is accepted and not enforced. Only the errors in
+ * `heeded_always` refuse a schema for any tool. */
 #define TOOL(parameters) "{'tools': [{'name': 'f', 'strict': true, 'parameters': " parameters "}]}"
 #define TAGGED           true
 

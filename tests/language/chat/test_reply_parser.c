@@ -131,7 +131,7 @@ START_TEST(rendered_calls) {
 }
 END_TEST
 
-/* A mark that is spelled with other tokens is text. A mark at the end of a prompt is text too unless all of it is
+/* A mark that is spelled with other tokens is text. A mark at the end of a prompt counts only if all of it is
  * trusted. */
 START_TEST(spelled_marks) {
     fr_tokenizer *tokenizer = open_tokenizer("qwen35", "chat/templates/qwen3.5.jinja");

@@ -69,8 +69,8 @@ static char *print(const fr_tokenizer *tokenizer, const int32_t *ids, size_t cou
 }
 
 /* Checks decoders that continue a text. One decoder gets the first ids, and a second decoder continues with the
- * others. The texts of the two decoders must together be the whole text. The text is cut after each of its first ids,
- * unless the first decoder holds something back there. */
+ * others. The texts of the two decoders must together be the whole text. The text is divided after each of its first
+ * ids at which the first decoder holds nothing back. */
 static void check_continued(const fr_tokenizer *tokenizer, const int32_t *ids, size_t count, const char *whole,
                             size_t length) {
     fr_decoder *first, *next;

@@ -118,8 +118,9 @@ static const json_t *tool_of(const fr_telling *t) {
     return name ? json_object_get(json_object_get(t->request->dialect_body, "called"), name) : NULL;
 }
 
-/* Describes how the calls of a kind of tool are sent: the type of a call's item, the prefix of the item's id, the
- * field with the call's text, and the name of the events that send this text (NULL: there are none). */
+/* Describes how the calls of a kind of tool are sent. item: the type of a call's item. id: the prefix of the item's
+ * id. key: the field with the call's text. events: the name of the events that send this text; NULL: there are no such
+ * events. */
 typedef struct call_kind {
     const char *tool, *item, *id, *key, *events;
 } call_kind;
