@@ -368,10 +368,13 @@ fr_status fr_source_words(const fr_source *source, const char *key, const char *
         return fr_fail(FR_INPUT, "%s: %s is no array of %zu words", source->where, key, layers);
     for (size_t i = 0; i < layers && *found; i++) {
         const char *word = json_string_value(json_array_get(list, i));
-        is_yes[i] = word && strcmp(word, yes) == 0;
-        if (!is_yes[i] && (!word || strcmp(word, no) != 0))
-            return fr_fail(FR_INPUT, "%s: %s has \"%.40s\" for layer %zu, expected %s or %s", source->where, key,
-                           word ? word : "", i, yes, no);
+        if (!word)
+            return fr_fail(FR_INPUT, "%s: %s has no word for layer %zu, expected %s or %s", source->where, key, i, yes,
+                           no);
+        is_yes[i] = strcmp(word, yes) == 0;
+        if (!is_yes[i] && strcmp(word, no) != 0)
+            return fr_fail(FR_INPUT, "%s: %s has \"%.40s\" for layer %zu, expected %s or %s", source->where, key, word,
+                           i, yes, no);
     }
     return FR_OK;
 }
