@@ -203,8 +203,8 @@ static bool begin_chain(fr_proposal *p, size_t room) {
     return true;
 }
 
-/* Begins the chains of all sessions that can draft, and gives the number of these. *rows: the total number of rows to
- * run before the last ids of their timelines. */
+/* Begins the chains of all sessions that can draft, and gives their number. *rows: the total number of rows to run
+ * before the last ids of their timelines. */
 static size_t begin_chains(workspace *w, fr_proposal *first, size_t *rows) {
     size_t going = 0;
     *rows = 0;

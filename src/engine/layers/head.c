@@ -44,7 +44,7 @@ static void run_piece(fr_forward *f, const fr_head *head, size_t begin, size_t e
     }
 }
 
-/* A rank's best id of a row. */
+/* The best id of a row among a rank's ids. */
 typedef struct rank_best {
     int64_t at; /* the largest logit's feature, NOT_FINITE or NOTHING */
     float logit;

@@ -46,8 +46,8 @@ static double reach_of(fr_resample filter) {
     return filter == FR_RESAMPLE_LANCZOS ? 3.0 : filter == FR_RESAMPLE_BILINEAR ? 1.0 : 2.0;
 }
 
-/* Computes new pixel i's weights: real numbers, scaled so that their sum is 1, then rounded to integers. `real` is a
- * buffer for them. */
+/* Computes new pixel i's weights: real numbers, scaled so that their sum is 1, then rounded to integers. real: room
+ * for the real numbers. */
 static void weigh(taps *t, fr_resample filter, size_t i, size_t from, double scale, double *real) {
     double stretch = scale < 1.0 ? 1.0 : scale, reach = reach_of(filter) * stretch, sum = 0.0;
     double centre = ((double)i + 0.5) * scale;

@@ -110,9 +110,9 @@ fr_matrix fr_matrix_features(const fr_matrix *matrix, size_t begin, size_t end);
 void fr_matrix_apply(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
                      const fr_matrix_rows *rows);
 
-/* Compute products as fr_matrix_apply does, but not of the rank's share of the features. fr_matrix_apply_share takes
- * features [begin, end), such as those of the rank's heads, and widens this range to whole units of features.
- * fr_matrix_apply_whole takes all features. The threads of this process divide these features. */
+/* Compute products as fr_matrix_apply does, but of other features than those of the rank's share.
+ * fr_matrix_apply_share takes features [begin, end), such as those of the rank's heads, and widens this range to whole
+ * units of features. fr_matrix_apply_whole takes all features. The threads of this process divide these features. */
 void fr_matrix_apply_share(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix, size_t begin,
                            size_t end, const fr_matrix_rows *rows);
 void fr_matrix_apply_whole(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,

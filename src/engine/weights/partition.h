@@ -32,7 +32,8 @@ typedef struct fr_split {
     bool kept;     /* `count` is the number of KV heads, and each rank has all those that its query heads read */
 } fr_split;
 
-/* Number of features in a unit. A quantized block of the rows in the next product has as many. */
+/* Number of features in a unit. It is the number of columns in a quantized block, because the features of one product
+ * are the columns of the next product's input. */
 #define FR_RANK_UNIT 32
 
 static inline fr_split fr_split_features(size_t features) {
