@@ -330,7 +330,8 @@ START_TEST(pictures_in_a_chat) {
                       "forgotten; the conversation has 0 turns");
     snprintf(history, sizeof history, "[gMASK]<sop><|user|>\nSay.<|assistant|>\n%.*s" ASKED READ REPLY,
              (int)hello.out_length - 1, hello.out);
-    ck_assert_ptr_null(strchr(hello.out, ' ')); /* otherwise the template would trim the answer's blanks */
+    ck_assert_ptr_null(strchr(hello.out, ' ')); /* the history above has the answer as it is; if the answer had blanks,
+                                                 * the template could trim some of them */
     check_last_answer("Say.\n/image " PICTURE "\n" READ "\n", history, one, "tokens");
     fr_command_free(&first);
     fr_command_free(&hello);

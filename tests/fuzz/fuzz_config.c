@@ -64,7 +64,7 @@ static const fr_family *const families[] = {
 #undef FR_FAMILY
 };
 
-/* Ends the program unless every family has a model here, as found by the family's name in GGUF. */
+/* Ends the program if a family has no model here. Families are compared by their names in GGUF. */
 static void check_families(const fr_checkpoint *weights) {
     for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
         bool found = false;

@@ -307,8 +307,8 @@ START_TEST(metrics_and_slots_count) {
 }
 END_TEST
 
-/* /rounds lists the rounds in order, with the ids that each gave. The first ones have rows of the prompt. Each later
- * one has a row of the text and its drafts. */
+/* /rounds lists the rounds in order, with the ids that each round gave. The first rounds have rows of the prompt. Each
+ * later round has one row of the text and a row for each of the text's drafts. */
 START_TEST(rounds_say_whose_rows_they_had) {
     json_t *said = say(COMPLETION, body_of(COMPLETION, false)), *answer = get("/rounds"), *rounds, *round;
     size_t given = 0, prompt = 0, rows = 0, i, total = (size_t)json_integer_value(fr_json_get(answer, "total"));

@@ -347,8 +347,8 @@ static int check_drafting(fr_arguments *args) {
     bool drafts = args->verb->bit & drafting || args->given[FR_ARG_DRAFT_STEPS];
     bool weights = fr_lab_takes_drafter(words);
     args->uses_drafter = drafts && !zero && weights;
-    /* A drafter gets no note if there are no drafts: users add --spec-type none to the same command line to compare
-     * with a plain run. */
+    /* There is no note about a drafter (-md) that is not used: users add --spec-type none to the same command line to
+     * compare with a plain run. */
     if (asks && (none || zero) && !args->given[FR_ARG_QUIET])
         fr_note("%s is for drafts, and %s makes none", asks, none ? "--spec-type none" : "--draft-max 0");
     if (!weights && !none && args->given[FR_ARG_DRAFT_P_MIN] && args->real[FR_ARG_DRAFT_P_MIN] > 0)

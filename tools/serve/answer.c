@@ -28,8 +28,8 @@ static void fail(fr_generation_request *request, unsigned http, json_t *fault) {
 }
 
 /* Answers with an error. too_long: the number of the prompt's ids if the prompt exceeds the context, else 0. The
- * error's "code" is usually the HTTP status. For a prompt that is too long it is a word, as in OpenAI's form, except
- * in llama.cpp's form. */
+ * error's "code" is the HTTP status. If the prompt is too long, the "code" is a word instead; only llama.cpp's own
+ * form keeps the status. */
 static void fail_by(fr_generation_request *request, fr_status why, const char *message, size_t too_long,
                     size_t context) {
     unsigned http = fr_fault_http(why);

@@ -717,7 +717,7 @@ START_TEST(a_verifiers_architecture_may_have_another_name_in_gguf) {
 #define FLASH FR_TEST_MODELS "glm-4.7-flash-odd"
     static const char width[] = "target_hidden_size is 256, the target's 96";
     static const struct {
-        const char *target, *verifier, *line; /* target NULL: FLASH written as GGUF */
+        const char *target, *verifier, *line; /* target NULL: the GGUF file that is made of FLASH below */
     } says[] = {
         {NULL, "Glm4MoeLiteForCausalLM", width},
         {NULL, "DeepseekV3ForCausalLM", width},

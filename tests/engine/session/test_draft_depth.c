@@ -835,9 +835,10 @@ static double longest_seconds(const world *w, size_t drafts) {
     return w->batched && drafts ? w->draft_start + w->draft_step * (double)drafts : 0;
 }
 
-/* Finds the best distribution of drafts among the timelines, with at most `longest` for each. The best one has the
- * largest tokens - price * seconds, which is returned. *rate becomes its tokens per second. Entry [i][r] of a table is
- * for the best distribution of r drafts among the first i timelines. */
+/* Finds the best distribution of drafts among the timelines, with at most `longest` for each: the one with the largest
+ * tokens - price * seconds. Returns this value. price: the number of tokens that a second is worth. *rate becomes the
+ * tokens per second of the best distribution. Entry [i][r] of a table is for the best distribution of r drafts among
+ * the first i timelines. */
 static double best_at(const world *w, double price, size_t longest, double *rate) {
     static double gain[TIMELINES + 1][ROWS + 1], tokens[TIMELINES + 1][ROWS + 1], seconds[TIMELINES + 1][ROWS + 1];
     for (size_t i = 0; i <= w->timelines; i++)

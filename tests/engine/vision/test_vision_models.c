@@ -165,9 +165,7 @@ static void check_layers(const fr_reference *r, size_t index, const fr_vision *v
     for (size_t p = 0; p < w.a.patches; p++) {
         size_t row, column, parts = c->merge * c->merge, at = w.a.tokens[p / parts].place * parts + p % parts;
         if (row_by_row(vision)) at = place_of(&w, p);
-        if (pixels->dims == 2 && at >= pixels->shape[0])
-            continue; /* patches beyond the reference's first ones are not
-                                                                    * compared */
+        if (pixels->dims == 2 && at >= pixels->shape[0]) continue; /* the reference has only the first patches */
         fr_vision_place(c, grid, w.a.tokens, p, &row, &column);
         fr_vision_patch(c, resized, row, column, patch);
         for (size_t i = 0; i < width; i++)

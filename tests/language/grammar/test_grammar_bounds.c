@@ -60,7 +60,7 @@ static const hostile CASES[] = {
     {SCHEMA, FR_UNBUILT, AT_ONCE, LIST("{\"oneOf\":[", "{\"required\":[\"p$\"]}", 500, "]}")},
     {SCHEMA, FR_UNBUILT, LONG, LIST("{\"oneOf\":[", "{\"const\":$}", 40000, "]}")},
     {SCHEMA, FR_OK, NULL, LIST("{\"oneOf\":[", "{\"const\":$}", 1000, "]}")},
-    /* Constraints must not hold (not), and refer to themselves. */
+    /* A schema under "not" or "if" refers to itself. */
     {SCHEMA, FR_UNBUILT, "#/not: the schema up to here",
      LIST("{\"not\":{\"allOf\":[", "{\"$ref\":\"#/not\"}", 10, "]}}")},
     {SCHEMA, FR_UNBUILT, "#/not: the schema up to here",
