@@ -165,6 +165,111 @@ START_TEST(texts_are_rows_beside_others) {
 }
 END_TEST
 
+/* Returns the number of forwards of chores and rounds that the server has counted. */
+static long long count_rounds(void) {
+    static const char name[] = "\nllamacpp:n_decode_total ";
+    char *page;
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/metrics", NULL, NULL, &page), 200);
+    const char *at = strstr(page, name);
+    ck_assert_ptr_nonnull(at);
+    long long count = strtoll(at + strlen(name), NULL, 10);
+    free(page);
+    return count;
+}
+
+enum { MANY = 40, ASKERS = 6, WIDTH = 48 };
+
+/* Makes texts of 1 to 9 ids, which differ. */
+static json_t *draw_texts(size_t first, size_t count) {
+    json_t *texts = json_array();
+    for (size_t t = first; t < first + count; t++) {
+        json_t *ids = json_array();
+        for (size_t i = 0; i < 1 + t % 9; i++)
+            json_array_append_new(ids, json_integer((json_int_t)(t * 7 + i * 13) % 120));
+        json_array_append_new(texts, ids);
+    }
+    return texts;
+}
+
+static void expect_texts(const json_t *answer, size_t first, size_t count) {
+    for (size_t t = 0; t < count; t++) {
+        json_t *texts = draw_texts(first + t, 1);
+        const json_t *text = json_array_get(texts, 0);
+        int32_t ids[16];
+        for (size_t i = 0; i < json_array_size(text); i++)
+            ids[i] = (int32_t)json_integer_value(json_array_get(text, i));
+        float *row = embed(FOLDER, ids, json_array_size(text), FR_POOLING_LAST);
+        expect_row(row_of(answer, t), row, WIDTH);
+        free(row);
+        json_decref(texts);
+    }
+}
+
+/* The texts of a request must be run side by side, and so must be those of requests that wait. No bit may change. */
+START_TEST(several_texts_run_together) {
+    server = fr_server_start("-m " FOLDER " -t 2 -np 3 --embeddings --metrics");
+    json_t *body = json_pack("{s:o}", "input", draw_texts(0, MANY)), *answer;
+    ck_assert_int_eq(fr_ask_json(server.port, PATH, body, &answer), 200);
+    ck_assert_uint_eq(json_array_size(json_object_get(answer, "data")), MANY);
+    expect_texts(answer, 0, MANY);
+    ck_assert_int_le(count_rounds(), MANY / 4);
+    json_decref(answer);
+    json_decref(body);
+    fr_client *clients[ASKERS];
+    for (size_t c = 0; c < ASKERS; c++) {
+        json_t *asked_for = json_pack("{s:o, s:i}", "input", draw_texts(c, 5 + c), "dimensions", c % 2 ? WIDTH : 7);
+        char *text = json_dumps(asked_for, JSON_COMPACT);
+        clients[c] = fr_client_open(server.port);
+        ck_assert(fr_client_ask(clients[c], "POST", PATH, "Content-Type: application/json\r\n", text));
+        free(text);
+        json_decref(asked_for);
+    }
+    for (size_t c = 0; c < ASKERS; c++) {
+        ck_assert_int_eq(fr_client_head(clients[c]), 200);
+        char *text = fr_client_body(clients[c], NULL);
+        answer = json_loads(text, 0, NULL);
+        ck_assert_uint_eq(json_array_size(json_object_get(answer, "data")), 5 + c);
+        ck_assert_uint_eq(json_array_size(row_of(answer, 0)), c % 2 ? WIDTH : 7);
+        if (c % 2) expect_texts(answer, c, 5 + c);
+        free(text);
+        json_decref(answer);
+        fr_client_close(clients[c]);
+    }
+    stop();
+}
+END_TEST
+
+/* An id that the model does not have is the failure of its own request. Requests that wait beside it get their rows. */
+START_TEST(a_failing_text_fails_its_own_request) {
+    static const char *const bodies[] = {"{\"input\": [[3, 40, 7], [9]]}", "{\"input\": [[5], [1, 99999], [6]]}",
+                                         "{\"input\": [[3, 40, 7], [9]]}"};
+    static const int32_t first[] = {3, 40, 7};
+    fr_client *clients[3];
+    float *row = embed(FOLDER, first, 3, FR_POOLING_LAST);
+    server = fr_server_start("-m " FOLDER " -t 1 --embeddings");
+    for (int times = 0; times < 4; times++) {
+        for (size_t c = 0; c < 3; c++) {
+            clients[c] = fr_client_open(server.port);
+            ck_assert(fr_client_ask(clients[c], "POST", PATH, NULL, bodies[c]));
+        }
+        for (size_t c = 0; c < 3; c++) {
+            ck_assert_int_eq(fr_client_head(clients[c]), c == 1 ? 400 : 200);
+            char *text = fr_client_body(clients[c], NULL);
+            json_t *answer = json_loads(text, 0, NULL);
+            if (c == 1)
+                ck_assert_ptr_nonnull(strstr(text, "99999"));
+            else
+                expect_row(row_of(answer, 0), row, WIDTH);
+            free(text);
+            json_decref(answer);
+            fr_client_close(clients[c]);
+        }
+    }
+    free(row);
+    stop();
+}
+END_TEST
+
 START_TEST(what_is_no_input_is_refused) {
     static const struct {
         const char *body, *says;
@@ -255,6 +360,8 @@ FR_SUITE("serve_embeddings") {
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, ids_are_rows_by_the_models_pooling);
     tcase_add_test(tests, texts_are_rows_beside_others);
+    tcase_add_test(tests, several_texts_run_together);
+    tcase_add_test(tests, a_failing_text_fails_its_own_request);
     tcase_add_test(tests, what_is_no_input_is_refused);
     tcase_add_test(tests, ollama_has_the_same_rows);
     tcase_add_test(tests, a_pooling_must_be_known);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "forerun_lab.h"
 #include "tools/jobs/job_parts.h"
 #include "tools/serve/base64.h"
 #include "tools/serve/adapter_scales.h"
@@ -12,9 +13,9 @@
 #include "tools/serve/seconds.h"
 #include "tools/serve/text_routes.h"
 
-/* Between two rounds of generation a text encoder runs at most PIECE_TEXTS texts. It takes no further text once the
- * texts have PIECE_TOKENS tokens together. */
-enum { PIECE_TEXTS = 256, PIECE_TOKENS = 2048 };
+/* The most texts that are run between two rounds of generation. No further text is taken once the texts have
+ * ENCODER_TOKENS tokens together, in a model that generates text DECODER_TOKENS, which fill few forwards. */
+enum { PIECE_TEXTS = 256, ENCODER_TOKENS = 2048, DECODER_TOKENS = 256 };
 enum { INPUTS_MAX = 2048 }; /* the most inputs of a request, as in OpenAI's API */
 
 typedef enum dialect {
@@ -43,9 +44,9 @@ typedef struct embedding {
     const char *prompt; /* the text that a text encoder reads before each input; NULL: none */
     size_t width, kept; /* width: number of values in a row; kept: how many of them the answer has */
     bool base64;
-    fr_session *session;
-    float *row;   /* [width] */
-    json_t *rows; /* rows for the answer, as JSON */
+    fr_session *session;                   /* opened for the first piece; NULL: none */
+    double scales[FR_LOADED_ADAPTERS_MAX]; /* of the adapters of a model that generates text */
+    json_t *rows;                          /* rows for the answer, as JSON */
     size_t tokens;
     unsigned fault; /* HTTP status of an error, whose text is in `line`; 0: no error */
     char line[256];
@@ -61,7 +62,6 @@ static void free_embedding(embedding *e) {
     json_decref(e->rows);
     fr_session_close(e->session);
     free(e->inputs);
-    free(e->row);
     free(e);
 }
 
@@ -235,81 +235,120 @@ static bool take_pooling(embedding *e) {
 
 /* ----------------------------------------------------------------------------------------------------------- pieces */
 
-static json_t *value_of(const embedding *e) {
+static json_t *value_of(const embedding *e, const float *row) {
     if (e->base64) {
-        char *text = fr_base64_write((const unsigned char *)e->row, e->kept * sizeof *e->row);
+        char *text = fr_base64_write((const unsigned char *)row, e->kept * sizeof *row);
         json_t *value = json_string(text);
         free(text);
         return value;
     }
     json_t *value = json_array();
-    for (size_t i = 0; i < e->kept; i++) json_array_append_new(value, json_real((double)e->row[i]));
+    for (size_t i = 0; i < e->kept; i++) json_array_append_new(value, json_real((double)row[i]));
     return value;
 }
 
-/* Keeps the error of a failed call for the answer. */
+/* Keeps the error of a failed call for the answer. Returns false. */
 static bool fail(embedding *e, fr_status status) {
     e->fault = fr_fault_http(status);
     snprintf(e->line, sizeof e->line, "%s", fr_last_error());
     return false;
 }
 
-static void push_row(embedding *e) {
-    json_t *row = value_of(e);
-    json_array_append_new(e->rows, e->dialect != OPENAI ? row
+/* Adds the row of the next text to the answer. A row that is shortened here is scaled to length 1 again. */
+static void push_row(embedding *e, float *row, size_t width) {
+    double squares = 0;
+    for (size_t i = 0; i < e->kept; i++) squares += (double)row[i] * (double)row[i];
+    for (size_t i = 0; i < e->kept && e->kept < width && squares > 0; i++)
+        row[i] = (float)((double)row[i] / sqrt(squares));
+    json_t *value = value_of(e, row);
+    json_array_append_new(e->rows, e->dialect != OPENAI ? value
                                                         : json_pack("{s:s, s:I, s:o}", "object", "embedding", "index",
-                                                                    (json_int_t)e->done, "embedding", row));
+                                                                    (json_int_t)e->done, "embedding", value));
     e->tokens += e->inputs[e->done].count;
     e->done++;
 }
 
-/* Runs the next texts through a text encoder, until they have PIECE_TOKENS together. */
-static bool run_encoder(embedding *e) {
-    fr_embedder_text texts[PIECE_TEXTS];
-    size_t many = 0, tokens = 0;
-    while (e->done + many < e->count && many < PIECE_TEXTS && (!many || tokens < PIECE_TOKENS)) {
-        const input *next = &e->inputs[e->done + many];
-        texts[many++] = (fr_embedder_text){.ids = next->ids, .count = next->count, .whole = next->count};
-        tokens += next->count;
-    }
-    double begun = fr_seconds();
-    float *rows = fr_resize(NULL, many * e->kept, sizeof *rows);
-    fr_status status = fr_embedder_rows(e->model->embedder, texts, many, e->kept, 1, rows);
-    if (status == FR_OK) fr_scheduler_count_tokens(e->model->scheduler, tokens, fr_seconds() - begun);
-    for (size_t i = 0; status == FR_OK && i < many; i++) {
-        memcpy(e->row, rows + i * e->kept, e->kept * sizeof *rows);
-        push_row(e);
-    }
-    free(rows);
-    return status == FR_OK ? e->done < e->count : fail(e, status);
+/* The texts that are run together: the next ones of a request, and those of requests that wait behind it. */
+typedef struct batch {
+    embedding *owner[PIECE_TEXTS];
+    const input *texts[PIECE_TEXTS];
+    size_t count, tokens;
+} batch;
+
+static bool run_piece(fr_chore *chore, const fr_job_setting *jobs);
+
+/* Returns true if the texts of a request that waits can be run beside those of the first request. */
+static bool is_alike(const embedding *first, const embedding *other) {
+    if (other->fault || fr_http_exchange_gone(other->exchange)) return false;
+    if (first->model->embedder) return other->kept == first->kept;
+    return memcmp(other->scales, first->scales, sizeof first->scales) == 0;
 }
 
-/* Runs one text in a model that generates text, or several texts in a text encoder. */
+static void gather(embedding *first, bool alone, batch *b) {
+    size_t most = first->model->embedder ? ENCODER_TOKENS : DECODER_TOKENS;
+    *b = (batch){.count = 0};
+    for (fr_chore *c = &first->chore; c; c = alone ? NULL : fr_scheduler_next_chore(first->model->scheduler, c)) {
+        embedding *e = (embedding *)c;
+        if (c->piece != run_piece || (e != first && !is_alike(first, e))) continue;
+        for (size_t i = e->done; i < e->count; i++) {
+            if (b->count == PIECE_TEXTS || (b->count && b->tokens >= most)) return;
+            b->owner[b->count] = e;
+            b->texts[b->count++] = &e->inputs[i];
+            b->tokens += e->inputs[i].count;
+        }
+    }
+}
+
+static fr_status open_session(embedding *e, const fr_job_setting *jobs) {
+    fr_options *options = fr_options_copy(jobs->loaded->options);
+    fr_status status = options ? fr_options_set_text(options, FR_OPT_SPEC_TYPE, "none") : FR_MEMORY;
+    if (status == FR_OK) status = fr_engine_session(jobs->engine, options, &e->session);
+    if (status == FR_OK) status = fr_adapters_use(&jobs->loaded->adapters, e->scales, e->session);
+    fr_options_free(options);
+    return status;
+}
+
+/* Runs the texts of a batch through a text encoder. If one fails, no row is computed. */
+static fr_status run_encoder(const embedding *first, const batch *b, float *rows, size_t *done) {
+    fr_embedder_text texts[PIECE_TEXTS];
+    for (size_t i = 0; i < b->count; i++)
+        texts[i] =
+            (fr_embedder_text){.ids = b->texts[i]->ids, .count = b->texts[i]->count, .whole = b->texts[i]->count};
+    fr_status status = fr_embedder_rows(first->model->embedder, texts, b->count, first->kept, 1, rows);
+    *done = status == FR_OK ? b->count : 0;
+    return status;
+}
+
+static fr_status run_decoder(const embedding *first, const batch *b, float *rows, size_t *done) {
+    fr_lab_ids texts[PIECE_TEXTS];
+    for (size_t i = 0; i < b->count; i++) texts[i] = (fr_lab_ids){b->texts[i]->ids, b->texts[i]->count};
+    return fr_lab_session_embed_texts(first->session, texts, b->count, first->pooling, rows, done);
+}
+
+/* Runs the next texts. If an encoder can't run them, one of another request may be the reason, so the first request's
+ * texts are run alone then. */
 static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
     embedding *e = (embedding *)chore;
-    const input *next = &e->inputs[e->done];
-    if (fr_http_exchange_gone(e->exchange)) return false;
-    if (e->model->embedder) return run_encoder(e);
+    batch b;
+    size_t done, width = e->model->embedder ? e->kept : e->width;
     fr_status status = FR_OK;
-    if (!e->session) {
-        double scales[FR_LOADED_ADAPTERS_MAX];
-        fr_adapter_scales_copy(&jobs->loaded->adapters, scales);
-        fr_options *options = fr_options_copy(jobs->loaded->options);
-        status = options ? fr_options_set_text(options, FR_OPT_SPEC_TYPE, "none") : FR_MEMORY;
-        if (status == FR_OK) status = fr_engine_session(jobs->engine, options, &e->session);
-        if (status == FR_OK) status = fr_adapters_use(&jobs->loaded->adapters, scales, e->session);
-        fr_options_free(options);
-    }
-    if (status == FR_OK) status = fr_session_embed(e->session, next->ids, next->count, e->pooling, e->row);
+    /* The pieces of earlier requests may have run all texts. */
+    if (e->fault || e->done == e->count || fr_http_exchange_gone(e->exchange)) return false;
+    if (!e->model->embedder && !e->session) status = open_session(e, jobs);
     if (status != FR_OK) return fail(e, status);
-    fr_scheduler_count_chore(e->model->scheduler, e->session);
-    if (e->kept != e->width) { /* a shortened row is scaled to length 1 again */
-        double squares = 0;
-        for (size_t i = 0; i < e->kept; i++) squares += (double)e->row[i] * (double)e->row[i];
-        for (size_t i = 0; i < e->kept && squares > 0; i++) e->row[i] = (float)((double)e->row[i] / sqrt(squares));
+    gather(e, false, &b);
+    double begun = fr_seconds();
+    float *rows = fr_resize(NULL, b.count * width, sizeof *rows);
+    status = (e->model->embedder ? run_encoder : run_decoder)(e, &b, rows, &done);
+    if (status != FR_OK && e->model->embedder && b.owner[b.count - 1] != e) {
+        gather(e, true, &b);
+        status = run_encoder(e, &b, rows, &done);
     }
-    push_row(e);
-    return e->done < e->count;
+    if (status == FR_OK) fr_scheduler_count_tokens(e->model->scheduler, b.tokens, fr_seconds() - begun);
+    for (size_t i = 0; i < done; i++) push_row(b.owner[i], rows + i * width, width);
+    if (status != FR_OK) fail(b.owner[done], status);
+    free(rows);
+    return !e->fault && e->done < e->count;
 }
 
 static json_t *answer_of(const embedding *e) {
@@ -345,6 +384,7 @@ static void answer(fr_http_exchange *exchange, const fr_model_instance *model, d
     embedding *e = fr_resize(NULL, 1, sizeof *e);
     *e = (embedding){.chore = {.piece = run_piece, .end = end}, .exchange = exchange, .model = model, .dialect = asked};
     e->arrived = fr_seconds();
+    fr_adapter_scales_copy(&model->loaded.adapters, e->scales);
     e->cuts = asked != OPENAI && !json_is_false(json_object_get(body, "truncate"));
     e->width = (size_t)(model->embedder ? fr_embedder_fact_of(model->embedder, FR_EMBEDDER_WIDTH)
                                         : fr_model_fact(model->loaded.model, FR_FACT_HIDDEN));
@@ -354,7 +394,6 @@ static void answer(fr_http_exchange *exchange, const fr_model_instance *model, d
     bool taken = one && take_pooling(e) && take_prompt(e, body) && take_form(e, body) && take_inputs(e, inputs);
     json_decref(body);
     if (taken) {
-        e->row = fr_resize(NULL, e->width, sizeof *e->row);
         e->rows = json_array();
         fr_http_exchange_hold(exchange);
         if (fr_scheduler_add_chore(model->scheduler, &e->chore)) return;

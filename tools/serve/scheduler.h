@@ -71,14 +71,15 @@ struct fr_chore {
     void (*end)(fr_chore *chore);
 };
 
-/* Counts a text that was run in the session for chores, for /metrics. */
-void fr_scheduler_count_chore(fr_scheduler *scheduler, const fr_session *session);
-
-/* Counts tokens that a chore's embedder read in some seconds, for /metrics. */
+/* Counts tokens that a chore read in some seconds, for /metrics. */
 void fr_scheduler_count_tokens(fr_scheduler *scheduler, size_t tokens, double seconds);
 
 /* Adds a chore. Returns false if too many chores wait or the scheduler is closed; the chore then still belongs to the
  * caller. May be called from any thread. */
 bool fr_scheduler_add_chore(fr_scheduler *scheduler, fr_chore *chore);
+
+/* Returns the chore that waits behind this one, or NULL. Only for a piece of the first chore, which may do work of
+ * others at the same time. */
+fr_chore *fr_scheduler_next_chore(fr_scheduler *scheduler, const fr_chore *chore);
 
 #endif

@@ -16,14 +16,16 @@ bool fr_scheduler_add_chore(fr_scheduler *scheduler, fr_chore *chore) {
     return fits;
 }
 
-void fr_scheduler_count_chore(fr_scheduler *scheduler, const fr_session *session) {
-    fr_metrics_add_round(scheduler->setting.metrics, 1);
-    fr_metrics_add_text(scheduler->setting.metrics, session);
-}
-
 void fr_scheduler_count_tokens(fr_scheduler *scheduler, size_t tokens, double seconds) {
     fr_metrics_add_round(scheduler->setting.metrics, 1);
     fr_metrics_add_prompt(scheduler->setting.metrics, tokens, seconds);
+}
+
+fr_chore *fr_scheduler_next_chore(fr_scheduler *scheduler, const fr_chore *chore) {
+    pthread_mutex_lock(&scheduler->lock);
+    fr_chore *next = chore->next;
+    pthread_mutex_unlock(&scheduler->lock);
+    return next;
 }
 
 static fr_chore *first_of(fr_scheduler *scheduler) {
