@@ -33,7 +33,7 @@ typedef enum fr_weight_mode {
     FR_WEIGHTS_ORDINARY,  /* d is neither zero nor very large or small */
     FR_WEIGHTS_FULL,      /* one byte fills the row: 0, 127, 128 or 255, which gives the largest codes; d as above */
     FR_WEIGHTS_SPECIAL,   /* d is zero, denormal or the largest number, of both signs */
-    FR_WEIGHTS_NONFINITE, /* d is any bits */
+    FR_WEIGHTS_NONFINITE, /* the bits of d are random, so d may be infinite or NaN */
     FR_WEIGHT_MODES
 } fr_weight_mode;
 

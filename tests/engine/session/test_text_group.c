@@ -22,7 +22,8 @@ enum { FOLDERS = sizeof folders / sizeof *folders };
 static const fr_pooling poolings[] = {FR_POOLING_MEAN, FR_POOLING_CLS, FR_POOLING_LAST};
 enum { POOLINGS = sizeof poolings / sizeof *poolings };
 
-/* The texts are more than a group has sessions. Most are short, and every seventh is longer than the usual chunk. */
+/* There are more texts than a group has sessions. Most texts are short, and every seventh is longer than the usual
+ * chunk. */
 static int32_t ids[TEXTS][LONGEST];
 static fr_embedder_text texts[TEXTS];
 
