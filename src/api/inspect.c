@@ -64,8 +64,8 @@ static void print_count(const char *name, uint64_t count, FILE *out) {
             (unsigned long long)count);
 }
 
-/* Prints the storages of a quantized folder: "storage  14 matrices of GPTQ, 4 bits, groups of 128: 4.16 bits a
- * weight". */
+/* Prints how the matrices of a quantized folder are stored: "storage  14 matrices of GPTQ, 4 bits, groups of 128: 4.16
+ * bits a weight". */
 static void print_storages(const fr_inspected *what, FILE *out) {
     fr_inspected_storages all = fr_inspected_stored(what);
     for (size_t i = 0; i < all.count; i++) {
@@ -378,7 +378,7 @@ static fr_status inspect_tower(const char *path, const fr_lab_inspection *how, c
     return status;
 }
 
-/* Copies the options, and replaces their context by how->context if that is given. */
+/* Copies the options. If how->context is given, the copy's context is that number, but at most the model's limit. */
 static fr_options at_context(const fr_inspected *what, const fr_options *options) {
     fr_options at = *options;
     size_t wanted = what->how->context, limit = what->model->trunk.spec.context_limit;

@@ -65,7 +65,7 @@ static void tell(const fr_rank_leader *leader, kind what, uint32_t session, uint
                  size_t size) {
     command c = {what, session, number, size};
     fr_ranks_broadcast(leader->ranks, &c, sizeof c);
-    fr_ranks_broadcast(leader->ranks, (void *)(uintptr_t)bytes, size); /* rank 0 does not write to them */
+    fr_ranks_broadcast(leader->ranks, (void *)(uintptr_t)bytes, size); /* rank 0 only reads these bytes */
 }
 
 /* Sends a command about one session. */
@@ -195,7 +195,7 @@ void fr_rank_leader_step(const fr_engine *engine, const fr_round *rounds, size_t
 void fr_rank_leader_stepped(const fr_engine *engine, const fr_round *rounds, size_t count) {
     for (size_t i = 0; engine->leader && i < count; i++) {
         fr_session *session = rounds[i].session;
-        /* the session had nothing to run in this round, so the abort must end its next one */
+        /* the session had nothing to run in this round, so the abort must end the session's next round */
         if (session->round.abort_told == FR_ABORT_YES) fr_session_cancel(session);
         session->round.abort_told = FR_ABORT_ASKED;
     }

@@ -3,10 +3,10 @@
  *
  * In: the calls to rank 0's engine and its sessions. Out: the same calls on the other ranks (fr_lab_engine_follow),
  * which sample and draft for themselves, and so run the same forwards. Calls in which ranks compute together are sent
- * before rank 0 makes them. All other calls are sent afterwards, so that a call which rank 0 refuses is not sent. If a
- * rank can't make a call, the job fails. Masks and grammars stay on rank 0: the other ranks learn that a session has a
- * mask or a grammar, and then get rank 0's decisions (src/engine/session/leader_decisions.h). The vision tower runs on
- * rank 0 only. Calls that are never sent are refused (fr_rank_leader_refuse). For an engine that does not lead, these
+ * before rank 0 makes them. All other calls are sent afterwards, most of them only if rank 0 accepted them. If a rank
+ * can't make a call, the job fails. Masks and grammars stay on rank 0: the other ranks learn that a session has a mask
+ * or a grammar, and then get rank 0's decisions (src/engine/session/leader_decisions.h). The vision tower runs on rank
+ * 0 only. Calls that are never sent are refused (fr_rank_leader_refuse). For an engine that does not lead, these
  * functions do nothing. */
 #ifndef FR_SRC_API_RANK_LEADER_H
 #define FR_SRC_API_RANK_LEADER_H
@@ -19,8 +19,8 @@ typedef struct fr_rank_leader fr_rank_leader;
 void fr_rank_leader_opened(const fr_engine *engine, const fr_options *options, fr_session *session);
 void fr_rank_leader_close(const fr_session *session);
 
-/* Tell the other ranks that a session was reset, and that it was given ids. status: rank 0's result, because the ids
- * may have been refused. */
+/* Tell the other ranks that a session was reset, and that it was given ids. status: rank 0's result. The ids are sent
+ * even if rank 0 refused them, because the other ranks must refuse them too. */
 void fr_rank_leader_reset(const fr_session *session);
 void fr_rank_leader_put(const fr_session *session, fr_status status, const int32_t *ids, size_t count);
 void fr_rank_leader_put_scored(const fr_session *session, fr_status status, const int32_t *ids, size_t count);

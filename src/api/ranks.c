@@ -1,4 +1,5 @@
-/* Keeps the job of processes to which this one belongs, at most one: fr_ranks_... of forerun.h.
+/* Keeps the job (the group of processes) to which this process belongs: fr_ranks_... of forerun.h. A process belongs
+ * to at most one job.
  *
  * In: a job as the system started it. Out: its ranks, for models that are opened. */
 #include "src/api/ranks.h"

@@ -20,8 +20,8 @@
 
 /* ---------------------------------------------------------------------------------------------------------- tensors */
 
-/* Returns true for a tensor of the vision tower: a tensor that was bound, although the text model's tables of names do
- * not have it. */
+/* Returns true for a tensor of the vision tower. The caller asks for tensors that are not in the text model's tables
+ * of names; if such a tensor was bound, the tower uses it. */
 static bool is_tower(const fr_export *export, const fr_tensor *tensor) {
     bool sees = !export->written && export->target && export->target->vision;
     return sees && fr_weights_bound(export->weights, tensor);
@@ -109,7 +109,7 @@ static bool is_scales(const fr_export *export, const fr_tensor *tensor) {
     return export->mtp && fr_weights_is_scales(&export->mtp->weights, tensor);
 }
 
-/* Adds a matrix, or a stack of matrices, each half of which is a tensor of its own in GGUF. */
+/* Adds the two halves of a matrix as two tensors, as GGUF has them. In a stack of matrices, each matrix is halved. */
 static fr_status add_parts(const fr_export *export, const fr_tensor *tensor, const fr_tensor_name_found *found,
                            fr_outputs *outputs) {
     size_t dims = found->name->slot == FR_SLOT_PARTS ? 2 : 3;
@@ -260,8 +260,8 @@ static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, co
     return FR_OK;
 }
 
-/* Adds the table of ids once more as the head, if a family's folder has no head and its file has to have one: logits
- * have another factor than embeddings. */
+/* Adds the embedding table once more as the head if the folder has no head. Factors are multiplied into the weights
+ * here, and that of the logits differs from that of the embeddings. So one table can't serve as both. */
 static fr_status add_tied_head(const fr_export *export, fr_outputs *outputs) {
     const fr_output *table = NULL;
     for (size_t i = 0; i < outputs->count; i++) {

@@ -24,8 +24,8 @@ typedef struct fr_export {
     const char *architecture; /* the architecture's name in the GGUF file */
     fr_model *target;         /* the target, whose tokenizer is written; NULL: an assistant is written */
     fr_drafter *mtp;          /* the MTP layer of the target; NULL: it has none */
-    /* the drafter of EAGLE-3's or a block drafter's kind that is written for `target`; NULL: the target itself is
-     * written, or an assistant */
+    /* the EAGLE-3 or block drafter that is written for `target`; NULL: the target itself is written, or an
+     * assistant */
     fr_drafter *written;
     fr_checkpoint drafter_files;
     fr_weights drafter_weights;

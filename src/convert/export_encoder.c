@@ -61,7 +61,8 @@ fr_status fr_export_encoder_open(fr_export *export, fr_outputs *outputs) {
         const fr_tensor *tensor = &model->files.tensors.items[i];
         char name[64];
         fr_values change;
-        /* Poolers, heads of the training and tables of positions are in many folders, and run no text. */
+        /* Many folders have tensors that no forward reads, such as poolers, heads for training, and lists of
+         * positions. */
         if (!fr_weights_bound(export->weights, tensor)) continue;
         if (!fr_encoder_gguf_name(model->encoder, tensor->name, name, sizeof name, &change))
             return fr_fail(FR_UNBUILT, "%s: tensor %s has no name in GGUF", model->files.path, tensor->name);

@@ -200,13 +200,13 @@ static bool adds(const int32_t *ids, size_t count, int64_t id) {
     return false;
 }
 
-/* Gives the id if the tokenizer adds it; else -1. */
+/* Gives the id if it is among the ids that the tokenizer adds; otherwise -1. */
 static int64_t around(const int32_t *ids, size_t count, int64_t id) {
     return id >= 0 && adds(ids, count, id) ? id : -1;
 }
 
-/* Adds the special tokens. For tokenizers of GLM-4's kind, the end-of-text token is written for each one that is
- * missing (conversion/glm.py). */
+/* Adds the special tokens. For tokenizers of GLM-4's kind, the end token also stands for the begin token and the
+ * unknown token if these are missing (conversion/glm.py). */
 static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_source *source,
                               const fr_pre_tokenizer *kind, const token *tokens, size_t vocab, fr_gguf_writer *writer) {
     int64_t begin = named_token(source, tokens, vocab, "bos"), end = named_token(source, tokens, vocab, "eos");

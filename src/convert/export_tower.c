@@ -91,7 +91,7 @@ static fr_status add_frames(fr_tower_export *export, const fr_tensor *tensor, co
     FR_TRY(decode(export, tensor, &values));
     for (size_t t = 0; t < frames; t++) {
         char name[64];
-        FR_TRY(decode(export, tensor, &frame)); /* decoded again only to get memory, of which a frame needs a part */
+        FR_TRY(decode(export, tensor, &frame)); /* only to get memory, of which a frame needs a part */
         for (size_t plane = 0; plane < planes; plane++)
             memcpy(frame + plane * area, values + (plane * frames + t) * area, area * sizeof *frame);
         snprintf(name, sizeof name, t ? "%.50s.%zu" : "%.50s", gguf, t);
@@ -100,8 +100,8 @@ static fr_status add_frames(fr_tower_export *export, const fr_tensor *tensor, co
     return FR_OK;
 }
 
-/* Adds rows of patches. In GGUF the values of a patch are in order of channels. In a tower with layers, these rows are
- * the kernel of a convolution, and the tensor gets the kernel's shape. */
+/* Adds rows of patches. In GGUF a row has all pixels of one channel before those of the next. In a tower with layers,
+ * these rows are the kernel of a convolution, and the tensor gets the kernel's shape. */
 static fr_status add_channels(fr_tower_export *export, const fr_tensor *tensor, const char *gguf, fr_outputs *outputs) {
     const fr_vision_config *c = &export->vision->config;
     size_t area = c->patch * c->patch, cols = FR_VISION_CHANNELS * area;

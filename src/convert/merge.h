@@ -1,8 +1,8 @@
 /* Merges adapters (LoRA) into the matrices of a model that is written as GGUF.
  *
- * In: the adapters of a folder or a GGUF file, opened on the model, and the list of tensors to be written. Out: rows to
- * which scale * (b a) was added in float32, before they get their type. A matrix that an adapter changes and that is no
- * tensor of its own in the file is refused. */
+ * In: the adapters of a folder or a GGUF file, opened on the model, and the list of tensors to be written. Out: rows
+ * to which the adapters' products, scale * (b a), were added in float32, before the rows are quantized. A matrix that
+ * an adapter changes and that is no tensor of its own in the file is refused. */
 #ifndef FR_SRC_CONVERT_MERGE_H
 #define FR_SRC_CONVERT_MERGE_H
 

@@ -14,8 +14,8 @@ typedef struct fr_output_source {
     const float *scales; /* scales of FP8 codes (quant/fp8.h); NULL: the tensor has another type */
 } fr_output_source;
 
-/* A factor by which the values of some rows are multiplied: the rows after those of the factor before it, up to row
- * `end`. */
+/* A factor by which the values of some rows are multiplied. The rows begin where those of the factor before it end,
+ * and go up to row `end`, which is not included. */
 typedef struct fr_row_factor {
     size_t end;
     float factor;
@@ -46,7 +46,7 @@ typedef struct fr_output {
     uint64_t shape[FR_DIMS_MAX];
     fr_reorder reorder; /* the order of rows or columns (of a vector: its values) in the source */
     fr_values change;   /* how each value is computed from the source's */
-    /* factors of the rows, part by part; `end` 0 ends the list, and rows after the last part are unchanged */
+    /* factors of the rows, in the rows' order; `end` 0 ends the list, and the rows after it are unchanged */
     fr_row_factor factors[FR_ROW_FACTORS];
     bool offsets; /* the source's integers are relative to their index; those of the file are absolute */
 } fr_output;

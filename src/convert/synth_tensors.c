@@ -1,7 +1,7 @@
 /* Lists the tensors of a shape by its family's name tables (synth.h).
  *
- * In: a spec, and the optional tensors that the model has. Out: names and shapes, in the tables' order; if several
- * lines of a table fill one field, the line that binding would use. */
+ * In: a spec, and the optional tensors that the model has. Out: names and shapes, in the tables' order. If several
+ * rows of a table fill one field, only the row that binding would use is listed. */
 #include <stdio.h>
 #include <string.h>
 

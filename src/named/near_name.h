@@ -13,7 +13,7 @@ typedef struct fr_near_name {
     char name[FR_NEAR_NAME];   /* the first model that the name may mean; "": none */
     char names[FR_NEAR_NAMES]; /* the names of all models that the name may mean, separated by commas */
     size_t count;
-    bool exact; /* only models are listed that have the file or tag that was asked for */
+    bool exact; /* `names` lists only models that have the file or tag that was asked for */
 } fr_near_name;
 
 /* Compares a NAME with each ORG/NAME and ollama:NAME by its last part, ignoring case. A suffix after a colon is

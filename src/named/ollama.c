@@ -24,7 +24,8 @@
 
 enum { DIGEST = 64 };
 
-/* Makes the path of a layer's blob, which the caller frees. A text that is not a digest can't be a file's name. */
+/* Makes the path of a layer's blob, which the caller frees. A digest in any other form is refused, because it could
+ * lead to a file outside of the folder. */
 static fr_status blob_of(const char *folder, const char *where, const json_t *layer, char **path) {
     const char *digest = json_string_value(json_object_get(layer, "digest"));
     *path = NULL;

@@ -1,8 +1,9 @@
 /* Ends a prompt within the last message of a conversation, so that the model continues its text or thought.
  *
  * In: the last message, which is the assistant's; the marks of the model's reasoning. Out: the message with a word at
- * the place where the prompt must end; and a prompt that ends there. A content may begin with a thought between these
- * marks. The thought is first moved to a member of its own, because templates write the marks themselves. */
+ * the place where the prompt must end; and a prompt that ends there. A content may begin with a thought between the
+ * marks of reasoning. The thought is first moved to a member of its own, because templates write these marks
+ * themselves. */
 #ifndef FR_SRC_LANGUAGE_CHAT_CHAT_CONTINUE_H
 #define FR_SRC_LANGUAGE_CHAT_CHAT_CONTINUE_H
 

@@ -337,8 +337,8 @@ fr_taken fr_chat_probe_takes_tools(fr_chat_probe *probe) {
 
 /* ------------------------------------------------------------------------------------------------------------ turns */
 
-/* Asks for a system message at the head. If the template does not show a user's text either, the answer is FR_TAKEN:
- * moving the system message to the user's turn would lose it too. */
+/* Asks if the template takes a system message at the head. If the template does not show a user's text either, the
+ * answer is FR_TAKEN: moving the system message to the user's turn would lose it too. */
 static int find_system(fr_chat_probe *probe, const char *role) {
     fr_taken taken = take(probe, json_pack("[o, o]", said(role, FIRST), user()), FIRST, NULL);
     if (taken == FR_TAKEN) return taken;

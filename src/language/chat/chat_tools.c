@@ -63,7 +63,7 @@ fr_status fr_chat_tools_trust_example(const fr_described_tools *described, fr_ma
     if (!found || described->example_length == 0) return FR_OK;
     size_t begin = (size_t)(found - prompt->text) + described->example, end = begin + described->example_length, at = 0;
     while (at < prompt->trusted_count && prompt->trusted[at].end <= begin) at++;
-    /* the example is already within trusted bytes */
+    /* does nothing if the example is already within trusted bytes */
     if (at < prompt->trusted_count && prompt->trusted[at].begin < end) return FR_OK;
     fr_span *spans = realloc(prompt->trusted, (prompt->trusted_count + 1) * sizeof *spans);
     if (!spans) return fr_fail_memory("a prompt's spans", (prompt->trusted_count + 1) * sizeof *spans);

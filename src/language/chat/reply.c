@@ -202,7 +202,7 @@ static void show_call(fr_reply_reader *r) {
     r->shown = call->arguments.length;
 }
 
-/* Gives the bytes held back as reasoning, except for the last `behind` ones. */
+/* Gives the held bytes to the callback as reasoning, except for the last `behind` bytes. */
 static void release_held(fr_reply_reader *r, size_t behind) {
     r->thinking = false;
     r->state = REASONING;

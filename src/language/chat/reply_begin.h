@@ -14,8 +14,8 @@ fr_reply_format fr_reply_format_for(const fr_tokenizer *tokenizer, const json_t 
 size_t fr_reply_trusted_end(const fr_marked_text *prompt);
 
 /* Gives the template's own text before the reply, because only such text can have opened or ended the reasoning.
- * Usually this is the end of the prompt. If the options say that the reply continues the last message, it is the last
- * mark before that message's text, or empty if there is no such mark. */
+ * Usually this is the end of the prompt. If the options say that the reply continues the last message, the text is the
+ * last mark before that message's text, or empty if there is no such mark. */
 fr_text fr_reply_written(const fr_reply_format *format, const fr_marked_text *prompt, const json_t *options);
 
 #endif

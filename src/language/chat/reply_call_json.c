@@ -85,7 +85,7 @@ static bool take_field(fr_reply_call *call, const fr_json_scan *before, char byt
     return text->status == FR_OK && text->length <= field_limit(call);
 }
 
-/* Decodes a JSON string; NULL: for example, it is not UTF-8. If memory ran out, the buffer's status says so. */
+/* Decodes a JSON string; NULL: it is not valid, or memory ran out. If memory ran out, the buffer's status says so. */
 static json_t *decode(fr_text_buffer *text) {
     bool lost;
     json_t *string = fr_json_read_text(text->bytes, text->length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &lost);

@@ -1,8 +1,8 @@
 /* Makes grammars of arguments that stand one by one (reply_grammar.h): between tags, as reply_call_tagged.c reads
  * them, or in Python's form, as reply_call_python.c does.
  *
- * Each value stands alone here, so of the constraints on the whole object only those on its members can be enforced.
- * If the schema of a tool's parameters is a choice of schemas, each choice is a "way" to fill the object, with
+ * Each value stands alone here, so the grammar can enforce a constraint on single members, but not one on the whole
+ * object. If the schema of a tool's parameters is a choice of schemas, each choice is a "way" to fill the object, with
  * properties of its own. For a strict tool the ways are exact, and choices of oneOf must be told apart by what they
  * require. Other keywords about the object are refused for a strict tool, and ignored for any other. */
 #include <stdio.h>
@@ -223,7 +223,7 @@ static json_t *cross(making *m, json_t *ones, json_t *others) {
     return all;
 }
 
-/* True unless the schema's type excludes objects. Arguments are an object, so such a choice can't describe them. */
+/* True if the schema's type allows objects. Arguments are an object, so other schemas can't describe them. */
 static bool may_be_object(const json_t *schema) {
     const json_t *type = json_object_get(schema, "type");
     bool found = !type || (json_is_string(type) && strcmp(json_string_value(type), "object") == 0);

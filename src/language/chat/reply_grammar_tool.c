@@ -41,8 +41,8 @@ static fr_status check_values(const json_t *value, fr_grammar_rules *rules, cons
     return json_is_object(value) ? check_members(value, rules, path) : check_items(value, rules, path);
 }
 
-/* Fills in what tools leave out. The type becomes object, unless the schema is a reference. If the schema lists
- * properties, only these are allowed, unless its subschemas may name more. */
+/* Fills in what tools leave out. A schema without a reference gets the type object. If the schema lists properties,
+ * only these are allowed; but if subschemas may name more, other members stay allowed. */
 static void complete(json_t *schema, fr_grammar_rules *rules) {
     static const char *const others[] = {"$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", NULL};
     if (json_object_size(schema) == 0) fr_schema_set(rules, schema, "properties", json_object());

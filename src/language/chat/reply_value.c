@@ -194,9 +194,10 @@ static bool is_json(const char *text, size_t length, bool *python) {
     return !fr_json_scan_in_number(&scan) || !fr_value_is_too_big(text + number, length - number);
 }
 
-/* True if a text that reads as type `found` is meant as a value of that type. If the parameter's types are not known,
- * quoted text is not: it stays text, with its quotes. Text that is spelled as in Python then stays text too. If the
- * parameter can't be a string, the text null is always a null. */
+/* True if a text that reads as a value of type `found` is meant as that value, and not as text. Quoted text is meant
+ * as a value only if the types are known and contain no string. If the types are not known, any other value is meant,
+ * except one that is spelled as in Python. If they are known, `found` must be one of them; null also counts if the
+ * types contain no string. */
 static bool is_meant(fr_value_types found, fr_value_types types, bool python) {
     if (found == FR_VALUE_STRING) return types && !(types & FR_VALUE_STRING);
     if (!types) return !python;

@@ -19,15 +19,15 @@
  * of states, half of the table of places, and three quarters of the table of frames. */
 enum { STATE_COST = 256, LOOK_COST = 6, PLACES_A_UNIT = 8 };
 
-/* Counts how often something has been repeated in a rule. limit: 1 + the index of the bounds on `count`, in `limits`
- * of the nodes; 0: the rule counts nothing. */
+/* Counts how often something has been repeated in a rule. limit: 1 + the index in nodes.limits of the bounds on
+ * `count`; 0: the rule counts nothing. */
 typedef struct counter {
     uint32_t limit, count;
 } counter;
 
 /* A stack frame, which says how a called rule returns: the node at which the caller continues, the caller's own frame,
- * and the caller's counter. Frame 0 is the end of the text. plain: the same frame with plain counters (see
- * plain_of). */
+ * and the caller's counter. Frame 0 is the end of the text. plain: the number of the frame that differs from this one
+ * only in having plain counters (see plain_of). */
 typedef struct frame {
     uint32_t node, caller;
     counter counter;
@@ -68,7 +68,7 @@ struct fr_automaton {
     bool found_end;               /* the text may end in the state that is being made */
     uint32_t *seen;               /* hash table of the places that were already followed: 1 + index into `looked` */
     place *looked;                /* [AT_ONCE_MAX * 4] the places that were already followed */
-    size_t looked_count, doubled; /* doubled: number of frames whose plain frame is another one */
+    size_t looked_count, doubled; /* doubled: how many frames found for this state differ from their plain frames */
 };
 
 #define LOOKED_MAX (4 * AT_ONCE_MAX)
@@ -121,9 +121,9 @@ static const fr_count_limit *limit_of(const fr_automaton *a, counter c) {
 }
 
 /* Counts one more repetition. The sum of the count and of the repetitions that must follow is compared with the
- * bounds. Returns false if the sum exceeds the largest count. If no repetitions may follow but those (step->exactly),
- * returns false also if the sum is below the least count. If there is no largest count, the counter stops at the least
- * count, which keeps the number of states small. */
+ * bounds. Returns false if the sum exceeds the largest count. With step->exactly no other repetitions may follow, so
+ * it also returns false if the sum is below the least count. If there is no largest count, the counter stops at the
+ * least count, which keeps the number of states small. */
 static bool count_one(const fr_automaton *a, const fr_count_step *step, counter *c) {
     const fr_count_limit *limit = &a->nodes.limits[step->limit];
     uint64_t count = c->count + UINT64_C(1), ends = count + step->behind;
@@ -134,8 +134,8 @@ static bool count_one(const fr_automaton *a, const fr_count_step *step, counter 
     return true;
 }
 
-/* Replaces a count that is far from both bounds by the lowest count that is far from both. A count is far from a bound
- * if no token is long enough to reach the bound, so both counts allow the same tokens. */
+/* Replaces a count that is further from its next bound than any token can count. A count below the least count becomes
+ * 1, and a higher one becomes the least count. Both the old and the new count allow the same tokens. */
 static counter plain_of(const fr_automaton *a, counter c) {
     if (!c.limit) return c;
     const fr_count_limit *limit = limit_of(a, c);

@@ -39,13 +39,14 @@ bool fr_automaton_goes_on(const fr_automaton *automaton, uint32_t state);
 int fr_automaton_only_byte(const fr_automaton *automaton, uint32_t state);
 
 /* Gives part `index` of a state. All places of a part return to the same frame, and each part has another frame.
- * *local: a state that consists of the part's places alone, but with a rule that returns to the end of the text. Many
- * states share it. *after: the state in which the text continues once the part's rule has ended; FR_STATE_DEAD: the
- * text ends with the rule. For an index after the last part, *local is FR_STATE_DEAD. */
+ * *local: a state of the part's places alone, whose rule returns to the end of the text. Many states share it. *after:
+ * the state in which the text continues once the part's rule has ended; FR_STATE_DEAD: the text ends with the rule.
+ * For an index after the last part, *local is FR_STATE_DEAD. */
 fr_status fr_automaton_part(fr_automaton *automaton, uint32_t state, size_t index, uint32_t *local, uint32_t *after);
 
 /* Gives the plain state of a state, which allows the same next tokens. In a plain state, each count from which no
- * token can reach a bound is replaced by the lowest such count, so many states have the same plain state. */
+ * token can reach a bound is replaced by a low count of which that is also true. So many states have the same plain
+ * state. */
 fr_status fr_automaton_plain(fr_automaton *automaton, uint32_t state, uint32_t *plain);
 
 /* Limit and count the work. A step costs the same whether or not it was taken before, so earlier requests don't change

@@ -153,8 +153,8 @@ static fr_status walk(fr_grammar *g, uint32_t from, uint32_t state, slice known,
     return fr_automaton_spend(g->automaton, 2 + visited);
 }
 
-/* Allows the token that ends at a stop and the tokens below the stop, as far as the text may continue with them.
- * state: the text's state before the character that leaves the class. */
+/* Allows the token that ends at a stop (slice_stops.h) and the tokens below the stop, as far as the text may continue
+ * with them. state: the text's state before the character that leaves the class. */
 static fr_status walk_stop(fr_grammar *g, const fr_slice_stop *stop, uint32_t state, uint64_t *bits, local_mask *m) {
     for (uint8_t i = 0; i < stop->count; i++) {
         FR_TRY(fr_automaton_step(g->automaton, state, stop->bytes[i], &state));
@@ -167,8 +167,8 @@ static fr_status walk_stop(fr_grammar *g, const fr_slice_stop *stop, uint32_t st
     return walk(g, stop->node, state, NO_SLICE, bits, m);
 }
 
-/* Allows the tokens below an origin that are not in its slice: those that leave the class, and those that are longer
- * than the slice. states: the text's state after 0, 1 and more characters of the class. */
+/* Allows the tokens below an origin (a node with slices) that are not in the slice `known`: those that leave the
+ * class, and those that are longer than the slice. states[n]: the text's state after n characters of the class. */
 static fr_status walk_stops(fr_grammar *g, const fr_slice_stops *stops, slice known, const uint32_t *states,
                             uint64_t *bits, local_mask *m) {
     size_t most = known.length < FR_STOP_TEXTS_MAX ? known.length : FR_STOP_TEXTS_MAX;
@@ -197,7 +197,8 @@ static fr_status find_slice(fr_grammar *g, uint32_t state, slice *found) {
     return FR_OK;
 }
 
-/* Allows the tokens below an origin that the text's state there permits: first those of a slice, then the others. */
+/* Allows the tokens below an origin (a node with slices) that the text's state there permits: first those of a slice,
+ * then the others. */
 static fr_status walk_origin(fr_grammar *g, const fr_slice_origin *origin, uint32_t state, uint64_t *bits,
                              local_mask *m) {
     uint32_t states[FR_STOP_TEXTS_MAX + 1];

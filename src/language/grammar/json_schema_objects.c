@@ -383,8 +383,8 @@ static fr_status read(shape *s, fr_expression *expression) {
         *expression = fr_written_any_object(s->r->parts);
         return FR_OK;
     }
-    /* a schema without additionalProperties allows further members only if it has no patterns, and if it has no
-     * properties or fewer than its least number of members */
+    /* Without additionalProperties, a schema with patterns allows no further members. A schema without patterns allows
+     * them if it has no properties, or fewer properties than minProperties. */
     bool wanted = s->others ? !json_is_false(s->others) : !s->pattern_count && (!properties || s->least > properties);
     return read_closed(s, wanted && (!s->r->parts->mark || properties == 0), expression);
 }

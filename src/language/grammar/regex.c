@@ -395,8 +395,8 @@ static fr_status read_repeats(reader *r, fr_expression *expression) {
     return FR_OK;
 }
 
-/* Reads a sequence. At depth 0 it may begin with ^ and end with $. Unless the expression must match whole texts, any
- * text may stand in place of a missing ^ or $. */
+/* Reads a sequence. At depth 0 it may begin with ^ and end with $. Where ^ or $ is missing, any text may stand, except
+ * if the expression must match whole texts. */
 static fr_status read_sequence(reader *r, size_t depth, fr_expression *expression) {
     bool outer = depth == 0, begins = outer && fr_cursor_take(&r->c, '^'), ends = false;
     fr_expression any = outer && !r->whole ? any_text(r) : 0;

@@ -71,8 +71,9 @@ fr_status fr_grammar_rules_check(const fr_grammar_rules *rules);
  * were too many, and reading must stop. */
 bool fr_grammar_spend(fr_grammar_rules *rules, size_t steps);
 
-/* Makes a character of any of the ranges, which may be in any order and overlap; except: any other character. Without
- * ranges nothing matches. */
+/* Make an expression for one character: any character of the ranges, which may be in any order and overlap; with
+ * `except`, any other character. Without ranges nothing matches. fr_expression_text and fr_expression_string make an
+ * expression for a text. */
 fr_expression fr_expression_characters(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count,
                                        bool except);
 fr_expression fr_expression_character(fr_grammar_rules *rules, uint32_t code);

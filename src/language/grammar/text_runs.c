@@ -35,8 +35,8 @@ static const bytes SEQUENCES[FR_SLICE_CLASSES][16] = {
      {4, {{0xF4, 0xF4}, {0x80, 0x8F}, {0x80, 0xBF}, {0x80, 0xBF}}}},
 };
 
-/* Adds the states after the bytes of a sequence from `at` on. Sets *all to false if some of the bytes can't come, or
- * if there are too many states. */
+/* Adds the states after the bytes of a sequence from `at` on. Sets *all to false if some of the bytes can't come, if
+ * the text may end after the last byte, or if there are too many states. */
 static fr_status follow(fr_automaton *a, uint32_t state, const bytes *sequence, size_t at, fr_text_step *step,
                         bool *all) {
     if (at == sequence->count) {

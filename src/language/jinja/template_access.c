@@ -91,7 +91,7 @@ static fr_jinja_value character_at(fr_jinja_render *render, const fr_jinja_strin
     if (number == SIZE_MAX) return fr_jinja_missing();
     size_t begin = offset_of(render, string, number);
     int32_t codepoint;
-    if (begin >= string->length) return fr_jinja_missing(); /* out of range only if the render has already failed */
+    if (begin >= string->length) return fr_jinja_missing(); /* happens only if the render has already failed */
     size_t length = fr_jinja_decode(string->bytes + begin, string->length - begin, &codepoint);
     return fr_jinja_of_string(fr_jinja_string_part(render, string, begin, begin + length));
 }

@@ -193,8 +193,8 @@ static fr_jinja_value round_int(fr_jinja_render *render, int64_t integer, int64_
     return fr_jinja_of_int(rounded, foreign);
 }
 
-/* Rounds a wide integer. The result is the integer itself or, if not `common`, the nearest float. Rounding that needs
- * arithmetic beyond 64 bits fails the render. */
+/* Rounds a wide integer. With the method "common", the result is the integer itself; with the others, it is the
+ * nearest float. Rounding that needs arithmetic beyond 64 bits fails the render. */
 static fr_jinja_value round_wide(fr_jinja_render *render, fr_jinja_value value, bool common, int64_t digits) {
     if (digits < 0 || (!common && digits > 0)) return fr_jinja_render_fail(render, "round: more than 64 bits");
     return common ? value : fr_jinja_of_real(fr_wide_real(value), fr_jinja_value_foreign(value));

@@ -80,7 +80,7 @@ static fr_jinja_value call_raise_exception(fr_jinja_render *render, const fr_jin
     return fr_jinja_render_fail(render, "%.*s", length, message->bytes);
 }
 
-#define DIRECTIVE_MAX 16 /* bytes */
+#define DIRECTIVE_MAX 16 /* limit on the bytes of a directive */
 
 /* Measures the directive that begins here: %, flags, a width, a modifier, a letter. %:z is a directive too. */
 static size_t directive_length(const char *bytes, size_t left) {

@@ -74,8 +74,8 @@ static void search_node(void *context, fr_jinja_node *node) {
     }
 }
 
-/* Searches a body for a name such as `loop` or `caller`. If the body reads the name before it stores a value under it,
- * the loop or macro must provide that variable. NULL: the body does not read it. */
+/* Searches a body for a name such as `loop` or `caller`. If the body reads the name before it stores a value under
+ * that name, the loop or macro must provide the variable. NULL: the body does not read the name. */
 static fr_jinja_name *find_read(resolver *r, const fr_jinja_nodes *body, const char *word) {
     search s = {.resolver = r, .word = word};
     fr_jinja_visit_all(body, search_node, &s);

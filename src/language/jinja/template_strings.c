@@ -186,7 +186,7 @@ size_t fr_jinja_string_find_last(fr_jinja_render *render, const fr_jinja_string 
     return SIZE_MAX;
 }
 
-/* Puts a text between all characters and at both ends. */
+/* Writes a string with the text `with` before each of its characters and at its end, but at most `count` times. */
 static void put_between(fr_jinja_render *render, const fr_jinja_string *string, const fr_jinja_string *with,
                         int64_t count) {
     walk w = {.string = string};

@@ -13,7 +13,7 @@
 
 /* ------------------------------------------------------------------------------------------------------- characters */
 
-#define SURROGATE_OF_BYTE 0xDC00 /* plus a byte: the surrogate that stands for this byte */
+#define SURROGATE_OF_BYTE 0xDC00 /* the surrogate that stands for a byte is the sum of this number and the byte */
 
 size_t fr_jinja_decode(const char *bytes, size_t length, int32_t *codepoint) {
     if ((signed char)*bytes >= 0) {

@@ -193,10 +193,10 @@ static fr_text name_symbol(const fr_bpe *bpe, fr_bpe_work *work, fr_text piece, 
     return (fr_text){work->written, length + behind};
 }
 
-/* Makes the first symbols of a piece. The unknown token is added late, when a known character or the end comes, so
- * that neighbouring unknown characters can become one unknown token. Characters that become byte tokens do not end the
- * waiting. So their byte tokens come before an unknown token that was waiting, as in the reference implementation.
- * That happens only with a vocabulary that has some of the byte tokens but not all. */
+/* Makes the first symbols of a piece. An unknown token waits until a known character or the end comes, so that
+ * neighbouring unknown characters can become one token. Byte tokens do not end this wait: they come before the unknown
+ * token that waits, as in the reference implementation. That happens only with a vocabulary that has some of the byte
+ * tokens but not all. */
 static void start_symbols(const fr_bpe *bpe, fr_text piece, fr_bpe_work *work) {
     bool pending = false, plain = !*bpe->inside_prefix && !*bpe->end_suffix;
     work->symbol_count = 0;

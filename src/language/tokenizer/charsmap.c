@@ -1,11 +1,11 @@
 /* Reads SentencePiece's map of characters (charsmap.h).
  *
- * A unit of the double array:
+ * The tree is a double array. The unit at index `place` has these bits:
  *
- *   bits 0-7, 31   the byte that leads to it (bit 31 set: the unit is not a node but a value, in bits 0-30)
- *   bit 8          it has a value, at the place of its children
- *   bit 9          the offset is in units of 256
- *   bits 10-30     offset: its children are at place XOR offset XOR their byte, its value at place XOR offset
+ *   bits 0-7, 31   the byte that leads to the unit (bit 31 set: the unit is not a node but a value, in bits 0-30)
+ *   bit 8          the unit has a value, in the unit at index place XOR offset
+ *   bit 9          the offset is stored in units of 256
+ *   bits 10-30     the offset: a child is at index place XOR offset XOR the byte that leads to the child
  *
  * Aoe 1989, in the layout of the Darts-clone library. */
 #include "src/language/tokenizer/charsmap.h"
@@ -16,7 +16,7 @@
 #include "base/unicode_versions.h"
 
 #define SMALL_GRAPHEME 6      /* graphemes of fewer bytes are looked up as a whole */
-#define ANY_MARK       0x0301 /* any character that joins the grapheme before it */
+#define ANY_MARK       0x0301 /* stands for every character that is new in Unicode and joins the grapheme before it */
 
 static uint32_t unit_at(const fr_charsmap *map, size_t place) {
     return (uint32_t)fr_little_endian(map->units + 4 * place, 4);
@@ -37,7 +37,8 @@ fr_status fr_charsmap_open(fr_charsmap *map, fr_text bytes, const char *where) {
     return FR_OK;
 }
 
-/* Finds the shortest beginning of `text` that the tree has, and gives its replacement. False: it has none. */
+/* Finds the shortest beginning of `text` that the tree has, and gives its replacement. False: the tree has no
+ * beginning of the text. */
 static bool find(const fr_charsmap *map, const char *text, size_t length, fr_text *found) {
     size_t place = offset_of(unit_at(map, 0));
     for (size_t i = 0; i < length && text[i]; i++) {

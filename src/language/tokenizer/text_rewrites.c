@@ -122,8 +122,8 @@ typedef struct replacing {
     fr_text_buffer *out;
 } replacing;
 
-/* Returns true if a text has at most one character. The content that replaces a match stands for the match's last
- * character. So it stands for the first character of the whole text only if the match has no other character. */
+/* Returns true if a match has at most one character. A match's replacement counts as the match's last character. So it
+ * counts as the text's first character only if the match has no other character. */
 static bool is_one(fr_text text) {
     return fr_first_character(text.bytes, text.length).there >= text.length;
 }

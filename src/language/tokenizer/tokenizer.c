@@ -225,7 +225,7 @@ int32_t fr_tokenizer_end(const fr_tokenizer *tokenizer) {
 typedef struct encoding {
     const fr_tokenizer *tokenizer;
     const char *text;
-    fr_trust trust; /* the text is encoded up to some offset; this is the trusted run there */
+    fr_trust trust; /* the first trusted run that ends after the place that the encoding has reached */
     size_t first;   /* how many bytes of the present stretch belong to the text's first character */
     bool foreign;   /* the present stretch has bytes that are not trusted */
     fr_rewrite_work rewrite;
