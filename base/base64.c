@@ -1,4 +1,4 @@
-/* Base64: see base64.h. */
+/* Decodes Base64: see base64.h. */
 #include "base/base64.h"
 
 /* Gives a digit's value, or -1 for any other character. */

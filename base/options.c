@@ -1,4 +1,4 @@
-/* Settings: see options.h. */
+/* Keeps, checks and copies the options: see options.h. */
 #include "base/options.h"
 
 #include <stdlib.h>

@@ -76,7 +76,7 @@ struct fr_options {
     char spec_type[64];              /* "" for the type that the drafter's files imply */
     char draft_head[4096];           /* all, whole, a number of ids, or the path of a list of ids; "" for the whole
                                       * head */
-    char draft_times[4096];          /* a folder; "" for none */
+    char draft_times[4096];          /* folder in which measured times of drafting are stored; "" for none */
     char mmproj[4096];               /* path of a vision tower; "" for none */
     char chat_template[4096];        /* a path; "" for the model's own template */
     char tokenizer_pre[FR_PRE_SIZE]; /* "" for the name in the model's file */

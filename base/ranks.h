@@ -104,9 +104,9 @@ void fr_ranks_enter_place(fr_ranks *ranks, size_t place);
 /* Gives the traffic of one part of the forward, or of all parts (FR_RANKS_PLACES). */
 fr_ranks_traffic fr_ranks_told(const fr_ranks *ranks, size_t place);
 
-/* Arranges that `end` is called from a thread of its own if the process hangs after a failure: if it has not begun to
- * leave the job this many seconds after the job's first failure. `end` must end the process at once. line: the line to
- * print; NULL if another rank prints it. */
+/* Arranges that a thread of its own calls `end` if this process hangs after a failure. It hangs if it has not begun to
+ * leave the job `seconds` after the job's first failure. `end` must end the process at once. line: the line to print;
+ * NULL if another rank prints it. */
 typedef void fr_ranks_line_fn(const char *line);
 void fr_ranks_end_late(fr_ranks *ranks, double seconds, fr_ranks_line_fn *end);
 

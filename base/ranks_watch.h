@@ -48,12 +48,12 @@ const char *fr_watch_name(const fr_watch *watch, int rank);
 bool fr_watch_failed(const fr_watch *watch);
 fr_status fr_watch_check(const fr_watch *watch);
 
-/* Makes the calling thread's last failure the job's failure, unless the job has one. Rank 0's failure is sent to all
- * ranks. */
+/* If the job has not failed yet, makes the calling thread's last failure the job's failure. Rank 0's failure is sent
+ * to all ranks. */
 void fr_watch_fail(fr_watch *watch, fr_status status);
 
-/* Makes it the job's failure that `rank` has gone or is silent, unless the job has failed already. Rank 0 sends the
- * failure to all ranks. */
+/* If the job has not failed yet, fails it because `rank` has gone or is silent. Rank 0 sends the failure to all
+ * ranks. */
 void fr_watch_miss(fr_watch *watch, int rank, fr_status status);
 
 /* Calls end(line) from the watching thread if the process hasn't begun to leave `seconds` after the job's failure.

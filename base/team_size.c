@@ -19,13 +19,13 @@
 #define PERIOD_MAX   (2000 * MILLISECOND)   /* largest delay that doubling gives */
 #define COST_SHARE   0.04                   /* share of the possible gain that trials may cost */
 #define COST_MAX     (6000.0 * MILLISECOND) /* largest delay that the cost of a trial gives */
-#define FAR_SLOWER   1.15 /* after a failed trial below this share of the expected time, the next parks more threads */
+#define FAR_SLOWER   1.15 /* below this share of the expected time, a failed trial makes the next park more threads */
 #define PAUSE        (1000 * MILLISECOND) /* after this long without a job, the load of other programs is unknown */
 
 #define CROWDED 0.1  /* threads are parked if they wait for a core for this share of the time */
 #define FREE    0.05 /* parked threads may come back if the others wait for less than this */
 #define FASTER  0.97 /* a trial is kept if its jobs take less than this share of their expected time */
-#define AS_FAST 1.02 /* a trial of more threads is kept below this share of that time if threads hardly wait */
+#define AS_FAST 1.02 /* if threads hardly wait, a trial of more threads is kept below this share of its expected time */
 
 void fr_team_size_open(fr_team_size *team_size, size_t threads) {
     *team_size = (fr_team_size){.threads = threads, .settled = threads, .taking = threads, .stride = 1};
@@ -159,7 +159,7 @@ static void learn(fr_team_size_kind *kind, double took) {
     kind->usual += (took - kind->usual) / (double)(kind->times < 8 ? kind->times : 8);
 }
 
-/* Adds a job to the trial's sums, unless too few jobs of its kind were seen before to compare it with. */
+/* Adds a job to the trial's sums, if enough jobs of its kind were seen before to compare it with. */
 static void compare(fr_team_size *team_size, const fr_team_size_kind *kind, double took) {
     if (kind->times < TRIAL_JOBS) return;
     team_size->expected += kind->usual;

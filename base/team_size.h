@@ -23,8 +23,8 @@ typedef struct fr_team_size_kind {
     uint64_t used;  /* serial number of the last job of this kind */
 } fr_team_size_kind;
 
-/* Delays the trials of one direction, with fewer threads or with more. The next such trial begins at `until` or later;
- * the one after it is put off by at least `period`. */
+/* Says when the trials of one direction, with fewer threads or with more, may begin. The next such trial begins at
+ * `until` or later. The one after it is put off by at least `period`. */
 typedef struct fr_team_size_patience {
     int64_t until, period;
 } fr_team_size_patience;

@@ -41,7 +41,7 @@ static int first_of(const char *root, int cpu, const char *folder, const char *n
     return fr_read_small(path, name, list, sizeof list) && next_range(&at, &first, &last) ? first : NO_CPU;
 }
 
-/* Stores for each CPU the first CPU of its node; 0 for all if the kernel lists no nodes. */
+/* Stores for each CPU the first CPU of its node; 0 for all if Linux lists no nodes. */
 static void read_nodes(const char *root, int *node_of) {
     char folder[4200], path[4300], nodes[1024], list[4096];
     int from, to, first, last;

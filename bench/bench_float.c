@@ -214,7 +214,8 @@ static void bench_big(const fr_bench_replay *measured) {
     fr_bench_engine_close(&e);
 }
 
-/* Runs only the head, on one row and by the whole team, as a draft step does after its layers. */
+/* The arguments of a run of the head alone, on one row by the whole team. A draft step runs the head in this way after
+ * its layers. */
 typedef struct head_job {
     const fr_assistant *assistant;
     const fr_kernels *kernels;

@@ -160,8 +160,9 @@ static void bench_context(bench *b) {
 
 /* --------------------------------------------------------------------------------------------------------- a prompt */
 
-/* Runs the matrix products of a prompt without the rest of the forward, and counts their multiply-adds. The inputs are
- * whatever the buffers of the activations hold, because their values do not change the time. */
+/* The arguments of a run of a prompt's matrix products, without the rest of the forward. `macs` gets the number of
+ * their multiply-adds. The inputs are whatever the buffers of the activations hold, because their values do not change
+ * the time. */
 typedef struct products {
     fr_session *session;
     double macs;

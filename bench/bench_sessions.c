@@ -87,7 +87,7 @@ static void write_scripts(bench *b) {
     for (size_t i = 0; i < SESSIONS; i++) fr_session_close(sessions[i]);
 }
 
-/* Makes one session's drafts, each with a probability. */
+/* The state with which `tell` makes one session's drafts, each with a probability. */
 typedef struct teller {
     const int32_t *ids; /* [PROMPT + SCRIPT] the prompt and the target's text, from which right drafts are taken */
     int32_t vocab;

@@ -13,8 +13,8 @@
 
 enum { SETTINGS = 64, REPETITIONS = 1000 };
 
-/* The part of a turn that is not counted, as a share of its counted seconds. It comes first, so that the default has
- * time to notice the other programs. */
+/* Each setting is first decoded for a while that is not counted, so that the default has time to notice the other
+ * programs. This is that while as a share of the counted seconds. */
 #define WARM_UP 0.33
 
 /* A way to decode: a number of threads (0: the default), and pinned or not (-1: the default). */

@@ -77,7 +77,7 @@ void fr_bench_counting_stop(const fr_bench_counting *counting, double counts[FR_
     for (int i = 0; i < FR_BENCH_COUNTERS; i++)
         if (counting->files[i] >= 0) ioctl(counting->files[i], PERF_EVENT_IOC_DISABLE, 0);
     for (int i = 0; i < FR_BENCH_COUNTERS; i++) {
-        /* The kernel gives three numbers: the count, the nanoseconds for which counting was requested, and the
+        /* The system gives three numbers: the count, the nanoseconds for which counting was requested, and the
          * nanoseconds in which the counter really ran. */
         uint64_t got[3];
         bool told = counting->files[i] >= 0 && read(counting->files[i], got, sizeof got) == sizeof got && got[2] > 0;

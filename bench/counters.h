@@ -1,8 +1,8 @@
-/* Reads the processor's own counters by perf_event_open(2), if the kernel and the machine provide them.
+/* Reads the processor's own counters by perf_event_open(2), if the system and the machine provide them.
  *
- * In: a list of events. Out: how often each event happened in a thread between start and stop. Events in the kernel's
- * own code do not count. The count of an event that the machine does not have is NaN. If several events use the same
- * counter by turns, their counts are extrapolated to the whole time. */
+ * In: a list of events. Out: how often each event happened in a thread between start and stop. Events in the operating
+ * system's own code do not count. The count of an event that the machine does not have is NaN. If several events use
+ * the same counter by turns, their counts are extrapolated to the whole time. */
 #ifndef FR_BENCH_COUNTERS_H
 #define FR_BENCH_COUNTERS_H
 

@@ -1,5 +1,5 @@
-/* Code that the programs which measure speculation share. It opens a target with its drafter, generates texts, and
- * accepts drafts at known rates.
+/* Opens a target with its drafter, generates texts, and accepts drafts at known rates, for all programs that measure
+ * speculation.
  *
  * In: folders of models. Out: sessions, ids, tokens per second. A failure ends the program with the library's error
  * line. */

@@ -2,9 +2,9 @@
  * compare the bits of its output with those of the scalar definition.
  *
  * In: kernels.def, block_kernels.def and grouped_kernels.def, which have a line for each kernel. Out: cases. A case is
- * one thread's call of a kernel on one shape, with the call's bytes and multiply-adds. The operands
- * are ordinary numbers (uniform in -1 .. 1, random codes); extreme numbers are tested by tests/kernels/check_kernels.c
- * and check_blocks.c. The operands of a case are the same every time. */
+ * one thread's call of a kernel on one shape, with the call's bytes and multiply-adds. The operands are ordinary
+ * numbers (uniform in -1 .. 1, random codes); extreme numbers are tested by tests/kernels/check_kernels.c and
+ * check_blocks.c. The operands of a case are the same every time. */
 #ifndef FR_BENCH_KERNEL_CASES_H
 #define FR_BENCH_KERNEL_CASES_H
 

@@ -13,8 +13,8 @@
 
 typedef struct fr_bench_bed fr_bench_bed;
 
-/* Opens a bed, which holds the operands of kernels and times them. stream_bytes: bytes of all threads' weights or
- * cached positions together; 0: more than the caches hold. The pool must outlive the bed. */
+/* Opens a bed, which holds the operands of kernels and times the kernels. stream_bytes: bytes of all threads' weights
+ * or cached positions together; 0: more than the caches hold. The pool must outlive the bed. */
 fr_status fr_bench_bed_open(fr_pool *pool, size_t threads, size_t stream_bytes, size_t repetitions, fr_bench_bed **bed);
 void fr_bench_bed_close(fr_bench_bed *bed);
 

@@ -12,7 +12,7 @@
 #include "bench/limits.h"
 
 #define PAGE         ((size_t)4096)
-/* the least number of bytes to read, if the machine has four times as much memory */
+/* if the machine has at least four times as much memory, at least this many bytes are read */
 #define LEAST_MEMORY ((size_t)512 << 20)
 /* Seconds of one timing. It is short, so that other programs disturb only few of the timings. */
 #define A_WHILE      0.003
@@ -24,7 +24,7 @@ typedef struct bench {
     fr_machine machine;
     size_t threads[FR_THREADS_MAX], thread_count;
     fr_pool *one, *all;
-    size_t most; /* number of threads of `all` */
+    size_t most; /* number of threads of the pool `all` */
     fr_bench_cache caches[FR_BENCH_CACHES];
     size_t cache_count, memory_bytes;
     const fr_bench_reader *reader; /* the widest reading loop that the options allow */
@@ -441,7 +441,7 @@ static fr_status barrier_table(bench *b) {
     return FR_OK;
 }
 
-/* -------------------------------------------------------------------------------------------------------- the whole */
+/* -------------------------------------------------------------------------------------------- the whole measurement */
 
 /* Returns a number of bytes that exceeds all caches, but that the machine can spare. */
 static size_t memory_to_read(const bench *b) {

@@ -1,5 +1,5 @@
-/* Code that the benchmarks of whole models share. It times single forwards, without the rounds of a session. It
- * computes the cost of a forward, and the least time that the forward can take.
+/* Times single forwards of whole models, without the rounds of a session. Computes the cost of a forward, and the
+ * least time that the forward can take.
  *
  * In: opened models and sessions. Out: seconds, bytes, multiply-adds. */
 #ifndef FR_BENCH_MEASURE_H

@@ -1,4 +1,4 @@
-/* Tables of the messages that ranks send each other in a forward, layer by layer.
+/* Makes tables of the messages that ranks send each other in a forward, layer by layer.
  *
  * In: a model that ranks run. Out: a table. For each number of rows it gives the bytes that this rank sends in the
  * median forward, and the time that it waits. It has lines for the layers, for the head, and for the search for the

@@ -1,4 +1,4 @@
-/* Code that all parts of a model's bench share: the opened objects, and the cells with which each row of a table
+/* Declares what all parts of a model's bench share: the opened objects, and the cells with which each row of a table
  * begins.
  *
  * In: a plan, an opened model. Out: the cells with which all tables begin, under llama-bench's names. */

@@ -106,8 +106,8 @@ static fr_status run_class(fr_session *session, const text_class *class, int32_t
 
 /* ------------------------------------------------------------------------------------------------- synthetic drafts */
 
-/* Makes drafts, of which a given share is right. The right drafts come at regular intervals and not at random, so that
- * even short texts have this share. */
+/* The state of drafts of which a given share is right. The right drafts come at regular intervals and not at random,
+ * so that even short texts have this share. */
 typedef struct synthetic {
     const fr_bench_model_plan *plan;
     double owed[DRAFTS_MAX];
@@ -126,7 +126,7 @@ static bool accept_at_rates(void *context, size_t round, size_t depth) {
     return s->stands;
 }
 
-/* --------------------------------------------------------------------------------------------------------- a manner */
+/* ------------------------------------------------------------------------------------------------ one way to decode */
 
 /* Adds the hash of one text to *sum, which is the hash of all texts of a class. */
 static void add_hash(uint64_t *sum, uint64_t hash) {

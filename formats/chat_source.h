@@ -21,7 +21,7 @@
 typedef struct fr_chat_source {
     char *text; /* NUL-terminated; NULL: there is no template */
     size_t length;
-    char *where; /* the file or key that it came from, for error lines */
+    char *where; /* the file or key that the template came from, for error lines */
 } fr_chat_source;
 
 typedef struct fr_chat_sources {

@@ -20,7 +20,7 @@
 #define SMALLEST_KEY     (8 + 1 + 4 + 1)   /* a name of one byte and a value of one byte, with their lengths and type */
 #define SMALLEST_TENSOR  (8 + 1 + 4 + 0 + 4 + 8) /* a name of one byte, no dimensions, a type and an offset */
 
-/* ----------------------------------------------------------------------------------------------- bytes in, in order */
+/* -------------------------------------------------------------------------------------------- reading in file order */
 
 /* A reading position in the file. Each range is filled (fr_map_fill) before it is read, because the file may not be
  * mapped. */

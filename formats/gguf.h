@@ -1,4 +1,4 @@
-/* GGUF keeps metadata and tensors in one file: little-endian, versions 2 and 3.
+/* Reads GGUF, versions 2 and 3, which keeps metadata and tensors in one little-endian file.
  *
  *     "GGUF"  u32 version  u64 tensor count  u64 key count
  *     keys:     string key, u32 type, value          string: u64 length, bytes, no NUL

@@ -26,8 +26,8 @@ typedef struct fr_image {
 
 fr_status fr_image_open(fr_image *image, const char *path);
 
-/* Opens a picture from the bytes of a file. The bytes are not kept. Error lines call it `name`. A picture of more than
- * `most` or FR_IMAGE_PIXELS_MAX pixels is refused. */
+/* Opens a picture from the bytes of a file. The bytes are not kept. Error lines call the picture `name`. A picture of
+ * more than `most` or FR_IMAGE_PIXELS_MAX pixels is refused. */
 fr_status fr_image_open_bytes(fr_image *image, const void *bytes, size_t size, const char *name, size_t most);
 void fr_image_close(fr_image *image);
 

@@ -209,7 +209,7 @@ static fr_status read_old(fr_imatrix *imatrix, const fr_map *map) {
     return keep_dataset(imatrix, (fr_text){(const char *)dataset, length});
 }
 
-/* ------------------------------------------------------------------------------------------------------------ whole */
+/* --------------------------------------------------------------------------------------------------- the whole file */
 
 static fr_status read_map(fr_imatrix *imatrix, const fr_map *map) {
     *imatrix = (fr_imatrix){0};

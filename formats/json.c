@@ -63,8 +63,8 @@ static fr_status fail_parse(const char *text, size_t size, const char *where, co
                    error->column, FR_SHOW(key));
 }
 
-/* Writes zeros over Infinity and NaN outside of strings. Then jansson's error is the real fault of the text, and not
- * these words. */
+/* Replaces Infinity and NaN outside of strings by a 0 and blanks. Then jansson's error is the real fault of the text,
+ * and not these words. */
 static void blank_words(char *text, size_t size) {
     static const char *const words[] = {"Infinity", "NaN"};
     bool in_string = false;
@@ -82,8 +82,8 @@ static void blank_words(char *text, size_t size) {
     }
 }
 
-/* Loads the text with jansson's own reader. A text with Infinity or NaN is loaded only to find its error; the result
- * is never a value. */
+/* Loads the text with jansson's own reader. With FR_JSON_PYTHON_NUMBERS it only finds the error of the text, and
+ * returns NULL. */
 static json_t *load(const char *text, size_t size, size_t flags, json_error_t *error) {
     if (flags & JSON_ALLOW_NUL) return fr_json_load_wide(text, size, flags, error);
     if (!(flags & FR_JSON_PYTHON_NUMBERS)) return json_loadb(text, size, flags, error);

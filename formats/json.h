@@ -15,7 +15,7 @@
 #include "formats/notes.h"
 #include "forerun.h"
 
-/* Parses a text. Error lines call it `where`, "config.json" for instance. */
+/* Parses a text. Error lines call the text `where`, "config.json" for instance. */
 fr_status fr_json_parse(const char *text, size_t size, const char *where, json_t **root);
 
 /* Parses text that people and models write. Strings may have NULs in them (\u0000), so their length is
@@ -25,7 +25,7 @@ fr_status fr_json_parse_texts(const char *text, size_t size, const char *where, 
 fr_status fr_json_read(const char *path, size_t limit, json_t **root);
 
 /* Writes a value as JSON text, malloc'd. `flags` are jansson's, but a value with wide integers is always written
- * without blanks. value NULL says that the caller could not make it for lack of memory, and gives FR_MEMORY. */
+ * without blanks. value NULL: the caller had no memory to make the value; the result is then FR_MEMORY. */
 fr_status fr_json_dump(const json_t *value, size_t flags, const char *what, char **text, size_t *length);
 
 /* Reads an object's integer in [low, high]. A missing or null key gives the fallback; with FR_JSON_REQUIRED as the

@@ -24,7 +24,7 @@ typedef struct fr_map {
 fr_status fr_map_open(fr_map *map, const char *path, bool use_mmap);
 
 /* Makes a map of a caller's bytes, as if they were the bytes of a file. The bytes must outlive the map. Error lines
- * call it `name`. */
+ * call the file `name`. */
 fr_status fr_map_lend(fr_map *map, const void *bytes, size_t size, const char *name);
 
 /* Makes bytes [begin, end) present. It reads them from the file, or makes the system read mapped pages now. Different

@@ -27,7 +27,8 @@ typedef struct fr_pre_tokenizer {
     /* Each pattern cuts the pieces that the pattern before it made. Merging begins with the bytes of the final
      * pieces. */
     const char *patterns[FR_PRE_PATTERNS_MAX];
-    void (*rules)(fr_tokenizer_source *source);      /* sets up kinds whose pieces are not bytes; else NULL */
+    void (*rules)(fr_tokenizer_source *source);      /* sets all rules of a kind that does not cut texts by `patterns`;
+                                                      * else NULL */
     const char *architectures[FR_ARCHITECTURES_MAX]; /* files of these architectures may be of this kind even if they
                                                       * do not name it */
     const char *const *ends;  /* tokens that end a turn; a file that names no kind can be of this kind only if it has

@@ -93,7 +93,7 @@ static fr_status add_width(const char *path, fr_rotation_set *r, int64_t width, 
     return FR_OK;
 }
 
-/* Reads the signs of all widths, and adds a rotation for each width. */
+/* Reads the signs of all widths, and adds for each width the rotation that keeps heads in place. */
 static fr_status read_signs(const fr_gguf *gguf, fr_rotation_set *r, size_t block) {
     const fr_gguf_value *widths, *values;
     FR_TRY(find_integers(gguf, PREFIX "sign_widths", &widths));

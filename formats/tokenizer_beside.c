@@ -192,9 +192,9 @@ static fr_status append(beside *b, const fr_added_entry *entry) {
     return FR_OK;
 }
 
-/* Adds an added token. If the source has this added token already, that one keeps its id and gets the given flags.
- * Otherwise the new token gets the id that its text has in the vocabulary. If the vocabulary lacks the text, the
- * token gets the given id, unless another token has that id. */
+/* Adds an entry to the source's list of added tokens. If the list has an entry with this text, that entry keeps its id
+ * and gets the given flags. Otherwise the new entry gets the id that its text has in the vocabulary. If the vocabulary
+ * lacks the text, the new entry gets the given id, unless another token has that id. */
 static fr_status add(beside *b, fr_added_entry entry) {
     const json_t *place = json_object_get(b->index, entry.text.bytes);
     const json_t *known = json_object_get(b->vocabulary, entry.text.bytes);
@@ -284,7 +284,7 @@ static fr_status add_special(beside *b) {
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ whole */
+/* --------------------------------------------------------------------------------------------- flags, and all files */
 
 /* Finds the id of a token's text; -1 if there is none. */
 static int32_t find_token(const beside *b, fr_text text) {

@@ -353,9 +353,9 @@ static void put_blanks(fr_text_rules *rules) {
 }
 
 /* Adds the rule that puts a space before each text, and the rule that removes it from the output. llama.cpp adds both
- * rules for SentencePiece, unless the file's key add_space_prefix says no. For tokenizers whose pieces are bytes
- * llama.cpp ignores the key. llama.cpp always keeps runs of blanks in SentencePiece's texts. Here a run becomes one
- * blank if the file says so, as in SentencePiece itself. */
+ * rules for SentencePiece if the file's key add_space_prefix is true or missing. It ignores the key for tokenizers
+ * whose pieces are bytes. It always keeps runs of blanks in SentencePiece's texts. Here a run becomes one blank if the
+ * key remove_extra_whitespaces is true, as in SentencePiece itself. */
 static fr_status read_spaces(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     bool adds, removes, scored = kind->pieces == FR_MODEL_SCORED_BPE;
     fr_text_rules before = {0}, *behind = &source->decoder;
@@ -427,7 +427,7 @@ static fr_status read_settings(fr_tokenizer_source *source, const fr_gguf *gguf,
     return read_spaces(source, gguf, kind);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ whole */
+/* ---------------------------------------------------------------------------------------------- the whole tokenizer */
 
 bool fr_tokenizer_gguf_has(const fr_gguf *gguf) {
     return fr_gguf_find(gguf, "tokenizer.ggml.tokens") != NULL;

@@ -213,7 +213,8 @@ static fr_status read_scheme(stage *s, const json_t *json, prepend_scheme *schem
         for (*scheme = 0; *scheme < SCHEMES && !fr_text_is(name, names[*scheme]);) ++*scheme;
     if (*scheme == SCHEMES)
         return fr_fail(FR_INPUT, "%s: \"prepend_scheme\": \"%s\" is not known", s->where, name.bytes);
-    FR_TRY(fr_json_bool(json, "add_prefix_space", true, s->where, &adds)); /* older files have this key instead */
+    FR_TRY(fr_json_bool(json, "add_prefix_space", true, s->where, &adds)); /* older files have this key in place of
+                                                                            * prepend_scheme */
     if (!adds && name.bytes && *scheme != NEVER)
         return fr_fail(FR_INPUT, "%s: add_prefix_space does not go with prepend_scheme", s->where);
     if (!adds) *scheme = NEVER;
@@ -261,8 +262,8 @@ static const rule_type pre_tokenizers[] = {
     {NULL, 0, NULL},
 };
 
-/* Lets BPE work on bytes if the last rule turns bytes into characters and no other rule does. The rule is then
- * removed, because BPE does not need characters that stand for bytes. */
+/* Sets byte_level, which makes BPE work on bytes, if the last rule turns bytes into characters and no other rule does.
+ * The rule is then removed, because BPE does not need characters that stand for bytes. */
 static void take_bytes(fr_tokenizer_source *source) {
     fr_text_rules *rules = &source->pre_tokenizer;
     bool last = rules->count > 0 && rules->items[rules->count - 1].kind == FR_RULE_BYTE_CHARACTERS;

@@ -92,8 +92,8 @@ static fr_attn_rows rows_of(const walk *w, fr_dtype type, const uint8_t *block, 
     return (fr_attn_rows){FR_F32, w->tile, width * sizeof(float)};
 }
 
-/* Gives the cache lines to prefetch during steps [begin, end), if `bytes` bytes are divided evenly among `parts`
- * steps. */
+/* Gives the cache lines to prefetch during steps [begin, end). The first `bytes` bytes at `from` are divided evenly
+ * among `parts` steps. */
 static fr_attn_ahead part_of(const uint8_t *from, size_t bytes, size_t begin, size_t end, size_t parts) {
     size_t at = (bytes * begin / parts + 63) / 64 * 64;
     return (fr_attn_ahead){from + at, from + bytes * end / parts};
@@ -129,8 +129,8 @@ static void score_tile(const walk *w, size_t j, fr_attn_rows k, int32_t first) {
 }
 
 /* Returns the number of positions whose keys are transposed at a time, or 0 if scores are faster without transposing.
- * Transposing pays only if each transposed value serves enough queries. The way without transposing adds up each sum
- * with shuffles. The sums of a wider key are longer and hide these shuffles better, so a wider key needs more queries
+ * Transposing pays only if each transposed value serves enough queries. Without transposing, each sum is added up with
+ * shuffles. The sums of a wider key are longer and hide these shuffles better. So a wider key needs more queries
  * before transposing pays. A tile of keys of more than 256 values does not fit the L1 cache. (Measured on Zen 4, heads
  * of 64 to 512 values.) */
 static size_t columns_of(const walk *w) {
@@ -181,7 +181,7 @@ static void score_block(const walk *w) {
     }
 }
 
-/* Adds to the scores of the block what they lack because means were subtracted from the stored keys. Neighbouring
+/* Adds to the block's scores the part that is missing because means were subtracted from the stored keys. Neighbouring
  * queries that see the same positions take a step together, as for the keys themselves. */
 static void add_mean_scores(const walk *w, size_t block) {
     const fr_attn *attn = w->attn;

@@ -27,7 +27,8 @@ typedef struct fr_attn_state {
     alignas(64) const float *q;
     float *out;
     float m, l;
-    float a, b;        /* factors that join this block: o = fma(o, a, o_b * b); for the first block o = o_b */
+    float a, b;        /* factors that join the block's weighted sum o_b to o: o = fma(o, a, o_b * b); for the first
+                        * block o = o_b */
     int32_t from, to;  /* positions of this block that the query sees, from <= i < to */
     bool first;        /* no block before this one had a position that the query sees */
     uint32_t together; /* set for the first query of a group: the number of queries in the group */
@@ -53,7 +54,8 @@ typedef struct fr_attn_ahead {
 /* The steps that an instruction set implements. Each call of a step takes `count` queries, at most `together`, which
  * all see the same positions of the block. */
 typedef struct fr_attn_steps {
-    size_t together, strip; /* strip: a multiple of 32, at most FR_ATTN_STRIP */
+    size_t together, strip; /* together: the most queries in a call of a step; strip: the most columns of V in a call
+                             * of `add`, a multiple of 32 up to FR_ATTN_STRIP */
 
     /* Decodes n values of the cache to float32; n is a multiple of the type's block. NULL: `scores` and `add` read the
      * type directly, for any number of queries. */

@@ -114,7 +114,8 @@ FR_INLINE __m256 load_q8_0(const void *row, size_t d, size_t left) {
     return values_of(_mm_loadl_epi64((const void *)(block + 2 + d % 32)), scale_of(block));
 }
 
-/* A byte has the codes of two columns that are 16 apart: in its low half the code of the lower column. */
+/* Loads 8 values of a row of Q4_0. A byte has the codes of two columns that are 16 apart; its low half has the code of
+ * the lower column. */
 FR_INLINE __m256 load_q4_0(const void *row, size_t d, size_t left) {
     const uint8_t *block = (const uint8_t *)row + d / 32 * 18;
     __m128i bytes = _mm_loadl_epi64((const void *)(block + 2 + d % 16));

@@ -13,7 +13,7 @@ enum {
     TOGETHER = 6,
     COLUMNS = 4, /* registers of V's columns in one step */
     STRIP = 16 * COLUMNS,
-    UNDECODED = 8, /* with at most this many queries, each converts float16 for itself */
+    UNDECODED = 8, /* with at most this many queries, each query converts float16 values for itself */
     LINES = 2,     /* cache lines that are prefetched with each register of K and each position of V */
     SUMS = 8       /* registers in which scores are added up at a time */
 };
@@ -196,7 +196,8 @@ FR_INLINE __m512 load_q8_0(const void *row, size_t d, __mmask16 mask) {
     return values_of(_mm_loadu_si128((const void *)(block + 2 + d % 32)), scale_of(block));
 }
 
-/* A byte has the codes of two columns that are 16 apart: in its low half the code of the lower column. */
+/* Loads 16 values of a row of Q4_0. A byte has the codes of two columns that are 16 apart; its low half has the code
+ * of the lower column. */
 FR_INLINE __m512 load_q4_0(const void *row, size_t d, __mmask16 mask) {
     const uint8_t *block = (const uint8_t *)row + d / 32 * 18;
     __m128i bytes = _mm_loadu_si128((const void *)(block + 2));

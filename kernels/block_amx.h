@@ -39,11 +39,11 @@ enum {
     RUNS_MAX = 32,     /* runs in a part of the columns, at most; their codes take 16 KB */
     SETS = 2,          /* runs whose sums are in tile registers at once */
     JOINED_BEFORE = 3, /* step i adds the sums of run i - JOINED_BEFORE to the chains */
-    STORED_MAX = 4     /* runs whose sums have room in memory; step i needs those of the last JOINED_BEFORE runs before
-                        * run i */
+    STORED_MAX = 4     /* runs whose stored sums are in memory at once; step i needs the sums of runs i - JOINED_BEFORE
+                        * to i - 1 */
 };
 
-/* The activations of a group of rows in one run. Sums that the joining does not need are not set. */
+/* The activations of a group of rows in one run. Sums that the kind of joining does not need are not set. */
 typedef struct group_run {
     int8_t q[ROWS][RUN];
     float d[ROWS], dsum[ROWS];
@@ -51,7 +51,7 @@ typedef struct group_run {
                                    * half */
 } group_run;
 
-/* The unpacked part of a tile. Scales that its format lacks are not set. */
+/* The unpacked weights of a tile over a part of the columns, run by run. Scales that the format lacks are not set. */
 typedef struct weights_part {
     uint8_t codes[RUNS_MAX][GROUPS][64];
     float d[RUNS_MAX][FR_TILE_FEATURES], m[RUNS_MAX][FR_TILE_FEATURES];
@@ -59,7 +59,8 @@ typedef struct weights_part {
     float low_min[RUNS_MAX][FR_TILE_FEATURES], high_min[RUNS_MAX][FR_TILE_FEATURES];
 } weights_part;
 
-/* The sums of a run as tiles store them, for each half. Formats without halves use the first. */
+/* The integer sums of a run as tile registers store them: for each half of the run, row and output. If the halves of a
+ * run have no scales of their own, only the first of the two is used. */
 typedef int32_t stored_sums[2][ROWS][FR_TILE_FEATURES];
 
 /* The product of one tile with one group of rows, over a part of the columns. */
@@ -227,9 +228,9 @@ FR_INLINE void unpack_part(const format *f, weights_part *to, const product *job
     }
 }
 
-/* Packs the activations of a part of the rows and columns, with those of their sums that the joining needs. Each thread
- * packs all rows for its own outputs. If many threads share a matrix, each has few outputs, so packing must take little
- * time. Rows that the last group lacks are zeros. */
+/* Packs the activations of a part of the rows and columns, and those sums of activations that the joining needs. Each
+ * thread packs all rows for its own outputs. If many threads share a matrix, each has few outputs, so packing must
+ * take little time. If the last group has fewer rows than ROWS, its missing rows are filled with zeros. */
 static void pack_rows(joining how, group_run panel[][RUNS_MAX], const product *job, size_t row, size_t rows,
                       size_t from, size_t runs) {
     static const fr_qblock nothing;

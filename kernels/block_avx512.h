@@ -14,9 +14,9 @@
  * Weights are prefetched AHEAD bytes before use. For a pair of tiles the distance is half of that in each tile,
  * because more pushes the activations out of the L1 cache. With FR_PREFETCH_PAGES the beginning of a page is
  * prefetched PAGES_AHEAD bytes before use, early enough for the processor's prefetchers (Zen 4: 1 and 3 KB do as well,
- * 4 KB worse). One or two rows on Intel are prefetched into L2, FEW_AHEAD bytes before use in each tile. (Time of a
- * step over the time of reading, one row, with 2, 3, 4 and 6 KB: Q4_0 1.05, 0.99, 1.04, 1.09; Q4_K 1.05, 1.01, 1.07,
- * 1.15.)
+ * 4 KB worse). For one or two rows on Intel, weights are prefetched into L2, FEW_AHEAD bytes before use in each tile.
+ * (Time of a step over the time of reading, one row, with 2, 3, 4 and 6 KB: Q4_0 1.05, 0.99, 1.04, 1.09; Q4_K 1.05,
+ * 1.01, 1.07, 1.15.)
  *
  * Memory is fastest when it is read in order. So the two tiles of a pair are not neighbours but half of the outputs
  * apart, and each half of the matrix is read from its start to its end. For the same reason a chunk is as long as the
@@ -58,8 +58,8 @@ enum {
     MANY = 64,
     PAIR = 2,
     PANEL = 4096, /* quantized blocks of 32 columns in a chunk, over all its rows: 192 KB, on the stack */
-    AHEAD = 8192, /* bytes from the weights in use to those that are prefetched; the three below are distances in bytes
-                   * too */
+    AHEAD = 8192, /* bytes from the weights in use to those that are prefetched; FEW_AHEAD, PAGES_AHEAD and SKEW are
+                   * such distances too */
     FEW_AHEAD = 3072,
     PAGES_AHEAD = 2048,
     SKEW = 320
@@ -590,12 +590,18 @@ FR_INLINE bool halved(const format *f) {
     return f->joining == HALVES || f->joining == HALVES_MIN || f->joining == APART;
 }
 
-/* Returns the largest number of rows with which most lines of the weights are left to the processor's own prefetchers,
- * on a processor whose hints go to L2. Few rows need few instructions for a line of codes, so the core looks far
- * enough ahead by itself. Hints for every line would only occupy buffers that the core needs. (Zen 4, share of the
- * memory's bandwidth that a whole step reaches. One row, without hints and with hints for pages: Q8_0 97 and 99% at 30
- * GB/s, 81 and 93% at 46 GB/s; Q4_0 89 and 93%. With all hints and with hints for pages: 4 rows of Q8_0 85 and 89%,
- * but one row of Q4_K at 46 GB/s 80 and 73%.) */
+/* Returns the largest number of rows for which hints are given only at the beginning of a page (FR_PREFETCH_PAGES).
+ * This holds for a processor whose hints go to L2. Most lines of the weights are then left to the processor's own
+ * prefetchers. Few rows need few instructions for a line of codes, so the core looks far enough ahead by itself. Hints
+ * for every line would only occupy buffers that the core needs.
+ *
+ * Share of the memory's bandwidth that a whole step reaches on Zen 4:
+ *
+ *     1 row, Q8_0, 30 GB/s     without hints 97%, with hints for pages 99%
+ *     1 row, Q8_0, 46 GB/s     without hints 81%, with hints for pages 93%
+ *     1 row, Q4_0              without hints 89%, with hints for pages 93%
+ *     4 rows, Q8_0             with all hints 85%, with hints for pages 89%
+ *     1 row, Q4_K, 46 GB/s     with all hints 80%, with hints for pages 73% */
 FR_INLINE size_t rows_paged(const format *f) {
     return f->runs > 1 ? 0 : f->code == code_q8_0 || f->code == code_8_bits ? 4 : 1;
 }
@@ -753,14 +759,13 @@ FR_INLINE size_t bytes_of_tile(const format *f, const product *job) {
     return grouped(f) ? job->tiles->tile_bytes : job->blocks * f->bytes;
 }
 
-/* A chunk of columns and a part of the rows. These columns of the rows are multiplied with all tiles before the next
- * chunk is. */
+/* A chunk of columns of a part of the rows. It is multiplied with all tiles before the next chunk is. */
 typedef struct chunk {
     size_t from, to; /* the chunk's columns, counted in blocks */
     size_t row, rows;
     fr_prefetch_hint how;
-    bool few_to_l2; /* set if there are so few rows that hints for L2 are faster on a processor where hints for L1 are
-                     * usual */
+    bool few_to_l2; /* set if there are so few rows that hints for L2 are faster, although this processor's usual hints
+                     * are for L1 */
     __m512i values;
     fr_qblock panel[PANEL]; /* for each run, the quantized blocks of all rows side by side */
 } chunk;
@@ -777,9 +782,9 @@ typedef struct place {
     const uint8_t *bytes, *end; /* the chunk's bytes of the tile; for a pair, those of the first tile */
     const uint8_t *next;        /* weights that are read after `end`, for prefetching */
     size_t apart;               /* bytes from a tile to its partner */
-    size_t partner;             /* bytes from the tile to the second tile that is computed: `apart`, or 0 if the tile
-                                 * has no partner. With 0 the tile is computed twice, and its second result is not
-                                 * stored */
+    size_t partner;             /* bytes from the tile to the second tile that is computed: `apart`, or 0 if there is
+                                 * no second tile. With 0 the first tile is computed twice, and the second result is
+                                 * not stored */
     float *y[PAIR];
     size_t y_stride;
     __mmask16 stored[PAIR];

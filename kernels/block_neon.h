@@ -38,7 +38,7 @@ typedef struct format {
     int bits;                      /* bits of a code */
     int offset;                    /* value = code - offset, if there is no table */
     bool table;                    /* the type's table has the values; a code is an index */
-    bool mins, halves;             /* mins: runs have minima; halves: each half of a run has its own scale (and
+    bool mins, halves;             /* mins: each run has a minimum; halves: each half of a run has its own scale (and
                                     * minimum) */
     bool apart;                    /* each half of a run is added to the chain by itself, with the factors d and m */
     int most;                      /* the largest magnitude that is multiplied, of a code or of a value of the table */
@@ -106,7 +106,7 @@ typedef int32x4_t row_sums[2][PARTS];
 
 /* Says how an instruction set multiplies. */
 typedef struct level {
-    bool pairs;     /* two rows or more are taken in pairs */
+    bool pairs;     /* if there are two rows or more, they are multiplied in pairs */
     bool all_bytes; /* the instruction set can multiply codes up to 255; if not, 8-bit codes become signed values
                      * without an offset */
 } level;

@@ -26,12 +26,12 @@ typedef enum fr_isa_level {
 const char *fr_isa_word(size_t index);
 fr_isa_level fr_isa_from_word(const char *word);
 
-/* Returns the levels that this machine can run, as the sum of 1 << level. Scalar is always among them. A level is
- * among them only together with all levels that it builds on. */
+/* Returns the levels that this machine can run, as the sum of 1 << level. Scalar is always among them. If a level is
+ * among them, so are all levels that it builds on. */
 unsigned fr_cpu_levels(void);
 
-/* Asks the system for the registers of a level that this machine can run, and returns false if it refuses. Only AMX has
- * to be asked for, before its kernels are called. */
+/* Asks the system for the registers of a level that this machine can run, and returns false if it refuses. Only AMX
+ * has to be asked for; call this before its kernels are called. */
 bool fr_cpu_permits(fr_isa_level level);
 
 /* Returns the levels that may be used if the user asks for `level`, as the sum of 1 << level: that level and those

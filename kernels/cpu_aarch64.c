@@ -1,4 +1,4 @@
-/* Finds the levels that an AArch64 processor can run, from the hardware-capability words that the kernel gives every
+/* Finds the levels that an AArch64 processor can run, from the hardware-capability words that Linux gives every
  * process. */
 #include "kernels/cpu.h"
 

@@ -3,8 +3,8 @@
 
 #include "kernels/double_math.h"
 
-/* The limits of exp's argument. Below LEAST exp is 0 in float32, and above MOST it is infinity. A quotient with 1 +
- * exp as its divisor is then 0 in float32. */
+/* The limits of exp's argument. Below LEAST, exp is 0 in float32. Above MOST, exp is infinite in float32, and a
+ * quotient whose divisor is 1 + exp is 0. */
 static const double LEAST = -110, MOST = 110;
 
 /* Softplus returns x itself above this limit, as torch does, because log(1 + exp(x)) then equals x to ten digits. */

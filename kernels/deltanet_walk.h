@@ -10,7 +10,8 @@
 
 enum { STRIP = FR_DELTANET_STRIP, A_STRIP = STRIP / LANES, REGISTERS_MAX = FR_DELTANET_TOGETHER * A_STRIP };
 
-/* Returns the index in the state at which register i of key k begins. The state is laid out in strips. */
+/* Returns the index in the state at which register i of key value k begins. The state is laid out in strips, and a
+ * strip has A_STRIP registers for each k. */
 FR_INLINE size_t place(size_t key_dim, size_t k, size_t i) {
     return (i / A_STRIP * key_dim + k) * STRIP + i % A_STRIP * LANES;
 }

@@ -44,8 +44,8 @@ void fr_key_means_start(const fr_key_means *means, size_t block, float *start);
 /* Gives the mean at a position, [head_dim]. */
 void fr_key_means_at(const fr_key_means *means, size_t position, float *mean);
 
-/* Makes the vector u of a query that is described above, [head_dim]. start: the mean at the first position of the
- * query's block of keys. */
+/* Makes the vector u that the head of this file describes, [head_dim]. start: the mean at the first position of the
+ * block in which the keys are. */
 void fr_key_means_query(const fr_key_means *means, const float *start, const float *query, float *u);
 
 #endif

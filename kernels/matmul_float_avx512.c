@@ -9,9 +9,9 @@
  * memory order. That pays if the L1 cache holds the tile's weights, those of the next tile, and the rows. Wide
  * matrices are therefore taken in chunks of columns, and partial sums are kept in memory between chunks. With two
  * rows, chunks are taken in tiles of 2 outputs, because so little arithmetic leaves time to spare. One row has a
- * function of its own (stream). With many rows, a group of outputs computes a chunk for one tile of rows after the
- * other before the next chunk begins. The tile stays in the L1 cache. The chunk of all these rows and of the group's
- * weights stays in L2. The order of additions is the same in every case.
+ * function of its own (stream). With many rows, a chunk is computed for a group of outputs and for one tile of rows
+ * after the other, before the next chunk begins. A tile's rows stay in the L1 cache. The chunk's columns of all these
+ * rows and of the group's weights stay in L2. The order of additions is the same in every case.
  *
  * The constants were measured on Zen 5 (48 KB of L1, 1 MB of L2, one core reads 41 GB/s). BF16 weights stream at 33 to
  * 38 GB/s for one row and 30 to 31 for four; without prefetching at 23 and 18. 64 rows run at 190 of 255 GFLOP/s.
@@ -61,7 +61,7 @@ static const weights f32 = {load_f32, 4}, f16 = {load_f16, 2}, bf16 = {load_bf16
 /* A tile of up to ROWS rows from `row` on, and up to FEATURES outputs from `feature` on, over columns from..to - 1. x
  * and w point to these columns of the tile's rows and weight rows. `next` points to the weights of the next tile,
  * which are prefetched meanwhile. Outputs past the end repeat the last weight row and are not stored. Between chunks,
- * partial sums are kept in `waiting`, by output from `group` on, and by row. */
+ * `waiting` keeps the 16 partial sums of each output (counted from `group`) and row. */
 typedef struct tile {
     size_t row, feature, from, to;
     const float *x;
@@ -223,8 +223,8 @@ static bool rows_meet(const fr_matmul *job) {
 }
 
 /* Sets where a tile's rows begin. Usually they are used in place. Rows that would share a set of the cache are copied
- * to a panel. (Zen 4, two cores, float32, GFLOP/s in place and copied: 512 rows of 6144 columns 84 to 104, and 154; 6
- * rows of 4096 columns 75, and 106. With groups of 32 outputs, which copy twice as often, copied rows reach 125 and
+ * to a panel. (GFLOP/s on two cores of Zen 4, float32. 512 rows of 6144 columns: 84 to 104 in place, 154 copied; 6
+ * rows of 4096 columns: 75 in place, 106 copied. Groups of 32 outputs copy twice as often and reach only 125 and
  * 83.) */
 FR_INLINE void place_rows(const fr_matmul *job, tile *t, size_t rows, float panel[ROWS][CHUNK + 16]) {
     t->x = job->x + t->row * job->x_stride + t->from;

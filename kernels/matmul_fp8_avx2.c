@@ -49,10 +49,10 @@ FR_INLINE __m256 wide_scale(float scale) {
     return _mm256_set1_ps(scale * 0x1p120f);
 }
 
-/* Returns the upper halves of 16 floats that are 2^-120 times the values of 16 codes. In the two 128-bit lanes, words
- * 0 to 3 belong to columns 0 to 3 and 4 to 7, and words 4 to 7 belong to columns 8 to 11 and 12 to 15. The fields are
- * shifted right by 4 by taking the upper half of a product, on a port that is less busy than that of shifts. This
- * copies a code's sign into four bits too many, which are masked off. */
+/* Returns the upper halves of 16 floats that are 2^-120 times the values of 16 codes. Words 0 to 3 of the low 128-bit
+ * lane belong to columns 0 to 3, and its words 4 to 7 to columns 8 to 11. The high lane has columns 4 to 7 and 12 to
+ * 15 in the same way. A multiplication whose upper half is taken shifts the fields right by 4, because its port is
+ * less busy than that of shifts. This copies a code's sign into four bits too many, which are masked off. */
 FR_INLINE __m256i halves_of(const uint8_t *codes) {
     const __m256i places = _mm256_setr_epi8(-1, 0, -1, 1, -1, 2, -1, 3, -1, 8, -1, 9, -1, 10, -1, 11, /* a lane */
                                             -1, 4, -1, 5, -1, 6, -1, 7, -1, 12, -1, 13, -1, 14, -1, 15);
@@ -106,8 +106,8 @@ FR_INLINE void direct_step(sums p, const uint8_t *const *codes, const __m256 *sc
 }
 
 /* Describes columns from..to - 1 of a tile. Before these columns are multiplied, `waiting` holds the sums over earlier
- * columns. Afterwards `waiting` holds the sums up to column `to`, unless `to` is the end of the row: then the sums are
- * outputs. While a block of columns is computed, an equal number of bytes of the next tile is prefetched. */
+ * columns. Afterwards `waiting` holds the sums up to column `to`; at the end of the row the sums become outputs
+ * instead. While a block of columns is computed, an equal number of bytes of the next tile is prefetched. */
 typedef struct tile {
     size_t row, feature, from, to;
     float (*waiting)[16]; /* [features][rows]: the rows of an output side by side */
@@ -301,7 +301,7 @@ FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, coming next, size_
 static void by_panels(const fr_matmul_fp8 *job) {
     panel at;
     fr_prefetch_hint how = hint(job);
-    memset(at.w, 0, sizeof at.w); /* outputs past the end are computed too */
+    memset(at.w, 0, sizeof at.w); /* zeros, because outputs past the end are computed too */
     for (size_t group = 0; group < job->features; group += GROUP)
         for (size_t batch = 0, rows; batch < job->rows; batch += rows) {
             rows = job->rows - batch < BATCH ? job->rows - batch : BATCH;

@@ -210,7 +210,7 @@ FR_INLINE void pass_rows(const fr_matmul_fp8 *job, panel *at, coming next, size_
 static void by_panels(const fr_matmul_fp8 *job) {
     panel at;
     fr_prefetch_hint how = hint(job);
-    memset(at.w, 0, sizeof at.w); /* outputs past the end are computed too */
+    memset(at.w, 0, sizeof at.w); /* zeros, because outputs past the end are computed too */
     for (size_t group = 0; group < job->features; group += GROUP)
         for (size_t batch = 0, rows; batch < job->rows; batch += rows) {
             rows = job->rows - batch < BATCH ? job->rows - batch : BATCH;

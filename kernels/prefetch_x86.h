@@ -25,12 +25,20 @@ fr_prefetch_hint fr_prefetch_hint_here(void);
  * These cores were the first with AVX-512 arithmetic on float16, and are recognized by it. A list of models would miss
  * future ones, and those that a virtual machine reports under another number.
  *
- * (Measured as the time of a whole step over the time of reading the weights, first with hints for L1, then with hints
- * for L2. Two such cores with AMX, which read 30 GB/s in a plain loop: one row of Q4_0 1.28 and 0.99, of Q4_K 1.34 and
- * 1.01; two rows 1.37 and 1.00, 1.45 and 1.00; from 4 rows on L2 gains nothing. Two cores of Emerald Rapids at 32
- * GB/s, here in GB/s, with hints for L1 and for L2 equally far ahead: one row of Q4_0 31.8 and 33.5, two 29.4 and
- * 32.2; one row of Q4_K 29.9 and 32.6; 8 rows of Q4_0, which the execution ports limit, 28.1 and 27.5; one row with
- * hints for pages 28.9.) */
+ * Time of a whole step over the time of reading the weights, on two such cores with AMX, which read 30 GB/s in a plain
+ * loop (from 4 rows on, hints for L2 gain nothing):
+ *
+ *     1 row of Q4_0      1.28 with hints for L1, 0.99 with hints for L2
+ *     1 row of Q4_K      1.34 and 1.01
+ *     2 rows of Q4_0     1.37 and 1.00
+ *     2 rows of Q4_K     1.45 and 1.00
+ *
+ * GB/s on two cores of Emerald Rapids, which read 32 GB/s, with both kinds of hints equally far ahead:
+ *
+ *     1 row of Q4_0      31.8 with hints for L1, 33.5 with hints for L2; 28.9 with hints for pages
+ *     2 rows of Q4_0     29.4 and 32.2
+ *     1 row of Q4_K      29.9 and 32.6
+ *     8 rows of Q4_0     28.1 and 27.5, because the execution ports are the limit */
 bool fr_prefetch_few_to_l2(void);
 
 /* Prefetches the cache lines at bytes, bytes + 64, ... below bytes + size; size is a constant. */

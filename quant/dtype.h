@@ -1,4 +1,4 @@
-/* Types of a tensor's numbers: name, size, and how a row of them becomes float32.
+/* Lists the types of a tensor's numbers with their names and sizes, and decodes rows of them to float32.
  *
  * In: raw little-endian bytes of a type. Out: float32 values. The values of the float types are exact. The values of
  * the block types have the same bits as in the gguf Python package; for Q1_0 and Q2_0 as in llama.cpp, for PQ2_0 and
@@ -64,7 +64,7 @@ typedef enum fr_dtype {
 /* Returns a type's name: "F32", "BF16", ... as safetensors spells them, "Q4_0", "Q4_K", ... as GGUF does. */
 const char *fr_dtype_name(fr_dtype type);
 
-/* Returns FR_DTYPE_COUNT if no type has this name. */
+/* Returns the type with this name, or FR_DTYPE_COUNT if there is none. */
 fr_dtype fr_dtype_from_name(const char *name);
 
 /* Returns the number of values in a block, 1 for types without blocks. A row's length is a multiple of this number. */

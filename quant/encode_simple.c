@@ -204,7 +204,8 @@ static uint8_t e2m1_of(float magnitude) {
     return code;
 }
 
-/* Chooses the codes for a scale of 2^exponent. Returns their squared error in units of that scale. */
+/* Chooses the codes for a scale of 2^exponent. Returns the squared error of all values in units of the squared
+ * scale. */
 static float take_e2m1(const float *x, int exponent, uint8_t *codes) {
     static const float values[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
     float error = 0;

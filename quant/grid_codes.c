@@ -30,7 +30,8 @@ static unsigned index_of(const uint16_t *grid, size_t count, unsigned point) {
     return (unsigned)low;
 }
 
-/* Converts coordinates of `width` bits and signs of 8 columns to codes. */
+/* Converts the points and signs of 8 columns to codes, one for each column. A coordinate of a point has `width`
+ * bits. */
 static void spread(uint8_t *codes, uint32_t points, unsigned width, unsigned signs) {
     unsigned mask = (1u << (width == 2 ? 2 : 3)) - 1;
     for (unsigned i = 0; i < 8; i++) codes[i] = (uint8_t)((points >> width * i & mask) | (signs >> i & 1) * (mask + 1));

@@ -1,4 +1,5 @@
-/* The types turbo4 and turbo3, which are only for keys and values in the cache. They store heads that were rotated.
+/* Defines the types turbo4 and turbo3, which are only for keys and values in the cache. They store heads that were
+ * rotated.
  *
  * The rotation (kernels/turbo.h) makes the values of a head about normally distributed, whatever they were before. So
  * one table of values, Lloyd and Max's for the normal distribution, suits every head. This is the quantizer for the
@@ -28,10 +29,10 @@
 
 enum { FR_TYPES_END = FR_DTYPE_COUNT + 3, FR_TURBO_BLOCK = 32 };
 
-/* The tables by code. Their unit was chosen so that rounding to integers costs least: the normal distribution's
- * standard deviation is FR_TURBO4_UNIT or FR_TURBO3_UNIT units. The mean square error of a normal distribution is
- * 0.00951 with 16 codes and 0.03455 with 8. With exact tables it is 0.00950 and 0.03455. The paper's bound, sqrt(3) pi
- * / 2 / 4^bits, is 0.01063 and 0.04251. */
+/* The tables have an integer for each code. The unit of the integers was chosen so that rounding to integers costs
+ * least. A standard deviation of the normal distribution is FR_TURBO4_UNIT or FR_TURBO3_UNIT units. The mean square
+ * error of a normal distribution is 0.00951 with 16 codes and 0.03455 with 8. With tables that are not rounded to
+ * integers it is 0.00950 and 0.03455. The paper's bound, sqrt(3) pi / 2 / 4^bits, is 0.01063 and 0.04251. */
 #define FR_TURBO4_UNIT  38.143F
 #define FR_TURBO3_UNIT  40.906F
 #define FR_TURBO4_TABLE 5, 15, 25, 36, 48, 62, 79, 104, -5, -15, -25, -36, -48, -62, -79, -104

@@ -59,8 +59,8 @@ static int32_t token_of(const fr_tokenizer *tokenizer, const char *text) {
     return own && length == strlen(text) && memcmp(own, text, length) == 0 ? id : -1;
 }
 
-/* Finds the family whose tokens the model knows. The model must have the family's first three tokens. If this is so
- * for several families, the family is taken of which the model has most tokens. */
+/* Finds the family whose tokens the model knows. The model must have the family's first three tokens. If several
+ * families fit, the one is chosen of which the model has the most tokens. */
 static bool find_tokens(infill *in) {
     size_t best = 0;
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {

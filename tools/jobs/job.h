@@ -69,7 +69,7 @@ typedef struct fr_job {
     const fr_job_setting *setting;
     fr_options *options;
     size_t *sharers;     /* number of jobs that share this prompt and its pictures; NULL: no other job does */
-    const char *doubled; /* the token that begins the prompt twice, for a note; NULL: no token does */
+    const char *doubled; /* the token with which the prompt begins twice, for a note; NULL: there is none */
     /* number of choices that are generated (job_choices.h): "n", or "best_of" if that is more */
     size_t each;
     /* number of choices that the answer shows, the likeliest ones; 0: it shows all */

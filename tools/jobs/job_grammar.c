@@ -5,8 +5,8 @@
 #include <string.h>
 
 struct fr_job_grammar {
-    size_t holders;     /* number of jobs that share it */
-    const char *member; /* the member of the request that gave it */
+    size_t holders;     /* number of jobs that share the grammar */
+    const char *member; /* the member of the request that gave the grammar */
     fr_grammar_kind kind;
     char *text;
     size_t length;

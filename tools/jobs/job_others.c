@@ -88,8 +88,8 @@ bool fr_job_take_structured_outputs(fr_job *job, const char *key, const json_t *
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */
 
-/* Reads vLLM's repetition penalty. It covers all tokens, including the prompt's, unless the request also has
- * llama.cpp's "repeat_last_n". */
+/* Reads vLLM's repetition penalty. It covers all tokens, including the prompt's. If the request also has llama.cpp's
+ * "repeat_last_n", it covers only as many tokens as that member says. */
 bool fr_job_take_repetition(fr_job *job, const char *key, const json_t *value) {
     const json_t *last = json_object_get(job->request, "repeat_last_n");
     if (!json_is_number(value)) return fr_job_refuse(job, FR_USAGE, "%s must be a number", key);

@@ -1,8 +1,9 @@
 /* Runs the lines of a file in the rounds of one engine, several at once.
  *
  * In: a file's lines, a setting, and two callbacks of the owner. Out: each line that the owner needs begins when a
- * slot is free and is run to its end; then the owner is called. A line that finds no page waits for one. If no line
- * finds a page, the last one gives up its pages and begins again later. The struct must be zeroed at first. */
+ * slot is free and is run to its end; then the owner is called. A line that finds no free page of the KV cache waits
+ * for one. If no line finds a page, the last line gives up its pages and begins again later. The struct must be zeroed
+ * at first. */
 #ifndef FR_TOOLS_JOBS_JOB_PLACES_H
 #define FR_TOOLS_JOBS_JOB_PLACES_H
 

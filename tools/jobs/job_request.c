@@ -11,7 +11,7 @@
 
 enum { CHAT = 1, COMPLETION = 2, NATIVE = 4, EITHER = CHAT | COMPLETION, EVERY = EITHER | NATIVE };
 
-/* ------------------------------------------------------------------------------------------------------- its fields */
+/* ------------------------------------------------------------------------------------------------- fields of a body */
 
 static bool take_model(fr_job *job, const char *key, const json_t *value) {
     return json_is_string(value) || fr_job_refuse(job, FR_USAGE, "%s must be a name", key);
