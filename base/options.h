@@ -74,7 +74,7 @@ struct fr_options {
     fr_breakers breakers;
     char isa[16];                    /* "" for the best instruction set of this machine */
     char spec_type[64];              /* "" for the type that the drafter's files imply */
-    char draft_head[4096];           /* all, whole, a number of ids, or the path of a list of ids; "" for the whole
+    char draft_head[4096];           /* whole, auto, a number of ids, or the path of a list of ids; "" for the whole
                                       * head */
     char draft_times[4096];          /* folder in which measured times of drafting are stored; "" for none */
     char mmproj[4096];               /* path of a vision tower; "" for none */

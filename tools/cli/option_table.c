@@ -486,11 +486,13 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                                     "its time",
                             .more = "auto goes by how often drafts of such a probability were accepted. If "
                                     "--draft-max is a number, auto is 0"},
-    [FR_ARG_DRAFT_HEAD] = {.names = "--spec-draft-head --draft-head", .value = "WHAT", .verbs = TALK | LOGITS | VERIFY,
+    [FR_ARG_DRAFT_HEAD] = {.names = "--spec-draft-head --draft-head", .value = "WHAT",
+                           .verbs = TALK | LOGITS | VERIFY | BENCH, .parts = FR_PART_MODEL,
                            .sets = FR_OPT_DRAFT_HEAD, .to = FR_SET_GIVEN,
-                           .help = "ids that the drafter scores: whole (default), the first N, or the list that "
+                           .help = "ids that the drafter scores: whole (default), auto, the first N, or the list that "
                                    "trim-head wrote",
-                           .more = "Other ids are never drafted. The text is the same, and a draft takes less time"},
+                           .more = "auto scores 32768 likely ids (auto:N: N), and each id that is in the text. Other "
+                                   "ids are never drafted. The text is the same, and a draft takes less time"},
     [FR_ARG_DRAFT_TIMES] = {.names = "--draft-times", .value = "FOLDER", .verbs = TALK, .sets = FR_OPT_DRAFT_TIMES,
                             .to = FR_SET_GIVEN,
                             .help = "the folder that stores how long forwards and drafts take (off: none; default: "

@@ -23,6 +23,7 @@
 #include "src/engine/draft/block.h"
 #include "src/engine/draft/draft_choice.h"
 #include "src/engine/draft/drafter_cache.h"
+#include "src/engine/draft/learned_head.h"
 #include "src/engine/families/architecture.h"
 #include "src/engine/layers/parts.h"
 
@@ -46,12 +47,14 @@ typedef struct workspace {
     float *befores, *biases;   /* DSpark: [sessions, rank] the code of each session's last draft; [sessions,
                                 * candidates] the biases that follow from it */
     float *row;                /* [rank] DFlash2: the code of the id before a row, times the row's selector */
+    fr_learned_head learned;
 } workspace;
 
 typedef struct state {
     fr_draft base;
     workspace *work;
     fr_drafter_cache cache;
+    fr_learned_ids learned;
 } state;
 
 /* The block of one session's proposal. */
@@ -64,6 +67,7 @@ typedef struct block {
 } block;
 
 static const fr_matrix *head_of(const workspace *w) {
+    if (w->learned.whole) return &w->learned.matrix;
     return w->drafter->head.ids ? &w->drafter->head.matrix : &w->net->trunk.head;
 }
 
@@ -198,20 +202,19 @@ static int32_t id_before(const block *b) {
     return p->proposed ? p->ids[p->proposed - 1] : p->view->ids[p->view->length - 1];
 }
 
-/* Gives DFlash2's scores of a row's best ids. Each is the head's score plus how well the id follows the id before it:
- * the sum, over i below config.rank, of before[id before][i] * selected[i] * after[id][i]. */
-static fr_scores select_best(const workspace *w, const block *b, size_t row) {
+/* Gives DFlash2's scores of a row's best ids. all: the head's scores of the row. Each id's score is the head's plus how
+ * well the id follows the id before it: the sum, over i below config.rank, of before[id before][i] * selected[i] *
+ * after[id][i]. */
+static fr_scores select_best(const workspace *w, const block *b, size_t row, const fr_scores *all) {
     const fr_block_net *net = w->net;
     const fr_kernels *k = w->rows.activations->kernels;
-    size_t rank = net->config.rank, count = head_of(w)->features, top = fr_smaller(net->config.top_k, count);
-    const float *scores = w->scores + row * count;
-    const int32_t *ids = ids_of(w);
-    k->topk(scores, count, top, w->best_ids, w->order);
+    size_t rank = net->config.rank, top = fr_smaller(net->config.top_k, all->count);
+    k->topk(all->logits, all->count, top, w->best_ids, w->order);
     fr_matrix_row(k, &net->before, (size_t)id_before(b), 1.0f, w->row);
     k->mul(w->row, w->selected + row * rank, rank);
     for (size_t i = 0; i < top; i++) {
         size_t at = (size_t)w->best_ids[i];
-        if (ids) w->best_ids[i] = ids[at];
+        if (all->ids) w->best_ids[i] = all->ids[at];
         fr_matrix_row(k, &net->after, (size_t)w->best_ids[i], 1.0f, w->codes + i * rank);
         w->order[i] = (int32_t)at;
     }
@@ -224,7 +227,7 @@ static fr_scores select_best(const workspace *w, const block *b, size_t row) {
                                    .w_stride = rank * sizeof(float),
                                    .cols = rank,
                                    .features = top});
-    for (size_t i = 0; i < top; i++) w->best[i] += scores[w->order[i]];
+    for (size_t i = 0; i < top; i++) w->best[i] += all->logits[w->order[i]];
     return (fr_scores){.logits = w->best, .ids = w->best_ids, .count = top};
 }
 
@@ -259,7 +262,7 @@ static double confidence_of(const workspace *w, size_t row, const float *before)
 
 /* Adds the next draft of a block to its proposal; returns true if another one may follow. number: the block's index
  * among those whose biases were computed. */
-static bool choose(const workspace *w, const block *b, size_t number) {
+static bool choose(workspace *w, const block *b, size_t number) {
     const fr_block_net *net = w->net;
     const fr_model *target = w->drafter->target;
     size_t row = b->scored + b->proposal->proposed, count = head_of(w)->features;
@@ -267,7 +270,8 @@ static bool choose(const workspace *w, const block *b, size_t number) {
     fr_scorer scorer = {target->kernels, target->trunk.spec.vocab, fr_drafter_path(w->drafter), "the block drafter's",
                         NULL};
     double sure;
-    if (w->selected) scores = select_best(w, b, row);
+    if (w->learned.whole) scores = fr_learned_head_scores(&w->learned, &b->of->learned, w->scores + row * count);
+    if (w->selected) scores = select_best(w, b, row, &scores);
     if (net->confidence) {
         sure = confidence_of(w, row, w->befores + number * net->config.rank);
         scorer.chance = &sure;
@@ -318,7 +322,9 @@ static bool begin_block(fr_proposal *p, block *b) {
     const fr_block_net *net = s->work->net;
     size_t drafts = fr_smaller(most_drafts(net), p->depth ? p->depth : p->count), end = p->view->length - 1;
     *b = (block){.of = s, .proposal = p, .count = drafts + unscored(net)};
-    return p->count && fr_drafter_cache_take(&s->cache, p->view, end, b->count, &b->context);
+    if (!p->count || !fr_drafter_cache_take(&s->cache, p->view, end, b->count, &b->context)) return false;
+    fr_learned_ids_follow(&s->learned, &s->work->learned, p->view);
+    return true;
 }
 
 /* Places the rows of a block in the batch, from row `at` on. */
@@ -337,6 +343,7 @@ static void block_propose(fr_proposal *first) {
     fr_pool *pool = first->view->pool;
     size_t count = 0;
     for (fr_proposal *p = first; p; p = p->next) count += begin_block(p, &w->asks[count]);
+    fr_learned_head_gather(&w->learned);
     run_contexts(w, pool, count);
     for (block_run run = {.work = w}; run.to < count;) {
         run.from = run.to;
@@ -363,7 +370,9 @@ static void lay_out_pages(fr_kv *kv, fr_arena *arena, const fr_drafter *drafter,
 
 static void take_scores(workspace *w, fr_arena *arena, const fr_draft_sizes *sizes) {
     const fr_block_config *c = &w->net->config;
-    size_t hidden = w->net->trunk.spec.hidden, candidates = head_of(w)->features;
+    fr_learned_head_layout(&w->learned, arena, w->drafter, sizes);
+    size_t hidden = w->net->trunk.spec.hidden;
+    size_t candidates = w->learned.whole ? fr_learned_head_width(&w->learned) : head_of(w)->features;
     w->scored = fr_smaller(sizes->sessions * FR_STEP_MAX, SCORED_ROWS);
     w->heads = fr_arena_take(arena, w->scored * hidden, sizeof(float));
     w->scores = fr_arena_take(arena, w->scored * candidates, sizeof(float));
@@ -402,6 +411,7 @@ static fr_draft *block_open(const fr_drafter *drafter, fr_arena *arena, const fr
     state opened = {.base = {.method = drafter->method, .follows = true, .block = most_drafts(net)}, .work = work};
     state *place = fr_arena_take(arena, 1, sizeof *place);
     fr_drafter_cache_lay_out(&opened.cache, arena, work ? &work->kv : &measured, drafter, sizes);
+    fr_learned_ids_layout(&opened.learned, arena, drafter, sizes);
     if (!place || arena->overflow) return NULL;
     *place = opened;
     return &place->base;
@@ -420,7 +430,9 @@ static const fr_kv *workspace_kv(const void *work) {
 }
 
 static void block_close(fr_draft *draft) {
-    fr_kv_reset(&((state *)draft)->cache.kv);
+    state *s = (state *)draft;
+    fr_learned_ids_forget(&s->learned, &s->work->learned);
+    fr_kv_reset(&s->cache.kv);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- load */

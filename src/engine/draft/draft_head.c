@@ -9,6 +9,7 @@
 #include "base/sizes.h"
 #include "formats/map.h"
 #include "quant/packed.h"
+#include "src/language/tokenizer/tokenizer.h"
 
 #define FIRST_LINE "forerun draft head 1\n"
 
@@ -72,12 +73,31 @@ bool fr_draft_head_trims(const char *what) {
     return *what && strcmp(what, "whole") != 0;
 }
 
-static fr_status add_chosen(const char *what, id_set *set) {
-    if (what[strspn(what, "0123456789")]) return add_file(what, set);
-    errno = 0;
-    unsigned long long rows = strtoull(what, NULL, 10);
-    if (errno || rows == 0) return fr_fail(FR_USAGE, "draft-head %s is no number of rows", what);
+static bool is_auto(const char *what) {
+    return strcmp(what, "auto") == 0 || strncmp(what, "auto:", 5) == 0;
+}
+
+/* Adds the tokens that print one byte. */
+static void add_bytes(id_set *set, const fr_tokenizer *tokenizer) {
+    for (size_t id = 0; tokenizer && id < set->vocab; id++) {
+        size_t length;
+        if (fr_token_bytes(tokenizer, (int32_t)id, &length) && length == 1) add(set, id);
+    }
+}
+
+static fr_status add_chosen(const char *what, const fr_model *target, id_set *set) {
+    unsigned long long rows = FR_LIKELY_IDS;
+    const char *number = is_auto(what) ? strchr(what, ':') : what;
+    if (number == what && what[strspn(what, "0123456789")]) return add_file(what, set);
+    if (number) {
+        number += *number == ':';
+        errno = 0;
+        rows = strtoull(number, NULL, 10);
+        if (errno || rows == 0 || number[strspn(number, "0123456789")])
+            return fr_fail(FR_USAGE, "draft-head %s is no number of rows", what);
+    }
     add_first(set, fr_smaller(rows, set->vocab));
+    if (is_auto(what)) add_bytes(set, target->tokenizer);
     return FR_OK;
 }
 
@@ -104,15 +124,16 @@ fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_m
     id_set set = {.vocab = fr_smaller(whole->features, target->trunk.spec.vocab)};
     set.has = calloc(set.vocab + 1, sizeof *set.has);
     if (!set.has) return fr_fail_memory("a draft head's ids", set.vocab);
-    fr_status status = add_chosen(what, &set);
+    fr_status status = add_chosen(what, target, &set);
     if (status == FR_OK) status = take_ids(head, &set, target, whole);
+    head->learns = head->ids && is_auto(what);
     free(set.has);
     return status;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
 
-static size_t row_bytes_of(const fr_matrix *whole) {
+size_t fr_draft_head_row_bytes(const fr_matrix *whole) {
     return fr_dtype_row_bytes(whole->type, whole->cols);
 }
 
@@ -122,38 +143,39 @@ static void copy_row(const fr_matrix *whole, size_t id, uint8_t *row) {
     if (tile)
         fr_unpack_row(whole->type, row, tile, id % FR_TILE_FEATURES, whole->cols);
     else
-        memcpy(row, whole->data + id * whole->row_bytes, row_bytes_of(whole));
+        memcpy(row, whole->data + id * whole->row_bytes, fr_draft_head_row_bytes(whole));
 }
 
-static void gather_tile(const fr_draft_head *head, const fr_matrix *whole, size_t first, uint8_t *rows, uint8_t *to) {
-    size_t count = fr_smaller(FR_TILE_FEATURES, head->matrix.features - first), row_bytes = row_bytes_of(whole);
-    for (size_t i = 0; i < count; i++) copy_row(whole, (size_t)head->ids[first + i], rows + i * row_bytes);
+void fr_draft_head_gather_tile(const fr_matrix *matrix, const int32_t *ids, const fr_matrix *whole, size_t first,
+                               uint8_t *room) {
+    size_t count = fr_smaller(FR_TILE_FEATURES, matrix->features - first), row_bytes = fr_draft_head_row_bytes(whole);
+    uint8_t *to = (uint8_t *)matrix->data;
+    for (size_t i = 0; i < count; i++) copy_row(whole, (size_t)ids[first + i], room + i * row_bytes);
     if (whole->packed)
-        fr_pack_tile(whole->type, to + fr_packed_bytes(whole->type, first, whole->cols), rows, row_bytes, count,
+        fr_pack_tile(whole->type, to + fr_packed_bytes(whole->type, first, whole->cols), room, row_bytes, count,
                      whole->cols);
     else
-        memcpy(to + first * row_bytes, rows, count * row_bytes);
+        memcpy(to + first * row_bytes, room, count * row_bytes);
 }
 
 fr_status fr_draft_head_gather(fr_draft_head *head, const fr_matrix *whole) {
-    if (!head->ids) return FR_OK;
+    if (!head->ids || head->learns) return FR_OK;
     size_t bytes = fr_matrix_bytes(&head->matrix);
-    size_t tile = FR_TILE_FEATURES * row_bytes_of(whole);
+    size_t tile = FR_TILE_FEATURES * fr_draft_head_row_bytes(whole);
     uint8_t *rows = malloc(tile);
     if (!rows) return fr_fail_memory("rows of a draft head", tile);
     fr_arena measure = {0};
     fr_arena_take(&measure, 1, bytes);
     fr_status status = fr_arena_open(&head->arena, measure.used, "a draft head");
-    uint8_t *to = status == FR_OK ? fr_arena_take(&head->arena, 1, bytes) : NULL;
-    for (size_t first = 0; to && first < head->matrix.features; first += FR_TILE_FEATURES)
-        gather_tile(head, whole, first, rows, to);
-    head->matrix.data = to;
+    head->matrix.data = status == FR_OK ? fr_arena_take(&head->arena, 1, bytes) : NULL;
+    for (size_t first = 0; head->matrix.data && first < head->matrix.features; first += FR_TILE_FEATURES)
+        fr_draft_head_gather_tile(&head->matrix, head->ids, whole, first, rows);
     free(rows);
     return status;
 }
 
 uint64_t fr_draft_head_bytes(const fr_draft_head *head) {
-    return head->ids ? fr_matrix_bytes(&head->matrix) : 0;
+    return head->ids && !head->learns ? fr_matrix_bytes(&head->matrix) : 0;
 }
 
 void fr_draft_head_free(fr_draft_head *head) {

@@ -7,6 +7,8 @@
  * The value is a word, a number or a file:
  *     whole    all ids, the default
  *     N        the first N ids: vocabularies are written with frequent tokens first
+ *     auto     likely ids, and all ids that the text has used so far (learned_head.h). Likely are the first
+ *              FR_LIKELY_IDS ids, or N with auto:N, and all tokens of one byte, which some vocabularies write last
  *     FILE     the ids that `forerun trim-head` has counted, a text:
  *                  forerun draft head 1
  *                  ID            one a line, decimal, the most frequent first; no id twice
@@ -18,10 +20,15 @@
 #include "src/engine/model/model.h"
 #include "src/engine/weights/matrix.h"
 
+/* Number of first ids that `auto` takes for likely. */
+enum { FR_LIKELY_IDS = 32768 };
+
 typedef struct fr_draft_head {
     fr_arena arena;
     int32_t *ids;     /* [matrix.features] the ids that are scored; NULL: the head is whole */
     fr_matrix matrix; /* the head's rows of `ids`; without data until they are gathered */
+    bool learns;      /* `ids` are the likely ones. Each engine gathers their rows itself, because rows join them
+                       * (learned_head.h), and the matrix here never has data */
 } fr_draft_head;
 
 /* Returns true if the option's value asks for only a part of the ids. A number or a file may still turn out to mean
@@ -37,7 +44,13 @@ fr_status fr_draft_head_choose(fr_draft_head *head, const char *what, const fr_m
 /* Gathers the rows of the chosen ids from the whole head, which must be in memory by now. */
 fr_status fr_draft_head_gather(fr_draft_head *head, const fr_matrix *whole);
 
-/* Gives the bytes of the trimmed head's matrix; 0: the head is whole. */
+/* Gathers one tile of FR_TILE_FEATURES rows: those of ids[first] and the ids after it, as far as `matrix` has
+ * features. room: memory for the tile's rows, each of fr_draft_head_row_bytes. */
+void fr_draft_head_gather_tile(const fr_matrix *matrix, const int32_t *ids, const fr_matrix *whole, size_t first,
+                               uint8_t *room);
+size_t fr_draft_head_row_bytes(const fr_matrix *whole);
+
+/* Gives the bytes of the trimmed head's matrix; 0: the head is whole, or engines have the matrix. */
 uint64_t fr_draft_head_bytes(const fr_draft_head *head);
 
 void fr_draft_head_free(fr_draft_head *head);

@@ -26,11 +26,13 @@
 #include "base/sizes.h"
 #include "src/engine/cache/kv_prefixes.h"
 #include "src/engine/draft/draft_choice.h"
+#include "src/engine/draft/learned_head.h"
 #include "src/language/tokenizer/tokenizer.h"
 
 typedef struct workspace {
     const fr_model *model;
     fr_draft_head head;         /* the trimmed head that scores drafts; without ids: the model's own head */
+    fr_learned_head learned;    /* the head that scores drafts if it learns */
     size_t vocab, target_vocab; /* number of ids that both models have; number of the target's ids */
     /* the layout of the sessions' caches, and the pages of all of them; not a session's cache */
     fr_kv kv;
@@ -52,6 +54,7 @@ typedef struct state {
     fr_kv kv;
     fr_kv_path path; /* the timeline's path in the tree of texts that were run before */
     size_t length;   /* the timeline's length at the last proposal */
+    fr_learned_ids learned;
 } state;
 
 /* ------------------------------------------------------------------------------------------------------------- rows */
@@ -73,6 +76,11 @@ static void place(workspace *w, size_t timeline, const fr_draft_view *view, size
     }
 }
 
+/* Gives the head that scores drafts; NULL: it is the model's own. */
+static const fr_matrix *head_of(const workspace *w) {
+    return w->learned.whole ? &w->learned.matrix : w->head.ids ? &w->head.matrix : NULL;
+}
+
 /* Runs the first `count` rows, with logits for the last `heads`. */
 static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
     fr_forward f = {.model = w->model,
@@ -82,7 +90,7 @@ static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
                     .hidden = w->hidden,
                     .head_first = count - heads,
                     .head_rows = heads,
-                    .head = w->head.ids ? &w->head.matrix : NULL,
+                    .head = head_of(w),
                     .logits = w->logits,
                     .best = w->best,
                     .best_stride = w->sessions};
@@ -198,6 +206,7 @@ static bool begin_chain(fr_proposal *p, size_t room) {
     model_cut(p->draft, p->view);
     if (behind(p) > room && !catch_up(s, p->view, last)) return false;
     if (!claim(s, behind(p) + p->count)) return false;
+    fr_learned_ids_follow(&s->learned, &s->work->learned, p->view);
     fr_recurrent_certain(&s->kv.recurrent, last);
     s->length = p->view->length;
     return true;
@@ -230,14 +239,15 @@ static void place_first(workspace *w, size_t going, size_t rows) {
 }
 
 static size_t features_of(const workspace *w) {
-    return w->head.ids ? w->head.matrix.features : w->model->trunk.spec.vocab;
+    return head_of(w) ? head_of(w)->features : w->model->trunk.spec.vocab;
 }
 
-static fr_scores scores_of(const workspace *w, size_t row) {
+/* Gives the scores of a row with logits, for the session of a proposal. */
+static fr_scores scores_of(workspace *w, size_t row, const fr_proposal *p) {
     const fr_draft_head *head = &w->head;
-    return (fr_scores){.logits = w->logits + row * features_of(w),
-                       .ids = head->ids,
-                       .count = head->ids ? head->matrix.features : w->vocab};
+    float *logits = w->logits + row * features_of(w);
+    if (w->learned.whole) return fr_learned_head_scores(&w->learned, &((state *)p->draft)->learned, logits);
+    return (fr_scores){.logits = logits, .ids = head->ids, .count = head->ids ? head->matrix.features : w->vocab};
 }
 
 /* Adds a draft from each of the first `count` rows to its proposal. Gives the number of chains that go on. They come
@@ -247,7 +257,7 @@ static size_t take_drafts(workspace *w, size_t count) {
     size_t going = 0;
     for (size_t i = 0; i < count; i++) {
         fr_proposal *p = w->asks[i];
-        const fr_scores scores = scores_of(w, i);
+        const fr_scores scores = scores_of(w, i, p);
         if (!fr_draft_choice_add(p, &scores, &scorer)) continue;
         w->asks[going] = p;
         w->timelines[going] = &((state *)p->draft)->kv;
@@ -261,6 +271,7 @@ static void model_propose(fr_proposal *first) {
     workspace *w = ((state *)first->draft)->work;
     size_t rows, going = begin_chains(w, first, &rows);
     place_first(w, going, rows);
+    fr_learned_head_gather(&w->learned);
     for (; going; rows = 0) {
         run(w, first->view->pool, rows + going, going);
         if (fr_ranks_check(w->model->ranks) != FR_OK) return; /* the target's next forward will fail too */
@@ -318,7 +329,9 @@ static void *model_workspace(const fr_drafter *drafter, fr_arena *arena, const f
     w.hidden = fr_arena_take(arena, sizes->rows * spec->hidden, sizeof *w.hidden);
     w.timelines = fr_arena_take(arena, sizes->sessions, sizeof(fr_kv *));
     w.asks = fr_arena_take(arena, sizes->sessions, sizeof(fr_proposal *));
-    w.logits = fr_arena_take(arena, sizes->sessions * features_of(&w), sizeof *w.logits);
+    fr_learned_head_layout(&w.learned, arena, drafter, sizes);
+    size_t scores = w.learned.whole ? fr_learned_head_width(&w.learned) : features_of(&w);
+    w.logits = fr_arena_take(arena, sizes->sessions * scores, sizeof *w.logits);
     w.best = fr_arena_take(arena, sizes->threads * sizes->sessions, sizeof *w.best);
     fr_kv_prefixes_layout(&w.prefixes, arena, &w.kv, NULL);
     if (!place || arena->overflow) return NULL;
@@ -335,6 +348,7 @@ static fr_draft *model_open(const fr_drafter *drafter, fr_arena *arena, const fr
     state *place = fr_arena_take(arena, 1, sizeof *place);
     fr_kv_layout_fork(&opened.kv, arena, work ? &work->kv : &measured);
     fr_kv_path_layout(&opened.path, arena, &opened.kv);
+    fr_learned_ids_layout(&opened.learned, arena, drafter, sizes);
     if (!place || arena->overflow) return NULL;
     *place = opened;
     return &place->base;
@@ -352,6 +366,7 @@ static fr_kv *model_kv(fr_draft *draft) {
 
 static void model_close(fr_draft *draft) {
     state *s = (state *)draft;
+    fr_learned_ids_forget(&s->learned, &s->work->learned);
     fr_kv_reset(&s->kv);
     fr_kv_path_cut(&s->work->prefixes, &s->path, 0);
 }

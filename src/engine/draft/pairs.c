@@ -16,6 +16,7 @@
 #include "base/sizes.h"
 #include "src/engine/draft/draft_choice.h"
 #include "src/engine/draft/drafter_cache.h"
+#include "src/engine/draft/learned_head.h"
 #include "src/engine/layers/parts.h"
 
 typedef struct workspace {
@@ -36,12 +37,14 @@ typedef struct workspace {
      * on */
     float *normed;
     float *scores; /* [sessions, candidates] the scores for each session's last pair */
+    fr_learned_head learned;
 } workspace;
 
 typedef struct state {
     fr_draft base;
     workspace *work;
     fr_drafter_cache cache; /* the cache of the drafter's one layer */
+    fr_learned_ids learned;
 } state;
 
 /* A span: consecutive pairs of one session that are run together. */
@@ -63,8 +66,9 @@ typedef struct batch {
     bool head; /* scores of each span's last pair are wanted */
 } batch;
 
-/* Give the matrix that scores drafts, and the ids that its rows score. */
+/* Give the matrix that scores drafts, and the ids that its rows score unless it learns ids. */
 static const fr_matrix *head_of(const workspace *w) {
+    if (w->learned.whole) return &w->learned.matrix;
     return w->drafter->head.ids ? &w->drafter->head.matrix : w->net->head;
 }
 
@@ -194,8 +198,9 @@ fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view) {
 /* ---------------------------------------------------------------------------------------------------------- propose */
 
 /* Adds a draft to a proposal, chosen by the scores of its last pair; returns true if the chain goes on. */
-static bool take_draft(const workspace *w, fr_proposal *p, const float *logits) {
-    const fr_scores scores = {.logits = logits, .ids = ids_of(w), .count = candidates(w)};
+static bool take_draft(workspace *w, fr_proposal *p, float *logits) {
+    fr_scores scores = {.logits = logits, .ids = ids_of(w), .count = candidates(w)};
+    if (w->learned.whole) scores = fr_learned_head_scores(&w->learned, &((state *)p->draft)->learned, logits);
     const fr_model *target = w->drafter->target;
     const fr_scorer scorer = {target->kernels, target->trunk.spec.vocab, fr_drafter_path(w->drafter), w->net->what,
                               NULL};
@@ -227,6 +232,7 @@ static bool begin_chain(fr_proposal *p, span *s) {
     if (c->cache.kv.length >= end) fr_drafter_cache_advance(&c->cache, end - 1); /* so that the last pair runs again */
     if (!make_span(c, p->view, end, p->count - 1, s)) return false;
     s->proposal = p;
+    fr_learned_ids_follow(&c->learned, &c->work->learned, p->view);
     return true;
 }
 
@@ -234,6 +240,7 @@ void fr_pairs_propose(fr_proposal *first) {
     workspace *w = ((state *)first->draft)->work;
     size_t going = 0;
     for (fr_proposal *p = first; p; p = p->next) going += begin_chain(p, &w->spans[going]);
+    fr_learned_head_gather(&w->learned);
     run_spans(w, going, false, true);
     for (size_t i = 0; i < going; i++) fr_drafter_cache_advance(&w->spans[i].of->cache, w->spans[i].view->length - 1);
     while ((going = take_drafts(w, going))) run_spans(w, going, true, true);
@@ -257,7 +264,9 @@ static void take_rows(workspace *w, fr_arena *arena, const fr_draft_sizes *sizes
     w->timelines = fr_arena_take(arena, sizes->sessions, sizeof(fr_kv *));
     w->normed = fr_arena_take(arena, sizes->sessions * hidden, sizeof(float));
     w->left = net->carries_norm ? w->normed : fr_arena_take(arena, sizes->sessions * hidden, sizeof(float));
-    w->scores = fr_arena_take(arena, sizes->sessions * candidates(w), sizeof(float));
+    fr_learned_head_layout(&w->learned, arena, w->drafter, sizes);
+    size_t scores = w->learned.whole ? fr_learned_head_width(&w->learned) : candidates(w);
+    w->scores = fr_arena_take(arena, sizes->sessions * scores, sizeof(float));
 }
 
 void *fr_pairs_workspace(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes) {
@@ -288,6 +297,7 @@ fr_draft *fr_pairs_open(const fr_drafter *drafter, fr_arena *arena, const fr_dra
     state opened = {.base = {.method = drafter->method, .follows = true}, .work = work};
     state *place = fr_arena_take(arena, 1, sizeof *place);
     fr_drafter_cache_lay_out(&opened.cache, arena, work ? &work->kv : &measured, drafter, sizes);
+    fr_learned_ids_layout(&opened.learned, arena, drafter, sizes);
     if (!place || arena->overflow) return NULL;
     *place = opened;
     return &place->base;
@@ -298,7 +308,9 @@ void fr_pairs_fork(fr_draft *fork, const fr_draft *draft) {
 }
 
 void fr_pairs_close(fr_draft *draft) {
-    fr_kv_reset(&((state *)draft)->cache.kv);
+    state *c = (state *)draft;
+    fr_learned_ids_forget(&c->learned, &c->work->learned);
+    fr_kv_reset(&c->cache.kv);
 }
 
 const fr_matrix *fr_pairs_head(const fr_drafter *drafter) {

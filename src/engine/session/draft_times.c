@@ -73,7 +73,7 @@ static uint64_t target_key(const fr_engine *e) {
 
 static uint64_t drafter_key(const fr_drafter *drafter, uint64_t target) {
     uint64_t hash = fr_hash(target, drafter->method->name, strlen(drafter->method->name));
-    const uint64_t head = drafter->head.matrix.features;
+    const uint64_t head = drafter->head.matrix.features | (uint64_t)drafter->head.learns << 63;
     return hash_tensors(fr_hash(hash, &head, sizeof head), &drafter->files.tensors);
 }
 

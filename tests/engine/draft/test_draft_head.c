@@ -1,6 +1,7 @@
 /* Tests trimmed draft heads, which score only the ids of a list. These ids get the same bits as from the whole head,
- * and no other id is ever drafted. The text is the target's with every size of head, greedy and sampled. A file that
- * is no list of ids is refused with one line. */
+ * and no other id is ever drafted. The text is the target's with every size of head, greedy and sampled. A head that
+ * learns scores the likely ids and those of the session's own text, and forgets them with the text. A file that is no
+ * list of ids is refused with one line. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,8 +25,11 @@ static const struct {
 } subjects[] = {{FR_TEST_MODELS "llama", "tests/data/llama/q4_0.gguf"}, /* this drafter's head is packed */
                 {FR_TEST_MODELS "llama", FR_TEST_MODELS "llama"},
                 {FR_TEST_MODELS "llama", "tests/data/llama/eagle"},
-                {FR_TEST_MODELS "glm-ocr-odd", NULL}};
-enum { SUBJECTS = sizeof subjects / sizeof *subjects };
+                {FR_TEST_MODELS "glm-ocr-odd", NULL},
+                {"tests/data/dflash/qwen3", "tests/data/dflash/qwen3/drafter"},
+                {"tests/data/dflash/v2-qwen3", "tests/data/dflash/v2-qwen3/drafter"}};
+/* The last drafter shows the scores of its best ids alone. */
+enum { SUBJECTS = sizeof subjects / sizeof *subjects, SCORERS = SUBJECTS - 1 };
 
 typedef struct subject {
     fr_options *options;
@@ -145,7 +149,7 @@ static double write_text(const subject *s, int64_t depth, int32_t *text) {
 }
 
 START_TEST(the_text_is_the_targets) {
-    static const char *const heads[] = {"1", "15", "16", "17", "200", "", "whole", "99999999999"};
+    static const char *const heads[] = {"1", "15", "16", "17", "200", "", "whole", "99999999999", "auto:1", "auto:200"};
     static int32_t plain[TEXT], text[TEXT];
     subject s = open_subject(_i / 2);
     if (_i % 2) require(fr_options_set_number(s.options, FR_OPT_TEMPERATURE, 1));
@@ -157,6 +161,94 @@ START_TEST(the_text_is_the_targets) {
             ck_assert_msg(memcmp(plain, text, sizeof plain) == 0, "head %zu, depth %d", h, (int)depth);
         }
     }
+    close_subject(&s);
+}
+END_TEST
+
+/* ---------------------------------------------------------------------------------------------------- learned ids */
+
+enum { LIKELY = 9 };
+
+static bool is_likely(const subject *s, size_t id) {
+    size_t length = 0;
+    const fr_tokenizer *tokenizer = fr_model_tokenizer(s->model);
+    if (tokenizer) fr_token_bytes(tokenizer, (int32_t)id, &length);
+    return id < LIKELY || length == 1 || ends(s, id);
+}
+
+static bool has_id(const int32_t *text, size_t count, size_t id) {
+    for (size_t i = 0; i < count; i++)
+        if ((size_t)text[i] == id) return true;
+    return false;
+}
+
+/* Drafts after the text that a session has now. Ends the test unless just the likely ids and the text's are scored,
+ * with the whole head's scores in every bit. */
+static void check_scores(subject *s, int which, fr_session *session, const int32_t *text, size_t count) {
+    fr_session *alone;
+    size_t drafted, accepted, scored = 0;
+    int32_t ids[DEPTH];
+    float *few = calloc(DEPTH * s->vocab, sizeof *few), *whole = calloc(DEPTH * s->vocab, sizeof *whole);
+    fr_drafter *learns = s->drafter;
+    require(fr_draft_now(session, 1, ids, &drafted, few));
+    ck_assert_uint_eq(drafted, 1);
+    s->drafter = NULL;
+    take_head(s, which, "whole");
+    require(fr_session_open(s->model, s->drafter, s->options, &alone));
+    require(fr_session_prompt(alone, text, count - 1)); /* the last id is the target's own, which no row has run yet */
+    require(fr_session_step(alone, ids, 1, &drafted, &accepted));
+    ck_assert_int_eq(ids[0], text[count - 1]);
+    require(fr_draft_now(alone, 1, ids, &drafted, whole));
+    fr_session_close(alone);
+    fr_drafter_close(s->drafter);
+    s->drafter = learns;
+    for (size_t id = 0; id < s->vocab; id++) {
+        bool expected = is_likely(s, id) || has_id(text, count, id);
+        scored += expected;
+        ck_assert_msg(isinf(few[id]) ? !expected : expected && few[id] == whole[id], "id %zu: %g, %g", id, few[id],
+                      whole[id]);
+    }
+    ck_assert_uint_lt(scored, s->vocab);
+    free(few);
+    free(whole);
+}
+
+/* Makes a prompt of `count` ids and the target's next token the whole text of a session. */
+static void write_prompt(const subject *s, fr_session *session, int32_t step, int32_t *text, size_t count) {
+    size_t got, accepted;
+    for (size_t i = 0; i < count; i++) text[i] = 5 + (int32_t)i * step % ((int32_t)s->vocab - 20);
+    require(fr_session_set_prompt(session, text, count));
+    require(fr_session_step(session, text + count, 1, &got, &accepted));
+    ck_assert_uint_eq(got, 1);
+}
+
+/* Which ids a session scores depends on its own text alone, also after the text was replaced, and beside a session
+ * that has other ids. */
+START_TEST(ids_of_the_text_are_learned) {
+    enum { TEXTS = 3 };
+    static const int32_t steps[TEXTS] = {37, 41, 5};
+    static const size_t counts[TEXTS] = {PROMPT, 17, 50};
+    int32_t text[64], other[64];
+    subject s = open_subject(_i);
+    fr_engine *engine;
+    fr_session *session, *beside;
+    require(fr_options_set(s.options, FR_OPT_DRAFT_MAX, 1));
+    take_head(&s, _i, "auto:9");
+    require(fr_engine_open(s.model, s.drafter, s.options, 2, &engine));
+    require(fr_engine_session(engine, s.options, &session));
+    for (size_t i = 0; i < TEXTS; i++) {
+        write_prompt(&s, session, steps[i], text, counts[i]);
+        check_scores(&s, _i, session, text, counts[i] + 1);
+        require(fr_engine_session(engine, s.options, &beside));
+        write_prompt(&s, beside, 11, other, 20);
+        check_scores(&s, _i, beside, other, 21);
+        check_scores(&s, _i, session, text, counts[i] + 1);
+        write_prompt(&s, session, 3, text, 9);
+        check_scores(&s, _i, session, text, 10);
+        fr_session_close(beside);
+    }
+    fr_session_close(session);
+    fr_engine_close(engine);
     close_subject(&s);
 }
 END_TEST
@@ -193,8 +285,12 @@ END_TEST
 
 START_TEST(what_is_no_head_is_refused) {
     subject s = open_subject(0);
-    require(fr_options_set_text(s.options, FR_OPT_DRAFT_HEAD, "0"));
-    ck_assert_int_eq(fr_drafter_open(subjects[0].drafter, s.model, s.options, &s.drafter), FR_USAGE);
+    static const char *const numbers[] = {"0", "auto:", "auto:0", "auto:9a", "auto:-9", "auto:99999999999999999999"};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        require(fr_options_set_text(s.options, FR_OPT_DRAFT_HEAD, numbers[i]));
+        ck_assert_int_eq(fr_drafter_open(subjects[0].drafter, s.model, s.options, &s.drafter), FR_USAGE);
+        ck_assert_ptr_nonnull(strstr(fr_last_error(), "is no number of rows"));
+    }
     require(fr_options_set_text(s.options, FR_OPT_DRAFT_HEAD, "no/such/list"));
     ck_assert_int_eq(fr_drafter_open(subjects[0].drafter, s.model, s.options, &s.drafter), FR_INPUT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "no/such/list"));
@@ -205,9 +301,11 @@ END_TEST
 /* EAGLE-3's head has a list of ids of its own, so the option that trims heads is refused. */
 START_TEST(a_list_of_its_own_stays) {
     subject s = open_subject(0);
-    require(fr_options_set_text(s.options, FR_OPT_DRAFT_HEAD, "50"));
-    ck_assert_int_eq(fr_drafter_open("tests/data/llama/eagle3", s.model, s.options, &s.drafter), FR_USAGE);
-    ck_assert_ptr_nonnull(strstr(fr_last_error(), "can't be trimmed"));
+    for (int i = 0; i < 2; i++) {
+        require(fr_options_set_text(s.options, FR_OPT_DRAFT_HEAD, i ? "auto" : "50"));
+        ck_assert_int_eq(fr_drafter_open("tests/data/llama/eagle3", s.model, s.options, &s.drafter), FR_USAGE);
+        ck_assert_ptr_nonnull(strstr(fr_last_error(), "can't be trimmed"));
+    }
     require(fr_options_set_text(s.options, FR_OPT_DRAFT_HEAD, "whole"));
     require(fr_drafter_open("tests/data/llama/eagle3", s.model, s.options, &s.drafter));
     close_subject(&s);
@@ -246,6 +344,8 @@ START_TEST(a_head_of_fp8_is_not_trimmed) {
     fr_draft_head head = {0};
     ck_assert_int_eq(fr_draft_head_choose(&head, "8", NULL, &whole), FR_UNBUILT);
     ck_assert_ptr_nonnull(strstr(fr_last_error(), "draft-head 8: the drafter's head is of FP8"));
+    ck_assert_int_eq(fr_draft_head_choose(&head, "auto", NULL, &whole), FR_UNBUILT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "draft-head auto: the drafter's head is of FP8"));
     ck_assert_int_eq(fr_draft_head_choose(&head, "whole", NULL, &whole), FR_OK);
     ck_assert_ptr_null(head.ids);
 }
@@ -254,7 +354,7 @@ END_TEST
 FR_SUITE("draft_head") {
     TCase *tests = tcase_create("tests");
     tcase_set_timeout(tests, 120);
-    fr_test_add_loop(tests, listed_ids_have_the_whole_heads_scores, SUBJECTS, 1);
+    fr_test_add_loop(tests, listed_ids_have_the_whole_heads_scores, SCORERS, 1);
     tcase_add_loop_test(tests, the_text_is_the_targets, 0, 2 * SUBJECTS);
     tcase_add_loop_test(tests, what_is_no_list_is_refused, 0, sizeof wrong / sizeof *wrong);
     tcase_add_test(tests, what_is_no_head_is_refused);
@@ -262,4 +362,8 @@ FR_SUITE("draft_head") {
     tcase_add_test(tests, a_text_makes_a_list);
     tcase_add_test(tests, a_head_of_fp8_is_not_trimmed);
     suite_add_tcase(suite, tests);
+    TCase *learned = tcase_create("learned");
+    tcase_set_timeout(learned, 120);
+    fr_test_add_loop(learned, ids_of_the_text_are_learned, SCORERS, 1);
+    suite_add_tcase(suite, learned);
 }
