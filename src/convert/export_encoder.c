@@ -116,6 +116,7 @@ fr_status fr_export_encoder_metadata(const fr_export *export, fr_gguf_writer *wr
         const char *architecture, *model, *pre;
     } tokenizers[] = {{"bert", NULL, NULL},
                       {"nomic-bert", "bert", NULL},
+                      {"jina-bert-v3", NULL, NULL},
                       {"modern-bert", "gpt2", "modern-bert"},
                       {"gemma-embedding", "llama", NULL}};
     size_t dense = 0, vocab = fr_encoder_fact(export->target->encoder).vocab;

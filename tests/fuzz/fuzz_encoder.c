@@ -6,7 +6,8 @@
 #include "tests/fuzz/harness.h"
 
 static const char *const models[] = {"bert-mean", "roberta",          "mpnet",       "distilbert", "nomic", "gte",
-                                     "gemma",     "cross-modernbert", "xlm-roberta", "cross-bert", "qwen3"};
+                                     "gemma",     "cross-modernbert", "xlm-roberta", "cross-bert", "qwen3", "jina-v3",
+                                     "nomic-moe"};
 enum { MODELS = sizeof models / sizeof *models };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

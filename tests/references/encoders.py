@@ -14,7 +14,8 @@ import sys
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import (BertConfig, BertForSequenceClassification, BertModel, DistilBertConfig, DistilBertModel,
-                          Gemma3TextConfig, Gemma3TextModel, GteConfig, GteModel, ModernBertConfig,
+                          Gemma3TextConfig, Gemma3TextModel, GteConfig, GteModel, JinaEmbeddingsV3Config,
+                          JinaEmbeddingsV3Model, ModernBertConfig,
                           ModernBertForSequenceClassification, ModernBertModel, MPNetConfig, MPNetModel,
                           NomicBertConfig, NomicBertModel, PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM,
                           Qwen3Model, RobertaConfig, RobertaModel, XLMRobertaConfig,
@@ -197,6 +198,12 @@ def build(name, seed=7):
         tokenizer, vocab = unigram_tokenizer()
         model = GteModel(GteConfig(vocab_size=vocab, max_position_embeddings=256, **SMALL), add_pooling_layer=False)
         modules = ["cls", Normalize()]
+    elif name == "jina-v3":
+        tokenizer, vocab = unigram_tokenizer()
+        rope = {"rope_type": "linear", "rope_theta": 3000.0, "factor": 0.5}
+        model = JinaEmbeddingsV3Model(JinaEmbeddingsV3Config(vocab_size=vocab, max_position_embeddings=256,
+                                                             rope_parameters=rope, **SMALL), add_pooling_layer=False)
+        modules = ["mean", Normalize()]
     elif name == "modernbert":
         tokenizer, vocab = modern_tokenizer()
         size = dict(SMALL, num_hidden_layers=4)
@@ -226,7 +233,7 @@ def build(name, seed=7):
 
 PROMPTS = {"gemma": {"query": "task: search result | query: ", "document": "title: none | text: "},
            "qwen3": {"query": "Instruct: find the sea\nQuery:"}, "bert-cls": {"query": "who: ", "passage": "a "}}
-LIMITS = {"bert-modes": 24, "gte": 100}
+LIMITS = {"bert-modes": 24, "gte": 100, "jina-v3": 40}
 
 
 def save_transformer(name, folder, seed=7):
@@ -254,6 +261,10 @@ def make_embedder(name, folder):
         if name_of.endswith(".safetensors"):
             shutil.copy(os.path.join(work, name_of), os.path.join(folder, name_of))
     shutil.rmtree(work)
+    if name == "jina-v3":
+        config = json.load(open(os.path.join(folder, "tokenizer_config.json")))
+        config["truncation_side"] = "left"
+        json.dump(config, open(os.path.join(folder, "tokenizer_config.json"), "w"), indent=1)
     st = SentenceTransformer(folder, device="cpu",
                              model_kwargs={"dtype": torch.float32, "attn_implementation": "eager"})
     cases = []
@@ -326,7 +337,7 @@ def judge(folder):
 
 
 EMBEDDERS = ["bert-mean", "bert-cls", "bert-modes", "roberta", "xlm-roberta", "mpnet", "distilbert", "nomic", "gte",
-             "modernbert", "gemma", "qwen3"]
+             "jina-v3", "modernbert", "gemma", "qwen3"]
 CROSS = ["cross-bert", "cross-xlm-roberta", "cross-modernbert", "cross-qwen3"]
 
 

@@ -1,7 +1,7 @@
 /* Converts texts and pairs to ids as sentence-transformers does: see embedder.h.
  *
- * If a text is too long, its own tokens are cut at the end; the ids that the post-processor adds stay. Of a pair, the
- * longer text is cut first, then both. */
+ * If a text is too long, its own tokens are cut at the end, or at the beginning if its tokenizer says so; the ids that
+ * the post-processor adds stay. Of a pair, the longer text is cut first, then both. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +29,12 @@ static void put(fr_embedder_text *encoded, const int32_t *ids, size_t count, uin
     if (count) memcpy(encoded->ids + encoded->count, ids, count * sizeof *ids);
     memset(encoded->types + encoded->count, type, count);
     encoded->count += count;
+}
+
+/* Puts `kept` of a text's `count` ids: the first ones, or the last ones if texts lose their beginning. */
+static void put_cut(const fr_embedder *e, fr_embedder_text *encoded, const int32_t *ids, size_t count, size_t kept,
+                    uint8_t type) {
+    put(encoded, ids + (e->recipe.cuts_begin ? count - kept : 0), kept, type);
 }
 
 static fr_status check_tokenizer(const fr_embedder *e) {
@@ -60,10 +66,10 @@ fr_status fr_embedder_text_of(const fr_embedder *e, const char *prompt, fr_text 
     if (status == FR_OK) status = take_text(encoded, fr_smaller(count, e->limit - added) + added);
     if (status == FR_OK) {
         put(encoded, prefix, before, 0);
-        put(encoded, ids, fr_smaller(count, e->limit - added), 0);
+        put_cut(e, encoded, ids, count, fr_smaller(count, e->limit - added), 0);
         put(encoded, suffix, behind, 0);
         encoded->whole = count + added;
-        encoded->prompt = prompt_length ? before + prompt_count : 0;
+        encoded->prompt = prompt_length ? before + fr_smaller(prompt_count, e->limit - added) : 0;
     }
     fr_free(ids);
     fr_free(alone);
@@ -103,8 +109,9 @@ static fr_status join_pair(const fr_embedder *e, const int32_t *const ids[2], co
     FR_TRY(take_text(encoded, kept[0] + kept[1] + added));
     for (size_t i = 0; i < count; i++) {
         uint8_t type = e->recipe.typed && pieces[i].type < types ? pieces[i].type : 0;
-        if (pieces[i].id == FR_PAIR_FIRST || pieces[i].id == FR_PAIR_SECOND)
-            put(encoded, ids[pieces[i].id == FR_PAIR_SECOND], kept[pieces[i].id == FR_PAIR_SECOND], type);
+        bool second = pieces[i].id == FR_PAIR_SECOND;
+        if (second || pieces[i].id == FR_PAIR_FIRST)
+            put_cut(e, encoded, ids[second], counts[second], kept[second], type);
         else
             put(encoded, &pieces[i].id, 1, type);
     }

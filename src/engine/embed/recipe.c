@@ -355,13 +355,15 @@ static fr_status read_scoring(const fr_model *model, fr_recipe *recipe) {
                            &recipe->scoring);
 }
 
-/* Reads how many tokens of a text the tokenizer keeps, and whether it gives token types. */
+/* Reads how many tokens of a text the tokenizer keeps, and which ones, and whether it gives token types. */
 static fr_status read_tokenizer(const char *folder, fr_recipe *recipe) {
     static const char where[] = "tokenizer_config.json";
     json_t *c;
     double most = 0;
     FR_TRY(read_file(folder, "", where, &c));
     fr_status status = fr_json_real(c, "model_max_length", 0, 1e300, 0, where, &most);
+    const char *side = json_string_value(json_object_get(c, "truncation_side"));
+    recipe->cuts_begin = side && strcmp(side, "left") == 0;
     const json_t *inputs = json_object_get(c, "model_input_names");
     const char *class = json_string_value(json_object_get(c, "tokenizer_class"));
     /* BERT's is the only class of these models' tokenizers that gives token types. */

@@ -55,6 +55,7 @@ typedef struct fr_recipe {
     size_t width;                /* width of a finished row */
     size_t limit;                /* the most tokens of a text; 0: the files don't say */
     bool typed;                  /* the tokenizer gives token types */
+    bool cuts_begin;             /* a text that is too long loses its beginning; if false, its end */
     json_t *prompts;             /* an object with a text for each name; NULL: none */
     json_t *settings;            /* config_sentence_transformers.json, which owns `default_prompt`; NULL: none */
     const char *default_prompt;  /* the name of a prompt; NULL: none */

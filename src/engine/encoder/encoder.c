@@ -25,6 +25,7 @@ void fr_encoder_close(fr_encoder *e) {
     for (size_t i = 0; i < FR_ENCODER_REACHES; i++) free(e->inverse[i]);
     free(e->bias_slopes);
     free(e->layers);
+    free(e->experts);
     free(e);
 }
 

@@ -76,9 +76,35 @@ static fr_status bind_feed_forward(const binder *b, fr_encoder_layer *l) {
         l->up = both[!n->up_first];
     } else {
         if (s->gated) FR_TRY(bind_matrix(b, n->gate, s->ffn, s->hidden, FR_STREAMED, &l->gate));
-        FR_TRY(bind_product(b, n->up, s->ffn, s->hidden, s->up_bias, &l->up, &l->up_bias));
+        const char *up = !s->gated && n->up_alone ? n->up_alone : n->up;
+        FR_TRY(bind_product(b, up, s->ffn, s->hidden, s->up_bias, &l->up, &l->up_bias));
     }
     return bind_product(b, n->down, s->hidden, s->ffn, s->down_bias, &l->down, &l->down_bias);
+}
+
+/* Binds the router and the experts of a mixture. A flat tensor has the experts' rows one after the other. */
+static fr_status bind_mixture(const binder *b, fr_encoder_layer *l) {
+    const fr_encoder_spec *s = b->spec;
+    const fr_encoder_names *n = b->names;
+    fr_weights *w = b->weights;
+    char router[128];
+    snprintf(router, sizeof router, "%.100s.weight", n->router);
+    FR_TRY(fr_bind_router(w, b->prefix, router, s->experts, s->hidden, &l->router));
+    if (n->expert_bias && fr_weights_has(w, b->prefix, n->expert_bias))
+        FR_TRY(fr_bind_vector(w, b->prefix, n->expert_bias, s->hidden, &l->expert_bias));
+    if (!n->experts_flat) {
+        FR_TRY(
+            fr_bind_stack(w, b->prefix, n->expert_up, FR_LAYOUT_ROWS, s->experts, 1, s->ffn, s->hidden, l->expert_up));
+        return fr_bind_stack(w, b->prefix, n->expert_down, FR_LAYOUT_ROWS, s->experts, 1, s->hidden, s->ffn,
+                             l->expert_down);
+    }
+    FR_TRY(fr_bind_parts(w, b->prefix, n->expert_up, s->experts, s->ffn, s->hidden, l->expert_up));
+    return fr_bind_stack(w, b->prefix, n->expert_down, FR_LAYOUT_COLUMNS, s->experts, 1, s->hidden, s->ffn,
+                         l->expert_down);
+}
+
+static bool is_mixture(const fr_encoder_spec *s, size_t layer) {
+    return s->experts && layer % s->expert_every == 1;
 }
 
 static fr_status bind_layer(const binder *outside, size_t index, fr_encoder_layer *l) {
@@ -98,7 +124,7 @@ static fr_status bind_layer(const binder *outside, size_t index, fr_encoder_laye
     }
     FR_TRY(bind_qkv(&b, l));
     FR_TRY(bind_product(&b, n->o, s->hidden, s->heads * s->head_dim, s->o_bias, &l->o, &l->o_bias));
-    return bind_feed_forward(&b, l);
+    return is_mixture(s, index) ? bind_mixture(&b, l) : bind_feed_forward(&b, l);
 }
 
 /* Binds the classifier, whose names have no prefix. */
@@ -126,7 +152,7 @@ static fr_status make_ropes(fr_encoder *e) {
         if (!used[i]) continue;
         e->inverse[i] = calloc(s->rope_dims / 2 + 1, sizeof *e->inverse[i]);
         if (!e->inverse[i]) return fr_fail_memory("rotary frequencies", s->rope_dims * sizeof(float));
-        fr_rope_frequencies(s->rope_factor[i] > 1 ? FR_ROPE_LINEAR : FR_ROPE_DEFAULT, s->theta[i], s->rope_dims, 1.0,
+        fr_rope_frequencies(s->rope_factor[i] != 1 ? FR_ROPE_LINEAR : FR_ROPE_DEFAULT, s->theta[i], s->rope_dims, 1.0,
                             s->rope_factor[i], e->inverse[i]);
     }
     return FR_OK;
@@ -173,7 +199,13 @@ fr_status fr_encoder_bind(fr_encoder *e, fr_weights *weights) {
                              (uint64_t[]){s->buckets, s->heads}, 2, &e->relative));
     e->layers = calloc(s->layers + 1, sizeof *e->layers);
     if (!e->layers) return fr_fail_memory("an encoder's layers", s->layers * sizeof *e->layers);
-    for (size_t i = 0; i < s->layers; i++) FR_TRY(bind_layer(&b, i, &e->layers[i]));
+    e->experts = calloc(2 * s->layers * s->experts + 1, sizeof *e->experts);
+    if (!e->experts) return fr_fail_memory("an encoder's experts", 2 * s->layers * s->experts * sizeof *e->experts);
+    for (size_t i = 0; i < s->layers; i++) {
+        e->layers[i].expert_up = e->experts + 2 * i * s->experts;
+        e->layers[i].expert_down = e->layers[i].expert_up + s->experts;
+        FR_TRY(bind_layer(&b, i, &e->layers[i]));
+    }
     FR_TRY(bind_head(&b, e));
     FR_TRY(make_ropes(e));
     FR_TRY(make_slopes(e));

@@ -91,12 +91,15 @@ static size_t period_of(const fr_encoder_spec *s, bool first) {
 /* Refuses settings that differ from those which llama.cpp assumes for the architecture. */
 static fr_status check(const fr_encoder_spec *s, const char *where) {
     bool rotates = s->rope_dims > 0, modern = s->pre_norm && !s->rms;
-    fr_encoder_activation usual = s->rms               ? FR_ENCODER_GELU_TANH
-                                  : rotates && !modern ? FR_ENCODER_SILU
-                                                       : FR_ENCODER_GELU;
+    fr_encoder_activation usual = s->rms                ? FR_ENCODER_GELU_TANH
+                                  : s->gated && !modern ? FR_ENCODER_SILU
+                                                        : FR_ENCODER_GELU;
     bool known = s->activation == usual || (modern && s->activation == FR_ENCODER_SILU);
     const char *what = NULL;
     if (!known) what = "this activation";
+    if (s->experts) what = "a mixture of experts";
+    if (strcmp(s->kind->gguf[0], "nomic-bert") == 0 && (!s->gated || s->qkv_bias))
+        what = "a feed-forward without a gate, or a bias,";
     if (s->labels && s->head_activation != (modern ? FR_ENCODER_GELU : FR_ENCODER_TANH))
         what = "a classifier with this activation";
     if (fabs((double)s->scale * sqrt((double)s->head_dim) - 1) > 1e-6) what = "another scale of the scores";

@@ -1,8 +1,8 @@
 /* The table of kinds of text encoders, and the functions that read their configurations (encoder_kinds.h).
  *
- * Sources: transformers 5.24, models bert, roberta, xlm_roberta, distilbert, mpnet, nomic_bert, gte, modernbert and
- * gemma3; the configurations that nomic-embed-text and gte-multilingual publish with code of their own; for GGUF
- * github.com/ggml-org/llama.cpp, conversion/bert.py and src/models. */
+ * Sources: transformers 5.24, models bert, roberta, xlm_roberta, distilbert, mpnet, nomic_bert, gte,
+ * jina_embeddings_v3, modernbert and gemma3; the configurations that nomic-embed-text and gte-multilingual publish with
+ * code of their own; for GGUF github.com/ggml-org/llama.cpp, conversion/bert.py and src/models. */
 #include "src/engine/encoder/encoder_kinds.h"
 
 #include <math.h>
@@ -99,7 +99,6 @@ static const char *const common[] = {"is_decoder",
                                      "tie_encoder_decoder",
                                      "num_memory_tokens",
                                      "use_mup",
-                                     "num_experts",
                                      "alibi",
                                      "use_alibi",
                                      "use_qk_norm",
@@ -116,7 +115,8 @@ static fr_status refuse_common(const json_t *c, const char *where) {
 /* Checks that positions are learned and that the layers are those of transformers. Models with code of their own, such
  * as Jina's, may have the same model_type. */
 static fr_status check_learned(const json_t *c, const char *where) {
-    static const char *const refused[] = {"rope_scaling", "rope_parameters", "rotary_value", "sliding_window", NULL};
+    static const char *const refused[] = {"rope_scaling",   "rope_parameters", "rotary_value",
+                                          "sliding_window", "num_experts",     NULL};
     json_t *code;
     FR_TRY(refuse_common(c, where));
     FR_TRY(refuse_keys(c, where, refused));
@@ -279,11 +279,10 @@ static fr_status refuse_nomic(const json_t *c, const char *where) {
     static const char *const refused[] = {"causal",
                                           "prenorm",
                                           "parallel_block",
-                                          "qkv_proj_bias",
-                                          "mlp_fc1_bias",
-                                          "mlp_fc2_bias",
                                           "rotary_emb_scale_base",
-                                          "moe_every_n_layers",
+                                          "moe_normalize_expert_weights",
+                                          "num_shared_experts",
+                                          "expert_choice_router",
                                           "scale_attn_by_inverse_layer_idx",
                                           "rope_scaling",
                                           "shared_mlp",
@@ -295,6 +294,20 @@ static fr_status refuse_nomic(const json_t *c, const char *where) {
     const json_t *scales = json_object_get(c, "scale_attn_weights");
     if (fraction != 1.0) return fr_fail(FR_UNBUILT, "%s: rotary_emb_fraction %g is not built yet", where, fraction);
     return json_is_false(scales) ? fr_fail(FR_UNBUILT, "%s: scale_attn_weights false is not built yet", where) : FR_OK;
+}
+
+/* Reads the biases and the mixtures of nomic-embed-text-v2-moe, whose feed-forwards have no gate. */
+static fr_status read_nomic_mixtures(const json_t *c, const char *where, fr_encoder_spec *s) {
+    static const char *const plain_only[] = {"mlp_fc1_bias", "mlp_fc2_bias", "moe_every_n_layers", "num_experts", NULL};
+    if (s->gated) FR_TRY(refuse_keys(c, where, plain_only));
+    FR_TRY(fr_json_bool(c, "qkv_proj_bias", false, where, &s->qkv_bias));
+    s->o_bias = s->qkv_bias;
+    FR_TRY(fr_json_bool(c, "mlp_fc1_bias", false, where, &s->up_bias));
+    FR_TRY(fr_json_bool(c, "mlp_fc2_bias", false, where, &s->down_bias));
+    FR_TRY(read_size(c, where, "moe_every_n_layers", 0, 0, &s->expert_every));
+    if (!s->expert_every) return FR_OK;
+    FR_TRY(fr_json_size(c, "num_experts", 1, FR_ENCODER_EXPERTS_MAX, FR_JSON_REQUIRED, where, &s->experts));
+    return fr_json_size(c, "moe_top_k", 1, (int64_t)s->experts, 1, where, &s->experts_used);
 }
 
 static fr_status read_nomic(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
@@ -326,18 +339,21 @@ static fr_status read_nomic(const json_t *c, const char *where, const fr_weights
         s->activation = FR_ENCODER_SILU;
     else if (activation && strcmp(activation, "geglu") == 0)
         s->activation = FR_ENCODER_GELU;
+    else if (activation && strcmp(activation, "gelu") == 0)
+        s->gated = false;
     else if (activation)
         return fr_fail(FR_UNBUILT, "%s: activation_function \"%.60s\" is not built yet", where, activation);
     else
         FR_TRY(read_activation(c, where, "hidden_act", "silu", &s->activation));
     s->rope_dims = s->head_dim ? s->head_dim : s->heads ? s->hidden / s->heads : 0;
+    FR_TRY(read_nomic_mixtures(c, where, s));
     return read_labels(c, where, s);
 }
 
 /* Reads the configuration of GTE's encoder, or of gte-multilingual, which is published with code of its own
  * ("new"). */
 static fr_status read_gte(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
-    static const char *const refused[] = {"rope_scaling", NULL};
+    static const char *const refused[] = {"rope_scaling", "num_experts", NULL};
     (void)weights;
     s->pad = -1;
     s->embedding_norm = s->norm_bias = s->qkv_bias = s->o_bias = s->down_bias = s->gated = true;
@@ -356,6 +372,28 @@ static fr_status read_gte(const json_t *c, const char *where, const fr_weights *
     FR_TRY(read_eps(c, where, "layer_norm_eps", NULL, 1e-12, s));
     FR_TRY(read_activation(c, where, "hidden_act", "gelu", &s->activation));
     FR_TRY(read_rope(c, where, NULL, "rope_theta", 160000, &s->theta[0], &s->rope_factor[0]));
+    s->rope_dims = s->heads ? s->hidden / s->heads : 0;
+    return read_labels(c, where, s);
+}
+
+/* Reads Jina's embeddings v3 in the form of transformers: RoBERTa's layers with rotary positions, and without the
+ * adapters that the model's own code has. */
+static fr_status read_jina_v3(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
+    static const char *const refused[] = {"rope_scaling", "num_experts", NULL};
+    (void)weights;
+    set_bert(s);
+    FR_TRY(refuse_keys(c, where, common));
+    FR_TRY(refuse_keys(c, where, refused));
+    FR_TRY(read_size(c, where, "vocab_size", 1, 250002, &s->vocab));
+    FR_TRY(read_size(c, where, "hidden_size", 1, 1024, &s->hidden));
+    FR_TRY(read_size(c, where, "num_hidden_layers", 0, 24, &s->layers));
+    FR_TRY(read_size(c, where, "num_attention_heads", 1, 16, &s->heads));
+    FR_TRY(read_size(c, where, "intermediate_size", 1, 4096, &s->ffn));
+    FR_TRY(read_size(c, where, "max_position_embeddings", 1, 8194, &s->context));
+    FR_TRY(read_size(c, where, "type_vocab_size", 0, 1, &s->types));
+    FR_TRY(read_eps(c, where, "layer_norm_eps", NULL, 1e-5, s));
+    FR_TRY(read_activation(c, where, "hidden_act", "gelu", &s->activation));
+    FR_TRY(read_rope(c, where, NULL, "rope_theta", 20000, &s->theta[0], &s->rope_factor[0]));
     s->rope_dims = s->heads ? s->hidden / s->heads : 0;
     return read_labels(c, where, s);
 }
@@ -379,7 +417,7 @@ static fr_status read_reaches(const json_t *c, const char *where, size_t every, 
 }
 
 static fr_status read_modernbert(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
-    static const char *const refused[] = {"rope_scaling", NULL};
+    static const char *const refused[] = {"rope_scaling", "num_experts", NULL};
     size_t local, every;
     const char *pooling;
     bool biased;
@@ -423,7 +461,7 @@ static fr_status read_modernbert(const json_t *c, const char *where, const fr_we
 /* Reads EmbeddingGemma's layers. They are Gemma 3's, but a row also sees the rows after it. In sliding layers a row
  * sees half of the window on either side. */
 static fr_status read_gemma(const json_t *root, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
-    static const char *const refused[] = {"rope_scaling", "attention_bias", NULL};
+    static const char *const refused[] = {"rope_scaling", "num_experts", "attention_bias", NULL};
     size_t window, every;
     double scalar;
     json_t *text;
@@ -478,6 +516,7 @@ static fr_status refuse_gguf(const fr_gguf *g, const fr_encoder_spec *s) {
     size_t size, head = s->head_dim ? s->head_dim : s->hidden / s->heads;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         double built = s->alibi && strcmp(keys[i].key, ".attention.max_alibi_bias") == 0 ? 8 : keys[i].built;
+        if (strcmp(keys[i].key, ".expert_count") == 0) built = (double)s->experts;
         FR_TRY(fr_gguf_real(g, keys[i].key, -1e9, 1e9, built, &value));
         if (value != built)
             return fr_fail(FR_UNBUILT, "%s: %s %g is not built for encoders", g->path, keys[i].key + 1, value);
@@ -572,6 +611,23 @@ static fr_status read_gguf_nomic(const fr_gguf *g, const fr_weights *w, fr_encod
     s->activation = FR_ENCODER_SILU;
     s->rope_dims = s->head_dim ? s->head_dim : s->hidden / s->heads;
     return FR_OK;
+}
+
+static fr_status read_gguf_jina_v3(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
+    FR_TRY(read_gguf(g, w, s));
+    FR_TRY(read_gguf_tables(g, w, s));
+    FR_TRY(fr_gguf_real(g, ".rope.freq_base", 1e-3, 1e12, 10000, &s->theta[0]));
+    s->positions = 0;
+    s->rope_dims = s->head_dim ? s->head_dim : s->hidden / s->heads;
+    return FR_OK;
+}
+
+/* Reads nomic-embed-text-v2-moe: Jina v3's layers, of which some are mixtures. */
+static fr_status read_gguf_nomic_moe(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
+    FR_TRY(fr_gguf_size(g, ".expert_count", 1, FR_ENCODER_EXPERTS_MAX, FR_GGUF_REQUIRED, &s->experts));
+    FR_TRY(fr_gguf_size(g, ".expert_used_count", 1, (int64_t)s->experts, FR_GGUF_REQUIRED, &s->experts_used));
+    FR_TRY(fr_gguf_size(g, ".moe_every_n_layers", 1, FR_ENCODER_LAYERS_MAX, FR_GGUF_REQUIRED, &s->expert_every));
+    return read_gguf_jina_v3(g, w, s);
 }
 
 /* Reads which layers are local. A file has an array with a flag for each layer, or it has none. Without an array, one
@@ -720,11 +776,46 @@ static const fr_encoder_names nomic_names[] = {{.prefixes = nomic_prefixes,
                                                 .norm1 = "norm1",
                                                 .gate = "mlp.fc12",
                                                 .up = "mlp.fc11",
+                                                .up_alone = "mlp.fc1",
                                                 .down = "mlp.fc2",
+                                                .router = "mlp.router.layer",
+                                                .expert_up = "mlp.experts.mlp.w1",
+                                                .expert_down = "mlp.experts.mlp.w2",
+                                                .expert_bias = "mlp.experts.bias",
+                                                .experts_flat = true,
                                                 .norm2 = "norm2",
                                                 .head_dense = "pooler.dense",
                                                 .head_label = "classifier"},
                                                {.words = NULL}};
+static const fr_encoder_names jina_v3_names[] = {{.prefixes = roberta_prefixes,
+                                                  .words = "embeddings.word_embeddings",
+                                                  .types = "embeddings.token_type_embeddings",
+                                                  .embedding_norm = "embeddings.LayerNorm",
+                                                  .layer = "layers.",
+                                                  .q = "self_attn.q_proj",
+                                                  .k = "self_attn.k_proj",
+                                                  .v = "self_attn.v_proj",
+                                                  .o = "self_attn.o_proj",
+                                                  .norm1 = "post_attention_layernorm",
+                                                  .up = "mlp.fc1",
+                                                  .down = "mlp.fc2",
+                                                  .norm2 = "post_mlp_layernorm",
+                                                  .head_dense = "classifier.dense",
+                                                  .head_label = "classifier.out_proj"},
+                                                 {.prefixes = roberta_prefixes,
+                                                  .words = "embeddings.word_embeddings",
+                                                  .types = "embeddings.token_type_embeddings",
+                                                  .embedding_norm = "emb_ln",
+                                                  .layer = "encoder.layers.",
+                                                  .qkv = "mixer.Wqkv",
+                                                  .o = "mixer.out_proj",
+                                                  .norm1 = "norm1",
+                                                  .up = "mlp.fc1",
+                                                  .down = "mlp.fc2",
+                                                  .norm2 = "norm2",
+                                                  .head_dense = "classifier.dense",
+                                                  .head_label = "classifier.out_proj"},
+                                                 {.words = NULL}};
 static const fr_encoder_names gte_names[] = {{.prefixes = gte_prefixes,
                                               .words = "embeddings.word_embeddings",
                                               .types = "embeddings.token_type_embeddings",
@@ -806,6 +897,9 @@ static const fr_encoder_names gguf_after[] = {{.words = "token_embd",
                                                .gate = "ffn_gate",
                                                .up = "ffn_up",
                                                .down = "ffn_down",
+                                               .router = "ffn_gate_inp",
+                                               .expert_up = "ffn_up_exps.weight",
+                                               .expert_down = "ffn_down_exps.weight",
                                                .norm2 = "layer_output_norm",
                                                .head_dense = "cls",
                                                .head_label = "cls.output"},
@@ -892,11 +986,23 @@ static const fr_encoder_kind kinds[] = {
      .read_gguf = read_gguf_nomic,
      .gguf_names = gguf_after,
      .names = nomic_names},
+    {.name = "NomicBERT with mixtures",
+     .model_types = WORDS(""),
+     .gguf = WORDS("nomic-bert-moe"),
+     .read_gguf = read_gguf_nomic_moe,
+     .gguf_names = gguf_after},
     {.name = "JinaBERT",
      .model_types = WORDS(""),
      .gguf = WORDS("jina-bert-v2"),
      .read_gguf = read_gguf_jina,
      .gguf_names = gguf_jina},
+    {.name = "JinaBERT v3",
+     .model_types = WORDS("jina_embeddings_v3"),
+     .gguf = WORDS("jina-bert-v3"),
+     .read = read_jina_v3,
+     .read_gguf = read_gguf_jina_v3,
+     .gguf_names = gguf_after,
+     .names = jina_v3_names},
     {.name = "GTE", .model_types = WORDS("gte", "new"), .gguf = WORDS(""), .read = read_gte, .names = gte_names},
     {.name = "ModernBERT",
      .model_types = WORDS("modernbert"),
@@ -928,6 +1034,7 @@ static const struct {
                      {"MPNet", "mpnet"},
                      {"DistilBert", "distilbert"},
                      {"NomicBert", "nomic_bert"},
+                     {"JinaEmbeddingsV3", "jina_embeddings_v3"},
                      {"Gte", "gte"},
                      {"NewModel", "new"},
                      {"NewFor", "new"},

@@ -9,7 +9,8 @@
 #include "src/engine/encoder/encoder.h"
 #include "src/engine/layers/attend.h"
 
-#define FR_ENCODER_LAYERS_MAX 1024
+#define FR_ENCODER_LAYERS_MAX  1024
+#define FR_ENCODER_EXPERTS_MAX 256
 
 /* The most rows that one product multiplies. */
 #define FR_ENCODER_CHUNK 256
@@ -51,6 +52,9 @@ typedef struct fr_encoder_spec {
     bool qkv_bias, o_bias, up_bias, down_bias;
     bool gated; /* the feed-forward is down(activation(gate(x)) * up(x)); if false, down(activation(up(x))) */
     fr_encoder_activation activation;
+    /* Layer i is a mixture of experts if i % expert_every is 1. A mixture's feed-forward is the sum of the outputs of
+     * experts_used experts, each times its share. */
+    size_t experts, experts_used, expert_every; /* experts 0: no layer is a mixture */
     float eps;
     float scale;           /* factor for the scores of attention */
     float embedding_scale; /* factor for the embeddings of tokens */
@@ -85,6 +89,9 @@ typedef struct fr_encoder_layer {
     size_t qkv_count;             /* 1 or 3 */
     fr_matrix o, gate, up, down;
     const float *qkv_bias[3], *o_bias, *up_bias, *down_bias;
+    fr_matrix router;                   /* of a mixture: [experts, hidden]; without features: no mixture */
+    fr_matrix *expert_up, *expert_down; /* of a mixture: [experts] */
+    const float *expert_bias;           /* [hidden] added to the sum of the experts' outputs; NULL: none */
 } fr_encoder_layer;
 
 struct fr_encoder {
@@ -103,7 +110,8 @@ struct fr_encoder {
     fr_matrix head_dense, head_label;
     const float *head_dense_bias, *head_label_bias;
     fr_encoder_norm head_norm;
-    bool packed; /* at least one matrix is packed */
+    fr_matrix *experts; /* memory of the experts' matrices: [layers, 2, experts] */
+    bool packed;        /* at least one matrix is packed */
 };
 
 /* A text's place in a forward. */
@@ -130,7 +138,9 @@ struct fr_encoder_memory {
     float *cosine[FR_ENCODER_REACHES], *sine[FR_ENCODER_REACHES]; /* [rows_max, rope_dims / 2] cosines and sines of the
                                                                    * rotary angles */
     float *wide, *gate, *up, *narrow;                             /* rows of a chunk: inputs and outputs of products */
-    float *ones; /* [ffn] ones, which replace `up` in a feed-forward without a gate */
+    float *shares; /* [rows of a chunk, experts] how much of an expert's output a row gets; 0: it is not chosen */
+    float *expert; /* [rows of a chunk, hidden] outputs of one expert */
+    float *ones;   /* [ffn] ones, which replace `up` in a feed-forward without a gate */
     /* [threads][biased_size] for encoders that add biases to the scores: a query's scores, then the bias at each
      * distance from -(n - 1) to n - 1 */
     float *biased;

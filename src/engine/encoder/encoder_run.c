@@ -66,6 +66,8 @@ static void layout(fr_encoder_memory *m, fr_arena *arena) {
     m->gate = fr_arena_take(arena, chunk * s->ffn, sizeof(float));
     m->up = fr_arena_take(arena, s->gated ? chunk * s->ffn : 0, sizeof(float));
     m->narrow = fr_arena_take(arena, chunk * s->hidden, sizeof(float));
+    m->shares = fr_arena_take(arena, chunk * s->experts, sizeof(float));
+    m->expert = fr_arena_take(arena, s->experts ? chunk * s->hidden : 0, sizeof(float));
     m->ones = fr_arena_take(arena, s->ffn, sizeof(float));
     for (size_t i = 0; m->ones && i < s->ffn; i++) m->ones[i] = 1.0F;
     m->biased_size = s->buckets || s->alibi ? (3 * rows + 15) / 16 * 16 : 0;
@@ -177,6 +179,75 @@ static void rotate(const fr_team *team, const fr_encoder_memory *m, const fr_enc
     fr_team_sync(team);
 }
 
+/* Turns the products of a router into shares: the softmax of all of them, but 0 for experts that are not among the
+ * best. Of equal experts the first ones are chosen. */
+static void choose_experts(const fr_encoder *e, float *shares) {
+    size_t count = e->spec.experts;
+    float most = shares[0];
+    double sum = 0;
+    for (size_t i = 1; i < count; i++) most = shares[i] > most ? shares[i] : most;
+    for (size_t i = 0; i < count; i++) shares[i] -= most;
+    e->kernels->exp(shares, shares, count);
+    for (size_t i = 0; i < count; i++) sum += (double)shares[i];
+    bool kept[FR_ENCODER_EXPERTS_MAX] = {false};
+    for (size_t n = 0; n < e->spec.experts_used; n++) {
+        size_t best = count;
+        for (size_t i = 0; i < count; i++)
+            if (!kept[i] && (best == count || shares[i] > shares[best])) best = i;
+        if (best < count) kept[best] = true;
+    }
+    for (size_t i = 0; i < count; i++) shares[i] = kept[i] ? (float)((double)shares[i] / sum) : 0;
+}
+
+/* Runs the rows that have a share in an expert's output through the expert, side by side, and adds its output to
+ * m->narrow. All threads number these rows alike. */
+static void run_expert(const fr_team *team, const fr_encoder_memory *m, const fr_encoder_layer *l, size_t expert,
+                       const float *x, size_t rows) {
+    const fr_encoder_spec *s = &m->encoder->spec;
+    size_t hidden = s->hidden, count = 0, begin, end;
+    for (size_t r = 0; r < rows; r++) {
+        if (m->shares[r * s->experts + expert] == 0) continue;
+        if (count % team->count == team->index) {
+            memcpy(m->wide + count * hidden, x + r * hidden, hidden * sizeof *x);
+            fr_matrix_input_row(&m->workspace, count, m->wide + count * hidden, hidden);
+        }
+        count++;
+    }
+    fr_team_sync(team);
+    if (!count) return;
+    apply(team, m, &l->expert_up[expert], NULL, &(fr_matrix_rows){m->gate, s->ffn, m->wide, hidden, count});
+    fr_part_features(team, s->ffn, &begin, &end);
+    for (size_t r = 0; r < count; r++)
+        fr_encoder_activate(m->encoder->kernels, s->activation, m->gate + r * s->ffn + begin, m->ones, end - begin);
+    fr_publish_own_input(team, &m->workspace, m->gate, s->ffn, s->ffn, count);
+    apply(team, m, &l->expert_down[expert], NULL, &(fr_matrix_rows){m->expert, hidden, m->gate, s->ffn, count});
+    fr_part_features(team, hidden, &begin, &end);
+    count = 0;
+    for (size_t r = 0; r < rows; r++) {
+        float share = m->shares[r * s->experts + expert];
+        if (share == 0) continue;
+        m->encoder->kernels->axpy(m->narrow + r * hidden + begin, m->expert + count++ * hidden + begin, end - begin,
+                                  share);
+    }
+    fr_team_sync(team);
+}
+
+/* Runs prepared rows through a mixture: each row through its best experts, in the order of their numbers. */
+static void mix(const fr_team *team, const fr_encoder_memory *m, const fr_encoder_layer *l, const float *x,
+                size_t rows) {
+    const fr_encoder_spec *s = &m->encoder->spec;
+    size_t begin, end;
+    apply(team, m, &l->router, NULL, &(fr_matrix_rows){m->shares, s->experts, x, s->hidden, rows});
+    fr_team_sync(team);
+    fr_part_rows(team, rows, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        choose_experts(m->encoder, m->shares + r * s->experts);
+        for (size_t i = 0; i < s->hidden; i++) m->narrow[r * s->hidden + i] = l->expert_bias ? l->expert_bias[i] : 0;
+    }
+    fr_team_sync(team);
+    for (size_t expert = 0; expert < s->experts; expert++) run_expert(team, m, l, expert, x, rows);
+}
+
 static void feed_forward(const fr_team *team, const fr_encoder_memory *m, const fr_encoder_layer *l, size_t first,
                          size_t rows) {
     const fr_encoder_spec *s = &m->encoder->spec;
@@ -186,6 +257,11 @@ static void feed_forward(const fr_team *team, const fr_encoder_memory *m, const 
     apply(team, m, &l->o, l->o_bias, &(fr_matrix_rows){m->narrow, s->hidden, attn, inner, rows});
     join(team, m, &l->norm1, &l->post1, first, rows);
     const float *x = prepare(team, m, &l->norm2, first, rows);
+    if (l->router.features) {
+        mix(team, m, l, x, rows);
+        join(team, m, &l->norm2, &l->post2, first, rows);
+        return;
+    }
     const fr_matrix_rows of_up = {s->gated ? m->up : m->gate, s->ffn, x, s->hidden, rows};
     apply(team, m, &l->up, l->up_bias, &of_up);
     if (s->gated) apply(team, m, &l->gate, NULL, &(fr_matrix_rows){m->gate, s->ffn, x, s->hidden, rows});

@@ -207,9 +207,8 @@ static const struct {
     {"AlbertModel AlbertForSequenceClassification", "ALBERT, an encoder"},
     {"ElectraModel ElectraForSequenceClassification ElectraForPreTraining", "ELECTRA, an encoder"},
     {"EuroBertModel EuroBertForMaskedLM eurobert", "EuroBERT, an encoder"},
-    {"JinaBertModel JinaBertForMaskedLM JinaBertForSequenceClassification jina-bert-v2 jina-bert-v3", "Jina's BERT"},
-    {"JinaEmbeddingsV3Model XLMRobertaLoRA", "Jina's embeddings of version 3"},
-    {"nomic-bert-moe", "Nomic's BERT with experts, an encoder"},
+    {"JinaBertModel JinaBertForMaskedLM JinaBertForSequenceClassification", "Jina's BERT"},
+    {"XLMRobertaLoRA", "Jina's embeddings of version 3 with adapters"},
     {"T5EncoderModel t5encoder", "T5's encoder"},
     {"T5ForConditionalGeneration t5", "T5, an encoder and a decoder"},
 };

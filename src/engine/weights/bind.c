@@ -13,7 +13,12 @@ static fr_status find_copied(fr_weights *weights, const char *prefix, const char
     const uint64_t shape[] = {count, rows, cols / FR_MX_BLOCK, FR_MX_BLOCK / 2}, turned[] = {count, cols, rows};
     char scales[FR_TENSOR_NAME];
     if (layout != FR_LAYOUT_MX) {
-        FR_TRY(fr_bound_find(weights, prefix, name, turned, 3, FR_STREAMED, bound));
+        const uint64_t flat[] = {count * cols, rows};
+        char full[FR_TENSOR_NAME];
+        snprintf(full, sizeof full, "%s%s", prefix, name);
+        const fr_tensor *t = fr_tensors_find(&weights->files->tensors, full);
+        bool two = t && t->dims == 2 && layout == FR_LAYOUT_COLUMNS;
+        FR_TRY(fr_bound_find(weights, prefix, name, two ? flat : turned, two ? 2 : 3, FR_STREAMED, bound));
         return fr_bound_check_float(weights, (*bound)->tensor);
     }
     if (cols % FR_MX_BLOCK)

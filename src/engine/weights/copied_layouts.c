@@ -41,6 +41,8 @@ static bool is_packed(const fr_bound *bound) {
 static size_t cols_of(const fr_bound *bound) {
     const uint64_t *shape = bound->tensor->shape;
     if (bound->layout == FR_LAYOUT_HALVES && bound->tensor->dims == 2) return (size_t)shape[0];
+    if (bound->layout == FR_LAYOUT_COLUMNS && bound->tensor->dims == 2)
+        return (size_t)shape[0] * bound->parts / bound->matrices;
     return bound->layout == FR_LAYOUT_MX ? (size_t)shape[2] * FR_MX_BLOCK : (size_t)shape[1];
 }
 
@@ -55,7 +57,8 @@ size_t fr_copied_rows_bytes(const fr_bound *bound, size_t rows) {
  * is included. Whether a float tensor will be transposed is known by its name. */
 void fr_copied_measure(const fr_tensor *t, fr_arena *measure) {
     static const char *const turned[] = {".experts.gate_up_proj", ".experts.down_proj", ".query_key_value.weight",
-                                         ".c_attn.weight",        ".c_fc.weight",       ".c_proj.weight"};
+                                         ".c_attn.weight",        ".c_fc.weight",       ".c_proj.weight",
+                                         ".experts.mlp.w2"};
     size_t length = strlen(t->name);
     if (t->type == FR_U8 && t->dims == 4)
         fr_arena_take(measure, 2 * t->shape[0],

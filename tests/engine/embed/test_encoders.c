@@ -18,23 +18,13 @@
 
 #define BOUND 1e-5
 
-static const char *const names[] = {"bert-mean",
-                                    "bert-cls",
-                                    "bert-modes",
-                                    "roberta",
-                                    "xlm-roberta",
-                                    "mpnet",
-                                    "distilbert",
-                                    "nomic",
-                                    "gte",
-                                    "modernbert",
-                                    "gemma",
-                                    "qwen3",
-                                    "cross-bert",
-                                    "cross-xlm-roberta",
-                                    "cross-modernbert",
-                                    "cross-qwen3"};
-enum { NAMES = sizeof names / sizeof *names, EMBEDDERS = 12, LONG = 300 };
+static const char *const names[] = {"bert-mean",   "bert-cls",   "bert-modes",        "roberta",
+                                    "xlm-roberta", "mpnet",      "distilbert",        "nomic",
+                                    "gte",         "jina-v3",    "modernbert",        "gemma",
+                                    "qwen3",       "cross-bert", "cross-xlm-roberta", "cross-modernbert",
+                                    "cross-qwen3", "nomic-moe"};
+/* The embedders come first, then the models that score pairs. The last one has rows of llama.cpp. */
+enum { NAMES = sizeof names / sizeof *names, EMBEDDERS = 13, SCORERS = 4, LONG = 300 };
 
 static const char *path_of(const char *name, const char *file) {
     static char path[512];
@@ -167,14 +157,22 @@ START_TEST(gguf_files_have_the_rows_of_their_folders) {
 }
 END_TEST
 
-/* Compares rows of Jina's embeddings v2 with those of llama.cpp's server, whose GELU is an approximation
- * (tests/references/encoders_jina.py). Without ALiBi, numbers would differ by 0.1 and more. */
-START_TEST(rows_of_jina_are_those_of_llama_cpp) {
-    static const char *const files[] = {"gguf/jina-v2.gguf", "gguf/jina-v2-gate.gguf"};
+/* Models that transformers does not have: Jina's embeddings v2, where numbers would differ by 0.1 and more without
+ * ALiBi, and NomicBERT with mixtures, as a file and as a folder. */
+static const struct {
+    const char *model, *cases;
+} of_llama_cpp[] = {{"gguf/jina-v2.gguf", "gguf/jina-v2.json"},
+                    {"gguf/jina-v2-gate.gguf", "gguf/jina-v2.json"},
+                    {"gguf/nomic-moe.gguf", "nomic-moe/cases.json"},
+                    {"nomic-moe", "nomic-moe/cases.json"}};
+
+/* Compares rows with those of llama.cpp's server, whose GELU is an approximation (tests/references/encoders_jina.py and
+ * encoders_nomic_moe.py). */
+START_TEST(rows_are_those_of_llama_cpp) {
     char path[512];
-    fixture f = {.cases = json_load_file(path_of("gguf/jina-v2.json", ""), 0, NULL)};
+    fixture f = {.cases = json_load_file(path_of(of_llama_cpp[_i].cases, ""), 0, NULL)};
     fr_embedder_text *texts;
-    snprintf(path, sizeof path, "%s", path_of(files[_i], ""));
+    snprintf(path, sizeof path, "%s", path_of(of_llama_cpp[_i].model, ""));
     ck_assert_ptr_nonnull(f.cases);
     open_embedder(&f, path, 0, NULL);
     size_t count = encode_texts(&f, NULL, &texts), width = (size_t)fr_embedder_fact_of(f.embedder, FR_EMBEDDER_WIDTH);
@@ -349,10 +347,22 @@ static const struct {
     {"distilbert", "config.json", "{\"is_decoder\": true}", "is_decoder"},
     {"mpnet", "config.json", "{\"is_decoder\": true}", "is_decoder"},
     {"gte", "config.json", "{\"is_decoder\": true}", "is_decoder"},
+    {"jina-v3", "config.json", "{\"is_decoder\": true}", "is_decoder"},
+    {"jina-v3", "config.json", "{\"rope_scaling\": {\"type\": \"ntk\", \"factor\": 8.0}}", "rope_scaling"},
+    {"jina-v3", "config.json", "{\"hidden_act\": \"mish\"}", "hidden_act"},
     {"gte", "config.json", "{\"layer_norm_type\": \"rms_norm\"}", "layer_norm_type"},
     {"gemma", "config.json", "{\"use_qk_norm\": true}", "use_qk_norm"},
     {"gemma", "config.json", "{\"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": 8.0}}", "rope_scaling"},
     {"nomic", "config.json", "{\"num_experts\": 8}", "num_experts"},
+    {"bert-mean", "config.json", "{\"num_experts\": 8}", "num_experts"},
+    {"gte", "config.json", "{\"num_experts\": 8}", "num_experts"},
+    {"modernbert", "config.json", "{\"num_experts\": 8}", "num_experts"},
+    {"nomic-moe", "config.json", "{\"num_experts\": 4}", "router"},
+    {"nomic-moe", "config.json", "{\"moe_top_k\": 6}", "moe_top_k"},
+    {"nomic-moe", "config.json", "{\"moe_every_n_layers\": 3}", "mlp."},
+    {"nomic-moe", "config.json", "{\"num_shared_experts\": 1}", "num_shared_experts"},
+    {"nomic-moe", "config.json", "{\"moe_normalize_expert_weights\": true}", "moe_normalize_expert_weights"},
+    {"nomic-moe", "config.json", "{\"expert_choice_router\": true}", "expert_choice_router"},
     {"cross-modernbert", "config.json", "{\"classifier_pooling\": \"max\"}", "classifier_pooling"},
     {"qwen3", "config.json", "{\"use_bidirectional_attention\": true}", "use_bidirectional_attention"},
     {"mpnet", "config.json", "{\"relative_attention_num_buckets\": 64}", "relative_attention_num_buckets"},
@@ -570,9 +580,9 @@ FR_SUITE("encoders") {
     TCase *cases = tcase_create("sentence-transformers");
     tcase_add_loop_test(cases, rows_are_those_of_sentence_transformers, 0, EMBEDDERS);
     tcase_add_loop_test(cases, gguf_files_have_the_rows_of_their_folders, 0, sizeof converted / sizeof *converted);
-    tcase_add_loop_test(cases, rows_of_jina_are_those_of_llama_cpp, 0, 2);
+    tcase_add_loop_test(cases, rows_are_those_of_llama_cpp, 0, sizeof of_llama_cpp / sizeof *of_llama_cpp);
     tcase_add_test(cases, a_gguf_file_without_its_pooler_scores_nothing);
-    tcase_add_loop_test(cases, scores_are_those_of_sentence_transformers, EMBEDDERS, NAMES);
+    tcase_add_loop_test(cases, scores_are_those_of_sentence_transformers, EMBEDDERS, EMBEDDERS + SCORERS);
     tcase_add_loop_test(cases, no_bit_depends_on_neighbours_threads_or_instruction_set, 0, NAMES);
     tcase_add_test(cases, a_text_is_cut_at_its_end_and_says_so);
     tcase_add_test(cases, dimensions_keep_the_first_numbers);
