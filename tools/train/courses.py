@@ -12,7 +12,7 @@ import torch
 from torch.nn import functional
 
 from block import BlockDrafter
-from drafter import Drafter
+from drafter import Drafter, Linear
 
 STEP_WEIGHT = 0.8  # factor of the loss of each further step of EAGLE-3's chain
 DRAFTS = 7         # number of drafts that are counted, for any kind
@@ -56,9 +56,14 @@ class Eagle3(Course):
     def __init__(self, target, layers, texts, options, kept):
         super().__init__(target, layers, options)
         self.ids = kept["ids"] if kept else choose_ids(texts, target.sizes["vocab_size"], options.draft_vocab)
-        self.network = Drafter(target.sizes, len(layers), len(self.ids))
+        ffn = kept.get("ffn") if kept else options.ffn
+        ffn = ffn or target.sizes["intermediate_size"]
+        self.network = Drafter({**target.sizes, "intermediate_size": ffn}, len(layers), len(self.ids))
+        for part in self.network.modules():
+            if isinstance(part, Linear):
+                part.half = options.bfloat16
         self.head = target.head[self.ids].clone()
-        self.kept = {"ids": self.ids}
+        self.kept = {"ids": self.ids, "ffn": ffn}
         if options.freeze_head:
             self.network.lm_head.weight.requires_grad = False
 
