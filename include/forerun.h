@@ -1328,7 +1328,7 @@ fr_status fr_model_find(const char *name, const char *const *environment, char *
 /* A model that another program has downloaded to its store. */
 typedef struct fr_found {
     const char *name;    /* a name for fr_model_find, or a path */
-    const char *path;    /* the model's path, which fr_model_open accepts unless there is a problem */
+    const char *path;    /* the model's path; fr_model_open accepts it if `problem` is NULL */
     const char *tower;   /* path of the vision tower that lies beside the model, or NULL */
     const char *store;   /* "Hugging Face", "llama.cpp", "LM Studio" or "ollama" */
     const char *problem; /* the reason why the model can't be opened, if one is known; NULL if it can */

@@ -367,7 +367,7 @@ size_t fr_picture_tokens(const fr_picture *picture) {
     return picture ? picture->grid.rows * picture->grid.columns : 0;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- lab */
+/* --------------------------------------------------------------------------------------- functions of forerun_lab.h */
 
 fr_lab_range fr_lab_option_range(fr_option option) {
     if ((unsigned)option >= FR_OPT_COUNT) return (fr_lab_range){0};

@@ -415,7 +415,7 @@ static fr_status inspect_encoder(const fr_model *model, const fr_lab_inspection 
     return check_memory(&what);
 }
 
-/* Describes a model, or, if `how` names a target, the drafter at `path` for it. */
+/* Describes the model. If `how` names a target, describes the drafter at `path` for that target instead. */
 static fr_status inspect_bound(const char *path, const fr_model *model, const fr_lab_inspection *how,
                                const fr_options *options, FILE *out) {
     fr_drafter *drafter = NULL;

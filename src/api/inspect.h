@@ -81,8 +81,8 @@ typedef struct fr_inspected_picture {
     double seconds;       /* an estimate of the tower's time here; 0: there is none for this type of weights */
 } fr_inspected_picture;
 
-/* Opens the picture how->images[index]. For the estimate of its time, the rate of the float kernels is measured for a
- * moment. */
+/* Opens the picture how->images[index]. To estimate the tower's time for it, the speed of the float kernels is
+ * measured for a moment. */
 fr_status fr_inspect_image(const fr_inspected *what, size_t index, fr_inspected_picture *picture);
 
 /* Prints one JSON object and a newline. */

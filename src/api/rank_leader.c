@@ -53,7 +53,7 @@ struct fr_rank_leader {
     fr_session *sessions[FR_SESSIONS_MAX]; /* NULL: no session has this index */
 };
 
-/* ---------------------------------------------------------------------------------------------------------- leading */
+/* ----------------------------------------------------------------------------------------------- commands of rank 0 */
 
 static uint32_t index_of(const fr_rank_leader *leader, const fr_session *session) {
     uint32_t index = 0;
@@ -219,7 +219,7 @@ fr_status fr_lab_engine_lead(fr_engine *engine) {
     return FR_OK;
 }
 
-/* -------------------------------------------------------------------------------------------------------- following */
+/* ------------------------------------------------------------------------------------------------ ranks that follow */
 
 typedef struct follower {
     fr_ranks *ranks;

@@ -1,9 +1,10 @@
 /* Turns a published folder into the tensors and keys of a GGUF file (export.h).
  *
  * In: a folder of any family (its text model), of an assistant, or of an EAGLE-3 drafter and its target. Out: the keys
- * and tensors that llama.cpp's converter writes; names and orders of rows come from the family (decoder/names.h) or
- * the drafter. That converter has no keys for an assistant's centroid head, so an assistant with one is written as
- * AtomicChat's fork writes it ("gemma4_assistant"): github.com/AtomicBot-ai/atomic-llama-cpp-turboquant. */
+ * and tensors that llama.cpp's converter writes; names and orders of rows come from the family
+ * (src/engine/layers/tensor_names.h) or the drafter. That converter has no keys for an assistant's centroid head, so
+ * an assistant with one is written as AtomicChat's fork writes it ("gemma4_assistant"):
+ * github.com/AtomicBot-ai/atomic-llama-cpp-turboquant. */
 #include "src/convert/export.h"
 
 #include <math.h>

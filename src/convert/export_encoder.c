@@ -1,8 +1,8 @@
 /* Turns a text encoder's folder into GGUF tensors and keys, as llama.cpp's converter does (export.h).
  *
  * In: an opened folder, with the files of sentence-transformers. Out: the tensors with their names in GGUF, dense
- * layers after the pooling among them, and the keys. Such files say less than a folder: not the prompts, not whether
- * rows are scaled to length 1, and not a limit below the model's positions. */
+ * layers after the pooling among them, and the keys. A GGUF file says less than the folder. It has no prompts, no flag
+ * that rows are scaled to length 1, and no limit below the model's positions. */
 #include "base/error.h"
 #include "src/convert/export.h"
 
@@ -75,8 +75,8 @@ fr_status fr_export_encoder_open(fr_export *export, fr_outputs *outputs) {
     return add_steps(export, outputs);
 }
 
-/* Adds the way in which rows are pooled. For a folder without files of sentence-transformers it is the mean, as in
- * sentence-transformers. */
+/* Adds the way in which rows are pooled. A folder without files of sentence-transformers gets the mean, which is also
+ * sentence-transformers' default. */
 static fr_status put_pooling(const fr_export *export, fr_gguf_writer *writer) {
     static const fr_pooling numbers[FR_POOL_MODES] = {
         [FR_POOL_CLS] = FR_POOLING_CLS, [FR_POOL_MEAN] = FR_POOLING_MEAN, [FR_POOL_LAST] = FR_POOLING_LAST};

@@ -168,8 +168,9 @@ static fr_status configured_token(const fr_checkpoint *files, size_t vocab, cons
     return fr_json_int(text, key, -1, (int64_t)vocab - 1, -1, files->path, id);
 }
 
-/* Adds the end-of-sequence ids of all configs. If the tokenizer's own id is one of them, it comes first. A single id
- * is written as both eos and eot, because readers that find no eot would guess further ids by their texts. */
+/* Adds the end-of-sequence ids of all configs. If the tokenizer's own end id is one of these ids, it comes first. A
+ * single id is written as both eos and eot, because readers that find no eot would guess further ids by their
+ * texts. */
 static fr_status put_ends(const fr_checkpoint *files, size_t vocab, int64_t own, fr_gguf_writer *writer) {
     static const char *const keys[ENDS_MAX] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                                                "tokenizer.ggml.eom_token_id"};
@@ -299,7 +300,7 @@ static fr_status put_word_settings(const fr_checkpoint *files, const fr_tokenize
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ whole */
+/* ---------------------------------------------------------------------------------------------- the whole tokenizer */
 
 /* Adds the settings of a unigram model, and SentencePiece's map of characters. A tokenizer without byte_fallback must
  * have no token such as <0x0A>, because readers of the file would take the token for a byte. */

@@ -112,7 +112,7 @@ static fr_status write_gguf(const sums *s, const fr_lab_importances *how, FILE *
     return status;
 }
 
-/* -------------------------------------------------------------------------------------------------------- the older */
+/* --------------------------------------------------------------------------------------------------- the older form */
 
 static void put_i32(FILE *out, size_t number) {
     int32_t value = (int32_t)number;
@@ -149,7 +149,7 @@ static fr_status write_older(const sums *s, const fr_lab_importances *how, FILE 
     return fflush(out) == 0 && !ferror(out) ? FR_OK : fr_fail(FR_MACHINE, "the importance matrix could not be written");
 }
 
-/* ------------------------------------------------------------------------------------------------------------ whole */
+/* --------------------------------------------------------------------------------------------------- the whole file */
 
 fr_status fr_lab_write_importances(const fr_model *model, const fr_lab_importances *how, FILE *out) {
     sums s = {0};

@@ -13,7 +13,7 @@ static const fr_model *model_of(const fr_merge *merge) {
     return merge->opened[0]->model;
 }
 
-/* Binds a model to the files of a GGUF model, which stay the caller's. */
+/* Binds a model to the files of a GGUF model. The caller still owns the files. */
 static fr_status bind(fr_merge *merge, const fr_checkpoint *files) {
     merge->own = calloc(1, sizeof *merge->own);
     if (!merge->own) return fr_fail_memory("model", sizeof *merge->own);
@@ -46,7 +46,7 @@ void fr_merge_close(fr_merge *merge) {
     *merge = (fr_merge){0};
 }
 
-/* Gives the product that an adapter adds to a matrix; NULL: it changes nothing. */
+/* Gives the product that an adapter adds to a matrix; NULL: the adapter does not change the matrix. */
 static const fr_low_rank *product_of(const fr_merge *merge, size_t adapter, const fr_matrix *matrix) {
     const fr_low_rank *product = &merge->opened[adapter]->products[matrix->adapted];
     return matrix->adapted && product->a && merge->scales[adapter] != 0 ? product : NULL;

@@ -36,7 +36,7 @@ typedef struct fr_output {
      * 0: the output takes all rows */
     size_t first, each;
     /* a tensor without a source may take its values from `stored`, a tensor that is bound in the weights `stored_in`.
-     * It then takes part `part` of each entry of `stored` */
+     * Of each entry of `stored` it then has the part with the number `part` */
     const fr_weights *stored_in;
     const fr_bound *stored;
     size_t part;
@@ -59,8 +59,8 @@ typedef struct fr_outputs {
     float *rope_factors;
 } fr_outputs;
 
-/* Adds a tensor; the name is copied. It has the source's shape; without a source it is a single number until
- * fr_outputs_shape. */
+/* Adds a tensor and copies its name. The tensor has the source's shape. Without a source it is a single number, until
+ * the caller sets the shape of fr_outputs_last. */
 fr_status fr_outputs_add(fr_outputs *outputs, const char *name, const fr_tensor *source);
 
 /* Adds one expert's matrix to the stack with that name, which has `count` experts. The first call makes the stack. */

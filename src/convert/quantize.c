@@ -385,7 +385,7 @@ static fr_status write_data(stream *s, const fr_outputs *outputs) {
     return fr_gguf_write_end(s->writer);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ whole */
+/* --------------------------------------------------------------------------------------------------- the whole file */
 
 /* Notes how many tensors are quantized a second time, which costs accuracy. */
 static void note_quantized(const fr_lab_quantization *how, const fr_outputs *outputs) {

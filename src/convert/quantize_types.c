@@ -25,7 +25,7 @@
 #include "base/word_list.h"
 #include "quant/encode.h"
 
-/* ---------------------------------------------------------------------------------------------------------- reading */
+/* --------------------------------------------------------------------------------------------------- words of types */
 
 fr_status fr_type_read(const char *word, fr_dtype *type) {
     *type = fr_written_from_word(word);
@@ -249,8 +249,8 @@ static fr_dtype mixed_type(const fr_type_choice *choice, const fr_outputs *outpu
     return choice->type;
 }
 
-/* Gives a matrix this type. If the type's blocks do not fill its rows, it gets the type that llama-quantize uses
- * instead. */
+/* Gives a matrix this type. If the type's blocks do not fill the matrix's rows, the matrix gets the type that
+ * llama-quantize uses instead. */
 static void fit(fr_output *output, fr_dtype type) {
     static const fr_dtype fallback[FR_KERNEL_TYPES] = {
         [FR_Q2_K] = FR_Q4_0,  [FR_Q3_K] = FR_Q4_0,     [FR_Q4_K] = FR_Q5_0,   [FR_Q5_K] = FR_Q5_1,

@@ -47,8 +47,8 @@ fr_status fr_choose_types(const fr_type_choice *choice, fr_outputs *outputs);
  * given values already have their types. */
 void fr_choose_plain_types(fr_dtype type, fr_outputs *outputs);
 
-/* Notes in one line how many matrices got another type than the rules give, because that type's blocks do not fill
- * their rows. Without such matrices it notes nothing. */
+/* Notes in one line how many matrices got another type than the rules give, because the blocks of the rules' type do
+ * not fill the matrices' rows. Without such matrices it notes nothing. */
 void fr_note_fallbacks(const fr_outputs *outputs, void (*note)(const char *line));
 
 /* Gives general.file_type, by llama.cpp's numbers. */

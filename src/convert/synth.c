@@ -29,7 +29,7 @@
 typedef struct pool {
     fr_dtype type;
     size_t cols;
-    uint8_t *blocks; /* POOL values */
+    uint8_t *blocks; /* POOL values, encoded in the pool's type */
 } pool;
 
 /* The file that is being written. */
@@ -88,7 +88,7 @@ static void put_bytes(synth *s, const void *bytes, size_t count) {
     if (s->status == FR_OK) s->status = fr_fail_ended("a synthetic model", s->done, s->writer.data_size);
 }
 
-/* Copies `count` values of the pool, starting at a random block. After the pool's end it continues at its
+/* Copies `count` values of the pool, starting at a random block. At the pool's end the copying continues at the pool's
  * beginning. */
 static void copy_stretch(synth *s, const pool *p, uint8_t *to, size_t count) {
     size_t block = fr_dtype_row_bytes(p->type, fr_dtype_block(p->type)), size = fr_dtype_row_bytes(p->type, POOL);

@@ -1,9 +1,9 @@
 /* Makes random weights of a shape: the shapes (shapes.c), the facts of each family (synth_families.c, synth_gemma4.c,
  * synth_eagle3.c, synth_block.c), and the file.
  *
- * In: an order: a shape, the number of its layers, the number of ids. Out: a GGUF file as llama.cpp's converter writes
- * it. Its tensors are those that the family's name tables list (synth_tensors.c), and its keys are those that the
- * family has; synth.c makes the numbers and the file. */
+ * In: an order, which gives a shape, the number of its layers and the number of ids. Out: a GGUF file as llama.cpp's
+ * converter writes it. Its tensors are those that the family's name tables list (synth_tensors.c), and its keys are
+ * those that the family has; synth.c makes the numbers and the file. */
 #ifndef FR_SRC_CONVERT_SYNTH_H
 #define FR_SRC_CONVERT_SYNTH_H
 

@@ -1,8 +1,8 @@
 /* Makes Gemma 4 text models and their assistants of random weights (synth.h).
  *
  * In: an order; a config.json of shapes.c. Out: the fields of the config.json that depend on the number of layers; an
- * assistant's own keys and tensors. Layers that borrow their KV have no projections for it, because nothing would read
- * them. */
+ * assistant's own keys and tensors. Layers that borrow their KV have no projections of keys and values, because
+ * nothing would read these. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -62,7 +62,7 @@ static fr_status add_assistant(const fr_synth_order *order, fr_synth_model *mode
     return add_ordering(model, fr_assistant_name(&a, "masked_embedding.token_ordering"));
 }
 
-/* ------------------------------------------------------------------------------------------------------------ whole */
+/* --------------------------------------------------------------------------------------------------------- families */
 
 static const fr_synth_tokenizer tokenizer = {
     .special = {"<pad>", "<eos>", "<bos>", "<unk>"},

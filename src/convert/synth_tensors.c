@@ -56,8 +56,8 @@ static void set_shape(const walk *w, const fr_tensor_name *name, fr_output *outp
     shape[output->dims++] = fr_dim_size(name->cols, &w->model->spec, w->layer);
 }
 
-/* Returns true if another table has listed the tensor already, because published files may have several names for
- * it. */
+/* Returns true if another table has listed the tensor already. Two tables can list a tensor because published files
+ * have several names for it. */
 static bool is_listed(const fr_outputs *outputs, const char *name) {
     for (size_t i = 0; i < outputs->count; i++)
         if (strcmp(outputs->items[i].name, name) == 0) return true;

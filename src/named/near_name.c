@@ -19,7 +19,8 @@ static bool is_same(const char *name, size_t length, const comparison *c) {
     return length == c->length && strncasecmp(name, c->text, length) == 0;
 }
 
-/* Adds a name. exact: the store has the file or tag that was asked for. Exact names replace the others. */
+/* Adds a name. exact: the store has the file or tag that was asked for. Names that are exact replace all that are
+ * not. */
 static void add(fr_near_name *near, const char *name, bool exact) {
     if (near->exact && !exact) return;
     if (exact && !near->exact) *near = (fr_near_name){.exact = true};

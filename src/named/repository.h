@@ -9,8 +9,8 @@
 #include "src/named/names.h"
 #include "src/named/stores.h"
 
-/* Finds the GGUF file of a type, or with a name. If `which` is "", it prefers Q4_K_M, then Q8_0, then the first file
- * that is a model. SIZE_MAX: there is none. */
+/* Finds the GGUF file of a type, or with a name. If `which` is "", a file of type Q4_K_M is preferred, then one of
+ * type Q8_0, then the first file that is a model. SIZE_MAX: there is no such file. */
 size_t fr_repository_choose(const fr_names *names, const char *which);
 
 /* Gives the text by which a user can choose this file: its type if no other file has that type, else its name. which:
@@ -21,8 +21,8 @@ void fr_repository_which(const fr_names *names, size_t index, char *which, size_
  * itself. */
 fr_status fr_repository_find(const char *folder, const char *which, fr_found_files *found);
 
-/* Gives the folder itself if it has weights, although fr_repository_find found nothing in it. Opening it then fails
- * with an error line that says why. */
+/* Gives the folder itself if fr_repository_find found nothing in it although it has weights. Opening the folder then
+ * fails with an error line that says why. */
 fr_status fr_repository_find_other(const char *folder, fr_found_files *found);
 
 /* Lists all models in a folder under the name of the repository. others: also lists a folder that only

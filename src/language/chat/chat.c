@@ -57,7 +57,8 @@ static fr_status check_options(json_t *options, fr_chat_rules *rules, bool *cont
     return FR_OK;
 }
 
-/* Adds the variables that transformers always gives to a template, unless the caller's options have set them. */
+/* Adds the variables that transformers always gives to a template. Variables that the caller's options have set stay
+ * as they are. */
 static fr_status add_defaults(json_t *given) {
     static const char *const absent[] = {"tools", "documents"};
     bool failed = false;

@@ -32,7 +32,8 @@ void fr_kept_answers_close(fr_kept_answers *kept) {
     pthread_mutex_destroy(&kept->mutex);
 }
 
-/* Writes the variables as JSON text, which is the key of their answers. NULL: it is too long, or memory ran out. */
+/* Writes the variables as JSON text, which is the key of their answers. NULL: the text is too long, or memory ran
+ * out. */
 static char *name_variables(const json_t *variables) {
     char *text = json_dumps(variables, JSON_SORT_KEYS | JSON_COMPACT);
     if (!text || strlen(text) <= VARIABLES_MAX) return text;

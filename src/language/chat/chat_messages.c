@@ -102,8 +102,8 @@ static fr_status adapt_thinking(json_t *message) {
     return put(message, "thinking", json_incref(reasoning));
 }
 
-/* Gives the reasoning under both usual names, "reasoning" and "reasoning_content". If a client sent both, the text of
- * reasoning_content counts, unless it is empty. */
+/* Gives the reasoning under both usual names, "reasoning" and "reasoning_content". If a client sent both and they
+ * differ, the text of reasoning_content counts; if that is empty, the other one. */
 static fr_status adapt_reasoning(json_t *message) {
     json_t *content = json_object_get(message, "reasoning_content"), *other = json_object_get(message, "reasoning");
     bool given = says_something(content);
@@ -113,7 +113,7 @@ static fr_status adapt_reasoning(json_t *message) {
     return adapt_thinking(message);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ parts */
+/* ----------------------------------------------------------------------------------------------- parts of a content */
 
 static fr_status adapt_content(json_t *message, fr_chat_probe *probe) {
     json_t *content = json_object_get(message, "content");
@@ -123,9 +123,9 @@ static fr_status adapt_content(json_t *message, fr_chat_probe *probe) {
                : FR_OK;
 }
 
-/* Turns contents into lists of typed parts, for templates that read only such lists: a text becomes a list of one
- * part, and texts in a list become parts. It runs after the turns have been arranged, because joining turns makes
- * texts of contents. */
+/* Turns contents into lists of typed parts, for templates that read only such lists. A text becomes a list of one
+ * part, and texts in a list become parts. This must happen after the turns have been arranged, because joining turns
+ * makes texts of contents. */
 static fr_status part_texts(json_t *messages, fr_chat_probe *probe) {
     for (size_t i = 0; i < json_array_size(messages); i++) {
         json_t *message = json_array_get(messages, i), *content = json_object_get(message, "content");
@@ -271,7 +271,7 @@ static bool is_odd(const json_t *id) {
     return !fr_json_is_text(id) || !is_short_id(json_string_value(id), json_string_length(id));
 }
 
-/* Replaces an id by nine letters and digits, the same ones wherever it stands. */
+/* Replaces an id by nine letters and digits. Equal ids get equal replacements, so calls and results still match. */
 static fr_status shorten_id(json_t *object, const char *key) {
     static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     const json_t *id = json_object_get(object, key);
@@ -303,7 +303,7 @@ static bool have_odd_ids(const json_t *messages) {
     return false;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- all */
+/* ----------------------------------------------------------------------------------------------------- all messages */
 
 static bool have_calls(const json_t *messages) {
     for (size_t i = 0; i < json_array_size(messages); i++)

@@ -28,7 +28,7 @@ typedef struct fr_chat_rules {
     /* true: turns and contents that the template does not support at their place are moved to a place where it
      * supports them; false: the template gets all turns as they are */
     bool rearrange;
-    bool strict_roles; /* a role that is neither usual nor known to the template is refused with FR_INPUT */
+    bool strict_roles; /* refuses a role with FR_INPUT if it is not a usual role and the template does not know it */
 } fr_chat_rules;
 
 /* Adapts the messages in place. messages: an array of objects, each with a role. notes: as in

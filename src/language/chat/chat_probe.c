@@ -13,7 +13,7 @@
 /* No template contains these words. If one of them is in the output, the template has shown the message. */
 #define FIRST    "fr_probe_first"
 #define SECOND   "fr_probe_second"
-/* an extra member of a part: it appears only if the template prints the part as a whole */
+/* a further member of a part, which appears in the prompt only if the template prints the part as a whole */
 #define MEMBER   "fr_probe_member"
 #define KEY      "fr_probe_key"
 #define VALUE    "fr_probe_value"
@@ -55,7 +55,7 @@ static json_t *result(const char *role, json_t *content) {
     return json_pack("{s:s, s:s, s:s, s:o}", "role", role, "tool_call_id", ID, "name", FUNCTION, "content", content);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- asking */
+/* ---------------------------------------------------------------------------------------- questions to the template */
 
 /* Turns the texts of messages into lists of one part for templates that read only parts. */
 static bool give_parts(fr_chat_probe *probe, json_t *messages) {
@@ -193,8 +193,9 @@ static json_t *conversation(const char *role, json_t *content, bool mapping) {
     return json_pack("[o, o, o]", user(), call(mapping, json_string("")), result(role, content));
 }
 
-/* True if the prompt shows the text of a content, and nothing else of its parts. parts: the content is a list of
- * parts. The other messages of the conversation have texts, or lists of parts if the template fails on texts. */
+/* True if the prompt shows the text of a content, but no other members of its parts. parts: the content is a list of
+ * parts. The other messages of the conversation have texts; if the template fails on these, they have lists of
+ * parts. */
 static bool comes_through(fr_chat_probe *probe, const char *role, bool parts) {
     bool through = false, before = probe->as_given;
     probe->as_given = true;

@@ -109,8 +109,8 @@ static fr_status call_as_text(json_t *message) {
     return put_text(message, "assistant", joined);
 }
 
-/* Finds the name of the function whose result a message is: the message's own name, or that of the call with its id.
- * NULL: neither is known. */
+/* Finds the name of the function whose result a message is. It is the message's own name, or else that of the call
+ * with the message's id. NULL: there is no name and no such call. */
 static const json_t *name_of(const json_t *message, const json_t *calls) {
     const json_t *id = json_object_get(message, "tool_call_id"), *name = json_object_get(message, "name");
     for (size_t i = 0; id && !name && i < json_array_size(calls); i++) {

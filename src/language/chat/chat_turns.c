@@ -16,7 +16,7 @@ static fr_status no_memory(void) {
 
 /* ---------------------------------------------------------------------------------------------------------- joining */
 
-/* Joins two texts with a blank line between them, unless one is empty; NULL: memory ran out. */
+/* Joins two texts. If both have text, a blank line stands between them. NULL: memory ran out. */
 static json_t *join_texts(const json_t *first, const json_t *second) {
     fr_text_buffer text = {0};
     fr_text_append_string(&text, "");
@@ -98,7 +98,7 @@ fr_status fr_chat_join_turns(json_t *messages, size_t to, size_t from) {
     return FR_OK;
 }
 
-/* --------------------------------------------------------------------------------------------------------- system's */
+/* -------------------------------------------------------------------------------------------------- system messages */
 
 static size_t count_systems(const json_t *messages, size_t from) {
     size_t at = from;
@@ -159,7 +159,7 @@ static fr_status arrange_systems(json_t *messages, bool late_systems, fr_chat_pr
     return move_system_to_user(messages);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ turns */
+/* --------------------------------------------------------------------------------------- turns of one role in a row */
 
 static bool is_twice(const json_t *messages, size_t at, const char *role) {
     return fr_chat_is_role(json_array_get(messages, at), role) &&
@@ -181,8 +181,8 @@ static fr_status arrange_turns(json_t *messages, const char *role, fr_chat_probe
 
 /* ------------------------------------------------------------------------------------------------------------ calls */
 
-/* Moves the result of a call to messages[at], where results begin. It is the result with the call's id, or else the
- * first one. Gives the number of results moved, 0 or 1. */
+/* Moves the result of a call to messages[at], where results begin. If no result has the call's id, the first result is
+ * moved. Gives the number of results moved, 0 or 1. */
 static size_t bring_result(json_t *messages, size_t at, const json_t *call) {
     const json_t *id = json_object_get(call, "id");
     size_t found = at;

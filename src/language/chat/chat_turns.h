@@ -39,8 +39,8 @@ enum {
     FR_NOTE_ORPHANS = 1 << 6,
 };
 
-/* Arranges the turns. late_systems: a system message after other turns is moved if the template refuses or drops it;
- * without this flag only if the template drops it. *notes: the bits of the changes made are added to it. */
+/* Arranges the turns. A system message after other turns is moved if the template drops it; with late_systems, also if
+ * the template refuses it. *notes: the bits of the changes made are added to it. */
 fr_status fr_chat_turns_arrange(json_t *messages, bool late_systems, fr_chat_probe *probe, unsigned *notes);
 
 #endif

@@ -50,7 +50,7 @@ struct fr_reply_reader {
     reply_state state;
     fr_mark_finder finder;
     size_t newlines;     /* number of line breaks that are held back */
-    bool fresh;          /* a mark just ended reasoning or a call: the next line breaks belong to it */
+    bool fresh;          /* a mark has just ended reasoning or a call, so the next line breaks belong to that mark */
     bool called;         /* the mark that set `fresh` ended a call */
     bool said;           /* some content was given */
     char last;           /* the last byte of content */
@@ -61,7 +61,7 @@ struct fr_reply_reader {
     fr_text_buffer header;
 
     fr_reply_call call;
-    size_t calls;           /* number of calls begun so far; each gets an id that is made from it */
+    size_t calls;           /* number of calls begun so far; each call gets an id that is made from this number */
     bool told;              /* the callback has been given the id and name of the present call */
     size_t shown;           /* bytes of the present call's arguments that the callback has been given */
     size_t before_newlines; /* the value of `newlines` when the present call began */
@@ -75,7 +75,7 @@ struct fr_reply_reader {
     fr_reply_message message;
 };
 
-/* -------------------------------------------------------------------------------------------------------- parts out */
+/* ------------------------------------------------------------------------------------------- parts for the callback */
 
 static void tell(fr_reply_reader *r, fr_reply_part part, const char *text, size_t length) {
     fr_reply_message_add(&r->message, part, text, length);
@@ -393,7 +393,7 @@ static bool begins_bare_call(const fr_reply_reader *r, char byte) {
     return (form->bare && strchr(form->bare, byte)) || (form->names && fr_call_begins_name(r->tools, &byte, 1));
 }
 
-/* ---------------------------------------------------------------------------------------------------------- harmony */
+/* ---------------------------------------------------------------------------------------------- messages of harmony */
 
 /* Gives a header's bytes back as text: as reasoning if the header began within reasoning, else as content. This
  * happens if the bytes are no header after all, or if the reply ends within the header. */

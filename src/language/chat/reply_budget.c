@@ -101,7 +101,7 @@ fr_status fr_lab_reply_budget_mask(void *budget, const int32_t *ids, size_t leng
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- life */
+/* ---------------------------------------------------------------------------------------------- opening and closing */
 
 /* Finds the tokens around reasoning. gpt-oss reasons in one of its channels, "analysis"; other models have tokens only
  * for reasoning. */

@@ -31,7 +31,7 @@ typedef struct fr_reply_call {
     const json_t *tools; /* an array, or NULL */
     fr_text_buffer raw;  /* all bytes of the call so far */
     fr_text_buffer name; /* the function's name; valid once `named` is set */
-    fr_text_buffer id;   /* the call's id; empty unless the model gave one */
+    fr_text_buffer id;   /* the call's id; empty if the model gave none */
     fr_text_buffer arguments;
     bool named;
     const struct fr_call_reader *reader; /* the reader of the call's form; it may hand the rest of a call to another

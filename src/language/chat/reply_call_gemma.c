@@ -78,7 +78,7 @@ static fr_call_verdict next_byte(fr_reply_call *call, char byte) {
     return go(call, in_object(call) ? KEY_OR_END : VALUE_OR_END);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ parts */
+/* -------------------------------------------------------------------------------------------------- keys and values */
 
 static fr_call_verdict put_key(fr_reply_call *call) {
     put_comma(call);
@@ -134,7 +134,7 @@ static fr_call_verdict word_byte(fr_reply_call *call, char byte) {
     return next_byte(call, byte);
 }
 
-/* ---------------------------------------------------------------------------------------------------- plain quotes */
+/* ------------------------------------------------------------------------------------------- texts in plain quotes */
 
 /* Reads a byte of a string as JSON or Python writes it. */
 static fr_call_verdict plain_byte(fr_reply_call *call, char byte) {

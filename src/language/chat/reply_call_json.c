@@ -200,7 +200,7 @@ static bool doubles(fr_reply_call *call, char byte) {
     return doubled;
 }
 
-/* ------------------------------------------------------------------------------------------------ around the object */
+/* ------------------------------------------------------------------------------------------- text around the object */
 
 static fr_call_verdict go(fr_reply_call *call, int state) {
     call->state = state;
@@ -211,13 +211,14 @@ static bool has_end(const fr_reply_call *call) {
     return call->format->marks[FR_MARK_CALL_END] != NULL;
 }
 
-/* True for a call of Llama's without its opening mark. It needs no closing mark either, even if the form has one. */
+/* True for a call in Llama's form without its opening mark. Such a call needs no closing mark, even if the form has
+ * one. */
 static bool stands_bare(const fr_reply_call *call) {
     return call->bare && call->reader == &fr_read_llama_call;
 }
 
-/* Ends the object. If the call has no opening mark, it must be the whole reply or its closing mark must follow;
- * Llama's calls need neither. */
+/* Ends the object. A call without an opening mark must be the whole reply, or its closing mark must follow. Llama's
+ * calls need none of this. */
 static fr_call_verdict end_object(fr_reply_call *call) {
     bool may_lack = !call->bare && call->reader != &fr_read_llama_call;
     if (!call->named || (!call->given && !may_lack)) return FR_CALL_FAULT;

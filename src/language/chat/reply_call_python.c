@@ -39,7 +39,7 @@ static fr_call_verdict end_call(fr_reply_call *call) {
     return FR_CALL_DONE;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ parts */
+/* ------------------------------------------------------------------------------------------- names, keys and values */
 
 static fr_call_verdict name_byte(fr_reply_call *call, char byte) {
     if (byte == '(') {
@@ -97,7 +97,7 @@ static fr_call_verdict object_byte(fr_reply_call *call, char byte) {
     return verdict == FR_CALL_DONE ? go(call, CLOSE) : verdict;
 }
 
-/* -------------------------------------------------------------------------------------------------- around the call */
+/* ----------------------------------------------------------------------------------------------- text around a call */
 
 static fr_call_verdict lead_byte(fr_reply_call *call, char byte) {
     if (fr_json_is_space(byte)) return FR_CALL_ON;

@@ -24,10 +24,10 @@ enum {
     KEY,
     BEFORE_VALUE,
     VALUE,
-    MAYBE_BETWEEN, /* between arguments, unless the tag just read belongs to a value */
-    MAYBE_KEY,     /* in a key, unless this text belongs to a value without a closing tag */
-    MAYBE_END,     /* after the function, unless the tag just read belongs to a value */
-    MAYBE_AFTER,   /* after the call, unless the tag just read belongs to a value */
+    MAYBE_BETWEEN, /* between arguments; but the tag just read may belong to a value */
+    MAYBE_KEY,     /* in a key; but this text may belong to a value without a closing tag */
+    MAYBE_END,     /* after the function; but the tag just read may belong to a value */
+    MAYBE_AFTER,   /* after the call; but the tag just read may belong to a value */
 };
 enum { WITHIN_CALL = 1, WITHOUT_CALL }; /* sections: functions inside the marks of a call, or without them */
 
@@ -67,8 +67,8 @@ static void put_value(fr_reply_call *call, const char *text, size_t length) {
         fr_text_append(&call->value, text, length);
 }
 
-/* Reads a byte of a value. A value may stand on lines of its own. The line breaks before and after it are then not
- * part of it, so each line break is held back until another byte follows. */
+/* Reads a byte of a value. A value may stand on lines of its own. The line breaks before and after such a value are
+ * not part of it. So each line break is held back until another byte follows. */
 static void value_byte(fr_reply_call *call, char byte) {
     bool first = call->fresh && byte == '\n';
     call->fresh = false;
@@ -105,7 +105,7 @@ static fr_text unquoted(const char *text, size_t length) {
     return end ? (fr_text){text + 1, (size_t)(end - text - 1)} : (fr_text){text, length};
 }
 
-/* Gives the name or key in a tag. It may be written as a quoted attribute. */
+/* Gives the name or key in a tag. The tags of some forms write it as a quoted attribute. */
 static fr_text tag_text(const fr_reply_call *call, const char *text, size_t length) {
     return is_glm(call) ? (fr_text){text, length} : unquoted(text, length);
 }
@@ -292,8 +292,8 @@ static fr_call_verdict tagged_mark(fr_reply_call *call, fr_mark mark) {
     }
 }
 
-/* Ends a call at the end of the reply. It counts only if the reply ended after a tag that may have ended the function
- * or the call. */
+/* Ends a call at the end of the reply. The text counts as a call only if the reply ended after a tag that may have
+ * ended the function or the call. */
 static fr_call_verdict tagged_finish(fr_reply_call *call) {
     if (call->state == BEGIN && call->section) return FR_CALL_OVER;
     if (call->state != MAYBE_END && call->state != MAYBE_AFTER) return FR_CALL_FAULT;
@@ -301,8 +301,8 @@ static fr_call_verdict tagged_finish(fr_reply_call *call) {
     return end_function(call, FR_MARK_CALL_END);
 }
 
-/* Gives the value that was collected because its type was not known. It is called when the reply was cut off within a
- * call. */
+/* Appends to the arguments the text of a value that was collected because its type is not known. It is called when the
+ * reply was cut off within the call. */
 static void tagged_cut(fr_reply_call *call) {
     bool collected = call->state >= VALUE && call->types != FR_VALUE_STRING;
     if (collected) fr_text_append(&call->arguments, call->value.bytes ? call->value.bytes : "", call->value.length);

@@ -24,7 +24,7 @@ typedef enum fr_mark {
     FR_MARK_VALUE_END,
     FR_MARK_ID,    /* comes before a call's id */
     FR_MARK_QUOTE, /* comes before and after a string */
-    FR_MARK_SAY,   /* before content; some templates have several pairs of marks for it */
+    FR_MARK_SAY,   /* comes before content; some templates have several pairs of marks around content */
     FR_MARK_SAY_END,
     FR_MARK_SAY_TEXT,
     FR_MARK_SAY_TEXT_END,

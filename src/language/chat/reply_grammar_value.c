@@ -128,7 +128,7 @@ static const json_t *choices_of(const making *m, const json_t *schema) {
     return any || m->strict ? any : json_object_get(schema, "oneOf");
 }
 
-/* --------------------------------------------------------------------------------------------------------- any text */
+/* -------------------------------------------------------------------------------------- values that may be any text */
 
 /* True if the schema admits any text. Once the work that a grammar may take is used up, the answer is false for every
  * schema. */
@@ -297,7 +297,7 @@ static fr_status add_values(const making *m, const json_t *schema, const fr_sche
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ value */
+/* -------------------------------------------------------------------------------------------------- the whole value */
 
 /* Makes the closing mark of a value, with the line break that some forms write before it. */
 static fr_expression end_of(const making *m) {

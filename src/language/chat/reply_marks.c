@@ -14,8 +14,8 @@ void fr_mark_finder_begin(fr_mark_finder *finder, const fr_reply_format *format)
         if (in_text(format, i)) finder->begins[(unsigned char)format->marks[i][0]] = true;
 }
 
-/* Returns the mark that the held bytes are, or FR_MARK_NONE. *partly: they are not a mark yet, but further bytes may
- * make them one. No mark is the beginning of another mark. */
+/* Returns the mark that the held bytes are; FR_MARK_NONE: they are no mark. *partly: further bytes may make them a
+ * mark. No mark is the beginning of another mark. */
 static fr_mark held_mark(const fr_mark_finder *finder, bool *partly) {
     *partly = false;
     for (size_t i = 0; i < FR_MARK_COUNT; i++) {

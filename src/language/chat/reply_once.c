@@ -7,8 +7,8 @@
 
 #include "formats/json_read.h"
 
-/* A member of an object in the output. It reaches from the brace or comma before it to the comma or brace after it,
- * without these two. */
+/* A member of an object in the output. It begins after the brace or comma before it, and ends before the comma or
+ * brace after it. */
 typedef struct member {
     size_t begin, end, key, key_length; /* offsets; the key is counted with its quotes */
     json_t *decoded;                    /* the key's text; NULL: the key has no escapes */

@@ -96,7 +96,8 @@ static fr_value_types types_listed(search *s, const json_t *values) {
 
 static fr_value_types schema_types(search *s, const json_t *schema, const chain *outer);
 
-/* Gives the types that a schema allows, without looking at the schemas in it; 0: it says nothing about types. */
+/* Gives the types that a schema allows, without looking at the schemas in it; 0: the schema's own keywords say nothing
+ * about types. */
 static fr_value_types own_types(search *s, const json_t *schema) {
     if (!s->property) {
         const json_t *constant = json_object_get(schema, "const");
@@ -127,8 +128,8 @@ static fr_value_types types_of_any(search *s, const json_t *schemas, const chain
     return types;
 }
 
-/* True if the schema contains itself through a reference; reading it again would add nothing. *depth: the number of
- * schemas around it. */
+/* True if the schema contains itself through a reference, so that reading it again would add nothing. *depth: the
+ * number of schemas around this one. */
 static bool is_around(const chain *outer, const json_t *schema, size_t *depth) {
     for (*depth = 0; outer; outer = outer->outer, ++*depth)
         if (outer->schema == schema) return true;

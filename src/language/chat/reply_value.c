@@ -30,7 +30,7 @@ void fr_value_put_escaped(fr_text_buffer *out, const char *text, size_t length) 
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ units */
+/* ----------------------------------------------------------------------------------------------------- UTF-16 units */
 
 unsigned fr_value_hex_digit(char byte) {
     return (unsigned)(byte <= '9' ? byte - '0' : (byte | 0x20) - 'a' + 10);

@@ -273,7 +273,7 @@ static void find_nothing(fr_automaton *a) {
     a->found_end = false;
 }
 
-/* Adds a place to those that must be followed, unless it was followed before. */
+/* Adds a place to those that must be followed. A place that was followed before is not added again. */
 static fr_status reach(fr_automaton *a, uint32_t node, uint32_t frame_number, counter c) {
     if (!a->nodes.items[node].live) return FR_OK;
     size_t at = hash_place(frame_number, node, c) & (SEEN_SLOTS - 1);
@@ -427,7 +427,7 @@ fr_status fr_automaton_step(fr_automaton *a, uint32_t number, uint8_t byte, uint
     return known >> 16 == a->round ? FR_OK : pay_step(a, number, byte, next);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- work */
+/* ---------------------------------------------------------------------------------------------------- costs of work */
 
 void fr_automaton_limit(fr_automaton *a, size_t most) {
     a->spent = 0;
@@ -539,7 +539,7 @@ fr_status fr_automaton_plain(fr_automaton *a, uint32_t number, uint32_t *plain) 
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- room */
+/* -------------------------------------------------------------------------------------------------- room for states */
 
 size_t fr_automaton_states(const fr_automaton *a) {
     return a->state_count;

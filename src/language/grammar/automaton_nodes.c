@@ -315,8 +315,8 @@ static uint32_t make_loop(making *m, const fr_expression_node *e, uint32_t least
     return add_call(m, rule, next);
 }
 
-/* Repeats a body. If the body may be empty, the least count becomes 0, because empty texts can make up the missing
- * repetitions. */
+/* Repeats a body. If the copies would be many and the body may be empty, the least count becomes 0, because empty
+ * texts can make up the missing repetitions. */
 static uint32_t make_repeat(making *m, const fr_expression_node *e, uint32_t least, uint32_t next, size_t depth) {
     fr_expression_node copied = *e;
     size_t times = e->most == FR_GRAMMAR_UNBOUND ? least : e->most;
@@ -408,10 +408,11 @@ static uint32_t make_nonempty(making *m, fr_expression expression, uint32_t next
 
 /* ----------------------------------------------------------------------------------------- rules that allow nothing */
 
-/* The links between nodes, listed by the node that they lead to. Link 2n leads from node n to its `next`; link 2n + 1
- * leads to its `other`, or to the rule that it calls. */
+/* The links between nodes, in a list for each node that they lead to. Link 2n leads from node n to its `next`; link 2n
+ * + 1 leads from node n to its `other`, or to the rule that it calls. */
 typedef struct links {
-    uint32_t *first, *next; /* first: [nodes]; next: [2 nodes]; both have the link's number + 1, 0: no link */
+    uint32_t *first, *next; /* first: [nodes] the first link that leads to the node; next: [2 nodes] the next link of
+                             * the same list; both store 1 + the link's number, 0: none */
     uint32_t *waiting;      /* [nodes] live nodes whose incoming links must still be followed */
     size_t waiting_count;
 } links;

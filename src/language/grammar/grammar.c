@@ -355,7 +355,7 @@ fr_status fr_grammar_allowed(fr_grammar *g, const int32_t *ids, size_t count, co
     return fr_grammar_mask(g, state, bits);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- life */
+/* ---------------------------------------------------------------------------------------------- opening and closing */
 
 static fr_status open(fr_grammar *g, const fr_token_tree *tree, const fr_grammar_rules *rules) {
     g->tree = tree;

@@ -299,8 +299,9 @@ static void add_naturals(fr_written_parts *p, fr_decimal low, fr_decimal high, c
     }
 }
 
-/* Finds the smallest and the largest integer within the bounds. If one bound is missing, integers have at most
- * DIGITS_MAX digits, or, if the other bound already has more, one digit more than the other bound. */
+/* Finds the smallest and the largest integer within the bounds. A missing bound is replaced by an integer of
+ * DIGITS_MAX digits. If the other bound already has more digits, the replacement has one digit more than that
+ * bound. */
 static void whole_bounds(const fr_written_bounds *b, fr_decimal *low, fr_decimal *high) {
     const fr_decimal far_low = fr_decimal_nines(DIGITS_MAX, true), far_high = fr_decimal_nines(DIGITS_MAX, false);
     *low = b->has_least && b->above_least ? fr_decimal_next(b->least, false) : b->has_least ? b->least : far_low;

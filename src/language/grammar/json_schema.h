@@ -6,7 +6,7 @@
 #include "src/language/grammar/json_schema_words.h"
 
 /* Makes an expression of a schema's values, in the written form that `parts` says. root: the schema that references
- * are relative to. path: the place of the schema in the root; NULL: it is the root. */
+ * are relative to. path: the place of the schema in the root; NULL: the schema is the root. */
 fr_status fr_json_schema_expression(const json_t *root, const json_t *schema, const fr_schema_path *path,
                                     fr_written_parts *parts, fr_expression *expression);
 

@@ -71,7 +71,7 @@ typedef struct choice {
     uint32_t count, least, most, first_rule;
 } choice;
 
-/* Writes a value, after a comma unless it is the first. */
+/* Writes a value. A comma comes before each value but the first. */
 static fr_expression write_value(const choice *c, size_t value, bool first) {
     fr_expression literal = fr_written_literal(c->r->parts, json_array_get(c->values, value));
     return first ? literal : fr_schema_then(c->r, fr_written_comma(c->r->parts), literal);

@@ -264,7 +264,7 @@ static fr_status rewrite_dependents(fr_grammar_rules *rules, json_t *schema, con
     return FR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------ exactly one */
+/* ------------------------------------------------------------------------------------------------- schemas of oneOf */
 
 static bool disjoint(fr_schema_reader *r, const json_t *one, const json_t *other, const fr_schema_path *path) {
     return json_is_false(one) || json_is_false(other) ||

@@ -107,9 +107,9 @@ static json_t *all_patterns(fr_grammar_rules *rules, const json_t *one, const js
     return all;
 }
 
-/* Returns true if two schemas can't be merged because additionalProperties of `one` would then apply to other members
- * than before. It applies to members that `one` neither names nor matches by a pattern. The patterns and properties of
- * the other schema would change which members these are. */
+/* Returns true if two schemas can't be merged, because additionalProperties of `one` would then apply to other members
+ * than before. additionalProperties applies to all members that `one` does not name, and that none of its patterns
+ * matches. The other schema's patterns and properties would change which members these are. */
 static bool crosses(const json_t *one, const json_t *other) {
     const json_t *others = json_object_get(one, "additionalProperties");
     if (!others || json_is_true(others)) return false;
@@ -137,7 +137,7 @@ static json_t *choose(const json_t *one, const json_t *other, bool larger) {
     return json_incref((json_t *)(first ? one : other));
 }
 
-/* Gives the least number that is a multiple of both numbers; NULL: they are not integers from 1 to 1000000. */
+/* Gives the least number that is a multiple of both numbers; NULL: not both are integers from 1 to 1000000. */
 static json_t *common_multiple(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     json_int_t a = json_integer_value(one), b = json_integer_value(other), rest = a, next = b;
     if (a < 1 || b < 1 || a > 1000000 || b > 1000000) return NULL;
@@ -185,7 +185,7 @@ static json_t *merge_values(fr_grammar_rules *rules, const char *key, const json
 }
 
 /* Writes a second pattern or constant under another keyword, because `pattern` and `const` hold only one. False: the
- * keyword is neither of these. */
+ * keyword is another one. */
 static bool said_otherwise(fr_grammar_rules *rules, json_t *both, const char *key, const json_t *mine,
                            const json_t *value) {
     if (strcmp(key, "pattern") == 0 && fr_json_is_text(mine) && fr_json_is_text(value)) {
@@ -254,9 +254,9 @@ fr_status fr_schema_merge(fr_grammar_rules *rules, const json_t *one, const json
     return status;
 }
 
-/* --------------------------------------------------------------------------------------------------------- disjoint */
+/* ------------------------------------------------------------------------------------------------- disjoint schemas */
 
-/* Lists the values that a schema allows; NULL: it does not list them. */
+/* Lists the values that a schema allows; NULL: the schema has no list of values. */
 static json_t *constants(fr_grammar_rules *rules, const json_t *schema) {
     const json_t *constant = json_object_get(schema, "const"), *list = json_object_get(schema, "enum");
     if (constant) return fr_schema_pack(rules, "[O]", constant);

@@ -26,7 +26,7 @@ static void read_bound(const json_t *schema, const char *key, const char *strict
     *strict &= whole;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ steps */
+/* ---------------------------------------------------------------------------------------------- multiples of a step */
 
 /* Reads multipleOf as two integers: the step is units / 10^places. */
 static fr_status read_step(const json_t *step, const fr_schema_path *path, uint32_t *units, uint32_t *places) {
@@ -137,8 +137,8 @@ static fr_status narrow(fr_schema_reader *r, const json_t *schema, const fr_sche
     return FR_OK;
 }
 
-/* Gives a bound in place of a missing one. It is far below or above the other bound, or far from 0 if that is missing
- * too. */
+/* Gives a bound in place of a missing one. The new bound is far below or above the other bound. If the other bound is
+ * missing too, the new one is far from 0. */
 static fr_decimal far_from(const fr_decimal *other, bool below) {
     size_t digits = other && (*other->text == '-') == below ? fr_decimal_length(other) + 1 : 0;
     return fr_decimal_nines(digits > WIDE ? digits : WIDE, below);

@@ -268,8 +268,8 @@ static members new_members(const shape *s, uint32_t counts) {
     return m;
 }
 
-/* Writes the members that follow all properties. The grammar can't make their names differ from each other, so only
- * one of them is sure to count towards the least number of members. */
+/* Writes the members that follow all properties. The grammar can't make the names of these members differ from each
+ * other. So only one of these members is sure to count towards the least number of members. */
 static fr_expression write_others(const shape *s, uint32_t there, fr_expression other, bool some) {
     fr_grammar_rules *rules = s->r->parts->rules;
     uint32_t lack = there < s->least ? s->least - there : 0;

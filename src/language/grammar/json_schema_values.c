@@ -79,7 +79,7 @@ void fr_schema_set(fr_grammar_rules *rules, json_t *object, const char *key, jso
         lose(rules);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- looking */
+/* ------------------------------------------------------------------------------------------------------ comparisons */
 
 bool fr_schema_is_number(const json_t *value) {
     size_t length;

@@ -1,8 +1,8 @@
 /* Makes and compares JSON values while a schema is read.
  *
- * In: values, which the caller keeps unless a comment says "takes". Out: other values. None of these calls fails: if
- * memory runs out, or if the call takes more steps than a grammar may (rules.h), the result is NULL or left out, and
- * fr_schema_check reports the failure later. */
+ * In: values, which stay the caller's; a comment says so where a call takes one over. Out: other values. None of these
+ * calls fails: if memory runs out, or if the call takes more steps than a grammar may (rules.h), the result is NULL or
+ * left out, and fr_schema_check reports the failure later. */
 #ifndef FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_VALUES_H
 #define FR_SRC_LANGUAGE_GRAMMAR_JSON_SCHEMA_VALUES_H
 
@@ -21,7 +21,7 @@ json_t *fr_schema_pack(fr_grammar_rules *rules, const char *format, ...);
 /* Makes an object with one member, whose key may be one of our own keywords. Takes over the value. */
 json_t *fr_schema_said(fr_grammar_rules *rules, const char *key, json_t *value);
 
-/* fr_schema_copy copies an object or list, but not the values in it: the copy and the original share them. */
+/* fr_schema_copy copies an object or list. The values in it are not copied: the copy and the original share them. */
 json_t *fr_schema_copy(fr_grammar_rules *rules, const json_t *value);
 json_t *fr_schema_without(fr_grammar_rules *rules, const json_t *object, const char *key);
 

@@ -71,8 +71,8 @@ static fr_status begin(fr_language **made) {
 
 /* --------------------------------------------------------------------------------------------------------- trimming */
 
-/* Finds the states from which an end can be reached. Edges mostly lead to later states, so few passes from the last
- * state to the first are needed. */
+/* Finds the states from which an end can be reached. Most edges lead to later states, so passes from the last state to
+ * the first find them soon. */
 static void find_live(fr_language *l, bool *live) {
     for (bool found = true; found && l->work <= WORK_MAX;) {
         found = false;
@@ -260,7 +260,7 @@ fr_status fr_language_except(const fr_language *one, const fr_character_range *a
     return finish(made, make_except(made, one, alphabet, count), others);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- uses */
+/* --------------------------------------------------------------------------------------------- uses of an automaton */
 
 bool fr_language_is_empty(const fr_language *l) {
     return l->state_count == 0;
@@ -319,8 +319,7 @@ static uint32_t one_more(uint32_t characters) {
     return characters == NEVER ? NEVER : characters + 1;
 }
 
-/* Finds the distances. Edges mostly lead to later states, so few passes from the last state to the first are
- * needed. */
+/* Finds the distances. Most edges lead to later states, so few passes from the last state to the first are needed. */
 static fr_status find_lengths(const fr_language *l, const lengths *n) {
     size_t work = 0;
     for (size_t i = 0; i < l->state_count; i++) n->shortest[i] = n->looped[i] = NEVER;

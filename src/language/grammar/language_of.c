@@ -20,7 +20,7 @@
 #define END         0u
 
 #define LOOKS_MAX  32 /* limit on the look-arounds of an expression */
-#define BEHIND_MAX 4  /* limit on the look-behinds among them */
+#define BEHIND_MAX 4  /* limit on the look-behinds of an expression */
 #define DUTIES_MAX 16 /* limit on the duties (look-aheads to be checked) of one node */
 
 typedef struct node {
@@ -172,7 +172,7 @@ static uint32_t make(making *m, fr_expression expression, uint32_t next, size_t 
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------------- looks */
+/* ---------------------------------------------------------------------------------------------------- look-arounds */
 
 static fr_status make_language(const fr_grammar_rules *rules, fr_expression expression, bool inner,
                                uint32_t most_counted, size_t *work, fr_language **language);
@@ -245,7 +245,7 @@ static uint32_t member_of(making *m, uint32_t number, const duty *duties, uint32
     return (uint32_t)m->member_count++;
 }
 
-/* Adds a duty (an open look-ahead) to a sorted list, unless the list has it already. */
+/* Adds a duty (an open look-ahead) to a sorted list. A duty that the list has already is not added again. */
 static bool add_duty(making *m, duty *duties, uint32_t *count, duty d) {
     uint32_t at = *count;
     for (uint32_t i = 0; i < *count; i++)

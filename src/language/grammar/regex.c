@@ -44,7 +44,8 @@ static const fr_character_range DIGITS[] = {{'0', '9'}}, WORD[] = {{'0', '9'}, {
                                             {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
                                             {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 
-/* Adds the ranges of a class letter; a capital letter adds all other characters. False: it is not a class letter. */
+/* Adds the ranges of a class letter such as d; for a capital such as D, adds all other characters. False: the letter
+ * is no class letter. */
 static bool class_letter(int letter, ranges *set) {
     const fr_character_range *items = letter == 'd' || letter == 'D'   ? DIGITS
                                       : letter == 'w' || letter == 'W' ? WORD
@@ -169,7 +170,7 @@ static fr_status take_character(reader *r, uint32_t *code) {
     return fr_cursor_take_character(&r->c, code) ? FR_OK : fail(r, "not UTF-8");
 }
 
-/* Reads a character or a class letter within a class. *single: it was a character, which may begin a range. */
+/* Reads a character or a class letter within a class. *single: true for a character, which may begin a range. */
 static fr_status read_member(reader *r, ranges *set, uint32_t *code, bool *single) {
     bool escaped = fr_cursor_peek(&r->c) == '\\' && r->c.at + 1 < r->c.text.length;
     if (escaped && is_property(r, r->c.at + 1)) {
@@ -232,8 +233,8 @@ static fr_expression look_for_edge(reader *r, bool end) {
     return look(r, r->write(r->rules, NULL, 0, true), FR_LOOK_NOT | (end ? FR_LOOK_AHEAD : 0));
 }
 
-/* Makes a look-around that holds at the border of a word: of the two characters around it, only one belongs to a word.
- * otherwise: it holds everywhere but at such borders. */
+/* Makes a look-around that holds at the border of a word: of the two characters around that place, only one belongs to
+ * a word. otherwise: true makes one that holds everywhere except at such borders. */
 static fr_expression look_for_border(reader *r, bool otherwise) {
     fr_expression word = r->write(r->rules, WORD, sizeof WORD / sizeof *WORD, false);
     fr_expression before = look(r, word, 0), none_before = look(r, word, FR_LOOK_NOT);

@@ -1,5 +1,5 @@
 /* Implements Python's operators on numbers, texts and lists. A result beyond 64 bits, which Python could compute, is a
- * failure unless a float takes part. */
+ * failure. With a float operand the result is a float, which does not fail for this reason. */
 #include <math.h>
 
 #include "src/language/jinja/template_format.h"

@@ -180,7 +180,7 @@ fr_jinja_value fr_jinja_call_macro(fr_jinja_render *render, const fr_jinja_macro
     return fr_jinja_of_string(fr_jinja_text_end(render, begin));
 }
 
-/* -------------------------------------------------------------------------------------------------------- any value */
+/* ----------------------------------------------------------------------------------------------- calls of any value */
 
 static fr_jinja_value call_loop(fr_jinja_render *render, const fr_jinja_loop *loop,
                                 const fr_jinja_arguments *arguments) {

@@ -33,8 +33,8 @@ fr_jinja_value fr_jinja_path_get(fr_jinja_render *render, const fr_jinja_path *p
     return item;
 }
 
-/* Gives the value by which an item is compared: a string in lower case, unless case_sensitive; any other value as it
- * is. */
+/* Gives the value by which an item is compared. A string is compared in lower case if case_sensitive is false. Any
+ * other value is compared as it is. */
 static fr_jinja_value without_case(fr_jinja_render *render, fr_jinja_value value, bool case_sensitive) {
     if (case_sensitive || value.kind != FR_KIND_STRING) return value;
     return fr_jinja_of_string(fr_jinja_string_in_case(render, value.string, FR_CASE_LOWER));
@@ -217,7 +217,7 @@ fr_jinja_value fr_jinja_filter_rejectattr(fr_jinja_render *render, const fr_jinj
     return select_items(render, arguments, true, true);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- parting */
+/* ----------------------------------------------------------------------------------------------- batches and slices */
 
 typedef struct filled {
     int64_t count;

@@ -56,7 +56,7 @@ static const char *close_at(const fr_jinja_lexer *lexer, const char *at, const c
 /* ------------------------------------------------------------------------------------------------ text between tags */
 
 /* Strips white space from the end of a text before a tag, by Jinja's rules, and gives the length that is left. sign:
- * the - or + that the tag begins with, or another character. */
+ * the character after the tag's opening, which matters if it is - or +. print: the tag is "{{". */
 static size_t stripped(const fr_jinja_lexer *lexer, const char *text, size_t length, char sign, bool print) {
     if (sign == '-') return length - fr_jinja_space_suffix(text, length);
     if (sign == '+' || print) return length;

@@ -230,8 +230,8 @@ static void append_part(fr_jinja_render *render, fr_jinja_list *list, const fr_j
     fr_jinja_list_append(render, list, fr_jinja_of_string(fr_jinja_string_part(render, string, begin, end)));
 }
 
-/* Splits into the text before the separator, the separator, and the text after it. Without a separator the whole text
- * is the first part, or the last one, and the others are empty. */
+/* Splits into the text before the separator, the separator, and the text after it. If the separator is not found, the
+ * whole text is the first part (of partition) or the last one (of rpartition), and the other parts are empty. */
 static fr_jinja_value partition(fr_jinja_render *render, const fr_jinja_value *arguments, finder *locate, bool right) {
     const fr_jinja_string *string = self_of(arguments), *separator = string_of(render, arguments[1], "partition");
     fr_jinja_list *list = fr_jinja_list_new(render, 3);

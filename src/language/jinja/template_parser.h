@@ -19,7 +19,7 @@ typedef struct fr_jinja_parser {
     fr_jinja_name unnamed;
 } fr_jinja_parser;
 
-/* Keeps the failure, unless an earlier one was kept. */
+/* Keep the failure if it is the first one; an earlier failure stays. */
 void fr_jinja_parser_keep(fr_jinja_parser *p, fr_status status);
 void fr_jinja_parser_refuse(fr_jinja_parser *p, uint32_t line, const char *what);
 

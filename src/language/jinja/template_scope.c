@@ -131,7 +131,7 @@ static void store_targets(resolver *r, fr_jinja_node *target) {
     for (size_t i = 0; i < target->items.count; i++) store_targets(r, target->items.items[i]);
 }
 
-/* Records the names that a node uses in its own scope, but not those in scopes inside it. */
+/* Records the names that a node uses in its own scope. Names in scopes inside the node are not recorded. */
 static void analyze(void *context, fr_jinja_node *node) {
     resolver *r = context;
     bool conditional = r->conditional;
@@ -168,8 +168,8 @@ static void enter_scope(resolver *r, scope *inner, frame_layout *layout) {
     r->conditional = false;
 }
 
-/* Leaves a scope; its symbols have no meaning outside of it. result: the variables that must be loaded each time the
- * scope is entered. */
+/* Leaves a scope, outside of which its symbols have no meaning. result: the variables that must be loaded each time
+ * the scope is entered. */
 static void leave_scope(resolver *r, fr_jinja_scope *result) {
     scope *inner = r->scope;
     size_t count = 0;

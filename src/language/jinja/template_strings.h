@@ -11,7 +11,7 @@ const fr_jinja_string *fr_jinja_string_in_case(fr_jinja_render *render, const fr
 const fr_jinja_string *fr_jinja_string_capitalize(fr_jinja_render *render, const fr_jinja_string *string);
 const fr_jinja_string *fr_jinja_string_swapcase(fr_jinja_render *render, const fr_jinja_string *string);
 
-/* Does Python's str.title(): a letter gets title case unless the character before it is a letter. */
+/* Does Python's str.title(): a letter after another letter becomes small, and any other letter gets title case. */
 const fr_jinja_string *fr_jinja_string_title(fr_jinja_render *render, const fr_jinja_string *string);
 
 typedef enum fr_jinja_side { FR_SIDE_LEFT = 1, FR_SIDE_RIGHT = 2, FR_SIDE_BOTH = 3 } fr_jinja_side;

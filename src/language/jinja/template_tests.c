@@ -65,8 +65,8 @@ static fr_jinja_value test_iterable(fr_jinja_render *render, const fr_jinja_valu
     return fr_jinja_of_truth(fr_jinja_is_iterable(arguments[0]));
 }
 
-/* True for values that have a length and whose items have indices or keys. An undefined value counts as one of
- * them. */
+/* True for values that have a length and whose items have indices or keys. An undefined value counts as such a value,
+ * too. */
 static fr_jinja_value test_sequence(fr_jinja_render *render, const fr_jinja_value *arguments) {
     (void)render;
     bool view = arguments[0].kind == FR_KIND_VIEW || arguments[0].kind == FR_KIND_LOOP;

@@ -1,7 +1,7 @@
 /* Handles characters and stretches of text as Python's str does.
  *
  * Any bytes are accepted. A byte that belongs to no UTF-8 character counts as a character of its own: a lone surrogate
- * (U+DC80 to U+DCFF). It is no letter and no space, and can't be printed. */
+ * (U+DC80 to U+DCFF). Such a character is no letter and no space, and can't be printed. */
 #ifndef FR_SRC_LANGUAGE_JINJA_TEMPLATE_TEXT_H
 #define FR_SRC_LANGUAGE_JINJA_TEMPLATE_TEXT_H
 

@@ -19,8 +19,8 @@ typedef struct fr_added_token {
     size_t length;
     int32_t id;
     bool lstrip, rstrip; /* the white space before (lstrip) or after (rstrip) the token belongs to it */
-    bool single_word;    /* is found only if no word character is next to it */
-    bool control;        /* is found only in trusted bytes */
+    bool single_word;    /* the token is found only if no word character is next to it */
+    bool control;        /* the token is found only in trusted bytes */
 } fr_added_token;
 
 typedef struct fr_added_tokens {
@@ -39,8 +39,8 @@ void fr_added_tokens_sort(fr_added_tokens *set);
 fr_status fr_added_tokens_seal(fr_added_tokens *set, const char *where);
 void fr_added_tokens_close(fr_added_tokens *set);
 
-/* Calls `mention` with the id of each token of the set that occurs anywhere in a text, even within another token. It
- * may be called several times for one id. */
+/* Calls `mention` with the id of each token of the set that occurs anywhere in a text, even within another token. An
+ * id may be given several times. */
 typedef void fr_mention_fn(void *context, int32_t id);
 void fr_added_tokens_mentioned(const fr_added_tokens *set, const char *text, size_t length, fr_mention_fn *mention,
                                void *context);

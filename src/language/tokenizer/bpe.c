@@ -28,8 +28,8 @@ typedef struct fr_bpe_symbol {
 
 /* ----------------------------------------------------------------------------------------------------------- merges */
 
-/* Finds the slot of a pair, or the empty slot for it. NULL: there is neither among the FR_PROBES_MAX slots that a
- * lookup visits. */
+/* Finds the slot of a pair, or the empty slot for it. A lookup visits at most FR_PROBES_MAX slots; NULL: no such slot
+ * is among them. */
 static merge *find_slot(const fr_bpe *bpe, int32_t left, int32_t right, uint64_t *pair) {
     *pair = (uint64_t)left << 32 | (uint32_t)right;
     uint64_t hash = *pair * 0x9E3779B97F4A7C15u;

@@ -70,7 +70,8 @@ static void rewrite_characters(const fr_charsmap *map, fr_text text, fr_text_buf
     }
 }
 
-/* Gives the length of the grapheme at the beginning of a text. It always ends before a byte that is not UTF-8. */
+/* Gives the length of the grapheme at the beginning of a text. A grapheme always ends before a byte that is not
+ * UTF-8. */
 static size_t grapheme_length(fr_text text) {
     const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)text.bytes;
     utf8proc_int32_t before, codepoint, state = 0;

@@ -227,8 +227,8 @@ static fr_status enclose(size_t start, fr_text_buffer *out) {
     return FR_OK;
 }
 
-/* Reads a quantifier, if there is one. A + after an interval is a second quantifier in Oniguruma, and so is a ? after
- * {n}, so neither is read here. */
+/* Reads a quantifier, if there is one. In Oniguruma a + after an interval is a second quantifier, and so is a ? after
+ * {n}. So this call does not read such a + or ?. */
 static fr_status read_quantifier(fr_onig_reader *reader, size_t start, bool again, bool *found, fr_text_buffer *out) {
     char text[48];
     long least = 0, most = 0;

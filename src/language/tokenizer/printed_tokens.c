@@ -81,7 +81,7 @@ static fr_status read_rules(fr_printed_tokens *printed, const fr_tokenizer_sourc
     return FR_OK;
 }
 
-/* -------------------------------------------------------------------------------------------------------- one token */
+/* ---------------------------------------------------------------------------------------------- rules for one token */
 
 typedef struct printing {
     const fr_vocabulary *vocabulary;

@@ -32,14 +32,14 @@ void fr_rules_close(fr_ready_rules *rules);
 fr_status fr_rule_rewrite(const fr_ready_rule *rule, fr_text text, size_t *first, uint64_t *allowance,
                           fr_text_buffer *out);
 
-/* Two buffers that take turns. They begin zeroed, and are freed at the end. */
+/* Two buffers: each rule reads one and writes the other. They begin zeroed, and are freed at the end. */
 typedef struct fr_rewrite_work {
     fr_text_buffer texts[2];
 } fr_rewrite_work;
 
-/* Applies the rules, each to the output of the one before. Afterwards *text belongs to `work`, unless no rule has
- * changed it. begins: the text begins the tokenizer's input, so rules that put something before the input apply.
- * first: as in fr_rule_rewrite. */
+/* Applies the rules, each to the output of the rule before it. If some rule has changed the text, *text then belongs
+ * to `work`. begins: the text begins the tokenizer's input, so rules that put something before the input apply. first:
+ * as in fr_rule_rewrite. */
 fr_status fr_rules_rewrite(const fr_ready_rules *rules, bool begins, fr_text *text, size_t *first,
                            fr_rewrite_work *work, uint64_t *allowance);
 void fr_rewrite_work_free(fr_rewrite_work *work);

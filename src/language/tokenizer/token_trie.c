@@ -13,8 +13,8 @@ typedef struct fr_trie_edge {
     uint32_t child; /* 0: the slot is empty; no edge leads to the root, which is node 0 */
 } trie_edge;
 
-/* Finds the slot of a key, or the empty slot for it. NULL: there is neither among the FR_PROBES_MAX slots that a
- * lookup visits. */
+/* Finds the slot of a key, or the empty slot for it. A lookup visits at most FR_PROBES_MAX slots; NULL: no such slot
+ * is among them. */
 static trie_edge *find_slot(const fr_token_trie *trie, uint32_t key) {
     uint64_t hash = key * UINT64_C(0x9E3779B97F4A7C15); /* 2^64 / golden ratio, odd */
     hash ^= hash >> 32;

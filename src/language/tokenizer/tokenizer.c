@@ -218,7 +218,7 @@ int32_t fr_tokenizer_end(const fr_tokenizer *tokenizer) {
     return tokenizer->end ? fr_tokenizer_id(tokenizer, tokenizer->end) : -1;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- encode */
+/* --------------------------------------------------------------------------------------------------------- encoding */
 
 /* The state of encoding one text. Each stage walks over a text and hands each stretch to the next stage by a
  * callback. */

@@ -27,7 +27,7 @@ fr_status fr_marked_text_check(const fr_marked_text *text);
 /* Gives the notes that fr_tokenizer_note returns one by one. */
 const fr_notes *fr_tokenizer_notes(const fr_tokenizer *tokenizer);
 
-/* Gives the bos_token of tokenizer_config.json or GGUF; NULL: it names none. */
+/* Gives the bos_token that tokenizer_config.json or the GGUF file names; NULL: there is none. */
 const char *fr_tokenizer_begin(const fr_tokenizer *tokenizer);
 
 /* Gives the ids that the post-processor adds before and after a text, and returns how many they are together. */

@@ -28,8 +28,8 @@ static uint64_t hash_text(const char *text, size_t length) {
     return mix(hash, word);
 }
 
-/* Finds the slot of a text, or the empty slot for it. NULL: there is neither among the FR_PROBES_MAX slots that a
- * lookup visits. */
+/* Finds the slot of a text, or the empty slot for it. A lookup visits at most FR_PROBES_MAX slots; NULL: no such slot
+ * is among them. */
 static vocabulary_slot *find_slot(const fr_vocabulary *vocabulary, const char *text, size_t length, uint32_t *tag) {
     uint64_t hash = hash_text(text, length);
     *tag = (uint32_t)(hash >> 32);

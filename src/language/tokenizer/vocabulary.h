@@ -14,7 +14,7 @@
 typedef struct fr_token {
     const char *text; /* UTF-8, NUL-terminated; NULL: no token has this id */
     uint32_t length;
-    bool in_model; /* the model's own vocabulary has it; it is not only an added token */
+    bool in_model; /* the token belongs to the model's own vocabulary, even if it is also an added token */
     bool added;    /* an added token, which is searched for in texts before anything else */
     bool special;  /* an added token that may be left out when ids are decoded */
     bool control;  /* the token opens or closes something, such as a turn, so it is found only in trusted text */
