@@ -31,8 +31,8 @@ static uint64_t tighter(uint64_t a, uint64_t b) {
     return !a || (b && b < a) ? b : a;
 }
 
-/* Gives the tightest limit from the mount's folder `path` up to the mount itself. Missing folders are skipped: inside
- * a container the path often does not exist, and the mount itself is the container's group. */
+/* Gives the tightest limit of the groups from `path` up to the root of the mounted hierarchy. Missing folders are
+ * skipped: inside a container the path often does not exist, and the root of the mount is the container's group. */
 static uint64_t walk_up(const char *root, const char *mount, const char *path, fr_cgroup_limit_fn *limit_of) {
     char folder[PATH_MAX];
     if (strstr(path, "/..")) path = "";

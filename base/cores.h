@@ -14,7 +14,7 @@
  * unchanged. */
 void fr_cores_claim(const fr_machine *machine, fr_plan *plan);
 
-/* Removes from the record the threads of a plan for which CPUs were claimed. */
+/* Removes from the record the threads of a plan that was given to fr_cores_claim. */
 void fr_cores_release(const fr_plan *plan);
 
 /* Returns true if threads of several sessions are pinned to the CPU; costs one load. cpu -1 means not pinned, which

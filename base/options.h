@@ -80,7 +80,7 @@ struct fr_options {
     char mmproj[4096];               /* path of a vision tower; "" for none */
     char chat_template[4096];        /* a path; "" for the model's own template */
     char tokenizer_pre[FR_PRE_SIZE]; /* "" for the name in the model's file */
-    const void *bytes;               /* the model file in memory; NULL: it is read from its path */
+    const void *bytes;               /* the model file in memory; NULL: the file is read from its path */
     size_t byte_count;
     int activation_stats;   /* the kind of statistics that are collected of the matrices' inputs
                              * (src/engine/weights/weights.h) */

@@ -28,20 +28,21 @@
 #include "base/thread_stack.h"
 
 enum {
-    ALIVE = 1,  /* a sign of life; this and the next ones are kinds of records */
-    LEAVING,    /* the sender leaves; the record has its exit status and last line */
-    STRUCK,     /* all ranks must end by this signal, which one of them has received */
+    ALIVE = 1,  /* kinds of records, up to ALL_LEAVE: a sign of life */
+    LEAVING,    /* the sender leaves; the record has the sender's exit status and last line */
+    STRUCK,     /* all ranks must end by the record's signal, which one of them has received */
     FAILED,     /* from rank 0: the job's failure */
     MISSES,     /* the sender leaves because another rank has gone or is silent; the line names that rank */
     SAID,       /* the sender leaves because rank 0 has gone or is silent; rank 1 prints the failure */
     ALL_LEAVE,  /* from rank 0: all ranks are leaving */
     LINE = 400, /* bytes of a record's line */
     NAME = FR_WATCH_HOST + 24, /* bytes of a rank's name in error lines */
-    CONNECT_MS = 3000,         /* to connect to one address */
+    CONNECT_MS = 3000,         /* time to connect to one address */
     MEET_MS = 20000,           /* time for all ranks to connect */
     HELLO_MS = 500,            /* time for the first message of one rank */
     LINGER_MS = 1000,          /* time that ranks above 1 give rank 1 to print why rank 0 is missing */
-    LOOK_MS = 50,     /* between checks of things that no connection reports: silence, failures, the parent process */
+    LOOK_MS = 50,     /* time between checks of things that no connection reports: silence, failures, the parent
+                       * process */
     STRUCK_LOOKS = 15 /* number of waits of 10 ms after a signal, because the failure that caused the signal may become
                        * known later than the signal */
 };
@@ -49,7 +50,7 @@ enum {
 #define BEAT_MAX 2.0 /* longest time in seconds between two signs of life; at most a fifth of the timeout */
 
 typedef struct record {
-    int32_t kind, rank, code; /* rank: the sender; code: its exit status, or its signal */
+    int32_t kind, rank, code; /* rank: the sender; code: the sender's exit status or signal */
     char line[LINE];
 } record;
 

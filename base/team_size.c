@@ -10,7 +10,7 @@
 #include "base/team_size.h"
 
 #define MILLISECOND  INT64_C(1000000)
-#define WATCH        (100 * MILLISECOND) /* waiting is judged once watched jobs took this long: 30 time slices */
+#define WATCH        (100 * MILLISECOND) /* waiting is judged once watched jobs have run this long: 30 time slices */
 #define TRIAL        (100 * MILLISECOND) /* least job time of a trial */
 #define TRIAL_JOBS   3                   /* least number of jobs of a trial */
 #define TRIAL_CLEAR  (TRIAL / 4)         /* a trial that has lost or gained this much time ends early */

@@ -9,7 +9,7 @@
 #include "forerun.h"
 
 #define FR_THREADS_MAX 1024
-#define FR_CPUS_MAX    8192 /* no CPU number reaches it, because it is Linux's own limit */
+#define FR_CPUS_MAX    8192 /* all CPU numbers are below this, which is Linux's own limit */
 
 /* Describes one processing unit that may be used; units of one core need not be adjacent. */
 typedef struct fr_cpu_place {

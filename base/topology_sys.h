@@ -1,7 +1,7 @@
 /* Reads the machine from /sys. It gives what hwloc would read there, without hwloc's memory and time, and without the
  * environment variable that can replace it (HWLOC_SYNTHETIC).
  *
- * In: the processing units that this process may use, /sys. Out: the machine, all but its quota, with units in the
+ * In: /sys, and the processing units that this process may use. Out: the machine, all but its quota, with units in the
  * order of nodes, packages, last-level caches and cores, each identified by its first unit. */
 #ifndef FR_BASE_TOPOLOGY_SYS_H
 #define FR_BASE_TOPOLOGY_SYS_H

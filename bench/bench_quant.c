@@ -257,7 +257,7 @@ static void bench_prompt(bench *b) {
         macs = p.macs;
     }
     double seconds = fr_bench_median(whole, PROMPTS), middle = fr_bench_median(alone, PROMPTS);
-    double share = macs / alone[0] / peak; /* the first time is the best one, because they are sorted */
+    double share = macs / alone[0] / peak; /* the times are sorted, so the first one is the best */
     printf("Prompt of %d in chunks of %zu: %.0f tokens/s; %.1f GMAC of products at **%.1f%%** of the dot peak (%.0f "
            "GMAC/s)",
            PROMPT, b->session->engine->chunk, PROMPT / seconds, macs / 1e9, 100 * share, peak / 1e9);

@@ -159,7 +159,7 @@ static void bench_count(bench *b, size_t count, double *one) {
     fr_session_close(alone);
     double middle = fr_bench_median(none, PAIRS), over_forward = fr_bench_median(over, PAIRS);
     if (count == 1) *one = middle;
-    double gain = fr_bench_median(gains, PAIRS); /* sorts them */
+    double gain = fr_bench_median(gains, PAIRS); /* this also sorts the gains */
     printf("| %zu | %.3f | %.1f | %.2f | **%.2f** (%.2f to %.2f) |\n", count, over_forward, middle, middle / *one, gain,
            gains[0], gains[PAIRS - 1]);
 }

@@ -10,7 +10,7 @@
 
 typedef struct fr_bench_cache {
     unsigned level;
-    size_t bytes, line; /* bytes: size of the cache; line: bytes of a cache line, 0 if they are unknown */
+    size_t bytes, line; /* bytes: size of the cache; line: bytes of a cache line; 0: unknown */
     size_t cores;       /* number of this process's cores that share the cache, at least 1 */
 } fr_bench_cache;
 

@@ -1,5 +1,5 @@
-/* Lists every kernel and makes operands for it: random numbers in the shapes of real models. It can make one call, and
- * compare the bits of its output with those of the scalar definition.
+/* Lists every kernel and makes operands for it: random numbers in the shapes of real models. The functions here make
+ * single calls, and compare the bits of their output with those of the scalar definition.
  *
  * In: kernels.def, block_kernels.def and grouped_kernels.def, which have a line for each kernel. Out: cases. A case is
  * one thread's call of a kernel on one shape, with the call's bytes and multiply-adds. The operands are ordinary

@@ -30,7 +30,7 @@ struct fr_bench_bed {
     area streams, input, outputs, scratch, expected;
     size_t slice;                /* bytes of weights or cached positions that belong to one thread */
     fr_bench_counting *counting; /* [threads] */
-    int no_counters;             /* the errno that says why the counters can't be read; 0: they can */
+    int no_counters;             /* the errno that says why the counters can't be read; 0: they can be read */
     double *samples;             /* [5][repetitions] seconds, bandwidths, peaks, clocks, shares of the limit */
 
     const fr_bench_case *c;      /* the case whose operands are loaded */

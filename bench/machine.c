@@ -75,7 +75,7 @@ static void look_at_clock(void *context, const fr_team *team) {
     *(double *)context = fr_bench_clock_rate();
 }
 
-/* The figures of one thread: the measured value, the same in cycles, and the core's clock, which is measured after
+/* The figures of one thread: the measured value, this value in cycles, and the core's clock, which is measured after
  * each timing. */
 typedef struct core_figures {
     fr_bench_figure value, cycles, clock;

@@ -314,7 +314,7 @@ fr_bench_stream fr_bench_stream_of(fr_session *session, size_t position) {
         shares[pair] = bytes / steps[pair] / rates[pair];
     }
     fr_bench_memory_close(&memory);
-    double middle = fr_bench_median(rates, FR_BENCH_PAIRS); /* sorts them */
+    double middle = fr_bench_median(rates, FR_BENCH_PAIRS); /* this also sorts the rates */
     return (fr_bench_stream){.bandwidth = middle,
                              .lowest = rates[0],
                              .highest = rates[FR_BENCH_PAIRS - 1],

@@ -30,7 +30,7 @@ typedef struct fr_bench_model_plan {
     fr_options *options;   /* options of the model; the bench itself sets threads, instruction set and drafting */
     fr_bench_list threads; /* none: the library's default number */
     char isas[FR_BENCH_LIST][16];
-    size_t isa_count;                  /* 0: only the best one of this machine */
+    size_t isa_count;                  /* 0: only the best instruction set of this machine */
     fr_bench_list prompts;             /* lengths of prompts for the tests pp; 0: not measured */
     fr_bench_list generate;            /* numbers of tokens for the tests tg; 0: not measured */
     fr_bench_both both[FR_BENCH_LIST]; /* prompts with the tokens after them for the tests pp+tg */

@@ -46,7 +46,7 @@ static double bandwidth_of_step(fr_bench_run *run, fr_pool *pool) {
 
 /* Timings of drafting.
  *     steps   seconds of one draft step, computed from proposals of 5 drafts and of `drafts` drafts
- *     starts  seconds of starting a proposal, computed from the same
+ *     starts  seconds of starting a proposal, computed from these proposals too
  *     all     seconds of proposing `drafts` drafts, the most that one round can have
  *     firsts  seconds of proposing a single draft right after a forward */
 typedef struct step_timings {

@@ -17,7 +17,7 @@ static const fr_bench_column common[] = {
 };
 enum { COMMON = sizeof common / sizeof *common };
 
-/* The least percentage of the CPUs taken by other programs that is mentioned below the table. */
+/* Other programs are mentioned below the table if they took at least this percentage of the CPUs. */
 #define NOTABLE 3
 
 void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, const fr_bench_column *own, size_t count) {

@@ -31,7 +31,7 @@ typedef struct fr_checkpoint {
     json_t *quantization; /* the file beside config.json that describes quantized weights, an object, or NULL */
     const char *quantization_file; /* that file's name */
     json_t *pooling;               /* FR_POOLING_FILE, an object, or NULL */
-    fr_rotation_set *rotations;    /* the rotations of the weights (rotation.h); NULL: they are not rotated */
+    fr_rotation_set *rotations;    /* the rotations of the weights (rotation.h); NULL: no weight is rotated */
     fr_map *files;
     char **file_names;
     size_t file_count;

@@ -103,7 +103,7 @@ fr_status fr_map_lend(fr_map *map, const void *bytes, size_t size, const char *n
     return map->path ? FR_OK : fr_fail_memory("a name", strlen(name) + 1);
 }
 
-/* MADV_POPULATE_READ of Linux 5.14 and later, whose name older headers lack */
+/* Older headers lack the name of this advice, which Linux knows since 5.14. */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #endif

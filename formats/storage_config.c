@@ -226,7 +226,7 @@ static bool translate(const char *pattern, char *out, size_t size) {
 /* A compiled pattern for names of modules. `text` points into the object that describes the weights. */
 typedef struct fr_name_pattern {
     const char *text;
-    bool known; /* false: regcomp can't read it */
+    bool known; /* false: regcomp can't read the pattern */
     regex_t compiled;
 } fr_name_pattern;
 

@@ -22,7 +22,7 @@ typedef struct fr_tensor {
     const struct fr_storage *storage; /* describes the tensors from which the values are decoded (storage.h); `data`
                                        * then has only the codes. NULL: `data` has the values */
     uint64_t bytes;
-    uint32_t file; /* number of the file that contains it */
+    uint32_t file; /* number of the file that contains the tensor */
 } fr_tensor;
 
 typedef struct fr_tensors {

@@ -222,7 +222,7 @@ static fr_status read_tokenizer(fr_tokenizer_source *json, const char *folder) {
     bool older = !fr_file_exists(json->path) && fr_tokenizer_json_there(folder);
     FR_TRY(older ? fr_tokenizer_json_of_vocabulary(folder, &json->root)
                  : fr_json_read(json->path, FR_TOKENIZER_FILE_MAX, &json->root));
-    if (older) { /* error lines name the files that there are */
+    if (older) { /* error lines then name the two files that were read */
         free(json->path);
         json->path = fr_path_join(folder, "vocab.json and merges.txt");
         if (!json->path) return fr_fail_memory(folder, strlen(folder));

@@ -270,8 +270,9 @@ FR_INLINE void add_sums(__m256 *a, const __m256 *b, size_t count) {
 }
 
 /* Computes the scores of `count` queries with WIDTH positions, each position in a lane. `count` is a constant. A score
- * has 16 partial sums, and the registers hold only two of them for all scores. So for i from 0 to 7, p[i] + p[i + 8]
- * is computed and stored. At the end the stored sums are added from memory, which is the rest of dot's tree. */
+ * is the sum of dot's 16 partial sums p[0] to p[15]. The registers have room for only two of the 16 at a time, for all
+ * scores. So for i from 0 to 7, p[i] + p[i + 8] is computed and stored. At the end the eight stored sums of each score
+ * are added, as in dot's tree. */
 FR_INLINE void score_columns(fr_attn_state *states, size_t count, const float *tile, int32_t first, size_t head_dim,
                              float scale, fr_attn_ahead *ahead, size_t lines) {
     __m256 eighths[8][2 * TOGETHER];

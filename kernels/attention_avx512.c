@@ -336,9 +336,9 @@ FR_INLINE void add_sums(__m512 *a, const __m512 *b, size_t count) {
 }
 
 /* Computes the scores of `count` queries with `width` positions, each position in a lane. `count` and `width` are
- * constants. A score has 16 partial sums, and the registers hold at most three of them for all scores. So for i from
- * 0 to 3, p[i] + p[i + 8] + p[i + 4] + p[i + 12] is computed in the order of dot's tree, and stored. At the end the
- * stored sums are added from memory, which is the rest of the tree. */
+ * constants. A score is the sum of dot's 16 partial sums p[0] to p[15]. The registers have room for only three of the
+ * 16 at a time, for all scores. So for i from 0 to 3, p[i] + p[i + 8] + p[i + 4] + p[i + 12] is computed in the order
+ * of dot's tree, and stored. At the end the four stored sums of each score are added. */
 FR_INLINE void score_columns(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
                              size_t head_dim, float scale, fr_attn_ahead *ahead, size_t lines) {
     size_t registers = width / 16, sums = count * registers;

@@ -877,8 +877,8 @@ FR_INLINE void compute_few(const format *f, const products *by, const product *j
 }
 
 /* Computes up to MANY rows of a chunk with tile `tile` and its partner, one row at a time. Types of 4 bits with a
- * minimum take two rows at a time, because the core would not look far enough ahead past the many instructions of one
- * row. Types of 5 bits have too few registers for that. */
+ * minimum take two rows at a time: a row of such a type has so many instructions that the core would not look far
+ * enough ahead. Types of 5 bits have too few registers for that. */
 FR_INLINE void compute_many(const format *f, const products *by, const product *job, const chunk *c, size_t tile) {
     place at = place_of(f, job, c, tile, PAIR);
     bool minimum = f->joining == PLUS_MIN || f->joining == MINUS_MIN;

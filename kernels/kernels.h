@@ -36,12 +36,12 @@ typedef struct fr_matmul {
 
 typedef void fr_matmul_fn(const fr_matmul *job);
 
-/* The same product with FP8 weights in scaled blocks (quant/fp8.h). Weight i of w_o is one rounded product: the value
- * of its code, which is the byte at o * w_stride + i of w, times scales[(first + o) / 128 * scale_stride + i / 128].
- * The outputs may begin anywhere in their matrix. If scales begins with the matrix's first block, `first` is the index
- * of output 0 in the matrix. If scales begins with the block of output 0, `first` is the index of output 0 within that
- * block. No code is NaN, and fp8.h says which scales are valid. Denormal codes, products and scales keep their value:
- * none is flushed to 0. */
+/* The product of fr_matmul with other weights: FP8 codes in scaled blocks (quant/fp8.h). Weight i of w_o is one
+ * rounded product: the value of its code, which is the byte at o * w_stride + i of w, times scales[(first + o) / 128 *
+ * scale_stride + i / 128]. The outputs may begin anywhere in their matrix. If scales begins with the matrix's first
+ * block, `first` is the index of output 0 in the matrix. If scales begins with the block of output 0, `first` is the
+ * index of output 0 within that block. No code is NaN, and fp8.h says which scales are valid. Denormal codes, products
+ * and scales keep their value: none is flushed to 0. */
 typedef struct fr_matmul_fp8 {
     float *y;
     size_t y_stride;
@@ -55,8 +55,8 @@ typedef struct fr_matmul_fp8 {
 
 typedef void fr_matmul_fp8_fn(const fr_matmul_fp8 *job);
 
-/* y[j] = dot(w_{ids[j]}, x) for j < count, with the dot above. The centroid head needs it to multiply scattered weight
- * rows. ids may repeat. */
+/* y[j] = dot(w_{ids[j]}, x) for j < count, with the dot of fr_matmul. The centroid head needs it to multiply scattered
+ * weight rows. ids may repeat. */
 typedef struct fr_gather {
     float *y;
     const float *x;
@@ -112,11 +112,11 @@ typedef struct fr_matmul_block {
 
 typedef void fr_matmul_block_fn(const fr_matmul_block *job);
 
-/* The same product with tiles of grouped codes (quant/grouped.h). A table has one such kernel for each number of bits
- * of a code, for codes with a centre or zero points, and another for codes with biases. The tiles must be of the
- * kernel's kind. cols is that of the tiles' layout and may be any number. A row x_r is ceil(cols / 32) blocks; in the
- * last one, columns past the end are 0. Each output is one chain over the runs of 32 columns in ascending order,
- * beginning with acc = +0:
+/* The product of fr_matmul_block with other weights: tiles of grouped codes (quant/grouped.h). fr_kernels has two such
+ * kernels for each number of bits of a code: one for codes with a centre or zero points, and one for codes with
+ * biases. The tiles must be of the kernel's kind. cols is that of the tiles' layout and may be any number. A row x_r
+ * is ceil(cols / 32) blocks; in the last one, columns past the end are 0. Each output is one chain over the runs of 32
+ * columns in ascending order, beginning with acc = +0:
  *     with a centre or a zero   isum = sum of (code - zero) * q, exact; acc = fma(scale * xd, (float)isum, acc)
  *     with a bias               isum = sum of code * q; the same; then acc = fma(bias, dsum, acc) */
 typedef struct fr_matmul_grouped {
@@ -131,8 +131,8 @@ typedef struct fr_matmul_grouped {
 
 typedef void fr_matmul_grouped_fn(const fr_matmul_grouped *job);
 
-/* y[i] = (x[i] * r) * weight[i], r = 1 / sqrt(s / n + eps), s = dot(x, x) as above. If weight is NULL, y[i] = x[i] *
- * r. y may be x. Zhang and Sennrich 2019, arXiv:1910.07467. */
+/* y[i] = (x[i] * r) * weight[i], r = 1 / sqrt(s / n + eps), s = dot(x, x) with the dot of fr_matmul. If weight is
+ * NULL, y[i] = x[i] * r. y may be x. Zhang and Sennrich 2019, arXiv:1910.07467. */
 typedef void fr_rmsnorm_fn(float *y, const float *x, const float *weight, size_t n, float eps);
 
 /* y[i] = fma(c[i] * r, weight[i], bias[i]), c[i] = x[i] - mean, mean = s / n, r = 1 / sqrt(dot(c, c) / n + eps). s is
@@ -254,7 +254,8 @@ typedef struct fr_attn_query {
     int64_t first, last; /* visible positions */
     const float *sink;   /* the score of an extra position that has no value (Xiao et al. 2023, arXiv:2309.17453);
                           * NULL: there is none */
-    float slope;         /* a score grows by this from position to position (alibi.h); 0: it does not */
+    float slope;         /* number by which a score grows from each position to the next (alibi.h); 0: there is no
+                          * slope */
     int64_t slope_from;  /* the position whose score the slope does not change */
 } fr_attn_query;
 
@@ -348,7 +349,7 @@ static inline float fr_attn_with_sink(fr_exp_fn *exp, const fr_attn_query *query
 typedef void fr_tanh_fn(float *y, const float *x, size_t n);
 
 typedef struct fr_kernels {
-    const char *isa; /* the word this table was filled for */
+    const char *isa; /* the word of the instruction set for which this table was filled */
     fr_matmul_fn *matmul[FR_FLOAT_TYPES];
     fr_gather_fn *gather[FR_FLOAT_TYPES];
     fr_matmul_fp8_fn *matmul_fp8;

@@ -30,12 +30,12 @@ typedef struct fr_key_means {
     size_t dims;         /* the number of values of a head that turn with its position; 0: none */
     bool neox;           /* value i turns with value i + dims / 2, otherwise value 2 i with value 2 i + 1 */
     float *first, *mean; /* [head_dim] */
-    const float *starts; /* [blocks][dims] cosines, then sines, of the first position of each 64 */
-    const float *turns;  /* [64][head_dim] cosines, then sines, of positions 0 to 63, then 1 */
+    const float *starts; /* [blocks][dims] for the first position of each block of 64: cosines, then sines */
+    const float *turns;  /* [64][head_dim] for positions 0 to 63: cosines, then sines; the rest of a row is 1 */
 } fr_key_means;
 
-/* Fills in the row of `starts` or `turns` for these angles: cosines and sines of dims / 2 angles each, then 1 up to
- * `width`. */
+/* Fills in a row of `starts` or `turns`, which has `width` values: the cosines of dims / 2 angles, then their sines.
+ * The rest of the row is set to 1. */
 void fr_key_means_fill(float *row, const float *cosine, const float *sine, size_t dims, size_t width);
 
 /* Gives the mean at the first position of a block, [head_dim]. */

@@ -28,7 +28,7 @@ typedef enum scaling {
     Q3_SCALES,  /* 16 scales of 6 bits */
     OF_RUNS,    /* 8 scales of 4 bits */
     OF_HALVES,  /* 16 scales of 4 bits */
-    E4M3_SCALES /* 2 bytes; there is no d */
+    E4M3_SCALES /* 2 scales of one byte each; there is no d */
 } scaling;
 
 static const scaling scalings[FR_KERNEL_TYPES] = {

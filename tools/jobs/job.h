@@ -47,7 +47,7 @@ typedef enum fr_job_form {
 } fr_job_form;
 
 typedef struct fr_job {
-    json_t *line; /* the line as it was read, with its id replaced by null; NULL: it is not a JSON object */
+    json_t *line; /* the line as it was read, with its id replaced by null; NULL: the line is not a JSON object */
     char *id;     /* text of the id, which the answer repeats unchanged; NULL: there is no id */
     fr_job_form form;
     const char *member;    /* the member of the request that is being read; NULL: none */

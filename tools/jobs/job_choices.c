@@ -32,7 +32,8 @@ bool fr_job_take_choices(fr_job *job, const char *key, const json_t *value) {
 }
 
 bool fr_job_take_best_of(fr_job *job, const char *key, const json_t *value) {
-    return take_number(job, key, value, &job->shown); /* it is compared with n later, in fr_job_settle_choices */
+    return take_number(job, key, value, &job->shown); /* the number is compared with n later, in
+                                                       * fr_job_settle_choices */
 }
 
 bool fr_job_take_echo(fr_job *job, const char *key, const json_t *value) {

@@ -24,8 +24,9 @@ typedef struct fr_job_places {
     size_t tokens; /* number of tokens that all rounds gave */
 
     void *owner;
-    bool (*needs)(void *owner, const fr_job_line *line); /* Returns false for a line that need not be run. */
-    void (*ended)(void *owner, size_t place);            /* reads the results of a job that has ended, and frees it */
+    bool (*needs)(void *owner, const fr_job_line *line); /* returns false for a line that need not be run */
+    void (*ended)(void *owner, size_t place);            /* reads the results of a job that has ended, and frees the
+                                                          * job */
 } fr_job_places;
 
 /* Opens the file of -f. Gives the exit status. */
