@@ -112,7 +112,7 @@ typedef struct fr_drafter fr_drafter;           /* model or layers that propose 
 typedef struct fr_adapter fr_adapter;           /* low-rank changes of a model's matrices (LoRA) */
 typedef struct fr_session fr_session;           /* one text: its ids, keys and values, sampling, statistics */
 typedef struct fr_engine fr_engine;             /* resources that sessions share, so that one forward computes the rows
-                                                 * of all */
+                                                 * of all sessions */
 typedef struct fr_reply_parser fr_reply_parser; /* a chat's reply: content, reasoning, calls of tools */
 typedef struct fr_picture fr_picture;           /* a picture, prepared for one model */
 typedef struct fr_embedder fr_embedder;         /* makes embeddings of texts and scores of pairs of texts */
@@ -250,7 +250,7 @@ fr_status fr_decoder_finish(fr_decoder *decoder, const char **text, size_t *leng
 /* Returns one more than the largest id. */
 size_t fr_tokenizer_count(const fr_tokenizer *tokenizer);
 
-/* Return the ids of beginning of sequence, end of sequence and unknown; -1 if the tokenizer does not have it. */
+/* Return the ids of beginning of sequence, end of sequence and unknown; -1 if the tokenizer has no such token. */
 int32_t fr_tokenizer_bos(const fr_tokenizer *tokenizer);
 int32_t fr_tokenizer_eos(const fr_tokenizer *tokenizer);
 int32_t fr_tokenizer_unk(const fr_tokenizer *tokenizer);

@@ -32,7 +32,8 @@ typedef struct fr_inspected {
 } fr_inspected;
 
 typedef struct fr_inspected_counts {
-    /* numbers of values: in all tensors of supported types, and in the tensors that are used */
+    /* numbers of values. parameters: in all tensors of supported types; used_parameters: in the tensors that are
+     * used */
     uint64_t parameters, used_parameters;
     size_t towers; /* tensors of vision and audio towers that nothing reads */
     size_t unused; /* all tensors that nothing reads, including those of towers */
@@ -77,8 +78,9 @@ extern const size_t fr_inspected_sizes[FR_INSPECTED_SIZES][2];
 /* A picture, and what it costs. */
 typedef struct fr_inspected_picture {
     size_t width, height, tokens;
-    double multiply_adds; /* of the tower's layers, for this picture */
-    double seconds;       /* an estimate of the tower's time here; 0: there is none for this type of weights */
+    double multiply_adds; /* multiply-adds of the tower's layers for this picture */
+    double seconds;       /* an estimate of the tower's time on this machine; 0: there is none for this type of
+                           * weights */
 } fr_inspected_picture;
 
 /* Opens the picture how->images[index]. To estimate the tower's time for it, the speed of the float kernels is

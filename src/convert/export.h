@@ -51,7 +51,8 @@ fr_status fr_export_encoder_metadata(const fr_export *export, fr_gguf_writer *wr
 
 /* The kind of tokenizer that an architecture's files have in GGUF. */
 typedef struct fr_tokenizer_form {
-    /* tokenizer.ggml.model and .pre; pre NULL: not written. model NULL: chosen by how the tokenizer makes its pieces */
+    /* values of tokenizer.ggml.model and tokenizer.ggml.pre. model NULL: it depends on how the tokenizer makes its
+     * pieces. pre NULL: the key is not written */
     const char *model, *pre;
     bool counts_ids; /* the number of ids is a key too */
 } fr_tokenizer_form;

@@ -2,8 +2,8 @@
  *
  * In: tokenizer.json and tokenizer_config.json, the configs' end-of-sequence ids, the chat template; the kind of
  * tokenizer that the architecture has in GGUF. Out: the keys that llama.cpp's converter writes. Up to three ids that
- * end a text are written, as eos, eot and eom. A tokenizer is refused if it differs from the kind by which readers of
- * the file would encode. */
+ * end a text are written, as eos, eot and eom. Readers of the file encode by the kind alone, so a tokenizer that
+ * differs from its kind is refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ typedef enum token_type { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5,
 typedef struct token {
     fr_text text; /* bytes NULL: no token has this id */
     token_type type;
-    float score; /* in unigram models */
+    float score; /* the token's score in a unigram model */
 } token;
 
 /* ----------------------------------------------------------------------------------------------------------- tokens */

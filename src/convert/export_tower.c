@@ -15,7 +15,7 @@
 #include "kernels/dispatch.h"
 #include "src/engine/vision/vision.h"
 
-#define TOKENIZER_MAX ((size_t)256 << 20) /* bytes of tokenizer.json */
+#define TOKENIZER_MAX ((size_t)256 << 20) /* limit on the bytes of tokenizer.json */
 
 fr_status fr_tower_export_find(const fr_checkpoint *files, bool *found) {
     fr_weights weights = {0};
@@ -171,9 +171,9 @@ static fr_status find_token(const fr_checkpoint *files, const char *text, int64_
     return status;
 }
 
-/* Adds the embedding of the token that ends a picture's rows. llama.cpp puts this token there itself, with the
- * embedding from this file. If the folder lacks the token's id or the table of embeddings, llama.cpp's converter
- * writes no file either. */
+/* Adds the embedding of the token that ends each row of a picture. llama.cpp inserts this token itself, with the
+ * embedding from this file. If the folder lacks the token's id or the table of embeddings, this fails, as llama.cpp's
+ * converter does. */
 static fr_status add_row_end(fr_tower_export *export, fr_outputs *outputs) {
     static const char *const tables[] = {"language_model.model.embed_tokens.weight",
                                          "model.language_model.embed_tokens.weight"};
@@ -233,7 +233,7 @@ void fr_tower_export_types(fr_dtype type, fr_outputs *outputs) {
     fr_dtype half = type == FR_F16 ? FR_F16 : FR_F32;
     bool transposed = false;
     for (size_t i = 0; i < outputs->count; i++)
-        transposed |= strcmp(outputs->items[i].name, "mm.soft_emb_norm.weight") == 0; /* Gemma 3's */
+        transposed |= strcmp(outputs->items[i].name, "mm.soft_emb_norm.weight") == 0; /* only Gemma 3 has it */
     for (size_t i = 0; i < outputs->count; i++) {
         fr_output *output = &outputs->items[i];
         if (output->dims < 2) continue;

@@ -21,7 +21,7 @@ typedef struct fr_merge {
 typedef struct fr_merge_into {
     const fr_merge *merge;
     fr_adapted_matrices matrices;
-    bool any;         /* at least one adapter changes them */
+    bool any;         /* at least one adapter changes the matrices */
     size_t expert_of; /* rows of one expert's matrix in the output */
 } fr_merge_into;
 

@@ -98,7 +98,7 @@ typedef struct batch {
     size_t first; /* number of the batch's first row in the output */
     size_t rows, cols;
     const float *importance;   /* [matrices, cols] importances of the columns; NULL: all columns count equally */
-    uint8_t *target;           /* [rows], encoded */
+    uint8_t *target;           /* the batch's rows, encoded */
     const fr_merge_into *into; /* the products of adapters that are added */
     /* [threads, 3, cols] a row of the output, the same row before its columns are reordered, and what adapters add */
     float *values;
@@ -221,7 +221,7 @@ typedef struct stream {
     size_t threads;
     fr_progress_fn *progress;
     void *progress_context;
-    uint64_t done, total; /* bytes of the source */
+    uint64_t done, total; /* bytes of the source: done so far, and in total */
     bool ended;           /* the progress callback has ended the job */
 } stream;
 

@@ -19,7 +19,7 @@ typedef struct fr_synth_family fr_synth_family;
 typedef struct fr_synth_shape {
     const char *name;
     const fr_synth_family *family;
-    size_t layers, vocab;   /* as published */
+    size_t layers, vocab;   /* the published model's numbers of layers and ids */
     const char *config;     /* config.json without the fields that an order sets */
     const char *const *has; /* NULL-terminated names in GGUF of optional tensors that this model has */
 } fr_synth_shape;
@@ -35,7 +35,7 @@ typedef struct fr_synth_order {
 
 /* The tokens that a family's readers expect in a vocabulary. */
 typedef struct fr_synth_tokenizer {
-    const char *special[4]; /* ids 0 to 3 */
+    const char *special[4]; /* the tokens with the ids 0 to 3 */
     bool byte_level; /* the tokens of single bytes are printable characters; otherwise they are texts like "<0x0A>" */
     bool begins;     /* every text gets the token `begin` before it */
     uint32_t begin, end, turn_end, unknown, padding;

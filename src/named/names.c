@@ -39,7 +39,7 @@ static int by_name(const void *a, const void *b) {
 /* A folder: `inside` is its path below `root`, "" for the root itself. */
 typedef struct place {
     const char *root, *inside;
-    size_t depth; /* how many levels of folders below it are read */
+    size_t depth; /* how many levels of folders below this folder are read */
     bool folders; /* folders are listed, not files */
 } place;
 

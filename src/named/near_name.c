@@ -24,7 +24,7 @@ static bool is_same(const char *name, size_t length, const comparison *c) {
 static void add(fr_near_name *near, const char *name, bool exact) {
     if (near->exact && !exact) return;
     if (exact && !near->exact) *near = (fr_near_name){.exact = true};
-    if (near->count && strstr(near->names, name)) return; /* another file of the same model */
+    if (near->count && strstr(near->names, name)) return; /* another file of the model has added the name */
     size_t length = strlen(near->names);
     if (near->count++ == 0) snprintf(near->name, sizeof near->name, "%s", name);
     snprintf(near->names + length, sizeof near->names - length, "%s%s", length ? ", " : "", name);
@@ -40,7 +40,7 @@ static bool compare(void *context, const fr_found *found) {
     const char *slash = memrchr(name, '/', length), *last = slash ? slash + 1 : name;
     char canonical[FR_NEAR_NAME];
     const char *which = c->text + c->length;
-    if (found->name[0] == '/') return true; /* a path, as the model has no name */
+    if (found->name[0] == '/') return true; /* the model has no name and is listed by its path */
     if (!is_same(name, length, c) && !is_same(last, length - (size_t)(last - name), c)) return true;
     if (ollama && *which && (!colon || strcasecmp(colon, which) != 0)) return true;
     if (ollama)

@@ -11,7 +11,8 @@
 
 enum {
     FR_ANSWERS_MAX = 48,  /* the most answers kept for one set of variables; any further question is asked each time */
-    FR_QUESTION_MAX = 32, /* bytes of a question's name and the role that it is about, including the NUL */
+    FR_QUESTION_MAX = 32, /* limit on the bytes of a question's name and the role that it is about, including the
+                           * NUL */
     FR_KEPT_MAX = 8,      /* sets of variables; a new set replaces the oldest */
 };
 

@@ -21,7 +21,7 @@
 #define ROLE     "fr_probe_role"
 
 #define ARGUMENTS "{\"" KEY "\": \"" VALUE "\"}"
-#define ID        "call00001" /* nine letters and digits, because Mistral's templates require that */
+#define ID        "call00001" /* an id of nine letters and digits, because Mistral's templates require such ids */
 
 static bool has(const fr_marked_text *text, const char *word) {
     return text->text && memmem(text->text, text->length, word, strlen(word));

@@ -9,13 +9,13 @@
 
 #include "forerun.h"
 
-#define FR_SCAN_DEPTH 64 /* the most objects and arrays within each other */
+#define FR_SCAN_DEPTH 64 /* limit on nested objects and arrays */
 
 typedef enum fr_scan_state {
     FR_SCAN_VALUE,        /* a value must follow */
-    FR_SCAN_VALUE_OR_END, /* a value must follow, or an empty array ends */
+    FR_SCAN_VALUE_OR_END, /* a value must follow, or the end of an empty array */
     FR_SCAN_KEY,          /* a key must follow, because a comma came before */
-    FR_SCAN_KEY_OR_END,   /* a key must follow, or an empty object ends */
+    FR_SCAN_KEY_OR_END,   /* a key must follow, or the end of an empty object */
     FR_SCAN_COLON,
     FR_SCAN_AFTER,  /* a value has ended: a comma or the end of its container must follow */
     FR_SCAN_STRING, /* within a string, which is a value or a key */

@@ -29,7 +29,7 @@
 #include "src/language/chat/reply_message.h"
 #include "src/language/chat/reply_once.h"
 
-#define ID_LENGTH 9 /* letters and digits, because Mistral's templates require that */
+#define ID_LENGTH 9 /* an id has nine letters and digits, because Mistral's templates require that */
 
 typedef enum reply_state { CONTENT, REASONING, CHANNEL, CALL, HELD, HEADER } reply_state;
 
@@ -68,7 +68,8 @@ struct fr_reply_reader {
     bool before_fresh;      /* the value of `fresh` when the present call began */
 
     bool thinking;                    /* the call or header that is being read, or is held, began within reasoning */
-    fr_text_buffer held, held_pieces; /* the bytes held back within reasoning; the pieces that they consist of */
+    fr_text_buffer held, held_pieces; /* held: the bytes held back within reasoning; held_pieces: the pieces that these
+                                       * bytes consist of */
 
     fr_reply_part out_part; /* the part that is collected for the next callback */
     fr_text_buffer out;

@@ -11,9 +11,9 @@
 #include "src/language/chat/reply_format.h"
 #include "src/language/chat/reply_value.h"
 
-#define FR_CALL_MAX      ((size_t)1 << 24) /* bytes of a call; a longer text counts as no call */
-#define FR_CALL_NAME_MAX 256               /* bytes of a function's name */
-#define FR_CALL_KEY_MAX  4096              /* bytes of a key */
+#define FR_CALL_MAX      ((size_t)1 << 24) /* limit on the bytes of a call; a longer text counts as no call */
+#define FR_CALL_NAME_MAX 256               /* limit on the bytes of a function's name */
+#define FR_CALL_KEY_MAX  4096              /* limit on the bytes of a key */
 
 typedef enum fr_call_verdict {
     FR_CALL_ON,    /* the call continues */
@@ -72,9 +72,10 @@ typedef struct fr_reply_call {
 typedef struct fr_call_reader {
     fr_call_verdict (*byte)(fr_reply_call *call, char byte);
     fr_call_verdict (*mark)(fr_reply_call *call, fr_mark mark);
-    fr_call_verdict (*finish)(fr_reply_call *call); /* at a reply's end; gives FR_CALL_DONE if only marks are missing */
-    void (*cut)(fr_reply_call *call); /* at a cut in a reply: gives the value that was begun; NULL: values are given as
-                                       * they come */
+    fr_call_verdict (*finish)(fr_reply_call *call); /* ends a call at the reply's end; gives FR_CALL_DONE if only marks
+                                                     * are missing */
+    void (*cut)(fr_reply_call *call); /* ends a call where the reply was cut: gives the value that was begun; NULL:
+                                       * values are given as they come */
 } fr_call_reader;
 
 extern const fr_call_reader fr_read_json_call, fr_read_llama_call, fr_read_section_call, fr_read_tagged_call,

@@ -40,7 +40,7 @@ typedef enum fr_mark {
     FR_MARK_COUNT
 } fr_mark;
 
-#define FR_MARK_MAX 32 /* bytes */
+#define FR_MARK_MAX 32 /* limit on the bytes of a mark */
 
 typedef struct fr_reply_format {
     /* the form of its calls (reply_forms.h); NULL: the template shows no known form */

@@ -12,7 +12,7 @@
 typedef struct fr_reply_message {
     fr_text_buffer content, reasoning;
     fr_text_buffer id, name, arguments; /* parts of the present call */
-    json_t *calls;                      /* an array; NULL: there is none */
+    json_t *calls;                      /* an array of calls; NULL: there is no call */
     bool lost;                          /* memory ran out for a call */
     bool cut;                           /* the last call is given although its arguments are incomplete */
 } fr_reply_message;

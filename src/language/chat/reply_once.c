@@ -21,7 +21,7 @@ typedef struct pass {
     fr_text_buffer *text;
     member *members; /* members of all objects that are open, the outermost first */
     size_t count, room;
-    size_t at, to; /* bytes read, and bytes written */
+    size_t at, to; /* at: bytes read so far; to: bytes written so far */
 } pass;
 
 static void copy_byte(pass *p) {

@@ -20,9 +20,9 @@ void fr_value_end_unit(fr_text_buffer *out, unsigned *half);
 /* Rewrites the bytes that a loose scan accepts as JSON. Begins zeroed. A comma is held back until something follows
  * it, because models write one after the last item. */
 typedef struct fr_json_writer {
-    unsigned half; /* the first half of a surrogate pair */
+    unsigned half; /* the first half of a surrogate pair, until the second half comes; 0: none */
     char escape[6];
-    uint8_t escaped; /* bytes of an unfinished escape */
+    uint8_t escaped; /* number of bytes in `escape`, which is an unfinished escape */
     bool none;       /* inside the word None, which is Python's null */
     bool comma;
     uint8_t gap; /* number of bytes of white space after the comma, kept in `blanks` */

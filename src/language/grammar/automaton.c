@@ -54,15 +54,15 @@ struct fr_automaton {
     /* [states, 256] the low 16 bits are the next state, the bits above are the round in which the step's cost was last
      * counted; UNKNOWN: the step was not taken yet */
     uint32_t *steps;
-    uint8_t *costs;  /* [states, 256] the cost of each step, as a logarithm */
+    uint8_t *costs;  /* [states, 256] the cost of each step, as its logarithm to base 2 */
     uint32_t *plain; /* [states] the plain state of each state (fr_automaton_plain); UNKNOWN: not looked for yet */
     uint32_t round, last_round; /* round: the present round, or FR_NO_ROUND; last_round: the number of the last round
                                  * that was begun */
     size_t spent, most;         /* units of work so far, and their limit */
     size_t frame_count, frame_capacity, state_count, state_capacity, place_count, place_capacity;
-    uint32_t *frame_table, *state_table; /* hash tables of numbers + 1; 0: the slot is empty */
+    uint32_t *frame_table, *state_table; /* hash tables: 1 + the number of a frame or state; 0: the slot is empty */
     size_t frame_slots, state_slots;
-    /* [AT_ONCE_MAX] places of the state that is being made; waiting: places that must still be followed */
+    /* found: [AT_ONCE_MAX] places of the state that is being made; waiting: places that must still be followed */
     place *found, *waiting;
     size_t found_count, waiting_count;
     bool found_end;               /* the text may end in the state that is being made */

@@ -22,7 +22,7 @@ fr_decimal fr_decimal_of(const json_t *value, bool above, bool *whole);
 fr_decimal fr_decimal_nines(size_t digits, bool negative);
 
 int fr_decimal_compare(const fr_decimal *one, const fr_decimal *other);
-size_t fr_decimal_length(const fr_decimal *number); /* digits */
+size_t fr_decimal_length(const fr_decimal *number); /* gives the number of digits */
 fr_decimal fr_decimal_negated(fr_decimal number);
 fr_decimal fr_decimal_next(fr_decimal number, bool below);
 

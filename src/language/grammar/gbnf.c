@@ -8,7 +8,7 @@
 #include "src/language/grammar/cursor.h"
 #include "src/language/grammar/readers.h"
 
-#define DEPTH_MAX 100 /* the most levels of nested parentheses */
+#define DEPTH_MAX 100 /* limit on nested parentheses */
 #define RULES_MAX 16384
 
 typedef struct rule_name {

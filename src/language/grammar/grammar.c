@@ -260,7 +260,8 @@ static bool is_apart(const fr_grammar *g, int32_t id) {
     return false;
 }
 
-/* Allows the tokens that are kept apart where they may come as themselves, and forbids them elsewhere. */
+/* Sets the bits of the tokens that are kept apart (g->apart). Such a token is allowed if it may come as itself, and
+ * forbidden otherwise. */
 static fr_status set_apart(fr_grammar *g, uint32_t state, uint64_t *bits) {
     for (size_t i = 0; i < g->apart_count; i++) {
         uint32_t next;

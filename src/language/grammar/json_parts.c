@@ -8,10 +8,10 @@
 #include "formats/json.h"
 #include "formats/json_wide.h"
 
-#define INDENT_MAX      20  /* characters of an indentation */
-#define DIGITS_MAX      18  /* digits of an integer that has no bounds */
-#define FRACTION_MAX    6   /* digits after the point */
-#define KEY_MAX         40  /* characters of a key without quotes, after its first */
+#define INDENT_MAX      20  /* limit on the characters of an indentation */
+#define DIGITS_MAX      18  /* limit on the digits of an integer that has no bounds */
+#define FRACTION_MAX    6   /* limit on the digits after the point */
+#define KEY_MAX         40  /* limit on the characters after the first one of a key without quotes */
 #define NAME_LENGTH_MAX 200 /* limit on the bytes of the names from which another key must differ (other_end) */
 
 fr_written_parts fr_written_parts_of(fr_grammar_rules *rules) {

@@ -15,7 +15,7 @@
 #define INTEGERS_MAX 100   /* limit on the integers that are listed; their bounds must also be within BOUND_MAX */
 #define BOUND_MAX    1000000000000000
 #define TEXTS_MAX    100 /* limit on the strings that are listed; each has at most LENGTH_MAX bytes */
-#define LENGTH_MAX   64  /* bytes */
+#define LENGTH_MAX   64  /* limit on the bytes of a listed string */
 
 /* ----------------------------------------------------------------------------------------------------------- tuples */
 

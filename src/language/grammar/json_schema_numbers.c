@@ -7,7 +7,7 @@
 #include "src/language/grammar/json_schema_reader.h"
 
 #define STEP_MAX   10000
-#define PLACES_MAX 6  /* digits after the point */
+#define PLACES_MAX 6  /* limit on the digits after the point */
 #define WIDE       15 /* digits of the bound that replaces a missing one: any 15 digits have only one spelling */
 
 /* Reads one bound. Two keywords can give it, and the tighter one counts. */

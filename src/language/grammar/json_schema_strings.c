@@ -7,7 +7,7 @@
 #include "formats/json_wide.h"
 #include "src/language/grammar/json_schema_reader.h"
 
-#define NAME_LENGTH_MAX 1000 /* in characters; a larger bound on the length of a name is dropped */
+#define NAME_LENGTH_MAX 1000 /* limit on the characters of a name; a larger upper bound is dropped */
 #define MULTIPLIED_MAX  4096 /* limit on the states of an automaton that counts characters */
 
 /* --------------------------------------------------------------------------------------------------------- automata */

@@ -163,7 +163,7 @@ typedef struct product {
     const fr_language *one, *other;
     fr_language *made;
     pair *pairs;     /* [most] the pair of states that each new state stands for */
-    uint32_t *table; /* [slots] hash table of states + 1 */
+    uint32_t *table; /* [slots] hash table: 1 + index of a state, or 0 */
     size_t most, slots, count;
 } product;
 

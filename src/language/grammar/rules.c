@@ -8,7 +8,7 @@
 #include "src/language/grammar/cursor.h"
 
 #define REPLACEMENT 0xFFFDu
-#define ITEMS_MAX   ((size_t)1 << 20) /* the most expressions, ranges and rules, each */
+#define ITEMS_MAX   ((size_t)1 << 20) /* limit on the number of expressions, of ranges and of rules */
 
 void fr_grammar_rules_free(fr_grammar_rules *rules) {
     free(rules->expressions);

@@ -20,7 +20,7 @@ typedef struct fr_text_step {
 } fr_text_step;
 
 typedef struct fr_text_runs {
-    fr_text_step *steps; /* [states, FR_SLICE_CLASSES] */
+    fr_text_step *steps; /* [states, FR_SLICE_CLASSES] the step from each state */
     size_t capacity;
 } fr_text_runs;
 

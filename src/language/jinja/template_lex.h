@@ -57,7 +57,7 @@ typedef struct fr_jinja_token {
 
 typedef struct fr_jinja_lexer {
     fr_template *template;
-    const char *source, *end, *at; /* a copy of the source in which all line ends are \n */
+    const char *source, *end, *at; /* source: a copy in which all line ends are \n; at: the next byte to be read */
     uint32_t line;                 /* the line of `at` */
     bool in_block, in_print;       /* `at` is in a statement's tag; `at` is in a tag that prints */
     char pending;                  /* kind of the tag after the text that was taken last; 0: none */

@@ -7,7 +7,7 @@
 #define FR_PRECISION_MAX 300
 
 typedef struct fr_jinja_style {
-    char fill[4]; /* one character */
+    char fill[4]; /* the character that fills up to the width, in UTF-8 */
     size_t fill_length;
     char align; /* < > ^, or = for padding between the sign and the digits */
     char sign;  /* + or a blank, which is written before numbers that are not negative; 0: none */

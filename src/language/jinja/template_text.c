@@ -175,7 +175,7 @@ bool fr_jinja_is_printable(int32_t codepoint) {
 
 /* ---------------------------------------------------------------------------------------------------------- numbers */
 
-#define REAL_TEXT_MAX 400 /* bytes of a number's text */
+#define REAL_TEXT_MAX 400 /* limit on the bytes of a number's text */
 
 /* Converts Python's spelling of a number to JSON's, which has digits before and after the point, no leading zeros and
  * no plus. Gives the length of the text; 0: it is not a number. */

@@ -74,7 +74,7 @@ typedef struct fr_jinja_value {
         double real;
         /* also the name of an undefined value, and the digits of a wide integer, with a minus before them */
         const fr_jinja_string *string;
-        const struct fr_jinja_list *list; /* also of tuples */
+        const struct fr_jinja_list *list; /* the items of a list or tuple */
         struct fr_jinja_dict *dict;
         const struct fr_jinja_range *range;
         const struct fr_jinja_view *view;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define REAL_SIZE 400 /* bytes of a double without a fraction, as text */
+#define REAL_SIZE 400 /* limit on the bytes of a double without a fraction, as text */
 
 fr_jinja_value fr_of_wide(const fr_jinja_string *digits) {
     return (fr_jinja_value){.kind = FR_KIND_WIDE, .foreign = digits->foreign, .string = digits};

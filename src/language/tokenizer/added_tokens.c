@@ -85,7 +85,7 @@ static prefix_search begin_search(const fr_added_tokens *set, const unsigned cha
     return (prefix_search){set, text, length, 0, set->first[text[0]], set->first[text[0] + 1]};
 }
 
-/* Gives the next token, which is longer than the one before; NULL: there is none. */
+/* Gives the next token, which is longer than the token before; NULL: there is none. */
 static const fr_added_token *longer(prefix_search *search) {
     const fr_added_token *items = search->set->items;
     while (search->depth < search->length) {
@@ -137,7 +137,8 @@ typedef struct claims {
     const unsigned char *text;
     fr_trust trust;
     size_t at;                   /* offset within the run */
-    const fr_added_token *token; /* NULL: there are no more, and `begin` is the end of the text */
+    const fr_added_token *token; /* the token that was found; NULL: there are no more, and `begin` is the end of the
+                                  * text */
     size_t begin;
     bool stands; /* false: the token must be a single word but is next to a word character, so it is skipped */
     bool none;   /* there are no control tokens to find */

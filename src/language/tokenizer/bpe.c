@@ -20,10 +20,11 @@ typedef struct fr_bpe_merge {
 #define NO_PAIR   UINT64_MAX
 #define AFFIX_MAX 64
 
-/* Symbols are in the order of the text. A merge keeps the left one and unlinks the right one. */
+/* A symbol: a stretch of the piece that is a token. Symbols are in the order of the text. A merge keeps the left
+ * symbol and unlinks the right one. */
 typedef struct fr_bpe_symbol {
-    int32_t id;             /* -1: unlinked */
-    int32_t previous, next; /* -1: none */
+    int32_t id;             /* the symbol's token; -1: the symbol is unlinked */
+    int32_t previous, next; /* the symbols before and after this one; -1: none */
 } symbol;
 
 /* ----------------------------------------------------------------------------------------------------------- merges */

@@ -13,8 +13,8 @@ typedef struct fr_bpe {
     const fr_vocabulary *vocabulary;
     struct fr_bpe_merge *merges; /* a hash table of pairs */
     size_t merge_mask;
-    int32_t byte_ids[256]; /* the tokens <0xNN>; -1: none */
-    int32_t unknown;       /* -1: characters without a token are dropped */
+    int32_t byte_ids[256]; /* [byte] the token <0xNN> of the byte; -1: none */
+    int32_t unknown;       /* the unknown token; -1: characters without a token are dropped */
     bool fuse_unknown;     /* neighbouring unknown characters become one token */
     bool ignore_merges;    /* a piece that is itself a token is not split */
     bool byte_level;       /* each byte of a piece starts as one token, named by the character that stands for the

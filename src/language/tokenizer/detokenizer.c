@@ -10,7 +10,7 @@
 #include "base/unicode_form.h"
 #include "src/language/tokenizer/tokenizer_parts.h"
 
-#define HELD_MAX 3 /* a character of four bytes may lack its last one */
+#define HELD_MAX 3 /* limit on the bytes of an unfinished character: one of four bytes may lack its last byte */
 
 struct fr_decoder {
     const fr_tokenizer *tokenizer;

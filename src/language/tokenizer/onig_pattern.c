@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "src/language/tokenizer/onig_set.h"
 
-#define GROUPS_MAX  200 /* the most groups within each other */
+#define GROUPS_MAX  200 /* limit on nested groups */
 #define REPEATS_MAX 1000000
 #define SKIPS       "*SKIP)(*FAIL)"
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 
 #define NAME_LENGTH_MAX 32
-#define DEPTH_MAX       64 /* the most levels of nested sets */
+#define DEPTH_MAX       64 /* limit on nested sets */
 
 #define SPACE \
     "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"

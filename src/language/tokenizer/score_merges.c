@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "src/language/tokenizer/merge_heap.h"
 
-/* A stretch of the text. Stretches are in the text's order. A merge lengthens the left one and unlinks the right
+/* A stretch of the text. Stretches are in the text's order. A merge lengthens the left stretch and unlinks the right
  * one. */
 typedef struct fr_score_symbol {
-    uint32_t begin, length; /* length 0: unlinked */
-    int32_t id;             /* -1: the stretch is not a token */
-    int32_t previous, next; /* -1: none */
+    uint32_t begin, length; /* length 0: the stretch is unlinked */
+    int32_t id;             /* the stretch's token; -1: it is no token */
+    int32_t previous, next; /* the stretches before and after this one; -1: none */
 } symbol;
 
 /* ---------------------------------------------------------------------------------------------------------- opening */

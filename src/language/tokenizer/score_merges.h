@@ -12,8 +12,8 @@
 typedef struct fr_score_merges {
     const fr_vocabulary *vocabulary;
     uint32_t *ranks;       /* [vocabulary size] the highest score has rank 0, equal scores have equal ranks */
-    int32_t byte_ids[256]; /* the tokens <0xNN>; -1: none */
-    int32_t unknown;       /* -1: characters without a token are dropped */
+    int32_t byte_ids[256]; /* [byte] the token <0xNN> of the byte; -1: none */
+    int32_t unknown;       /* the unknown token; -1: characters without a token are dropped */
 } fr_score_merges;
 
 /* Memory that is reused for one text after the other. It begins zeroed, and its pointers are freed at the end. */

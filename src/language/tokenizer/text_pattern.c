@@ -15,7 +15,7 @@
 
 #define SOURCE_MAX 65536
 #define MATCH_MAX  50000000 /* limit on backtracks from one position; a walk's allowance usually ends it earlier */
-#define HEAP_MAX   262144   /* KiB of saved backtracking points */
+#define HEAP_MAX   262144   /* limit on the saved backtracking points, in KiB */
 
 #define COMPILE_OPTIONS (PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT)
 

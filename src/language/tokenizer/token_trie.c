@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 
-#define NODES_MAX ((size_t)1 << 24) /* limit on nodes: a node and a byte fit in a key of 32 bits */
+#define NODES_MAX ((size_t)1 << 24) /* limit on nodes, so that a node and a byte fit in a key of 32 bits */
 
 typedef struct fr_trie_edge {
     uint32_t key;   /* node << 8 | byte */

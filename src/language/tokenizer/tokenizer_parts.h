@@ -25,7 +25,8 @@ typedef struct fr_printed_tokens {
     fr_printed_token *owned[FR_PRINT_FORMS];
     char *bytes;
     size_t longest;
-    /* removed from the beginning of a text up to strip_limit times, and from its end up to strip_stop times */
+    /* the text that is removed from the beginning of a text up to strip_limit times, and from its end up to strip_stop
+     * times */
     char *strip;
     size_t strip_limit, strip_stop;
 } fr_printed_tokens;
@@ -47,7 +48,7 @@ struct fr_tokenizer {
     char *begin, *end; /* bos_token, eos_token, or NULL */
     /* texts of special tokens by name, such as "pad_token", including those in `begin` and `end`; never changed */
     json_t *named;
-    struct fr_chat_templates *chat; /* the caller that opened them closes them */
+    struct fr_chat_templates *chat; /* the chat templates; the caller that opened them closes them */
     fr_notes notes;                 /* notes about the tokenizer's source */
 };
 

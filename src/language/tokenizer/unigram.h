@@ -18,9 +18,9 @@ typedef struct fr_unigram {
     fr_token_trie trie;
     double *scores; /* [vocabulary size] */
     double unknown_score;
-    int32_t unknown;       /* -1: characters without a token are dropped */
-    int32_t byte_ids[256]; /* the tokens <0xNN>; -1: the vocabulary lacks the token, or the model uses no tokens of
-                            * bytes */
+    int32_t unknown;       /* the unknown token; -1: characters without a token are dropped */
+    int32_t byte_ids[256]; /* [byte] the token <0xNN> of the byte; -1: the vocabulary lacks it, or the model uses no
+                            * tokens of bytes */
 } fr_unigram;
 
 /* Memory that is reused for one piece after the other. It begins zeroed, and is freed at the end. */

@@ -10,7 +10,7 @@
 /* A slot of the hash table. It keeps a part of the hash, so that texts seldom have to be compared. */
 typedef struct fr_vocabulary_slot {
     uint32_t tag;
-    uint32_t next_id; /* id + 1, 0: empty */
+    uint32_t next_id; /* id + 1; 0: the slot is empty */
 } vocabulary_slot;
 
 static uint64_t mix(uint64_t hash, uint64_t word) {
