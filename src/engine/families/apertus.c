@@ -76,21 +76,8 @@ static fr_status put(const fr_trunk_spec *s, size_t mtp_layers, const char *wher
 static const fr_config_part xielu = {.put = put};
 static const fr_config_row last[] = {FR_PART(xielu), {0}};
 
-/* Reads rotary positions. An empty object means that they are not scaled; if config.json says nothing of them, they
- * are the published model's. */
 static fr_status read_rope(const fr_source *source, fr_model_spec *spec) {
-    fr_rope_spec *rope = &spec->trunk.rope[0];
-    FR_TRY(fr_rope_whole_heads(source, spec));
-    if (source->gguf || json_is_object(json_object_get(source->text, "rope_parameters")) ||
-        json_object_size(json_object_get(source->text, "rope_scaling")))
-        return FR_OK;
-    rope->kind = FR_ROPE_LLAMA3;
-    rope->theta = defaults.trunk.rope[0].theta;
-    rope->factor = 8;
-    rope->low_factor = 1;
-    rope->high_factor = 4;
-    rope->original_context = 8192;
-    return FR_OK;
+    return fr_rope_llama3_unless_told(source, spec, 8);
 }
 
 static const fr_tensor_name names[] = {

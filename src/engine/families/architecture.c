@@ -65,6 +65,10 @@ const char *fr_checkpoint_architecture(const fr_checkpoint *files) {
     };
     if (files->gguf) return files->gguf->architecture;
     const char *name = first_architecture(files->config), *type = fr_checkpoint_model_type(files);
+    const char *told = json_string_value(json_object_get(files->config, "model_type"));
+    /* transformers has no class of its own for EXAONE 3.5, and saves it with the name of Llama's */
+    if (name && told && strcmp(name, "LlamaForCausalLM") == 0 && strcmp(told, "exaone") == 0)
+        return "ExaoneForCausalLM";
     if (name || !type) return name ? name : "";
     for (size_t i = 0; i < sizeof stands_for / sizeof *stands_for; i++)
         if (strcmp(stands_for[i][0], type) == 0) return stands_for[i][1];

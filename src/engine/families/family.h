@@ -256,6 +256,10 @@ fr_status fr_rope_by_kind_in_part(const fr_source *source, fr_model_spec *spec);
  * transformers ignores it. */
 fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec);
 
+/* Reads one form as fr_rope_whole_heads does. A config.json that says nothing of rotary positions has llama3's scaling
+ * from 8192 positions by this factor, and the family's base, whatever it says of the base. */
+fr_status fr_rope_llama3_unless_told(const fr_source *source, fr_model_spec *spec, double factor);
+
 /* Reads one rotary form whose angles are divided among several axes. The defaults must have `mrope_interleaved`, and
  * the sections for a config.json without them. GGUF must have sections. */
 fr_status fr_rope_sections(const fr_source *source, fr_model_spec *spec);

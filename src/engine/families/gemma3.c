@@ -33,7 +33,9 @@ static const fr_config_row own[] = {
     FR_RSQRT(layer.attention.scale, "query_pre_attn_scalar", NULL, 1, 1 << 17),
     {0}};
 
+/* Makes the layers. In transformers only the class without a vision tower has a soft cap of logits. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
+    if (!source->gguf && source->text != source->root) s->trunk.softcap = 0;
     if (!source->gguf)
         FR_TRY(fr_config_image_token(source->root, "image_token_id", "image_token_index", 262144, s->trunk.vocab,
                                      source->where, &s->image_token));

@@ -89,6 +89,8 @@ static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, post_attn_norm, HIDDEN, "post_operator_norm.weight", NULL, POST),
     FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "ffn_norm.weight", NULL),
     FR_VECTOR(fr_layer, post_ffn_norm, HIDDEN, "post_ffn_norm.weight", NULL, POST),
+    /* the name in files, and that in transformers' module, which older tools may have stored */
+    FR_MATRIX(fr_layer, attention.gate, GATES, HIDDEN, "self_attn.gate_proj.weight", NULL, .also = FR_ALSO_OWN_GATE),
     FR_MATRIX(fr_layer, attention.gate, GATES, HIDDEN, "self_attn.g_proj.weight", NULL, .also = FR_ALSO_OWN_GATE),
     FR_NAMED(fr_layer, short_conv.in, FR_SLOT_THIRDS, HIDDEN, HIDDEN, "conv.in_proj.weight", NULL, CONV),
     FR_NAMED(fr_layer, short_conv.conv, FR_SLOT_CONV, HIDDEN, CONV_KERNEL, "conv.conv.weight", NULL, CONV),

@@ -1,8 +1,11 @@
-/* Llama, and models with the same layers (such as SmolLM2): config.json of LlamaForCausalLM, and the text half of
- * Idefics3ForConditionalGeneration and SmolVLMForConditionalGeneration, GGUF "llama". Source: the published checkpoints
- * and transformers 5.17, model llama; for GGUF github.com/ggml-org/llama.cpp, conversion/llama.py, which writes rows of
+/* Llama, and models with the same layers (such as SmolLM2): config.json of LlamaForCausalLM, InternLM3ForCausalLM and
+ * IQuestCoderForCausalLM, and the text half of Idefics3ForConditionalGeneration and SmolVLMForConditionalGeneration,
+ * GGUF "llama". Source: the published checkpoints and transformers 5.24, models llama, internlm3 and iquestcoder; for
+ * GGUF github.com/ggml-org/llama.cpp, conversion/llama.py, which writes rows of
  * queries and keys in another order, and llama3's scaling of rotary positions as a tensor. The layer of an EAGLE
  * drafter is a Llama layer (src/engine/draft/eagle.c). */
+#include <string.h>
+
 #include "base/error.h"
 #include "src/engine/families/config_keys.h"
 #include "src/engine/families/family.h"
@@ -12,7 +15,46 @@ static const fr_model_spec defaults = {
         {.vocab = 32000, .hidden = 4096, .layers = 32, .context_limit = 2048, .eps = 1e-6F, .rope = {{.neox = true}}},
     .layer = {.attention = {.heads = 32}, .ffn = {.width = 11008, .activation = FR_SILU}}};
 
-static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
+static const fr_model_spec internlm3 = {
+    .trunk = {.vocab = 128512, .hidden = 4096, .layers = 48, .context_limit = 32768, .eps = 1e-5F},
+    .layer = {.attention = {.heads = 32, .kv_heads = 2, .head_dim = 128}, .ffn = {.width = 10240}}};
+
+static const fr_model_spec iquest_coder = {
+    .trunk = {.vocab = 76800, .hidden = 5120, .layers = 80, .context_limit = 131072, .eps = 1e-5F},
+    .layer = {.attention = {.heads = 40, .kv_heads = 8, .head_dim = 128}, .ffn = {.width = 27648}}};
+
+/* Reads what config.json has besides Llama's keys if its model_type is InternLM3's, which has two words for biases, or
+ * IQuest-Coder's; each has defaults of its own. */
+static fr_status read_kind(const fr_source *source, fr_model_spec *s) {
+    const fr_model_spec *usual;
+    const char *type, *where = source->where;
+    fr_attention_spec *a = &s->layer.attention;
+    if (source->gguf) return FR_OK;
+    FR_TRY(fr_json_text(source->text, "model_type", where, &type));
+    bool internlm = type && strcmp(type, "internlm3") == 0;
+    if (!internlm && (!type || strcmp(type, "iquestcoder") != 0)) return FR_OK;
+    usual = internlm ? &internlm3 : &iquest_coder;
+    s->trunk.vocab = usual->trunk.vocab;
+    s->trunk.hidden = usual->trunk.hidden;
+    s->trunk.layers = usual->trunk.layers;
+    s->trunk.context_limit = usual->trunk.context_limit;
+    s->trunk.eps = usual->trunk.eps;
+    a->heads = usual->layer.attention.heads;
+    a->kv_heads = usual->layer.attention.kv_heads;
+    a->head_dim = usual->layer.attention.head_dim;
+    s->layer.ffn.width = usual->layer.ffn.width;
+    if (!internlm && json_is_number(json_object_get(source->text, "clip_qkv")))
+        return fr_fail(FR_UNBUILT, "%s: clip_qkv is not built", where);
+    if (!internlm) return fr_config_without(source->text, "use_sliding_window", where);
+    FR_TRY(fr_json_bool(source->text, "qkv_bias", false, where, &a->qkv_bias));
+    FR_TRY(fr_json_bool(source->text, "bias", false, where, &a->o_bias));
+    s->layer.ffn.biased = a->o_bias;
+    return FR_OK;
+}
+
+static const fr_config_part kind = {.read = read_kind};
+static const fr_config_row own[] = {FR_PART(kind),
+                                    FR_ONLY("hidden_act", "silu"),
                                     FR_NONE(".expert_count"),
                                     FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
                                     FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
@@ -31,8 +73,9 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
 }
 
 const fr_family fr_family_llama = {
-    .architectures = (const char *const[]){"LlamaForCausalLM", "SmolVLMForConditionalGeneration",
-                                           "Idefics3ForConditionalGeneration", "llama", NULL},
+    .architectures =
+        (const char *const[]){"LlamaForCausalLM", "InternLM3ForCausalLM", "IQuestCoderForCausalLM",
+                              "SmolVLMForConditionalGeneration", "Idefics3ForConditionalGeneration", "llama", NULL},
     .gguf = "llama",
     .tokenizer = "gpt2",
     .pre = "llama-bpe",

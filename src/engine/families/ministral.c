@@ -25,6 +25,10 @@ static const fr_config_row own[] = {
     FR_SIZE(layer.attention.window, "sliding_window", NULL, 0, 1 << 24, .null_is_none = true),
     {0}};
 
+static fr_status rope_of_cwm(const fr_source *source, fr_model_spec *spec) {
+    return fr_rope_llama3_unless_told(source, spec, 16);
+}
+
 static fr_status every_fourth_from_first(const fr_source *source, fr_model_spec *spec) {
     const json_t *types = json_object_get(source->text, "layer_types");
     FR_TRY(fr_layers_by_kind(source, spec));
@@ -45,6 +49,6 @@ const fr_family fr_family_ministral = {.architectures = (const char *const[]){"M
 const fr_family fr_family_cwm = {.architectures = (const char *const[]){"CwmForCausalLM", NULL},
                                  .defaults = &cwm,
                                  .rows = {own, fr_size_keys, fr_head_keys},
-                                 .rope = fr_rope_whole_heads,
+                                 .rope = rope_of_cwm,
                                  .shape = every_fourth_from_first,
                                  .names = &names};

@@ -80,7 +80,7 @@ static fr_status rope_of(const fr_source *s, fr_model_spec *spec) {
     FR_TRY(fr_rope_whole_heads(s, spec));
     FR_TRY(fr_rope_parameters(s->text, s->where, &parameters, &key));
     FR_TRY(fr_json_real(parameters, "llama_4_scaling_beta", 0, 1e3, NAN, s->where, &rope->query_beta));
-    if (rope->kind != FR_ROPE_DEFAULT) return FR_OK;
+    if (rope->kind != FR_ROPE_DEFAULT && rope->kind != FR_ROPE_LINEAR) return FR_OK;
     return fr_json_real(parameters, "original_max_position_embeddings", 1, 1 << 24, NAN, s->where,
                         &rope->original_context);
 }

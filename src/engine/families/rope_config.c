@@ -46,7 +46,8 @@ static const struct {
              {"llama3", NULL, FR_ROPE_LLAMA3},
              {"yarn", "yarn", FR_ROPE_YARN},
              {"longrope", "longrope", FR_ROPE_LONGROPE},
-             {"mrope", NULL, FR_ROPE_DEFAULT}}; /* Qwen2.5-VL's word for positions along axes, which are not scaled */
+             {"mrope", NULL, FR_ROPE_DEFAULT},    /* Qwen2.5-VL's word for positions along axes, which are not scaled */
+             {"dynamic", NULL, FR_ROPE_DEFAULT}}; /* scales only texts beyond the context limit, which are refused */
 #define KINDS (sizeof kinds / sizeof *kinds)
 
 static const char *config_word(size_t index) {
@@ -104,6 +105,15 @@ static fr_status complete_longrope(const json_t *scaling, fr_rope_spec *rope, do
     return FR_OK;
 }
 
+/* Refuses a factor for the scores of the kind "dynamic", which DeepSeek's layers in transformers would multiply. */
+static fr_status check_dynamic(const json_t *scaling, const char *where) {
+    double factor, all;
+    FR_TRY(fr_json_real(scaling, "factor", 1e-6, 1e6, 1, where, &factor));
+    FR_TRY(fr_json_real(scaling, "mscale_all_dim", 0, 1e3, 0, where, &all));
+    if (all == 0 || factor <= 1) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s: mscale_all_dim %g is not built with rope_type dynamic", where, all);
+}
+
 static fr_status read_scaling(const json_t *scaling, fr_rope_spec *rope, const char *where) {
     const char *type;
     size_t i = 0;
@@ -112,7 +122,8 @@ static fr_status read_scaling(const json_t *scaling, fr_rope_spec *rope, const c
     if (i == KINDS)
         return fr_fail(FR_UNBUILT, "%s: rope_type %s is not built (%s are)", where, type,
                        fr_list_words(config_word).text);
-    if (kinds[i].kind == FR_ROPE_DEFAULT) return FR_OK;
+    if (kinds[i].kind == FR_ROPE_DEFAULT)
+        return type && strcmp(type, "dynamic") == 0 ? check_dynamic(scaling, where) : FR_OK;
     rope->kind = kinds[i].kind;
     FR_TRY(fr_json_real(scaling, "mscale_all_dim", 0, 1e3, 0, where, &rope->mscale_all_dim));
     if (rope->kind == FR_ROPE_LONGROPE)
@@ -323,6 +334,23 @@ fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec) {
         return fr_fail(FR_UNBUILT, "%s: a partial_rotary_factor is not built with positions that are scaled",
                        source->where);
     set_dims(rope, width);
+    return FR_OK;
+}
+
+fr_status fr_rope_llama3_unless_told(const fr_source *source, fr_model_spec *spec, double factor) {
+    fr_rope_spec *rope = &spec->trunk.rope[0];
+    double theta = rope->theta;
+    FR_TRY(fr_rope_whole_heads(source, spec));
+    /* an empty rope_parameters says that positions are not scaled, an empty rope_scaling says nothing */
+    if (source->gguf || json_is_object(json_object_get(source->text, "rope_parameters")) ||
+        json_object_size(json_object_get(source->text, "rope_scaling")))
+        return FR_OK;
+    rope->kind = FR_ROPE_LLAMA3;
+    rope->theta = theta;
+    rope->factor = factor;
+    rope->low_factor = 1;
+    rope->high_factor = 4;
+    rope->original_context = 8192;
     return FR_OK;
 }
 

@@ -22,7 +22,7 @@ static const fr_model_spec arcee = {
         {.vocab = 32000, .hidden = 2560, .layers = 32, .context_limit = 4096, .eps = 1e-5F, .rope = {{.neox = true}}},
     .layer = {.attention = {.heads = 32}, .ffn = {.width = 18432, .activation = FR_RELU2}}};
 
-static const fr_config_row arcee_own[] = {FR_ONLY("hidden_act", "relu2"),
+static const fr_config_row arcee_own[] = {FR_ACTIVATION("hidden_act"),
                                           FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
                                           FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
                                           FR_FLAG(layer.ffn.biased, "mlp_bias", NULL),
@@ -80,7 +80,7 @@ static const fr_model_spec nemotron = {
               .rope = {{.neox = true, .partial = 0.5}}},
     .layer = {.attention = {.heads = 48}, .ffn = {.width = 24576, .activation = FR_RELU2}}};
 
-static const fr_config_row nemotron_own[] = {FR_ONLY("hidden_act", "relu2"),
+static const fr_config_row nemotron_own[] = {FR_ACTIVATION("hidden_act"),
                                              FR_REAL(trunk.eps, "norm_eps", NULL, 0, 1),
                                              FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
                                              FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
@@ -113,7 +113,7 @@ static const fr_model_spec starcoder2 = {
     .layer = {.attention = {.heads = 24, .kv_heads = 2, .qkv_bias = true, .o_bias = true},
               .ffn = {.width = 12288, .activation = FR_GELU, .biased = true}}};
 
-static const fr_config_row starcoder2_own[] = {FR_ONLY("hidden_act", "gelu_pytorch_tanh"),
+static const fr_config_row starcoder2_own[] = {FR_ACTIVATION("hidden_act"),
                                                FR_REAL(trunk.eps, "norm_epsilon", NULL, 0, 1),
                                                FR_PART(fr_window_of_all_part),
                                                FR_FLAG(layer.attention.qkv_bias, "use_bias", NULL),

@@ -292,7 +292,7 @@ static const struct {
     {"{\"rope_scaling\": {" YARN ", \"original_max_position_embeddings\": 64, \"beta_fast\": 0}}", FR_INPUT,
      "beta_fast"},
     {"{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4}}", FR_OK, ""},
-    {"{\"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 4}}", FR_UNBUILT, "rope_type dynamic"},
+    {"{\"rope_scaling\": {\"type\": \"ntk\", \"factor\": 4}}", FR_UNBUILT, "rope_type ntk"},
     {"{\"rope_theta\": 1, \"rope_scaling\": null}", FR_INPUT, "rope_theta"},
     {"{\"rope_scaling\": {\"partial_rotary_factor\": 0.5}}", FR_UNBUILT, "partial_rotary_factor"},
     {"{\"num_nextn_predict_layers\": 2}", FR_UNBUILT, "num_nextn_predict_layers: 2 MTP layers are not built, 1 is"},

@@ -45,7 +45,7 @@ static const struct {
     {"qwen2-tied", "{}", FR_OK, ""},
     {"qwen2-tied", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
     {"qwen2-yarn", "{\"partial_rotary_factor\": 0.5}", FR_UNBUILT, "a partial_rotary_factor is not built"},
-    {"qwen2-tied", "{\"rope_scaling\": {\"rope_type\": \"dynamic\", \"factor\": 2}}", FR_UNBUILT, "rope_type dynamic"},
+    {"qwen2-tied", "{\"rope_scaling\": {\"rope_type\": \"ntk\", \"factor\": 2}}", FR_UNBUILT, "rope_type ntk"},
     {"qwen2-tied", "{\"num_hidden_layers\": 1}", FR_INPUT, "nothing reads tensor model.layers.1."},
     {"qwen2-tied", "{\"hidden_size\": 0}", FR_INPUT, "hidden_size"},
     {"qwen2-tied", "{\"rms_norm_eps\": 2}", FR_INPUT, "rms_norm_eps"},
@@ -59,6 +59,11 @@ static const struct {
      "layer 3 has sliding attention"},
     {"mistral-window", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
     {"ministral3-odd", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
+    /* transformers saves EXAONE 3.5 so, because it has no class of its own */
+    {"exaone3-odd", "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"exaone\"}", FR_OK, ""},
+    {"hyperclovax-odd", "{\"use_post_norm\": false}", FR_INPUT, "nothing reads tensor"},
+    {"arcee-bias", "{\"hidden_act\": \"tanh\"}", FR_UNBUILT, "hidden_act tanh"},
+    {"arcee-bias", "{\"hidden_act\": \"gelu\"}", FR_OK, ""},
     {"gemma3-odd", "{}", FR_OK, ""},
     {"gemma3-odd", "{\"hidden_activation\": \"silu\"}", FR_UNBUILT, "hidden_activation silu"},
     {"gemma3-odd", "{\"attention_bias\": true}", FR_UNBUILT, "attention_bias"},
@@ -77,7 +82,7 @@ static const struct {
     {"gemma4-e", "{\"enable_moe_block\": true, \"num_experts\": 8}", FR_INPUT, "0 experts are chosen of 8"},
     {"gemma4-e", "{\"num_experts\": 8, \"top_k_experts\": 9}", FR_OK, ""}, /* enable_moe_block is off, so these keys
                                                                             * are not used */
-    {"gemma4-e", "{\"rope_parameters\": {" FULL("dynamic", "2") "}}", FR_UNBUILT, "rope_type dynamic"},
+    {"gemma4-e", "{\"rope_parameters\": {" FULL("ntk", "2") "}}", FR_UNBUILT, "rope_type ntk"},
     {"gemma4-e", "{\"rope_parameters\": {" FULL("linear", "2, \"partial_rotary_factor\": 0.5") "}}", FR_UNBUILT,
      "partial_rotary_factor 0.5 is not built with rope_type linear"},
     {"gemma4-e", "{\"per_layer_config\": {\"9\": {}}}", FR_INPUT, "neither a layer below 4 nor a layer type"},
@@ -315,6 +320,100 @@ START_TEST(positions_of_which_nothing_is_said_are_scaled_as_usual) {
 }
 END_TEST
 
+/* Without a rope_parameters, transformers 5.24 (configuration_cwm.py, configuration_apertus.py) scales positions as in
+ * Llama 3, and then ignores a rope_theta. An empty object says that they are not scaled. */
+START_TEST(positions_of_which_nothing_is_said_are_scaled_as_llamas) {
+    static const struct {
+        const fr_family *family;
+        const char *config;
+        fr_rope_kind kind;
+        double theta, factor;
+    } says[] = {
+        {&fr_family_cwm, "{\"rope_theta\": 500.0, \"rope_scaling\": null}", FR_ROPE_LLAMA3, 1e6, 16},
+        {&fr_family_cwm, "{\"rope_theta\": 500.0, \"rope_parameters\": {}}", FR_ROPE_DEFAULT, 500, 1},
+        {&fr_family_apertus, "{\"rope_theta\": 500.0}", FR_ROPE_LLAMA3, 12e6, 8},
+    };
+    json_t *config = json_loads(says[_i].config, 0, NULL);
+    fr_model_spec spec;
+    require(fr_family_read(says[_i].family, &(fr_source){.root = config, .text = config, .where = "it"}, &spec));
+    const fr_rope_spec *rope = &spec.trunk.rope[0];
+    ck_assert_int_eq(rope->kind, says[_i].kind);
+    ck_assert_double_eq(rope->theta, says[_i].theta);
+    ck_assert_double_eq(rope->factor, says[_i].factor);
+    free(spec.trunk.layer);
+    json_decref(config);
+}
+END_TEST
+
+/* Queries grow beyond original_max_position_embeddings, also where positions are scaled linearly, which needs no such
+ * number. */
+START_TEST(ministrals_queries_grow_whatever_scales_positions) {
+    json_t *config = json_loads("{\"model_type\": \"ministral3\", \"rope_parameters\": {\"rope_type\": \"linear\", "
+                                "\"factor\": 2, \"llama_4_scaling_beta\": 0.5, "
+                                "\"original_max_position_embeddings\": 50}}",
+                                0, NULL);
+    fr_model_spec spec;
+    require(fr_family_read(&fr_family_mistral3, &(fr_source){.root = config, .text = config, .where = "it"}, &spec));
+    ck_assert_int_eq(spec.trunk.rope[0].kind, FR_ROPE_LINEAR);
+    ck_assert_double_eq(spec.trunk.rope[0].query_beta, 0.5);
+    ck_assert_double_eq(spec.trunk.rope[0].original_context, 50);
+    free(spec.trunk.layer);
+    json_decref(config);
+}
+END_TEST
+
+/* In transformers 5.24 (modeling_gemma3.py), Gemma3ForCausalLM caps logits, and Gemma3ForConditionalGeneration does
+ * not. */
+START_TEST(gemma3_with_a_tower_has_no_cap_of_logits) {
+    json_t *config = json_loads("{\"text_config\": {\"final_logit_softcapping\": 30.0}}", 0, NULL);
+    const json_t *text = json_object_get(config, "text_config");
+    fr_model_spec whole, alone;
+    require(fr_family_read(&fr_family_gemma3, &(fr_source){.root = config, .text = text, .where = "it"}, &whole));
+    require(fr_family_read(&fr_family_gemma3, &(fr_source){.root = text, .text = text, .where = "it"}, &alone));
+    ck_assert(whole.trunk.softcap == 0);
+    ck_assert(alone.trunk.softcap == 30);
+    free(whole.trunk.layer);
+    free(alone.trunk.layer);
+    json_decref(config);
+}
+END_TEST
+
+/* transformers 5.24 saves InternLM3 and IQuest-Coder as LlamaForCausalLM; by their model_type they have defaults, and
+ * InternLM3 also words, of their own (configuration_internlm3.py, configuration_iquestcoder.py). */
+START_TEST(models_saved_as_llamas_have_defaults_of_their_own) {
+    static const struct {
+        const char *config;
+        size_t kv_heads, head_dim;
+        float eps;
+        bool qkv_bias, o_bias;
+        const char *line;
+    } says[] = {
+        {"{\"model_type\": \"llama\", \"bias\": true, \"qkv_bias\": true}", 32, 128, 1e-6F, false, false, NULL},
+        {"{\"model_type\": \"internlm3\", \"qkv_bias\": true}", 2, 128, 1e-5F, true, false, NULL},
+        {"{\"model_type\": \"internlm3\", \"bias\": true, \"head_dim\": null}", 2, 128, 1e-5F, false, true, NULL},
+        {"{\"model_type\": \"iquestcoder\", \"clip_qkv\": null}", 8, 128, 1e-5F, false, false, NULL},
+        {"{\"model_type\": \"iquestcoder\", \"clip_qkv\": 8.0}", 0, 0, 0, false, false, "clip_qkv"},
+        {"{\"model_type\": \"iquestcoder\", \"use_sliding_window\": true}", 0, 0, 0, false, false, "sliding"},
+    };
+    json_t *config = json_loads(says[_i].config, 0, NULL);
+    fr_model_spec spec;
+    fr_status status =
+        fr_family_read(&fr_family_llama, &(fr_source){.root = config, .text = config, .where = "it"}, &spec);
+    ck_assert_int_eq(status, says[_i].line ? FR_UNBUILT : FR_OK);
+    if (says[_i].line) ck_assert_msg(strstr(fr_last_error(), says[_i].line), "%s", fr_last_error());
+    if (status == FR_OK) {
+        const fr_layer_spec *layer = &spec.trunk.layer[0];
+        ck_assert_uint_eq(layer->attention.kv_heads, says[_i].kv_heads);
+        ck_assert_uint_eq(layer->attention.head_dim, says[_i].head_dim);
+        ck_assert(spec.trunk.eps == says[_i].eps);
+        ck_assert(layer->attention.qkv_bias == says[_i].qkv_bias && layer->attention.o_bias == says[_i].o_bias);
+        ck_assert(layer->ffn.biased == says[_i].o_bias);
+        free(spec.trunk.layer);
+    }
+    json_decref(config);
+}
+END_TEST
+
 /* In transformers 5.17's configurations (__post_init__), a number that is null differs from one that is missing: null
  * means that the number follows from other numbers. */
 START_TEST(numbers_that_are_null_follow_from_others) {
@@ -441,6 +540,10 @@ FR_SUITE("families") {
     tcase_add_loop_test(tests, a_folder_is_written_as_the_converter_does, 0, COUNT_OF(parted));
     tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 10);
     tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_usual, 0, 2);
+    tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_llamas, 0, 3);
+    tcase_add_test(tests, ministrals_queries_grow_whatever_scales_positions);
+    tcase_add_test(tests, gemma3_with_a_tower_has_no_cap_of_logits);
+    tcase_add_loop_test(tests, models_saved_as_llamas_have_defaults_of_their_own, 0, 6);
     tcase_add_loop_test(tests, numbers_that_are_null_follow_from_others, 0, 4);
     tcase_add_loop_test(tests, pairs_are_rotated_and_no_activation_is_limited, 0, 9);
     tcase_add_loop_test(tests, nemotrons_groups_of_experts_are_checked, 0, 4);

@@ -441,7 +441,7 @@ static const struct {
     {"qwen3-moe-raw", "{\"attention_bias\": true}", FR_INPUT, "model.layers.0.self_attn.q_proj.bias is missing"},
     {"qwen3-moe-dense", "{\"mlp_only_layers\": []}", FR_INPUT, "model.layers.1.mlp.gate.weight is missing"},
     {"qwen3-moe-raw", "{\"use_sliding_window\": true}", FR_UNBUILT, "use_sliding_window"},
-    {"qwen3-moe-raw", "{\"rope_scaling\": {\"rope_type\": \"dynamic\", \"factor\": 2}}", FR_UNBUILT, "dynamic"},
+    {"qwen3-moe-raw", "{\"rope_scaling\": {\"rope_type\": \"ntk\", \"factor\": 2}}", FR_UNBUILT, "rope_type ntk"},
     {"qwen3-moe-raw", "{\"scoring_func\": \"sigmoid\"}", FR_UNBUILT, "scoring_func sigmoid"},
     {"qwen3-moe-raw", "{\"norm_topk_prob\": 1}", FR_INPUT, "norm_topk_prob"},
     {"glm4-moe-own", "{}", FR_OK, ""},

@@ -393,7 +393,7 @@ static const struct {
     {"qwen35-odd", "{\"mtp_use_dedicated_embeddings\": true}", FR_UNBUILT, "mtp_use_dedicated_embeddings"},
     {"qwen35-odd", "{\"mtp_num_hidden_layers\": 2}", FR_UNBUILT, "2 MTP layers"},
     {"qwen35-odd", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
-    {"qwen35-odd", "{\"rope_parameters\": {\"rope_type\": \"dynamic\"}}", FR_UNBUILT, "rope_type dynamic"},
+    {"qwen35-odd", "{\"rope_parameters\": {\"rope_type\": \"ntk\"}}", FR_UNBUILT, "rope_type ntk"},
     {"qwen35-odd", "{\"rope_scaling\": {\"type\": \"linear\", \"mrope_section\": [2, 1, 1]}}", FR_INPUT, "factor"},
     {"qwen35-odd", "{\"rope_parameters\": {\"partial_rotary_factor\": 0.4, \"mrope_section\": [2, 2, 1]}}", FR_INPUT,
      "have 5 angles, the heads 4"},
