@@ -78,7 +78,7 @@ def muse_names(layers):
         ("language_model.lm_head.weight", "lm_head.weight"),)
 
 
-LFM3 = Kind("Lfm3Config", "Lfm3ForCausalLM", of_lfm3)
+LFM3 = Kind("Lfm3Config", "Lfm3ForCausalLM", of_lfm3, names=((".g_proj.", ".gate_proj."),))
 MUSE = Kind("MuseGlimmerTextConfig", MuseGlimmerText, of_muse, fill=fill_muse, files=muse_names(5))
 
 MODELS = {

@@ -39,10 +39,23 @@ static const fr_tensor_name layer_names[] = {
     FR_MATRIX(fr_layer, attention.k, KEYS, HIDDEN, "attn.attention.k_proj.weight", "attn_k.weight", THERE),
     FR_MATRIX(fr_layer, attention.v, KEYS, HIDDEN, "attn.attention.v_proj.weight", "attn_v.weight", THERE),
     FR_MATRIX(fr_layer, attention.o, HIDDEN, QUERIES, "attn.attention.out_proj.weight", "attn_output.weight", THERE),
+    FR_VECTOR(fr_layer, attention.q_bias, QUERIES, "attn.attention.q_proj.bias", "attn_q.bias",
+              .needs = FR_IF_THERE | FR_IF_QKV_BIAS),
+    FR_VECTOR(fr_layer, attention.k_bias, KEYS, "attn.attention.k_proj.bias", "attn_k.bias",
+              .needs = FR_IF_THERE | FR_IF_QKV_BIAS),
+    FR_VECTOR(fr_layer, attention.v_bias, KEYS, "attn.attention.v_proj.bias", "attn_v.bias",
+              .needs = FR_IF_THERE | FR_IF_QKV_BIAS),
+    FR_VECTOR(fr_layer, attention.o_bias, HIDDEN, "attn.attention.out_proj.bias", "attn_output.bias",
+              .needs = FR_IF_THERE | FR_IF_O_BIAS),
     FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "ln_2.weight", "ffn_norm.weight", THERE),
     FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "mlp.c_fc_0.weight", "ffn_gate.weight", THERE),
     FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, "mlp.c_fc_1.weight", "ffn_up.weight", THERE),
     FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "mlp.c_proj.weight", "ffn_down.weight", THERE),
+    FR_VECTOR(fr_layer, ffn.gate_bias, FFN, "mlp.c_fc_0.bias", "ffn_gate.bias",
+              .needs = FR_IF_THERE | FR_IF_FFN_BIASED),
+    FR_VECTOR(fr_layer, ffn.up_bias, FFN, "mlp.c_fc_1.bias", "ffn_up.bias", .needs = FR_IF_THERE | FR_IF_FFN_BIASED),
+    FR_VECTOR(fr_layer, ffn.down_bias, HIDDEN, "mlp.c_proj.bias", "ffn_down.bias",
+              .needs = FR_IF_THERE | FR_IF_FFN_BIASED),
     {0}};
 
 const fr_family fr_family_exaone = {
