@@ -1,5 +1,5 @@
-/* Takes one block of memory for everything that a session needs. Its size is found when the session opens, it is cut
- * into pieces, and it never grows.
+/* Takes one block of memory for everything that a session needs. The block's size is found when the session opens. The
+ * block is cut into pieces and never grows.
  *
  * In: the pieces, which the caller requests twice: first from a measuring arena (base NULL), which only adds up sizes,
  * then from a real one. Out: pieces aligned to 64 bytes. The block consists of fresh pages, huge ones if the system

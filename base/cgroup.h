@@ -11,12 +11,12 @@
  * path names a pipe. */
 bool fr_read_small(const char *folder, const char *name, char *text, size_t size);
 
-/* Reads the limit of one group from the files of its folder; 0 means that it has none. */
+/* Reads the limit of one group from the files of its folder; 0 means that the group has no limit. */
 typedef uint64_t fr_cgroup_limit_fn(const char *folder);
 
 /* Gives the smallest limit of this process's groups and of the groups above them, or 0 if none has a limit. v2 reads
- * the limit of a group of cgroup version 2; v1 reads that of a group of version 1 with this controller. root: "" for
- * this system. */
+ * the limit of a group of cgroup version 2, and v1 the limit of a group of version 1 with this controller. root: ""
+ * for this system. */
 uint64_t fr_cgroup_least(const char *root, const char *controller, fr_cgroup_limit_fn *v2, fr_cgroup_limit_fn *v1);
 
 #endif

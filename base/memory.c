@@ -38,8 +38,8 @@ static uint64_t left_v2(const char *folder) {
     return left_of(folder, "memory.max", "anon");
 }
 
-/* Gives the memory that a group of version 1 has left. If there is no limit, the file has a number near 2^63, which
- * needs no care: no machine has that much. */
+/* Gives the memory that a group of version 1 has left. If there is no limit, the file has a number near 2^63. That
+ * number can be treated as a limit, because no machine has so much memory. */
 static uint64_t left_v1(const char *folder) {
     return left_of(folder, "memory.limit_in_bytes", "total_rss");
 }

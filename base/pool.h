@@ -5,11 +5,12 @@
  * With one thread there is no pool: fr_pool_run calls the function, and fr_team_sync does nothing.
  *
  * A thread that waits spins about as long as a wait usually takes, then sleeps (futex). If threads of other sessions
- * are pinned to the same core (cores.h), it lets them run while it waits; with an oversubscribed plan it yields at
- * once instead of spinning.
+ * are pinned to the same core (cores.h), the waiting thread lets them run meanwhile; with an oversubscribed plan it
+ * yields at once instead of spinning.
  *
  * While other programs run, a run may use fewer threads than the pool has (team_size.h): the first ones take part, the
- * rest sleep. Their number is fixed when a run begins, so each run divides its work by the count of its own team. */
+ * rest sleep. The number of threads is fixed when a run begins, so each run divides its work by the count of its own
+ * team. */
 #ifndef FR_BASE_POOL_H
 #define FR_BASE_POOL_H
 
@@ -38,9 +39,9 @@ void fr_pool_close(fr_pool *pool);
  * its time, and the scheduler has no reason to move the caller while the team is on the other CPUs. */
 void fr_pool_run(fr_pool *pool, fr_team_fn *fn, void *context);
 
-/* Runs fn on as many threads of the team as are fastest at the moment. work and rows say which work this is and how
- * much, so that times are compared with those of the same work. If threads are on several NUMA nodes all of them take
- * part, because the rows of a node belong to the node's own threads. */
+/* Runs fn on as many threads of the team as are fastest at the moment. work and rows name the kind and the amount of
+ * the work, so that only times of equal work are compared. If threads are on several NUMA nodes all of them take part,
+ * because the rows of a node belong to the node's own threads. */
 void fr_pool_run_some(fr_pool *pool, const void *work, size_t rows, fr_team_fn *fn, void *context);
 
 /* Sets a function that gives the number of threads, 1 to the plan's threads, in place of measurements. For tests. */

@@ -2,8 +2,8 @@
  *
  * In: a machine, and the rank's number among the ranks that may use the same cores. Out: its part of the cores: as
  * many whole cores as each other rank has, give or take one; a shared core if there are more ranks than cores. Without
- * this, the scheduler may leave ranks that wait for each other on one core, and each rank would start as many threads
- * as there are cores. */
+ * this division, the scheduler may leave ranks that wait for each other on one core, and each rank would start as many
+ * threads as there are cores. */
 #ifndef FR_BASE_RANKS_CORES_H
 #define FR_BASE_RANKS_CORES_H
 

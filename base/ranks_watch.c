@@ -57,7 +57,7 @@ typedef struct record {
 typedef struct peer {
     atomic_int fd;        /* -1: not connected yet, or no longer */
     double heard;         /* time at which the rank was last heard of */
-    bool leaving, struck; /* leaving: the rank has said that it leaves; struck: it ends by a signal */
+    bool leaving, struck; /* leaving: the rank has said that it leaves; struck: the rank ends by a signal */
     record in;            /* the record that is being received */
     size_t got;           /* bytes of `in` that have arrived */
     char name[NAME];
@@ -75,7 +75,7 @@ struct fr_watch {
     atomic_int missed;           /* the rank that has gone or is silent, if that was the job's failure; else -1 */
     /* signal: the signal that ends all ranks; own_signal: the signal that this rank has passed on; 0: none */
     atomic_int signal, own_signal;
-    bool settled, all_leave; /* settled: there is no rank left for which this one must wait */
+    bool settled, all_leave; /* settled: there is no rank left for which this rank must wait */
     bool told;               /* the failure was sent to the other ranks */
     double failed_at, beat;  /* times: of the job's failure; of the last sign of life that this rank sent */
     pid_t starter;           /* the parent of this process when it was last looked at */

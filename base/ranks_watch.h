@@ -65,7 +65,7 @@ void fr_watch_end_late(fr_watch *watch, double seconds, fr_watch_end_fn *end);
 bool fr_watch_says(const fr_watch *watch);
 
 /* Handles, in a signal handler, a signal that ends this process. After a rank has failed, the program that started the
- * job sends such a signal to those that are left. So this function waits a moment for a failure to become known.
+ * job sends a signal to the ranks that are left. So this function waits a moment for a failure to become known.
  * Returns true if the process should end by the signal; if `pass` is true the other ranks are told. Returns false if
  * the process should end by the job's failure. */
 bool fr_watch_struck(fr_watch *watch, int signal_number, bool pass);

@@ -35,7 +35,8 @@ typedef struct fr_team_size {
     size_t taking;  /* number that takes part now */
     fr_team_size_kind kinds[FR_TEAM_SIZE_KINDS];
     uint64_t jobs;
-    double watched, in_line; /* recent time of watched jobs; time for which their threads waited for a core */
+    double watched, in_line; /* watched: time of the recent watched jobs; in_line: time for which their threads waited
+                              * for a core */
     double expected, actual; /* time of the trial's jobs, as expected with `settled` threads and as measured */
     size_t tried;            /* number of jobs in the trial */
     uint64_t first;          /* value of `jobs` when the trial began */

@@ -1,7 +1,7 @@
 /* Reads the CPU quota, plans threads and partitions work: the parts of topology.h that need no system library.
  *
- * In: a machine description, or the cgroup files of a process. Out: the CPU of each thread, the items that it owns,
- * and the number of CPUs that the quota allows. */
+ * In: a machine description, or the cgroup files of a process. Out: the CPU of each thread, the items that each thread
+ * owns, and the number of CPUs that the quota allows. */
 #include "base/topology.h"
 
 #include <limits.h>

@@ -36,8 +36,9 @@ typedef struct fr_plan {
 /* Reads this machine, as the calling thread may use it. */
 fr_status fr_machine_read(fr_machine *machine);
 
-/* Gives the CPUs that the quotas of this process's cgroup and of those above it allow, rounded up; 0 means no limit,
- * or none that can be read. root: "" for this system, or a folder that holds a made-up /proc and /sys. */
+/* Gives the number of CPUs that the quotas of this process's cgroup and of the cgroups above it allow, rounded up; 0
+ * means no limit, or none that can be read. root: "" for this system, or a folder that holds a made-up /proc and
+ * /sys. */
 int fr_cpu_quota(const char *root);
 
 /* Returns true if threads are pinned by default: only if memory is placed by NUMA node (`numa`) and the machine has

@@ -177,9 +177,9 @@ bool fr_is_numeric(int32_t codepoint) {
            (fr_unicode_changes(codepoint) & FR_NEW_NUMBER);
 }
 
-/* Returns true if the character's category, in the older Unicode version that the tokenizers use, is from first to
- * last. not_yet: flag of characters whose category is in the range only in our tables; was: flag of characters whose
- * category is in the range only in the older version. */
+/* Returns true if the character's category is from first to last in the older Unicode version that the tokenizers use.
+ * not_yet: flag of characters whose category is in the range in utf8proc's tables, but not in the older version. was:
+ * flag of characters whose category is in the range in the older version, but not in utf8proc's tables. */
 static bool has_old_category(int32_t codepoint, utf8proc_category_t first, utf8proc_category_t last, unsigned not_yet,
                              unsigned was) {
     utf8proc_category_t category = utf8proc_category(codepoint);

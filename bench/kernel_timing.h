@@ -27,8 +27,9 @@ int fr_bench_bed_no_counters(const fr_bench_bed *bed);
 /* Measures the bandwidth of memory in bytes per second, in the way that is used between two timings. */
 double fr_bench_bed_bandwidth(const fr_bench_bed *bed);
 
-/* Makes the operands of a case, and the output that the definition gives for them. refill false: the last case
- * differed from this one only in its rows, so its weights are used again. The case must outlive its timings. */
+/* Makes the operands of a case, and the output that the definition gives for them. refill false: the case before this
+ * one had the same weights and differed only in its number of rows, so its weights are used again. The case must
+ * outlive its timings. */
 fr_status fr_bench_bed_load(fr_bench_bed *bed, const fr_bench_kernel *kernel, const fr_bench_case *c, bool cached,
                             bool refill);
 

@@ -27,8 +27,8 @@ fr_bench_memory fr_bench_memory_take(fr_pool *pool, size_t size, fr_bench_pages 
 void fr_bench_memory_close(fr_bench_memory *memory);
 
 /* Give bytes per second. fr_bench_memory_read is for one reading by all threads. fr_bench_memory_reread is for several
- * readings in a row; if the memory fits into a cache, all but the first reading come from the cache. A pool with as
- * many threads as the pool that took the memory gives each thread the part that it touched. */
+ * readings in a row; if the memory fits into a cache, all but the first reading come from the cache. If the pool has
+ * as many threads as the pool that took the memory, each thread reads the part that it touched. */
 double fr_bench_memory_read(fr_pool *pool, const fr_bench_memory *memory);
 double fr_bench_memory_reread(fr_pool *pool, const fr_bench_memory *memory, size_t passes);
 

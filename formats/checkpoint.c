@@ -142,8 +142,8 @@ static fr_status check_listed(const fr_checkpoint *checkpoint, const fr_tensors 
     return FR_OK;
 }
 
-/* Checks that every tensor of the index is in one of the files. If it is, it is in the file that the index names,
- * because check_listed has compared the names of the files. */
+/* Checks that every tensor of the index is in one of the files. The index then names the right file, because
+ * check_listed has compared the names of the files. */
 static fr_status check_present(const fr_checkpoint *checkpoint, const json_t *weight_map) {
     const char *name;
     json_t *file;
@@ -216,8 +216,8 @@ fr_status fr_checkpoint_open_config(fr_checkpoint *checkpoint, const char *folde
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Gives the number of shards that the metadata states. If the key is missing or 0, it is 1: llama-gguf-split leaves a
- * 0 in a file that it has merged. */
+/* Gives the number of shards that the metadata states. If the key is missing or 0, the number is 1: llama-gguf-split
+ * leaves a 0 in a file that it has merged. */
 static fr_status count_shards(const fr_gguf *gguf, int64_t *count) {
     FR_TRY(fr_gguf_int(gguf, "split.count", 0, UINT16_MAX, 1, count));
     if (*count == 0) *count = 1;

@@ -20,7 +20,8 @@ typedef struct fr_map {
 } fr_map;
 
 /* Opens a file. With use_mmap false the pages are only reserved here. They are filled later, range by range, by the
- * threads that will read them, because the thread that touches a page first gets it on its NUMA node. */
+ * threads that will read them. A page then lies on the NUMA node of its reader, because the first thread that touches
+ * it decides its node. */
 fr_status fr_map_open(fr_map *map, const char *path, bool use_mmap);
 
 /* Makes a map of a caller's bytes, as if they were the bytes of a file. The bytes must outlive the map. Error lines

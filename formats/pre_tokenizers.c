@@ -175,7 +175,8 @@ static void word_rules(fr_tokenizer_source *source) {
     };
 }
 
-/* Sets up the rules of a kind that merges inside the words between blanks. The blanks themselves are dropped. */
+/* Sets up the rules of a kind that cuts texts at blanks into words, and merges inside each word. The blanks are
+ * dropped. */
 static void blank_rules(fr_tokenizer_source *source) {
     source->byte_fallback = source->loose_merges = true;
     source->pre_tokenizer = (fr_text_rules){

@@ -172,7 +172,7 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Adds the tensors that an array names. tables: these are embedding tables, whose rows are looked up, not
+/* Adds the tensors that an array names. tables: the tensors are embedding tables, whose rows are looked up, not
  * multiplied. */
 static fr_status add_names(const fr_gguf *gguf, const fr_tensors *tensors, const fr_gguf_value *array, bool tables,
                            fr_rotation_set *r) {

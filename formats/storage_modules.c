@@ -16,7 +16,7 @@
 
 enum { NAME_MAX = 320, COLS_MAX = INT32_MAX };
 
-/* The folder that is being read, and the list of tensors that is being made from its tensors. */
+/* The folder that is being read, and the list of tensors that is being made from the folder's tensors. */
 typedef struct reading {
     fr_checkpoint *files;
     fr_storage_config config;

@@ -17,7 +17,7 @@ fr_turn_token fr_turn_token_of(fr_text text);
 
 /* Returns true if a token ends the generated text in every vocabulary that has it. The list is llama.cpp's: ends of
  * turns, messages and texts, and tokens that pad or separate files when code is filled in. "</s>" is not in the list,
- * because some vocabularies have it for struck-out text; its type decides there. */
+ * because some vocabularies have it for struck-out text; the type of the token decides then. */
 bool fr_ends_texts(fr_text text);
 
 /* Returns true if a text looks like a special token: <|so|>, <|so> or <so|>. Vocabularies without token types need

@@ -7,10 +7,10 @@
 #include "forerun.h"
 #include "kernels/kernels.h"
 
-/* Gives the kernels of an instruction set, which `word` names. The table begins with the scalar kernels. For each
- * level up to the named one, the better kernels that this build has for the level replace them. word NULL: the best
- * level that this machine runs, except AMX, which must be named (dispatch.c says why). The result is FR_USAGE for an
- * unknown word, and FR_MACHINE for a level that this machine lacks. The table is static and immutable. */
+/* Gives the kernels of an instruction set, which `word` names. The table begins with the scalar kernels. Then, for
+ * each level up to the named one, the kernels of that level replace slower ones. word NULL: the best level that this
+ * machine runs, except AMX, which must be named (dispatch.c says why). The result is FR_USAGE for an unknown word, and
+ * FR_MACHINE for a level that this machine lacks. The table is static and immutable. */
 fr_status fr_kernels_select(const char *word, const fr_kernels **kernels);
 
 #endif

@@ -2,9 +2,9 @@
  *
  * In: rows of float32. Out: blocks as GGUF stores them (quant/dtype.h), which fr_dtype_decode reads back. The search
  * begins at several values of the scale (and minimum). From each it alternates between the nearest codes for the scale
- * and the least-squares scale for the codes. The error that it compares is that of the decoded values, with scales
- * rounded to the bits that they are stored in. The result depends only on the block's values and their importance,
- * because it uses only + - * /, square roots and comparisons, in one order.
+ * and the least-squares scale for the codes. It compares the errors of decoded values, whose scales are rounded to the
+ * bits in which they are stored. The result depends only on the block's values and their importance, because it uses
+ * only + - * /, square roots and comparisons, in one order.
  *
  * Squared error as a share of llama-quantize's, on weights of models, normal and heavy-tailed noise: Q8_0 0.86 to
  * 0.92, Q4_0 0.88 to 0.93, Q5_0 0.88 to 0.94, Q4_1 0.76 to 0.79, Q5_1 0.75 to 0.79, IQ4_NL 0.92 to 0.93, IQ4_XS 0.92
