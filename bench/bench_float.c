@@ -1,10 +1,10 @@
-/* Compares the speed of models with float weights with this machine's limits, in one run. It measures the bandwidth of
- * decoding, the cost of verifying rows, the centroid head, and the gain of speculation. Weights come from memory in
- * one model and stay in the cache in another.
+/* Compares the speed of models with float weights with this machine's limits, in one run. The program measures the
+ * bandwidth of decoding, the cost of verifying rows, the centroid head, and the gain of speculation. Weights come from
+ * memory in one model and stay in the cache in another.
  *
- * In: the parts to run, `demo`, `head` or `big` (all if none is named). It writes about 2.3 GB of random weights to
- * build/bench on its first run. Out: markdown on standard output. Each line has a figure, its target, and the
- * machine's limit with which it is compared. */
+ * In: the parts to run, `demo`, `head` or `big` (all if none is named). The first run writes about 2.3 GB of random
+ * weights to build/bench. Out: markdown on standard output. Each line has a figure, its target, and the machine's
+ * limit with which it is compared. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

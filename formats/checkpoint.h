@@ -29,7 +29,7 @@ typedef struct fr_checkpoint {
     json_t *config;       /* config.json, an object; NULL: the checkpoint is a GGUF file */
     json_t *generation;   /* generation_config.json, an object, or NULL */
     json_t *quantization; /* the file beside config.json that describes quantized weights, an object, or NULL */
-    const char *quantization_file; /* that file's name */
+    const char *quantization_file; /* name of the file that `quantization` was read from */
     json_t *pooling;               /* FR_POOLING_FILE, an object, or NULL */
     fr_rotation_set *rotations;    /* the rotations of the weights (rotation.h); NULL: no weight is rotated */
     fr_map *files;

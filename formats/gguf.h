@@ -115,8 +115,8 @@ fr_status fr_gguf_text(const fr_gguf *gguf, const char *key, fr_text *value);
 /* Reads an array of that element type; a missing key gives NULL. */
 fr_status fr_gguf_array(const fr_gguf *gguf, const char *key, fr_gguf_type element, const fr_gguf_value **array);
 
-/* Gives the next string of an array of strings, and moves *at to the string after it. *at is 0 at first. It may be
- * called `count` times. */
+/* Gives the next string of an array of strings, and moves *at to the string after it. *at is 0 at first. The function
+ * may be called `count` times. */
 fr_text fr_gguf_next(const fr_gguf_value *array, size_t *at);
 
 /* Read an element of an array of I32 or F32. */

@@ -12,9 +12,9 @@
 
 #define FR_JSON_READ_DEPTH 512
 
-/* A flag in addition to jansson's flags. Numbers are read as Python's json reads and writes them in configurations.
- * NaN, Infinity and -Infinity, and reals too large for a double, become strings: the byte FR_JSON_WIDE and then the
- * word (fr_json_not_finite). Integers beyond int64 become reals. */
+/* A flag in addition to jansson's flags. Numbers are read as Python's json reads them. NaN, Infinity and -Infinity,
+ * and reals too large for a double, become strings: the byte FR_JSON_WIDE and then the word (fr_json_not_finite).
+ * Integers beyond int64 become reals. */
 #define FR_JSON_PYTHON_NUMBERS ((size_t)1 << 16)
 
 /* Reads a text. `flags` may have JSON_REJECT_DUPLICATES, JSON_ALLOW_NUL, JSON_DECODE_ANY and FR_JSON_PYTHON_NUMBERS.

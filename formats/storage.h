@@ -65,10 +65,10 @@ typedef struct fr_storage {
  * the name of the tensor, if forerun cannot read a storage, or if the shapes of its tensors do not fit each other. */
 fr_status fr_storage_read(fr_checkpoint *checkpoint);
 
-/* Changes the number of columns of an MLX matrix to `cols`, and its bits and group size so that they fit.
- * fr_storage_read may have chosen wrongly, because the shapes of codes and scales fit several combinations, and a
- * folder may leave out the settings of single modules. Returns false if the codes and scales do not fit `cols`
- * columns. */
+/* Changes the number of columns of an MLX matrix to `cols`, and chooses the bits of a code and the group size that fit
+ * this number. fr_storage_read may have chosen wrongly, because the shapes of codes and scales fit several
+ * combinations, and a folder may leave out the settings of single modules. Returns false if the codes and scales do
+ * not fit `cols` columns. */
 bool fr_storage_refit(const fr_checkpoint *files, const fr_tensor *tensor, uint64_t cols);
 
 enum { FR_STORAGE_PARTS = 6 };

@@ -120,7 +120,7 @@ typedef struct fr_added_entry {
 enum { FR_PAIR_FIRST = -1, FR_PAIR_SECOND = -2 };
 typedef struct fr_pair_piece {
     int32_t id;   /* an id, or FR_PAIR_FIRST or FR_PAIR_SECOND for the first or second text */
-    uint8_t type; /* the token type of these ids, 0 or 1 */
+    uint8_t type; /* the token type of the id, or of the text's ids: 0 or 1 */
 } fr_pair_piece;
 
 typedef struct fr_tokenizer_source {

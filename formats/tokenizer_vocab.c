@@ -75,8 +75,8 @@ static fr_status read_lines(const char *folder, json_t *merges) {
     return status;
 }
 
-/* Gives the members for the tokenizer class that tokenizer_config.json names. If it names none, gives the members for
- * GPT-2's class. */
+/* Gives the members of a tokenizer.json for the tokenizer class that tokenizer_config.json names. If it names none,
+ * gives the members for GPT-2's class. */
 static fr_status make_rules(const json_t *config, const char *folder, json_t **rules) {
     const char *class = json_string_value(json_object_get(config, "tokenizer_class")), *form = class ? NULL : gpt2;
     char text[1024];
