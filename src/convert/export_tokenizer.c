@@ -259,8 +259,8 @@ static bool has_rule(const fr_text_rules *rules, fr_rule_kind kind) {
 }
 
 /* Finds the kind that cuts texts as the source does. A GGUF file with WordPiece has keys for three of the normalizer's
- * rules, so no kind has these rules, and they are left out of the comparison. They must be the normalizer's last
- * rules, in the order in which readers apply them. */
+ * rules, so no kind has these rules, and they are left out of the comparison. These three rules must be the
+ * normalizer's last ones, in the order in which readers apply them. */
 static const fr_pre_tokenizer *find_kind(const fr_tokenizer_source *source, const fr_tokenizer_form *form) {
     static const fr_rule_kind keyed[] = {FR_RULE_NFD, FR_RULE_DROP_NONSPACING, FR_RULE_LOWERCASE};
     fr_tokenizer_source compared = *source;

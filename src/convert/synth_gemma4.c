@@ -25,8 +25,8 @@ static json_t *layer_types(size_t layers, size_t every) {
     return types;
 }
 
-/* Completes a config.json. The first layers own their caches, as many as in the published model. All layers of an
- * assistant borrow their caches, for which its config has no field. */
+/* Completes a config.json. The first layers own their caches, as many as in the published model. An assistant's config
+ * has no field for that number, because all its layers borrow their caches. */
 static bool complete(const fr_synth_order *order, json_t *config) {
     static const char shared[] = "num_kv_shared_layers";
     size_t owners = order->shape->layers - number(config, shared);

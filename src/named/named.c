@@ -68,7 +68,7 @@ static bool is_address(const char *text) {
 }
 
 /* Refuses an address. An address of Hugging Face names a file of a repository, so the error line shows how to download
- * it; for others it shows curl. */
+ * that file. For any other address the line shows curl. */
 static fr_status refuse_address(const char *text) {
     static const char host[] = "https://huggingface.co/";
     char org[FR_NAME_PART], model[FR_NAME_PART], file[2 * FR_NAME_PART];

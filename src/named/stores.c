@@ -1,9 +1,9 @@
 /* Finds the folders of other programs by the environment (stores.h).
  *
  * HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME and XDG_CACHE_HOME are read as huggingface_hub reads them. LLAMA_CACHE
- * is read as llama.cpp reads it: newer versions store models there in Hugging Face's layout, and without the variable
- * in Hugging Face's cache. OLLAMA_MODELS is read as ollama reads it; without the variable the user's own folder and
- * that of the system's service are searched. */
+ * is read as llama.cpp reads it: newer versions use Hugging Face's layout in that folder, and Hugging Face's cache if
+ * the variable is not set. OLLAMA_MODELS is read as ollama reads it; if it is not set, the user's own folder and that
+ * of the system's service are searched. */
 #include "src/named/stores.h"
 
 #include <stdio.h>

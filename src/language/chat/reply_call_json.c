@@ -30,7 +30,8 @@ enum {
 };
 enum { FIELD_OTHER, FIELD_NAME, FIELD_ARGUMENTS, FIELD_ID, FIELD_NUMBER, FIELD_CALLS, FIELD_FUNCTION };
 /* Kinds of sections. IN_LIST: objects in a list. IN_ROW: objects one after the other, without marks between them.
- * IN_WRAPPED_LIST and IN_WRAPPER: such a list, or one object, is the only member of another object. */
+ * IN_WRAPPED_LIST: a list that is the only member of an object. IN_WRAPPER: an object that is the only member of
+ * another object. */
 enum { IN_LIST = 1, IN_ROW, IN_WRAPPED_LIST, IN_WRAPPER };
 
 /* ------------------------------------------------------------------------------------------------------- the object */
@@ -235,8 +236,8 @@ static fr_call_verdict end_object(fr_reply_call *call) {
     return FR_CALL_DONE;
 }
 
-/* Reads a byte of the object. If no opening mark came before the object, it is a call only if its name is that of an
- * offered tool, because a reply may simply be JSON. */
+/* Reads a byte of the object. Without an opening mark before it, the object is a call only if it names an offered
+ * tool, because a reply may simply be JSON. */
 static fr_call_verdict object_byte(fr_reply_call *call, char byte) {
     if (doubles(call, byte)) return FR_CALL_ON;
     bool named = call->named;

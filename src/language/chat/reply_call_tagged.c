@@ -6,10 +6,10 @@
  *              </minimax:tool_call>
  *
  * White space may stand between tags. A value is plain text, and the tool's schema gives its type. A value ends at its
- * closing tag, unless text other than a tag follows: then that tag was part of the value. A value without a closing
- * tag ends before the tag of another parameter. It also ends before the call's closing tag, if only white space stands
- * between that tag and the end of the reply, a further call or a mark. One <tool_call> may have several functions, and
- * a function may stand without <tool_call>. */
+ * closing tag if another tag follows. If other text follows, the closing tag was part of the value. A value without a
+ * closing tag ends before the tag of another parameter. It also ends before the call's closing tag, if only white
+ * space stands between that tag and the end of the reply, a further call or a mark. One <tool_call> may have several
+ * functions, and a function may stand without <tool_call>. */
 #include <string.h>
 
 #include "base/text.h"

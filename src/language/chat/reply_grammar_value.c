@@ -1,9 +1,9 @@
 /* Makes the grammar of one argument's value between tags (reply_grammar.h).
  *
- * Strings stand there without quotes, and the reader of the call takes a value as a string unless it is JSON of one of
- * the schema's types (fr_value_put). So a value that may be a string is one of three: any text; a text of some length,
- * pattern or format; or a listed value that is read back as itself. Other keywords about such a value are refused for
- * a strict tool, and ignored for any other. */
+ * Strings stand there without quotes. The call's reader takes JSON of one of the schema's types as that value, and any
+ * other text as a string (fr_value_put). So a value that may be a string is one of three: any text; a text of some
+ * length, pattern or format; or a listed value that is read back as itself. Other keywords about such a value are
+ * refused for a strict tool, and ignored for any other. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Makes expressions of a schema's arrays (json_schema_reader.h). Arrays whose items must all differ are built only if
- * the possible values of the items are known. If these are few, they may come in any order, otherwise only in the
+ * the possible values of the items are known. A few values may come in any order; more values may come only in the
  * order of the schema. Other such arrays are refused, because no automaton can compare arbitrary strings with each
  * other. */
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 #include "src/language/grammar/cursor.h"
 #include "src/language/grammar/token_tree.h"
 
-/* Finds a token's class and its number of characters. FR_NO_CLASS: it has no class, or does not consist of whole
- * characters. */
+/* Finds a token's class and its number of characters. FR_NO_CLASS: the token has no class, or does not consist of
+ * whole characters. */
 static void measure(fr_text text, uint8_t *class, uint8_t *length) {
     fr_cursor c = {text, 0};
     size_t count = 0;

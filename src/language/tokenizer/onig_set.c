@@ -234,8 +234,8 @@ static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-/* Adds a named class. Classes of upper or lower case are refused if case is ignored, because the two engines differ
- * there. */
+/* Adds a named class. Classes of upper or lower case are refused if case is ignored, because Oniguruma and PCRE2
+ * differ there. */
 static fr_status add_named(fr_onig_reader *reader, fr_text given, bool negated, set *to) {
     char name[NAME_LENGTH_MAX], construct[NAME_LENGTH_MAX + 32];
     size_t length = 0;

@@ -137,8 +137,8 @@ static fr_status fail_match(const pattern_walk *walk, int code) {
                    walk->length, endless ? "it takes too many steps" : (const char *)reason);
 }
 
-/* Finds all matches within bytes [begin, begin + length), which are valid UTF-8. PCRE2 sees only these bytes, so its
- * anchors and lookbehinds stop at their ends. */
+/* Finds all matches within bytes [begin, begin + length), which are valid UTF-8. PCRE2 sees only these bytes, so
+ * anchors and lookbehinds can't reach beyond them. */
 static fr_status walk_run(pattern_walk *walk, size_t begin, size_t length, pcre2_match_data *data,
                           pcre2_match_context *limits) {
     const size_t *match = pcre2_get_ovector_pointer(data);
