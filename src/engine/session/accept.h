@@ -35,8 +35,9 @@ bool fr_accept_draft(double p, double q, double u);
  * u; -1 if all probabilities are 0. */
 int32_t fr_sample(const fr_distribution *p, double u);
 
-/* Draws the token in place of a rejected draft, as fr_sample does, from max(p - q, 0), normalized; if that is 0
- * everywhere, from p. Candidate i of q is token i. q NULL: in q the draft has probability 1. */
+/* Draws the token that replaces a rejected draft. The token is drawn from the residual max(p - q, 0), normalized. If
+ * the residual is 0 for all tokens, the token is drawn from p. u is used as in fr_sample. Candidate i of q is token i.
+ * q NULL: in q the draft has probability 1. */
 int32_t fr_sample_residual(const fr_distribution *p, const fr_distribution *q, int32_t draft, double u);
 
 #endif

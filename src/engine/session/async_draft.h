@@ -28,8 +28,8 @@ typedef struct fr_async_draft {
 
 fr_status fr_async_draft_submit(fr_session *session);
 
-/* Waits for drafts that are under way and copies them to ids, which has room for FR_STEP_MAX - 1. They stay submitted,
- * so the next round can still take them. */
+/* Waits for drafts that are under way and copies them to ids, which has room for FR_STEP_MAX - 1. The drafts stay
+ * submitted, so the next round can still take them. */
 fr_status fr_async_draft_wait(fr_session *session, int32_t *ids, size_t *count);
 
 /* Takes the submitted drafts for a round, at most `limit` of them. Afterwards no drafts are submitted. */

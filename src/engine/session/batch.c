@@ -4,7 +4,8 @@
 #include "base/error.h"
 #include "src/engine/session/recurrent_points.h"
 
-/* Gives the list of pictures that may not be cut. An entry without rows ends the list. */
+/* Gives the list of the session's pictures whose rows must all run in the same forward. An entry without rows ends the
+ * list. */
 static const fr_input_embeddings *find_blocks(const fr_session *s) {
     return s->model->block_rows ? s->embeddings : &fr_no_input_embeddings;
 }

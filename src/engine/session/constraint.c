@@ -59,10 +59,10 @@ static fr_status step(fr_constraint *c, uint32_t state, int32_t id, uint32_t *ne
     return fr_grammar_step(c->grammar, state, id, next);
 }
 
-/* The states that are known: states[i] is the grammar's state after i ids of the text, ids[0] .. ids[i - 1], for i
- * from 0 to `known`. To make room, the grammar may drop states from its table; this is called a sweep. After a sweep
- * only states[first] and later ones are in the table. After a sweep that this object has not seen (the count differs
- * from c->sweeps), no known state is in the table. */
+/* Explains the members states, known, first and sweeps of fr_constraint. states[i] is the grammar's state after the
+ * first i ids of the text, for i from 0 to `known`. To make room, the grammar may drop states from its table; this is
+ * called a sweep. After a sweep only states[first] and later ones are in the table. `sweeps` is the grammar's number
+ * of sweeps when these members were last set. If the grammar's number differs, all of states may have been dropped. */
 
 /* Makes room in the grammar's table of states and keeps the last state, even if all others are dropped. */
 static fr_status make_room(fr_constraint *c) {
@@ -147,8 +147,8 @@ static size_t gather(const uint64_t *words, size_t count, const float *row, floa
     return kept;
 }
 
-/* Gives the masks of four logits by their four bits of the grammar's mask. If a logit's bit is set, all bits of its
- * mask are set, otherwise none. */
+/* Maps four bits of the grammar's mask to four masks of 32 bits, one for each of four logits. If a logit's bit is set,
+ * all bits of the logit's 32-bit mask are set, otherwise none. */
 static const uint32_t STAYS[16][4] = {
 #define LANES(bits) \
     { -(bits & 1u), -(bits >> 1 & 1u), -(bits >> 2 & 1u), -(bits >> 3 & 1u) }
@@ -206,8 +206,8 @@ fr_status fr_constraint_cut(fr_constraint *c, const fr_past *past, size_t *allow
     bool allows = true;
     for (before.drafted = 0; allows && before.drafted < past->drafted; before.drafted += allows) {
         fr_status status = fr_constraint_allows(c, &before, past->drafts[before.drafted], &allows);
-        /* the grammar needs too much work after this draft. If the target reaches this position itself, its own row
-         * reports the failure */
+        /* FR_INPUT: finding the ids that may follow this draft takes too much work, so the drafts after it are left
+         * out. If the target itself reaches this position, the target's own row reports the failure */
         if (status == FR_INPUT) break;
         FR_TRY(status);
     }
@@ -250,7 +250,9 @@ fr_status fr_constraint_forced(fr_constraint *c, const fr_past *past, size_t lim
     FR_TRY(follow(c, past, &state));
     if (state == FREE || limit == 0) return FR_OK;
     fr_status status = fr_grammar_forced(c->grammar, state, bytes, sizeof bytes, &length);
-    if (status == FR_INPUT) return FR_OK; /* as in fr_constraint_cut */
+    if (status == FR_INPUT)
+        return FR_OK; /* FR_INPUT: finding the forced bytes takes too much work, so none are used
+                                           * as drafts */
     FR_TRY(status);
     return length && !begins_short(bytes, length) ? take_ids(c, bytes, length, limit, drafts, count) : FR_OK;
 }

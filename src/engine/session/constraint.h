@@ -17,7 +17,7 @@ typedef struct fr_constraint {
     size_t begin;     /* ids before this index are not part of the text; SIZE_MAX: the text has not begun */
     uint32_t *states; /* [known + 1] the state after 0, 1, ... `known` ids of the text; valid from `first` on */
     int32_t *ids;     /* [known] the first ids of the text */
-    size_t first, known, sweeps; /* described at the states in constraint.c */
+    size_t first, known, sweeps; /* explained above make_room in constraint.c */
     uint64_t *allowed;           /* a row's mask, with a bit for each id of the model's vocabulary */
 } fr_constraint;
 

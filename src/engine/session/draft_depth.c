@@ -24,8 +24,8 @@
 #define FOLLOW_ROUNDS 32.0
 #define FOLLOW_GUESS  (1.0 / 16) /* guessed time to run a missed token, as a share of a draft's time */
 #define FEW           4          /* running fewer missed tokens than this takes too little time to be measured */
-/* if drafts beside those of other timelines cost more than this share of their cost alone, they are not made in one
- * batch */
+/* if further timelines' drafts cost more than this share of their cost alone, they count as made one timeline after
+ * the other, not in one batch */
 #define ALMOST_ALONE  0.8
 /* a chain that ends by its probabilities may be up to this many times as long as planned */
 #define LONGER        2
@@ -109,7 +109,7 @@ void fr_draft_depth_fell_behind(fr_draft_depth_timeline *timeline, size_t drafte
     timeline->by[drafter].behind = timeline->by[drafter].prompt = ids;
 }
 
-/* Gives the counts for the drafter that a part is to ask. */
+/* Gives the counts that the part's timeline has for the drafter that the part asks. */
 static fr_draft_depth_drafts *drafts_of(const fr_draft_depth_part *part) {
     return &part->timeline->by[part->drafter];
 }
@@ -469,7 +469,7 @@ size_t fr_draft_depth_lately(const fr_draft_depth *draft_depth, double seconds[F
 
 /* ----------------------------------------------------------------------------------------------------------- choose */
 
-/* A number of drafts that is asked for only to learn from it, other than the one that is known to be best. */
+/* Describes a try: a number of drafts, other than the best known one, that is asked for only to measure it. */
 typedef struct attempt {
     const size_t *whose; /* for each draft, the timeline that gets it; this array belongs to the outlook */
     size_t drafts;       /* number of drafts */
@@ -989,7 +989,7 @@ static void learn_of_try(fr_draft_depth *draft_depth, const fr_draft_depth_part 
     double tokens = tokens_of(parts, timelines);
     draft_depth->allowance -= lesser(draft_depth->loss, greater(0, seconds - draft_depth->tokens / draft_depth->rate));
     bool won = greater(tokens, draft_depth->tokens) > (seconds - draft_depth->followed) * draft_depth->rate;
-    if (draft_depth->elsewhere) { /* tries of the best choice's own drafter have an interval of their own */
+    if (draft_depth->elsewhere) { /* tries of another drafter have an interval of their own */
         draft_depth->elsewhere_interval = won ? 4 : fr_smaller(2 * draft_depth->elsewhere_interval, LAST);
         draft_depth->next_elsewhere = draft_depth->round + draft_depth->elsewhere_interval;
         return;

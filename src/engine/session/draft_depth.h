@@ -89,7 +89,7 @@ typedef struct fr_draft_depth_drafts {
     uint64_t drafted;    /* the last round in which the timeline drafted */
     bool tells;          /* the method gave probabilities in the round `drafted` */
     size_t behind;       /* if the method lags: ids that the timeline has got since the round `drafted` */
-    size_t prompt;       /* how many of `behind` came with a prompt */
+    size_t prompt;       /* number of those ids in `behind` that came with a prompt */
 } fr_draft_depth_drafts;
 
 typedef struct fr_draft_depth_timeline {
@@ -111,8 +111,9 @@ typedef struct fr_draft_depth_drafter {
 
 /* Facts about all timelines of an engine. */
 typedef struct fr_draft_depth {
-    fr_draft_depth_timing verify[FR_DRAFT_DEPTH_ROWS + 1]; /* seconds by rows */
-    double earlier[FR_DRAFT_DEPTH_ROWS + 1]; /* seconds by rows, as an earlier run measured them; 0: unknown */
+    fr_draft_depth_timing verify[FR_DRAFT_DEPTH_ROWS + 1]; /* seconds of a forward by its number of rows */
+    double earlier[FR_DRAFT_DEPTH_ROWS + 1]; /* seconds of a forward by its number of rows, as an earlier run measured
+                                              * them; 0: unknown */
     fr_draft_depth_drafter by[FR_DRAFTERS_MAX];
     uint64_t round;                              /* number of rounds so far */
     uint64_t next_try;                           /* the first round in which another choice may be tried */
@@ -195,8 +196,9 @@ void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *par
  * count: FR_DRAFT_DEPTH_ROWS for T, FR_STEP_MAX - 1 for D. */
 void fr_draft_depth_inherit(const double *seconds, double *earlier, size_t count);
 
-/* fr_draft_depth_verify_times gives T by rows, and fr_draft_depth_draft_times a drafter's D by drafts, with which a
- * later run can begin; 0 where they are not known. Both return true if this run has measured some of them. */
+/* Give the times that a later run can begin with; 0 for unknown ones. fr_draft_depth_verify_times gives T, the seconds
+ * of a forward, by its number of rows. fr_draft_depth_draft_times gives D, a drafter's seconds of drafting, by its
+ * number of drafts. Both return true if this run has measured some of the times. */
 bool fr_draft_depth_verify_times(const fr_draft_depth *draft_depth, double seconds[FR_DRAFT_DEPTH_ROWS + 1]);
 bool fr_draft_depth_draft_times(const fr_draft_depth *draft_depth, size_t drafter, double seconds[FR_STEP_MAX]);
 

@@ -37,7 +37,7 @@ static uint64_t hash_file(const times_file *file) {
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
-/* Adds the lines of /proc/cpuinfo that name the first processor. */
+/* Adds to the hash the lines of /proc/cpuinfo that name the first processor. */
 static uint64_t hash_processor(uint64_t hash) {
     static const char *const names[] = {"model name", "CPU implementer", "CPU variant", "CPU part"};
     char text[4096], *rest = NULL;

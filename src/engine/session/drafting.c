@@ -34,7 +34,8 @@ static size_t raise_to_least(const fr_session *s, size_t asked, size_t limit) {
     return s->drafting.min <= limit ? s->drafting.min : 0;
 }
 
-/* Returns the most rows that are planned for a session's drafts, whether they are made or looked up (`found`). */
+/* Returns the most rows that the session's drafts may take: the planned number of drafts, or the number that may be
+ * looked up (`found`) if that is larger. */
 static size_t most_rows(const fr_session *s) {
     return fr_larger(s->round.drafts.planned, s->round.drafts.found);
 }

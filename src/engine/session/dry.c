@@ -57,8 +57,8 @@ typedef struct breaker {
     size_t counts[FR_BREAKER_SIZE_MAX];
 } breaker;
 
-/* Adds a tail for a token that ends with the first `taken` bytes of the text. The tail is the tokens of the rest of
- * the text. */
+/* Adds a tail for token `id`, whose bytes end with the first `taken` bytes of the breaker's text. The tail is the
+ * tokens of the text's other bytes. */
 static fr_status begins(fr_dry *d, breaker *b, int32_t id, size_t taken) {
     if (!b->ids[taken])
         FR_TRY(fr_tokenize(b->tokenizer, b->text + taken, b->length - taken, false, false, &b->ids[taken],

@@ -24,7 +24,8 @@ typedef struct fr_dry_tail {
 
 typedef struct fr_dry {
     double multiplier, base;
-    size_t allowed, last_n; /* last_n 0: off */
+    size_t allowed, last_n; /* allowed: a shorter repetition has no penalty; last_n: number of tokens to look back
+                             * over, 0: DRY is off */
     uint32_t most;          /* the largest exponent; 0: no limit */
     size_t room;            /* the most tokens for which there is memory to look back over */
 
@@ -37,7 +38,7 @@ typedef struct fr_dry {
     uint32_t *repeats; /* [vocab] 1 + length of the repetition that a token would continue; all 0 between draws */
 } fr_dry;
 
-/* Reads the settings; DRY is off unless they turn it on. */
+/* Reads the settings. DRY is on only if the settings turn it on. */
 void fr_dry_set(fr_dry *dry, const fr_sampler_settings *settings);
 
 /* Finds the tokens that break sequences. Without a tokenizer there are none; if the options then name such texts, this
@@ -48,7 +49,7 @@ void fr_dry_close(fr_dry *dry);
 /* Takes DRY's memory from the arena, or measures it. */
 void fr_dry_layout(fr_dry *dry, fr_arena *arena, size_t vocab);
 
-/* Fill in and clear `repeats`. */
+/* fr_dry_count fills in `repeats` before a draw. fr_dry_forget sets `repeats` back to 0 after the draw. */
 void fr_dry_count(fr_dry *dry, const fr_past *past);
 void fr_dry_forget(fr_dry *dry, const fr_past *past);
 

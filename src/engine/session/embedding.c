@@ -13,7 +13,7 @@
 typedef struct pool {
     fr_pooling pooling;
     size_t seen;  /* number of rows so far */
-    double *sums; /* [hidden] the sums of these rows */
+    double *sums; /* [hidden] sum of the rows so far */
 } pool;
 
 static fr_status take(void *context, const float *rows, size_t count, size_t width) {

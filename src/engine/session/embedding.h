@@ -9,7 +9,7 @@
 #include "src/engine/session/state.h"
 #include "src/engine/session/text_group.h"
 
-/* Computes the row by FR_POOLING_MEAN, _CLS or _LAST. */
+/* Computes the row of one text. pooling: FR_POOLING_MEAN, FR_POOLING_CLS or FR_POOLING_LAST. */
 fr_status fr_embedding_of(fr_session *session, const int32_t *ids, size_t count, fr_pooling pooling, float *values);
 
 /* Computes the rows of several texts, [count, hidden], side by side: in the session, and in copies of it that are

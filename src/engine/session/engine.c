@@ -226,7 +226,7 @@ fr_status fr_files_check(const fr_model *model, const fr_drafter *drafter) {
     return drafter ? fr_checkpoint_check(&drafter->files) : FR_OK;
 }
 
-#define FILES_SECONDS 0.01 /* least time between two checks */
+#define FILES_SECONDS 0.01 /* least number of seconds between two checks of the model's and drafter's files */
 
 fr_status fr_engine_check_files(fr_engine *e) {
     double now = fr_clock();

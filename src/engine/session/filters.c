@@ -38,7 +38,7 @@ static void keep(fr_sampler *s, const fr_choices *c, size_t i, size_t *kept) {
     s->logits[(*kept)++] = c->logits[i];
 }
 
-/* Makes the kept candidates in the sampler's arrays the choices. */
+/* Makes c describe the first `kept` candidates in the sampler's arrays. */
 static void become(const fr_sampler *s, fr_choices *c, size_t kept) {
     c->logits = s->logits;
     c->ids = s->ids;
@@ -62,7 +62,7 @@ static void settle(fr_sampler *s, fr_choices *c) {
     become(s, c, kept);
 }
 
-/* Raises the limit to `lowest`, unless it is that high already. */
+/* Sets the limit to `lowest` if the present limit is lower. */
 static void raise_limit(fr_choices *c, double lowest) {
     if (lowest <= c->lowest) return;
     c->lowest = lowest;

@@ -1,8 +1,8 @@
-/* Makes an engine and its sessions fit FR_OPT_MEMORY, together with their weights.
+/* Makes an engine and its sessions fit FR_OPT_MEMORY, together with the weights.
  *
- * In: the memory that opening them would take (session.h). Out: options with which they fit, or FR_MEMORY with the
- * sizes. Ranks may have room for different numbers of pages. All ranks take the smallest of these numbers, because the
- * number of pages decides what they run next. */
+ * In: the memory that opening the engine and its sessions would take (session.h). Out: options with which they fit, or
+ * FR_MEMORY with the sizes. Ranks may have room for different numbers of pages. All ranks take the smallest of these
+ * numbers, because the number of pages decides what the ranks run next. */
 #include "base/error.h"
 #include "base/ranks.h"
 #include "base/sizes.h"
@@ -38,8 +38,8 @@ static fr_status try(trial *t, size_t kv, bool *fits) {
     return FR_OK;
 }
 
-/* Finds the most pages with which everything fits. It halves an interval, because only a complete layout shows what
- * else grows with the number of pages. */
+/* Finds the most pages with which everything fits, by halving an interval. There is no formula for the number, because
+ * other memory grows with the number of pages too, and only a complete layout shows by how much. */
 static fr_status give_less(trial *t) {
     int64_t asked = t->options->value[FR_OPT_KV_MEMORY];
     size_t most = asked ? (size_t)asked : t->bytes.target_kv + t->bytes.foreign_kv, least = t->bytes.least_kv;

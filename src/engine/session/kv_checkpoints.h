@@ -55,9 +55,8 @@ fr_kv_layer fr_kv_checkpoint_layer(const fr_kv_checkpoint *checkpoint, const fr_
 /* Drops what all checkpoints hold after the first `length` positions, to which the timeline was cut. */
 void fr_kv_checkpoints_truncate(fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t length);
 
-/* Moves the frontier back to `length`, if the cache or a checkpoint holds all positions that rows from there on look
- * back to. Otherwise moves the frontier to the nearest position before `length` for which the cache or a checkpoint
- * does. */
+/* Moves the frontier back to `length`, or to the nearest earlier position from which rows can be run. Rows can be run
+ * from a position if the cache or a checkpoint holds all positions that these rows look back to. */
 void fr_kv_checkpoints_rewind(const fr_kv_checkpoints *checkpoints, fr_kv *kv, size_t length);
 
 #endif

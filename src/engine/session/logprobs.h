@@ -31,8 +31,8 @@ typedef struct fr_logprobs {
 void fr_logprobs_layout(fr_logprobs *logprobs, fr_arena *arena, int64_t best, bool drawn, const fr_kernels *kernels,
                         size_t vocab);
 
-/* Takes the log-probabilities of row `row` from p, from which its token is drawn. Tokens that p excludes are ordered
- * by their logits. fr_logprobs_drew is called next, with the token that was drawn. */
+/* Computes the log-probabilities of row `row` from p, the distribution from which the row's token is drawn. Tokens
+ * that p excludes are ordered by their logits. fr_logprobs_drew is called next, with the token that was drawn. */
 void fr_logprobs_draw(fr_logprobs *logprobs, size_t row, const fr_distribution *p, const float *logits);
 void fr_logprobs_drew(fr_logprobs *logprobs, size_t row, int32_t id);
 

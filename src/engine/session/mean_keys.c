@@ -28,7 +28,7 @@ static const char text[] =
     "words++;\n        line++;\n    }\n    return words + 1;\n}\n\n- What is the result for an empty line?\n- It is 1, "
     "which is wrong: an empty line has no words.\n";
 
-/* Gives the attention of the layer that stores a KV layer. */
+/* Gives the attention specification of the layer that owns the keys and values of KV layer `kv`. */
 static const fr_attention_spec *attention_of(const fr_engine *e, size_t kv) {
     const fr_trunk *trunk = &e->model->trunk;
     return &trunk->spec.layer[fr_trunk_kv_owner(trunk, kv)].attention;

@@ -1,7 +1,8 @@
 /* Gives the log-probabilities of a prompt's own ids, slice by slice while rounds run the prompt.
  *
  * In: slices of a forward that has run, of sessions whose prompt is scored. Out: the log-probability of each id given
- * the ids before it. They come in order, and each comes once, even if a part of the prompt is run again. */
+ * the ids before it. Log-probabilities are given in the order of the ids. Each id gets its log-probability only once,
+ * even if a part of the prompt is run again. */
 #ifndef FR_SRC_ENGINE_SESSION_PROMPT_SCORE_H
 #define FR_SRC_ENGINE_SESSION_PROMPT_SCORE_H
 

@@ -204,8 +204,8 @@ void fr_round_run(fr_engine *e, fr_round *rounds, size_t count) {
         if (t->status == FR_OK) note_status(t, status);
     }
 
-    /* 8. The depth controller learns from the round's time, unless prompts took a part of it. Submitted drafts that
-     * were not taken are dropped. */
+    /* 8. If the forward ran no prompts, the depth controller learns from the round's time. Submitted drafts that were
+     * not taken are dropped. */
     fr_drafting_report(e, rounds, count, prompts ? 0 : forward + fr_clock() - start);
     for (fr_round *t = rounds; t < last; t++) {
         fr_async_draft_cancel(t->session);

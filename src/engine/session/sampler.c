@@ -154,8 +154,8 @@ static float adjusted(const fr_sampler *s, float logit, uint32_t seen, int32_t i
     return x > FLT_MAX ? FLT_MAX : (float)x;
 }
 
-/* Excludes the ids that the model never gives. It is for draws without penalties and biases; there it has the same
- * result as adjusted(), without the arithmetic. */
+/* Excludes the ids that the model never gives. This function is used if no penalties or biases apply. Its result is
+ * then the same as that of adjusted(), without the arithmetic. */
 static void ban(fr_sampler *s, fr_choices *c) {
     memcpy(s->logits, c->logits, c->count * sizeof *s->logits);
     for (size_t i = 0; i < s->suppressed_count; i++) s->logits[s->suppressed[i]] = -INFINITY;

@@ -20,9 +20,9 @@ typedef struct fr_stops {
     int which;           /* index of the string that is complete; -1: none */
 } fr_stops;
 
-/* Copies the strings; they replace those of the last call. */
+/* Copies the strings. The copies replace the strings of the last call. */
 fr_status fr_stops_set(fr_stops *stops, const fr_tokenizer *tokenizer, const char *const *strings, size_t count);
-/* Copies another object's strings, and its state in the middle of a text. */
+/* Copies the strings of `of`, and how far `of` has come in its text. */
 fr_status fr_stops_copy(fr_stops *stops, const fr_stops *of);
 void fr_stops_close(fr_stops *stops);
 
