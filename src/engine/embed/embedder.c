@@ -41,6 +41,7 @@ static fr_status choose_pooling(fr_embedder *e, fr_pooling pooling) {
 static void find_answers(fr_embedder *e) {
     const fr_tokenizer *tokenizer = e->model->tokenizer;
     if (e->model->encoder || !tokenizer || e->recipe.yes >= 0) return;
+    if (fr_model_check_head(e->model) != FR_OK) return;
     int32_t yes = fr_tokenizer_id(tokenizer, "yes"), no = fr_tokenizer_id(tokenizer, "no");
     size_t vocab = e->model->trunk.spec.vocab;
     if (yes < 0 || no < 0 || (size_t)yes >= vocab || (size_t)no >= vocab) return;

@@ -130,6 +130,17 @@ fr_status fr_model_check_generates(const fr_model *model) {
                    model->files.path);
 }
 
+fr_status fr_model_check_head(const fr_model *model) {
+    const json_t *config = model->files.config, *text = json_object_get(config, "text_config");
+    const json_t *tied = json_object_get(json_is_object(text) ? text : config, "tie_word_embeddings");
+    if (!model->files.pooling || !json_is_false(tied)) return FR_OK;
+    if (json_is_true(json_object_get(config, "tie_word_embeddings"))) return FR_OK;
+    if (fr_weights_has(&model->weights, fr_names_top(&model->weights), "lm_head.weight")) return FR_OK;
+    if (fr_weights_has(&model->weights, "", "embed_out.weight")) return FR_OK;
+    return fr_fail(FR_INPUT, "%s has no lm_head.weight, so it makes embeddings, but generates and scores no text",
+                   model->files.path);
+}
+
 fr_status fr_model_bind_files(fr_model *model, const char *chat_template) {
     if (fr_encoder_is(&model->files)) return bind_encoder(model, chat_template);
     FR_TRY(fr_family_find(&model->files, &model->family));

@@ -61,6 +61,10 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template);
  * is nothing to run. */
 fr_status fr_model_outline(const char *path, const fr_options *options, fr_model **model);
 
+/* FR_INPUT for a model without a head: the folder is one for embeddings, and has none. Its hidden rows are right, but
+ * it has no logits. */
+fr_status fr_model_check_head(const fr_model *model);
+
 /* Frees a model; NULL does nothing. */
 void fr_model_unload(fr_model *model);
 

@@ -100,6 +100,7 @@ static fr_status score(fr_session *s, const int32_t *ids, size_t count, const sc
 
 fr_status fr_scoring_logits(fr_session *s, const int32_t *ids, size_t count, size_t first_row, fr_logits_fn *sink,
                             void *context) {
+    FR_TRY(fr_model_check_head(s->model));
     return score(s, ids, count, &(scoring){.first_row = first_row, .logits = sink, .context = context});
 }
 

@@ -271,6 +271,7 @@ fr_status fr_timeline_run(fr_session *s) {
 }
 
 fr_status fr_timeline_append(fr_session *s, const int32_t *ids, size_t count) {
+    FR_TRY(fr_model_check_head(s->model));
     FR_TRY(fr_timeline_extend(s, ids, count));
     fr_timeline_choose_rope(s);
     fr_session_reuse(s, true);
@@ -355,6 +356,7 @@ static size_t before_pictures(const fr_session *s, const int32_t *ids, size_t ke
 
 fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
     size_t kept = 0, most = fr_smaller(s->length, count);
+    FR_TRY(fr_model_check_head(s->model));
     while (kept < most && ids[kept] == s->ids[kept]) kept++;
     kept = before_pictures(s, ids, kept);
     FR_TRY(check(s, kept, ids, count, kept));
@@ -378,6 +380,7 @@ fr_status fr_timeline_put(fr_session *s, const int32_t *ids, size_t count) {
 }
 
 fr_status fr_timeline_put_anew(fr_session *s, const int32_t *ids, size_t count) {
+    FR_TRY(fr_model_check_head(s->model));
     FR_TRY(check(s, 0, ids, count, 0));
     FR_TRY(check_shown(s, ids, count));
     FR_TRY(fr_timeline_truncate(s, 0));

@@ -485,6 +485,38 @@ START_TEST(a_model_without_a_classifier_scores_nothing) {
 }
 END_TEST
 
+/* Qwen3-Embedding-8B is published without a head, although its embeddings are not tied. Its rows are the same, but it
+ * must generate and judge nothing. */
+START_TEST(a_model_without_a_head_makes_rows_alone) {
+    const char *folder = changed_folder("qwen3", "config.json", "{\"tie_word_embeddings\": false}");
+    float expected[64], got[64], score;
+    fixture tied, bare = {.cases = NULL};
+    fr_session *session;
+    fr_embedder_text text;
+    open_fixture(&tied, "qwen3", 0, NULL);
+    open_embedder(&bare, folder, 0, NULL);
+    ck_assert_int_le(fr_embedder_fact_of(bare.embedder, FR_EMBEDDER_WIDTH), 64);
+    size_t bytes = (size_t)fr_embedder_fact_of(bare.embedder, FR_EMBEDDER_WIDTH) * sizeof *got;
+    require(fr_embedder_encode(bare.embedder, NULL, "a house", 7, &text));
+    require(fr_embedder_rows(tied.embedder, &text, 1, 0, -1, expected));
+    require(fr_embedder_rows(bare.embedder, &text, 1, 0, -1, got));
+    ck_assert_mem_eq(got, expected, bytes);
+    ck_assert_int_eq(fr_embedder_fact_of(tied.embedder, FR_EMBEDDER_SCORES), 1);
+    ck_assert_int_eq(fr_embedder_fact_of(bare.embedder, FR_EMBEDDER_SCORES), 0);
+    ck_assert_int_eq(fr_embedder_scores(bare.embedder, &text, 1, true, &score), FR_INPUT);
+    require(fr_session_open(bare.model, NULL, NULL, &session));
+    ck_assert_int_eq(fr_session_prompt(session, text.ids, text.count), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "lm_head.weight"));
+    ck_assert_int_eq(fr_session_put(session, text.ids, text.count), FR_INPUT);
+    fr_session_close(session);
+    fr_embedder_text_free(&text);
+    close_fixture(&tied);
+    fr_embedder_close(bare.embedder);
+    fr_model_close(bare.model);
+    remove_folder(folder);
+}
+END_TEST
+
 START_TEST(ids_outside_the_vocabulary_are_refused) {
     fixture f;
     float row[32];
@@ -590,6 +622,7 @@ FR_SUITE("encoders") {
                         sizeof refused / sizeof *refused);
     tcase_add_test(cases, an_encoder_generates_no_text);
     tcase_add_test(cases, a_model_without_a_classifier_scores_nothing);
+    tcase_add_test(cases, a_model_without_a_head_makes_rows_alone);
     tcase_add_test(cases, ids_outside_the_vocabulary_are_refused);
     tcase_add_test(cases, types_that_the_model_lacks_are_refused);
     tcase_add_test(cases, one_pooling_instead_of_several_gives_a_whole_row);
