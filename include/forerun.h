@@ -1021,8 +1021,8 @@ typedef fr_status fr_rows_fn(void *context, const float *values, size_t rows, si
 fr_status fr_session_rows(fr_session *session, const int32_t *ids, size_t count, const size_t *layers,
                           size_t layer_count, fr_rows_fn *sink, void *context);
 
-/* The ways to combine all rows of a text into one. The numbers are those of a GGUF file's .pooling_type; a folder has
- * them in sentence-transformers' 1_Pooling/config.json. */
+/* The ways to combine all rows of a text into one. The numbers are those of .pooling_type in a GGUF file. A folder
+ * names the way in sentence-transformers' 1_Pooling/config.json. */
 typedef enum fr_pooling {
     FR_POOLING_NONE = 0,
     FR_POOLING_MEAN = 1, /* the mean of all rows */

@@ -84,7 +84,7 @@ static void put_tensors(object *o, const fr_tensors *tensors) {
     put(o, "tensor_list", list);
 }
 
-/* Describes the storages of a folder that a quantizer wrote. */
+/* Describes how the matrices of a folder that a quantizer wrote are stored: one object for each kind of storage. */
 static void put_storages(object *o, const fr_inspected *what) {
     fr_inspected_storages all = fr_inspected_stored(what);
     json_t *list = json_array();

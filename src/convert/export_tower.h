@@ -16,7 +16,7 @@ typedef struct fr_tower_export {
     size_t value_count;
 } fr_tower_export;
 
-/* Returns true if the folder has a vision tower of a supported kind. */
+/* Sets *found if the folder has a vision tower of a supported kind. */
 fr_status fr_tower_export_find(const fr_checkpoint *files, bool *found);
 
 /* Opens the folder's tower and lists its tensors. Close it in any case. */

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-#define TEXT_MAX 127 /* the most bytes of a name that llama-quantize writes */
+#define TEXT_MAX 127 /* limit on the bytes of a text: llama-quantize writes no more */
 
 fr_status fr_importances_open(fr_importances *importances, const char *path) {
     *importances = (fr_importances){0};

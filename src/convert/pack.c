@@ -145,7 +145,7 @@ static fr_status pack_target(const char *path, const fr_options *options, FILE *
     return status;
 }
 
-/* Packs a drafter. target: NULL for an assistant, which can be read without one. */
+/* Packs a drafter. target: NULL for an assistant, which can be read without its target. */
 static fr_status pack_drafter(const char *path, const fr_model *target, const fr_options *options, FILE *out) {
     fr_drafter *drafter;
     FR_TRY(fr_drafter_bind(path, target, options, &drafter));

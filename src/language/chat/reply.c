@@ -159,8 +159,8 @@ static void make_id(fr_reply_reader *r, fr_text_buffer *id) {
     for (size_t i = 0; i < ID_LENGTH; i++, z /= 62) fr_text_append(id, &letters[z % 62], 1);
 }
 
-/* Starts a call. section: the value of `section` that the previous call left, if this call continues its section; else
- * 0. */
+/* Starts a call. section: 0 for a call outside of a section. A call that continues the section of the previous call
+ * gets the `section` of that call. */
 static void begin_call(fr_reply_reader *r, int section) {
     fr_reply_call *call = &r->call;
     fr_text_buffer kept[] = {call->raw, call->name, call->id, call->arguments, call->key, call->value};

@@ -29,7 +29,8 @@ enum {
     MAYBE_END,     /* after the function; but the tag just read may belong to a value */
     MAYBE_AFTER,   /* after the call; but the tag just read may belong to a value */
 };
-enum { WITHIN_CALL = 1, WITHOUT_CALL }; /* sections: functions inside the marks of a call, or without them */
+/* Kinds of sections: functions inside the marks of a call, or without these marks. */
+enum { WITHIN_CALL = 1, WITHOUT_CALL };
 
 static bool is_glm(const fr_reply_call *call) {
     return call->format->marks[FR_MARK_KEY_END] != NULL;

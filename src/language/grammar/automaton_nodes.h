@@ -23,8 +23,8 @@ typedef struct fr_grammar_node {
     uint32_t next, other;
 } fr_grammar_node;
 
-/* The bounds that a count must be within when it ends. All counts that are more than `margin` away from both bounds
- * allow the same tokens. */
+/* The bounds that a count must be within when it ends. All counts that are below `least` by more than `margin` allow
+ * the same tokens. So do all counts from `least` on that are below `most` by more than `margin`. */
 typedef struct fr_count_limit {
     uint32_t least, most, margin;
 } fr_count_limit;

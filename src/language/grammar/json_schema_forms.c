@@ -33,7 +33,8 @@ static bool is_step(const json_t *value) {
     return fr_schema_number(value) > 0;
 }
 
-/* Accepts also a bool, by which draft 4 says that the bound of another keyword is exclusive. */
+/* Accepts a number or a bool. In draft 4 a bool is the value of exclusiveMinimum, and says that `minimum` is
+ * excluded. */
 static bool is_bound(const json_t *value) {
     return fr_schema_is_number(value) || json_is_boolean(value);
 }

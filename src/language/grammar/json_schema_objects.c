@@ -89,8 +89,8 @@ static fr_status read_names(shape *s) {
     return status;
 }
 
-/* Gives the schema of a member, combined with the schemas of all patterns that the member's name matches; false for a
- * name that is not allowed. */
+/* Gives the schema of a member, combined with the schemas of all patterns that the member's name matches. A name that
+ * is not allowed gets the schema `false`. */
 static json_t *with_patterns(const shape *s, const char *name, json_t *value) {
     const fr_text text = {name, strlen(name)};
     if (s->names && !fr_language_has(s->names, text)) return json_false();
@@ -141,7 +141,7 @@ static fr_expression named(const shape *s, fr_expression name, fr_expression val
     return fr_schema_then(r, fr_schema_then(r, name, colon), value);
 }
 
-/* Allows names with any characters that are not properties. */
+/* Allows all names that are not properties. They may have any characters. */
 static fr_status any_other_name(const shape *s, fr_expression *name) {
     size_t count = json_object_size(s->properties), i = 0;
     const char **names = malloc((count + 1) * sizeof *names), *key;

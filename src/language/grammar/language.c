@@ -71,8 +71,8 @@ static fr_status begin(fr_language **made) {
 
 /* --------------------------------------------------------------------------------------------------------- trimming */
 
-/* Finds the states from which an end can be reached. Most edges lead to later states, so passes from the last state to
- * the first find them soon. */
+/* Finds the states from which an end can be reached. Most edges lead to later states, so few passes from the last
+ * state to the first are needed. */
 static void find_live(fr_language *l, bool *live) {
     for (bool found = true; found && l->work <= WORK_MAX;) {
         found = false;

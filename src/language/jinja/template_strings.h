@@ -24,7 +24,8 @@ const fr_jinja_string *fr_jinja_string_strip(fr_jinja_render *render, const fr_j
 const fr_jinja_string *fr_jinja_string_replace(fr_jinja_render *render, const fr_jinja_string *string,
                                                const fr_jinja_string *old, const fr_jinja_string *with, int64_t count);
 
-/* Splits a string at each separator; NULL: at white space. most: limit on the number of splits; negative: no limit. */
+/* Splits a string at each separator; separator NULL: at white space. most: limit on the number of splits; a negative
+ * number means no limit. */
 fr_jinja_list *fr_jinja_string_split(fr_jinja_render *render, const fr_jinja_string *string,
                                      const fr_jinja_string *separator, int64_t most);
 fr_jinja_list *fr_jinja_string_split_right(fr_jinja_render *render, const fr_jinja_string *string,

@@ -47,8 +47,8 @@ typedef enum fr_jinja_reason {
     FR_REASON_ELEMENT,   /* list object has no element 7 */
     FR_REASON_PARAMETER, /* parameter 'x' was not provided */
     FR_REASON_CONDITION, /* an `if` without else in line `integer` of the template */
-    FR_REASON_EMPTY,     /* there is no first, last, smallest or next item */
-    FR_REASON_CALLER,    /* there is no caller */
+    FR_REASON_EMPTY,     /* an item of an empty list: the first, last, smallest or next one */
+    FR_REASON_CALLER,    /* `caller` in a macro that was not called by a call block */
     FR_REASON_UNSAFE     /* a method that would change its object, which templates may not call */
 } fr_jinja_reason;
 
