@@ -84,7 +84,8 @@ typedef struct fr_kv_layer {
 typedef struct fr_kv {
     fr_kv_layer *layers;
     size_t count;
-    fr_kv_pages *pages;                                      /* [FR_KV_KINDS] the pools that its pages come from */
+    fr_kv_pages *pages;                                      /* [FR_KV_KINDS] the pools that the cache's pages come
+                                                              * from */
     size_t page_bytes[FR_KV_KINDS], page_count[FR_KV_KINDS]; /* page_count: pages in the pool */
     /* bytes of a page with the heads of all ranks; they determine the number of pages, so that it is the same on all
      * ranks */

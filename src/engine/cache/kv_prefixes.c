@@ -30,7 +30,7 @@ struct fr_kv_node {
     bool ends_prompt;
     uint64_t used[FR_KV_UNUSED];  /* times: when the last timeline left the node; when the last timeline left its
                                    * sliding page */
-    uint32_t place[FR_KV_UNUSED]; /* index in each heap; 0: it is not there */
+    uint32_t place[FR_KV_UNUSED]; /* index of the node in each heap; 0: the node is not in that heap */
     uint32_t aside;               /* the next leaf in the list of leaves taken out of the heap */
 };
 

@@ -35,8 +35,9 @@ typedef struct fr_recurrent_shape {
 
 typedef struct fr_recurrent_layer {
     fr_recurrent_shape shape;
-    size_t state_at; /* floats from a page's beginning: [kept heads, a head's state] */
-    /* floats from a page's beginning: [conv_kernel - 1, channels], inputs before the position, the oldest first */
+    size_t state_at; /* place of the states, in floats from a page's beginning: [kept heads, a head's state] */
+    /* place of the inputs before the position, in floats from a page's beginning: [conv_kernel - 1, channels], the
+     * oldest first */
     size_t history_at;
     float *ring; /* [slots, channels + gates] for each position its input, its decays and its betas */
 } fr_recurrent_layer;

@@ -17,12 +17,12 @@ typedef struct fr_assistant {
     fr_matrix centroids;     /* [clusters, hidden] their products score the clusters */
     const int32_t *ordering; /* [vocab] the ids cluster by cluster: cluster c has those from ordering[c * cluster_size]
                               * on */
-    int32_t *inverted;       /* the memory to which `ordering` points if the file stores the cluster of each id
-                              * instead */
+    int32_t *inverted;       /* the memory of `ordering`, if the file stores each id's cluster and the ordering had to
+                              * be computed from that */
 } fr_assistant;
 
-/* target NULL: checks only what can be checked without a target. An assistant opened in this way can be described, but
- * not run. */
+/* Opens an assistant and checks that it fits its target. If target is NULL, checks only what can be checked without a
+ * target; such an assistant can be described, but not run. */
 fr_status fr_assistant_open(fr_assistant *assistant, const fr_model *target, const fr_checkpoint *files,
                             fr_weights *weights);
 void fr_assistant_close(fr_assistant *assistant);

@@ -27,8 +27,9 @@ const char *fr_block_word(fr_block_kind kind) {
 
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
-/* These layers attend to positions after their own as well as before. Most families refuse such layers by the first
- * row of fr_size_keys (is_causal), so fr_family_block leaves this row out. */
+/* Default sizes of a block drafter's layers. The layers attend to positions after their own as well as before. Most
+ * families refuse such layers by the first row of fr_size_keys (is_causal). fr_family_block accepts them, so its table
+ * begins after that row. */
 static const fr_model_spec defaults = {
     .trunk =
         {.vocab = 151936, .hidden = 4096, .layers = 5, .context_limit = 32768, .eps = 1e-6F, .rope = {{.neox = true}}},

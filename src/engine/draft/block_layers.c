@@ -173,7 +173,7 @@ static void run_layer(const fr_team *team, const fr_block_rows *rows, const fr_a
     join(team, rows, &a, ffn, layer->ffn.down_bias);
 }
 
-/* Writes the embeddings of a block's rows to the stream. */
+/* Writes the embedding of row r of the batch to the stream. */
 static void embed(const fr_block_rows *rows, const fr_activations *a, size_t r) {
     const fr_block_net *net = rows->net;
     const fr_block_config *c = &net->config;

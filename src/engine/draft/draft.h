@@ -121,7 +121,7 @@ typedef struct fr_proposal {
     size_t proposed; /* out: the number of ids; may be fewer than wanted, or 0 */
     /* out, if the method scores: number of drafts made, including one that ended the chain and was left out */
     size_t made;
-    /* out: these are looked-up drafts, because they were worth more than drafts that take steps */
+    /* out: the proposed drafts were looked up, because they were worth more than drafts that take steps */
     bool found;
     fr_failure failure;       /* out: this session's failure; it does not affect the others in the list */
     struct fr_proposal *next; /* the next session's proposal while the method is called; NULL: the last */

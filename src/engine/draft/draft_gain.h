@@ -19,7 +19,9 @@
 
 #include "forerun.h"
 
-/* Depths, and bins of chances, that are counted apart. The last depth stands for all deeper ones too. */
+/* Rates of acceptance are kept for each of the first few depths and for each bin of chances. FR_DRAFT_GAIN_DEPTHS is
+ * the number of these depths; the last one stands for all deeper ones too. FR_DRAFT_GAIN_BINS is the number of
+ * bins. */
 enum { FR_DRAFT_GAIN_DEPTHS = 4, FR_DRAFT_GAIN_BINS = 10 };
 
 /* The most drafters with weights that a session can have; each round drafts with one of them. */

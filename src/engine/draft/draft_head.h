@@ -27,8 +27,8 @@ typedef struct fr_draft_head {
     fr_arena arena;
     int32_t *ids;     /* [matrix.features] the ids that are scored; NULL: the head is whole */
     fr_matrix matrix; /* the head's rows of `ids`; without data until they are gathered */
-    bool learns;      /* `ids` are the likely ones. Each engine gathers their rows itself, because rows join them
-                       * (learned_head.h), and the matrix here never has data */
+    bool learns;      /* `ids` are only the likely ids, and texts add further ones (learned_head.h). Each engine
+                       * therefore has a matrix of its own, and the matrix here never has data */
 } fr_draft_head;
 
 /* Returns true if the option's value asks for only a part of the ids. A number or a file may still turn out to mean

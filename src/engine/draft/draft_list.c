@@ -158,22 +158,22 @@ static fr_status follow(fr_draft *link, const fr_draft_view *view) {
     return link->follows ? link->method->follow(link, view) : FR_OK;
 }
 
-/* Returns true if this link of the session is the next to be asked. That is so if all links before it had no
- * drafts. */
+/* Returns true if the method with index `link` in the session's list is the next to be asked. That is so if no method
+ * before it in the list had drafts. */
 static bool is_next(const fr_proposal *p, size_t link) {
     const chain *c = (const chain *)p->draft;
     return link < c->count && c->spoke == link;
 }
 
-/* Returns true if this link can make drafts of the kind that the proposal asks for. It can't if the proposal asks for
- * the drafts of another drafter. */
+/* Returns true if the method with index `link` can make drafts of the kind that the proposal asks for. It can't if the
+ * proposal asks for drafts of a certain drafter and the method reads another drafter's weights. */
 static bool is_wanted(const fr_proposal *p, size_t link) {
     const fr_draft *l = ((const chain *)p->draft)->links[link];
     bool others = p->by && l->method->workspace && l->drafter + 1 != p->by;
     return l->finds || (p->count > 0 && !others);
 }
 
-/* Makes a list of the sessions in which the link of this index is to be asked. */
+/* Makes a list of the sessions whose method with index `link` is to be asked. */
 static fr_proposal *ask_links(fr_proposal *first, size_t link) {
     fr_proposal *asked = NULL, **end = &asked;
     for (fr_proposal *p = first; p; p = p->next) {
@@ -202,8 +202,8 @@ static void take_answers(fr_proposal *first, size_t link) {
     }
 }
 
-/* Passes the target's rows to the links that were not asked for drafts in this round. Such a link may run the rows
- * later, together with newer rows. */
+/* Passes the target's rows to those methods of the list that were not asked for drafts in this round. Such a method
+ * may run the rows later, together with newer rows. */
 static fr_status follow_rest(const fr_proposal *p) {
     const chain *c = (const chain *)p->draft;
     fr_draft_view view = *p->view;
@@ -213,8 +213,8 @@ static fr_status follow_rest(const fr_proposal *p) {
     return FR_OK;
 }
 
-/* Asks link after link, each for all sessions together, so that a method is called once even if several sessions ask
- * it. */
+/* Asks the methods of the list one after the other. Each method is asked for all sessions together, so that it is
+ * called once even if several sessions ask it. */
 static void chain_propose(fr_proposal *first) {
     for (fr_proposal *p = first; p; p = p->next) ((chain *)p->draft)->spoke = 0;
     for (size_t link = 0; link < FR_DRAFT_LIST_MAX; link++) {
@@ -243,7 +243,7 @@ static void chain_begin(fr_draft *draft, const fr_draft_view *view) {
         if (c->links[i]->method->begin) c->links[i]->method->begin(c->links[i], view);
 }
 
-/* Reports the round to all links. A link that did not propose is told that nothing was proposed. */
+/* Reports the round to all methods of the list. A method that did not propose is told that nothing was proposed. */
 static void chain_commit(fr_draft *draft, const fr_draft_view *view, size_t proposed, size_t accepted) {
     chain *c = (chain *)draft;
     for (size_t i = 0; i < c->count; i++) {

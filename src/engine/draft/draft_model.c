@@ -193,7 +193,7 @@ static void model_begin(fr_draft *draft, const fr_draft_view *view) {
     offer(s, view);
 }
 
-/* Counts the ids before the last one that the model has not run yet. */
+/* Counts the ids that the model has not run yet, without the timeline's last id. */
 static size_t behind(const fr_proposal *p) {
     return p->view->length - 1 - ((state *)p->draft)->kv.length;
 }

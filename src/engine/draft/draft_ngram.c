@@ -103,8 +103,8 @@ static void ngram_begin(fr_draft *draft, const fr_draft_view *view) {
     while (n->index.count < view->length) add(n, view->ids[n->index.count]);
 }
 
-/* Finds the number of drafts that gains the most, and gives it with that gain: the expected tokens less those that
- * could be made otherwise in the time of the drafts' rows. Also writes the drafts' chances. */
+/* Finds the number of drafts that gains the most. *gain gets the expected number of accepted tokens, less the tokens
+ * that could be made in the time of the drafts' rows. Also writes the drafts' chances. */
 static size_t worthy(const ngram *n, const fr_proposal *p, double *gain) {
     size_t count = 0;
     double all_stand = 1;

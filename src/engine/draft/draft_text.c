@@ -100,7 +100,7 @@ static void text_commit(fr_draft *draft, const fr_draft_view *view, size_t propo
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
-/* Gives sizes with room for the timeline in the model's ids, which may be longer. */
+/* Gives sizes with room for the timeline's text in the model's ids, which may be more than the timeline's. */
 static fr_draft_sizes other_sizes(const fr_draft_sizes *sizes) {
     fr_draft_sizes other = *sizes;
     other.context = fr_same_text_room(sizes->context);

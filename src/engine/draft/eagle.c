@@ -77,7 +77,8 @@ static const char *own_name(const fr_weights *weights, own which) {
 static const char *const extras[] = {"t2d", "*rotary_emb.inv_freq", NULL};
 const fr_tensor_naming fr_eagle_names = {.extras = extras};
 
-/* Gives the part of a published name after one of the layer's two prefixes; NULL: the name has neither. */
+/* Gives the part of a published name after the layer's prefix, which has two spellings; NULL: the name has no such
+ * prefix. */
 static const char *of_layer(const char *published) {
     static const char *const prefixes[] = {"midlayer.", "layers.0."};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)

@@ -67,8 +67,8 @@ void fr_learned_ids_forget(fr_learned_ids *ids, fr_learned_head *head);
  * before the matrix is used. */
 void fr_learned_head_gather(fr_learned_head *head);
 
-/* Gives one session's scores of a row of the matrix's scores, which it reorders. The result stays valid until the
- * next call. */
+/* Gives one session's scores from `scores`, a row of scores that the whole matrix has given. The function reorders
+ * `scores`. The result stays valid until the next call. */
 fr_scores fr_learned_head_scores(fr_learned_head *head, const fr_learned_ids *ids, float *scores);
 
 #endif

@@ -66,7 +66,8 @@ typedef struct batch {
     bool head; /* scores of each span's last pair are wanted */
 } batch;
 
-/* Give the matrix that scores drafts, and the ids that its rows score unless it learns ids. */
+/* head_of gives the matrix that scores drafts. ids_of gives the ids that the rows of this matrix score, if the head
+ * does not learn ids. */
 static const fr_matrix *head_of(const workspace *w) {
     if (w->learned.whole) return &w->learned.matrix;
     return w->drafter->head.ids ? &w->drafter->head.matrix : w->net->head;
