@@ -62,7 +62,8 @@ typedef struct fr_deltanet_rows {
     float *seen;          /* [rows, width] the outputs of the states */
     float *fused;         /* [rows, channels + width] the convolution's inputs and z, if one projection gives both;
                            * otherwise NULL */
-    float *gates;         /* [rows, 2 * value heads] b and a, if one projection gives both */
+    float *gates;         /* [rows, 2 * value heads] the projections b and a of each value head, from which betas and
+                           * decays are made, if one projection gives both; otherwise NULL */
     float *low_a, *low_z; /* [rows, value_dim] in Kimi Delta Attention: inputs of the second matrices that make decays
                            * and gates */
     size_t channels, width;

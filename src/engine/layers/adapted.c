@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fills in the matrices of the field that belongs to a line of a table of names. Fills in none if adapters can't
- * change what the field holds. */
+/* Fills in the matrices that the tensor `name` fills in the struct `base`. Fills in none if adapters can't change what
+ * the tensor holds. */
 static void find_parts(const fr_tensor_name *name, const fr_layer_spec *layer, void *base, fr_adapted_matrices *found) {
     void *field = (char *)base + name->field;
     *found = (fr_adapted_matrices){.name = name, .layer = layer, .experts = 1};

@@ -15,7 +15,8 @@ enum { FR_ADAPTED_PARTS = 3 };
 typedef struct fr_adapted_matrices {
     const fr_tensor_name *name; /* the table's line that names the tensor */
     const fr_layer_spec *layer; /* spec of the layer; NULL: the tensor belongs to no layer */
-    /* Each part has a matrix, or one for each expert. The rows of the tensor are those of the parts in turn. */
+    /* for each part its matrix, or an array with a matrix for each expert. The tensor has the rows of the first part,
+     * then those of the second, and so on */
     fr_matrix *part[FR_ADAPTED_PARTS];
     size_t parts;
     size_t experts; /* matrices of a part; 1 if the tensor is no stack */

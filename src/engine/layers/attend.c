@@ -17,7 +17,7 @@ static size_t partial_size(size_t head_dim) {
     return (head_dim + 2 + 15) / 16 * 16;
 }
 
-/* If there are fewer queries than this, positions may be partitioned instead. */
+/* Gives the number of queries below which attention may partition positions instead of queries. */
 static size_t few(size_t threads) {
     return threads > 1 ? 2 * threads : 0;
 }

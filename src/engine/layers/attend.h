@@ -56,9 +56,9 @@ typedef struct fr_attend_rows {
     bool slopes_stepped;       /* the slopes are Falcon's (fr_attn.slopes_stepped) */
 } fr_attend_rows;
 
-/* Gives the row and the head of a query by its number. Queries are numbered in the order above: by KV head, then by
- * row, then by head of the group. Code that prepares queries divides them in the same order, so that each thread reads
- * queries that it wrote itself. */
+/* Gives the row and the head of a query by its number. Queries are numbered by KV head, then by row, then by head of
+ * the KV head's group. Code that prepares queries divides them in the same order, so that each thread reads queries
+ * that it wrote itself. */
 void fr_attend_place(size_t number, size_t rows, size_t heads, size_t kv_heads, size_t *row, size_t *head);
 
 /* Runs attention. The whole team calls this; a barrier is needed before and after the call. */

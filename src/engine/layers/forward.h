@@ -59,7 +59,8 @@ typedef struct fr_batch {
     const fr_row *rows;
     size_t count;
     fr_kv *const *timelines; /* the timelines' caches: a forward writes them at slot = position, but does not commit */
-    const fr_adapter_set *const *adapters; /* each timeline's adapters, NULL entries for none; NULL: none has any */
+    const fr_adapter_set *const *adapters; /* [timelines] the adapters of each timeline, where an entry may be NULL;
+                                            * NULL: no timeline has adapters */
 } fr_batch;
 
 /* Layers whose inputs a forward returns in addition to its hidden rows. An entry that equals the number of layers

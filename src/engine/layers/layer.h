@@ -88,7 +88,8 @@ typedef struct fr_short_conv_weights {
 
 /* The feed-forward of a layer, or of the experts that all rows share in a mixture. */
 typedef struct fr_ffn_weights {
-    /* [ffn, hidden] each, and down [hidden, ffn]; without a gate, the first is `up`, and the second has no data */
+    /* gate_up: gate and up, [ffn, hidden] each; down: [hidden, ffn]. In a feed-forward without a gate, gate_up[0] is
+     * `up` and gate_up[1] has no data */
     fr_matrix gate_up[2], down;
     const float *gate_bias, *up_bias, *down_bias;
 } fr_ffn_weights;
@@ -110,8 +111,10 @@ typedef struct fr_experts_weights {
     const float *shared_gate;                            /* [hidden] makes the gate of the shared experts' output */
     const float *pre_norm, *post_dense_norm, *post_norm; /* [hidden] the norms if the mixture is parallel to a
                                                           * feed-forward */
-    fr_matrix *gate, *up, *down;                         /* [experts]: [width, hidden] twice, [hidden, width] */
-    const float *gate_bias, *up_bias, *down_bias;        /* [experts, width] twice, [experts, hidden] */
+    fr_matrix *gate, *up, *down;                         /* [experts] matrices: gate and up [width, hidden] each, down
+                                                          * [hidden, width] */
+    const float *gate_bias, *up_bias, *down_bias;        /* gate_bias and up_bias [experts, width], down_bias [experts,
+                                                          * hidden] */
     fr_matrix latent_in, latent_out;                     /* [latent, hidden], [hidden, latent] */
     const float *latent_in_bias, *latent_out_bias;
 } fr_experts_weights;

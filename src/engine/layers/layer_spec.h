@@ -20,7 +20,7 @@ typedef struct fr_rope_spec {
     fr_rope_kind kind;
     size_t dims; /* the first `dims` values of a head are rotated */
     bool neox;   /* value i is rotated with i + dims / 2; if false, with its neighbour: 2i and 2i + 1 */
-    /* how many of the dims / 2 angles belong to each axis, in this order; the sum is dims / 2 */
+    /* how many of the dims / 2 angles belong to each axis: time, height, width; the sum is dims / 2 */
     size_t sections[FR_AXES];
     /* the angles go to the axes in turn; once an axis has all its angles, its further turns go to the first axis */
     bool mrope_interleaved;
@@ -44,7 +44,7 @@ typedef struct fr_attention_spec {
     size_t window; /* the most positions that a row sees, including its own; 0: all */
     size_t rope;   /* the layer's rotary form, as an index in the trunk */
     size_t kv;     /* index of the KV layer that the layer reads */
-    /* the layer also writes that KV layer; if false, it borrows the K/V of an earlier layer, or of the target */
+    /* the layer also writes KV layer `kv`; if false, it borrows the K/V of an earlier layer, or of the target */
     bool owns_kv;
     size_t latent; /* a value is the first `latent` numbers of its key, and only the key is stored; 0: both are
                     * stored */
@@ -144,8 +144,8 @@ typedef enum fr_scoring { FR_SCORING_SOFTMAX, FR_SCORING_SIGMOID } fr_scoring;
 
 /* A mixture of experts (experts.c): Shazeer et al. 2017, arXiv:1701.06538; count 0: none. The layer's feed-forward
  * runs too, and the two outputs are added. If the mixture is `parallel`, this feed-forward is a dense one. Otherwise
- * it consists of the experts that all rows share, joined into one wide feed-forward. If the layer has neither, the
- * feed-forward's width is 0. */
+ * it consists of the experts that all rows share, joined into one wide feed-forward. If there are no shared experts
+ * either, the feed-forward's width is 0. */
 typedef struct fr_experts_spec {
     size_t count, top_k, width;
     fr_activation activation;
@@ -178,10 +178,10 @@ typedef struct fr_experts_spec {
 } fr_experts_spec;
 
 /* The places of a layer's norms. BEFORE: before attention and feed-forward, and for some families after them too.
- * BEHIND: only after them, so that they read the stream without a norm. SHARED: attention and feed-forward read the
- * same norm of the input, and their outputs are added to the stream together. PARALLEL: the same, but each of them has
- * a norm of its own. AFTER: they read the stream without a norm, and the stream is normed each time an output has been
- * added to it. */
+ * BEHIND: only after them, so that attention and feed-forward read the stream without a norm. SHARED: attention and
+ * feed-forward read the same norm of the input, and their outputs are added to the stream together. PARALLEL: like
+ * SHARED, but attention and feed-forward each have a norm of their own. AFTER: attention and feed-forward read the
+ * stream without a norm, and the stream is normed each time an output has been added to it. */
 typedef enum fr_norm_placement {
     FR_NORMS_BEFORE,
     FR_NORMS_BEHIND,

@@ -1,7 +1,7 @@
 /* Names of tensors as data: for each tensor, its name in either kind of file, the field that it fills, and its shape.
  *
- * In: a family's tables. Out: the filled fields of fr_trunk, fr_layer or another struct. A field that no tensor fills,
- * and a tensor that no field reads, is an error, whose line names it.
+ * In: a family's tables. Out: the filled fields of fr_trunk, fr_layer or another struct. A field that no tensor fills
+ * is an error, and so is a tensor that no field reads; the error line names the field or the tensor.
  *
  * Other code reads the same tables: export, for the GGUF names of published tensors; synth, which makes the tensors;
  * inspect, which lists the tensors that are read. */
@@ -241,8 +241,8 @@ typedef struct fr_binding {
     bool *head_sorted; /* out: the head's rows were packed in the order of head_order */
 } fr_binding;
 
-/* Gives the prefix of the published names of a model's tensors; in multimodal models the text model's names have a
- * longer one. */
+/* Gives the prefix of the published names of a model's tensors. In multimodal models the names of the text model's
+ * tensors have a longer prefix than in others. */
 const char *fr_tensor_names_prefix(const fr_weights *weights);
 
 /* Gives the part of a tensor's name by which tables list it. Two things are left out: a prefix that models of any
@@ -250,7 +250,7 @@ const char *fr_tensor_names_prefix(const fr_weights *weights);
  * number. */
 const char *fr_tensor_names_below(const char *name, bool gguf, bool *of_layer, size_t *layer);
 
-/* Gives the prefix of tensors outside of the text model. The head has it too. */
+/* Gives the prefix of the names of tensors outside of the text model. The head's name has this prefix too. */
 const char *fr_names_top(const fr_weights *weights);
 
 /* fr_binding_model makes a binding for the model's own tensors, fr_binding_layer for those of layer `index`. */
@@ -270,7 +270,8 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
 /* Returns true if a model of this spec has the tensor; FR_IF_THERE is ignored. */
 bool fr_tensor_name_needed(const fr_tensor_name *name, const fr_trunk_spec *trunk, const fr_layer_spec *layer);
 
-/* Finds the tensor that fills a field, by the first line for it that the file has; NULL if there is none. */
+/* Finds the tensor that fills a field. If the table has several lines for the field, the first one whose tensor is in
+ * the file counts. NULL if there is no such tensor. */
 const fr_tensor *fr_tensor_names_tensor(const fr_binding *binding, const fr_tensor_name *names, size_t field);
 
 /* Fills the fields of `base` for which the table has lines. */
