@@ -37,7 +37,8 @@ typedef struct fr_recipe_step {
     fr_recipe_step_kind kind;
     size_t in, out;
     float *weight,
-        *bias;       /* malloc'd: [out, in] and [out] of a dense layer, [in] both of a LayerNorm; bias NULL: none */
+        *bias;       /* malloc'd: weight [out, in] and bias [out] of a dense layer, or weight [in] and bias [in] of a
+                      * LayerNorm; bias NULL: none */
     float *residual; /* [out, in] matrix by which x is multiplied before it is added; NULL: x is added as it is, or not
                       * at all */
     bool adds_input;

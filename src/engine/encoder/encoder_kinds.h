@@ -23,7 +23,7 @@ struct fr_encoder_names {
     const char *router, *expert_up, *expert_down, *expert_bias;
     bool experts_flat;   /* the experts' tensors have two dimensions, and the columns of down are its rows there */
     const char *gate_up; /* the gate and up as one tensor */
-    bool up_first;       /* if that tensor has both, up comes before the gate */
+    bool up_first;       /* in the tensor `gate_up`, up comes before the gate */
     /* The names of the classifier, which have no further prefix. */
     const char *head_dense, *head_norm, *head_label;
 };

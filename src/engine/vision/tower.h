@@ -60,7 +60,7 @@ struct fr_tower {
     /* Binds everything that is not in a layer. It may allocate vision->own, which is freed with the tower. */
     fr_status (*bind)(const fr_tower_binder *binder, fr_vision *vision);
 
-    /* Chooses the grid of tokens for a picture of this size; NULL: config.tile says it. */
+    /* Chooses the grid of tokens for a picture of this size; NULL: the grid follows from config.tile. */
     fr_status (*grid)(const fr_vision_config *config, size_t width, size_t height, fr_image_grid *grid);
 
     /* Chooses the tiles of a picture of this size, for a tower with config.tile. NULL: the tower does not cut pictures
@@ -150,7 +150,8 @@ fr_status fr_tower_gguf_pixels(const fr_gguf *gguf, fr_vision_config *config);
 fr_status fr_tower_pixels(const fr_tower_source *source, const double *mean, const double *deviation,
                           fr_vision_config *config);
 
-/* Checks the settings that each processor has: pictures are resized, by the bicubic filter. */
+/* Checks the picture processor's settings: do_resize must be true and the filter bicubic. A setting that is missing
+ * has this value too. */
 fr_status fr_tower_resizes(const fr_tower_source *source);
 
 /* Checks the settings as fr_tower_resizes does, but allows any filter and reads it into config->resample. Without the

@@ -13,7 +13,7 @@
 #include "src/engine/vision/siglip.h"
 
 #define TILE        364  /* side of a tile, if the picture processor has no setting for it */
-#define SIDE_MAX    4096 /* the processor makes no picture longer than this before it cuts it */
+#define SIDE_MAX    4096 /* longest side of a picture that the processor cuts into tiles */
 #define AROUND      "<fake_token_around_image>"
 #define WHOLE       "<global-img>"
 #define GGUF_JOINED 2 /* default side, in patches, of a token */

@@ -59,7 +59,7 @@ typedef struct fr_vision_work {
     fr_dtype type;              /* the type of the layers' matrices; FR_DTYPE_COUNT: there are no layers */
 } fr_vision_work;
 
-/* Counts them for a picture of this size. It fails like fr_vision_grid. */
+/* Counts the multiply-adds for a picture of this size. Fails like fr_vision_grid. */
 fr_status fr_vision_count(const fr_vision *vision, size_t width, size_t height, fr_vision_work *work);
 
 /* Gives the text by which chat templates mark a picture's place; NULL: they write one image token. */

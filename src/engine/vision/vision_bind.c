@@ -16,8 +16,8 @@ static const char *choose_name(const fr_tower_binder *b, const char *folder, con
 fr_status fr_tower_list(const fr_tower_binder *b, const char *folder, const char *gguf, fr_vision_layout layout) {
     fr_vision *v = b->vision;
     if (b->weights->files->gguf) return FR_OK;
-    if ((v->tensor_count & (v->tensor_count - 1)) == 0) { /* its room is 1, 2, 4, 8 and so on, so it is full at these
-                                                           * counts */
+    if ((v->tensor_count & (v->tensor_count - 1)) == 0) { /* the list has room for 1, 2, 4, 8 and so on tensors, so it
+                                                           * is full at these counts */
         size_t capacity = v->tensor_count ? 2 * v->tensor_count : 1;
         fr_vision_tensor *tensors = realloc(v->tensors, capacity * sizeof *tensors);
         if (!tensors) return fr_fail_memory("vision tower", capacity * sizeof *tensors);

@@ -236,8 +236,8 @@ static size_t count_chunks(const fr_vision_activations *a) {
     return (a->patches + FR_VISION_CHUNK - 1) / FR_VISION_CHUNK;
 }
 
-/* Counts the parts into which a layer is divided: each chunk before attention, the rotation of all heads, each head's
- * attention, and each chunk after it. */
+/* Counts the parts into which a layer is divided: each chunk of rows before attention, the rotation of all heads, the
+ * attention of each head, and each chunk of rows after attention. */
 size_t fr_vision_block_parts(const fr_vision_activations *a) {
     return 2 * count_chunks(a) + 1 + a->vision->config.heads;
 }

@@ -90,7 +90,8 @@ typedef struct fr_vision_config {
 
     bool positions_by_fraction; /* a patch's entry in a square table of positions follows from the fraction of the
                                  * picture's side at which the patch lies */
-    size_t positions; /* the side of a square table of learned positions, or the length of one for each axis; 0: none */
+    size_t positions; /* the side of a square table of learned positions, or the number of rows of each axis's own
+                       * table; 0: none */
     /* the layers whose stream is merged into further rows, for the outputs of the text model's first layers */
     size_t deepstack, deepstack_layers[FR_VISION_DEEPSTACK_MAX];
     bool v_norm;          /* attention's values are normed, without a weight */
@@ -246,7 +247,9 @@ static inline size_t fr_vision_chunk(size_t first, size_t count) {
 void fr_vision_embed(const fr_team *team, const fr_vision_activations *a);
 void fr_vision_block(const fr_team *team, const fr_vision_activations *a, size_t layer);
 
-/* Run a layer in parts, for a tower that is run in slices. fr_vision_block runs all parts of a layer in order. */
+/* For a tower that is run in slices: fr_vision_block_parts counts the parts of a layer, and fr_vision_block_part runs
+ * one. fr_vision_block runs all parts of a layer in order. fr_vision_merge makes the rows for the text model from the
+ * last layer. */
 size_t fr_vision_block_parts(const fr_vision_activations *a);
 void fr_vision_block_part(const fr_team *team, const fr_vision_activations *a, size_t layer, size_t part);
 void fr_vision_merge(const fr_team *team, const fr_vision_activations *a);

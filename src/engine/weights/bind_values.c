@@ -206,8 +206,8 @@ fr_status fr_bind_conv(fr_weights *weights, const char *prefix, const char *name
                        const float **turned) {
     fr_bound *bound;
     float *out, row[FR_CONV_KERNEL_MAX];
-    uint32_t dims = weights->files->gguf ? 2 : 3;           /* in folders it is a convolution with one channel per
-                                                             * group */
+    uint32_t dims = weights->files->gguf ? 2 : 3;           /* in folders the tensor is a convolution with one channel
+                                                             * per group */
     bool last = dims == 2 || weights->files->channels_last; /* then the dimension of size 1, if any, comes last */
     const uint64_t shape[] = {channels, last ? conv_kernel : 1, last ? 1 : conv_kernel};
     const uint64_t whole[] = {1, channels, 1,

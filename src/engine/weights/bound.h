@@ -31,8 +31,9 @@ fr_status fr_bound_factors(fr_weights *weights, fr_bound *bound);
 /* Returns true if the tensor, bound as streamed, is copied in packed form. */
 bool fr_bound_packs(const fr_tensor *tensor);
 
-/* Gives the tiles of a tensor of FR_STORED. Returns false if the tensor can't be packed: its codes have no form of
- * quant/grouped.h, its columns are reordered, or its groups don't fit into tiles. */
+/* Gives the tiles of a tensor of FR_STORED, the type of a quantized folder's codes. Returns false if the tensor can't
+ * be packed: its codes have no form of quant/grouped.h, its columns are reordered, or its groups don't fit into
+ * tiles. */
 bool fr_bound_tiles(const fr_tensor *tensor, fr_grouped_tiles *tiles);
 
 /* Returns the bytes of the tiles for `rows` rows of a tensor that is packed, here or in its file. */

@@ -48,8 +48,9 @@ static fr_status find_scales(fr_weights *weights, const fr_tensor *codes, fr_bou
     return fr_bound_check_float(weights, (*scales)->tensor);
 }
 
-/* Copies the scales of a storage, for each block of codes. If the storage has one scale for the whole matrix, it is
- * repeated for all blocks. If it has one for each row, these are copied apart, and the blocks' scales are 1. */
+/* Copies the scales of a storage, for each block of codes. If the storage has one scale for the whole matrix, that
+ * scale is repeated for all blocks. If the storage has one scale for each row, the rows' scales are copied separately,
+ * and the blocks' scales are 1. */
 static fr_status copy_stored(fr_weights *weights, fr_bound *bound) {
     const fr_storage *storage = bound->tensor->storage;
     const fr_tensor *scales = storage->scales;
@@ -73,7 +74,8 @@ static fr_status copy_stored(fr_weights *weights, fr_bound *bound) {
 fr_status fr_bound_scales(fr_weights *weights, fr_bound *bound) {
     fr_bound *found;
     if (bound->scales)
-        return FR_OK; /* found when the tensor was bound before, as it is both the embedding table and the LM head */
+        return FR_OK; /* the scales were found when the tensor was bound before, as both the embedding table and the LM
+                       * head */
     if (bound->tensor->storage) return copy_stored(weights, bound);
     FR_TRY(check_config(weights->files));
     FR_TRY(find_scales(weights, bound->tensor, &found));

@@ -49,7 +49,7 @@ typedef struct fr_matrix {
     const fr_rotation *rotation; /* the rotation in which the matrix's rows are stored; input rows are rotated in the
                                   * same way; NULL: none */
 
-    float factor; /* every product is multiplied by it; 0: it isn't */
+    float factor; /* factor by which every product is multiplied; 0: there is none */
 
     /* the matrix's number among those that adapters can change (low_rank.h); 0: none can change it */
     uint32_t adapted;

@@ -116,7 +116,7 @@ typedef struct fr_shared_rows {
     fr_split split;
 } fr_shared_rows;
 
-/* partition.c: a barrier after which the rows are complete on all ranks. next: the weights of the next product, as in
+/* partition.c: completes the rows on all ranks, and ends with a barrier. next: the weights of the next product, as in
  * fr_publish_rows_before, or NULL. */
 void fr_gather_rows(const fr_team *team, const fr_shared_rows *rows, size_t count, const fr_matrix *next);
 
@@ -135,7 +135,7 @@ static inline void fr_publish_rows(const fr_team *team, const fr_shared_rows *ro
     fr_publish_rows_before(team, rows, count, NULL);
 }
 
-/* partition.c: a barrier after which the rows are prepared on all ranks as the input of a product with `matrix`. */
+/* partition.c: prepares the rows on all ranks as the input of a product with `matrix`, and ends with a barrier. */
 void fr_gather_input(const fr_team *team, const fr_workspace *workspace, const fr_matrix *matrix,
                      const fr_shared_rows *x);
 

@@ -304,8 +304,8 @@ static void release_packed(const fr_weights *weights, const fr_bound *bound) {
     if (!grouped && bound->order) fr_bound_release(weights, bound->tensor, 0, bound->tensor->bytes);
 }
 
-/* Sets the end of a run of tensors. It is after STORED_GROUP bytes of quantized modules; if there are fewer, it is
- * after the last tensor. */
+/* Sets the end of a run of tensors, which begins at job->begin. The run ends after STORED_GROUP bytes of quantized
+ * modules. If fewer bytes of these are left, the run ends after the last tensor. */
 static void end_run(placing *job) {
     const fr_weights *weights = job->weights;
     size_t stored = 0;

@@ -154,8 +154,8 @@ uint64_t fr_bound_foreign_bytes(const fr_weights *weights, const fr_bound *bound
     return all - fr_smaller((last - first) * own, all);
 }
 
-/* Requests huge pages for one run of the rank's rows, in all of its matrices. Gives the number of mappings that this
- * made, at most `most`. */
+/* Requests huge pages for one run of the rank's rows, in each matrix of the tensor. Gives the number of mappings that
+ * this made, at most `most`. */
 static size_t separate(const fr_weights *weights, const fr_bound *bound, size_t run, size_t most) {
     size_t pieces = 0, begin, end, first, last;
     fr_bound_own_rows(weights, bound, run, &(fr_team){.count = 1}, &begin, &end);

@@ -104,7 +104,7 @@ struct fr_weights {
     uint32_t *of_tensor;      /* [tensors of the checkpoint] 1 + the tensor's index in `bound`; 0: it is not bound */
     uint64_t bytes;           /* bytes of all bound tensors */
     fr_memory_use memory_use; /* the memory that bound tensors take; set by fr_weights_compare (memory_use.h) */
-    uint64_t available;       /* the memory that was available at that time */
+    uint64_t available;       /* the memory that was available when memory_use was set */
     bool exceed;              /* memory does not hold all tensors, so experts stay in their files until rows choose
                                * them */
     bool placed;              /* all bound tensors have been brought into memory */
