@@ -1254,10 +1254,11 @@ size_t fr_session_accepted_lengths(const fr_session *session, const uint8_t **le
 
 /* Counts for the drafts of each depth. */
 typedef enum fr_depth_stat {
-    FR_DEPTH_DRAFTED,  /* proposed */
-    FR_DEPTH_COMPARED, /* compared with the target's own id, because all drafts before it were accepted */
+    FR_DEPTH_DRAFTED,  /* drafts that were proposed */
+    FR_DEPTH_COMPARED, /* drafts that were compared with the target's own id, because all drafts before them were
+                        * accepted */
     FR_DEPTH_ACCEPTED,
-    FR_DEPTH_REJECTED, /* not accepted, whether compared or not */
+    FR_DEPTH_REJECTED, /* drafts that were not accepted, whether compared or not */
     FR_DEPTH_COUNT
 } fr_depth_stat;
 

@@ -122,7 +122,7 @@ typedef struct fr_lab_quantization {
     size_t adapter_count;
 } fr_lab_quantization;
 
-/* Sets *found if a folder has a vision tower that `tower` writes. */
+/* Sets *found to true if the folder has a vision tower that fr_lab_quantize can write (fr_lab_quantization.tower). */
 fr_status fr_lab_find_tower(const char *path, bool *found);
 
 /* Writes a model or drafter (a published folder or a GGUF file) as GGUF. A value that is not finite, or too large for

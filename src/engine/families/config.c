@@ -21,7 +21,8 @@ const fr_config_row fr_size_keys[] = {
     FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),
     FR_SIZE(trunk.hidden, "hidden_size", ".embedding_length", 1, HIDDEN_MAX, .required = true),
     FR_SIZE(layer.ffn.width, "intermediate_size", ".feed_forward_length", 1, FFN_MAX, .required = true,
-            .unless = ".expert_count"), /* not required, because a mixture may have no dense layer */
+            .unless = ".expert_count"), /* a mixture's file may have .expert_count without this key, because a mixture
+                                         * may have no dense layer */
     FR_SIZE(layer.attention.heads, "num_attention_heads", ".attention.head_count", 1, HEADS_MAX, .required = true),
     FR_SIZE(layer.attention.kv_heads, "num_key_value_heads", ".attention.head_count_kv", 1, HEADS_MAX,
             .like = offsetof(fr_model_spec, layer.attention.heads)),
@@ -450,8 +451,8 @@ static fr_status check_scale(const fr_family *family, const fr_config_row *row, 
     return fr_fail(FR_INPUT, "%s: GGUF has no key for its %s", where, row->json);
 }
 
-/* Makes a spec from a trunk, so that the family's rows (fr_config_row) can be written from it. Rows read a single
- * layer. The spec of the MTP layer is taken for it, because that layer always has attention. */
+/* Makes a spec from a trunk, so that the family's rows (fr_config_row) can be written from it. Rows are written from
+ * the spec of a single layer. The MTP layer's spec is used, because the MTP layer always has attention. */
 static fr_model_spec spec_of(const fr_trunk_spec *trunk, size_t mtp_layers) {
     fr_model_spec spec = {.trunk = *trunk, .mtp_layers = mtp_layers, .layer = *fr_spec_layer(trunk, trunk->layers)};
     for (size_t i = 0; i < trunk->layers; i++) spec.borrowers += !trunk->layer[i].attention.owns_kv;

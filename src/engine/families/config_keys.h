@@ -42,7 +42,7 @@ fr_status fr_config_gguf_mtp(const fr_gguf *gguf, size_t *layers, size_t *mtp);
 fr_status fr_config_image_token(const json_t *root, const char *key, const char *older, int64_t fallback, size_t vocab,
                                 const char *where, int32_t *token);
 
-/* Gives the number of rows of a GGUF file's table of ids, which must have `hidden` values each. */
+/* Gives the number of rows of the table of ids in a GGUF file. Each row must have `hidden` values. */
 fr_status fr_config_vocabulary(const fr_checkpoint *files, size_t hidden, size_t *vocab);
 
 #endif

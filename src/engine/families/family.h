@@ -84,7 +84,7 @@ typedef enum fr_row_kind {
     FR_ROW_ACTIVATION,
     FR_ROW_ABSENT, /* FR_UNBUILT if config.json has a value other than null, or GGUF a number other than 0 */
     /* A size_t, the interval of full layers. GGUF may have a list of the layers' kinds instead, which
-     * fr_layers_by_kind reads. It has no key if the interval is the default or no layer slides. */
+     * fr_layers_by_kind reads. A GGUF file has no key for the interval if it is the default or no layer slides. */
     FR_ROW_KINDS,
     /* a size_t, the number of MTP layers. GGUF's number of layers includes the MTP layers, so it is reduced by their
      * number */
@@ -256,8 +256,9 @@ fr_status fr_rope_by_kind_in_part(const fr_source *source, fr_model_spec *spec);
  * transformers ignores it. */
 fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec);
 
-/* Reads one form as fr_rope_whole_heads does. A config.json that says nothing of rotary positions has llama3's scaling
- * from 8192 positions by this factor, and the family's base, whatever it says of the base. */
+/* Reads one form as fr_rope_whole_heads does. If config.json has no parameters of rotary positions, the form has
+ * llama3's scaling by this factor for texts of more than 8192 positions. Its base is then the family's, even if
+ * config.json has another one. */
 fr_status fr_rope_llama3_unless_told(const fr_source *source, fr_model_spec *spec, double factor);
 
 /* Reads one rotary form whose angles are divided among several axes. The defaults must have `mrope_interleaved`, and

@@ -16,7 +16,8 @@ extern const fr_config_row fr_latent_keys[], fr_whole_latent_keys[];
  * fr_whole_latent_names: with kv_b as one tensor in GGUF. */
 extern const fr_tensor_name fr_latent_names[], fr_whole_latent_names[];
 
-/* The names of the same tensors in Ling 3.0, whose modules are called otherwise, and of its heads' gates. */
+/* The names of the tensors of fr_latent_names in Ling 3.0, which has other names for the modules, and of the gates of
+ * heads. */
 extern const fr_tensor_name fr_gated_latent_names[];
 
 /* Reads rotary positions; called after fr_latent_keys were read. */

@@ -23,8 +23,8 @@ static const fr_model_spec iquest_coder = {
     .trunk = {.vocab = 76800, .hidden = 5120, .layers = 80, .context_limit = 131072, .eps = 1e-5F},
     .layer = {.attention = {.heads = 40, .kv_heads = 8, .head_dim = 128}, .ffn = {.width = 27648}}};
 
-/* Reads what config.json has besides Llama's keys if its model_type is InternLM3's, which has two words for biases, or
- * IQuest-Coder's; each has defaults of its own. */
+/* Reads what config.json has besides Llama's keys if its model_type is that of InternLM3 or of IQuest-Coder. Both have
+ * defaults of their own. InternLM3 has two keys for biases. */
 static fr_status read_kind(const fr_source *source, fr_model_spec *s) {
     const fr_model_spec *usual;
     const char *type, *where = source->where;

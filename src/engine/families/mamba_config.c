@@ -47,7 +47,8 @@ static fr_status read_gguf(const fr_source *source, fr_model_spec *spec) {
                    gguf->path, gguf->architecture, inner, m->heads, HEAD_DIM_MAX);
 }
 
-/* GGUF has no keys for biases of the projections and for the order of norm and gate. */
+/* Writes the width of all heads together. Refuses biases of the projections, and norms before the gates, because GGUF
+ * has no keys for these. */
 static fr_status put(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     const fr_mamba_spec *m = &fr_spec_layer(s, s->layers)->mamba;
     (void)mtp_layers;

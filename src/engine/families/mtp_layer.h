@@ -34,7 +34,8 @@ typedef struct fr_mtp_layer {
  * model's, as in llama.cpp (src/models/glm4-moe.cpp, qwen35.cpp). */
 extern const fr_tensor_name fr_mtp_names[];
 
-/* The same names in Qwen3-Next and Qwen3.5, which store this layer's norms like those of the model. */
+/* The names of the tensors for fr_mtp_layer in Qwen3-Next and Qwen3.5, which store the norms of the MTP layer like
+ * those of the model. */
 extern const fr_tensor_name fr_qwen_mtp_names[];
 
 /* Sets spec->mtp_layers to 0 if the files have no MTP layer although the configuration says so. The program that saved

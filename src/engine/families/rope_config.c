@@ -105,7 +105,8 @@ static fr_status complete_longrope(const json_t *scaling, fr_rope_spec *rope, do
     return FR_OK;
 }
 
-/* Refuses a factor for the scores of the kind "dynamic", which DeepSeek's layers in transformers would multiply. */
+/* Refuses mscale_all_dim beside the kind "dynamic". In transformers, DeepSeek's layers then multiply scores by a
+ * factor, which is not built here. */
 static fr_status check_dynamic(const json_t *scaling, const char *where) {
     double factor, all;
     FR_TRY(fr_json_real(scaling, "factor", 1e-6, 1e6, 1, where, &factor));
