@@ -502,7 +502,7 @@ typedef enum fr_option {
      * takes its share. */
     FR_OPT_KV_MEMORY = 12,
     /* Checkpoints of sliding layers' caches and recurrent layers' states that a session may keep, 0 to 1024, default
-     * 8. fr_session_truncate returns to one if the caches do not reach back far enough. */
+     * 8. fr_session_truncate returns to a checkpoint if the caches do not reach back far enough. */
     FR_OPT_CTX_CHECKPOINTS = 13,
     /* 1 keeps every position of sliding layers, so that they need no checkpoints. Default 0. */
     FR_OPT_SWA_FULL = 14,
@@ -579,8 +579,8 @@ typedef enum fr_option {
     FR_OPT_PRESENCE_PENALTY = 23,
     /* Number of tokens that the repeat, frequency and presence penalties look back over. Default 64; -1: all. */
     FR_OPT_REPEAT_LAST_N = 24,
-    /* Text, "id+x,id-x,id:x": adds x to ids' logits; -inf bans an id. It is added to biases that are already set, up
-     * to 256 ids. The ids of fr_model_suppressed stay banned. */
+    /* Text, "id+x,id-x,id:x": adds x to ids' logits; -inf bans an id. Each text adds to the biases that are already
+     * set, up to 256 ids. The ids of fr_model_suppressed stay banned. */
     FR_OPT_LOGIT_BIAS = 25,
     /* Number 0 to 1000, default 0: off. DRY subtracts multiplier * base ^ (n - allowed length) from the logit of a
      * token that would continue a repetition of n tokens, if n is at least the allowed length. */
@@ -591,9 +591,9 @@ typedef enum fr_option {
     FR_OPT_DRY_ALLOWED_LENGTH = 36,
     /* Number of tokens that DRY looks back over. Default 64; -1: all. */
     FR_OPT_DRY_PENALTY_LAST_N = 37,
-    /* Text of up to 40 bytes that breaks repetitions: none is counted across it. It is added to those set before, up
-     * to 16; "none" removes them all. Default: line feed, colon, double quote and asterisk, if the model has a
-     * tokenizer. */
+    /* Text of up to 40 bytes that breaks repetitions: no repetition is counted across it. Each text is added to those
+     * that were set before, up to 16; "none" removes them all. Default: line feed, colon, double quote and asterisk,
+     * if the model has a tokenizer. */
     FR_OPT_DRY_SEQUENCE_BREAKER = 38,
     /* 2: mirostat 2 after the temperature, without penalties and other filters. Its bound is reset at each prompt; a
      * fork and a restored session keep theirs. Default 0: off. 1 is FR_UNBUILT. */
@@ -603,8 +603,8 @@ typedef enum fr_option {
     /* Number 0 to 100, default 5: mirostat's target surprise in bits, tau. */
     FR_OPT_MIROSTAT_ENT = 47,
     /* Text, the order of the filters: penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature, or the
-     * letters edskypmxt. penalties and dry always run before the others. Default: all of them, in llama.cpp's order,
-     * which is the one above. */
+     * letters edskypmxt. penalties and dry always run before the others. Default: all of them, in the order above,
+     * which is llama.cpp's. */
     FR_OPT_SAMPLERS = 48,
     /* The seed of the noise, 0 to 2^63 - 1, default 0. The same seed gives the same text. */
     FR_OPT_SEED = 30,
@@ -775,7 +775,8 @@ typedef enum fr_reply_part {
     FR_REPLY_NAME,      /* the function's name, in one piece */
     FR_REPLY_ARGUMENTS, /* JSON text of an object */
     FR_REPLY_CALL_END,  /* the call is complete */
-    FR_REPLY_CALL_VOID, /* instead of FR_REPLY_CALL_END: it was not a call; all of its text comes again as content */
+    FR_REPLY_CALL_VOID, /* instead of FR_REPLY_CALL_END: what had begun was no call; all of its text comes again as
+                         * content */
 } fr_reply_part;
 
 typedef void fr_reply_fn(void *context, fr_reply_part part, const char *text, size_t length);
@@ -884,7 +885,7 @@ typedef struct fr_round {
     fr_session *session;
     int32_t *ids;           /* room for `limit` ids */
     size_t limit;           /* FR_STEP_MAX is always enough; 0: only runs a waiting prompt, and gives no id */
-    size_t count, accepted; /* out: as in fr_session_step; also 0 while a prompt is being run */
+    size_t count, accepted; /* out: as in fr_session_step; both are also 0 while a prompt is being run */
     fr_status status;       /* out: this session's result; FR_ABORTED if only this session was stopped */
     const char *error;      /* out: the session's error line if it failed, valid until its next call */
 } fr_round;
@@ -1223,7 +1224,8 @@ typedef enum fr_stat {
     FR_STAT_VERIFY_SECONDS,   /* part of DECODE_SECONDS: the target's forwards, including the head */
     FR_STAT_ACCEPT_SECONDS,   /* part of DECODE_SECONDS: comparing, committing, informing the drafter */
     FR_STAT_VISION_SECONDS,   /* running pictures through the vision tower */
-    FR_STAT_TOWER_RUNS,       /* pictures that the tower was run for; the rows of others were kept by the engine */
+    FR_STAT_TOWER_RUNS,       /* pictures that the tower was run for; the rows of other pictures were kept by the
+                               * engine */
     FR_STAT_TARGET_WEIGHT_BYTES, /* bytes of the target's tensors */
     FR_STAT_DRAFT_WEIGHT_BYTES,  /* bytes of the drafter's tensors */
     FR_STAT_RESIDENT_BYTES,    /* weights of model and drafter that must stay in memory: copies, and weights that every
@@ -1234,8 +1236,8 @@ typedef enum fr_stat {
     FR_STAT_DRAFT_KV_BYTES,    /* room for a drafter's keys and values */
     FR_STAT_STATE_BYTES,       /* part of TARGET_KV_BYTES: states of recurrent layers for a timeline */
     FR_STAT_STATE_DRAFT_BYTES, /* part of TARGET_KV_BYTES: states of positions that may still be rejected */
-    FR_STAT_CHECKPOINT_BYTES,  /* room for checkpoints of sliding layers' caches and of states; memory is used as they
-                                * are made */
+    FR_STAT_CHECKPOINT_BYTES,  /* room for checkpoints of sliding layers' caches and of states; its memory is used as
+                                * checkpoints are made */
     FR_STAT_SCRATCH_BYTES,     /* working memory of forwards */
     FR_STAT_KV_USED_BYTES,     /* pages of the engine that sessions and their checkpoints hold, each counted whole */
     FR_STAT_KV_SHARED_BYTES,   /* the part of KV_USED_BYTES in pages with more than one holder */

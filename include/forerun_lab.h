@@ -76,7 +76,8 @@ typedef enum fr_lab_words {
     FR_LAB_DRAFT_OTHER, /* other names of draft methods */
     FR_LAB_CACHED,      /* types that keys and values are cached as */
     FR_LAB_WRITTEN,     /* types that fr_lab_quantize and fr_lab_synth write */
-    FR_LAB_MIXTURES,    /* llama-quantize's mixtures of these types; fr_lab_synth does not write mixtures */
+    FR_LAB_MIXTURES,    /* llama-quantize's mixtures of the types in FR_LAB_WRITTEN; fr_lab_synth does not write
+                         * mixtures */
     FR_LAB_SHAPES,      /* shapes of random weights */
     FR_LAB_PRE,         /* names by which GGUF files say how a text is cut before tokens are merged */
     FR_LAB_WORDS_COUNT

@@ -87,8 +87,8 @@ typedef struct fr_kv {
     fr_kv_pages *pages;                                      /* [FR_KV_KINDS] the pools that the cache's pages come
                                                               * from */
     size_t page_bytes[FR_KV_KINDS], page_count[FR_KV_KINDS]; /* page_count: pages in the pool */
-    /* bytes of a page with the heads of all ranks; they determine the number of pages, so that it is the same on all
-     * ranks */
+    /* bytes of a page with the heads of all ranks. The number of pages is computed from these bytes, so all ranks have
+     * the same number */
     size_t whole_bytes[FR_KV_KINDS];
     uint8_t **table[FR_KV_KINDS]; /* [blocks] pages by position / 64; NULL: none */
     size_t blocks;
@@ -96,10 +96,11 @@ typedef struct fr_kv {
      * ratio */
     size_t fewest_bytes;
     size_t length; /* the frontier */
-    size_t from;   /* accepted positions below it may be missing from sliding layers */
+    size_t from;   /* accepted positions below `from` may be missing from sliding layers */
     size_t window; /* the widest window of the sliding layers */
     bool rope_far; /* keys are rotated with the frequencies for long texts (fr_trunk.rope_near_max) */
-    size_t keeps;  /* positions before a forward's last row that sliding layers hold at least; 0: they hold all */
+    size_t keeps;  /* positions before a forward's last row that sliding layers hold at least; 0: sliding layers hold
+                    * all positions */
     size_t spare;  /* checkpoints for which there are pages, of sliding layers and of recurrent states */
     fr_recurrent recurrent;
 } fr_kv;

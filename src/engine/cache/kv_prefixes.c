@@ -19,7 +19,7 @@ struct fr_kv_node {
     uint32_t run;   /* positions whose rows are in the node's pages; a tail has fewer than BLOCK, and no children */
     fr_kv_digest digest;
     uint8_t *pages[FR_KV_KINDS]; /* NULL: not held */
-    /* each drafter's page of this block; its last pair (pairs.h) depends on the next block's first id */
+    /* each drafter's page of this block; the last pair in the page (pairs.h) depends on the next block's first id */
     uint8_t *drafter[FR_KV_DRAFTERS];
     /* each drafter's page of the parent's block, whose last pair depends on this block's first id */
     uint8_t *before[FR_KV_DRAFTERS];
@@ -28,8 +28,8 @@ struct fr_kv_node {
     uint32_t children, timelines, depth; /* number of children, of timelines in the node, and of blocks up to its end */
     uint32_t points; /* counts the ends of prompts and the branches that have this block in their window */
     bool ends_prompt;
-    uint64_t used[FR_KV_UNUSED];  /* times: when the last timeline left the node; when the last timeline left its
-                                   * sliding page */
+    uint64_t used[FR_KV_UNUSED];  /* [FR_KV_LEAVES]: time when the last timeline left the node; [FR_KV_WINDOWS]: time
+                                   * when the last timeline left the node's sliding page */
     uint32_t place[FR_KV_UNUSED]; /* index of the node in each heap; 0: the node is not in that heap */
     uint32_t aside;               /* the next leaf in the list of leaves taken out of the heap */
 };

@@ -9,12 +9,12 @@
 
 typedef struct fr_assistant {
     fr_trunk trunk;          /* the assistant's layers; their kv indices point into the target's cache */
-    fr_matrix pre, post;     /* [hidden, 2 * backbone] makes the layers' input; [backbone, hidden] makes the next
-                              * hidden row from their output */
+    fr_matrix pre, post;     /* pre [hidden, 2 * backbone] makes the layers' input; post [backbone, hidden] makes the
+                              * next hidden row from the layers' output */
     size_t clusters;         /* 0: the head has no centroids */
     size_t cluster_size;     /* vocab / clusters */
     size_t top;              /* clusters that a step scores */
-    fr_matrix centroids;     /* [clusters, hidden] their products score the clusters */
+    fr_matrix centroids;     /* [clusters, hidden] a row for each cluster, whose product scores the cluster */
     const int32_t *ordering; /* [vocab] the ids cluster by cluster: cluster c has those from ordering[c * cluster_size]
                               * on */
     int32_t *inverted;       /* the memory of `ordering`, if the file stores each id's cluster and the ordering had to

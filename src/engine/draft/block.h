@@ -51,7 +51,7 @@ typedef struct fr_block_config {
     size_t draft_vocab; /* number of ids that the drafter's own head scores */
     fr_aux_layers aux_layers;
     fr_block_sight sight;
-    bool slides[FR_LAYERS_MAX]; /* [layers] the layer is a sliding one */
+    bool slides[FR_LAYERS_MAX]; /* [layers] true for sliding layers */
     /* factor for rows of the target's embedding table; with target_scale the target's own factor applies too */
     float embedding_scale;
     bool target_scale;

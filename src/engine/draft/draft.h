@@ -101,8 +101,8 @@ typedef struct fr_proposal {
     /* The most drafts that are wanted, up to 15. With gains, `count` limits the drafts that take steps, and
      * `most_found` the looked-up ones; one of the two may be 0. */
     size_t count, most_found;
-    size_t depth; /* the most drafts that any round of the session may want; blocks are cut to it; 0: the same as
-                   * count */
+    size_t depth; /* the most drafts that any round of the session may want; blocks are cut to this number; 0: the same
+                   * as count */
     size_t by;    /* 1 + index of the drafter that may make drafts; 0: any may */
     size_t n_min; /* a proposal of fewer drafts is dropped */
     /* A draft with a lower chance than p_min ends the chain and is not part of it. Methods that give no chances ignore
@@ -123,7 +123,7 @@ typedef struct fr_proposal {
     size_t made;
     /* out: the proposed drafts were looked up, because they were worth more than drafts that take steps */
     bool found;
-    fr_failure failure;       /* out: this session's failure; it does not affect the others in the list */
+    fr_failure failure;       /* out: this session's failure; the list's other proposals are not affected */
     struct fr_proposal *next; /* the next session's proposal while the method is called; NULL: the last */
 } fr_proposal;
 

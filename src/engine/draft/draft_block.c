@@ -39,13 +39,13 @@ typedef struct workspace {
     struct block *asks;        /* [sessions] the blocks of the proposals that are run together */
     size_t scored;             /* the most rows that are scored together */
     float *heads;              /* [scored, hidden] the rows that are scored */
-    float *scores;             /* [scored, candidates] the head's scores of these rows */
+    float *scores;             /* [scored, candidates] the head's scores of the rows in `heads` */
     float *selected;           /* [scored, rank] DFlash2: the selector's products of the rows */
     float *codes;              /* [top_k, rank] DFlash2: the codes of a row's best ids */
     float *best;               /* [top_k] the scores of best_ids */
     int32_t *best_ids, *order; /* [top_k] a row's best ids; [candidates] room for sorting */
-    float *befores, *biases;   /* DSpark: [sessions, rank] the code of each session's last draft; [sessions,
-                                * candidates] the biases that follow from it */
+    float *befores, *biases;   /* DSpark: befores [sessions, rank] has the code of each session's last draft; biases
+                                * [sessions, candidates] has the biases that follow from these codes */
     float *row;                /* [rank] DFlash2: the code of the id before a row, times the row's selector */
     fr_learned_head learned;
 } workspace;

@@ -150,8 +150,8 @@ typedef struct chain {
     fr_draft base;
     fr_draft *links[FR_DRAFT_LIST_MAX];
     size_t count;
-    size_t spoke;      /* index of the link that made the last proposal (a link: one of the list's methods) */
-    fr_proposal asked; /* the request to the link */
+    size_t spoke;      /* index in `links` of the method that made the last proposal */
+    fr_proposal asked; /* the request to the method in `links` that is asked */
 } chain;
 
 static fr_status follow(fr_draft *link, const fr_draft_view *view) {

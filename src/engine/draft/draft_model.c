@@ -32,7 +32,8 @@
 typedef struct workspace {
     const fr_model *model;
     fr_draft_head head;         /* the trimmed head that scores drafts; without ids: the model's own head */
-    fr_learned_head learned;    /* the head that scores drafts if it learns */
+    fr_learned_head learned;    /* the trimmed head that learns ids and scores drafts; whole NULL: the head does not
+                                 * learn */
     size_t vocab, target_vocab; /* number of ids that both models have; number of the target's ids */
     /* the layout of the sessions' caches, and the pages of all of them; not a session's cache */
     fr_kv kv;
@@ -40,7 +41,7 @@ typedef struct workspace {
     void *activations;
     size_t most;        /* most rows of a batch */
     fr_row *rows;       /* [most] the rows of the batch */
-    float *hidden;      /* [most, hidden] the hidden rows that they give */
+    float *hidden;      /* [most, hidden] the hidden rows of the batch's rows */
     fr_kv **timelines;  /* [sessions] the caches of the sessions in the batch */
     fr_proposal **asks; /* [sessions] the proposals whose rows with logits are in the batch */
     float *logits;      /* [sessions, features of the head] scores of each row with logits */

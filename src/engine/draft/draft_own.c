@@ -15,11 +15,12 @@ typedef struct own {
     fr_draft base;
     fr_proposer method;
     size_t vocab;
-    float *chances;                 /* [FR_STEP_MAX, vocab] the drafts' distributions; NULL: they are not compared */
-    fr_draft *inner;                /* the other method's state */
-    fr_proposal asked;              /* the request to the other method */
-    int32_t suggested[FR_STEP_MAX]; /* the ids that the other method proposed */
-    size_t handed_on;               /* the last proposal begins with this many of the other method's drafts */
+    float *chances;                 /* [FR_STEP_MAX, vocab] the drafts' distributions; NULL: distributions are not
+                                     * compared */
+    fr_draft *inner;                /* the state of the session's other method, which works beside the caller's */
+    fr_proposal asked;              /* the request to the session's other method */
+    int32_t suggested[FR_STEP_MAX]; /* the ids that the session's other method proposed */
+    size_t handed_on;               /* the last proposal begins with this many drafts of the session's other method */
 } own;
 
 fr_status fr_draft_own(const fr_proposer *method, size_t vocab, bool compares, fr_draft *inner, fr_draft **draft) {

@@ -42,7 +42,7 @@ typedef struct fr_learned_ids {
     int32_t *text;  /* [context] the timeline as it was at the last call */
     size_t length;  /* number of ids in `text` */
     int32_t *ids;   /* [FR_LEARNED_IDS_MAX] the learned ids, in the order of the text */
-    int32_t *first; /* [FR_LEARNED_IDS_MAX] the position at which each of them occurs first */
+    int32_t *first; /* [FR_LEARNED_IDS_MAX] the position at which each entry of `ids` occurs first */
     size_t count;
     uint8_t *known; /* [vocab / 8 + 1] bits: the session has learned the id */
 } fr_learned_ids;

@@ -52,7 +52,7 @@ typedef struct span {
     state *of;
     const fr_draft_view *view;
     fr_proposal *proposal; /* the proposal that the last pair makes a draft for; NULL: none */
-    const int32_t *ids;    /* token p + 1 for each pair p; NULL: those of the timeline */
+    const int32_t *ids;    /* token p + 1 for each pair p; NULL: the tokens are the timeline's */
     fr_followed_rows rows; /* the target's rows that pairs are made of, or in a chain the output of the pair before */
     size_t at;             /* index in the batch of the first pair's row */
 } span;

@@ -31,7 +31,8 @@ typedef struct fr_encoder_facts {
     size_t vocab, hidden, layers, context; /* context: the most tokens of a text */
     size_t first;                          /* index of the row that a text's first token reads in the table of
                                             * positions */
-    size_t types;                          /* token types; a text's types must be below it; 0: none are read */
+    size_t types;                          /* number of token types; a text's types must be smaller; 0: no types are
+                                            * read */
     size_t labels;                         /* number of scores that the encoder's classifier gives; 0: there is no
                                             * classifier */
     size_t window;                         /* positions on either side that local layers see; 0: all layers see all */

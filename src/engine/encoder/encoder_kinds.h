@@ -21,7 +21,8 @@ struct fr_encoder_names {
     const char *up_alone; /* the name of up in layers without a gate; NULL: the same name */
     /* The names of a mixture's tensors. Those of the experts are whole names, without ".weight". */
     const char *router, *expert_up, *expert_down, *expert_bias;
-    bool experts_flat;   /* the experts' tensors have two dimensions, and the columns of down are its rows there */
+    bool experts_flat;   /* the experts' tensors have two dimensions, and those of down have the columns of down as
+                          * rows */
     const char *gate_up; /* the gate and up as one tensor */
     bool up_first;       /* in the tensor `gate_up`, up comes before the gate */
     /* The names of the classifier, which have no further prefix. */

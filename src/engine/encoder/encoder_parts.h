@@ -59,7 +59,7 @@ typedef struct fr_encoder_spec {
     float scale;           /* factor for the scores of attention */
     float embedding_scale; /* factor for the embeddings of tokens */
 
-    size_t rope_dims; /* the first values of a head that are rotated; 0: none */
+    size_t rope_dims; /* number of a head's first values that are rotated; 0: none */
     bool rope_pairs;  /* neighbours are rotated together; if false, values i and i + rope_dims / 2 */
     double theta[FR_ENCODER_REACHES], rope_factor[FR_ENCODER_REACHES];
     size_t reach;                         /* local layers see this many positions before and after a row's own */

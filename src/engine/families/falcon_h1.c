@@ -137,7 +137,8 @@ static const fr_tensor_name layer_names[] = {
     FR_MATRIX(fr_layer, attention.k, KEYS, HIDDEN, "self_attn.k_proj.weight", "attn_k.weight", FACTOR(k)),
     FR_MATRIX(fr_layer, attention.v, KEYS, HIDDEN, "self_attn.v_proj.weight", "attn_v.weight", FACTOR(v)),
     FR_MATRIX(fr_layer, attention.o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight", FACTOR(o)),
-    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "pre_ff_layernorm.weight", "ffn_norm"), /* as llama.cpp spells it */
+    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "pre_ff_layernorm.weight", "ffn_norm"), /* llama.cpp spells this name
+                                                                                       * without .weight */
     FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, NULL, "ffn_norm.weight"),
     FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, FEED "gate_proj.weight", "ffn_gate.weight", FACTOR(gate)),
     FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, FEED "up_proj.weight", "ffn_up.weight"),

@@ -10,7 +10,9 @@
 #include "formats/json.h"
 #include "src/engine/layers/trunk.h"
 
-#define FR_LAYERS_MAX 1024 /* the most layers of a configuration, and the size of arrays with one entry for each */
+#define FR_LAYERS_MAX \
+    1024 /* the most layers of a configuration, and the size of arrays with an entry for each
+                            * layer */
 
 /* The kinds of layers in families that have both kinds; also the indices of their rotary forms. */
 typedef enum fr_layer_kind { FR_SLIDING, FR_FULL, FR_LAYER_KINDS } fr_layer_kind;
@@ -180,7 +182,7 @@ struct fr_family {
     /* a key that is not 0 in this family's GGUF files and is missing or 0 in those of another family with the same
      * name; NULL: no other family has the name, or the key is not needed */
     const char *gguf_with;
-    const char *tokenizer, *pre; /* tokenizer.ggml.model and .pre of its GGUF files */
+    const char *tokenizer, *pre; /* tokenizer.ggml.model and tokenizer.ggml.pre of the family's GGUF files */
     bool counts_ids;             /* this family's GGUF files have the key .vocab_size besides the list of tokens */
     /* GGUF has no keys for biases, so they are looked up among the first layer's tensors */
     bool finds_biases;

@@ -12,7 +12,7 @@ void fr_activate(const fr_kernels *k, fr_activation activation, float *gate, con
 }
 
 void fr_activate_ungated(const fr_kernels *k, fr_activation activation, float *x, float *ones, size_t n) {
-    if (activation == FR_RELU2 || activation == FR_RELU) { /* both give NaN for NaN */
+    if (activation == FR_RELU2 || activation == FR_RELU) { /* both activations give NaN for NaN */
         bool squares = activation == FR_RELU2;
         for (size_t i = 0; i < n; i++) x[i] = x[i] > 0.0F ? x[i] * (squares ? x[i] : 1.0F) : x[i] <= 0.0F ? 0.0F : x[i];
         return;

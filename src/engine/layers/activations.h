@@ -36,7 +36,7 @@ typedef struct fr_experts_rows {
     float *chosen_weight;            /* [rows, top_k] the weights of these experts */
     float *choices;    /* [threads, 2, experts] the scores that choose experts, and the scores of groups */
     int32_t *scratch;  /* [threads, 2, experts] room for top-k of experts, and of groups */
-    fr_expert_use use; /* the counts so far */
+    fr_expert_use use; /* the counts of used experts so far */
 } fr_experts_rows;
 
 /* Rows of a batch that belong to one timeline. They form a chain that follows the timeline's earlier positions. */

@@ -38,8 +38,8 @@ void fr_ffn_prepare(const fr_team *team, const fr_activations *a, const fr_layer
         if (spec->norms == FR_NORMS_PARALLEL) /* the norm of the layer's input, before attention's output is added */
             fr_norm_row(a, normed, a->x + r * hidden, layer->pre_ffn_norm, layer->pre_ffn_norm_bias);
         if (spec->mixer != FR_MIXER_NONE) join_mixer(a, spec, layer, r);
-        if (spec->norms != FR_NORM_SHARED && spec->norms != FR_NORMS_PARALLEL) /* normed has been computed already for
-                                                                                * these two */
+        if (spec->norms != FR_NORM_SHARED && spec->norms != FR_NORMS_PARALLEL) /* if norms are shared or parallel,
+                                                                                * `normed` has been computed already */
             fr_norm_row(a, normed, a->x + r * hidden, layer->pre_ffn_norm, layer->pre_ffn_norm_bias);
         fr_matrix_input_row(&a->workspace, r, normed, hidden);
         if (spec->experts.parallel && spec->experts.count) fr_experts_prepare(a, &layer->experts, r);

@@ -141,7 +141,7 @@ typedef struct fr_trunk {
     fr_trunk_spec spec;
     fr_layer *layers;
     fr_matrix embedding;               /* [vocab, hidden] */
-    fr_matrix head;                    /* [vocab, hidden]; the embedding table if they are tied */
+    fr_matrix head;                    /* [vocab, hidden]; the embedding table, if the head is tied to it */
     bool head_sorted;                  /* the head's rows are not in the order of ids; such a model has no embedding */
     const float *head_bias;            /* [vocab] */
     fr_matrix project_in, project_out; /* [hidden, embed_width], [embed_width, hidden] lead from narrower rows of ids
@@ -157,7 +157,8 @@ typedef struct fr_trunk {
     float *ones;                       /* [hidden] the weights of norms that have none; NULL: all have some */
     float *slopes;                     /* [heads] the slopes of ALiBi; NULL: no layer has them */
     float *inverse[FR_ROPES];          /* rotary frequencies [dims / 2] of each form */
-    float *rope_far_inverse[FR_ROPES]; /* the frequencies for texts of more than rope_near_max ids; NULL: the same */
+    float *rope_far_inverse[FR_ROPES]; /* the frequencies for texts of more than rope_near_max ids; NULL: they are
+                                        * those of `inverse` */
     size_t rope_near_max;              /* longest text with the normal frequencies; 0: they are used for all texts */
     fr_kv_shape *kv_shapes;            /* one shape for each layer that owns K/V */
     size_t kv_count;

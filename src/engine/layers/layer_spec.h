@@ -252,8 +252,8 @@ typedef struct fr_trunk_spec {
     size_t deepstack; /* number of layers, from the first one on, to whose outputs a further row of the picture is
                        * added */
     size_t ple_pad;   /* the id whose per-layer embedding a picture's rows get */
-    /* rows of the table of positions; 0: there is no table. Row position_offset + p of it is added to the embedding at
-     * position p */
+    /* rows of the table of positions; 0: there is no table. Row position_offset + p of the table is added to the
+     * embedding at position p */
     size_t position_rows, position_offset;
     size_t embed_width;    /* values in an id's row of the table, if this is narrower than the stream and two matrices
                             * lead from it to the stream and back; 0: hidden */
@@ -267,7 +267,8 @@ typedef struct fr_trunk_spec {
     bool plain_norms;      /* norms of hidden rows have no weights and no biases */
     bool norm_bias;        /* norms of hidden rows add a bias */
     bool norms_embeddings; /* the rows of ids are normed, without weights, before the first layer */
-    bool post_norms;       /* in families in which only some models have them: norms after attention and feed-forward */
+    bool post_norms;       /* there are norms after attention and feed-forward; only read for families in which some
+                            * models lack these norms */
     bool head_bias;        /* the head adds a bias to the logits, before logit_scale */
     float softcap;         /* softcap of the logits; 0: none */
     fr_rope_spec rope[FR_ROPES];

@@ -18,9 +18,10 @@
 /* A layer's keys and values that other layers or a drafter read. */
 typedef struct fr_lent {
     size_t kv;          /* the KV layer that holds the keys and values */
-    size_t owner, last; /* the layer that computes these keys and values; the last layer that reads them */
-    bool drafted;       /* a drafter may read these keys and values, because no later layer of the same kind (full or
-                         * sliding) owns any */
+    size_t owner, last; /* owner: the layer that computes the lent keys and values; last: the last layer that reads
+                         * them */
+    bool drafted;       /* a drafter may read the lent keys and values, because no later layer of the same kind (full
+                         * or sliding) owns any */
 } fr_lent;
 
 typedef struct fr_stages {

@@ -44,13 +44,13 @@
 
 /* A timeline's next draft, given that all drafts before it are asked for. */
 typedef struct candidate {
-    size_t depth; /* drafts that are asked for before it */
+    size_t depth; /* number of drafts that are asked for before this draft */
     /* stands: probability that the draft is accepted if all before it are; came: probability that it is proposed */
     double stands, came;
     double made;      /* probability that the draft is made */
     double all_stood; /* probability that the draft and all before it are accepted */
     double gain;      /* tokens that the draft is expected to add */
-    double rows;      /* expected number of rows of the drafts before it */
+    double rows;      /* expected number of rows of the drafts before this draft */
     double follow;    /* seconds of running missed tokens, which only a timeline's first draft adds */
 } candidate;
 
@@ -68,7 +68,8 @@ typedef struct outlook {
     double tokens[FR_DRAFT_DEPTH_ROWS + 1], seconds[FR_DRAFT_DEPTH_ROWS + 1]; /* by number of drafts given out */
     size_t whose[FR_DRAFT_DEPTH_ROWS + 1]; /* the timeline that gets the last draft, by number of drafts given out */
 
-    candidate next[FR_DRAFT_DEPTH_ROWS]; /* [timelines] the next draft of each, while drafts are added one by one */
+    candidate next[FR_DRAFT_DEPTH_ROWS]; /* [timelines] the next draft of each timeline, while drafts are added one by
+                                          * one */
     double rows;                         /* drafts that are expected to be proposed */
     double drafting;                     /* sum of the times that drafting would take each timeline alone */
     size_t longest;                      /* drafts in the longest chain */
@@ -373,7 +374,8 @@ static size_t open_outlook(outlook *o, const fr_draft_depth *draft_depth, const 
 typedef struct question {
     const fr_draft_depth *draft_depth;
     const fr_draft_depth_part *parts;
-    size_t count, room, taken; /* as in fr_draft_depth_choose */
+    size_t count, room, taken; /* number of timelines; the most drafts in all; rows that the round has already, besides
+                                * one for each timeline */
     bool hoped;
 } question;
 

@@ -145,7 +145,7 @@ typedef struct fr_draft_depth_choice {
 typedef struct fr_draft_depth_part {
     fr_draft_depth_timeline *timeline;
     /* the drafters to choose from. If there are any, fr_draft_depth_choose sets `drafter`, `limit`, `block` and
-     * `lags`. Otherwise its caller sets these four */
+     * `lags`. Otherwise the caller of fr_draft_depth_choose sets these four members */
     fr_draft_depth_choice choices[FR_DRAFTERS_MAX];
     size_t drafter; /* index of the drafter that is asked */
     size_t limit;   /* the most drafts that the drafter may be asked for, below FR_STEP_MAX */

@@ -21,7 +21,7 @@ typedef struct fr_logprobs {
     float own[FR_LOGPROBS_ROWS];
     size_t count;     /* tokens of the last step that have log-probabilities */
     int32_t *ids;     /* [FR_LOGPROBS_ROWS, best] the most likely tokens of each row */
-    float *values;    /* [FR_LOGPROBS_ROWS, best] the log-probabilities of these tokens */
+    float *values;    /* [FR_LOGPROBS_ROWS, best] the log-probabilities of the tokens in `ids` */
     int32_t *scratch; /* [vocab] room for finding the best tokens */
     float *row;       /* [vocab] log-probabilities of one draw; NULL unless `drawn` */
 } fr_logprobs;

@@ -38,7 +38,7 @@ typedef struct scoring {
     fr_rows_fn *rows;
     void *context;
     const fr_aux_layers *layers; /* the layers whose inputs are wanted; NULL: hidden rows are wanted */
-    float *aux;                  /* [prompt_rows, layers, hidden] the inputs of these layers */
+    float *aux;                  /* [prompt_rows, layers, hidden] the inputs of the layers in `layers` */
 } scoring;
 
 /* Gives the sink the rows that are wanted, which are inputs of layers or hidden rows. Checks first that they are

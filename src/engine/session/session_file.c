@@ -37,7 +37,7 @@ typedef struct fr_session_head {
 } fr_session_head;
 
 typedef struct fr_saved_bounds {
-    uint64_t from, position; /* as in fr_kv_checkpoint */
+    uint64_t from, position; /* the checkpoint holds positions [from, position) of sliding layers */
 } fr_saved_bounds;
 
 static const char magic[8] = "frsessn";

@@ -51,7 +51,7 @@ struct fr_tower {
     const char *token;                /* the image token's text in GGUF; NULL: the text model's family has one */
     const char *const *prefixes;      /* prefixes that the names of the tower's tensors may have in folders,
                                        * NULL-terminated */
-    const char *first;                /* a tensor that every such tower has, after the prefix */
+    const char *first;                /* name, after the prefix, of a tensor that every tower of this kind has */
     const fr_tower_names *names;      /* NULL: there are no layers */
 
     /* Reads the whole configuration, from either kind of files. */
@@ -68,7 +68,7 @@ struct fr_tower {
     fr_status (*tile)(const fr_vision_config *config, size_t width, size_t height, fr_vision_tiling *tiling);
 
     /* Takes limits on a picture's pixels, 0 for none. NULL: the limits are simply the configuration's min_pixels and
-     * max_pixels. FR_INPUT: the tower can't have these. */
+     * max_pixels. FR_INPUT: the tower can't have such limits. */
     fr_status (*limit)(fr_vision_config *config, int64_t least, int64_t most);
 
     /* In a prompt, a picture is written as `before`, its image tokens, and `after`; NULL: nothing is written there.

@@ -75,7 +75,7 @@ typedef struct fr_vision_config {
     fr_vision_activation activation; /* activation of the layers' feed-forward */
     float eps;
     double theta;                   /* base of the rotary positions; 0: there are none */
-    int64_t min_pixels, max_pixels; /* limits on a picture's pixels, after resizing; 0: all have one size */
+    int64_t min_pixels, max_pixels; /* limits on a picture's pixels, after resizing; 0: all pictures have one size */
     size_t pixel_count;             /* how many times each pixel counts in the comparison with min_pixels and
                                      * max_pixels */
     size_t tile; /* if not 0, the tower sees only squares, with sides of this many pixels; 0: it sees a picture in its

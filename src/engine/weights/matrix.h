@@ -71,7 +71,7 @@ typedef struct fr_workspace {
     size_t rotated_stride; /* floats from one row to the next */
     fr_qblock *rotated_blocks;
 
-    /* [rows] the adapters that each input row's timeline uses, NULL entries for none; NULL: no row uses any */
+    /* [rows] the adapters that each input row's timeline uses, where an entry may be NULL; NULL: no row uses any */
     const fr_adapter_set *const *adapters;
 } fr_workspace;
 

@@ -6,7 +6,7 @@
 #include "formats/storage.h"
 #include "src/engine/weights/bound.h"
 
-enum { SESSIONS_PART = 16 }; /* sessions get one part in this many of the available memory */
+enum { SESSIONS_PART = 16 }; /* sessions get 1 / SESSIONS_PART of the available memory */
 
 static bool is_mapped(const fr_weights *weights, const fr_bound *bound) {
     return weights->files->files[bound->tensor->file].fd < 0;

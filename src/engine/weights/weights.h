@@ -56,14 +56,14 @@ typedef struct fr_bound {
                                  * its matrices begins within a tile */
     const float *scales;        /* the scales of FP8 codes, or one for each matrix of NVFP4, as float32; NULL: none */
     const float *row_scales;    /* the scales of FP8 codes that have one for each row; NULL: none */
-    bool of_codes;              /* the tensor holds the scales or exponents of another one */
+    bool of_codes;              /* the tensor holds the scales or exponents of another tensor */
     fr_stack_layout layout;     /* how the file stores the matrices; if not as rows, they are copied to `packed` */
     size_t parts;               /* number of matrices in one entry of the file's stack, such as 2 for an expert's gate
                                  * and up */
     size_t head, key_heads;     /* for FR_LAYOUT_HEADS: rows of a head, and the number of key heads */
     const fr_tensor *exponents; /* exponents of MXFP4 codes */
-    fr_bound_share share[FR_BOUND_SHARES]; /* how ranks divide rows; a rank reads only its own if the shares cover all
-                                            * rows */
+    fr_bound_share share[FR_BOUND_SHARES]; /* how ranks divide rows; a rank reads only its own rows if the shares cover
+                                            * all rows */
     size_t shares;
     fr_split heads;       /* how ranks divide matrices that belong to heads; count 0: they don't */
     const int32_t *order; /* row r of the copy is the tensor's row order[r]; NULL: the tensor's own order */
