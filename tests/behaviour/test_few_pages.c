@@ -131,7 +131,7 @@ START_TEST(drafts_end_where_pages_do) {
 END_TEST
 
 /* Three pages are free, and the rows of the three sessions need all of them. The drafts of the first session must not
- * take one. */
+ * take any of these pages. */
 START_TEST(drafts_take_no_page_of_a_row) {
     int32_t ids[SESSIONS][FR_STEP_MAX], waiting[CHUNK];
     subject s;

@@ -97,8 +97,8 @@ static bool is_scalar(const char *word) {
 }
 
 /* Returns true if value `a` of factor f and value `b` of factor g may be in one run. Depth 0 belongs to runs without
- * drafts, and only to these. Scalar runs take most of the time of the cover, so they have few neighbours, and their
- * prompt is never evicted. */
+ * drafts, and only to these. Runs with scalar instructions take most of the suite's time. So these runs have few
+ * neighbours, and their prompt is never evicted. */
 static bool may_meet(size_t f, size_t a, size_t g, size_t b) {
     if (f == METHOD && g == DEPTH) return (a == FR_TEST_NONE) == (b == 0);
     if (g != WORD || !is_scalar(words[b])) return true;

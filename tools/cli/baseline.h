@@ -36,7 +36,7 @@ static inline size_t fr_baseline_rows(size_t chunk) {
 /* Opens a file, reads its header and its ids, and checks that its length agrees with them. */
 int fr_baseline_open(fr_baseline *baseline, const char *path);
 
-/* Writes the header to a file that the caller has opened and closes. */
+/* Writes the header to `file`. The caller has opened the file and closes it later. */
 void fr_baseline_begin(fr_baseline *baseline, FILE *file, const int32_t *ids, size_t chunk, size_t vocab,
                        size_t chunks);
 

@@ -10,8 +10,8 @@
 #include "tools/cli/output.h"
 #include "tools/jobs/job_line.h"
 
-/* The row of OUT.before for a line without an answer in that file: its answer is in OUT, or the line was never run.
- * The file always begins with this row, which shows that forerun wrote the file. */
+/* The row of OUT.before for a line of the batch that has no answer in OUT.before. Such a line has its answer in OUT,
+ * or was never run. The file always begins with this row, which shows that forerun wrote the file. */
 #define NOT_RUN "{\"error\": \"not run yet\"}\n"
 
 typedef struct reader {

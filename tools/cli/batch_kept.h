@@ -17,7 +17,7 @@
 typedef struct fr_batch_kept {
     size_t first; /* number of lines before the first one without an answer; the answers to these lines stay in the
                    * file */
-    off_t bytes;  /* bytes at the beginning of the file that these answers take */
+    off_t bytes;  /* number of bytes at the beginning of OUT that the answers to the first `first` lines take */
     /* [input->total] saved answers of the lines that come after the `first` lines above, to be freed; NULL: the line
      * must be run */
     char **answers;

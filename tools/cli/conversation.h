@@ -51,8 +51,8 @@ char *fr_conversation_said(const json_t *messages);
 /* Removes all messages but the system turn. */
 void fr_conversation_forget(json_t *messages);
 
-/* Counts the pictures in the messages, parts {"type": "image"}. *other: the type of the first picture, sound or video
- * in any other form, which templates silently leave out; NULL if there is none. */
+/* Counts the pictures in the messages. A picture is a part {"type": "image"}. *other: the type of the first picture,
+ * sound or video that has any other form; templates silently leave such parts out. NULL: there is none. */
 size_t fr_conversation_pictures(const json_t *messages, const char **other);
 
 /* Returns true if every content is a text, null, or an array of parts that have a type. Templates would silently leave

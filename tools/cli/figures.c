@@ -131,7 +131,7 @@ json_t *fr_figures_json(const fr_figures *figures, const fr_session *session) {
     };
     json_t *stats = json_object();
     put_counts(stats, figures, counts, sizeof(counts) / sizeof(*counts));
-    /* each forward with drafts has one row for the last certain id and one for each draft */
+    /* each forward with drafts has one row for the last accepted id and one for each draft */
     double rows = figures->of[FR_STAT_DRAFT_CALLS] + figures->of[FR_STAT_DRAFTED];
     fr_json_put(stats, "rows", json_integer((json_int_t)rows));
     fr_json_put(stats, "acceptance", json_real(acceptance(figures)));

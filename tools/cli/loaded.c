@@ -23,7 +23,7 @@
 
 /* ---------------------------------------------------------------------------------------------------------- options */
 
-/* Gives the number of drafts of a preset. A forward has one row more, for the last certain token. */
+/* Gives the number of drafts of a preset. A forward has one row more, for the last accepted token. */
 static int64_t preset_drafts(const char *preset) {
     return strcmp(preset, "throughput") == 0 ? 1 : strcmp(preset, "balanced") == 0 ? 2 : 3;
 }

@@ -32,9 +32,9 @@ static void end_with_line(const char *path) {
     _exit(1);
 }
 
-/* Handles SIGBUS if its address is in a mapped file. Otherwise it restores the earlier handler. The faulting read is
- * then repeated and raises the signal again, with its usual effect. A signal that another process sent is raised again
- * here. */
+/* Handles SIGBUS. If the faulting address is in a mapped file, the process ends with an error line. If it is not, the
+ * earlier handler is restored. The faulting read is then repeated and raises the signal again, with its usual effect.
+ * If another process sent the signal, no read is repeated, so this function raises it again. */
 static void take(int signal_number, siginfo_t *info, void *context) {
     (void)context;
     bool sent = info->si_code <= 0;

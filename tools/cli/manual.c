@@ -73,7 +73,8 @@ static void put_options(const fr_verb *verbs, size_t count, bool bench, FILE *ou
     }
 }
 
-/* COLUMNS: width of a command line that is not wrapped, on a page of 80 columns. */
+/* COLUMNS: the most columns of a command line that is not split, on a page of 80 columns. CONTINUED: the indent of the
+ * second and later lines of a split one. */
 enum { COLUMNS = 72, CONTINUED = 4 };
 
 /* Prints a command line. If it is wider than the page, it is split into several lines, and all but the last end with

@@ -154,7 +154,8 @@ static int take_ids(fr_arguments *args, const char *name, const char *text) {
     return 0;
 }
 
-/* Reads PP,TG: two numbers, each within the row's limits. */
+/* Reads the value of -pg, PP,TG: the number of prompt tokens and the number of generated tokens. Each must be within
+ * the row's limits. */
 static int take_pair(fr_arguments *args, fr_arg arg, const char *name, const char *text) {
     const char *list = text, *item;
     int64_t pair[2], last;

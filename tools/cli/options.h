@@ -244,8 +244,8 @@ typedef enum fr_arg {
 struct fr_arguments {
     const fr_verb *verb;
     bool given[FR_ARG_COUNT];
-    bool settled[FR_ARG_COUNT];     /* given by an earlier source, which later sources do not change
-                                     * (option_sources.h) */
+    bool settled[FR_ARG_COUNT];     /* true for an option that an earlier source has given; later sources do not change
+                                     * it (option_sources.h) */
     const char *name[FR_ARG_COUNT]; /* the name by which each option was given, perhaps with =value */
     const char *text[FR_ARG_COUNT];
     int64_t number[FR_ARG_COUNT];

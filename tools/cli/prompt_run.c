@@ -7,7 +7,7 @@ typedef struct watched {
     const fr_session *session;
     fr_abort_fn *abort;
     fr_progress progress;
-    size_t total; /* number of ids that had to be run when the first piece began; 0: no piece has begun */
+    size_t total; /* number of ids that had still to be run when `watch` was first called; 0: it was not called yet */
 } watched;
 
 /* Shows the progress before each piece of the prompt. If the prompt is only one piece, no line is shown, because it

@@ -81,8 +81,8 @@ json_t *fr_reply_ids(const fr_reply *reply, size_t from, size_t to);
 /* Give the log-probabilities of the ids [from, to), or NULL if none were wanted. fr_reply_logprobs makes an object for
  * each id: [{"id", "logprob", "token", "bytes", "top_logprobs": [{"id", "logprob", "token", "bytes"}, ...]}, ...].
  * fr_reply_logprobs_lists uses the form of OpenAI's /v1/completions: {"tokens", "token_logprobs", "top_logprobs",
- * "text_offset"}. There *offset is the first token's offset in the text, and is moved to the offset of the token after
- * these ids. If the model has no tokenizer, the results have no texts. */
+ * "text_offset"}. Before that call *offset is the number of characters before the token `from`; the call adds the
+ * characters of the tokens. If the model has no tokenizer, the results have no texts. */
 json_t *fr_reply_logprobs(const fr_reply *reply, size_t from, size_t to);
 json_t *fr_reply_logprobs_lists(const fr_reply *reply, size_t from, size_t to, size_t *offset);
 

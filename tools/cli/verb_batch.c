@@ -91,8 +91,8 @@ static void pass_over(batch *b, const fr_job_line *line) {
 }
 
 /* Stops the batch after an interrupt. Lines that are being run are answered with their text so far. Lines that were
- * swapped out are answered without a text. So are lines before an answer that was kept, because answers must stay in
- * order. */
+ * swapped out are answered without a text. Lines that were not begun, but stand before an answer that was kept, are
+ * answered without a text too, because answers must stay in order. */
 static int stop_here(batch *b) {
     for (size_t place = 0; place < b->places.count; place++) {
         if (!b->places.jobs[place].setting) continue;

@@ -106,8 +106,8 @@ static int run(fr_loaded *loaded, const fr_arguments *args, const fr_prompt *pro
 }
 
 /* Notes that the model has a chat template that this prompt does not use. There is no note if the prompt has control
- * tokens, because its author seems to know the template. Nor is there one if forerun supplied the template, because
- * the model may not have been trained with it. */
+ * tokens, because the prompt's author seems to know the template. There is no note either if forerun supplied the
+ * template, because the model may not have been trained with it. */
 static void note_template(const fr_loaded *loaded, const fr_arguments *args, const fr_prompt *prompt) {
     const fr_tokenizer *tokenizer = fr_model_tokenizer(loaded->model);
     bool asked = args->given[FR_ARG_CHAT] || args->given[FR_ARG_NO_CHAT] || args->given[FR_ARG_IDS];

@@ -24,7 +24,9 @@ bool fr_has_word_in_any_case(const char *list, const char *wanted, size_t wanted
  * neighbours. If a word is too long for a name, the count is very large. */
 size_t fr_word_distance(const char *a, const char *b);
 
-/* Returns true if a word is so near to another that it can be suggested: at most one edit for three letters. */
+/* Returns true if `word` is likely to be a misspelling of a known word, so that the known word can be suggested.
+ * distance: the number of edits between the two words (fr_word_distance). One edit is allowed for every three letters
+ * of `word`. */
 bool fr_word_near(const char *word, size_t distance);
 
 /* Gives the number of bytes of a command line that fit into a line of `most` columns. The line is cut at a blank

@@ -13,8 +13,9 @@
 #include "tools/serve/seconds.h"
 #include "tools/serve/text_routes.h"
 
-/* The most texts that are run between two rounds of generation. No further text is taken once the texts have
- * ENCODER_TOKENS tokens together, in a model that generates text DECODER_TOKENS, which fill few forwards. */
+/* PIECE_TEXTS: the most texts that are run between two rounds of generation. ENCODER_TOKENS: a text encoder gets no
+ * further text once its texts have this many tokens together. DECODER_TOKENS: the same for a model that generates
+ * text. It is smaller, so that the texts fill few forwards. */
 enum { PIECE_TEXTS = 256, ENCODER_TOKENS = 2048, DECODER_TOKENS = 256 };
 enum { INPUTS_MAX = 2048 }; /* the most inputs of a request, as in OpenAI's API */
 
@@ -44,8 +45,9 @@ typedef struct embedding {
     const char *prompt; /* the text that a text encoder reads before each input; NULL: none */
     size_t width, kept; /* width: number of values in a row; kept: how many of them the answer has */
     bool base64;
-    fr_session *session;                   /* opened for the first piece; NULL: none */
-    double scales[FR_LOADED_ADAPTERS_MAX]; /* of the adapters of a model that generates text */
+    fr_session *session;                   /* the session that runs the texts, opened for the first piece; NULL: it is
+                                            * not open */
+    double scales[FR_LOADED_ADAPTERS_MAX]; /* scales of the adapters; used for a model that generates text */
     json_t *rows;                          /* rows for the answer, as JSON */
     size_t tokens;
     unsigned fault; /* HTTP status of an error, whose text is in `line`; 0: no error */
@@ -268,7 +270,8 @@ static void push_row(embedding *e, float *row, size_t width) {
     e->done++;
 }
 
-/* The texts that are run together: the next ones of a request, and those of requests that wait behind it. */
+/* The texts that are run together: the next texts of the first request in the queue, and texts of the requests behind
+ * it. */
 typedef struct batch {
     embedding *owner[PIECE_TEXTS];
     const input *texts[PIECE_TEXTS];
@@ -308,7 +311,7 @@ static fr_status open_session(embedding *e, const fr_job_setting *jobs) {
     return status;
 }
 
-/* Runs the texts of a batch through a text encoder. If one fails, no row is computed. */
+/* Runs the texts of a batch through a text encoder. If one of the texts fails, no row is computed for any of them. */
 static fr_status run_encoder(const embedding *first, const batch *b, float *rows, size_t *done) {
     fr_embedder_text texts[PIECE_TEXTS];
     for (size_t i = 0; i < b->count; i++)
@@ -325,8 +328,8 @@ static fr_status run_decoder(const embedding *first, const batch *b, float *rows
     return fr_lab_session_embed_texts(first->session, texts, b->count, first->pooling, rows, done);
 }
 
-/* Runs the next texts. If an encoder can't run them, one of another request may be the reason, so the first request's
- * texts are run alone then. */
+/* Runs the next texts of a request, together with texts of requests behind it in the queue. If a text encoder fails, a
+ * text of another request may be the reason. Then the texts of this request are run again without the others. */
 static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
     embedding *e = (embedding *)chore;
     batch b;

@@ -2,8 +2,7 @@
  *
  * In: OpenAI's "input" (a text, an array of texts, ids, or arrays of ids), "encoding_format" (float or base64),
  * "dimensions", and "prompt_name" of a text encoder. Out: a list of rows of length 1 in the order of the inputs, and
- * the number of tokens. Between two rounds of generation, a model that generates text runs one of the texts, and a
- * text encoder runs several. */
+ * the number of tokens. Between two rounds of generation, some of the texts are run. */
 #ifndef FR_TOOLS_SERVE_EMBEDDINGS_H
 #define FR_TOOLS_SERVE_EMBEDDINGS_H
 

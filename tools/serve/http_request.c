@@ -47,8 +47,8 @@ size_t fr_http_keep_escapes(void *http, struct MHD_Connection *connection, char 
     return strlen(text);
 }
 
-/* Returns true if the target contains a NUL. For libmicrohttpd the target ends at the NUL, but `version` stands after
- * the rest of the line. So there is a gap between the two. */
+/* Returns true if the target contains a NUL. For libmicrohttpd the target ends at the NUL. `version` stands after the
+ * whole target in memory, so there is then a gap between the end of libmicrohttpd's target and `version`. */
 static bool is_hidden(const fr_http_link *link, const char *version) {
     uintptr_t at = (uintptr_t)version;
     return at > link->behind + 1 && at - link->behind < 1 << 20;

@@ -7,8 +7,8 @@ enum { FIRST = 8 };
  * round's time. The share is less than 1, so that rounds of varying times rarely take more than double. */
 #define SHARE 0.8
 
-/* Averages measured times. A time above the average counts for less, because another program may have slowed that
- * round down. */
+/* Averages measured times. A time above the average counts for less, because another program may have slowed down the
+ * round that was measured. */
 static double mean(double usual, double reading) {
     double weight = reading > usual ? 0.1 : 0.3;
     return usual == 0 ? reading : usual + weight * (reading - usual);

@@ -115,9 +115,9 @@ static size_t shared_with(const fr_slot *slot, const fr_prompt *prompt) {
     return shared;
 }
 
-/* Finds a free slot for a choice. The first of these is taken: the slot that the request names; the slot whose
- * restored session shares most with the prompt; the slot that has not been used for the longest time. NULL: there is
- * none. */
+/* Finds a free slot for a choice. If the request names a slot, only that slot may be used. Otherwise the slot is
+ * chosen whose restored session shares most ids with the prompt. If several share equally many, the one is chosen that
+ * has not been used for the longest time. NULL: there is no free slot. */
 static fr_slot *find_free_slot(fr_scheduler *scheduler, const fr_generation_request *request, const fr_choice *choice) {
     fr_slot *best = NULL;
     size_t most = 0;
@@ -246,7 +246,8 @@ static void fill(fr_scheduler *scheduler, bool texts_alone) {
             begin(scheduler, request, slot);
         bool ran = sees && request->begun > begun;
         if (request->begun == request->count) unlink_request(scheduler, request);
-        /* while its pictures were run, other requests may have ended, even the next one in this loop */
+        /* while the pictures of this request were run, other requests may have ended, even the next one in this
+         * loop */
         if (ran) return;
     }
 }

@@ -78,8 +78,8 @@ void fr_scheduler_count_tokens(fr_scheduler *scheduler, size_t tokens, double se
  * caller. May be called from any thread. */
 bool fr_scheduler_add_chore(fr_scheduler *scheduler, fr_chore *chore);
 
-/* Returns the chore that waits behind this one, or NULL. Only for a piece of the first chore, which may do work of
- * others at the same time. */
+/* Returns the next chore in the queue after `chore`, or NULL. Only the function `piece` of the first chore may call
+ * this. It can then run work of later chores together with its own. */
 fr_chore *fr_scheduler_next_chore(fr_scheduler *scheduler, const fr_chore *chore);
 
 #endif

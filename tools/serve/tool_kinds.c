@@ -15,7 +15,7 @@ json_t *fr_tool_name(const json_t *namespace, const json_t *name) {
     if (!length) return fr_turns_share(name);
     bool parted = json_string_value(namespace)[length - 1] == '_';
     json_t *joined = json_sprintf("%s%s%s", json_string_value(namespace), parted ? "" : "__", json_string_value(name));
-    /* the name contains bytes that are no text, which is refused later */
+    /* `joined` is NULL if the name is not UTF-8; such a name is refused later */
     return joined ? joined : fr_turns_share(name);
 }
 

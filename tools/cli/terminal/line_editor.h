@@ -2,9 +2,9 @@
  * it with Ctrl-C.
  *
  * In: keys from standard input, and a prompt. Both are shown on standard error. Out: the line, which may have line
- * ends if it was pasted. Only while a line is read does the terminal have settings of its own. Between two lines, and
- * while Ctrl-Z has stopped the command, it has its usual settings. Between two lines, Ctrl-C therefore sends a signal
- * to the command. */
+ * ends if it was pasted. While a line is read, the terminal has settings of its own. Between two lines, and while
+ * Ctrl-Z has stopped the command, the terminal has its usual settings. Between two lines, Ctrl-C therefore sends a
+ * signal to the command. */
 #ifndef FR_TOOLS_CLI_TERMINAL_LINE_EDITOR_H
 #define FR_TOOLS_CLI_TERMINAL_LINE_EDITOR_H
 
