@@ -45,6 +45,12 @@ QWEN2 = COMMON | dict(
     rope_theta=5000.0, num_experts=7, num_experts_per_tok=3, moe_intermediate_size=26,
     shared_expert_intermediate_size=38, norm_topk_prob=False, decoder_sparse_step=1, mlp_only_layers=[],
     use_sliding_window=False, sliding_window=6, max_window_layers=1)
+QWEN3 = COMMON | dict(
+    architectures=["Qwen3MoeForCausalLM"], model_type="qwen3_moe", vocab_size=207, hidden_size=44,
+    intermediate_size=36, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=14,
+    rms_norm_eps=3e-6, rope_theta=5000.0, attention_bias=False, num_experts=5, num_experts_per_tok=2,
+    moe_intermediate_size=18, norm_topk_prob=False, decoder_sparse_step=1, mlp_only_layers=[],
+    use_sliding_window=True, sliding_window=8)
 DEEPSEEK2 = COMMON | dict(
     architectures=["DeepseekV2ForCausalLM"], model_type="deepseek_v2", vocab_size=333, hidden_size=70,
     intermediate_size=76, num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5, q_lora_rank=None,
@@ -180,6 +186,13 @@ MODELS = {
         num_hidden_layers=4, num_attention_heads=5, num_key_value_heads=1, num_experts=5, num_experts_per_tok=2,
         moe_intermediate_size=18, shared_expert_intermediate_size=46, norm_topk_prob=True, decoder_sparse_step=2,
         mlp_only_layers=[1], qkv_bias=False, tie_word_embeddings=True)),
+    # The first and the third layer have a window. Dynamic scaling has no effect in texts as short as these.
+    "qwen2-moe-window": dict(seed=4201, config=QWEN2 | dict(
+        vocab_size=211, hidden_size=48, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2,
+        num_experts=5, num_experts_per_tok=2, moe_intermediate_size=18, shared_expert_intermediate_size=22,
+        use_sliding_window=True, max_window_layers=3, rope_scaling=dict(rope_type="dynamic", factor=4.0))),
+    # All layers have a window.
+    "qwen3-moe-window": dict(seed=4211, config=QWEN3),
     "deepseek-v2-lite": dict(seed=4131, file=True, config=DEEPSEEK2),
     # V2's own form: queries have a latent, and experts have groups.
     "deepseek-v2-groups": dict(seed=4126, config=DEEPSEEK2 | dict(
@@ -374,8 +387,16 @@ def of_qwen2_moe(c):
                 "shared expert": silent("shared_expert"), "shared expert's gate": ungated}
     if c.get("qkv_bias", True):
         features |= {"bias of " + one: zeroed(one + "_proj.bias") for one in "qkv"}
-        features["use_sliding_window false"] = {"use_sliding_window": True}
+        features["use_sliding_window false"] = {"use_sliding_window": not c["use_sliding_window"]}
+    if c["use_sliding_window"]: features |= {"window, of one more": {"sliding_window": c["sliding_window"] + 1},
+                                             "max_window_layers": {"max_window_layers": 1}}
     return features
+
+
+def of_qwen3_moe(c):
+    return QK_NORMS | {"rope_theta": {"rope_theta": 1e4}, "experts' number": {"num_experts_per_tok": 1},
+                       "norm_topk_prob": {"norm_topk_prob": not c["norm_topk_prob"]},
+                       "window": {"use_sliding_window": False}, "window, of one more": {"sliding_window": 9}}
 
 
 def of_deepseek_v2(c):

@@ -68,19 +68,27 @@ const fr_tensor_name fr_block_sparse_names[] = {
 
 enum { EXPERTS_MAX = 4096, WIDTH_MAX = 1 << 22, SHARED_MAX = 64 };
 
-/* Gives the first spelling of a key that the object has, or the last spelling if it has none of them. */
-static const char *key_there(const json_t *text, const char *const *keys) {
-    while (keys[1] && !json_object_get(text, keys[0])) keys++;
-    return keys[0];
+static bool has_key(const json_t *text, const char *key) {
+    const json_t *value = json_object_get(text, key);
+    return value && !json_is_null(value);
+}
+
+/* Gives the spelling of a key that the object has. The family's own one comes before the usual ones, which transformers
+ * takes for the family's own in most configurations. */
+static const char *key_there(const json_t *text, const char *own, const char *const *usual) {
+    if (own && has_key(text, own)) return own;
+    while (usual[1] && !has_key(text, usual[0])) usual++;
+    return usual[0];
 }
 
 /* Gives the keys in config.json: the family's own where it has them, otherwise the usual ones. */
 static fr_mixture_words words_of(const fr_model_spec *spec, const json_t *text) {
     static const char *const counts[] = {"num_experts", "num_local_experts", "n_routed_experts", NULL};
+    static const char *const chosen[] = {"num_experts_per_tok", NULL};
     fr_mixture_words w = {0};
     if (spec->mixture.words) w = *spec->mixture.words;
-    if (!w.count) w.count = key_there(text, counts);
-    if (!w.top_k) w.top_k = "num_experts_per_tok";
+    w.count = key_there(text, w.count, counts);
+    w.top_k = key_there(text, w.top_k, chosen);
     if (!w.width) w.width = "moe_intermediate_size";
     if (!w.shared) w.shared = "n_shared_experts";
     return w;

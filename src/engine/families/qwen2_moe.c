@@ -1,5 +1,5 @@
 /* Qwen1.5-MoE and Qwen2-57B-A14B: config.json of Qwen2MoeForCausalLM, GGUF "qwen2moe". Source: the published
- * checkpoints and transformers 5.17, model qwen2_moe; for GGUF github.com/ggml-org/llama.cpp, conversion/qwen.py and
+ * checkpoints and transformers 5.24, model qwen2_moe; for GGUF github.com/ggml-org/llama.cpp, conversion/qwen.py and
  * src/models/qwen2moe.cpp. GGUF has no key for router weights that are normalized, and none for layers without a
  * mixture. The shared expert has a gate; the projections of queries, keys and values have biases, the output
  * projection has none. */
@@ -27,11 +27,21 @@ static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const ch
 }
 
 static const fr_config_part mixture = {.read = fr_mixture_read, .put = put_mixture};
-static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
-                                    FR_WITHOUT("use_sliding_window"),
-                                    FR_FLAG(layer.attention.qkv_bias, "qkv_bias", NULL),
-                                    {0}};
+static const fr_config_row own[] = {
+    FR_ONLY("hidden_act", "silu"), FR_PART(fr_window_part), FR_FLAG(layer.attention.qkv_bias, "qkv_bias", NULL), {0}};
 static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
+
+/* Makes the layers. If there is a window and no list of kinds, every second layer has it, from the first one to
+ * max_window_layers. */
+static fr_status shape(const fr_source *source, fr_model_spec *s) {
+    const json_t *types = json_object_get(source->text, "layer_types");
+    FR_TRY(fr_mixture_sparse_layers(source, s));
+    if (source->gguf) return FR_OK;
+    FR_TRY(fr_layers_mark_kinds(source, s));
+    for (size_t i = 0; i < s->trunk.layers && (!types || json_is_null(types)); i++)
+        s->trunk.layer[i].attention.window = i % 2 == 0 && i < s->kinds.first ? s->layer.attention.window : 0;
+    return FR_OK;
+}
 
 const fr_family fr_family_qwen2_moe = {
     .architectures = (const char *const[]){"Qwen2MoeForCausalLM", "qwen2moe", NULL},
@@ -42,5 +52,5 @@ const fr_family fr_family_qwen2_moe = {
     .defaults = &defaults,
     .rows = {own, fr_size_keys, fr_head_keys, mixtures},
     .rope = fr_rope_whole_heads,
-    .shape = fr_mixture_sparse_layers,
+    .shape = shape,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, fr_mixture_names}}};

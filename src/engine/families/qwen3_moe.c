@@ -1,5 +1,5 @@
 /* Qwen3, mixtures: config.json of Qwen3MoeForCausalLM, GGUF "qwen3moe". Source: the published checkpoints and
- * transformers 5.17, model qwen3_moe; for GGUF github.com/ggml-org/llama.cpp, conversion/qwen.py. GGUF has no key for
+ * transformers 5.24, model qwen3_moe; for GGUF github.com/ggml-org/llama.cpp, conversion/qwen.py. GGUF has no key for
  * router weights that are not normalized, none for layers without a mixture, and no names for biases. */
 #include "base/error.h"
 #include "src/engine/families/mixture.h"
@@ -32,7 +32,7 @@ static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const ch
 static const fr_config_part mixture = {.read = read_mixture, .put = put_mixture};
 static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
 static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
-                                    FR_WITHOUT("use_sliding_window"),
+                                    FR_PART(fr_window_part), /* all layers have the window */
                                     FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
                                     FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
                                     {0}};

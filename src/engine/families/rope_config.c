@@ -383,13 +383,26 @@ size_t fr_rope_llama3_factors(const fr_trunk_spec *spec, float *factors) {
     return angles;
 }
 
+/* Cuts the sections of a family's defaults to the angles that this model has. Axes alternate, and as in transformers an
+ * angle beyond its axis's section belongs to the first axis. */
+static void fit_default_sections(fr_rope_spec *rope, const size_t *defaults) {
+    memset(rope->sections, 0, sizeof rope->sections);
+    for (size_t i = 0; i < rope->dims / 2; i++) {
+        size_t axis = i % FR_AXES;
+        rope->sections[i < FR_AXES * defaults[axis] ? axis : 0]++;
+    }
+}
+
 fr_status fr_rope_sections(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
     size_t defaults[FR_AXES];
     memcpy(defaults, rope->sections, sizeof defaults);
     FR_TRY(fr_rope_one_form(source, spec));
     if (source->gguf) return fr_config_gguf_sections(source->gguf, rope->sections);
-    return fr_config_sections(source->text, defaults, source->where, rope->sections);
+    FR_TRY(fr_config_sections(source->text, defaults, source->where, rope->sections));
+    if (rope->mrope_interleaved && memcmp(rope->sections, defaults, sizeof defaults) == 0)
+        fit_default_sections(rope, defaults);
+    return FR_OK;
 }
 
 static fr_status put_sections(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
