@@ -85,15 +85,15 @@ static fr_kv_rows place_rows(const fr_kv_layer *layer, fr_dtype type, size_t *pa
     return rows;
 }
 
-/* Gives how many positions before the last row of a forward the sliding layers must hold, so that each of its rows
- * finds its whole window. The number is rounded up to whole pages. 0: they hold all positions. */
+/* Gives how many positions before the last row of a forward the sliding layers must hold, so that each row of the
+ * forward finds its whole window. The number is rounded up to whole pages. 0: sliding layers hold all positions. */
 static size_t keeps(size_t window, size_t context, size_t batch) {
     size_t all = round_up(context, FR_KV_PAGE), few = round_up(window + batch, FR_KV_PAGE);
     return window && few + FR_KV_PAGE < all ? few : 0;
 }
 
-/* Gives how many pages of a kind one timeline needs at most. For sliding layers these are the pages that they must
- * hold and one more, in which the last position lies. */
+/* Gives how many pages of a kind one timeline needs at most. Sliding layers need the pages that `keeps` asks for, and
+ * one more page, in which the last position lies. */
 static size_t table_pages(const fr_kv *kv, fr_kv_kind kind) {
     return kind == FR_KV_SLIDING && kv->keeps ? kv->keeps / FR_KV_PAGE + 1 : kv->blocks;
 }

@@ -38,16 +38,16 @@ typedef struct fr_kv_types {
     fr_dtype k, v;
 } fr_kv_types;
 
-/* fr_kv_type_word gives the word for type `index` in options, NULL past the last one, and fr_kv_type gives the type.
- * fr_kv_type_index gives the index of a type. fr_kv_type_from_word gives the type of a word, FR_DTYPE_COUNT if there is
- * none. */
+/* fr_kv_type_word gives the word for type `index` in options, and NULL past the last type. fr_kv_type gives the type
+ * itself. fr_kv_type_index gives the index of a type. fr_kv_type_from_word gives the type of a word, and
+ * FR_DTYPE_COUNT for any other text. */
 const char *fr_kv_type_word(size_t index);
 fr_dtype fr_kv_type(size_t index);
 size_t fr_kv_type_index(fr_dtype type);
 fr_dtype fr_kv_type_from_word(const char *word);
 
-/* Stores a head of n values, a key or a value, in one of these types. The head is overwritten if the type stores it
- * rotated (kernels/turbo.h). */
+/* Stores a head of n values, which are a key or a value, in type `type`. The head is overwritten if the type stores
+ * heads rotated (kernels/turbo.h). */
 void fr_kv_store(const fr_kernels *kernels, fr_dtype type, void *slot, float *head, size_t n);
 
 /* The heads that one layer stores for each position. If ranks share a model, each of them may keep only some of a

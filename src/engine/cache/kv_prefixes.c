@@ -163,7 +163,8 @@ static uint32_t child_of(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content
 }
 
 /* Adds `change` (1 or -1) to the `points` of this block and of some blocks before it. These are the blocks in the
- * window of a prompt that begins at this block's end or last position. Their sliding pages are worth keeping. */
+ * window of a prompt that begins at this block's end or last position. The sliding pages of blocks with points are
+ * worth keeping. */
 static void mark_window(fr_kv_prefixes *p, uint32_t n, int change) {
     size_t blocks = p->window ? fr_kv_blocks(p->window + 1) : 0;
     for (size_t i = 0; i < blocks && n != NONE; i++, n = p->nodes[n].parent) {
@@ -498,7 +499,7 @@ static size_t window_from(const fr_kv_prefixes *p, uint32_t n) {
     return from;
 }
 
-/* Returns true if a node still has all kinds of pages that a prompt needs to begin there. */
+/* Returns true if a node still has all kinds of pages that a prompt needs to begin at the node's end. */
 static bool has_pages(const fr_kv_prefixes *p, const fr_kv_node *node, unsigned drafters) {
     if (p->window && !node->pages[FR_KV_SLIDING]) return false;
     return has_all(node->drafter, drafters) && (node->parent == NONE || has_all(node->before, drafters));
@@ -565,7 +566,8 @@ static void hold_page(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv_kind kind)
     if (kind == FR_KV_SLIDING) settle(p, FR_KV_WINDOWS, n);
 }
 
-/* Gives each drafter's cache its page of a block. pages: these pages, which a node of the tree holds. */
+/* Gives each drafter's cache its page of a block. pages: the drafters' pages of the block, which a node of the tree
+ * holds. */
 static void hold_drafter_pages(const fr_kv_prefixes *p, fr_kv *const *drafters, size_t block,
                                uint8_t *const pages[FR_KV_DRAFTERS]) {
     for (size_t i = 0; drafters && i < FR_KV_DRAFTERS; i++)
@@ -633,8 +635,8 @@ static void share_kind(fr_kv_prefixes *p, uint32_t n, fr_kv *kv, fr_kv_kind kind
     if (kind == FR_KV_SLIDING) settle(p, FR_KV_WINDOWS, n);
 }
 
-/* Shares a drafter's page of a block. Also shares its page of the block before, which is complete now that this
- * block's first id is known. */
+/* Shares a drafter's page of a block. Also shares the drafter's page of the block before, which is complete now that
+ * this block's first id is known. */
 static void share_drafter(fr_kv_prefixes *p, size_t which, fr_kv_node *node, fr_kv *drafter, size_t block) {
     fr_kv_pages *pool = p->drafter[which];
     uint8_t **own = &drafter->table[FR_KV_FULL][block];
@@ -691,7 +693,7 @@ void fr_kv_prefixes_add(fr_kv_prefixes *p, fr_kv_path *path, fr_kv *kv, fr_kv *c
 }
 
 /* Finds the shortest child that begins with all ids of a text's last, incomplete block and that has all pages for
- * them; NONE if there is none. */
+ * these ids. Gives NONE if there is no such child. */
 static uint32_t covering_child(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content content, size_t first,
                                size_t count, size_t run, unsigned drafters) {
     uint32_t best = NONE;

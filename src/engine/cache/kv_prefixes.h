@@ -60,7 +60,7 @@ typedef struct fr_kv_content {
     const fr_kv_digest *digests; /* one digest for each whole block; NULL: the blocks have only ids */
 } fr_kv_content;
 
-/* A heap of nodes. Its first is the node that was unused for the longest time. */
+/* A heap of nodes. The first node of the heap is the one that was unused for the longest time. */
 typedef struct fr_kv_heap {
     uint32_t *nodes; /* [1 + count] used from index 1 on */
     size_t count;
@@ -105,7 +105,7 @@ typedef struct fr_kv_path {
 void fr_kv_prefixes_layout(fr_kv_prefixes *prefixes, fr_arena *arena, const fr_kv *kv, const fr_kv *const *drafters);
 void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv);
 
-/* Makes the tree the keeper of the pools, so that they ask it for pages. */
+/* Makes the tree the keeper of the pools, so that the pools ask the tree for pages. */
 void fr_kv_prefixes_serve(fr_kv_prefixes *prefixes);
 
 /* Counts the leading positions of a prompt of `count` ids that need not be run. At least one position is left to run,
@@ -114,12 +114,12 @@ void fr_kv_prefixes_serve(fr_kv_prefixes *prefixes);
  * prompt needs too. */
 size_t fr_kv_prefixes_find(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count, unsigned drafters);
 
-/* Counts how many of the first ids also begin some text in the tree. Their pages and states may have been given up
- * since. */
+/* Counts how many of the first ids also begin some text in the tree. The pages and states of these ids may have been
+ * given up since. */
 size_t fr_kv_prefixes_known(const fr_kv_prefixes *prefixes, fr_kv_content content, size_t count);
 
 /* Gives an empty timeline the pages of its first `length` positions, and moves its frontier there. Does the same for
- * its drafters' caches, which are empty too. */
+ * the caches of the timeline's drafters, which are empty too. */
 void fr_kv_prefixes_take(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, fr_kv *const *drafters,
                          fr_kv_content content, size_t length);
 

@@ -146,7 +146,7 @@ static fr_status read_ordering(fr_assistant *a, size_t vocab, fr_weights *weight
     return status;
 }
 
-/* Opens the centroids and the ordering of the ids. A packed head has its rows in this order. */
+/* Opens the centroids and the ordering of the ids by clusters. A packed head has its rows in that order. */
 static fr_status open_centroids(fr_assistant *a, const fr_trunk_spec *spec, fr_weights *weights) {
     bool ordered;
     int64_t clusters, top;
@@ -166,8 +166,9 @@ static fr_status open_centroids(fr_assistant *a, const fr_trunk_spec *spec, fr_w
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
-/* Checks that the two vocabularies have the same size. If a GGUF drafter says which ids are its special tokens, they
- * must be the target's. The tokens' texts are not compared, because the drafter's file need not contain them. */
+/* Checks that the two vocabularies have the same size. If a GGUF drafter says which ids are its special tokens, checks
+ * that the target has the same special tokens. The tokens' texts are not compared, because the drafter's file need not
+ * contain them. */
 static fr_status check_vocabulary(fr_weights *weights, size_t vocab, const fr_model *target) {
     const fr_checkpoint *files = weights->files;
     if (vocab != target->trunk.spec.vocab)

@@ -275,7 +275,7 @@ static fr_status from_json(fr_block_config *c, fr_weights *weights, const fr_mod
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
 /* Reads the size of the target's vocabulary: the number of rows of a table that has a row for each id. Without such a
- * table it is the target's own size, or without a target the number of tokens that the file lists. */
+ * table the size is the target's own, or without a target the number of tokens that the file lists. */
 static fr_status gguf_vocab(fr_block_config *c, const fr_weights *weights, const fr_model *target) {
     static const char *const tables[] = {"token_embd.weight", "markov_w1.weight", "selector_predecessor.weight"};
     const fr_gguf_value *tokens = fr_gguf_find(weights->files->gguf, "tokenizer.ggml.tokens");

@@ -39,12 +39,12 @@ struct fr_drafter {
     fr_drafter *beside; /* the MTP layer in the target's own checkpoint, opened with this drafter; NULL: not wanted */
 };
 
-/* Gives one of the drafters that were opened together: 0 is the drafter itself, 1 the drafter that was opened beside
- * it. NULL if there is none. */
+/* Gives one of the drafters that were opened together: 0 is the drafter itself, 1 is drafter->beside. NULL if there is
+ * no such drafter. */
 const fr_drafter *fr_drafter_at(const fr_drafter *drafter, size_t index);
 
 /* fr_drafter_memory_use gives how much memory a drafter's weights take, fr_drafter_bytes gives their bytes. Both
- * include the drafter that was opened beside it. */
+ * include the weights of drafter->beside. */
 fr_memory_use fr_drafter_memory_use(const fr_drafter *drafter);
 size_t fr_drafter_bytes(const fr_drafter *drafter);
 
@@ -204,8 +204,8 @@ struct fr_draft_method {
 extern const fr_draft_method fr_draft_none, fr_draft_assistant, fr_draft_mtp, fr_draft_eagle3, fr_draft_eagle,
     fr_draft_dflash, fr_draft_dflash2, fr_draft_dspark, fr_draft_model, fr_draft_ngram, fr_draft_own_method;
 
-/* A drafter of fr_draft_model changes to this method when it is loaded, if its ids do not mean the same as the
- * target's. */
+/* The method of fr_draft_model's drafters whose ids do not mean the same as the target's ids. Such a drafter changes
+ * to this method when it is loaded. */
 extern const fr_draft_method fr_draft_text;
 
 /* The method ngram as it is used in a list before other methods. It drafts only if it finds a long match; otherwise it

@@ -112,7 +112,8 @@ static void run_context_rows(workspace *w, fr_pool *pool, size_t count) {
     if (count) fr_pool_run_some(pool, w, count, store_context, &run);
 }
 
-/* Runs the new context of blocks [0, count), in as many batches as it needs, and moves the frontiers. */
+/* Runs the new context of blocks [0, count), in as many batches as the context's rows need, and moves the
+ * frontiers. */
 static void run_contexts(workspace *w, fr_pool *pool, size_t count) {
     size_t rows = 0, width = w->net->fc.cols;
     for (size_t b = 0; b < count; b++) {
@@ -467,8 +468,8 @@ static const fr_matrix *head(const fr_drafter *drafter) {
     return net->ids ? NULL : &net->trunk.head;
 }
 
-/* Makes a method's table. whole: the head can't be trimmed. DSpark's can't, because its biases have a row for each id
- * that the head scores. */
+/* Makes a method's table. whole: the head can't be trimmed. DSpark's head can't be trimmed, because DSpark's biases
+ * have a row for each id that the head scores. */
 #define BLOCK_METHOD(word, whole)                                                                                   \
     {                                                                                                               \
         .name = word, .reads = reads, .load = load, .unload = unload, .head = head, .workspace = block_workspace,   \

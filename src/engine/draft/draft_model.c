@@ -77,7 +77,7 @@ static void place(workspace *w, size_t timeline, const fr_draft_view *view, size
     }
 }
 
-/* Gives the head that scores drafts; NULL: it is the model's own. */
+/* Gives the head that scores drafts. NULL: the model's own head scores them. */
 static const fr_matrix *head_of(const workspace *w) {
     return w->learned.whole ? &w->learned.matrix : w->head.ids ? &w->head.matrix : NULL;
 }
@@ -199,8 +199,8 @@ static size_t behind(const fr_proposal *p) {
     return p->view->length - 1 - ((state *)p->draft)->kv.length;
 }
 
-/* Prepares a session's chain. If more ids are behind than there is room for, they are run first. Then pages are
- * claimed for the ids that are left and for the chain. False: the session drafts nothing. */
+/* Prepares a session's chain. If the method is behind by more ids than there is room for, these ids are run first.
+ * Then pages are claimed for the ids that are left and for the chain. False: the session drafts nothing. */
 static bool begin_chain(fr_proposal *p, size_t room) {
     state *s = (state *)p->draft;
     size_t last = p->view->length - 1;
@@ -251,8 +251,8 @@ static fr_scores scores_of(workspace *w, size_t row, const fr_proposal *p) {
     return (fr_scores){.logits = logits, .ids = head->ids, .count = head->ids ? head->matrix.features : w->vocab};
 }
 
-/* Adds a draft from each of the first `count` rows to its proposal. Gives the number of chains that go on. They come
- * first in the next batch. */
+/* Adds a draft from each of the first `count` rows to the row's proposal. Gives the number of chains that go on. The
+ * rows of these chains come first in the next batch. */
 static size_t take_drafts(workspace *w, size_t count) {
     const fr_scorer scorer = {w->model->kernels, w->target_vocab, w->model->files.path, "the draft model's", NULL};
     size_t going = 0;

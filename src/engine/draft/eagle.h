@@ -35,11 +35,12 @@ typedef struct fr_eagle_config {
     bool default_aux_layers; /* the files list no aux layers, so these are chosen by the target's depth */
 } fr_eagle_config;
 
-/* Reads EAGLE-3's configuration and checks it against the target. target NULL, here and below: checks only what the
- * drafter's files allow. */
+/* Reads EAGLE-3's configuration and checks it against the target. target NULL: checks only what the drafter's files
+ * allow. */
 fr_status fr_eagle3_config_read(fr_eagle_config *config, fr_weights *weights, const fr_model *target);
 
-/* Reads EAGLE-1's configuration and checks it against the target. */
+/* Reads EAGLE-1's configuration and checks it against the target. target NULL: checks only what the drafter's files
+ * allow. */
 fr_status fr_eagle1_config_read(fr_eagle_config *config, fr_weights *weights, const fr_model *target);
 
 /* The target that the drafter's files require. */

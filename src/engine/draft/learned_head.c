@@ -58,8 +58,8 @@ size_t fr_learned_head_width(const fr_learned_head *head) {
 
 /* --------------------------------------------------------------------------------------------------------- learning */
 
-/* Finds a row for an id: one without a user if there is any, else a new one at the end. There always is one, because
- * the capacity is that of all sessions together. */
+/* Finds a row for an id: a row without a user if there is any, else a new row at the end. There is always such a row,
+ * because the capacity is that of all sessions together. */
 static size_t find_row(fr_learned_head *head) {
     if (head->unused == 0) return head->matrix.features++;
     size_t row = head->likely;

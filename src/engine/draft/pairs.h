@@ -65,7 +65,7 @@ fr_kv *fr_pairs_kv(fr_draft *draft);
 const fr_kv *fr_pairs_workspace_kv(const void *workspace);
 void fr_pairs_close(fr_draft *draft);
 
-/* Sets these functions in the initializer of a method. */
+/* Sets the functions fr_pairs_* in the initializer of a method. */
 #define FR_PAIRS_METHOD                                                                                   \
     .head = fr_pairs_head, .workspace = fr_pairs_workspace, .open = fr_pairs_open, .fork = fr_pairs_fork, \
     .propose = fr_pairs_propose, .cut = fr_pairs_cut, .follow = fr_pairs_follow, .kv = fr_pairs_kv,       \

@@ -4,8 +4,8 @@
  * methods makes lists of its own. */
 #include "src/engine/draft/draft.h"
 
-/* Takes the proposals of one method out of a list: those with the same method as the first. They stay linked in their
- * order, from `first` on. Gives the list of the others. */
+/* Takes out of a list the proposals whose method is that of the first proposal. These proposals stay linked in their
+ * order, from `first` on. Gives the list of all other proposals. */
 static fr_proposal *part_method(fr_proposal *first) {
     const fr_draft_method *method = first->draft->method;
     fr_proposal *same = NULL, *others = NULL, **ends[2] = {&others, &same};

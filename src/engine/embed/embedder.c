@@ -16,9 +16,9 @@ static size_t hidden_of(const fr_embedder *e) {
     return e->model->encoder ? fr_encoder_fact(e->model->encoder).hidden : e->model->trunk.spec.hidden;
 }
 
-/* Chooses how rows are pooled: as the caller says, or as the model's makers do. If neither says it, an encoder gets
- * the mean, as in sentence-transformers. A model that generates text gets no pooling then, because it was perhaps not
- * made for embeddings. */
+/* Chooses how rows are pooled: as the caller says, or as the model's makers do. If neither the caller nor the makers
+ * say it, an encoder gets the mean, as in sentence-transformers. A model that generates text gets no pooling then,
+ * because it was perhaps not made for embeddings. */
 static fr_status choose_pooling(fr_embedder *e, fr_pooling pooling) {
     static const fr_pool_mode of[] = {
         [FR_POOLING_MEAN] = FR_POOL_MEAN, [FR_POOLING_CLS] = FR_POOL_CLS, [FR_POOLING_LAST] = FR_POOL_LAST};
@@ -183,8 +183,8 @@ static fr_status run_encoder(fr_embedder *e, const fr_embedder_text *texts, size
  * tokens takes a page, which has 7 MB in float16 for Qwen3-Embedding-0.6B and Qwen3-Reranker-0.6B. */
 #define CACHE_BYTES ((size_t)256 << 20)
 
-/* Opens the embedder's own engine for the longest text and for as many texts side by side as CACHE_BYTES hold. If a
- * long text takes more pages, fewer texts run beside it (text_group.c). */
+/* Opens the embedder's own engine for the longest text and for as many texts side by side as CACHE_BYTES hold. Fewer
+ * texts run beside a long text that takes more pages than others (text_group.c). */
 static fr_status open_own_engine(fr_embedder *e, size_t many, size_t longest) {
     fr_options options = e->options;
     fr_session_bytes bytes;
@@ -211,8 +211,8 @@ static fr_status open_own_engine(fr_embedder *e, size_t many, size_t longest) {
     return status;
 }
 
-/* Opens sessions in the caller's engine, which has room for one. More are opened if their places and memory are
- * free. */
+/* Opens sessions in the caller's engine. The engine has room for one session. More sessions are opened if places and
+ * memory for them are free. */
 static fr_status open_in_engine(fr_embedder *e, size_t many) {
     size_t open = 0;
     for (size_t i = 0; i < e->engine->capacity; i++) open += e->engine->sessions[i] != NULL;

@@ -35,8 +35,8 @@ static const char *member_of(const fr_encoder_names *names, size_t at) {
     return name;
 }
 
-/* If the name consists of `begin` and an end, returns GGUF's spelling of that end: .weight or .bias, also for the
- * .gamma and .beta of old files. NULL: it is another name. */
+/* Returns GGUF's spelling of the end of a name that begins with `begin`: .weight or .bias, also for the .gamma and
+ * .beta of old files. NULL: the name has another beginning or another end. */
 static const char *end_of(const char *name, const char *begin) {
     size_t length = strlen(begin);
     static const char *const ends[][2] = {

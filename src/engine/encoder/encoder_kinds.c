@@ -587,8 +587,8 @@ static fr_status read_gguf_bert(const fr_gguf *g, const fr_weights *w, fr_encode
     return s->positions ? FR_OK : fr_fail(FR_INPUT, "%s: tensor position_embd.weight is missing", g->path);
 }
 
-/* Jina's embeddings v2: BERT without positions, whose scores fall with the distance (ALiBi), and whose feed-forward has
- * a gate. Files have the gate by itself, or as the first half of ffn_up. */
+/* Reads an encoder of Jina's embeddings v2. It is BERT with two changes: scores fall with the distance (ALiBi) instead
+ * of positions, and the feed-forward has a gate. Files have the gate by itself, or as the first half of ffn_up. */
 static fr_status read_gguf_jina(const fr_gguf *g, const fr_weights *w, fr_encoder_spec *s) {
     s->alibi = true;
     FR_TRY(read_gguf(g, w, s));
@@ -630,8 +630,8 @@ static fr_status read_gguf_nomic_moe(const fr_gguf *g, const fr_weights *w, fr_e
     return read_gguf_jina_v3(g, w, s);
 }
 
-/* Reads which layers are local. A file has an array with a flag for each layer, or it has none. Without an array, one
- * layer in each `every` is global: the first of them if `first`, otherwise the last. */
+/* Reads which layers are local. A file may have an array with a flag for each layer. Without an array, one layer in
+ * each `every` is global: the first of them if `first`, otherwise the last. */
 static fr_status read_gguf_reaches(const fr_gguf *g, int64_t every, bool first, fr_encoder_spec *s) {
     char key[96];
     size_t window;

@@ -68,9 +68,9 @@ static double real_at(const void *field, size_t bytes) {
     return bytes == sizeof(float) ? (double)*(const float *)field : *(const double *)field;
 }
 
-/* Gives the number for a file without the key. It is the field's default, or, if that is 0, a value derived from other
- * fields (`like`, `per_head`). In two cases it is the derived value whatever the default is: for `per_head` rows in
- * GGUF, and if config.json has the key with null, because transformers 5.17 derives the number then. */
+/* Gives the number for a file without the key. It is the field's default or, if the default is 0, a value derived from
+ * other fields (`like`, `per_head`). In two cases it is the derived value whatever the default is: for `per_head` rows
+ * in GGUF, and if config.json has the key with null, because transformers 5.17 derives the number then. */
 static int64_t size_without(const fr_source *s, const fr_config_row *row, fr_model_spec *spec) {
     bool follows = s->gguf ? row->per_head : json_is_null(json_object_get(s->text, row->json));
     bool complete = follows && (row->per_head || row->like);

@@ -182,9 +182,10 @@ const fr_family fr_family_glm_flash = {.architectures = (const char *const[]){"G
 
 /* -------------------------------------------------------------------------------------------------------- indexers */
 
-/* In DeepSeek-V3.2 and GLM-5 an indexer selects index_topk positions for each row, and attention reads these. Up to so
- * many positions it selects all of them, so the attention is V3's, and the indexer's tensors aren't read. Longer
- * contexts are refused. GGUF is not written, because readers need the indexer. */
+/* In DeepSeek-V3.2 and GLM-5 an indexer selects index_topk positions for each row, and attention reads these
+ * positions. A context of at most index_topk positions is selected completely, so the attention is V3's, and the
+ * indexer's tensors aren't read. Longer contexts are refused. GGUF is not written, because readers need the
+ * indexer. */
 static const fr_tensor_naming indexed_names = {.layer = {fr_latent_names, fr_mixture_names},
                                                .mtp = fr_mtp_names,
                                                .layer_extras =

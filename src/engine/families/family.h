@@ -37,8 +37,8 @@ typedef struct fr_mixture_keys {
     bool as_wide;         /* an expert is as wide as the feed-forward, and GGUF has no key for it */
 } fr_mixture_keys;
 
-/* Says which layers are full if a file doesn't list the kinds: the first `first` layers, and of all layers every
- * `every`th. */
+/* Says which layers are full if a file doesn't list the kinds. The first `first` layers are full, and so is every
+ * `every`th of all layers. */
 typedef struct fr_kind_pattern {
     size_t first, every; /* every 0: no other layer is full */
     bool required;       /* the pattern is for folders only: a GGUF file must list the kinds */
@@ -163,9 +163,9 @@ extern const fr_config_part fr_sections_part;
  * written. */
 extern const fr_config_part fr_window_part;
 
-/* fr_window_of_all reads from config.json the window that all layers have; null means that there is none.
- * fr_window_of_all_part reads it too, and refuses to write a model with a window as GGUF. Families whose GGUF has a
- * key for the window use only the function. */
+/* fr_window_of_all reads from config.json the window that all layers have; null means that there is no window.
+ * fr_window_of_all_part also reads this window, and refuses to write a model with a window as GGUF. Families whose
+ * GGUF has a key for the window use only the function. */
 fr_status fr_window_of_all(const fr_source *source, fr_model_spec *spec);
 extern const fr_config_part fr_window_of_all_part;
 

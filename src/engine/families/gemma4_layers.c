@@ -11,8 +11,8 @@
 #include "base/sizes.h"
 #include "src/engine/families/config_keys.h"
 
-/* In the converter's table of divisors, an angle that is not rotated has a number of at least this. All others have
- * 1. */
+/* In the converter's table of divisors, an angle that is not rotated has a number of at least STANDING. All other
+ * angles have 1. */
 #define STANDING 1e29f
 
 /* ------------------------------------------------------------------------------------------------- rotary positions */
@@ -227,8 +227,8 @@ static fr_status check_tokens(const fr_source *source, const fr_trunk_spec *s) {
                    s->vocab);
 }
 
-/* Checks the vocabulary. Its size is the length of the embedding table; if there are a key and a list of tokens, they
- * must agree with it. */
+/* Checks the vocabulary. Its size is the length of the embedding table. If the file has a key for the size, or a list
+ * of tokens, these must agree with the table. */
 static fr_status check_vocabulary(const fr_source *source, fr_trunk_spec *s) {
     const fr_gguf_value *tokens;
     int64_t listed;

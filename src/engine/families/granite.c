@@ -28,7 +28,7 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     FR_DIVISOR(trunk.logit_scale, "logits_scaling", ".logit_scale", 0, 1e6),
                                     {0}};
 
-/* Reads the flag in GGUF that says if heads have rotary positions; by default they have. */
+/* Reads GGUF's flag that says if heads have rotary positions. Heads have them if there is no flag. */
 static fr_status read_uses_rope(const fr_source *source, fr_model_spec *s) {
     bool uses_rope = true;
     if (source->gguf) FR_TRY(fr_gguf_bool(source->gguf, ".rope.scaling.finetuned", true, &uses_rope));

@@ -8,8 +8,9 @@
 
 #include "src/engine/families/family.h"
 
-/* fr_latent_keys: rows for scaling, rotary base, eps, and the lengths of heads. fr_whole_latent_keys: the same for
- * MiniCPM3. In its GGUF kv_b is one tensor, and the keys of lengths are those of heads, not of rows in the cache. */
+/* fr_latent_keys: rows for scaling, rotary base, eps, and the lengths of heads. fr_whole_latent_keys: such rows for
+ * MiniCPM3. In MiniCPM3's GGUF kv_b is one tensor, and the keys of lengths are those of heads, not of rows in the
+ * cache. */
 extern const fr_config_row fr_latent_keys[], fr_whole_latent_keys[];
 
 /* The names of the tensors of a layer of latent attention, and of the norms before its two parts.

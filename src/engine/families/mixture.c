@@ -111,7 +111,8 @@ fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_exper
                         &e->top_groups);
 }
 
-/* Reads the width of shared experts from a key of its own if there is one; otherwise computes it from their number. */
+/* Reads the width of all shared experts together from a key of its own, if there is one. Otherwise computes the width
+ * from the number of shared experts. */
 static fr_status read_shared(fr_model_spec *spec, const json_t *text, const char *where, const char *count) {
     static const char width[] = "shared_expert_intermediate_size";
     fr_mixture_keys *c = &spec->mixture;
@@ -261,7 +262,7 @@ void fr_mixture_put_counts(const fr_trunk_spec *s, fr_gguf_writer *w) {
     fr_gguf_put_u32(w, ".expert_used_count", (uint32_t)e->top_k);
 }
 
-/* Finds the first layer that has a mixture, and checks that all later ones have. */
+/* Finds the first layer that has a mixture, and checks that all later layers have one too. */
 static fr_status find_first(const fr_trunk_spec *s, const char *where, size_t *first) {
     *first = 0;
     while (fr_spec_layer(s, *first)->experts.count == 0) ++*first;

@@ -131,8 +131,8 @@ static fr_status put_mtp(const fr_trunk_spec *s, size_t mtp_layers, const char *
     return FR_OK;
 }
 
-/* A layer with a width is a feed-forward, or a mixture in files with experts; one with key/value heads has attention;
- * the others are Mamba-2. */
+/* Reads the kinds of layers from GGUF. A layer with a feed-forward's width is a feed-forward, or a mixture in files
+ * with experts. A layer with key/value heads has attention. All other layers are Mamba-2. */
 static fr_status kinds_from_gguf(const fr_source *source, const fr_model_spec *s, kind *kinds) {
     int64_t heads[FR_LAYERS_MAX], widths[FR_LAYERS_MAX];
     size_t layers = s->trunk.layers + s->mtp_layers;
@@ -272,7 +272,7 @@ static const fr_config_row states[] = {
 
 /* ----------------------------------------------------------------------------------------------------------- layers */
 
-/* Reads the width of feed-forwards from GGUF. All of them have the same. */
+/* Reads the width of feed-forwards from GGUF. All feed-forwards have the same width. */
 static fr_status read_width(const fr_source *source, fr_model_spec *s) {
     int64_t widths[FR_LAYERS_MAX];
     FR_TRY(fr_gguf_ints(source->gguf, ffn_key, 0, 1 << 22, FR_GGUF_REQUIRED, s->trunk.layers + s->mtp_layers, widths));

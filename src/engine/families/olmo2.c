@@ -26,7 +26,8 @@ static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
 
 static const fr_tensor_naming names = {.layer = {fr_attention_names, fr_behind_norm_names, fr_ffn_names}};
 
-/* Reads rotary positions. In GGUF, sliding layers use the base of full layers if there is no key for theirs. */
+/* Reads rotary positions. In GGUF without a key for the base of sliding layers, sliding layers use the base of full
+ * layers. */
 static fr_status rope(const fr_source *source, fr_model_spec *s) {
     if (source->gguf && !fr_gguf_find(source->gguf, ".rope.freq_base_swa"))
         s->trunk.rope[FR_SLIDING].theta = s->trunk.rope[FR_FULL].theta;

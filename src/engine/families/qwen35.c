@@ -40,7 +40,7 @@ static const fr_model_spec defaults = {
               .deltanet = {.key_heads = 16, .value_heads = 32, .key_dim = 128, .value_dim = 128, .conv_kernel = 4},
               .ffn = {.width = 12288, .activation = FR_SILU}}};
 
-/* The defaults of mixtures, in which every layer has one. */
+/* The defaults of models with mixtures, in which every layer has a mixture. */
 static const fr_model_spec defaults_of_mixtures = {
     .trunk = {.vocab = 248320,
               .hidden = 2048,

@@ -37,7 +37,7 @@ static fr_status read_llama3(const json_t *scaling, fr_rope_spec *rope, const ch
                    rope->high_factor);
 }
 
-/* The kinds of scaling, with their names in config.json and in GGUF; NULL: GGUF has no name for it. */
+/* The kinds of scaling, with their names in config.json and in GGUF. NULL: GGUF has no name for the kind. */
 static const struct {
     const char *config, *gguf;
     fr_rope_kind kind;
@@ -421,8 +421,8 @@ static fr_status read_proportional(const json_t *entry, fr_rope_spec *rope, cons
     return fr_json_real(entry, "factor", 1e-6, 1e6, 1.0, where, &rope->factor);
 }
 
-/* Reads the entry of rope_parameters for one kind of layer. It replaces all defaults except theta's. part: the rotated
- * part of a head, in families that read it for every type; NULL in others. */
+/* Reads the entry of rope_parameters for one kind of layer. The entry replaces all defaults except theta's. part: the
+ * rotated part of a head, in families that read this part for every type; NULL in other families. */
 static fr_status read_entry(const json_t *entry, fr_rope_spec *rope, const char *where, double *part) {
     const char *type;
     double partial;

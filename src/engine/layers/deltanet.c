@@ -163,7 +163,7 @@ typedef struct head_run {
     size_t count;
 } head_run;
 
-/* Gives a row the decays and the beta of its head. gates: those of the row's position. */
+/* Gives a row the decays and the beta of the row's head. gates: the decays and betas of the row's position. */
 static void set_gates(const fr_deltanet_spec *spec, const float *gates, size_t head, fr_deltanet_row *row) {
     if (spec->by_key)
         row->decays = gates + head * spec->key_dim;

@@ -22,8 +22,8 @@
 #include "formats/map.h"
 #include "src/engine/layers/parts.h"
 
-/* An expert with up to this many rows takes as long as with one, because most of the time goes into reading its
- * weights. */
+/* An expert with up to BYTES_BOUND rows takes as long as with a single row, because most of the time goes into reading
+ * the expert's weights. */
 enum { BYTES_BOUND = 4 };
 
 /* Gives the width of the experts' input and output. */

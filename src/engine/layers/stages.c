@@ -120,7 +120,7 @@ static size_t bytes_of(const fr_batch *batch, const fr_lent *lent) {
 
 /* ---------------------------------------------------------------------------------------------------------- borders */
 
-/* Returns true if layers before the border compute these keys and values, and layers after it read them. */
+/* Returns true if layers before the border compute the lent keys and values, and layers after the border read them. */
 static bool crosses(const fr_lent *lent, size_t border) {
     return lent->owner < border && lent->last >= border;
 }

@@ -277,7 +277,8 @@ const fr_tensor *fr_tensor_names_tensor(const fr_binding *binding, const fr_tens
 /* Fills the fields of `base` for which the table has lines. */
 fr_status fr_tensor_names_bind(const fr_binding *binding, const fr_tensor_name *names, void *base);
 
-/* Fill the fields of a trunk, by the family's table of models, and those of a layer, by all tables of layers. */
+/* fr_names_bind_model fills the fields of a trunk by the family's table of models. fr_tensor_names_bind_layer fills
+ * the fields of a layer by all of the family's tables of layers. */
 fr_status fr_names_bind_model(const fr_binding *binding, const fr_tensor_naming *naming, fr_trunk *trunk);
 fr_status fr_tensor_names_bind_layer(const fr_binding *binding, const fr_tensor_naming *naming, fr_layer *layer);
 

@@ -61,8 +61,8 @@ fr_status fr_model_bind_files(fr_model *model, const char *chat_template);
  * is nothing to run. */
 fr_status fr_model_outline(const char *path, const fr_options *options, fr_model **model);
 
-/* FR_INPUT for a model without a head: the folder is one for embeddings, and has none. Its hidden rows are right, but
- * it has no logits. */
+/* Fails with FR_INPUT if the model has no head. A folder for embeddings has none. Such a model's hidden rows are
+ * right, but it has no logits. */
 fr_status fr_model_check_head(const fr_model *model);
 
 /* Frees a model; NULL does nothing. */
@@ -91,7 +91,7 @@ bool fr_model_is_eos(const fr_model *model, int32_t id);
 /* Refuses a text encoder where text is to be generated. */
 fr_status fr_model_check_generates(const fr_model *model);
 
-/* Finds the family of a target's files; if they belong to none, the error line says what they are. */
+/* Finds the family of a target's files. If the files belong to no family, the error line says what they are. */
 fr_status fr_family_find(const fr_checkpoint *files, const fr_family **family);
 
 /* Returns true if this is a name of the model's architecture, in folders or in GGUF. In GGUF two families may have the

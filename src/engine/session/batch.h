@@ -29,9 +29,9 @@ size_t fr_batch_cut(const fr_session *session, size_t rows);
 /* Takes the pages of the slice's first rows. FR_MEMORY if no page is free; then the slice can't be run. */
 fr_status fr_batch_admit(const fr_batch_slice *slice);
 
-/* Runs the slices of one engine's sessions in one forward. All must be admitted, and no session may occur twice; there
- * are at most engine->rows rows, engine->head_rows of them with logits. Afterwards each session's logits and best are
- * those of its rows with logits. */
+/* Runs the slices of one engine's sessions in one forward. All slices must be admitted, and no session may occur
+ * twice. There are at most engine->rows rows, engine->head_rows of them with logits. Afterwards each session's logits
+ * and best are those of its rows with logits. */
 void fr_batch_run(fr_engine *engine, fr_batch_slice *slices, size_t count);
 
 /* Gives the batch index of the slice's row `row`. For rows without logits, the values that draft methods read exist

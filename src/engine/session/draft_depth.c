@@ -256,7 +256,7 @@ static double verify_at(const outlook *o, double rows) {
 }
 
 /* Gives D, the seconds of drafting, of several chains that are made together. longest: number of drafts of the longest
- * one; alone: the sum of the times that each would take alone. */
+ * chain; alone: the sum of the times that each chain would take alone. */
 static double drafting(const outlook *o, size_t longest, double alone) {
     return o->draft[longest] + o->share * (alone - o->draft[longest]);
 }

@@ -79,7 +79,8 @@ static double entropy(const fr_sampler *s, const fr_choices *c, double total) {
 
 /* ------------------------------------------------------------------------------------------ order of the candidates */
 
-/* Convert a key to its rank, an integer, and back. Larger keys have smaller ranks, equal keys the same. */
+/* rank_of converts a key to its rank, an integer, and key_of converts a rank back. Larger keys have smaller ranks,
+ * equal keys have equal ranks. */
 static uint32_t rank_of(float key) {
     uint32_t bits;
     key += 0.0f; /* -0 becomes +0 */

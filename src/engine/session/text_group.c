@@ -41,8 +41,8 @@ static fr_status begin_text(run *r, size_t text) {
 }
 
 /* Chooses the next rows: first those of the text that did not fit whole into the last forward, then those of the texts
- * after it. It ends when the forward is full, all sessions have a text, or no page is free. Only the first text's
- * failure is an error; a later text is tried again when it is the first. */
+ * after it. No more rows are chosen when the forward is full, all sessions have a text, or no page is free. Only the
+ * first text's failure is an error; a later text is tried again when it is the first. */
 static fr_status choose_pieces(run *r) {
     size_t chunk = r->group->sessions[0]->engine->chunk, rows = 0;
     r->piece_count = 0;

@@ -166,7 +166,7 @@ fr_status fr_tower_same(const fr_tower_source *source, const char *key, size_t w
 fr_status fr_tower_same_outside(const fr_tower_source *source, const char *key, size_t wanted);
 fr_status fr_tower_same_text(const fr_tower_source *source, const char *key, const char *wanted);
 
-/* Reads the activation of vision_config, which is `fallback` if it has none. */
+/* Reads the activation of vision_config; `fallback` if vision_config has no activation. */
 fr_status fr_tower_activation(const json_t *vision, const char *key, fr_vision_activation fallback,
                               fr_vision_activation *activation);
 

@@ -124,7 +124,7 @@ static void resize_to(fr_vision_tiling *tiling, size_t width, size_t height) {
     tiling->size[tiling->resizes++][1] = height;
 }
 
-/* Chooses the tiles of a picture by these settings. */
+/* Chooses the tiles of a picture by the settings in `cuts`. */
 static void tile_by(const fr_vision_config *c, const fr_vision_cuts *cuts, size_t width, size_t height,
                     fr_vision_tiling *tiling) {
     *tiling = (fr_vision_tiling){.whole_last = true};
@@ -209,7 +209,8 @@ static fr_status bind(const fr_tower_binder *b, fr_vision *v) {
 
 /* Patches find their position in a table of `count` entries for a side by the fraction of the side at which they lie.
  * Gives the smallest fraction that belongs to the entry after `index`. To the bit, it is torch.arange(1 / count, 1, 1
- * / count)[index]: torch computes most of these eight at a time, from a first one that is rounded to float32. */
+ * / count)[index]. torch computes most of these fractions eight at a time, from a first fraction that is rounded to
+ * float32. */
 static float find_boundary(size_t count, size_t index) {
     double step = 1.0 / (double)count, boundaries = ceil((1.0 - step) / step);
     size_t by_eights = (size_t)boundaries / 16 * 16, first = index < by_eights ? index / 8 * 8 : index;

@@ -32,7 +32,7 @@ typedef struct merger {
     const float *fc1_bias, *fc2_bias;
 } merger;
 
-/* The tensors that only these kinds have. */
+/* The tensors that only Qwen's towers have. */
 typedef struct ends {
     fr_matrix positions; /* [positions * positions, hidden] a learned embedding of each place */
     merger merger, deepstack[FR_VISION_DEEPSTACK_MAX];
@@ -366,7 +366,7 @@ static fr_status put_common(const fr_vision_config *c, size_t image_size, const 
     return FR_OK;
 }
 
-/* Writes the key for the layers without windows, which is one number: every n-th layer has none. */
+/* Writes the key for the layers without windows. The key has one number n: every n-th layer has no window. */
 static fr_status put_25(const fr_vision_config *c, fr_gguf_writer *writer) {
     size_t every = 1;
     while (every <= c->layers && c->windowed[every - 1]) every++;

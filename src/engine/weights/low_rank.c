@@ -9,7 +9,7 @@ enum {
     LOW = ROWS * 512 /* floats of room for a(x) of ROWS rows */
 };
 
-/* Adds the product of one adapter to rows that all use it. */
+/* Adds the product of one adapter to rows. All of the rows use the adapter. */
 static void add(const fr_kernels *kernels, const fr_low_rank *p, double scale, size_t cols, size_t begin, size_t end,
                 const fr_matrix_rows *rows) {
     float low[LOW + FR_LOW_RANK_MAX], products[ROWS * FEATURES];
