@@ -20,20 +20,23 @@ static void pool_sum(fr_pool_mode mode, const float *rows, size_t from, size_t c
             double weight = mode == FR_POOL_WEIGHTED ? (double)(r + 1) : 1.0;
             for (size_t i = 0; i < columns; i++) sums[i] += (double)rows[r * hidden + first + i] * weight;
         }
-        for (size_t i = 0; i < columns; i++) pooled[first + i] = (float)(sums[i] / divisor);
+        for (size_t i = 0; i < columns; i++) pooled[first + i] = from < count ? (float)(sums[i] / divisor) : 0;
     }
 }
 
 void fr_recipe_pool(const fr_recipe *recipe, const float *rows, size_t count, size_t hidden, size_t skipped,
                     float *pooled) {
-    size_t from = recipe->skips_prompt && skipped < count ? skipped : 0;
+    size_t from = recipe->skips_prompt ? fr_smaller(skipped, count) : 0;
+    bool none = from == count; /* an empty text after the prompt: sentence-transformers' masks are all 0 then */
     for (size_t m = 0; m < recipe->mode_count; m++, pooled += hidden) {
         switch (recipe->modes[m]) {
-        case FR_POOL_CLS: memcpy(pooled, rows + from * hidden, hidden * sizeof *pooled); break;
-        case FR_POOL_LAST: memcpy(pooled, rows + (count - 1) * hidden, hidden * sizeof *pooled); break;
+        case FR_POOL_CLS: memcpy(pooled, rows + (none ? 0 : from) * hidden, hidden * sizeof *pooled); break;
+        case FR_POOL_LAST:
+            for (size_t i = 0; i < hidden; i++) pooled[i] = none ? 0 : rows[(count - 1) * hidden + i];
+            break;
         case FR_POOL_MAX:
-            memcpy(pooled, rows + from * hidden, hidden * sizeof *pooled);
-            for (size_t r = from + 1; r < count; r++)
+            for (size_t i = 0; i < hidden; i++) pooled[i] = -INFINITY;
+            for (size_t r = from; r < count; r++)
                 for (size_t i = 0; i < hidden; i++)
                     if (rows[r * hidden + i] > pooled[i]) pooled[i] = rows[r * hidden + i];
             break;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "forerun.h"
+#include "src/engine/embed/recipe.h"
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
@@ -517,6 +518,28 @@ START_TEST(a_model_without_a_head_makes_rows_alone) {
 }
 END_TEST
 
+/* If the prompt is not pooled and no row comes after it, sentence-transformers gives zeros, but the first row for cls,
+ * and minus infinity for max. Otherwise the prompt's rows must not count. */
+START_TEST(rows_of_a_prompt_are_left_out) {
+    static const float rows[] = {1, -2, 5, 4, 3, -9};
+    static const struct {
+        size_t skipped;
+        fr_pool_mode mode;
+        float expected[2];
+    } cases[] = {{2, FR_POOL_MEAN, {3, -9}},     {2, FR_POOL_CLS, {3, -9}},
+                 {1, FR_POOL_MAX, {5, 4}},       {1, FR_POOL_LAST, {3, -9}},
+                 {3, FR_POOL_MEAN, {0, 0}},      {3, FR_POOL_WEIGHTED, {0, 0}},
+                 {9, FR_POOL_MEAN_SQRT, {0, 0}}, {3, FR_POOL_CLS, {1, -2}},
+                 {3, FR_POOL_LAST, {0, 0}},      {3, FR_POOL_MAX, {-INFINITY, -INFINITY}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fr_recipe recipe = {.modes = {cases[i].mode}, .mode_count = 1, .skips_prompt = true};
+        float pooled[2];
+        fr_recipe_pool(&recipe, rows, 3, 2, cases[i].skipped, pooled);
+        for (size_t n = 0; n < 2; n++) ck_assert_msg(pooled[n] == cases[i].expected[n], "case %zu", i);
+    }
+}
+END_TEST
+
 START_TEST(ids_outside_the_vocabulary_are_refused) {
     fixture f;
     float row[32];
@@ -623,6 +646,7 @@ FR_SUITE("encoders") {
     tcase_add_test(cases, an_encoder_generates_no_text);
     tcase_add_test(cases, a_model_without_a_classifier_scores_nothing);
     tcase_add_test(cases, a_model_without_a_head_makes_rows_alone);
+    tcase_add_test(cases, rows_of_a_prompt_are_left_out);
     tcase_add_test(cases, ids_outside_the_vocabulary_are_refused);
     tcase_add_test(cases, types_that_the_model_lacks_are_refused);
     tcase_add_test(cases, one_pooling_instead_of_several_gives_a_whole_row);
