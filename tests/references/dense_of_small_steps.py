@@ -22,8 +22,9 @@ def of_apertus(c):
 
 
 def of_cohere(c):
-    return {"rope_theta": {"rope_theta": 1e4}, "logit_scale": {"logit_scale": 1.0}, "parallel block": serial,
-            "mean of norms": mean_kept, "neighbours turn": turned_by_halves}
+    heads = {f"norm of {part}": passed_by(f"{part}_norm") for part in "qk"} if c["use_qk_norm"] else {}
+    return heads | {"rope_theta": {"rope_theta": 1e4}, "logit_scale": {"logit_scale": 1.0}, "parallel block": serial,
+                    "mean of norms": mean_kept, "neighbours turn": turned_by_halves}
 
 
 def of_layers_told(c):
@@ -166,6 +167,11 @@ MODELS = {
         "CohereForCausalLM", "cohere", layer_norm_eps=1e-5, attention_bias=False, vocab_size=233, hidden_size=60,
         intermediate_size=52, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=300.0,
         logit_scale=0.4, use_qk_norm=False, tie_word_embeddings=True)),
+    # as Command R+, whose heads have a LayerNorm each
+    "cohere-heads": dict(seed=6427, kind=COHERE, config=family(
+        "CohereForCausalLM", "cohere", layer_norm_eps=1e-4, attention_bias=True, vocab_size=227, hidden_size=56,
+        intermediate_size=45, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, rope_theta=500.0,
+        logit_scale=0.3, use_qk_norm=True, tie_word_embeddings=False)),
     "cwm-odd": dict(seed=6103, kind=CWM, config=family(
         "CwmForCausalLM", "cwm", rms_norm_eps=1e-5, vocab_size=229, hidden_size=60, intermediate_size=52,
         num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2, head_dim=12, rope_theta=400.0,

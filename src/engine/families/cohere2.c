@@ -3,8 +3,8 @@
  * Source: transformers 5.24, models cohere, cohere2 and cohere2_moe; for GGUF github.com/ggml-org/llama.cpp,
  * conversion/command_r.py, src/models/command-r.cpp, cohere2.cpp and cohere2moe.cpp, which don't support biases.
  * Attention and feed-forward of a layer read the same LayerNorm, which has no bias, and heads are rotated in pairs of
- * neighbours. In Cohere 2, three sliding layers are followed by a full one, whose heads aren't rotated. Command R+, in
- * which each head has a LayerNorm of its own, is not supported. */
+ * neighbours. In Cohere 2, three sliding layers are followed by a full one, whose heads aren't rotated. In Command R+
+ * each head has a LayerNorm of its own. */
 #include <math.h>
 #include <string.h>
 
@@ -65,9 +65,24 @@ static const fr_model_spec cohere1 = {
               .rope = {{.theta = 5e5}}},
     .layer = {.norms = FR_NORM_SHARED, .attention = {.heads = 64}, .ffn = {.width = 22528, .activation = FR_SILU}}};
 
+/* Finds out if heads are normed; GGUF has no key for it. */
+static fr_status read_head_norms(const fr_source *source, fr_model_spec *s) {
+    s->layer.attention.qk_norm = fr_source_has(source, "blk.0.attn_q_norm.weight");
+    if (source->gguf) return FR_OK;
+    return fr_json_bool(source->text, "use_qk_norm", false, source->where, &s->layer.attention.qk_norm);
+}
+
+static fr_status put_head_norms(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
+    (void)mtp_layers;
+    (void)w;
+    if (!s->layer[0].attention.qk_norm) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s: its norms of heads (use_qk_norm) are not written to GGUF", where);
+}
+
+static const fr_config_part head_norms = {.read = read_head_norms, .put = put_head_norms};
 static const fr_config_row own1[] = {
     FR_ONLY("hidden_act", "silu"),
-    FR_WITHOUT("use_qk_norm"),
+    FR_PART(head_norms),
     FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
     FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
     FR_PART(biases),

@@ -47,9 +47,8 @@ static fr_status read_kind(const fr_source *source, fr_model_spec *s) {
         return fr_fail(FR_UNBUILT, "%s: clip_qkv is not built", where);
     if (!internlm) return fr_config_without(source->text, "use_sliding_window", where);
     FR_TRY(fr_json_bool(source->text, "qkv_bias", false, where, &a->qkv_bias));
-    FR_TRY(fr_json_bool(source->text, "bias", false, where, &a->o_bias));
-    s->layer.ffn.biased = a->o_bias;
-    return FR_OK;
+    FR_TRY(fr_json_bool(source->text, "bias", a->qkv_bias, where, &a->o_bias));
+    return fr_json_bool(source->text, "bias", false, where, &s->layer.ffn.biased);
 }
 
 static const fr_config_part kind = {.read = read_kind};

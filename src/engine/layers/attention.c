@@ -130,6 +130,22 @@ static const float *of_head(const fr_attention_spec *spec, const float *bias, si
     return bias && !spec->qk_norm_wide ? bias + head * spec->head_dim : NULL;
 }
 
+/* Gives the weights of a head's norm. A LayerNorm has other weights for each head (Command R+), an RMSNorm the same for
+ * all. NULL if the head isn't normed, or if norm_rows has already used the weights. */
+static const float *norm_of_head(const fr_activations *a, const fr_attention_spec *spec, const float *norm,
+                                 size_t head) {
+    if (!norm || spec->qk_norm_wide) return NULL;
+    return a->trunk->spec.layer_norm ? norm + head * spec->head_dim : norm;
+}
+
+/* Norms a head in place, if it is normed. */
+static void norm_head(const fr_activations *a, const fr_attention_spec *spec, float *head, const float *norm) {
+    if (norm && a->trunk->spec.layer_norm)
+        a->kernels->layernorm(head, head, norm, NULL, spec->head_dim, a->trunk->spec.eps);
+    else if (norm || spec->bare_qk_norm)
+        a->kernels->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
+}
+
 /* Limits the magnitude of a head's values. A NaN stays, because all comparisons with it are false. */
 static void clamp_head(const fr_attention_spec *spec, float *head) {
     for (size_t i = 0; spec->clamp > 0.0F && i < spec->head_dim; i++)
@@ -137,7 +153,7 @@ static void clamp_head(const fr_attention_spec *spec, float *head) {
 }
 
 /* Applies bias, norm and rotation to a head of one row, in place. bias: the head's bias; NULL: none. norm: the norm's
- * weights, the same for all heads; NULL: none. */
+ * weights; NULL: none. */
 static void shape_head(const fr_activations *a, const fr_attention_spec *spec, float *head, const float *bias,
                        const float *norm, size_t row) {
     const fr_kernels *k = a->kernels;
@@ -146,12 +162,10 @@ static void shape_head(const fr_activations *a, const fr_attention_spec *spec, f
     fr_rope_fn *rotate = rope->neox ? k->rope_neox : k->rope_pairs;
     if (bias) k->add(head, bias, spec->head_dim);
     clamp_head(spec, head);
-    if ((norm || spec->bare_qk_norm) && !spec->norm_after_rope)
-        k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
+    if (!spec->norm_after_rope) norm_head(a, spec, head, norm);
     if (!spec->no_rope)
         rotate(head, a->cosine[spec->rope] + row * angles, a->sine[spec->rope] + row * angles, rope->dims);
-    if ((norm || spec->bare_qk_norm) && spec->norm_after_rope)
-        k->rmsnorm(head, head, norm, spec->head_dim, a->trunk->spec.eps);
+    if (spec->norm_after_rope) norm_head(a, spec, head, norm);
 }
 
 /* Scales a query if its position is past those for which the model was trained: transformers 5.17, model
@@ -178,7 +192,7 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
         k->rmsnorm(stored, value, NULL, n, a->trunk->spec.eps);
     else if (value != stored)
         memcpy(stored, value, n * sizeof *value);
-    shape_head(a, spec, key, of_head(spec, weights->k_bias, head), spec->qk_norm_wide ? NULL : weights->k_norm, row);
+    shape_head(a, spec, key, of_head(spec, weights->k_bias, head), norm_of_head(a, spec, weights->k_norm, head), row);
     const fr_kv_layer *cache = &a->batch.timelines[of->timeline]->layers[spec->kv];
     if (cache->key_means) {
         float mean[FR_KEY_MEANS_WIDEST];
@@ -203,7 +217,6 @@ static void store_heads(const fr_team *team, const fr_activations *a, const fr_a
  * among threads as in attention. */
 static void shape_and_store(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                             const fr_attention_weights *weights) {
-    const float *norm = spec->qk_norm_wide ? NULL : weights->q_norm;
     size_t rows = a->batch.count, first, last, begin, end;
     const fr_split heads = fr_attention_split(a, spec, query_step(spec));
     fr_part_rank(team, heads, &first, &last);
@@ -213,7 +226,8 @@ static void shape_and_store(const fr_team *team, const fr_activations *a, const 
         fr_attend_place(item, rows, last - first, fr_kv_heads_of(&heads, first, last), &row, &head);
         head += first;
         float *query = a->q + row * a->q_width + head * query_step(spec);
-        shape_head(a, spec, query, of_head(spec, weights->q_bias, head), norm, row);
+        shape_head(a, spec, query, of_head(spec, weights->q_bias, head), norm_of_head(a, spec, weights->q_norm, head),
+                   row);
         scale_query(a, spec, query, row);
         if (fr_turbo(kept_of(a, spec)->k.type)) fr_turbo_rotate(a->kernels, query, spec->head_dim);
     }

@@ -134,9 +134,11 @@ size_t fr_dim_size(fr_dim dim, const fr_trunk_spec *trunk, const fr_layer_spec *
         return layer->mixer == FR_MIXER_SHORT_CONV ? layer->short_conv.conv_kernel : delta->conv_kernel;
     case FR_DIM_KEYS: return layer->attention.kv_heads * layer->attention.head_dim;
     case FR_DIM_QUERY_NORM:
-        return (layer->attention.qk_norm_wide ? layer->attention.heads : 1) * layer->attention.head_dim;
+        return (layer->attention.qk_norm_wide || trunk->layer_norm ? layer->attention.heads : 1) *
+               layer->attention.head_dim;
     case FR_DIM_KEY_NORM:
-        return (layer->attention.qk_norm_wide ? layer->attention.kv_heads : 1) * layer->attention.head_dim;
+        return (layer->attention.qk_norm_wide || trunk->layer_norm ? layer->attention.kv_heads : 1) *
+               layer->attention.head_dim;
     case FR_DIM_FFN: return layer->ffn.width;
     case FR_DIM_EXPERTS: return layer->experts.count;
     case FR_DIM_EXPERT_FFN: return layer->experts.width;
@@ -373,7 +375,12 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     case FR_SLOT_TABLE: return fr_bind_matrix(w, prefix, spelling, rows, cols, FR_LOOKED_UP, field);
     case FR_SLOT_PARTS: return fr_bind_parts(w, prefix, spelling, 2, rows, cols, field);
     case FR_SLOT_THIRDS: return fr_bind_parts(w, prefix, spelling, 3, rows, cols, field);
-    case FR_SLOT_VECTOR: return fr_bind_values(w, prefix, spelling, rows, values, field);
+    case FR_SLOT_VECTOR:
+        if (b->trunk->layer_norm && (name->rows == FR_DIM_QUERY_NORM || name->rows == FR_DIM_KEY_NORM)) {
+            size_t each = b->layer->attention.head_dim; /* a LayerNorm's weights for each head are a row */
+            return fr_bind_array(w, prefix, spelling, (uint64_t[]){rows / each, each}, 2, field);
+        }
+        return fr_bind_values(w, prefix, spelling, rows, values, field);
     case FR_SLOT_ROW: return fr_bind_row(w, prefix, spelling, cols, field);
     case FR_SLOT_CONV:
     case FR_SLOT_CONV_WHOLE: return bind_conv(b, name, rows, cols, field);

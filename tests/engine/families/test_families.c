@@ -389,7 +389,8 @@ START_TEST(models_saved_as_llamas_have_defaults_of_their_own) {
         const char *line;
     } says[] = {
         {"{\"model_type\": \"llama\", \"bias\": true, \"qkv_bias\": true}", 32, 128, 1e-6F, false, false, NULL},
-        {"{\"model_type\": \"internlm3\", \"qkv_bias\": true}", 2, 128, 1e-5F, true, false, NULL},
+        {"{\"model_type\": \"internlm3\", \"qkv_bias\": true, \"bias\": false}", 2, 128, 1e-5F, true, false, NULL},
+        {"{\"model_type\": \"internlm3\", \"qkv_bias\": true, \"mlp_bias\": true}", 2, 128, 1e-5F, true, true, NULL},
         {"{\"model_type\": \"internlm3\", \"bias\": true, \"head_dim\": null}", 2, 128, 1e-5F, false, true, NULL},
         {"{\"model_type\": \"iquestcoder\", \"clip_qkv\": null}", 8, 128, 1e-5F, false, false, NULL},
         {"{\"model_type\": \"iquestcoder\", \"clip_qkv\": 8.0}", 0, 0, 0, false, false, "clip_qkv"},
@@ -543,7 +544,7 @@ FR_SUITE("families") {
     tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_llamas, 0, 3);
     tcase_add_test(tests, ministrals_queries_grow_whatever_scales_positions);
     tcase_add_test(tests, gemma3_with_a_tower_has_no_cap_of_logits);
-    tcase_add_loop_test(tests, models_saved_as_llamas_have_defaults_of_their_own, 0, 6);
+    tcase_add_loop_test(tests, models_saved_as_llamas_have_defaults_of_their_own, 0, 7);
     tcase_add_loop_test(tests, numbers_that_are_null_follow_from_others, 0, 4);
     tcase_add_loop_test(tests, pairs_are_rotated_and_no_activation_is_limited, 0, 9);
     tcase_add_loop_test(tests, nemotrons_groups_of_experts_are_checked, 0, 4);
