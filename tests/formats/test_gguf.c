@@ -411,8 +411,8 @@ START_TEST(tensor_lies) {
     expect_tensor_failure(1, (uint64_t[]){8}, F32_ID, 4096, "cut short");
     expect_tensor_failure(1, (uint64_t[]){8}, F32_ID, 1 << 30, "cut short");
     expect_tensor_failure(1, (uint64_t[]){8}, F32_ID, UINT64_MAX - 31, "cut short");
-    expect_tensor_failure(1, (uint64_t[]){8}, 31, 1 << 30, "cut short"); /* even if the library does not read the
-                                                                          * type */
+    expect_tensor_failure(1, (uint64_t[]){8}, 31, 1 << 30, "cut short"); /* a tensor must lie within the file even if
+                                                                          * the library does not read its type */
 }
 END_TEST
 

@@ -44,8 +44,9 @@ static void run(fr_job *job, fr_engine *engine) {
     if (!job->ended) abort();
 }
 
-/* Converts a body to a chat. Returns NULL if the body is invalid. From 64 on, each 16 values of the first byte choose
- * a dialect: OpenAI's /v1/responses, Anthropic's /v1/messages, ollama's /api/chat and /api/generate. */
+/* Converts a body to a chat. Returns NULL if the body is invalid. kind: the input's first byte, at least 64. Each 16
+ * values of it stand for one dialect: OpenAI's /v1/responses, Anthropic's /v1/messages, ollama's /api/chat and
+ * /api/generate. */
 static json_t *read_dialect(int kind, json_t *body) {
     static json_t *(*const read[])(json_t * body, char *error) = {fr_responses_read, fr_messages_read,
                                                                   fr_ollama_read_chat, fr_ollama_read_generate};

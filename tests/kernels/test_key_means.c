@@ -1,5 +1,6 @@
-/* Tests means that are subtracted from keys. They must turn with the position as keys do; a reference in double checks
- * this. The score that is added for a position must be the dot product of the query and what was subtracted there. */
+/* Tests means that are subtracted from keys. The means must be rotated by the position as keys are; a reference in
+ * double precision checks this. The score that is added for a position must be the dot product of the query and the
+ * mean that was subtracted from that position's key. */
 /* suite: quick neon */
 #include <check.h>
 #include <math.h>

@@ -163,7 +163,8 @@ static const struct {
      "'Edits.\\n\\nThe input has to match this grammar, written as in lark:\\nstart: \\'a\\''" INPUT) ", "
      FUNCTION("mcp__files__read", ", 'parameters': {'type': 'object'}") ", " FUNCTION("mcp__files__edit", INPUT) ", "
      FUNCTION("more__f", "") "], 'tool_choice': {'type': 'function', 'name': 'apply_patch'}}"},
-    /* Codex sends such items. Calls and results of all kinds of tools reach the model; other items are ignored. */
+    /* The input has items as Codex sends them. Calls and results of all kinds of tools reach the model; other items
+     * are ignored. */
     {RESPONSE, "{'input': [{'type': 'additional_tools', 'role': 'developer', 'tools': [{'type': 'namespace', 'name': "
                "'functions', 'tools': [{'type': 'custom', 'name': 'exec'}]}]}, {'role': 'user', 'content': 'Hi'}, "
                "{'type': 'ghost_snapshot', 'ghost_commit': {}}, {'type': 'reasoning', 'summary': [], "
@@ -194,8 +195,8 @@ static const struct {
      "'content': '[\\'g\\']'}, {'role': 'assistant', 'tool_calls': [{'id': 'c4', 'type': 'function', 'function': "
      "{'name': 'shell', 'arguments': {'commands': ['w']}}}]}, {'role': 'tool', 'tool_call_id': 'c4', 'content': "
      "'[{\\'stdout\\':\\'b\\'}]'}], 'tools': [" FUNCTION("g", "") "]}"},
-    /* Clients send reasoning back in the form in which an answer gave it: as plain text or encoded. It is used instead
-     * of its summary. */
+    /* Clients send reasoning back in the form in which an answer gave it: as plain text or encoded. The chat must have
+     * this reasoning, and not the summary that the client sends with it. */
     {RESPONSE, "{'input': [{'role': 'user', 'content': 'Hi'}, {'type': 'reasoning', 'summary': [{'text': 's'}], "
                "'encrypted_content': 'forerun:hm'}, {'role': 'assistant', 'content': 'so'}, {'role': 'user', "
                "'content': 'a'}, {'type': 'reasoning', 'summary': [{'text': 's'}], 'encrypted_content': 'gA'}, "

@@ -53,8 +53,8 @@ static const char *const gauges[] = {
 };
 enum { COUNTERS = sizeof counters / sizeof *counters, GAUGES = sizeof gauges / sizeof *gauges };
 
-/* Before the counts of HTTP requests, each sample of the page has its HELP and TYPE before it, and there are no other
- * lines. */
+/* In the part of the page that precedes the counts of HTTP requests, each sample must follow its HELP and TYPE lines,
+ * and there may be no other lines. */
 START_TEST(the_page_has_llama_cpps_names) {
     fr_metrics *metrics = fr_metrics_new();
     char *page = page_of(metrics, 0, 0), *rest = page, name[128], type[16], help[256], again[128];

@@ -1048,7 +1048,8 @@ START_TEST(chats_are_rendered) {
 }
 END_TEST
 
-/* By default a reply with a forced call has one call, and a free reply may have several. A request can change both. */
+/* By default a reply with a forced call has one call, and a reply without a forced call may have several. A request
+ * can ask for the opposite in each case. */
 START_TEST(forced_calls_are_one) {
     static const char named[] = "{\"type\": \"function\", \"function\": {\"name\": \"f\"}}";
     static const char allowed[] = "{\"type\": \"allowed_tools\", \"mode\": \"required\", \"tools\": [{\"type\": "

@@ -31,7 +31,8 @@ typedef enum fr_row_mode {
  * except in FR_WEIGHTS_FULL. d is the float16 scale of a block. */
 typedef enum fr_weight_mode {
     FR_WEIGHTS_ORDINARY,  /* d is neither zero nor very large or small */
-    FR_WEIGHTS_FULL,      /* one byte fills the row: 0, 127, 128 or 255, which gives the largest codes; d as above */
+    FR_WEIGHTS_FULL,      /* one byte fills the row: 0, 127, 128 or 255, which gives the largest codes; d is as in
+                           * FR_WEIGHTS_ORDINARY */
     FR_WEIGHTS_SPECIAL,   /* d is zero, denormal or the largest number, of both signs */
     FR_WEIGHTS_NONFINITE, /* the bits of d are random, so d may be infinite or NaN */
     FR_WEIGHT_MODES
@@ -48,6 +49,6 @@ void fr_fill_weights(fr_dtype type, uint8_t *row, size_t cols, fr_weight_mode mo
  * grow. Exits if there is no memory. */
 void *fr_guarded(size_t index, size_t bytes, bool at_end);
 
-double fr_now(void); /* seconds */
+double fr_now(void); /* gives the seconds of a clock, of which only differences have a meaning */
 
 #endif

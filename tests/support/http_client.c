@@ -12,7 +12,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define PATIENCE 30 /* seconds */
+#define PATIENCE 30 /* the most seconds that a function waits for the server */
 
 fr_client *fr_client_open(uint16_t port) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

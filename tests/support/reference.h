@@ -48,7 +48,7 @@ int32_t *fr_json_ids_of(const json_t *array, size_t *count);
 /* Stores the rows of logits of fr_session_logits and fr_session_draft_logits, one after the other. */
 typedef struct fr_rows {
     float *values;
-    size_t count, capacity; /* floats */
+    size_t count, capacity; /* numbers of floats: those that are stored, and those for which there is room */
 } fr_rows;
 
 fr_status fr_rows_collect(void *rows, const float *logits, size_t count, size_t vocab);

@@ -892,8 +892,8 @@ START_TEST(a_page_begun_in_the_middle_stays_out) {
 END_TEST
 
 /* Runs two texts, one after the other, and goes back to position LEFT_AT after each. The two texts differ only after
- * LEFT_AT. After each text a point of the index keeps the recurrent states of position LEFT_AT. The two points share
- * one page of states, which is returned. */
+ * LEFT_AT. For each text the index keeps a point at LEFT_AT. A point is a position at which the index holds the
+ * recurrent states. The two points share one page of states, which is returned. */
 enum { LEFT_AT = 40 };
 static uint8_t *leave_a_text(world *w, timeline *t, text says[2]) {
     uint8_t *states = NULL;
@@ -910,8 +910,9 @@ static uint8_t *leave_a_text(world *w, timeline *t, text says[2]) {
     return states;
 }
 
-/* Two points share one page of states, and the index must be able to give up both. After that the page is free unless
- * a timeline holds it. If a timeline holds the page, it is the only holder, so it may write the page in place. */
+/* Two points (positions whose recurrent states the index holds) share one page of states. The index must be able to
+ * give up both points. After that the page is free unless a timeline holds it. If a timeline holds the page, it is the
+ * only holder, so it may write the page in place. */
 START_TEST(states_of_branches_are_given_up) {
     const setting recurrent = {"recurrent", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 1};
     world *w = open_world(&recurrent);
@@ -934,8 +935,9 @@ START_TEST(states_of_branches_are_given_up) {
 }
 END_TEST
 
-/* Some drafters make the row of a position from the id at the next position too. Such a drafter's row at a point has
- * used the id after the point. So a prompt may start at the point only if it has the same id there. */
+/* A point is a position whose recurrent states the index holds, so that a prompt can start there. Some drafters make
+ * the row of a position from the id at the next position too. Such a drafter's row before the point has used the id at
+ * the point. So a prompt may start there only if it has the same id at that position. */
 START_TEST(a_point_is_for_its_next_id) {
     const setting recurrent = {"recurrent, drafts", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, true, 1};
     world *w = open_world(&recurrent);
@@ -963,7 +965,8 @@ START_TEST(a_point_is_for_its_next_id) {
 }
 END_TEST
 
-/* Points that were added as spare are given up before all others, even if the others have been unused for longer. */
+/* Points are positions whose recurrent states the index holds. Points that were added as spare are given up before all
+ * other points, even if the other points have been unused for longer. */
 START_TEST(spare_points_go_first) {
     const setting recurrent = {"recurrent", {{1, 2, 0, 0, 0, 0}}, 1, BATCH, false, 1};
     world *w = open_world(&recurrent);

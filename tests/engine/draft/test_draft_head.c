@@ -182,8 +182,8 @@ static bool has_id(const int32_t *text, size_t count, size_t id) {
     return false;
 }
 
-/* Drafts after the text that a session has now. Ends the test unless just the likely ids and the text's are scored,
- * with the whole head's scores in every bit. */
+/* Compares the next draft's scores with those of the whole head, after the text that the session has now. Only the
+ * likely ids and the ids of the text may be scored, and their scores must have the same bits. */
 static void check_scores(subject *s, int which, fr_session *session, const int32_t *text, size_t count) {
     fr_session *alone;
     size_t drafted, accepted, scored = 0;
@@ -222,8 +222,8 @@ static void write_prompt(const subject *s, fr_session *session, int32_t step, in
     ck_assert_uint_eq(got, 1);
 }
 
-/* Which ids a session scores depends on its own text alone, also after the text was replaced, and beside a session
- * that has other ids. */
+/* The ids that a session scores must depend on its own text alone. This must also hold after the text was replaced,
+ * and beside a session that has other ids. */
 START_TEST(ids_of_the_text_are_learned) {
     enum { TEXTS = 3 };
     static const int32_t steps[TEXTS] = {37, 41, 5};

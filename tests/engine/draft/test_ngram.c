@@ -209,8 +209,8 @@ START_TEST(as_many_are_found_as_are_worth_their_rows) {
     opened o = open_ngram(&fr_draft_ngram_first);
     begin(o.draft, text, 18);
     ck_assert_uint_eq(find(o.draft, text, 18, 0, 0, 0), 0); /* two ids are too short for a match */
-    /* Five ids match. Then the method expects of a draft that it is accepted, if all drafts before it are, in this
-     * many of ten cases: 5, 6, 6, 7, 7 and 7 at depths 1 to 6. */
+    /* Five ids match. With such a match the method expects that a draft is accepted, if all drafts before it are, with
+     * these probabilities: 0.5, 0.6, 0.6, 0.7, 0.7 and 0.7 at depths 1 to 6. */
     begin(o.draft, text, 21);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.51, 0, 0), 0);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.49, 0, 0), 1);
@@ -229,7 +229,9 @@ START_TEST(what_is_made_may_gain_more) {
     ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.09), 1); /* 0.5 - 0.4, the gain of the draft that was looked
                                                                   * up, exceeds 0.09 */
     ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.11), 0);
-    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, 0.06), 0); /* 0.1 does not exceed twice 0.06 */
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, 0.06), 0); /* the gain of the looked-up draft, 0.5 - 0.4, does
+                                                                  * not exceed 0.12, the gain of the drafter's two
+                                                                  * drafts */
     ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, -0.5), 1);
     fr_arena_close(&o.arena);
 }

@@ -454,9 +454,9 @@ static size_t read_prompt(const char *target, int32_t *ids) {
     return count;
 }
 
-/* Returns a number of ids after which the session can be asked for a pair of ids: the target chooses the first id of
- * the pair, and the second is an accepted draft. These ids are the prompt and a part of its greedy text. Without a
- * drafter, returns the prompt's length. */
+/* Writes a text to `ids`: a prompt and a part of its greedy text. Returns the number of its ids. The ids that a
+ * session gives after this text include a pair whose first id the target chooses, and whose second id is an accepted
+ * draft. Without a drafter the text is the prompt alone. */
 static size_t find_place(const subject *s, const char *target, int32_t *ids) {
     fr_session *session = open_session(s, 1);
     size_t count = read_prompt(target, ids), first = count, got, accepted;

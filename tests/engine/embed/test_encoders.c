@@ -24,7 +24,8 @@ static const char *const names[] = {"bert-mean",   "bert-cls",   "bert-modes",  
                                     "gte",         "jina-v3",    "modernbert",        "gemma",
                                     "qwen3",       "cross-bert", "cross-xlm-roberta", "cross-modernbert",
                                     "cross-qwen3", "nomic-moe"};
-/* The embedders come first, then the models that score pairs. The last one has rows of llama.cpp. */
+/* The first EMBEDDERS names are models that make embeddings, and the next SCORERS are models that score pairs. The
+ * last name, nomic-moe, is compared with rows of llama.cpp. */
 enum { NAMES = sizeof names / sizeof *names, EMBEDDERS = 13, SCORERS = 4, LONG = 300 };
 
 static const char *path_of(const char *name, const char *file) {
@@ -486,8 +487,9 @@ START_TEST(a_model_without_a_classifier_scores_nothing) {
 }
 END_TEST
 
-/* Qwen3-Embedding-8B is published without a head, although its embeddings are not tied. Its rows are the same, but it
- * must generate and judge nothing. */
+/* Qwen3-Embedding-8B is published without a head, although its configuration says that the embeddings are not tied.
+ * The fixture is opened in this form too. It must give the same rows as with a head. It must refuse to generate text
+ * and to score. */
 START_TEST(a_model_without_a_head_makes_rows_alone) {
     const char *folder = changed_folder("qwen3", "config.json", "{\"tie_word_embeddings\": false}");
     float expected[64], got[64], score;

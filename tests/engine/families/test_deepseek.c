@@ -92,7 +92,8 @@ static void replace_tensors(fr_reference *r, const char *path) {
     fr_tensors_free(&unread);
 }
 
-/* Compares the logits of a fixture's prompts with these bounds. A bound of 0 is not checked. */
+/* Compares the logits of a fixture's prompts with those of the reference. No difference may reach `bounds`. A bound of
+ * 0 is not checked. */
 static void check_logits(const char *name, const char *path, const fr_options *options, apart bounds) {
     fr_reference r;
     fr_model *model;

@@ -345,8 +345,8 @@ START_TEST(positions_of_which_nothing_is_said_are_scaled_as_llamas) {
 }
 END_TEST
 
-/* Queries grow beyond original_max_position_embeddings, also where positions are scaled linearly, which needs no such
- * number. */
+/* Ministral scales queries up at positions beyond original_max_position_embeddings. This must be accepted even if
+ * rotary positions are scaled linearly, although linear scaling itself does not use that number. */
 START_TEST(ministrals_queries_grow_whatever_scales_positions) {
     json_t *config = json_loads("{\"model_type\": \"ministral3\", \"rope_parameters\": {\"rope_type\": \"linear\", "
                                 "\"factor\": 2, \"llama_4_scaling_beta\": 0.5, "
@@ -378,8 +378,8 @@ START_TEST(gemma3_with_a_tower_has_no_cap_of_logits) {
 }
 END_TEST
 
-/* transformers 5.24 saves InternLM3 and IQuest-Coder as LlamaForCausalLM; by their model_type they have defaults, and
- * InternLM3 also words, of their own (configuration_internlm3.py, configuration_iquestcoder.py). */
+/* transformers 5.24 saves InternLM3 and IQuest-Coder as LlamaForCausalLM. Their model_type gives them defaults of
+ * their own, and InternLM3 also has keys of its own (configuration_internlm3.py, configuration_iquestcoder.py). */
 START_TEST(models_saved_as_llamas_have_defaults_of_their_own) {
     static const struct {
         const char *config;

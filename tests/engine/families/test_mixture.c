@@ -224,10 +224,11 @@ static const char *const with_mtp[] = {MODELS "glm4-moe-own",      MODELS "qwen3
                                        MODELS "glm-4.7-flash-odd", MODELS "../deepseek-v3", MODELS "glm-ocr-odd",
                                        MODELS "qwen3-next-odd",    MODELS "ling-odd",       MODELS "ling3-odd",
                                        MODELS "nemotron-3-mtp"};
-/* The last three, of Ling and Nemotron, have a norm of their own, so they are left out where norms are shared. */
+/* The last three models of with_mtp, of Ling and Nemotron, have a norm of their own. So the tests in which norms are
+ * shared leave these three out. */
 enum { WITH_MTP = sizeof with_mtp / sizeof *with_mtp, MAY_SHARE = WITH_MTP - 3 };
 
-/* An MTP layer without these tensors uses the model's own, as in llama.cpp. */
+/* An MTP layer without a norm, a table or a head of its own uses the model's, as in llama.cpp. */
 START_TEST(an_mtp_layer_may_share_its_norm_table_and_head) {
     write_gguf(with_mtp[_i], "f32", true);
     answer shared = answer_changed((change){{NULL}, false});

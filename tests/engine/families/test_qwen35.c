@@ -374,7 +374,7 @@ static const struct {
     const char *line; /* a part of the error line */
 } cases[] = {
     {"qwen35-odd", "{}", FR_OK, ""},
-    {"qwen35-odd", "{\"full_attention_interval\": 3}", FR_OK, ""}, /* layer_types is used */
+    {"qwen35-odd", "{\"full_attention_interval\": 3}", FR_OK, ""}, /* the fixture's layer_types is used instead */
     {"qwen35-odd", "{\"layer_types\": null, \"full_attention_interval\": 2}", FR_INPUT, "layers.3."},
     {"qwen35-odd", "{\"layer_types\": null, \"full_attention_interval\": 0}", FR_INPUT, "full_attention_interval"},
     {"qwen35-odd", "{\"layer_types\": [\"full_attention\"]}", FR_INPUT, "not an array of 7"},

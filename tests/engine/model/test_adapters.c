@@ -266,7 +266,7 @@ START_TEST(rows_of_other_adapters_lie_side_by_side) {
         for (size_t j = 0; j < i; j++) ck_assert_mem_ne(text[i], text[j], sizeof ids);
     }
     /* So far no session has found a prefix, because no two have the same adapters. Now each session takes the adapters
-     * of the next one, and must find that one's prefix. */
+     * of the next session, and must find the prefix of that session. */
     for (size_t i = 0; i < CROWD; i++) {
         double reused = fr_session_stat(c.sessions[i], FR_STAT_REUSED_TOKENS);
         ck_assert_double_eq(reused, 0);

@@ -199,8 +199,8 @@ static void report(single *one, size_t asked, size_t drafted, size_t accepted, d
     fr_draft_depth_report(&one->draft_depth, &part, 1, 0, draft, verify);
 }
 
-/* Returns the tokens per second over a text, with a fixed K or, if `depth` is given, with the controller's. The rate
- * counts the machine's true times; the controller gets the readings of a noisy clock. */
+/* Returns the tokens per second over a text. Each round makes `fixed` drafts or, if `depth` is given, as many as the
+ * controller chooses. The rate counts the machine's true times; the controller gets the readings of a noisy clock. */
 static double run(const machine *m, const text *t, size_t fixed, single *depth, clock_noise noise) {
     double seconds = 0;
     size_t at = 0;

@@ -44,8 +44,8 @@ static void set(subject *s, fr_option option, int64_t value) {
     require(fr_options_set(s->options, option, value));
 }
 
-/* Counts the holders of pages with recurrent states. The index of prefixes holds such pages too, for its points. It
- * does not count, because it gives its pages up when others need them. */
+/* Counts the holders of pages with recurrent states. The index of prefixes holds such pages too. The index does not
+ * count, because it gives its pages up when others need them. */
 static size_t holders_of_states(const fr_kv_prefixes *prefixes) {
     size_t holders = 0;
     for (size_t i = 0; i < prefixes->point_count; i++) {
@@ -834,8 +834,9 @@ static void save_alone(const subject *s, const talk *t, void **bytes, size_t *si
     fr_session_close(alone);
 }
 
-/* A restore is refused if pages are missing, and a refused restore leaves the session unchanged. When the other
- * session is closed, its pages and the session's own are enough, and the restore must succeed. */
+/* Two sessions share an engine with few pages. A restore in the first session is refused while pages are missing, and
+ * a refused restore leaves the session unchanged. After the second session is closed, there are enough pages, and the
+ * restore must succeed. */
 START_TEST(a_restore_without_pages_changes_nothing) {
     talk saved = {.length = LONGEST, .most = 20}, talks[2] = {{.length = 30, .most = 12}, {.length = 100, .most = 12}};
     void *bytes;

@@ -219,9 +219,9 @@ START_TEST(templates_that_ask_for_more) {
 }
 END_TEST
 
-/* Clients send calls with null as the content, or without a content. Templates that join texts fail on null, and those
- * that print the content write "None", so they get an empty text. But templates that show calls only if the content is
- * null must get null. */
+/* Clients send calls with null as the content, or without a content. Templates that join texts fail on null, and
+ * templates that print the content write "None". Both kinds of templates must get an empty text instead. But templates
+ * that show calls only if the content is null must get null. */
 START_TEST(calls_without_a_text) {
 #define CALLED "{{ m.tool_calls[0].function.name if m.tool_calls }}{% endfor %}"
 #define A_CALL "\"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": \"{}\"}}]"

@@ -527,7 +527,7 @@ static const struct {
      "{'const': 'z'}}, 'required': ['y']}]}",
      {"{\"x\":1,\"y\":\"z\"}"}},
     {"{'type': ['object', 'null'], 'properties': {'x': {'const': true}}, 'required': ['x']}", {"{\"x\":true}"}},
-    /* Only for strict tools does the grammar enforce the following schemas exactly. */
+    /* The grammar enforces the following schemas exactly for strict tools only. */
     {"{'type': 'object', 'properties': {'x': {'const': 1}, 'y': {'const': 2}}, 'additionalProperties': false, 'oneOf': "
      "[{'required': ['x']}, {'required': ['y']}]}",
      {"{\"x\":1}", "{\"y\":2}"}},

@@ -768,7 +768,8 @@ static size_t say_until_refused(const fr_model *model, const char *method, int64
     return made;
 }
 
-/* The error must come after the same text, whatever drafts are made. */
+/* Generation must fail when the grammar becomes too costly to follow. The ids before that and the error line must be
+ * the same, whatever drafts are made. */
 START_TEST(refused_in_sessions) {
     fr_model *model;
     int32_t plain[MOST], drafted[MOST];
