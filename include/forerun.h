@@ -457,8 +457,8 @@ typedef enum fr_option {
     FR_OPT_PIN = 1,
     /* 1 (default) spreads threads over NUMA nodes and places memory by first touch, 0 does not. */
     FR_OPT_NUMA = 2,
-    /* Text, the instruction set: scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm. Default: the best
-     * one but amx, which is not timed yet. */
+    /* Text, the instruction set: scalar avx2 avxvnni avx512 avx512vnni amx neon dotprod i8mm. Default: the best set
+     * that the machine has, except amx, which is not timed yet. */
     FR_OPT_ISA = 3,
     /* 1 (default) uses weights directly in the mapped file if their layout allows it, 0 reads them into memory. */
     FR_OPT_MMAP = 4,
@@ -551,7 +551,7 @@ typedef enum fr_option {
     FR_OPT_TOP_K = 27,
     /* Number 0 to 1: keeps the fewest tokens, best first, whose probabilities sum to this. Default 1: all. */
     FR_OPT_TOP_P = 28,
-    /* Number 0 to 1: keeps tokens whose probability is at least this share of the best one's. Default 0: all. */
+    /* Number 0 to 1: keeps tokens whose probability is at least this share of the best token's. Default 0: all. */
     FR_OPT_MIN_P = 29,
     /* Number 0 to 1: sorts tokens by how near their surprise is to the entropy, and keeps the fewest, nearest first,
      * whose probabilities sum to more than this. Default 1: all. */
@@ -603,8 +603,8 @@ typedef enum fr_option {
     /* Number 0 to 100, default 5: mirostat's target surprise in bits, tau. */
     FR_OPT_MIROSTAT_ENT = 47,
     /* Text, the order of the filters: penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature, or the
-     * letters edskypmxt. penalties and dry always run before the others. Default: all of them, in the order above,
-     * which is llama.cpp's. */
+     * letters edskypmxt. penalties and dry always run before all other filters. Default: all filters, in the order
+     * above, which is llama.cpp's. */
     FR_OPT_SAMPLERS = 48,
     /* The seed of the noise, 0 to 2^63 - 1, default 0. The same seed gives the same text. */
     FR_OPT_SEED = 30,
@@ -617,7 +617,8 @@ typedef enum fr_option {
 
     /* 1: generation goes on after an end of sequence, except one that ends a grammar's text. Default 0. */
     FR_OPT_IGNORE_EOS = 32,
-    /* Gives log-probabilities of each id and of this many best ones, 0 to 100. Default -1: none. */
+    /* Gives the log-probability of each id, and those of this many ids that were most probable in its place, 0 to 100.
+     * Default -1: no log-probabilities. */
     FR_OPT_LOGPROBS = 33,
     /* 1: log-probabilities are those of the draw, after masks, penalties, bias, filters and temperature; tokens that
      * these exclude have -INFINITY and are sorted by the model's own logits. Default 0: the model's own. */
@@ -1158,8 +1159,8 @@ typedef struct fr_drafting {
 } fr_drafting;
 
 /* A draft method of the program's own, for a program that knows which ids are likely next: from a grammar, a cache of
- * answers, another model. The target verifies its drafts, so the text is the same whatever it proposes, but comes
- * faster if it is right. The example own_method.c is a complete one. */
+ * answers, another model. The target verifies the method's drafts. So the text is the same whatever the method
+ * proposes, but comes faster if the drafts are right. The example own_method.c is a complete method. */
 typedef struct fr_proposer {
     /* Returns how many drafts it wrote, 0 to count. */
     size_t (*propose)(void *context, fr_drafting *drafting);

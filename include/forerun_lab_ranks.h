@@ -29,10 +29,10 @@ void fr_lab_ranks_delay(double seconds);
 
 typedef struct fr_lab_traffic {
     uint64_t messages, bytes; /* sent by this rank */
-    double seconds;           /* the time that this rank waited for the others */
+    double seconds;           /* the time that this rank waited for other ranks */
 } fr_lab_traffic;
 
-/* Returns the messages that this rank has sent the others so far. layer: a layer of the models and drafters;
+/* Returns the messages that this rank has sent to other ranks so far. layer: a layer of the models and drafters;
  * FR_LAB_RANKS_ELSEWHERE: everything that belongs to no layer below 256, such as the head and plans of rounds;
  * FR_LAB_RANKS_ALL: the sum. */
 #define FR_LAB_RANKS_ELSEWHERE 256

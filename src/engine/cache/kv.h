@@ -77,7 +77,8 @@ typedef struct fr_kv_layer {
     size_t first, all; /* index of the first kept head among all heads of the model; the number of all heads */
     fr_kv_kind kind;
     uint8_t **pages; /* fr_kv.table of the layer's kind */
-    /* [heads] means that are subtracted from keys before they are stored (kernels/key_means.h); NULL: none are */
+    /* [heads] means that are subtracted from keys before they are stored (kernels/key_means.h); NULL: keys are stored
+     * without subtracting means */
     struct fr_key_means *key_means;
 } fr_kv_layer;
 

@@ -143,8 +143,8 @@ void fr_kv_prefixes_add_point(fr_kv_prefixes *prefixes, const fr_kv_path *path, 
 /* Counts the pages for states that are free or held only by spare points. */
 size_t fr_kv_prefixes_spare_states(const fr_kv_prefixes *prefixes);
 
-/* Removes a timeline from the nodes after its first `length` positions, because the timeline is cut there; 0: it is
- * closed. */
+/* Removes a timeline from the nodes after its first `length` positions, because the timeline is cut there. length 0:
+ * the timeline is closed. */
 void fr_kv_path_cut(fr_kv_prefixes *prefixes, fr_kv_path *path, size_t length);
 
 /* Bytes of a cache's pages. used: those that timelines hold; shared: those that several timelines hold; cached: those

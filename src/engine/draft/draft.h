@@ -66,7 +66,7 @@ typedef struct fr_draft_view {
     const fr_input_embeddings *embeddings;
     /* at least 2; when `propose` is called, the target has not run the last id yet */
     size_t length;
-    size_t seen; /* ids before this index are as at the last begin or commit; the others may be new */
+    size_t seen; /* ids before this index are as at the last begin or commit; later ids may be new */
     fr_kv *kv;   /* the target's cache: positions below kv->length have been run and accepted */
     /* The target's row of position kv->length - 1: `hidden` is that row after the final norm, `aux_hidden` the inputs
      * of the aux_layers. NULL if no drafter reads it. In memory, the row comes after the earlier rows of the same
@@ -101,8 +101,8 @@ typedef struct fr_proposal {
     /* The most drafts that are wanted, up to 15. With gains, `count` limits the drafts that take steps, and
      * `most_found` the looked-up ones; one of the two may be 0. */
     size_t count, most_found;
-    size_t depth; /* the most drafts that any round of the session may want; blocks are cut to this number; 0: the same
-                   * as count */
+    size_t depth; /* the most drafts that any round of the session may want; blocks are cut to this number; 0: the most
+                   * is `count` */
     size_t by;    /* 1 + index of the drafter that may make drafts; 0: any may */
     size_t n_min; /* a proposal of fewer drafts is dropped */
     /* A draft with a lower chance than p_min ends the chain and is not part of it. Methods that give no chances ignore

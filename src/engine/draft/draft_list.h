@@ -17,7 +17,7 @@ typedef struct fr_draft_list {
 } fr_draft_list;
 
 /* fr_draft_word gives the words that the help text lists; fr_draft_other_word gives other names for the same methods.
- * NULL after the last one. */
+ * Both give NULL after the last word. */
 const char *fr_draft_word(size_t index);
 const char *fr_draft_other_word(size_t index);
 

@@ -98,8 +98,8 @@ static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
     fr_forward_run(pool, &f);
 }
 
-/* Claims pages for `rows` more rows; false: there are not enough. That can happen because sessions may share pages of
- * the target's cache but not of this one. */
+/* Claims pages for `rows` more rows; false: there are not enough pages. That can happen because sessions may share
+ * pages of the target's cache but not of the draft model's. */
 static bool claim(state *s, size_t rows) {
     return fr_failure_keep(fr_kv_claim(&s->kv, rows)).status == FR_OK;
 }

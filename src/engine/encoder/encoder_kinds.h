@@ -18,7 +18,7 @@ struct fr_encoder_names {
     const char *q, *k, *v, *qkv, *o, *q_norm, *k_norm;
     const char *norm1, *norm2, *post1, *post2;
     const char *gate, *up, *down;
-    const char *up_alone; /* the name of up in layers without a gate; NULL: the same name */
+    const char *up_alone; /* the name of up in layers without a gate; NULL: `up` is its name in all layers */
     /* The names of a mixture's tensors. Those of the experts are whole names, without ".weight". */
     const char *router, *expert_up, *expert_down, *expert_bias;
     bool experts_flat;   /* the experts' tensors have two dimensions, and those of down have the columns of down as

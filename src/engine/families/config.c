@@ -401,7 +401,7 @@ fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec) {
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
-/* Writes one number if all layers have the same, and an array otherwise. */
+/* Writes one number if all layers have the same number, and an array otherwise. */
 static void put_each(const fr_config_row *row, fr_model_spec *spec, fr_gguf_writer *w) {
     const fr_trunk_spec *trunk = &spec->trunk;
     bool same = true;

@@ -44,7 +44,7 @@ fr_status fr_gemma4_rope(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-/* Writes a divisor for each angle: 1 for rotated angles, 1e30 for the others. */
+/* Writes a divisor for each angle: 1 for rotated angles, 1e30 for all other angles. */
 size_t fr_gemma4_put_rope_factors(const fr_trunk_spec *s, float *factors) {
     const fr_rope_spec *rope = &s->rope[FR_FULL];
     size_t angles = rope->dims / 2, rotated = angles;

@@ -98,8 +98,8 @@ static fr_status read_top_k(const fr_source *source, fr_experts_spec *e) {
     return FR_OK;
 }
 
-/* Reads the mixture. In transformers the shared expert is as wide as each of the others, whatever the other keys
- * say. */
+/* Reads the mixture. In transformers the shared expert is as wide as each of the other experts, whatever config.json's
+ * other keys say. */
 static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
     FR_TRY(fr_mixture_read(source, s));
     s->mixture.shared = s->layer.ffn.width;

@@ -25,7 +25,7 @@ typedef struct fr_mtp_layer {
     fr_matrix head;             /* [vocab, hidden] the layer's own or the target's */
     bool packed;                /* at least one matrix is packed */
     bool blank_first;           /* pair 0 uses zeros as its embedding, as in vLLM */
-    bool hidden_first;          /* eh_proj's first columns multiply hnorm's output, the others enorm's */
+    bool hidden_first;          /* eh_proj's first columns multiply hnorm's output, its last columns enorm's output */
     fr_layer_spec spec;         /* the layer's spec; its K/V is layer 0 of its own cache */
     fr_layer layer;
 } fr_mtp_layer;

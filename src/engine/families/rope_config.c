@@ -156,7 +156,7 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
     FR_TRY(fr_json_real(parameters, "partial_rotary_factor", 0.0, 1.0, *partial, inside, partial));
     FR_TRY(read_scaling(parameters, rope, inside));
     FR_TRY(fr_json_real(text, "original_max_position_embeddings", 2, 1 << 24, rope->original_context, where,
-                        &rope->original_context)); /* this key overrides the one of the same name inside the object */
+                        &rope->original_context)); /* this key overrides the key of the same name in `parameters` */
     return rope->kind == FR_ROPE_LONGROPE ? complete_longrope(parameters, rope, (double)trained, inside) : FR_OK;
 }
 

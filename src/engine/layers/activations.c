@@ -11,7 +11,8 @@ static void set_widths(fr_activations *a, size_t *head_dim, size_t *joined) {
     const fr_trunk_spec *s = &a->trunk->spec;
     *head_dim = *joined = 0;
     a->ffn_width = s->ple_width;
-    for (size_t i = 0; i <= s->layers; i++) { /* the last one is the MTP layer, which uses the same rows */
+    for (size_t i = 0; i <= s->layers; i++) { /* layer s->layers is the MTP layer, which uses the same rows as the
+                                               * trunk's layers */
         const fr_layer_spec *layer = fr_spec_layer(s, i);
         const fr_attention_spec *attention = &layer->attention;
         size_t width = layer->mixer == FR_MIXER_MLA ? layer->mla.value_dim : attention->head_dim;

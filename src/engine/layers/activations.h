@@ -104,7 +104,8 @@ typedef struct fr_activations {
     float *aux_hidden;               /* [aux_layers, hidden] the inputs of the layers in aux_layers */
     /* the input of attention's projections; NULL: it is the normed stream */
     const float *input;
-    const fr_sight *sights; /* [rows] the positions that attention sees; NULL: those up to the row's own */
+    const fr_sight *sights; /* [rows] the positions that attention sees; NULL: a row sees all positions up to its
+                             * own */
 
     float *x;         /* [hidden] the residual stream */
     float *normed;    /* [hidden] the stream after a norm: the input of the next products */
@@ -122,7 +123,7 @@ typedef struct fr_activations {
     float *cosine[FR_ROPES], *sine[FR_ROPES]; /* [dims / 2] cosines and sines of the rotary angles */
     size_t q_width, own_gates_width, kv_width, q_a_width, heads_width, head_gates_width, ffn_width;
 
-    /* [head_gates_width] the gates of latent attention's heads; NULL: no layer has any */
+    /* [head_gates_width] the gates of latent attention's heads; NULL: no layer has such gates */
     float *head_gates;
 
     fr_attend_workspace attend;

@@ -39,8 +39,8 @@ typedef struct fr_attend_rows {
     const fr_kernels *kernels;
     const fr_attend_workspace *workspace;
     const fr_batch *batch;
-    /* [rows] the positions of its timeline that each row sees; NULL: those up to its own. Within a timeline, the first
-     * and the last positions ascend from row to row. With sights, `span` has no effect. */
+    /* [rows] the positions of its timeline that each row sees; NULL: a row sees all positions up to its own. Within a
+     * timeline, the first and the last positions ascend from row to row. With sights, `span` has no effect. */
     const fr_sight *sights;
     size_t layer;   /* layer of the caches */
     const float *q; /* [rows, stride]: `heads` queries of the cache's head_dim each */

@@ -116,8 +116,8 @@ static void mix_head(const fr_activations *a, const fr_deltanet_spec *spec, cons
     if (head < keys) make_unit(a, spec, mixed, head < spec->key_heads);
 }
 
-/* Separates b and a. The projection gives both together for the value heads of each key head; here each becomes one
- * array over all value heads. */
+/* Separates b and a, from which the betas and the decays are made. The projection gives both together for the value
+ * heads of each key head; here each becomes one array over all value heads. */
 static void part_gates(const fr_deltanet_spec *spec, const float *gates, float *b, float *a) {
     size_t each = spec->value_heads / spec->key_heads, bytes = each * sizeof *gates;
     for (size_t g = 0; g < spec->key_heads; g++) {

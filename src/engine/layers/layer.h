@@ -157,9 +157,10 @@ typedef struct fr_trunk {
     float *ones;                       /* [hidden] the weights of norms that have none; NULL: all have some */
     float *slopes;                     /* [heads] the slopes of ALiBi; NULL: no layer has them */
     float *inverse[FR_ROPES];          /* rotary frequencies [dims / 2] of each form */
-    float *rope_far_inverse[FR_ROPES]; /* the frequencies for texts of more than rope_near_max ids; NULL: they are
-                                        * those of `inverse` */
-    size_t rope_near_max;              /* longest text with the normal frequencies; 0: they are used for all texts */
+    float *rope_far_inverse[FR_ROPES]; /* the frequencies for texts of more than rope_near_max ids; NULL: such texts
+                                        * have those of `inverse` */
+    size_t rope_near_max;              /* longest text with the normal frequencies; 0: texts of any length have the
+                                        * normal frequencies */
     fr_kv_shape *kv_shapes;            /* one shape for each layer that owns K/V */
     size_t kv_count;
     fr_recurrent_shape *recurrent_shapes; /* one shape for each layer with a state */

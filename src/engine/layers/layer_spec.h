@@ -34,8 +34,8 @@ typedef struct fr_rope_spec {
     /* [dims / 2] for FR_ROPE_LONGROPE: arguments of fr_rope_divided, for texts of up to `original_context` ids and for
      * longer ones */
     float longrope[FR_ROPE_REACHES][FR_LONGROPE_ANGLES];
-    double query_beta; /* queries are multiplied by 1 + this * log(1 + floor(position / original_context)); 0: they are
-                        * not */
+    double query_beta; /* queries are multiplied by 1 + this * log(1 + floor(position / original_context)); 0: queries
+                        * are not multiplied */
 } fr_rope_spec;
 
 /* Attention: Vaswani et al. 2017, arXiv:1706.03762; key/value heads shared: Ainslie et al. 2023, arXiv:2305.13245. */
@@ -94,7 +94,8 @@ typedef struct fr_deltanet_spec {
     bool by_key; /* Kimi Delta Attention: a decay for each value of a key, and gates by sigmoid, not silu; queries, keys
                    * and values are three projections, with a convolution each; there are as many key heads as value
                    * heads, of the same size */
-    float lower_bound; /* by_key: decays are exp(this * a sigmoid); 0: they are made by softplus (quant/NUMERICS.md) */
+    float lower_bound; /* by_key: decays are exp(this * a sigmoid); 0: decays are made by softplus
+                        * (quant/NUMERICS.md) */
     size_t state;      /* the layer's index among the trunk's recurrent layers */
 } fr_deltanet_spec;
 

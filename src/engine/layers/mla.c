@@ -24,7 +24,7 @@
 void fr_mla_layout(fr_activations *a, bool packed, fr_arena *arena, size_t max_rows, size_t threads) {
     const fr_trunk_spec *s = &a->trunk->spec;
     size_t widest = 0;
-    for (size_t i = 0; i <= s->layers; i++) { /* the last one is the MTP layer */
+    for (size_t i = 0; i <= s->layers; i++) { /* layer s->layers is the MTP layer */
         const fr_layer_spec *layer = fr_spec_layer(s, i);
         const fr_attention_spec *attention = &layer->attention;
         const fr_mla_spec *mla = &layer->mla;

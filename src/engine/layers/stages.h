@@ -21,7 +21,7 @@ typedef struct fr_lent {
     size_t owner, last; /* owner: the layer that computes the lent keys and values; last: the last layer that reads
                          * them */
     bool drafted;       /* a drafter may read the lent keys and values, because no later layer of the same kind (full
-                         * or sliding) owns any */
+                         * or sliding) has keys and values of its own */
 } fr_lent;
 
 typedef struct fr_stages {

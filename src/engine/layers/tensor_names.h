@@ -105,7 +105,7 @@ enum {
     FR_IF_INPUT_NORM = 1 << 17,     /* layers that have a norm before the part that mixes positions */
     FR_IF_NORMS_AFTER = 1 << 22,    /* layers that norm the stream each time an output has been added to it */
     FR_IF_EMBED_WIDTH = 1 << 23,    /* models whose embedding table has narrower rows than the stream */
-    FR_IF_LAST_NORM = 1 << 27,      /* models with a norm after the last layer that has weights */
+    FR_IF_LAST_NORM = 1 << 27,      /* models with a norm after the last layer, if the norm has weights */
     FR_IF_HEAD_BIAS = 1 << 21,      /* models whose head has a bias */
     FR_IF_NORM_BIAS = 1 << 18,      /* models whose norms have biases */
     FR_IF_FFN_NORM = 1 << 26,       /* layers whose feed-forward has a norm of its own before it */
@@ -324,9 +324,9 @@ typedef struct fr_tensor_name_found {
 bool fr_tensor_names_find(const fr_tensor_naming *naming, const char *prefix, const char *published,
                           const fr_trunk_spec *spec, size_t mtp_layers, fr_tensor_name_found *found);
 
-/* For the line of a published tensor that fills two fields, gives the table's line for the GGUF tensor of one of them:
- * part 0 is the first field, part 1 the second. Of several such lines it is the one with the same conditions. NULL:
- * GGUF has none. */
+/* For the line of a published tensor that fills two fields, gives the table's line for the GGUF tensor of one of these
+ * fields: part 0 is the first field, part 1 the second. If there are several such lines, gives the line with the same
+ * conditions as the published tensor's line. NULL: GGUF has no such tensor. */
 const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const fr_tensor_name *name, size_t part);
 
 /* Maps the rows or columns of a tensor in GGUF to their published places. */

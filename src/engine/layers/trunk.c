@@ -173,7 +173,7 @@ static fr_status make_longrope(fr_trunk *trunk, size_t i) {
     size_t angles = rope->dims / 2;
     fr_rope_divided(rope->theta, rope->longrope[FR_ROPE_NEAR], angles, trunk->inverse[i]);
     if (memcmp(rope->longrope[FR_ROPE_NEAR], rope->longrope[FR_ROPE_FAR], sizeof rope->longrope[0]) == 0)
-        return FR_OK; /* long texts have the same angles */
+        return FR_OK; /* long texts have the same angles as short ones */
     trunk->rope_far_inverse[i] = calloc(angles + 1, sizeof(float));
     if (!trunk->rope_far_inverse[i]) return fr_fail_memory("rotary frequencies", angles * sizeof(float));
     fr_rope_divided(rope->theta, rope->longrope[FR_ROPE_FAR], angles, trunk->rope_far_inverse[i]);

@@ -30,7 +30,7 @@
 /* a chain that ends by its probabilities may be up to this many times as long as planned */
 #define LONGER        2
 #define SHARE_MAX     2.0   /* most that a chain costs beside others, as a multiple of its cost alone */
-#define HOPE          0.5   /* each row beyond those measured is assumed to cost this share of a measured one */
+#define HOPE          0.5   /* each row beyond the measured rows is assumed to cost this share of a measured row */
 #define DEBT          1.0   /* looked-up drafts may lose the time of this many forwards */
 #define CREDIT        4.0   /* looked-up drafts may also lose what they won before, up to this many forwards */
 #define REPAID        0.005 /* each round takes this share of a forward off the loss of looked-up drafts */
@@ -849,7 +849,7 @@ static void count(fr_draft_rate *rate, bool hit) {
 }
 
 /* Adds the drafts that were left out to the counts, each by the probability that it would have been accepted. The
- * verified drafts are the more likely ones, so the shares would be too high without the others. */
+ * verified drafts are the more likely ones, so the shares would be too high without the drafts that were left out. */
 static void count_left_out(fr_draft_depth_drafts *t, const fr_draft_depth_part *part) {
     size_t verified = fr_draft_depth_verified(part);
     double all_stand = 1;

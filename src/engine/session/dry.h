@@ -29,7 +29,8 @@ typedef struct fr_dry {
     uint32_t most;          /* the largest exponent; 0: no limit */
     size_t room;            /* the most tokens for which there is memory to look back over */
 
-    uint32_t *first; /* [vocab] 1 + index of a tail of each token; 0: it has none; NULL: no token has one */
+    uint32_t *first; /* [vocab] 1 + index of a tail of each token; 0: the token has no tail; NULL: no token has a
+                      * tail */
     fr_dry_tail *tails;
     size_t tail_count, capacity;
 

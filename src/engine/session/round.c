@@ -107,8 +107,8 @@ static fr_status take_slice(fr_round *t, size_t *prompt_rows, fr_batch_slice *sl
 }
 
 /* Accepts the drafts that agree with the target's rows (fr_session_choose), and adds the target's own token after
- * them. The frontier moves over the accepted drafts; the keys and values of the others lie after it in memory and need
- * no clearing. */
+ * them. The frontier moves over the accepted drafts. The keys and values of rejected drafts lie after the frontier in
+ * memory and need no clearing. */
 static fr_status accept_drafts(fr_round *t, const fr_batch_slice *slice, double forward_seconds) {
     fr_session *s = t->session;
     double start = fr_clock(), clock = start;

@@ -247,7 +247,7 @@ static int32_t draw_greedy(const fr_choices *c) {
     return chosen;
 }
 
-/* Gives the weights of the candidates that the filters left, and 0 for the others. */
+/* Gives the weights of the candidates that the filters left, and 0 for all other candidates. */
 static fr_distribution distribution_of(fr_sampler *s, const fr_choices *c) {
     fr_distribution p = {.ids = c->ids, .weight = s->weight, .count = c->count, .total = 1};
     if (c->temperature <= 0) {

@@ -74,7 +74,7 @@ typedef struct fr_sink {
      * and all heads are written. */
     fr_ranks *ranks;
     const fr_model *model;
-    uint8_t told[1 << 14]; /* bytes that a rank sends to the others, or gets from one */
+    uint8_t told[1 << 14]; /* bytes that a rank sends to all other ranks, or gets from another rank */
 } fr_sink;
 
 /* Appends bytes in memory. The capacity doubles, so that appending n bytes copies O(n) bytes in all. */
@@ -498,8 +498,8 @@ static void recount(fr_session *s, fr_kv_kind kind, int change) {
         fr_kv_pages_recount(&kv->pages[kind], s->cache.checkpoints.at[i].pages, kv->blocks, change);
 }
 
-/* Checks that there will be enough pages once the session has given up its own: for positions [from, end) of sliding
- * layers and [0, end) of the others. The only session of an engine always has enough pages. */
+/* Checks that there will be enough pages once the session has given up its own pages: for positions [from, end) of
+ * sliding layers and [0, end) of all other layers. The only session of an engine always has enough pages. */
 static fr_status check_pages(fr_session *s, const fr_saved *saved, size_t from, size_t end) {
     const fr_kv *kv = &s->cache.kv;
     for (fr_kv_kind kind = 0; kind < FR_KV_KINDS; kind++) {

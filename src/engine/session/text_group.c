@@ -12,7 +12,7 @@
 typedef struct piece {
     fr_session *session;
     size_t rows, at; /* the number of rows, and the batch index of the first */
-    size_t last_at;  /* if `ends`: the batch index of the last row, which is not beside the others */
+    size_t last_at;  /* if `ends`: the batch index of the last row, which is not beside the text's other rows */
     bool ends;       /* the forward has the text's last row */
 } piece;
 
@@ -60,8 +60,8 @@ static fr_status choose_pieces(run *r) {
     return FR_OK;
 }
 
-/* Puts the rows into the batch, the last rows of texts after all others, because the rows with logits must be side by
- * side. Returns the number of the others; *count gets the number of all rows. */
+/* Puts the rows into the batch, the last rows of texts after all other rows, because the rows with logits must be side
+ * by side. Returns the number of these other rows; *count gets the number of all rows. */
 static size_t place_rows(run *r, size_t *count) {
     size_t at = 0;
     for (piece *p = r->pieces; p < r->pieces + r->piece_count; p++) {

@@ -99,8 +99,8 @@ struct fr_tower {
      * is none. */
     const char *row_end;
 
-    /* Writes the keys of GGUF that only this kind has (fr_vision_put writes the others). FR_UNBUILT: GGUF has no key
-     * for something in the configuration. NULL: the kind can't be written. */
+    /* Writes the keys of GGUF that only this kind has (fr_vision_put writes the keys that all kinds have). FR_UNBUILT:
+     * GGUF has no key for something in the configuration. NULL: the kind can't be written. */
     fr_status (*put)(const fr_vision_config *config, fr_gguf_writer *writer);
 
     /* The whole team calls this function after each layer. NULL: nothing reads the stream between layers. */

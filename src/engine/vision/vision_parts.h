@@ -191,7 +191,8 @@ typedef struct fr_vision_activations {
     size_t attn_width;
     float *cosine, *sine; /* [patches, head_dim / 2] cosines and sines of the rotary angles */
 
-    float *wide, *gate, *up, *narrow; /* rows of a chunk: `wide` is a product's input, the others are outputs */
+    float *wide, *gate, *up, *narrow; /* rows of a chunk: `wide` is a product's input; `gate`, `up` and `narrow` are
+                                       * outputs */
     size_t wide_width, gate_width, narrow_width;
     float *clipped; /* rows of a chunk: a product's clipped input, as wide as the widest input */
     size_t clipped_width;

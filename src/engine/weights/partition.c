@@ -20,7 +20,7 @@ static size_t units_before(const fr_ranks *ranks, size_t count, size_t rank, siz
     return (size_t)((2 * count * (fr_ranks_before(ranks, rank) - from) + all) / (2 * all));
 }
 
-/* Gives the KV heads of a rank. If there are fewer KV heads than ranks, several ranks have the same one. */
+/* Gives the KV heads of a rank. If there are fewer KV heads than ranks, several ranks have the same KV head. */
 static void share_kv_heads(size_t kv_heads, const fr_ranks *ranks, size_t rank, size_t *begin, size_t *end) {
     size_t count = fr_ranks_count(ranks);
     bool enough = kv_heads >= count;

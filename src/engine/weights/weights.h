@@ -23,14 +23,16 @@ typedef enum fr_access {
 } fr_access;
 
 /* Says how a file stores the matrices of a stack (copied_layouts.c). If an entry has two matrices, FR_LAYOUT_ROWS and
- * FR_LAYOUT_HALVES have all rows of one before those of the other; in the other layouts their rows alternate. */
+ * FR_LAYOUT_HALVES have all rows of one matrix before those of the other matrix. In the other layouts rows of the two
+ * matrices alternate. */
 typedef enum fr_stack_layout {
     FR_LAYOUT_ROWS,    /* rows of weights, as in GGUF */
     FR_LAYOUT_MX,      /* rows of MXFP4, with codes and exponents in separate tensors, as in gpt-oss: OCP Microscaling
                         * Formats */
     FR_LAYOUT_FP4,     /* rows of NVFP4 or MXFP4, with codes and scales in separate tensors of a quantized folder */
     FR_LAYOUT_COLUMNS, /* floats; a matrix's rows are the file's columns */
-    FR_LAYOUT_HALVES,  /* like FR_LAYOUT_COLUMNS, but all columns of one matrix come before those of the other */
+    FR_LAYOUT_HALVES,  /* like FR_LAYOUT_COLUMNS, but all columns of one matrix come before those of the other
+                        * matrix */
     /* floats; one key head after the other, each with the rows of its query heads, its key and its value */
     FR_LAYOUT_HEADS,
 } fr_stack_layout;
@@ -65,7 +67,8 @@ typedef struct fr_bound {
     fr_bound_share share[FR_BOUND_SHARES]; /* how ranks divide rows; a rank reads only its own rows if the shares cover
                                             * all rows */
     size_t shares;
-    fr_split heads;       /* how ranks divide matrices that belong to heads; count 0: they don't */
+    fr_split heads;       /* how ranks divide matrices that belong to heads; count 0: ranks don't divide these
+                           * matrices */
     const int32_t *order; /* row r of the copy is the tensor's row order[r]; NULL: the tensor's own order */
 } fr_bound;
 
@@ -111,7 +114,7 @@ struct fr_weights {
     struct fr_ranks *ranks;   /* the ranks among which weights are divided (fr_weights_share); NULL: there is one
                                * process */
     size_t sharing;           /* index in `bound` of the divided tensor that was found last; the search for the next
-                               * one begins there */
+                               * tensor begins there */
     fr_transposed *transposed;
     size_t transposed_count;
     uint64_t transposed_bytes;
