@@ -124,6 +124,7 @@ static fr_status check_limits(const fr_source *source, const char *key) {
  * other experts. */
 static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
     size_t width = 0;
+    s->mixture.shared_by_count = !source->gguf; /* shared_expert_intermediate_size is no key of this family */
     FR_TRY(fr_kda_mixture(source, s));
     if (source->gguf) return FR_OK;
     FR_TRY(check_limits(source, "expert_swiglu_limit_list"));

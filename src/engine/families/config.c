@@ -75,6 +75,7 @@ static int64_t size_without(const fr_source *s, const fr_config_row *row, fr_mod
     bool follows = s->gguf ? row->per_head : json_is_null(json_object_get(s->text, row->json));
     bool complete = follows && (row->per_head || row->like);
     size_t fallback = complete ? 0 : *(size_t *)at(spec, row->field);
+    if (row->null_is_none && !s->gguf && json_is_null(json_object_get(s->text, row->json))) return 0;
     if (!fallback && row->like) fallback = *(size_t *)at(spec, row->like);
     if (!fallback && row->per_head) fallback = spec->trunk.hidden / spec->layer.attention.heads;
     return (int64_t)fallback;

@@ -24,6 +24,7 @@ static const fr_config_row own[] = {
     FR_ONLY("hidden_act", "silu"),
     FR_SIZE(layer.attention.window, "sliding_window", NULL, 0, 1 << 24, .null_is_none = true),
     {0}};
+static const fr_config_row biased[] = {FR_FLAG(layer.ffn.biased, "mlp_bias", NULL), {0}}; /* CWM alone reads it */
 
 static fr_status rope_of_cwm(const fr_source *source, fr_model_spec *spec) {
     return fr_rope_llama3_unless_told(source, spec, 16);
@@ -48,7 +49,7 @@ const fr_family fr_family_ministral = {.architectures = (const char *const[]){"M
 
 const fr_family fr_family_cwm = {.architectures = (const char *const[]){"CwmForCausalLM", NULL},
                                  .defaults = &cwm,
-                                 .rows = {own, fr_size_keys, fr_head_keys},
+                                 .rows = {own, biased, fr_size_keys, fr_head_keys},
                                  .rope = rope_of_cwm,
                                  .shape = every_fourth_from_first,
                                  .names = &names};
