@@ -45,7 +45,7 @@ void fr_rope_scale(float *inverse, size_t n, double factor, double low, double h
     float longest = (float)(trained / low), shortest = (float)(trained / high);
     for (size_t i = 0; i < n; i++) {
         float wave = two_pi / inverse[i], slow = inverse[i] / (float)factor;
-        float smooth = ((float)trained / wave - (float)low) / (float)(high - low);
+        float smooth = high > low ? ((float)trained / wave - (float)low) / (float)(high - low) : 0.0f;
         float between = (1.0f - smooth) * inverse[i] / (float)factor + smooth * inverse[i];
         inverse[i] = wave > longest ? slow : wave < shortest ? inverse[i] : between;
     }

@@ -25,6 +25,7 @@ import torch
 import torch.nn.functional as F
 import transformers
 from safetensors.torch import load_file, save_file
+from transformers.models.llama4 import modeling_llama4
 
 from dense import GREEDY_PROMPTS, LEAST_IDS, LEAST_MARGIN, LEAST_MOVE, compute, passed_by, run, zeroed
 from dense_of_norms import FULL, QK_NORMS, SLIDING, all_layers_turn, mean_kept, mean_of_biased_kept, serial, windows
@@ -173,6 +174,18 @@ INDEXED = {k: v for k, v in KIMI.items() if k not in ("n_group", "topk_group", "
     architectures=["DeepseekV32ForCausalLM"], model_type="deepseek_v32", index_topk=160, index_n_heads=3,
     index_head_dim=18, rms_norm_eps=3e-5, n_routed_experts=12, n_group=4, topk_group=2, vocab_size=343)
 
+LLAMA4 = COMMON | dict(
+    architectures=["Llama4ForCausalLM"], model_type="llama4_text", vocab_size=347, hidden_size=60, intermediate_size=26,
+    intermediate_size_mlp=44, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2, head_dim=14,
+    rms_norm_eps=3e-2, num_local_experts=7, num_experts_per_tok=2, interleave_moe_layer_step=2, use_qk_norm=True,
+    no_rope_layers=[], no_rope_layer_interval=3, attention_chunk_size=13, attn_temperature_tuning=True, attn_scale=0.7,
+    floor_scale=11, attention_bias=True, rope_parameters=dict(
+        rope_type="llama3", rope_theta=300.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=1.0,
+        original_max_position_embeddings=40))
+# These numbers are assumed by readers of GGUF, which has no keys for them.
+SCOUT = {k: v for k, v in LLAMA4.items() if k not in (
+    "no_rope_layer_interval", "attention_chunk_size", "attn_scale", "floor_scale")}
+
 # file: llama.cpp's converter makes a GGUF file with the same model.
 MODELS = {
     "mixtral-odd": dict(seed=4102, file=True, config=MIXTRAL),
@@ -256,6 +269,19 @@ MODELS = {
         norm_topk_prob=False, num_experts_per_tok=2, first_k_dense_replace=2, prefix_dense_sliding_window_pattern=2,
         num_shared_experts=1, attention_bias=True, num_key_value_heads=3, tie_word_embeddings=False)),
     "solar-open-odd": dict(seed=4903, config=SOLAR),
+    "llama4-odd": dict(seed=9604, config=LLAMA4),
+    # Lists say which layers are mixtures, rotated, chunked; one of them is chunked and not rotated. Queries don't grow.
+    "llama4-listed": dict(seed=9701, config=LLAMA4 | dict(
+        num_hidden_layers=4, num_experts_per_tok=3, moe_layers=[1, 2], no_rope_layers=[1, 0, 0, 1],
+        layer_types=["full_attention", "chunked_attention", "full_attention", "chunked_attention"],
+        attention_chunk_size=9, attn_temperature_tuning=False, attention_bias=False, tie_word_embeddings=True,
+        rope_parameters=dict(rope_type="default", rope_theta=700.0))),
+    "llama4-scout": dict(seed=9802, file=True, config=SCOUT | dict(
+        interleave_moe_layer_step=1, num_experts_per_tok=1, num_hidden_layers=4, attention_bias=False)),
+    "llama4-maverick": dict(seed=9901, file=True, config=SCOUT | dict(
+        hidden_size=36, intermediate_size=6, num_local_experts=128, num_experts_per_tok=1, num_hidden_layers=4,
+        num_attention_heads=4, use_qk_norm=False, attention_bias=False,
+        rope_parameters=dict(rope_type="default", rope_theta=700.0))),
     "olmoe-odd": dict(seed=4165, file=True, config=OLMOE),
 }
 
@@ -581,6 +607,52 @@ def of_cohere2_moe(c):
     return features | {"norm_topk_prob": {"norm_topk_prob": False}, "softmax": {"expert_selection_fn": "softmax"},
                        "mean of norms": mean_kept, "dense layers turn":
                        {"prefix_dense_sliding_window_pattern": 2}}
+
+
+def of_llama4_text(c):
+    rope = c["rope_parameters"]
+    layers = range(c["num_hidden_layers"])
+    features = {"rope_theta": {"rope_parameters": rope | {"rope_theta": 50.0}}, "experts' number":
+                {"num_experts_per_tok": c["num_experts_per_tok"] + 1}, "shared expert": silent("shared_expert"),
+                "layers that turn": {"no_rope_layers": [1] * len(layers)}, "neighbours turn": turning_by_halves,
+                "weights of inputs": weights_of_outputs}
+    if rope["rope_type"] == "llama3": features["scaling"] = {"rope_parameters": dict(
+        rope_type="default", rope_theta=rope["rope_theta"])}
+    if c["use_qk_norm"]: features["norms of heads"] = {"use_qk_norm": False}
+    if c["attention_bias"]: features |= {"bias of " + one: zeroed(one + "_proj.bias") for one in "qvo"}
+    if "attention_chunk_size" in c:
+        chunk = c["attention_chunk_size"]
+        features |= {"chunks": {"attention_chunk_size": 1000}, "chunks, of one more": {
+            "attention_chunk_size": chunk + 1}, "windows": windows_not_chunks}
+        if c["attn_temperature_tuning"]: features |= {"growth": {"attn_temperature_tuning": False},
+                                                      "growth, counted from 1": {"floor_scale": c["floor_scale"] + 1}}
+    return features
+
+
+def windows_not_chunks(model):
+    """Makes chunked layers see a window of as many positions."""
+    model.config.sliding_window = model.config.attention_chunk_size
+    of = transformers.masking_utils.create_sliding_window_causal_mask
+    forward = model.model.forward
+
+    def windowed(*arguments, **named):
+        kept, modeling_llama4.create_chunked_causal_mask = modeling_llama4.create_chunked_causal_mask, of
+        try: return forward(*arguments, **named)
+        finally: modeling_llama4.create_chunked_causal_mask = kept
+    model.model.forward = windowed
+
+
+def weights_of_outputs(model):
+    """Multiplies the experts' outputs by the weights instead of their inputs."""
+    for module in model.modules():
+        if type(module).__name__ != "Llama4TextMoe": continue
+
+        def forward(x, of=module):
+            rows = x.reshape(-1, of.hidden_dim)
+            scores, logits = of.router(rows)
+            out = of.experts(rows.repeat(of.num_experts, 1)).reshape(of.num_experts, -1, of.hidden_dim)
+            return of.shared_expert(rows) + (out * scores.T[..., None]).sum(0), logits
+        module.forward = forward
 
 
 def of_solar_open(c):

@@ -144,7 +144,6 @@ static const struct {
     {"BailingMoeV3VLForConditionalGeneration", "Ling 3.0, which sees"},
     {"HYV3ForCausalLM", "Hy 3"},
     {"KimiK25ForConditionalGeneration", "Kimi-K2.5, which sees"},
-    {"Llama4ForConditionalGeneration Llama4ForCausalLM llama4", "Llama 4"},
     {"MllamaForConditionalGeneration mllama", "Llama 3.2, which sees"},
     {"Gemma3nForConditionalGeneration gemma3n", "Gemma 3n"},
     {"Qwen2VLForConditionalGeneration", "Qwen2-VL"},

@@ -32,8 +32,8 @@ fr_status fr_rope_parameters(const json_t *text, const char *where, const json_t
 static fr_status read_llama3(const json_t *scaling, fr_rope_spec *rope, const char *where) {
     FR_TRY(fr_json_real(scaling, "low_freq_factor", 1e-3, 1e6, NAN, where, &rope->low_factor));
     FR_TRY(fr_json_real(scaling, "high_freq_factor", 1e-3, 1e6, NAN, where, &rope->high_factor));
-    if (rope->low_factor < rope->high_factor) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: low_freq_factor %g is not below high_freq_factor %g", where, rope->low_factor,
+    if (rope->low_factor <= rope->high_factor) return FR_OK; /* Llama 4 has two equal factors */
+    return fr_fail(FR_INPUT, "%s: low_freq_factor %g is above high_freq_factor %g", where, rope->low_factor,
                    rope->high_factor);
 }
 

@@ -73,7 +73,8 @@ static fr_sight sight_of(const fr_attend_rows *a, size_t row) {
     const fr_row *of = &a->batch->rows[row];
     int64_t span = (int64_t)a->span, own = of->position;
     int64_t last = a->sees_block && of->block_last > own ? of->block_last : own;
-    return a->sights ? a->sights[row] : (fr_sight){span && own >= span ? own - span + 1 : 0, last};
+    int64_t first = !span ? 0 : a->chunked ? own / span * span : own >= span ? own - span + 1 : 0;
+    return a->sights ? a->sights[row] : (fr_sight){first, last};
 }
 
 static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {

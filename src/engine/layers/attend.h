@@ -49,6 +49,7 @@ typedef struct fr_attend_rows {
     size_t stride, heads;
     size_t kv_first, kv_heads; /* the KV heads that the queries read, counted among the heads that the cache keeps */
     size_t span;               /* the most positions up to its own that a row without a sight sees; 0: all */
+    bool chunked;              /* such a row sees only positions of its own chunk, of `span` positions */
     bool sees_block;           /* a row without a sight also sees the later rows of its picture (fr_row.block_last) */
     float scale, softcap;      /* scale and softcap of the scores; softcap 0: none */
     const float *sinks;        /* [heads] the scores of attention sinks, extra positions without a value; NULL: none */

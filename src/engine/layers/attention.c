@@ -168,14 +168,18 @@ static void shape_head(const fr_activations *a, const fr_attention_spec *spec, f
     if (spec->norm_after_rope) norm_head(a, spec, head, norm);
 }
 
-/* Scales a query if its position is past those for which the model was trained: transformers 5.17, model
- * ministral3. */
+/* Scales a query if its position is past those for which the model was trained: transformers 5.17, model ministral3,
+ * and 5.24, model llama4. Llama 4 counts positions from 1. */
 static void scale_query(const fr_activations *a, const fr_attention_spec *spec, float *query, size_t row) {
     const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
-    if (rope->query_beta == 0.0) return;
-    double times = floor(a->batch.rows[row].position / rope->original_context);
+    double beta = rope->query_beta, times = 0, position = a->batch.rows[row].position;
+    if (beta != 0.0) times = floor(position / rope->original_context);
+    if (spec->query_beta != 0.0) {
+        beta = spec->query_beta;
+        times = floor((position + 1) / (double)spec->query_every);
+    }
     if (times < 1) return;
-    a->kernels->scale(query, spec->head_dim, (float)(1 + rope->query_beta * fr_log_double(1 + times)));
+    a->kernels->scale(query, spec->head_dim, (float)(1 + beta * fr_log_double(1 + times)));
 }
 
 /* Finishes one key head and its value head of one row, and stores them at slot = position. The value comes first,
@@ -261,6 +265,7 @@ void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_
                                  .kv_first = first / (heads.count / heads.groups) - kept->first,
                                  .kv_heads = fr_kv_heads_of(&heads, first, last),
                                  .span = spec->window,
+                                 .chunked = spec->chunked,
                                  .sees_block = spec->sees_block,
                                  .scale = spec->scale,
                                  .softcap = spec->softcap,

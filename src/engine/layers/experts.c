@@ -138,7 +138,8 @@ static void read_ahead(const fr_team *team, const fr_activations *a, const fr_ex
     fr_map_ahead(s.begin, s.bytes);
 }
 
-/* Copies the rows of each expert next to each other, so that a single product can serve all of them. */
+/* Copies the rows of each expert next to each other, so that a single product can serve all of them. If weights
+ * multiply inputs, those of the outputs are 1 from then on. */
 static void gather(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                    const fr_experts_weights *weights) {
     const fr_experts_rows *m = a->experts;
@@ -150,6 +151,10 @@ static void gather(const fr_team *team, const fr_activations *a, const fr_expert
         memcpy(m->input + p * outer, normed + row * outer, outer * sizeof(float));
         if (a->workspace.adapters) m->adapters[p] = a->workspace.adapters[row];
         if (weights->latent_in_bias) a->kernels->add(m->input + p * outer, weights->latent_in_bias, outer);
+        if (spec->weighs_input) {
+            a->kernels->scale(m->input + p * outer, outer, m->weight[p]);
+            if (!isnan(m->weight[p])) m->weight[p] = 1; /* a NaN must reach the output, and integers would lose it */
+        }
         fr_matrix_input_row(&m->workspace, p, m->input + p * outer, outer);
     }
 }

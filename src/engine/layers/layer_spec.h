@@ -42,6 +42,7 @@ typedef struct fr_rope_spec {
 typedef struct fr_attention_spec {
     size_t heads, kv_heads, head_dim;
     size_t window; /* the most positions that a row sees, including its own; 0: all */
+    bool chunked;  /* a row sees only positions of its own chunk; the text is divided into chunks of `window` */
     size_t rope;   /* the layer's rotary form, as an index in the trunk */
     size_t kv;     /* index of the KV layer that the layer reads */
     /* the layer also writes KV layer `kv`; if false, it borrows the K/V of an earlier layer, or of the target */
@@ -69,6 +70,10 @@ typedef struct fr_attention_spec {
     bool sees_block;      /* a row of a picture also sees the picture's later rows */
     float scale, softcap; /* applied to the scores; softcap 0: none */
     float clamp;          /* the largest magnitude of values of queries, keys and values; 0: none */
+    /* queries are multiplied by 1 + query_beta * log(1 + floor((position + 1) / query_every)), as in Llama 4;
+     * query_beta 0: they are not (fr_rope_spec.query_beta has another rule) */
+    double query_beta;
+    size_t query_every;
 } fr_attention_spec;
 
 /* Multi-head latent attention: DeepSeek-V2, arXiv:2405.04434 (mla.c). The attention spec describes its cache and its
@@ -166,6 +171,7 @@ typedef struct fr_experts_spec {
                            * instead */
     float product_cap;    /* softcap of the router's products; 0: none */
     float routed_scaling; /* a row's weights are multiplied by this */
+    bool weighs_input;    /* a row's weight multiplies the expert's input; if false, its output */
     bool biased;          /* biases are added to the router's products, and to those of the experts' three
                                 * matrices */
     bool ungated;         /* an expert is down(activation(up(x))); its weights have `up` in the place of the gate */

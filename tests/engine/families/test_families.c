@@ -214,6 +214,8 @@ static const struct {
 } parted[] = {{"granite-moe-shared", "{}"},
               {"granite4-micro", "{}"},
               {"falcon-h1-odd", "{}"},
+              {"llama4-scout", "{}"},
+              {"llama4-maverick", "{}"},
               /* the converter does not read this list, and uses one base for all layers */
               {"granite-moe-swa", "{\"layer_rope_theta\": null}"}};
 
@@ -234,6 +236,9 @@ START_TEST(what_gguf_has_no_key_for_is_not_written) {
     } refused[] = {
         {"qwen2-window", "{}", "no key for its window"},
         {"granite-swa-odd", "{}", "layer_rope_theta has several"},
+        {"llama4-listed", "{}", "mixtures that do not come at equal intervals"},
+        {"llama4-scout", "{\"attention_chunk_size\": 4096}", "layer 0 differs from what its readers assume"},
+        {"llama4-scout", "{\"floor_scale\": 4096}", "layer 3 differs from what its readers assume"},
         {"minicpm3-odd", "{\"scale_emb\": 12}", "no tensors for biases of the feed-forward"},
         {"minicpm3-plain", "{\"scale_depth\": 1.3}", "no keys for its scale_emb, scale_depth"},
         {"falcon-h1-norm", "{}", "no key for norms before the gates"},
@@ -463,6 +468,88 @@ START_TEST(pairs_are_rotated_and_no_activation_is_limited) {
 }
 END_TEST
 
+/* Llama 4's lists say of each layer if it has a mixture, if its heads are rotated and if it reads chunks. Files of 2025
+ * have numbers where newer ones have true and false, and an empty list where newer ones have none. */
+START_TEST(llama4s_layers_are_as_its_lists_say) {
+    static const struct {
+        const char *config;
+        size_t mixtures, still, chunked, growing; /* numbers of layers of each kind; layers that aren't rotated */
+        const char *line;                         /* NULL: the configuration is read */
+    } says[] = {
+        {"{}", 6, 1, 5, 1, NULL},
+        {"{\"no_rope_layers\": [], \"attn_temperature_tuning\": 4}", 6, 1, 5, 1, NULL},
+        {"{\"attn_temperature_tuning\": 0, \"interleave_moe_layer_step\": 2}", 3, 1, 5, 0, NULL},
+        {"{\"attn_temperature_tuning\": false, \"moe_layers\": [1, 4]}", 2, 1, 5, 0, NULL},
+        {"{\"no_rope_layers\": [1, 1, 1, 1, 1, 1], \"attention_chunk_size\": null}", 6, 0, 0, 0, NULL},
+        {"{\"no_rope_layers\": [true, false, 0, 1, 1, 1, 0, 0]}", 6, 2, 4, 2, NULL},
+        {"{\"num_local_experts\": 0, \"num_experts_per_tok\": 0, \"moe_layers\": []}", 0, 1, 5, 1, NULL},
+        {"{\"num_local_experts\": 0}", 0, 0, 0, 0, "layer 0 has a mixture of experts, and num_local_experts is 0"},
+        {"{\"num_experts_per_tok\": 0}", 0, 0, 0, 0, "num_experts_per_tok is 0"},
+        {"{\"num_experts_per_tok\": 17}", 0, 0, 0, 0, "17 experts are chosen of 16"},
+        {"{\"interleave_moe_layer_step\": 0}", 0, 0, 0, 0, "interleave_moe_layer_step"},
+        {"{\"moe_layers\": [-1]}", 0, 0, 0, 0, "moe_layers has something that is no layer's number"},
+        {"{\"moe_layers\": 3}", 0, 0, 0, 0, "moe_layers is no list"},
+        {"{\"no_rope_layers\": [1, 0]}", 0, 0, 0, 0, "no_rope_layers has no number for layer 2"},
+        {"{\"attention_chunk_size\": null, \"layer_types\": [\"full_attention\", \"chunked_attention\", "
+         "\"full_attention\", \"full_attention\", \"full_attention\", \"full_attention\"]}",
+         0, 0, 0, 0, "layer 1 is chunked, and attention_chunk_size is null"},
+        {"{\"attention_chunk_size\": 0}", 0, 0, 0, 0, "attention_chunk_size"},
+        {"{\"floor_scale\": 0}", 0, 0, 0, 0, "floor_scale"},
+    };
+    json_t *config = json_loads(says[_i].config, 0, NULL);
+    fr_model_spec spec;
+    size_t mixtures = 0, still = 0, chunked = 0, growing = 0;
+    ck_assert_int_eq(json_object_set_new(config, "num_hidden_layers", json_integer(6)), 0);
+    fr_status status =
+        fr_family_read(&fr_family_llama4, &(fr_source){.root = config, .text = config, .where = "it"}, &spec);
+    ck_assert_msg((status == FR_OK) == !says[_i].line, "%s: %d", says[_i].config, status);
+    if (status != FR_OK) ck_assert_msg(strstr(fr_last_error(), says[_i].line), "%s", fr_last_error());
+    for (size_t i = 0; status == FR_OK && i < 6; i++) {
+        const fr_layer_spec *layer = &spec.trunk.layer[i];
+        mixtures += layer->experts.count > 0;
+        still += layer->attention.no_rope;
+        chunked += layer->attention.chunked && layer->attention.window == 8192;
+        growing += layer->attention.query_beta > 0;
+        ck_assert_uint_eq(layer->ffn.width, layer->experts.count ? 8192 : 16384);
+        ck_assert(layer->attention.bare_qk_norm == !layer->attention.no_rope);
+    }
+    ck_assert_msg(mixtures == says[_i].mixtures && still == says[_i].still && chunked == says[_i].chunked &&
+                      growing == says[_i].growing,
+                  "%s: %zu, %zu, %zu, %zu", says[_i].config, mixtures, still, chunked, growing);
+    if (status == FR_OK) free(spec.trunk.layer);
+    json_decref(config);
+}
+END_TEST
+
+/* Each of these keys changes one thing: InternLM 3 has names of its own for the biases, CWM has biases of the
+ * feed-forward, and Ministral's layers have no window if it is null. */
+START_TEST(keys_of_one_family_are_read) {
+    static const struct {
+        const fr_family *family;
+        const char *config;
+        bool qkv, o, ffn;
+        size_t window;
+    } says[] = {
+        {&fr_family_llama, "{\"model_type\": \"internlm3\", \"qkv_bias\": true, \"bias\": true}", true, true, true, 0},
+        {&fr_family_llama, "{\"model_type\": \"internlm3\", \"qkv_bias\": true}", true, false, false, 0},
+        {&fr_family_llama, "{\"model_type\": \"llama\", \"qkv_bias\": true, \"bias\": true}", false, false, false, 0},
+        {&fr_family_cwm, "{\"mlp_bias\": true}", false, false, true, 8192},
+        {&fr_family_ministral, "{\"mlp_bias\": true}", false, false, false, 4096},
+        {&fr_family_ministral, "{\"sliding_window\": null}", false, false, false, 0},
+        {&fr_family_nemotron_h, "{\"attention_bias\": true, \"sliding_window\": 5}", false, false, false, 0},
+    };
+    json_t *config = json_loads(says[_i].config, 0, NULL);
+    fr_model_spec spec;
+    require(fr_family_read(says[_i].family, &(fr_source){.root = config, .text = config, .where = "it"}, &spec));
+    const fr_layer_spec *layer = &spec.trunk.layer[1];
+    ck_assert(layer->attention.qkv_bias == says[_i].qkv && layer->attention.o_bias == says[_i].o);
+    ck_assert(layer->ffn.biased == says[_i].ffn);
+    ck_assert_uint_eq(layer->attention.window, says[_i].window);
+    free(spec.trunk.layer);
+    json_decref(config);
+}
+END_TEST
+
 /* A base of 0 says that a layer is not rotated. A base that is not a number is an error, and does not count as 0. */
 START_TEST(a_base_that_is_a_text_is_refused) {
     json_t *config = json_loads("{\"num_hidden_layers\": 2, \"layer_rope_theta\": [0, \"500\"]}", 0, NULL);
@@ -539,7 +626,7 @@ FR_SUITE("families") {
     tcase_add_loop_test(tests, a_folder_as_gguf_is_the_same_model, 0, COUNT_OF(written));
     tcase_add_loop_test(tests, a_folder_as_gguf_has_almost_the_same_logits, 0, COUNT_OF(reordered));
     tcase_add_loop_test(tests, a_folder_is_written_as_the_converter_does, 0, COUNT_OF(parted));
-    tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 10);
+    tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 13);
     tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_usual, 0, 2);
     tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_llamas, 0, 3);
     tcase_add_test(tests, ministrals_queries_grow_whatever_scales_positions);
@@ -549,6 +636,8 @@ FR_SUITE("families") {
     tcase_add_loop_test(tests, pairs_are_rotated_and_no_activation_is_limited, 0, 9);
     tcase_add_loop_test(tests, nemotrons_groups_of_experts_are_checked, 0, 4);
     tcase_add_test(tests, a_base_that_is_a_text_is_refused);
+    tcase_add_loop_test(tests, keys_of_one_family_are_read, 0, 7);
+    tcase_add_loop_test(tests, llama4s_layers_are_as_its_lists_say, 0, 17);
     tcase_add_loop_test(tests, what_is_not_built_is_no_key_of_a_file, 0, 4);
     tcase_add_loop_test(tests, a_scale_without_a_key_is_what_readers_take_it_for, 0, 4);
     suite_add_tcase(suite, tests);
