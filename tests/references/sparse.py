@@ -160,6 +160,15 @@ LAGUNA = COMMON | dict(
                    attention_factor=1.1, beta_fast=9, beta_slow=2, partial_rotary_factor=0.5),
         SLIDING: dict(rope_type="default", rope_theta=300.0, partial_rotary_factor=0.75)})
 
+MELLUM = COMMON | dict(
+    architectures=["MellumForCausalLM"], model_type="mellum", vocab_size=341, hidden_size=60, intermediate_size=68,
+    num_hidden_layers=4, num_attention_heads=6, num_key_value_heads=2, head_dim=14, rms_norm_eps=3e-6, num_experts=7,
+    num_experts_per_tok=3, moe_intermediate_size=22, norm_topk_prob=True, sliding_window=7, attention_bias=False,
+    layer_types=[SLIDING, FULL, SLIDING, SLIDING], mlp_layer_types=["sparse"] * 4, rope_parameters={
+        FULL: dict(rope_type="yarn", rope_theta=900.0, factor=8.0, original_max_position_embeddings=40,
+                   beta_fast=9.0, beta_slow=2.0),
+        SLIDING: dict(rope_type="default", rope_theta=300.0)})
+
 KIMI_LINEAR = COMMON | dict(
     architectures=["KimiLinearForCausalLM"], model_type="kimi_linear", vocab_size=337, hidden_size=72,
     intermediate_size=52, num_hidden_layers=5, num_attention_heads=5, num_key_value_heads=5, q_lora_rank=None,
@@ -260,6 +269,11 @@ MODELS = {
         layer_types=[SLIDING, FULL, SLIDING], attention_bias=True, tie_word_embeddings=True, rope_parameters={
             FULL: dict(rope_type="default", rope_theta=900.0, partial_rotary_factor=0.25),
             SLIDING: dict(rope_type="default", rope_theta=300.0)})),
+    "mellum-odd": dict(seed=9554, file=True, config=MELLUM),
+    # A dense layer, biases, weights that are not normalized; kinds and bases by default.
+    "mellum-plain": dict(seed=9598, config={k: v for k, v in MELLUM.items() if k not in ("rope_parameters",)} | dict(
+        num_hidden_layers=3, layer_types=[FULL, SLIDING, FULL], mlp_layer_types=["sparse", "dense", "sparse"],
+        norm_topk_prob=False, attention_bias=True, tie_word_embeddings=True)),
     "exaone-moe-odd": dict(seed=7201, file=True, config=EXAONE),
     "cohere2-moe-odd": dict(seed=7219, file=True, config=COHERE),
     # Softmax instead of sigmoid, RMSNorm, shared experts that are added without a factor, dense layers with a window,
@@ -590,6 +604,19 @@ def of_laguna(c):
     if c["moe_router_logit_softcapping"]: features["cap of routers"] = {"moe_router_logit_softcapping": 0.0}
     if rope[FULL]["rope_type"] == "yarn": features |= {"scaling": of(FULL, factor=1.0, attention_factor=1.0),
                                                        "part of sliding layers": of(SLIDING, partial_rotary_factor=1.0)}
+    if c["attention_bias"]: features |= {"bias of " + one: zeroed(one + "_proj.bias") for one in "qvo"}
+    return features
+
+
+def of_mellum(c):
+    rope = c.get("rope_parameters") or {FULL: dict(rope_type="default", rope_theta=5e5),
+                                        SLIDING: dict(rope_type="default", rope_theta=1e4)}
+    of = lambda kind, **other: {"rope_parameters": rope | {kind: rope[kind] | other}}
+    features = {"base of full layers": of(FULL, rope_theta=50.0), "base of sliding layers":
+                of(SLIDING, rope_theta=50.0), "experts' number": {"num_experts_per_tok": 1}, "norm_topk_prob":
+                {"norm_topk_prob": not c["norm_topk_prob"]}, "window, of one more":
+                {"sliding_window": c["sliding_window"] + 1}} | QK_NORMS
+    if rope[FULL]["rope_type"] == "yarn": features["scaling"] = of(FULL, factor=1.0)
     if c["attention_bias"]: features |= {"bias of " + one: zeroed(one + "_proj.bias") for one in "qvo"}
     return features
 
