@@ -11,6 +11,7 @@ The dimensions are such that code written only for the published ones would get 
 eager attention, no cache, one thread; README.md describes the files, and dense.py `overlooked`.
 """
 import json
+import math
 import os
 import random
 import re
@@ -238,6 +239,11 @@ MODELS = {
     "minimax-m2-odd": dict(seed=4151, file=True, config=MINIMAX),
     "granite-moe-shared": dict(seed=4171, file=True, config=GRANITE),
     "phimoe-odd": dict(seed=7703, config=PHI),
+    # The converter knows only the published name of the architecture, the published nearness, and this magnitude.
+    "phimoe-plain": dict(seed=7713, file=True, config=PHI | dict(
+        architectures=["PhiMoEForCausalLM"], sliding_window=None, router_jitter_noise=0.01,
+        rope_scaling=PHI["rope_scaling"] | dict.fromkeys(
+            ("short_mscale", "long_mscale"), (1 + math.log(640 / 40) / math.log(40)) ** 0.5))),
     "granite-moe-swa": dict(seed=7344, file=True, config=SWASH),
     "hunyuan-moe-odd": dict(seed=4181, file=True, config=HUNYUAN),
     # `noise` bounds the distance between float32 and double precision. It is large because states carry rounding
@@ -316,7 +322,8 @@ def config_of(spec, changes=None):
 
 
 def class_of(spec):
-    return getattr(transformers, spec["config"]["architectures"][0])
+    name = spec["config"]["architectures"][0]
+    return getattr(transformers, {"PhiMoEForCausalLM": "PhimoeForCausalLM"}.get(name, name))
 
 
 @torch.no_grad()
@@ -554,11 +561,12 @@ def of_lfm2_moe(c):
 
 
 def of_phimoe(c):
-    return {"rope_theta": {"rope_theta": 1e6}, "nearness": {"router_jitter_noise": 0.01}, "window, of one more":
-            {"sliding_window": 10}, "scaling": {"rope_scaling": None},
-            "mscale": scaled(c, short_mscale=1, long_mscale=1), "bias of the head": zeroed("lm_head.bias"),
-            "biases of norms": zeroed("norm.bias"), "mean of norms": mean_of_biased_kept} | {
+    features = {"rope_theta": {"rope_theta": 1e6}, "scaling": {"rope_scaling": None},
+                "mscale": scaled(c, short_mscale=1, long_mscale=1), "bias of the head": zeroed("lm_head.bias"),
+                "biases of norms": zeroed("norm.bias"), "mean of norms": mean_of_biased_kept} | {
         "bias of " + one: zeroed(one + "_proj.bias") for one in "qkvo"}
+    if c["sliding_window"]: features["window, of one more"] = {"sliding_window": c["sliding_window"] + 1}
+    return features | {"nearness": {"router_jitter_noise": 0.01 if c["router_jitter_noise"] != 0.01 else 0.3}}
 
 
 def of_granitemoe_swa(c):

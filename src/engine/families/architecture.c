@@ -138,7 +138,6 @@ static const struct {
     {"Glm4vMoeForConditionalGeneration", "GLM-4.5V"},
     {"MiMoV2FlashForCausalLM mimo2", "MiMo-V2"},
     {"Step3p5ForCausalLM step35", "Step-3.5"},
-    {"phimoe", "Phi-3.5-MoE's GGUF"},
     {"BailingMoeForCausalLM bailingmoe", "Ling of before 2.0"},
     {"BailingMoeV2_5ForCausalLM BailingMoeLinearForCausalLM", "Ling 2.5 and 2.6"},
     {"BailingMoeV3VLForConditionalGeneration", "Ling 3.0, which sees"},
