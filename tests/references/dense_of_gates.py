@@ -112,3 +112,9 @@ MODELS = {
                            patch_temporal=2, merge_size=2, max_position_embeddings=16),
         out_hidden_size=64, projector_hidden_size=12, tie_word_embeddings=False)),
 }
+# Readers of GGUF assume this eps behind the parts, and that full layers are those without rotary positions.
+ODD = MODELS["muse-glimmer-odd"]
+MODELS["muse-glimmer-plain"] = ODD | dict(seed=9411, gguf=True, config=ODD["config"] | dict(
+    text_config=ODD["config"]["text_config"] | dict(
+        post_norm_eps=1e-8, layer_types=[SLIDING, SLIDING, FULL, SLIDING, FULL],
+        layer_rope_theta=[500.0, 500.0, 0, 500.0, 0], final_logit_softcapping=7.0, num_key_value_heads=3)))
