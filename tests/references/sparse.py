@@ -267,7 +267,7 @@ MODELS = {
     "dots1-window": dict(seed=4803, config=DOTS | dict(
         num_hidden_layers=3, sliding_window=8, max_window_layers=1, n_group=1, topk_group=1, n_shared_experts=1,
         first_k_dense_replace=0, norm_topk_prob=False, attention_bias=True)),
-    "laguna-odd": dict(seed=9401, file=True, config=LAGUNA),
+    "laguna-odd": dict(seed=9403, file=True, config=LAGUNA),
     # A gate for each value, a cap on the routers' logits, and the same number of heads in all layers.
     "laguna-elements": dict(seed=9506, config={
         k: v for k, v in LAGUNA.items() if k not in ("num_attention_heads_per_layer", "mlp_layer_types")} | dict(
