@@ -403,7 +403,7 @@ void fr_session_set_progress(fr_session *session, fr_prompt_fn *progress, void *
 
 /* Sets texts that end the session's steps as an end of sequence does: the last id is the one whose text completes any
  * of them. Only text since the last prompt counts, and the result does not depend on which drafts were accepted.
- * count: up to FR_STOPS_MAX, none of them empty; 0 removes them. A fork inherits them. */
+ * count: up to FR_STOPS_MAX, no text may be empty; 0 removes the texts. A fork inherits the texts. */
 fr_status fr_session_set_stops(fr_session *session, const char *const *strings, size_t count);
 #define FR_STOPS_MAX 16
 
@@ -507,9 +507,9 @@ typedef enum fr_option {
     /* 1 keeps every position of sliding layers, so that they need no checkpoints. Default 0. */
     FR_OPT_SWA_FULL = 14,
     /* Bytes that a model, its drafter and one engine (or a session with its own engine) may keep in memory together.
-     * Default 0: as much as the system has. If they need more, the call returns FR_MEMORY before it takes any; an
-     * engine for several sessions first reduces its room for keys and values, as with FR_OPT_KV_MEMORY.
-     * fr_model_estimate gives the need. */
+     * Default 0: as much as the system has. If they need more, the call that opens one of them returns FR_MEMORY
+     * before it takes any memory; an engine for several sessions first reduces its room for keys and values, as with
+     * FR_OPT_KV_MEMORY. fr_model_estimate gives the need. */
     FR_OPT_MEMORY = 15,
     /* 1 (default): a session skips the leading tokens of a prompt that any session of its engine has run before. 0: it
      * runs the whole prompt; other sessions may still reuse that prompt. */
@@ -658,9 +658,9 @@ fr_status fr_options_get(const fr_options *options, fr_option option, int64_t *v
 fr_status fr_options_get_number(const fr_options *options, fr_option option, double *value);
 
 /* Gives the value of a text option, or "" if the default depends on model or machine. text has room for `size` bytes,
- * including the NUL; *length is that of the whole text, without the NUL. A text that does not fit is FR_USAGE, so text
- * NULL with size 0 asks for the length. Setting the option to this text again gives the same value, except that
- * several texts of FR_OPT_DRY_SEQUENCE_BREAKER are separated by NULs. */
+ * including the NUL; *length is the length of the whole text, without the NUL. A text that does not fit is FR_USAGE,
+ * so text NULL with size 0 asks for the length. Setting the option to this text again gives the same value, except
+ * that several texts of FR_OPT_DRY_SEQUENCE_BREAKER are separated by NULs. */
 fr_status fr_options_get_text(const fr_options *options, fr_option option, char *text, size_t size, size_t *length);
 
 typedef enum fr_option_kind { FR_OPTION_WHOLE, FR_OPTION_NUMBER, FR_OPTION_TEXT } fr_option_kind;

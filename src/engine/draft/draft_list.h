@@ -29,8 +29,8 @@ fr_status fr_draft_words_check(const char *words);
 /* Returns true if one of these methods needs a drafter's weights, or may need them: "" and NULL leave the choice to
  * the drafter. */
 bool fr_draft_words_take_drafter(const char *words);
-/* Returns true if the words name two methods: that of a drafter with files of its own, and that of the MTP layer in
- * the target's files. */
+/* Returns true if the words name two methods: the method of a drafter with files of its own, and the method of the MTP
+ * layer in the target's files. */
 bool fr_draft_words_name_both(const char *words, const fr_drafter *drafter);
 fr_status fr_draft_list_choose(const char *words, const fr_drafter *drafter, fr_draft_list *list);
 

@@ -44,9 +44,9 @@ static size_t printing(const fr_tokenizer *tokenizer, const int32_t *ids, size_t
     return bytes == length ? taken : 0;
 }
 
-/* Tokenizes a part of a text. Some tokenizers put a space before a text, which must not happen here. For these the
- * part is tokenized after a line break, and the line break's ids are left out. *first: the first id that counts.
- * `text` has ANCHOR bytes of room before it. */
+/* Tokenizes a part of a text. Some tokenizers put a space before a text, which must not happen here. With such a
+ * tokenizer the part is tokenized after a line break, and the line break's ids are left out. *first: the first id that
+ * counts. `text` has ANCHOR bytes of room before it. */
 static fr_status tokenize_inside(const fr_tokenizer *tokenizer, char *text, size_t length, int32_t **ids, size_t *first,
                                  size_t *count) {
     *first = 0;

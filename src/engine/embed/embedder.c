@@ -340,7 +340,7 @@ static fr_status classify(void *context, fr_embedder *e, size_t t, const float *
     return check_finite(e, t, &job->scores[t], 1);
 }
 
-/* Judges a pair by the logits of a model that generates text: by that of yes, less that of no. */
+/* Judges a pair by the logits of a model that generates text: the logit of `yes`, less the logit of `no`. */
 static fr_status judge(void *context, size_t t, const float *logits, size_t count, size_t vocab) {
     const scoring *job = context;
     const fr_embedder *e = job->embedder;

@@ -749,7 +749,8 @@ static const fr_encoder_names distilbert_names[] = {{.prefixes = distilbert_pref
                                                      .head_label = "classifier"},
                                                     {.words = NULL}};
 
-/* The names that transformers writes, and those of the code that came first. The layers' names tell them apart. */
+/* The names that transformers writes, and the names of the code that came before transformers had this encoder. The
+ * layers' names tell the two apart. */
 static const fr_encoder_names nomic_names[] = {{.prefixes = nomic_prefixes,
                                                 .words = "embeddings.word_embeddings",
                                                 .types = "embeddings.token_type_embeddings",

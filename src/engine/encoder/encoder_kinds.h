@@ -19,10 +19,10 @@ struct fr_encoder_names {
     const char *norm1, *norm2, *post1, *post2;
     const char *gate, *up, *down;
     const char *up_alone; /* the name of up in layers without a gate; NULL: `up` is its name in all layers */
-    /* The names of a mixture's tensors. Those of the experts are whole names, without ".weight". */
+    /* The names of a mixture's tensors. The names of the experts are whole names, without ".weight". */
     const char *router, *expert_up, *expert_down, *expert_bias;
-    bool experts_flat;   /* the experts' tensors have two dimensions, and those of down have the columns of down as
-                          * rows */
+    bool experts_flat;   /* the experts' tensors have two dimensions, and the tensors of down have the columns of down
+                          * as rows */
     const char *gate_up; /* the gate and up as one tensor */
     bool up_first;       /* in the tensor `gate_up`, up comes before the gate */
     /* The names of the classifier, which have no further prefix. */

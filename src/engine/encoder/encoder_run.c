@@ -115,8 +115,8 @@ static void apply(const fr_team *team, const fr_encoder_memory *m, const fr_matr
         m->encoder->kernels->add(rows->y + r * rows->y_stride + begin, bias + begin, end - begin);
 }
 
-/* Prepares rows of the stream, after the norm if there is one, as the input of a product. Gives the rows to multiply:
- * the stream's own, or the normed ones. */
+/* Prepares rows of the stream, after the norm if there is one, as the input of a product. Gives the rows to multiply,
+ * which are the stream's rows or the normed rows. */
 static const float *prepare(const fr_team *team, const fr_encoder_memory *m, const fr_encoder_norm *norm, size_t first,
                             size_t rows) {
     size_t hidden = m->encoder->spec.hidden, begin, end;

@@ -328,7 +328,7 @@ static const fr_model_spec minicpm3 = {.trunk = {.vocab = 73448,
 #define BASE  256.0
 
 /* Reads what follows from other sizes: the width of a value, the factor of the outputs of attention and feed-forward,
- * and that of the logits. */
+ * and the factor of the logits. */
 static fr_status read_scales(const fr_source *source, fr_model_spec *s) {
     double layers = (double)s->trunk.layers, hidden = (double)s->trunk.hidden, depth = DEPTH, base = BASE;
     const json_t *told_depth = json_object_get(source->text, "scale_depth");

@@ -229,9 +229,9 @@ struct fr_family {
 /* Makes all layers the same. */
 fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec);
 
-/* Makes the layers: sliding ones, which have the window, and full ones, which don't. The file's list says which are
- * which, otherwise spec->kinds; without a window all are full. If there are two rotary forms, each kind has one of its
- * own. */
+/* Makes the layers: sliding ones, which have the window, and full ones, which have none. The file's list says which
+ * layers slide; without a list, spec->kinds says it. Without a window all layers are full. If there are two rotary
+ * forms, each kind of layer has a form of its own. */
 fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec);
 
 /* Makes layers as fr_layers_by_kind does; if there is a window, the heads of full layers aren't rotated. */

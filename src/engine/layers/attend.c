@@ -151,7 +151,7 @@ static float *partial_of(const split *s, int64_t position, size_t query) {
     return s->rows->workspace->partials + (block * s->queries + query) * s->stride;
 }
 
-/* Restricts a query to positions low..high; returns false if it sees none of them. */
+/* Restricts a query to positions low..high. Returns false if the query sees no position in this range. */
 static bool within(const fr_attend_rows *a, size_t number, int64_t low, int64_t high, fr_attn_query *query) {
     *query = query_of(a, number);
     if (query->first < low) query->first = low;

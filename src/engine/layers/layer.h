@@ -14,7 +14,7 @@
  * is a transposed float32 copy of the nope parts. */
 typedef struct fr_latent_heads {
     fr_matrix *k_b, *v_b; /* [heads] the matrices of each head */
-    fr_matrix *kv_b;      /* [heads] the nope parts of the joint tensor; NULL: the file has no such tensor */
+    fr_matrix *kv_b;      /* [heads] the nope parts, if the file has k_b and v_b in one tensor; otherwise NULL */
     float *copy;          /* [heads, latent, nope] memory for the transposed copies */
 } fr_latent_heads;
 
@@ -54,7 +54,7 @@ typedef struct fr_deltanet_weights {
                              * value heads */
     /* Kimi Delta Attention: in_parts make queries, keys and values, [value_heads * value_dim, hidden] each. in_a
      * [value_heads * key_dim, hidden or value_dim] makes decays, and in_z gates. If low_a and low_z have data,
-     * [value_dim, hidden] each, in_a and in_z read the small rows that these make from the input. */
+     * [value_dim, hidden] each, in_a and in_z read the small rows that low_a and low_z make from the input. */
     fr_matrix in_parts[3], low_a, low_z;
     fr_matrix out;                /* [hidden, value_heads * value_dim] */
     const float *conv;            /* [conv_kernel, channels of in_qkv], the oldest position first */

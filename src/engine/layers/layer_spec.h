@@ -249,8 +249,9 @@ enum { FR_ROPES = 4 };
 
 typedef struct fr_trunk_spec {
     size_t vocab, hidden, layers, context_limit;
-    /* for attention that reads only a selection of the positions: up to this many positions it reads all of them.
-     * Longer contexts are not built, so context_limit is at most this number. 0: attention reads all positions */
+    /* for attention that reads only a selection of the positions: the number of positions up to which attention reads
+     * all of them. Longer contexts are not built, so context_limit is at most this number. 0: attention reads all
+     * positions, however many there are */
     size_t selected;
     size_t ffn_width; /* width of the feed-forward in layers without a mixture; files have it even if every layer has a
                        * mixture */
@@ -294,7 +295,8 @@ static inline size_t fr_spec_picture_width(const fr_trunk_spec *spec) {
 /* Gives the layer with this number; MTP layers are numbered after the trunk's. */
 const fr_layer_spec *fr_spec_layer(const fr_trunk_spec *spec, size_t index);
 
-/* Gives the attention of the first layer that has it, or that of the MTP layer. */
+/* Gives the attention of the first layer that has attention. If no layer of the trunk has attention, gives the MTP
+ * layer's. */
 const fr_attention_spec *fr_spec_attention(const fr_trunk_spec *spec);
 
 /* Gives the widest window of the layers, as configured; 0 if no layer slides. (Sliding layers of a drafter without a

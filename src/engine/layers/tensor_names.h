@@ -345,8 +345,8 @@ typedef struct fr_reorder {
 fr_reorder fr_tensor_name_reorder(const fr_tensor_naming *naming, const fr_tensor_name *name,
                                   const fr_trunk_spec *trunk, const fr_layer_spec *layer);
 
-/* Gives the reordering for a published tensor that holds DeltaNet's queries, keys, values and gates: that of the rows
- * of queries, keys and values, or, if `gates` is set, that of the rows of gates. */
+/* Gives the reordering for a published tensor that holds DeltaNet's queries, keys, values and gates. The reordering is
+ * for the rows of queries, keys and values or, if `gates` is set, for the rows of gates. */
 fr_reorder fr_tensor_name_parted(const fr_layer_spec *layer, bool gates);
 
 /* Gives the form in which published files store the vector that this line names. */

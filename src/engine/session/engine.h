@@ -54,7 +54,8 @@ struct fr_engine {
     struct fr_session **sessions;            /* [capacity] the sessions */
     float *hidden;                           /* [rows, hidden] the hidden rows of the last forward */
     const fr_aux_layers *aux_layers;         /* the layers whose inputs the drafter reads; NULL: none */
-    float *aux_hidden;              /* [rows, aux_width], where aux_width is that of all aux_layers side by side */
+    float *aux_hidden;              /* [rows, aux_width], where aux_width is the width of all aux_layers side by
+                                     * side */
     size_t hidden_width, aux_width; /* values of each row that draft methods read in `hidden` and `aux_hidden` */
     size_t runs;   /* number of times that `logits` and `hidden` were written, by forwards and by scored drafts */
     float *logits; /* [head_rows, vocab] the logits of the last forward */

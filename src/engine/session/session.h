@@ -27,7 +27,8 @@ fr_status fr_session_measure(const fr_model *model, const fr_drafter *drafter, c
  * if necessary; FR_MEMORY if no number of pages fits. */
 fr_status fr_session_fit(const fr_model *model, const fr_drafter *drafter, size_t sessions, fr_options *options);
 
-/* Open a session in an engine, or alone with an engine of its own. */
+/* fr_session_create opens a session in an engine. fr_session_create_alone opens a session with an engine of its
+ * own. */
 fr_status fr_session_create(fr_engine *engine, const fr_options *options, fr_session **session);
 fr_status fr_session_create_alone(const fr_model *model, const fr_drafter *drafter, const fr_options *options,
                                   fr_session **session);

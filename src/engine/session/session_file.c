@@ -210,7 +210,7 @@ static void put_caches(fr_sink *sink, const fr_session *s, size_t frontier, size
 
 static void put_session(fr_sink *sink, const fr_session *s, uint64_t model) {
     size_t frontier = s->length ? fr_smaller(s->cache.kv.length, s->length - 1) : 0;
-    /* With recurrent layers, only the positions up to that of the stored states are saved. The positions after them
+    /* With recurrent layers, only the positions up to the position of the stored states are saved. The later positions
      * are run again when the session is restored. */
     if (s->cache.kv.recurrent.count) frontier = s->cache.kv.recurrent.at;
     size_t checkpoints = s->cache.checkpoints.count;

@@ -27,8 +27,8 @@ static const double none[FR_VISION_CHANNELS] = {0}, one[FR_VISION_CHANNELS] = {1
 typedef struct ends {
     fr_matrix positions;           /* [2, positions, hidden] learned positions, for columns and for rows */
     const float *std_bias, *scale; /* [hidden] shift and scale that standardize rows; NULL: none */
-    fr_vision_norm norms[3];       /* in the 12B: the norm of the patch, that of its product, and the one after
-                                    * positions are added */
+    fr_vision_norm norms[3];       /* in the 12B: the norm of the patch, the norm of the patch's product, and the norm
+                                    * after positions are added */
     fr_matrix project;             /* [out, hidden] */
 } ends;
 

@@ -150,7 +150,7 @@ static fr_status read_25(fr_vision_config *c, const fr_tower_source *s) {
     return read_windows(s, c);
 }
 
-/* Reads which layers have mergers of their own. The rows that these make are added in the text model's first
+/* Reads which layers have mergers of their own. The rows that these mergers make are added in the text model's first
  * layers. */
 static fr_status read_deepstack(const fr_tower_source *s, fr_vision_config *c) {
     static const size_t usual[] = {8, 16, 24};
