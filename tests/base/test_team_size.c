@@ -190,7 +190,7 @@ START_TEST(a_neighbour_leaves) {
     run_series(s, 500, 0, seen);
     size_t after = 500 - 217;               /* the neighbour leaves after ten seconds, which are 217 jobs of 46 ms */
     ck_assert_uint_gt(seen[2], after - 80); /* the choice may take 80 jobs, about two and a half seconds, to notice
-                                             * it */
+                                             * that the neighbour has left */
 }
 END_TEST
 

@@ -350,7 +350,7 @@ START_TEST(counters_count_what_happens_between_start_and_stop) {
     double counts[FR_BENCH_COUNTERS];
     for (int i = 0; i < FR_BENCH_COUNTERS; i++)
         events[i] = (fr_bench_event){PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS};
-    events[1].config = UINT32_MAX; /* there is no such event */
+    events[1].config = UINT32_MAX; /* an event that does not exist; its count must be NaN */
     int reason = fr_bench_counting_open(&counting, events);
     if (reason) {
         ck_assert_msg(reason == EACCES || reason == EPERM || reason == ENOSYS, "%s", strerror(reason));
@@ -361,7 +361,7 @@ START_TEST(counters_count_what_happens_between_start_and_stop) {
     char *memory = mmap(NULL, 2 * PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(memory, MAP_FAILED);
     madvise(memory, 2 * PAGES * page, MADV_NOHUGEPAGE);
-    for (size_t i = 0; i < PAGES; i++) memory[i * page] = 1; /* these page faults are before the start */
+    for (size_t i = 0; i < PAGES; i++) memory[i * page] = 1; /* page faults before the start do not count */
     for (int turn = 0; turn < 2; turn++) {                   /* each turn counts from 0 */
         fr_bench_counting_start(&counting);
         for (size_t i = 0; i < PAGES / 2; i++) memory[(PAGES + turn * PAGES / 2 + i) * page] = 1;
@@ -376,7 +376,7 @@ END_TEST
 
 FR_SUITE("bench kernels") {
     TCase *tests = tcase_create("bench kernels");
-    tcase_set_timeout(tests, 600); /* other programs may slow this down */
+    tcase_set_timeout(tests, 600); /* the tests take much longer if other programs use the machine */
     tcase_add_test(tests, a_product_is_its_weights_and_their_multiplications);
     tcase_add_test(tests, what_is_cached_is_bound_by_arithmetic);
     tcase_add_test(tests, attention_is_its_cache_and_its_queries);

@@ -593,7 +593,7 @@ START_TEST(the_first_write_that_fails_ends_the_command) {
                               : "forerun: standard output: No space left on device\n");
     ck_assert_int_eq(pipe(ends), 0);
     close(ends[0]);
-    /* a closed pipe ends cat, yes and other programs in this way */
+    /* a write to a closed pipe must end the command by SIGPIPE, as it ends cat, yes and other programs */
     expect_failed_write(line, ends[1], 128 + SIGPIPE, "");
     close(ends[1]);
     close(full);

@@ -180,7 +180,7 @@ START_TEST(the_context_and_figures_are_told) {
     ck_assert_int_lt(count, 40);
     expect_note(&c, "tokens a call");
     expect_note(&c, "  top-k                  0\n");
-    ck_assert_ptr_eq(strchr(c.out, '\n'), c.out + c.out_length - 1); /* one reply */
+    ck_assert_ptr_eq(strchr(c.out, '\n'), c.out + c.out_length - 1); /* only one reply is printed */
     fr_command_free(&c);
 }
 END_TEST

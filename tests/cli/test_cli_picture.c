@@ -160,7 +160,8 @@ START_TEST(several_pictures) {
 }
 END_TEST
 
-/* The numbers of tokens are those of smart_resize in transformers' GLM processor, with these limits. */
+/* The numbers of tokens must be those of smart_resize in transformers' GLM processor if it is given the same
+ * limits. */
 START_TEST(tokens_of_pictures) {
     static const struct {
         const char *limits, *tokens, *photo;

@@ -810,7 +810,7 @@ static void check_refused(int status, const char *part, const char *line) {
     fr_command c = fr_command_run(line, NULL);
     ck_assert_msg(c.status == status, "%s: exit %d", line, c.status);
     ck_assert_msg(strstr(c.err, part) != NULL, "%s: %s", line, c.err);
-    ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1); /* one line */
+    ck_assert_ptr_eq(strchr(c.err, '\n'), c.err + c.err_length - 1); /* the error is one line */
     fr_command_free(&c);
 }
 

@@ -131,7 +131,7 @@ START_TEST(a_folder_with_one_file) {
     fr_made_root_take("f/m.gguf", WHOLE);
     opens("f");
     fr_made_root_put("f/README.md", "# M");
-    fr_made_root_put("f/config.json", "{}"); /* some folders of GGUF files have one */
+    fr_made_root_put("f/config.json", "{}"); /* some folders of GGUF files have a config.json */
     fr_made_root_take("f/mmproj-m.gguf", BESIDE);
     fr_made_root_take("f/mtp-m.gguf", BESIDE);
     fr_made_root_take("f/m-imatrix.gguf", BESIDE);

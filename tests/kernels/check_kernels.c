@@ -1086,7 +1086,7 @@ static void check_short_conv(operation *op) {
                 if (!left_out()) check_short_conv_case(op, n, conv_kernel);
 }
 
-/* Checks blocks of every size, with and without signs, in place and not. */
+/* Checks the Hadamard transform of blocks of every size, with and without signs, in place and not. */
 static void check_hadamard(operation *op) {
     for (size_t block = 1; block <= 4096; block *= 2)
         for (fill_mode mode = 0; mode < MODES; mode++)

@@ -111,7 +111,8 @@ static void make_longer(json_t *body, size_t most) {
     json_object_set_new(body, "max_tokens", json_integer((json_int_t)most));
     json_object_set_new(body, "ignore_eos", json_true());
     json_object_del(body, "stop");
-    json_object_del(body, "response_format"); /* these members can keep a text from ending */
+    json_object_del(body, "response_format"); /* a text with one of these members must be able to end, but ignore_eos
+                                               * forbids that */
     json_object_del(body, "json_schema");
     json_object_del(body, "tool_choice");
 }

@@ -47,7 +47,7 @@ static json_t *(*const readers[])(json_t *body, char *error) = {fr_responses_rea
 /* clang-format off */
 static const struct {
     int dialect;
-    const char *body, *chat; /* both lack the members that all requests have */
+    const char *body, *chat; /* chat: what the body must become. RESPONSE also adds continue_final_message. */
 } read_cases[] = {
     {RESPONSE, "{'input': 'Hi'}", "{'messages': [" USER("'Hi'") "]}"},
     {RESPONSE, "{'model': 'm', 'stream': true, 'temperature': 0.5, 'top_p': 0.9, 'seed': 3, 'speculative.n_max': 2, "

@@ -26,7 +26,8 @@ static void end_with_line(const char *path) {
     length = append(line, length, sizeof line - sizeof what, path);
     length = append(line, length, sizeof line - 1, what);
     line[length++] = '\n';
-    fr_writer_remove(); /* this is done before the write, which may block if nothing reads from standard error */
+    fr_writer_remove(); /* the temporary file is removed before the write, which may block if nothing reads from
+                         * standard error */
     ssize_t unused = write(STDERR_FILENO, line, length);
     (void)unused;
     _exit(1);

@@ -126,7 +126,8 @@ START_TEST(both_forms_of_file_have_the_references_logits) {
 }
 END_TEST
 
-/* The references of these files have float activations, and ours are quantized to 8 bits. So the bounds are wide. */
+/* The references of the Q8_0 files were computed with float activations, but the library quantizes activations to 8
+ * bits. So the bounds are wide. */
 START_TEST(both_quantized_forms_are_near_their_references) {
     check_logits("../deepseek-v3", FOLDER "/model-whole-q8_0.gguf", NULL, (apart){.half = 8e-3});
     check_logits("../deepseek-v3", FOLDER "/model-apart-q8_0.gguf", NULL, (apart){.half = 8e-3});

@@ -169,7 +169,8 @@ static void step_to(fr_session *session, int32_t *ids, size_t count) {
         require(fr_session_step(session, ids + made, count - made, &got, &accepted));
 }
 
-/* Ids and accepted lengths must be the reference's, with any chunk, with and without drafts. */
+/* Generates the text after a prompt with a picture. The ids must be the reference's, with any chunk, with and without
+ * drafts. With drafts the accepted lengths must be the reference's too. */
 START_TEST(text_behind_a_picture) {
     static const int chunks[] = {1, 7, 64, 512};
     fr_reference r;

@@ -55,8 +55,8 @@ static fr_model *open_decoded(const char *path) {
     return model;
 }
 
-/* These files have the rows of queries and keys in llama.cpp's order, and a tensor with factors for rotary
- * positions. */
+/* The file has the rows of queries and keys in llama.cpp's order, and a tensor with factors for rotary positions. Its
+ * logits must be the reference's. */
 START_TEST(a_file_has_the_references_logits) {
     fr_model *model = open_decoded(GGUF ".gguf");
     fr_session *session;

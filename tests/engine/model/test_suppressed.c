@@ -242,8 +242,8 @@ START_TEST(drafts_of_such_ids_do_not_stand) {
 }
 END_TEST
 
-/* Rejection sampling compares the drafter's distribution with the target's. Its text differs from the others, but must
- * not contain a suppressed id. */
+/* Rejection sampling compares the drafter's distribution with the target's. So its text may differ from that of other
+ * ways of sampling, but it must not contain a suppressed id either. */
 START_TEST(rejection_never_gives_them) {
     subject s;
     int32_t ids[COUNT];

@@ -689,8 +689,8 @@ START_TEST(rows_of_finds_are_hoped_then_known) {
                                                               * too, at the rate without drafts of 1 token a second,
                                                               * because the rate with drafts was lower: 5 tokens in 5.2
                                                               * seconds */
-    ck_assert_double_eq_tol(part.gains.found[1], 0.1, 1e-9); /* not measured yet, so it is assumed to cost half of a
-                                                              * measured row */
+    ck_assert_double_eq_tol(part.gains.found[1], 0.1, 1e-9); /* the next row was not measured yet, so it is assumed to
+                                                              * cost half of a measured row */
     ck_assert_uint_eq(find_round(&one, 0, 15, 15).found, 7);
     ck_assert_uint_eq(find_round(&one, 0, 15, 0).found, MOST);
     for (int round = 0; round < 200; round++) part = find_round(&one, 0, 4, 4);

@@ -180,8 +180,8 @@ START_TEST(equal_scores) {
 }
 END_TEST
 
-/* Files of early converters have no keys for these ids. The unknown token is then 0, bos is 1 and put before texts,
- * and eos is 2. */
+/* Files of early converters have no keys for the ids of the unknown token, bos and eos. These ids are then 0, 1 and 2,
+ * and bos is put before texts. */
 START_TEST(ids_that_files_leave_out) {
     fr_tokenizer *tokenizer = open_good(&(made_file){.space_prefix = prefixes[0].space_prefix});
     fr_checkpoint files;
