@@ -1,7 +1,7 @@
 /* Reads the configuration of block drafters: see block.h.
  *
  * A folder of z-lab's has the layers' keys at the top of config.json and the drafter's other keys below
- * "dflash_config". Folders of DSpark have all keys at the top, or the other ones below "dspark_config". The
+ * "dflash_config". Folders of DSpark have all keys at the top, or the drafter's other keys below "dspark_config". The
  * speculators library has the layers' keys in transformer_layer_config and all others at the top. Its folders are
  * recognized by speculators_model_type, because they use z-lab's names of architectures but number the target's layers
  * by their inputs. Keys of GGUF are llama.cpp's. */

@@ -1,7 +1,7 @@
 /* Ling 3.0: config.json of BailingMoeV3ForCausalLM (as published) and BailingHybridForCausalLM (as transformers names
  * it), GGUF "bailingmoe3". Source: transformers 5.24, model bailing_hybrid; for the MTP layer and GGUF
  * github.com/ggml-org/llama.cpp, conversion/bailingmoe3.py and src/models/bailingmoe3.cpp. The last layer of each
- * group has latent attention, whose heads are rotated and have gates; the others have Kimi Delta Attention
+ * group has latent attention, whose heads are rotated and have gates; all other layers have Kimi Delta Attention
  * (arXiv:2510.26692), whose decays and gates are single products. All but the first layers have DeepSeek's mixture.
  * The MTP layer is a layer with latent attention and a mixture. */
 #include "base/error.h"

@@ -78,7 +78,7 @@ typedef enum fr_row_kind {
      * readers of GGUF assume the same value. */
     FR_ROW_RSQRT,
     FR_ROW_SAME,    /* a size_t that was read from another key before; if this key has another value, FR_UNBUILT */
-    FR_ROW_ONLY,    /* FR_UNBUILT if config.json has another word than this */
+    FR_ROW_ONLY,    /* FR_UNBUILT if config.json has another word than the row's `word` */
     FR_ROW_WITHOUT, /* FR_UNBUILT if the value is true */
     FR_ROW_WITH,    /* FR_UNBUILT if the value is false */
     /* The activation of a feed-forward without a gate, an fr_activation, by its word in config.json. GGUF has no key

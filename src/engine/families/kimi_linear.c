@@ -1,8 +1,8 @@
 /* Kimi Linear: config.json of KimiLinearForCausalLM, GGUF "kimi-linear". Source: the published checkpoint and
  * transformers 5.24, model kimi_linear; for GGUF github.com/ggml-org/llama.cpp, conversion/kimi_linear.py and
- * src/models/kimi-linear.cpp. Most layers are Kimi Delta Attention (arXiv:2510.26692), the others latent attention
- * whose heads aren't rotated; all but the first ones have DeepSeek's mixture. In GGUF, layers of Kimi Delta Attention
- * have 0 key/value heads, and as many heads as the layers with attention. */
+ * src/models/kimi-linear.cpp. Most layers are Kimi Delta Attention (arXiv:2510.26692), the other layers are latent
+ * attention whose heads aren't rotated; all but the first ones have DeepSeek's mixture. In GGUF, layers of Kimi Delta
+ * Attention have 0 key/value heads, and as many heads as the layers with attention. */
 #include <string.h>
 
 #include "base/error.h"

@@ -187,8 +187,8 @@ static void rerun_position(const fr_activations *a, head_run *run, size_t positi
     set_gates(spec, slot + a->deltanet->channels, run->head, &run->rows[index]);
 }
 
-/* Fills in the kernel's row for a row of the batch. If several timelines read a row, only its own timeline writes an
- * output for it. */
+/* Fills in the kernel's row for a row of the batch. If several timelines read a row, only the row's own timeline
+ * writes an output for the row. */
 static fr_deltanet_row row_of(const fr_activations *a, const head_run *run, size_t row) {
     const fr_deltanet_spec *spec = run->spec;
     const fr_deltanet_rows *d = a->deltanet;

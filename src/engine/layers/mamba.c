@@ -175,8 +175,8 @@ static void rerun_position(const fr_activations *a, head_run *run, size_t positi
         (fr_deltanet_row){.key = key, .value = value, .decay = slot[run->head], .beta = slot[spec->heads + run->head]};
 }
 
-/* Fills in the kernel's row for a row of the batch. If timelines share a row, only its own timeline writes an output
- * for it. */
+/* Fills in the kernel's row for a row of the batch. If timelines share a row, only the row's own timeline writes an
+ * output for the row. */
 static fr_deltanet_row row_of(const fr_activations *a, const head_run *run, size_t row) {
     const fr_mamba_spec *spec = run->spec;
     const fr_mamba_rows *m = a->mamba;

@@ -242,8 +242,8 @@ static const char *prefix_of(const fr_binding *b, const fr_tensor_name *name) {
     return name->top && !b->weights->files->gguf ? fr_names_top(b->weights) : b->prefix;
 }
 
-/* Returns true if the file has the tensor. If each expert's matrix is a separate tensor, one of them is enough,
- * because all the others should then be there too. */
+/* Returns true if the file has the tensor. If each expert's matrix is a separate tensor, one of these matrices is
+ * enough, because those of all other experts should then be there too. */
 static bool is_there(const fr_binding *b, const fr_tensor_name *name) {
     const char *spelling = spelled(b, name);
     char expert[FR_EXPERT_NAME];

@@ -159,7 +159,7 @@ static const uint32_t STAYS[16][4] = {
 
 #define BITS_OF_NEVER 0xFF800000u /* -infinity */
 
-/* Copies 64 logits: those whose bit in `word` is set as they are, all others as -infinity. */
+/* Copies 64 logits. A logit whose bit in `word` is not set becomes -infinity. */
 static void put_some(uint64_t word, const float *row, float *logits) {
     uint32_t lanes[64];
     memcpy(lanes, row, sizeof lanes);

@@ -477,7 +477,7 @@ typedef struct attempt {
     size_t drafts;       /* number of drafts */
     size_t extra;        /* index of a timeline that gets one more draft than `whose` says; outlook.count: no timeline
                           * does */
-    uint64_t when;       /* the last round in which a forward with so many drafts was measured, or in which timeline
+    uint64_t when;       /* the last round in which a forward with `drafts` drafts was measured, or in which timeline
                           * `extra` drafted */
 } attempt;
 
@@ -568,7 +568,7 @@ static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt
  * that applies is made.
  *
  *   1. The number of drafts that is best by the hoped times, if by these it gives more tokens a second than the best
- *      known choice. If this applies, the others are not considered.
+ *      known choice. If this attempt applies, the other attempts are not considered.
  *   2. If there are several timelines, and the best known choice is to make no drafts: the number of drafts that is
  *      most promising by the hoped times. A step that does not pay for one timeline may pay for all.
  *   3. An attempt near the best known choice. If the best known choice is to make no drafts, it is the number of drafts
@@ -862,7 +862,7 @@ static void count_left_out(fr_draft_depth_drafts *t, const fr_draft_depth_part *
 }
 
 /* asked gives the number of drafts that a part was asked for, or 0 if drafts were looked up instead. made gives how
- * many of these were made. */
+ * many of the drafts that were asked for were made. */
 static size_t asked(const fr_draft_depth_part *part) {
     return part->looked_up ? 0 : part->asked;
 }

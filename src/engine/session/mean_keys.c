@@ -17,7 +17,7 @@
 enum {
     IDS_MAX = 128, /* ids that are run */
     SKIPPED = 4    /* number of first positions that are left out: attention rests on them, and their keys are unlike
-                    * all others */
+                    * all other keys */
 };
 
 /* The text has prose, code and numbers, because a mean should suit all of them. */

@@ -2,7 +2,7 @@
  *
  * In: sessions of one engine (state.h), each at most once, with room for ids. Out: ids that a prompt's forward
  * predicted or that a verification accepted, and every session in its next state, as drawn in state.h. A session whose
- * part of the round fails is as it was before; the others continue. */
+ * part of the round fails is as it was before; all other sessions continue. */
 #ifndef FR_SRC_ENGINE_SESSION_ROUND_H
 #define FR_SRC_ENGINE_SESSION_ROUND_H
 

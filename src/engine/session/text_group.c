@@ -82,7 +82,8 @@ static size_t place_rows(run *r, size_t *count) {
     return others;
 }
 
-/* Gives hidden rows to the sink. Checks that they are finite, because no logits are computed that would show it. */
+/* Gives hidden rows to the sink. Checks that the rows are finite. In other calls the check of logits finds rows that
+ * are not, but here no logits are computed. */
 static fr_status give_rows(const run *r, size_t text, const piece *p, size_t at, size_t count, size_t before) {
     size_t width = p->session->model->trunk.spec.hidden;
     const float *rows = p->session->engine->hidden + at * width;

@@ -61,7 +61,7 @@ static void put_ids(fr_trace *t, const int32_t *ids, size_t count) {
     put(t, "]");
 }
 
-/* Appends a string of any bytes; those that are no UTF-8 become U+FFFD. */
+/* Appends a string of any bytes; bytes that are no UTF-8 become U+FFFD. */
 static void put_text(fr_trace *t, const char *key, const char *text) {
     put(t, ",\"%s\":\"", key);
     const utf8proc_uint8_t *at = (const utf8proc_uint8_t *)text;

@@ -98,8 +98,8 @@ static fr_status bind_qkv(const fr_tower_binder *b, const fr_vision_config *c, f
     return FR_OK;
 }
 
-/* Binds the bounds between which a layer's products are clipped. For PRODUCT.linear they are PRODUCT.input_min and so
- * on. */
+/* Binds the bounds between which a layer's products are clipped. The bounds for PRODUCT.linear are PRODUCT.input_min
+ * and so on. */
 static fr_status bind_clips(const fr_tower_binder *b, const fr_tower_names *n, fr_vision_clip *clips) {
     const char *const folder[] = {n->q, n->k, n->v, n->proj, n->gate, n->up, n->down};
     const char *const gguf[] = {"attn_q", "attn_k", "attn_v", "attn_out", "ffn_gate", "ffn_up", "ffn_down"};
