@@ -301,7 +301,7 @@ END_TEST
  *   - a block drafter: fc, its layers, a head and its list of ids. DSpark also reads its biases, once for each of its 7
  *     drafts. */
 START_TEST(a_draft_step_reads_what_it_needs) {
-    enum { BLOCK = 64 * 192 + 2 * (3 * 64 * 128 + 2 * 64 * 64 + 2 * 32 * 64) }; /* fc and the layers */
+    enum { BLOCK = 64 * 192 + 2 * (3 * 64 * 128 + 2 * 64 * 64 + 2 * 32 * 64) }; /* weights of fc and the layers */
     static const struct {
         const char *target, *drafter;
         double values; /* values of 2 bytes that each step reads */

@@ -265,7 +265,8 @@ static const struct {
      "'function': {'name': 'f', 'arguments': {}}}, {'id': 'abcdefghi', 'type': 'function', 'function': {'name': 'g', "
      "'arguments': {}}}]}, {'role': 'tool', 'tool_call_id': 'c00000000', 'content': '7'}, {'role': 'tool', "
      "'tool_call_id': 'abcdefghi', 'content': '8'}]}"},
-    /* A result that names its function belongs to the call of that function, whatever their order. */
+    /* A result that names its function belongs to the call of that function. The results may be in another order than
+     * the calls. */
     {OLLAMA_CHAT, "{'messages': [{'role': 'assistant', 'tool_calls': [{'id': 'a', 'function': {'name': 'f'}}, {'id': "
                   "'b', 'function': {'name': 'g'}}, {'id': 'c', 'function': {'name': 'f'}}]}, {'role': 'tool', "
                   "'tool_name': 'g', 'content': '7'}, {'role': 'tool', 'tool_name': 'f', 'content': '8'}, {'role': "

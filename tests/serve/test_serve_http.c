@@ -1262,11 +1262,11 @@ static size_t mutate(char *bytes) {
         switch (draw(4)) {
         case 0: bytes[at] = (char)draw(256); break;
         case 1: bytes[at] = telling[draw(sizeof(telling) - 1)]; break;
-        case 2: /* lost */
+        case 2: /* removes the bytes */
             memmove(bytes + at, bytes + at + count, length - at - count);
             length -= count;
             break;
-        default: /* doubled */ memmove(bytes + at + count, bytes + at, length - at); length += count;
+        default: /* doubles the bytes */ memmove(bytes + at + count, bytes + at, length - at); length += count;
         }
     }
     return length;

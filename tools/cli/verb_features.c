@@ -197,7 +197,7 @@ int fr_verb_features(const fr_arguments *args) {
                              .needs = needs,
                              .ended = end_job}};
     if (args->given[FR_ARG_PARALLEL]) f.places.count = (size_t)args->number[FR_ARG_PARALLEL];
-    if (f.places.count == FR_SESSIONS_MAX) f.places.count--; /* leaves a session to run texts a second time */
+    if (f.places.count == FR_SESSIONS_MAX) f.places.count--; /* one session stays free, for second runs of texts */
     int code = fr_job_places_read(&f.places, args);
     if (!code) code = fr_loaded_open(&loaded, args);
     f.progress = fr_progress_begin("running", args->given[FR_ARG_QUIET]);

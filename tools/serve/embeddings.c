@@ -20,9 +20,9 @@ enum { PIECE_TEXTS = 256, ENCODER_TOKENS = 2048, DECODER_TOKENS = 256 };
 enum { INPUTS_MAX = 2048 }; /* the most inputs of a request, as in OpenAI's API */
 
 typedef enum dialect {
-    OPENAI,       /* OpenAI's: {"object": "list", "data": [{"embedding"}], "usage"} */
-    OLLAMA,       /* ollama's form for "input": {"model", "embeddings": [[...]]} */
-    OLLAMA_OLDER, /* ollama's older form for "prompt", a single text: {"embedding": [...]} */
+    OPENAI,       /* OpenAI's answer: {"object": "list", "data": [{"embedding"}], "usage"} */
+    OLLAMA,       /* ollama's answer to "input": {"model", "embeddings": [[...]]} */
+    OLLAMA_OLDER, /* ollama's older answer to "prompt", a single text: {"embedding": [...]} */
 } dialect;
 
 typedef struct input {

@@ -106,7 +106,8 @@ START_TEST(an_odd_drafter_scores_the_same) {
 }
 END_TEST
 
-/* Compares the first draft step with the folder's. Later steps may follow other drafts, so they are not compared. */
+/* Compares the first draft step of a quantized drafter with that of the drafter's folder. Later steps may follow other
+ * drafts, so they are not compared. */
 START_TEST(every_type_is_near) {
     static const struct {
         const char *type;

@@ -320,7 +320,8 @@ START_TEST(so_do_those_that_are_found_where_they_pay) {
 }
 END_TEST
 
-/* The method `always` below drafts one id, 77, each time. These variables count what it is told about its drafts. */
+/* The method `always` below drafts one id, 77, each time. These variables count what the method is told about its
+ * drafts. */
 static size_t told_proposed, told_accepted, told_begins, told_rows;
 
 static fr_draft *always_open(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);

@@ -520,8 +520,8 @@ START_TEST(a_model_without_a_head_makes_rows_alone) {
 }
 END_TEST
 
-/* If the prompt is not pooled and no row comes after it, sentence-transformers gives zeros, but the first row for cls,
- * and minus infinity for max. Otherwise the prompt's rows must not count. */
+/* The rows of a prompt must be left out of the pooling. If there are no other rows, the result must be that of
+ * sentence-transformers: the first row for cls, minus infinity for max, and zeros for all other modes. */
 START_TEST(rows_of_a_prompt_are_left_out) {
     static const float rows[] = {1, -2, 5, 4, 3, -9};
     static const struct {

@@ -54,9 +54,10 @@ static const struct {
     {"qwen35-moe-tied", "{\"num_key_value_heads\": null}", NULL},
     {"qwen35-moe-tied", "{\"norm_topk_prob\": false}", NULL},
     {"qwen35-moe-odd", "{}", "{\"norm_topk_prob\": false, \"num_key_value_heads\": null}"},
-    /* Dynamic scaling begins only after max_position_embeddings, and these texts are shorter. */
+    /* dynamic scaling begins only after max_position_embeddings, and the texts of this test are shorter */
     {"qwen3-odd", "{\"rope_scaling\": {\"rope_type\": \"dynamic\", \"factor\": 6.0}}", NULL},
-    /* Nothing reads these keys in transformers. */
+    /* transformers does not read attention_bias and sliding_window for Nemotron-H, nor shared_expert_intermediate_size
+     * for Ling 3 */
     {"nemotron-h-odd", "{\"attention_bias\": true, \"sliding_window\": 5}", NULL},
     {"ling3-odd", "{\"shared_expert_intermediate_size\": 17}", NULL},
     /* The outer configuration decides whether the embeddings serve as the head. */

@@ -468,13 +468,16 @@ START_TEST(pairs_are_rotated_and_no_activation_is_limited) {
 }
 END_TEST
 
-/* Llama 4's lists say of each layer if it has a mixture, if its heads are rotated and if it reads chunks. Files of
- * 2025 have numbers where newer ones have true and false, and an empty list where newer ones have none. */
+/* Llama 4's configurations have lists that say for each layer if it has a mixture, if its heads are rotated, and if it
+ * reads chunks. Files of 2025 have numbers where newer files have true and false, and an empty list where newer files
+ * have no list. */
 START_TEST(llama4s_layers_are_as_its_lists_say) {
     static const struct {
         const char *config;
-        size_t mixtures, still, chunked, growing; /* numbers of layers of each kind; layers that aren't rotated */
-        const char *line;                         /* NULL: the configuration is read */
+        size_t mixtures, still, chunked, growing; /* numbers of layers: with a mixture of experts, without rotation,
+                                                   * with attention in chunks, and with queries that grow with the
+                                                   * position */
+        const char *line;                         /* a part of the error line; NULL: the configuration is accepted */
     } says[] = {
         {"{}", 6, 1, 5, 1, NULL},
         {"{\"no_rope_layers\": [], \"attn_temperature_tuning\": 4}", 6, 1, 5, 1, NULL},
@@ -521,8 +524,8 @@ START_TEST(llama4s_layers_are_as_its_lists_say) {
 }
 END_TEST
 
-/* CWM has biases of the feed-forward, and Ministral's layers have no window if it is null. Two keys of Nemotron-H
- * change nothing, as in transformers. */
+/* Tests keys of single families. CWM's feed-forward may have biases. Ministral's layers have no window if
+ * sliding_window is null. attention_bias and sliding_window of Nemotron-H change nothing, as in transformers. */
 START_TEST(keys_of_one_family_are_read) {
     static const struct {
         const fr_family *family;

@@ -159,8 +159,8 @@ static void free_texts(void) {
 /* ----------------------------------------------------------------------------------------------------------- rounds */
 
 typedef struct clock_noise {
-    double spread; /* largest relative error of a reading */
-    double jumps;  /* probability that a reading is ten times too long */
+    double spread; /* largest relative error of a clock's reading */
+    double jumps;  /* probability that a clock's reading is ten times too long */
     uint64_t random;
 } clock_noise;
 
@@ -634,7 +634,8 @@ START_TEST(a_draft_is_judged_by_the_whole_chain) {
     }
     ck_assert_int_eq(fr_draft_gain_judge(&gains, sure, 2), FR_DRAFT_GAIN_MORE);
     ck_assert_int_eq(fr_draft_gain_judge(&gains, once, 1), FR_DRAFT_GAIN_MORE);  /* the gain 0.4 exceeds 0.35 */
-    ck_assert_int_eq(fr_draft_gain_judge(&gains, twice, 2), FR_DRAFT_GAIN_LAST); /* the gain 0.2 does not */
+    ck_assert_int_eq(fr_draft_gain_judge(&gains, twice, 2), FR_DRAFT_GAIN_LAST); /* the gain 0.2 does not exceed
+                                                                                  * 0.35 */
     gains.row[1] = 0.3;
     ck_assert_int_eq(fr_draft_gain_judge(&gains, twice, 2), FR_DRAFT_GAIN_NONE);
     ck_assert_int_eq(fr_draft_gain_judge(&gains, once, 1), FR_DRAFT_GAIN_LAST);
@@ -685,10 +686,10 @@ START_TEST(rows_of_finds_are_hoped_then_known) {
                                                              * counts as free */
     part = find_round(&one, 0, 15, 15);
     ck_assert_uint_eq(part.found, 3);
-    ck_assert_double_eq_tol(part.gains.found[0], 0.2, 1e-9); /* the time of a row is 0.2; its price in tokens is 0.2
-                                                              * too, at the rate without drafts of 1 token a second,
-                                                              * because the rate with drafts was lower: 5 tokens in 5.2
-                                                              * seconds */
+    ck_assert_double_eq_tol(part.gains.found[0], 0.2, 1e-9); /* a row takes 0.2 seconds; texts without drafts give 1
+                                                              * token a second, and with drafts only 5 tokens in 5.2
+                                                              * seconds, so the higher rate, 1, makes the row's price
+                                                              * 0.2 tokens */
     ck_assert_double_eq_tol(part.gains.found[1], 0.1, 1e-9); /* the next row was not measured yet, so it is assumed to
                                                               * cost half of a measured row */
     ck_assert_uint_eq(find_round(&one, 0, 15, 15).found, 7);

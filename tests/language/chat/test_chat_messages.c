@@ -201,8 +201,8 @@ START_TEST(repeated_keys) {
 }
 END_TEST
 
-/* Some templates have further conditions: they show calls only if there is no other content, or only if the id has
- * nine letters, or they don't show the results of calls. */
+/* Some templates show calls only under a condition: there is no other content, or the id has nine letters. Others show
+ * calls but refuse the results of calls. */
 START_TEST(templates_that_ask_for_more) {
     static const char *const cases[] = {
         "{% for m in messages %}{% if m.content is none %}{{ m.tool_calls[0].function.arguments | tojson }}{% endif %}"
