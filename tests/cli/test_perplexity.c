@@ -55,7 +55,7 @@ START_TEST(perplexity_is_the_references) {
     const json_t *one = json_array_get(fr_json_get(object, "demo"), (size_t)_i);
     char stride[32] = "";
     if (number(one, "stride") > 0) snprintf(stride, sizeof stride, "--ppl-stride %.0f", number(one, "stride"));
-    double chunk = number(one, "chunk"); /* 512 is also the default */
+    double chunk = number(one, "chunk"); /* for 512, the default, the test leaves -c out */
     fr_command c = chunk == 512 ? fr_command_ok("perplexity " DEMO TEXT)
                                 : fr_command_ok("perplexity " DEMO TEXT "-c %.0f %s -t 1 --chunk 7", chunk, stride);
     ck_assert_double_eq(printed(&c, "scored "), number(one, "scored"));
@@ -214,7 +214,7 @@ START_TEST(the_right_tasks_are_the_references) {
     long before = 0, tasks = 0;
     for (size_t n = 1; n <= json_array_size(right); n++) {
         const char *name = kinds[_i].name;
-        char most[64] = ""; /* the last time there is no limit, so all tasks are run */
+        char most[64] = ""; /* "" for the last n: without a limit all tasks are run */
         if (n < json_array_size(right)) snprintf(most, sizeof most, "--%s-tasks %zu", name, n);
         fr_command c = fr_command_ok("perplexity " DEMO "-t 1 --%s %s -f " TASKS "/%s", name, most, kinds[_i].file);
         long now = 0;

@@ -161,7 +161,7 @@ START_TEST(writer_and_reader_agree) {
     const fr_tensor *third = fr_tensors_find(&files.tensors, "third");
     ck_assert(third && third->type == FR_I32 && ((const uint8_t *)third->data)[7] == 7);
 
-    out = fopen(in_folder("b.gguf"), "wb"); /* the copy has the same values */
+    out = fopen(in_folder("b.gguf"), "wb"); /* b.gguf becomes a copy with the same values */
     fr_gguf_writer_open(&writer, out, "made");
     for (size_t i = 1; i < files.gguf->count; i++) fr_gguf_put_value(&writer, &files.gguf->values[i]);
     put_tensors(&writer);
@@ -500,8 +500,9 @@ START_TEST(overrides_and_pure) {
     ck_assert_int_eq(fr_tensors_find(&files.tensors, "token_embd.weight")->type, FR_Q4_K);
     ck_assert_int_eq(fr_tensors_find(&files.tensors, "per_layer_model_proj.weight")->type, FR_Q4_K);
     ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.2.ffn_down.weight")->type, FR_Q4_K);
-    ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.0.proj.weight")->type, FR_Q5_0); /* because its rows have
-                                                                                            * only 64 values */
+    ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.0.proj.weight")->type, FR_Q5_0); /* a block of Q4_K has 256
+                                                                                            * values, but a row has
+                                                                                            * only 64 */
     ck_assert_int_eq(fr_tensors_find(&files.tensors, "blk.0.attn_norm.weight")->type, FR_F32);
     fr_checkpoint_close(&files);
     remove_folder();

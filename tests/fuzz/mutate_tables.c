@@ -226,7 +226,7 @@ typedef enum damage {
     TWICE,
     EXTRA,
     OTHER_LAYER,
-    HUGE_LAYER, /* beyond 64 bits */
+    HUGE_LAYER, /* a layer's number needs more than 64 bits */
     OTHER_SHAPE,
     HUGE_SHAPE,
     NO_SHAPE,

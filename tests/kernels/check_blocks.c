@@ -384,8 +384,8 @@ static void choose_grouped(const operation *op, grouped_case *c) {
     c->form.scale_type = (uint8_t)fr_random_below(FR_FLOAT_TYPES);
     c->form.group = groups[fr_random_below(COUNT(groups))];
     if (fr_random_below(3) == 0)
-        c->cols = c->cols / RUN * RUN + RUN;                        /* otherwise the last RUN of columns is
-                                                                       * incomplete */
+        c->cols = c->cols / RUN * RUN + RUN;                        /* usually the last RUN of columns is incomplete,
+                                                                     * but in every third case it is complete */
     if (fr_random_below(6) == 0) c->form.group = (uint32_t)c->cols; /* one group for the whole row */
     c->groups = (c->cols + c->form.group - 1) / c->form.group;
     if (fr_grouped_layout(&c->tiles, &c->form, c->cols)) return;

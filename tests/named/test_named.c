@@ -95,7 +95,8 @@ START_TEST(types_are_chosen_as_llama_cpp_does) {
     put_in_hub(HUB, "Org--A.B-GGUF", "a-Q8_0.gguf");
     put_in_hub(HUB, "Org--A.B-GGUF", "mmproj-a-Q4_K_M.gguf");
     put_in_hub(HUB, "Org--A.B-GGUF", "README.md");
-    finds_in("Org/A.B-GGUF", "Org--A.B-GGUF", "a-Q8_0.gguf"); /* no Q4_K_M yet */
+    finds_in("Org/A.B-GGUF", "Org--A.B-GGUF", "a-Q8_0.gguf"); /* Q4_K_M is preferred, but the folder has no such file
+                                                               * yet */
     put_in_hub(HUB, "Org--A.B-GGUF", "a-Q4_K_M.gguf");
     put_in_hub(HUB, "Org--A.B-GGUF", "BF16/a-BF16-00001-of-00002.gguf");
     put_in_hub(HUB, "Org--A.B-GGUF", "BF16/a-BF16-00002-of-00002.gguf");

@@ -31,11 +31,11 @@ typedef struct fr_manner {
     const char *isa;
     int threads, chunk;
     bool some; /* uses only some of the threads, and another number of them in each run */
-    int depth; /* may be FR_DRAFT_AUTO */
+    int depth; /* number of drafts per step; may be FR_DRAFT_AUTO */
     fr_test_method method;
-    const char *drafts;  /* option text for the drafter's method; NULL for mtp */
-    const char *k, *v;   /* types of cached keys and values, which change the answer; NULL for the usual ones */
-    fr_test_draws draws; /* changes the answer too */
+    const char *drafts;  /* option text for the drafter's method; NULL: mtp */
+    const char *k, *v;   /* types of cached keys and values; NULL: the usual ones */
+    fr_test_draws draws; /* how ids are chosen */
 } fr_manner;
 
 typedef struct fr_answer {

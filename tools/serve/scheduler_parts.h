@@ -47,7 +47,7 @@ struct fr_errand {
 struct fr_scheduler {
     fr_scheduler_setting setting;
     fr_prompt_throttle throttle;
-    fr_slot *slots;    /* all slots */
+    fr_slot *slots;    /* [setting.slots] all slots */
     fr_slot **running; /* [setting.slots] slots in use, in the order in which their requests arrived */
     size_t running_count;
     fr_round *rounds;

@@ -113,7 +113,8 @@ START_TEST(what_does_not_fit_is_not_finite) {
     fr_kv_store_fn *store;
     for (fr_dtype type = FR_F16; type < FR_KV_TYPES; type++)
         for (size_t isa = 0; (store = store_of(type, isa)); isa++)
-            for (size_t b = 0; b < (type == FR_BF16 ? 3 : 5); b++) { /* bfloat16 can hold 1e30 */
+            for (size_t b = 0; b < (type == FR_BF16 ? 3 : 5); b++) { /* without 1e30 and -1e30 for bfloat16, which can
+                                                                      * hold them */
                 float x[BLOCK], y[BLOCK];
                 uint8_t row[2 * BLOCK];
                 for (size_t i = 0; i < BLOCK; i++) x[i] = i == 17 ? bad[b] : 1;

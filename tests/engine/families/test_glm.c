@@ -535,8 +535,8 @@ START_TEST(a_folder_as_gguf_is_the_same_model) {
 }
 END_TEST
 
-/* The reference has float activations, and ours are quantized to 8 bits. The mean difference is 0.037, with a range of
- * 22. */
+/* The reference was computed with float activations, but the library quantizes activations to 8 bits. The mean
+ * difference of the logits was 0.037 when measured; the logits have a range of 22. */
 START_TEST(quantized_logits) {
     fr_reference r;
     fr_model *model;

@@ -255,8 +255,8 @@ START_TEST(files_recommend_how_to_sample) {
 }
 END_TEST
 
-/* The rules are llama.cpp's (src/llama-model.cpp). Without a type, the scaling is linear. Without the newer key of the
- * factor, the older one counts. */
+/* Rotary positions must be scaled by llama.cpp's rules (src/llama-model.cpp). If the file gives no type of scaling,
+ * the scaling is linear. If the newer key of the factor is missing, the older key counts. */
 START_TEST(positions_are_scaled_without_a_type) {
     static const struct {
         scaling said;

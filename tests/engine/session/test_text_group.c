@@ -139,7 +139,8 @@ START_TEST(a_shared_engine_and_few_pages_change_no_bit) {
         compare(got, expected, TEXTS, width, folders[_i]);
         for (size_t k = 0; k + 2 < sessions[i]; k++) require(fr_engine_session(engine, options, &others[k]));
         memset(got, 0, TEXTS * width * sizeof *got);
-        require(fr_embedder_rows(embedder, texts, TEXTS, 0, 0, got)); /* no place is left but the embedder's own */
+        require(fr_embedder_rows(embedder, texts, TEXTS, 0, 0, got)); /* sessions have all other places, so only the
+                                                                       * embedder's own is left */
         compare(got, expected, TEXTS, width, folders[_i]);
         for (size_t k = 0; k + 2 < sessions[i]; k++) fr_session_close(others[k]);
         fr_embedder_close(embedder);

@@ -311,7 +311,7 @@ START_TEST(an_abort_is_seen_between_chunks) {
         ck_assert_uint_eq(session->cache.kv.length, (size_t)chunks * CHUNK);
         ck_assert_uint_eq(fr_session_length(session), 100);
         ck_assert(fr_session_stat(session, FR_STAT_PROMPT_TOKENS) == (double)chunks * CHUNK);
-        countdown = -1; /* runs the rest */
+        countdown = -1; /* the next call is not aborted, so it runs the rest of the prompt */
         require(fr_session_set_prompt(session, ids, 100));
         ck_assert(fr_session_stat(session, FR_STAT_PROMPT_TOKENS) == 100);
         ck_assert(fr_session_stat(session, FR_STAT_REUSED_TOKENS) == (double)chunks * CHUNK);
