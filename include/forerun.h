@@ -96,8 +96,8 @@ extern "C" {
 #define FR_VERSION_OF(major, minor, patch) FR_VERSION_TEXT(major) "." FR_VERSION_TEXT(minor) "." FR_VERSION_TEXT(patch)
 #define FR_VERSION                         FR_VERSION_OF(FR_VERSION_MAJOR, FR_VERSION_MINOR, FR_VERSION_PATCH)
 
-/* Returns the version of the linked library as a text. A program that finds the library without its soname (with
- * dlopen, or as a static archive) checks that the text equals FR_VERSION up to the last point. */
+/* Returns the version of the linked library as a text. A program may find the library without its soname, with dlopen
+ * or as a static archive. It then checks that the text equals FR_VERSION up to the last point. */
 const char *fr_version(void);
 
 /* ================================================================================= PART ONE: from a model to a chat */
@@ -267,9 +267,9 @@ typedef enum fr_token_kind {
 /* Returns the kind of token that has this id. */
 fr_token_kind fr_token_kind_of(const fr_tokenizer *tokenizer, int32_t id);
 
-/* Return a token's text as the vocabulary writes it ("<0x0A>", "<bos>"), and the bytes that it prints (a line feed,
- * "<bos>"), which may be part of a character. If there is no such token they return NULL and a length of 0. Both
- * belong to the tokenizer; the bytes have no NUL after them. */
+/* Return a token's text as the vocabulary writes it ("<0x0A>", "<bos>"), and the bytes that the token prints (a line
+ * feed, "<bos>"). These bytes may be a part of a character. If there is no such token they return NULL and a length of
+ * 0. Both belong to the tokenizer; the bytes have no NUL after them. */
 const char *fr_token_text(const fr_tokenizer *tokenizer, int32_t id, size_t *length);
 const char *fr_token_bytes(const fr_tokenizer *tokenizer, int32_t id, size_t *length);
 
@@ -466,9 +466,9 @@ typedef enum fr_option {
     FR_OPT_MLOCK = 5,
     /* Text, the path of a GGUF model's vision tower (llama.cpp's mmproj file). Default: none. */
     FR_OPT_MMPROJ = 6,
-    /* Limits on the pixels of a picture after it is resized for the vision tower, or on the tokens that stand for it
-     * in a prompt. Fewer pixels are faster and show less. Default 0: as the model's makers say. FR_INPUT when the
-     * model is opened if its tower resizes all pictures to one size, or if both minima or both maxima are given. */
+    /* Limits on the pixels of a picture that was resized for the vision tower, or on the picture's tokens in a prompt.
+     * Fewer pixels are faster and show less. Default 0: as the model's makers say. FR_INPUT when the model is opened
+     * if its tower resizes all pictures to one size, or if both minima or both maxima are given. */
     FR_OPT_IMAGE_MIN_PIXELS = 52,
     FR_OPT_IMAGE_MAX_PIXELS = 53,
     FR_OPT_IMAGE_MIN_TOKENS = 54,
@@ -582,8 +582,8 @@ typedef enum fr_option {
     /* Text, "id+x,id-x,id:x": adds x to ids' logits; -inf bans an id. Each text adds to the biases that are already
      * set, up to 256 ids. The ids of fr_model_suppressed stay banned. */
     FR_OPT_LOGIT_BIAS = 25,
-    /* Number 0 to 1000, default 0: off. DRY subtracts multiplier * base ^ (n - allowed length) from the logit of a
-     * token that would continue a repetition of n tokens, if n is at least the allowed length. */
+    /* Number 0 to 1000, default 0: off. If a token would continue a repetition of n tokens, and n is at least the
+     * allowed length, DRY changes its logit: it subtracts multiplier * base ^ (n - allowed length). */
     FR_OPT_DRY_MULTIPLIER = 34,
     /* Number 1 to 1000, default 1.75: DRY's base. */
     FR_OPT_DRY_BASE = 35,
@@ -617,8 +617,8 @@ typedef enum fr_option {
 
     /* 1: generation goes on after an end of sequence, except one that ends a grammar's text. Default 0. */
     FR_OPT_IGNORE_EOS = 32,
-    /* Gives the log-probability of each id, and those of this many ids that were most probable in its place, 0 to 100.
-     * Default -1: no log-probabilities. */
+    /* A number n, 0 to 100: gives the log-probability of each id, and of the n ids that were most probable in its
+     * place. Default -1: no log-probabilities. */
     FR_OPT_LOGPROBS = 33,
     /* 1: log-probabilities are those of the draw, after masks, penalties, bias, filters and temperature; tokens that
      * these exclude have -INFINITY and are sorted by the model's own logits. Default 0: the model's own. */
@@ -747,7 +747,7 @@ void fr_marked_text_free(fr_marked_text *text);
 fr_status fr_chat_render(const fr_tokenizer *tokenizer, const char *messages_json, const char *options_json,
                          fr_marked_text *text);
 
-/* Converts a marked text to ids. A control token is found only if all of its bytes are trusted, and bytes that are not
+/* Converts a marked text to ids. A control token is found only if all of its bytes are trusted. Bytes that are not
  * trusted have no influence on which control tokens are found. Everything else is as in fr_tokenize without
  * parse_special: the end of a trusted span does not cut a token. Nothing is added, because the template has written
  * <bos>. Spans that overlap or reach beyond the text are FR_USAGE. *ids: free it with fr_free. */
@@ -839,10 +839,9 @@ size_t fr_picture_tokens(const fr_picture *picture);
  * model sees no pictures or has no tokenizer. It belongs to the model. */
 const char *fr_model_image_mark(const fr_model *model);
 
-/* Puts pictures into a prompt's text before it is tokenized: each of the first `count` marks whose bytes are all
- * trusted is replaced by its picture's image tokens, together with the tokens that the model was trained to see around
- * them. The inserted text is trusted. A text with fewer marks than pictures is no error here; the prompt fails
- * then. */
+/* Puts pictures into a prompt's text before it is tokenized: the first `count` marks whose bytes are all trusted are
+ * replaced, each by its picture's image tokens and the tokens that the model was trained to see around these. The
+ * inserted text is trusted. A text with fewer marks than pictures is no error here; the prompt fails then. */
 fr_status fr_pictures_spell(const fr_model *model, const fr_picture *const *pictures, size_t count,
                             fr_marked_text *text);
 
@@ -978,10 +977,10 @@ fr_status fr_session_begin_grammar(fr_session *session, size_t position);
 fr_status fr_session_next_logits(fr_session *session, const float **logits);
 
 /* The callback changes logits before a token is chosen from them, for example to -INFINITY to ban an id. It is called
- * for each position at which a token is chosen, with the ids before it (including drafts that may be rejected) and a
- * copy of the raw logits. Penalties, bias, temperature and filters apply afterwards. Its effect must depend only on
- * the ids; then the text is the same with and without drafting, although drafters do not see the mask. A status other
- * than FR_OK makes the round fail with that status, and the timeline stays as before it. */
+ * for each position at which a token is chosen. It gets the ids before the position, including drafts that may be
+ * rejected, and a copy of the raw logits. Penalties, bias, temperature and filters apply afterwards. Its effect must
+ * depend only on the ids; then the text is the same with and without drafting, although drafters do not see the mask.
+ * A status other than FR_OK makes the round fail with that status, and the timeline stays as before it. */
 typedef fr_status fr_mask_fn(void *context, const int32_t *ids, size_t length, float *logits, size_t vocab);
 
 /* Gives a session a mask, or none (NULL, as in a new session). If a prompt has already predicted an id, that id is
@@ -1005,8 +1004,8 @@ typedef fr_status fr_score_fn(void *context, int32_t id, float own, const int32_
                               size_t best);
 fr_status fr_session_score(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink, void *context);
 
-/* Makes these ids the whole timeline as fr_session_put does, and gives the sink the same values as fr_session_score
- * while rounds or steps run the ids, piece by piece. The whole timeline is run anew: nothing of it is reused. Ids
+/* Makes these ids the whole timeline as fr_session_put does. While rounds or steps run the ids, piece by piece, the
+ * sink gets the same values as from fr_session_score. The whole timeline is run anew: nothing of it is reused. Ids
  * after the prompt are generated as after any prompt. If the sink returns anything but FR_OK, the round or step fails
  * with that status, and the scoring ends, but not the prompt. FR_USAGE without FR_OPT_LOGPROBS. */
 fr_status fr_session_put_scored(fr_session *session, const int32_t *ids, size_t count, fr_score_fn *sink,
@@ -1103,11 +1102,11 @@ fr_status fr_embedder_scores(fr_embedder *embedder, const fr_embedder_text *pair
 
 /* --------------------------------------------------------------------------------------------------------- drafting */
 
-/* Starts drafting for the next step in a thread of the session's own and returns at once, so that the caller can write
- * out the last ids meanwhile. The next fr_session_step waits for these drafts and verifies them. Ids never depend on
- * this. Only one submission at a time: a second one, or fr_draft_now, is FR_USAGE until the drafts of the first are
- * used. If there is nothing to draft from (before the first step after a prompt, after an end of sequence), there are
- * no drafts. Calls that change the timeline in another way wait for the drafts and drop them, as fr_draft_cancel does.
+/* Starts drafting for the next step in a thread of the session's own and returns at once. Meanwhile the caller can
+ * write out the last ids. The next fr_session_step waits for these drafts and verifies them. Ids never depend on this.
+ * Only one submission at a time: a second one, or fr_draft_now, is FR_USAGE until the drafts of the first are used. If
+ * there is nothing to draft from (before the first step after a prompt, after an end of sequence), there are no
+ * drafts. Calls that change the timeline in another way wait for the drafts and drop them, as fr_draft_cancel does.
  * fr_draft_wait or the step reports a failure to draft. FR_UNBUILT for a draft model that ranks run together. */
 fr_status fr_draft_submit(fr_session *session);
 
@@ -1174,7 +1173,7 @@ typedef struct fr_proposer {
 
 /* Makes `method` the session's draft method. The method used before, which may also be the program's own, now makes
  * the suggestions. The struct is copied. Its functions are called in the thread that calls the step, or after
- * fr_draft_submit in the session's own thread, and must not call into the session. An id outside the vocabulary, too
+ * fr_draft_submit in the session's own thread. They must not call into the session. An id outside the vocabulary, too
  * many drafts or an impossible distribution make the round fail with FR_USAGE and change nothing. Forks do not have
  * the method. If this call fails, the context still belongs to the caller. */
 fr_status fr_session_set_proposer(fr_session *session, const fr_proposer *method);

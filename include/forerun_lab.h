@@ -59,9 +59,9 @@ typedef struct fr_lab_shape {
  * read; may be NULL. */
 fr_status fr_lab_synth(const fr_lab_shape *shape, const fr_options *options, FILE *out);
 
-/* Writes a GGUF target or drafter as a GGUF file whose matrices are stored in the order in which kernels stream them,
- * so that it is mapped and used in place. options: only the progress function is read. After a failure, what was
- * written so far is no valid file. */
+/* Writes a GGUF target or drafter as another GGUF file. There the matrices are stored in the order in which kernels
+ * stream them, so that the file is mapped and used in place. options: only the progress function is read. After a
+ * failure, what was written so far is no valid file. */
 fr_status fr_lab_pack(const char *path, const fr_options *options, FILE *out);
 
 /* Packs a drafter that can be read only together with its target: MTP layers in a file of their own, or an EAGLE

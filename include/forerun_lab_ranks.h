@@ -61,8 +61,8 @@ fr_status fr_lab_ranks_check(void);
  * aborted as always. Other calls that would run or change a session are FR_UNBUILT. */
 fr_status fr_lab_engine_lead(fr_engine *engine);
 
-/* Makes another rank's engine, of the same model and options, carry out the calls that rank 0 sends, until rank 0
- * closes its own engine or the job fails. */
+/* Makes another rank's engine, of the same model and options, carry out the calls that rank 0 sends. Returns once rank
+ * 0 closes its own engine or the job fails. */
 fr_status fr_lab_engine_follow(fr_engine *engine);
 
 /* Calls end(line) if this process has not begun to leave the job `seconds` after the job's first failure. line: the

@@ -85,8 +85,8 @@ static fr_kv_rows place_rows(const fr_kv_layer *layer, fr_dtype type, size_t *pa
     return rows;
 }
 
-/* Gives how many positions before the last row of a forward the sliding layers must hold, so that each row of the
- * forward finds its whole window. The number is rounded up to whole pages. 0: sliding layers hold all positions. */
+/* Gives how many positions before a forward's last row the sliding layers must hold, so that each of the forward's
+ * rows finds its whole window. The number is rounded up to whole pages. 0: sliding layers hold all positions. */
 static size_t keeps(size_t window, size_t context, size_t batch) {
     size_t all = round_up(context, FR_KV_PAGE), few = round_up(window + batch, FR_KV_PAGE);
     return window && few + FR_KV_PAGE < all ? few : 0;

@@ -11,19 +11,19 @@
  * A text that ends within a block leaves a tail there: a node with fewer ids and no children. It is replaced by a node
  * that has all of its ids and more (fr_kv_prefixes_add_tail).
  *
- * A prompt begins at the position where it first differs from all known texts. With sliding layers, which give up most
- * pages, it may have to begin earlier, at a position before which these layers still have a whole window. Within a
- * block the prompt begins with a copy of another text's page, which takes less time than running a single row. A
- * drafter's entry for a position, its pair (pairs.h), also depends on the id after that position. So the last pair of
- * a page depends on the next block. Each node therefore also keeps the drafter's page of its parent's block, with the
- * last pair made for this node's first id. A prompt that begins within a block runs the position before again, to make
- * its pair again.
+ * A prompt begins at the position where it first differs from all known texts. Sliding layers give up most pages. If
+ * there are sliding layers, the prompt may have to begin earlier, at a position before which these layers still have a
+ * whole window. Within a block the prompt begins with a copy of another text's page, which takes less time than
+ * running a single row. A drafter's entry for a position, its pair (pairs.h), also depends on the id after that
+ * position. So the last pair of a page depends on the next block. Each node therefore also keeps the drafter's page of
+ * its parent's block, with the last pair made for this node's first id. A prompt that begins within a block runs the
+ * position before again, to make its pair again.
  *
  * States of recurrent layers can't be cut at a position, so with such layers a prompt begins at points: positions
  * whose states a timeline has left in a page. A point at position p belongs to the block or tail that contains
- * position p - 1. A prompt can begin at the point if it has the same ids before p, and, with a drafter's pairs, also
- * the same id at p. A page that the point divides is copied before it is written. If no page is free, a point is given
- * up: first one that was made only at a regular distance, and among several the one unused for the longest time.
+ * position p - 1. A prompt can begin at the point if it has the same ids before p. With a drafter's pairs it must also
+ * have the same id at p. A page that the point divides is copied before it is written. If no page is free, a point is
+ * given up: first one that was made only at a regular distance, and among several the one unused for the longest time.
  *
  * A timeline keeps the nodes of its own path. All other nodes are a cache: when a pool has no free page, the node
  * unused for the longest time is given up. Sliding layers give up pages that no timeline holds, first those outside

@@ -11,9 +11,9 @@
  * then still run whole: its cost hardly depends on the number of masks, and the drafts are better with as many masks
  * as in training.
  *
- * Sessions of an engine work in one workspace, and the blocks of those that propose together go side by side through
- * the layers and the head. Then each chooses its drafts row by row, as DFlash2's and DSpark's choice of a draft
- * depends on the preceding draft. */
+ * Sessions of an engine work in one workspace. If sessions propose together, their blocks go side by side through the
+ * layers and the head. Then each chooses its drafts row by row, as DFlash2's and DSpark's choice of a draft depends on
+ * the preceding draft. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -110,8 +110,8 @@ bool fr_draft_list_has(const fr_draft_list *list, const fr_draft_method *method)
     return false;
 }
 
-/* If the method reads weights, replaces it by the drafter's method of the same name, and gives the index of the
- * drafter that has this method. Methods without weights stay. */
+/* If the method reads weights, replaces it by the drafter's method of the same name, and gives that drafter's index.
+ * Methods without weights stay. */
 static fr_status take_drafters(const fr_draft_method **method, const fr_drafter *drafter, size_t *index) {
     const char *word = (*method)->name;
     if (!(*method)->load) return FR_OK;

@@ -52,8 +52,9 @@ void fr_drafter_cache_fork(fr_drafter_cache *fork, const fr_drafter_cache *cache
 /* Moves the drafter's frontier back to the target's, if the target's was moved back. */
 void fr_drafter_cache_cut(fr_drafter_cache *cache, const fr_draft_view *view);
 
-/* Keeps the target's rows up to position `end` - 1, to run them later. Returns false if this call need not put them
- * off (view->defers is not set), if there is no room for them, or if the drafter has missed earlier rows. */
+/* Keeps the target's rows up to position `end` - 1, to run them later. Returns false if view->defers is not set,
+ * because the rows then need not be put off. Also returns false if there is no room for the rows, or if the drafter
+ * has missed earlier rows. */
 bool fr_drafter_cache_keep(fr_drafter_cache *cache, const fr_draft_view *view, size_t end);
 
 /* Gives the rows from the frontier to `end`; there may be none. Claims pages for these rows and for `more` rows after

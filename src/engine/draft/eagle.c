@@ -131,8 +131,8 @@ static fr_status bind_embedding(fr_eagle *e, const fr_eagle_config *c, fr_weight
                    weights->files->path, name, c->layer.trunk.hidden, c->target_hidden);
 }
 
-/* Binds the drafter's own head. If it has none, the target's head is used, provided that the drafter scores all ids of
- * the target and both models have the same width. */
+/* Binds the drafter's own head. If it has none, the target's head is used. The drafter must then score all ids of the
+ * target, and both models must have the same width. */
 static fr_status bind_head(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
     const char *name = own_name(weights, HEAD);

@@ -12,8 +12,8 @@
  * norms the heads of queries and keys; its attention may slide.
  *
  * EAGLE-1 (Li et al. 2024, arXiv:2401.15077; SafeAILab/EAGLE cnets1): for position p it reads h_p, the hidden row
- * after the final norm. It runs x = fc([embedding of token p + 1 ; h_p]) + bias through a layer without input norm,
- * and the target's head scores the result without a norm. */
+ * after the final norm. It runs x = fc([embedding of token p + 1 ; h_p]) + bias through a layer without input norm.
+ * The target's head scores the result without a norm. */
 #ifndef FR_SRC_ENGINE_DRAFT_EAGLE_H
 #define FR_SRC_ENGINE_DRAFT_EAGLE_H
 

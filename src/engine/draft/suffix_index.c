@@ -43,8 +43,8 @@ static void add_edge(fr_suffix_index *index, uint32_t from, int32_t id, uint32_t
     index->steps++;
 }
 
-/* Splits a state. Its substrings of up to `length` ids get a new state, because they now end at one more place of the
- * text than the state's longer substrings. */
+/* Splits a state. Its substrings of up to `length` ids get a new state, because they now end at one more place than
+ * the state's longer substrings. */
 static uint32_t split(fr_suffix_index *index, uint32_t state, uint32_t length) {
     uint32_t copy = index->state_count++;
     fr_suffix_state *whole = &index->states[state];

@@ -2,9 +2,9 @@
  *
  * In: a checkpoint's tensors, and its config.json or GGUF metadata; the ids of several texts. Out: a hidden row for
  * each token after the last norm, from which an embedding or a score is made. The rows of all texts lie side by side
- * in one forward, without padding. A row sees the rows of its own text alone, so no bit of a text's rows depends on
- * the texts beside it, on the number of threads or on the instruction set. There is no cache: a text is run whole.
- * Devlin et al. 2018, arXiv:1810.04805. The kinds are in encoder_kinds.h. */
+ * in one forward, without padding. A row sees the rows of its own text alone. So no bit of a text's rows depends on
+ * other texts, on the number of threads or on the instruction set. There is no cache: a text is run whole. Devlin et
+ * al. 2018, arXiv:1810.04805. The kinds are in encoder_kinds.h. */
 #ifndef FR_SRC_ENGINE_ENCODER_ENCODER_H
 #define FR_SRC_ENGINE_ENCODER_ENCODER_H
 

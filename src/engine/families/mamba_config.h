@@ -9,8 +9,8 @@
 #include "src/engine/families/family.h"
 
 /* Rows of the sizes, for a family's table. The arguments are the family's keys in config.json. After these rows the
- * table must list fr_mamba_part. For GGUF, fr_mamba_part reads the width of a head, finds out from the tensors whether
- * the convolution has biases, and writes the keys that no row writes. */
+ * table must list fr_mamba_part. For GGUF, fr_mamba_part does three things: it reads the width of a head, finds out
+ * from the tensors whether the convolution has biases, and writes the keys that no row writes. */
 #define FR_MAMBA_ROWS(heads_key, groups_key, state_key, conv_key, conv_bias_key, bias_key)                       \
     FR_SIZE(layer.mamba.heads, heads_key, ".ssm.time_step_rank", 1, 4096, .required = true),                     \
         FR_SIZE(layer.mamba.groups, groups_key, ".ssm.group_count", 1, 4096, .required = true),                  \

@@ -194,9 +194,9 @@ static void attend_share(const fr_team *team, const split *s) {
     if (from < to) attend_partial(team, s, head, from, to - 1);
 }
 
-/* Joins the partial results of this split's blocks for one query to the result of the earlier splits, block after
- * block, as the kernel's definition says. Each block's partial result is overwritten by the joined result of all
- * positions up to the end of that block. */
+/* Joins this split's partial results for one query to the result of the earlier splits, block after block, as the
+ * kernel's definition says. Each block's partial result is overwritten by the joined result of all positions up to the
+ * end of that block. */
 static void join_query(const split *s, size_t number) {
     const fr_kernels *k = s->rows->kernels;
     size_t n = cache_of(s->rows, 0)->value_dim;
@@ -253,9 +253,9 @@ static bool one_chain(const fr_batch *batch) {
 }
 
 /* Returns true if it is faster to partition positions than queries. Two things must hold: there are fewer than two
- * queries per thread, so that they can't be divided evenly, and there are enough positions to give every thread a
- * block. If there are as many queries as threads, or a multiple of that, queries are better: several threads then read
- * the same head's cache, which costs nothing measurable, while joining partial results takes time. */
+ * queries per thread, which can't be divided evenly; and there are enough positions to give every thread a block. If
+ * there are as many queries as threads, or a multiple of that, queries are better: several threads then read the same
+ * head's cache, which costs nothing measurable, while joining partial results takes time. */
 static bool positions_are_better(const fr_team *team, const fr_attend_rows *a) {
     size_t queries = a->batch->count * a->heads, heads = a->kv_heads;
     if (queries >= few(team->count) || !one_chain(a->batch)) return false;

@@ -23,7 +23,7 @@
 #include "src/engine/layers/parts.h"
 
 /* An expert with up to BYTES_BOUND rows takes as long as with a single row, because most of the time goes into reading
- * the expert's weights. */
+ * its weights. */
 enum { BYTES_BOUND = 4 };
 
 /* Gives the width of the experts' input and output. */
@@ -200,16 +200,16 @@ static size_t tile_cost(size_t rows) {
     return rows == 0 ? 0 : rows < BYTES_BOUND ? BYTES_BOUND : rows;
 }
 
-/* Gives the first of one expert's tiles that begins at or after `cost`, if the tiles of all experts lie in a row, each
- * as long as its cost. first: where the expert's first tile begins; each: the cost of one of its tiles. */
+/* Imagine the tiles of all experts in a row, each as long as its cost. Gives the first of one expert's tiles that
+ * begins at or after `cost`. first: where the expert's first tile begins; each: the cost of one of its tiles. */
 static size_t tile_at(size_t cost, size_t first, size_t each, size_t tiles) {
     size_t tile = cost > first ? (cost - first + each - 1) / each : 0;
     return tile < tiles ? tile : tiles;
 }
 
 /* Lays the tiles of all experts in a row and divides it into one run for each thread, all of equal cost. Experts are
- * not divided among the threads one by one, because a single one may be too narrow for a team, and their numbers of
- * rows differ. Of each expert only the tiles in the rank's share of features count. */
+ * not divided among the threads one by one: a single expert may be too narrow for a team, and experts' numbers of rows
+ * differ. Of each expert only the tiles in the rank's share of features count. */
 static void experts_in(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                        const fr_experts_weights *weights) {
     const size_t *first = a->experts->first;

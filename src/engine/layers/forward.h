@@ -43,8 +43,8 @@ typedef struct fr_row {
      * value up to the row's own position means that it lies in no such picture. */
     int32_t block_last;
     fr_rope_position rope_position;
-    /* the row's input embedding if it is not that of the id, otherwise NULL: [hidden], then [hidden] for each of the
-     * first layers that add a further row of the picture to their output (fr_spec_picture_width) */
+    /* the row's input embedding if it is not that of the id, otherwise NULL. It is [hidden], then [hidden] for each of
+     * the first layers that add a further row of the picture (fr_spec_picture_width) */
     const float *embedding;
 } fr_row;
 
@@ -53,8 +53,8 @@ typedef struct fr_sight {
     int64_t first, last;
 } fr_sight;
 
-/* Rows that are run through a model together. In a prompt they are a long chain, in decoding there is a single row,
- * and to verify drafts there is a chain of K + 1. A batch may have rows of several timelines. */
+/* Rows that are run through a model together. In a prompt the rows are a long chain. Decoding has a single row, and K
+ * drafts are verified by a chain of K + 1 rows. A batch may have rows of several timelines. */
 typedef struct fr_batch {
     const fr_row *rows;
     size_t count;

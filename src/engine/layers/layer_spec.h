@@ -263,8 +263,8 @@ typedef struct fr_trunk_spec {
     /* rows of the table of positions; 0: there is no table. Row position_offset + p of the table is added to the
      * embedding at position p */
     size_t position_rows, position_offset;
-    size_t embed_width;    /* values in an id's row of the table, if this is narrower than the stream and two matrices
-                            * lead from it to the stream and back; 0: hidden */
+    size_t embed_width;    /* values in an id's row of the table, if the row is narrower than the stream. Two matrices
+                            * then lead from the row to the stream and back; 0: hidden */
     float embedding_scale; /* factor for an id's row of the embedding table */
     float eps;             /* for all norms */
     float post_eps;        /* for the norms after attention and feed-forward; 0: eps */
@@ -307,8 +307,8 @@ size_t fr_spec_window(const fr_trunk_spec *spec);
  * those of text. */
 bool fr_spec_has_axes(const fr_trunk_spec *spec);
 
-/* Returns true if in any layer a row of a picture also sees the picture's later rows, so that all rows of a picture
- * must be run in one forward. */
+/* Returns true if in any layer a row of a picture also sees the picture's later rows. All rows of a picture must then
+ * be run in one forward. */
 bool fr_spec_sees_block(const fr_trunk_spec *spec);
 
 /* Gives the mixture of the layers, or of the MTP layer; all layers with a mixture have the same sizes. NULL if no

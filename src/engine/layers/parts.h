@@ -63,9 +63,9 @@ void fr_conv_layout(fr_activations *a, fr_recurrent_shape shape, fr_arena *arena
  * needed after the call. */
 void fr_conv_begin(const fr_activations *a);
 
-/* Collects the inputs that a convolution at a position reads, the oldest first, at most FR_CONV_KERNEL_MAX: from rows
- * of the batch, and earlier ones from the ring. row: the batch's row with the newest input; -1: that input is in the
- * ring. An input before position 0 is NULL. */
+/* Collects the inputs that a convolution at a position reads, the oldest first, at most FR_CONV_KERNEL_MAX. They come
+ * from rows of the batch, and earlier inputs from the ring. row: the batch's row with the newest input; -1: that input
+ * is in the ring. An input before position 0 is NULL. */
 void fr_conv_collect(const fr_activations *a, const fr_recurrent *ring, const fr_recurrent_layer *layer,
                      size_t position, int32_t row, const float **inputs);
 

@@ -33,7 +33,7 @@ static void finish_row(const fr_activations *a, size_t row, size_t layers) {
     k->scale(token, layers * each, (float)sqrt(0.5));
 }
 
-/* Rows that are run only for their K/V go only through the first layers, up to the last one that owns K/V. For these
+/* Rows that are run only for their K/V go only through the first layers, up to the last layer that owns K/V. For these
  * rows only the embeddings of those layers are computed. */
 void fr_ple_inputs(const fr_team *team, const fr_activations *a) {
     const fr_trunk_spec *s = &a->trunk->spec;

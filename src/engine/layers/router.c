@@ -140,8 +140,8 @@ void fr_experts_choose(const fr_activations *a, const fr_experts_spec *spec, con
         for (size_t i = 0; i < spec->top_k; i++) weight[i] *= scaling;
         return;
     }
-    /* Sigmoid and softmax keep the order of their inputs. So if a group counts by its best expert alone, or if there
-     * are no groups, the router's products choose the same experts as the scores would. The products are used for two
+    /* Sigmoid and softmax keep the order of their inputs. So the router's products choose the same experts as the
+     * scores would, if there are no groups or a group counts by its best expert. The products are used for two
      * reasons: large products have equal sigmoids in float32, and the softmax need not be computed. */
     bool ordered = !weights->router_bias && (spec->groups < 2 || spec->groups_by_best);
     bool products = spec->scoring == FR_SCORING_SOFTMAX && ordered;

@@ -181,7 +181,7 @@ static double layer_read(const fr_trunk *trunk, size_t index) {
  * If they divide rows, they all read weights at the same time, which takes bytes / bandwidth. But they wait for each
  * other four times in each layer: before and after attention's output projection, and before and after the
  * feed-forward's. If they run whole layers, one rank reads after the other, which multiplies the time by the number of
- * ranks, but only one message goes to each rank.
+ * ranks. But only one message goes to each rank.
  *
  * For ranks on one machine, whose messages take microseconds, no latency is given, and rows are divided. Measurements
  * agree (bench/ranks/README.md): for a model of 28 layers, which one machine reads in 60 ms, dividing rows between two

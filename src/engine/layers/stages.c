@@ -209,7 +209,7 @@ void fr_stages_finish(const fr_team *team, const fr_forward *f) {
 /* Gives the number of slices into which a forward is cut, so that ranks run different slices at the same time. If one
  * process runs the forward in time T, R ranks need T / R * (P + R - 1) / P with P slices. That holds only if a slice's
  * time is proportional to its number of rows. A slice of few rows takes as long as a single row, because reading the
- * weights takes all of that time, so a slice has at least LEAST_PIECE rows. Two kinds of forwards are not cut: those
+ * weights takes all of that time. So a slice has at least LEAST_PIECE rows. Two kinds of forwards are not cut: those
  * of a trunk with recurrent layers, whose states move over all rows at once, and those with rows of a picture that may
  * see the picture's later rows. */
 size_t fr_stages_pieces(const fr_trunk *trunk, const fr_batch *batch) {

@@ -21,7 +21,7 @@ typedef struct fr_lent {
     size_t owner, last; /* owner: the layer that computes the lent keys and values; last: the last layer that reads
                          * them */
     bool drafted;       /* a drafter may read the lent keys and values, because no later layer of the same kind (full
-                         * or sliding) has keys and values of its own */
+                         * or sliding) owns keys and values */
 } fr_lent;
 
 typedef struct fr_stages {
@@ -42,8 +42,8 @@ void fr_stages_close(fr_stages *stages);
 /* Gives the rank that runs a layer. `layer` may also be the number of layers, which gives the last rank. */
 size_t fr_stages_of(const fr_stages *stages, size_t layer);
 
-/* Returns true if a rank keeps the keys and values of KV layer `kv`. A rank keeps them if one of its own layers owns
- * or borrows them, if it passes them on to later ranks, or if a drafter may read them. */
+/* Returns true if a rank keeps the keys and values of KV layer `kv`. There are three reasons to keep them: one of the
+ * rank's own layers owns or borrows them, the rank passes them on to later ranks, or a drafter may read them. */
 bool fr_stages_keeps(const fr_trunk *trunk, size_t rank, size_t kv);
 
 /* fr_stages_receive receives the stream for this rank's first layer; fr_stages_send sends it after the rank's last

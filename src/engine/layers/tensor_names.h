@@ -136,8 +136,8 @@ enum {
  * published file they are half a head apart. FR_ROWS_TO_NEOX is the reverse.
  *
  * FR_ROWS_TILED: rows of DeltaNet's value heads. The first value heads of all key heads come first, then all second
- * ones, while the published file keeps the value heads of one key head together. Rows of queries and keys before them
- * keep their place. FR_COLS_TILED is the same for the columns of a matrix that multiplies such heads.
+ * ones. The published file keeps the value heads of one key head together. Rows of queries and keys before them keep
+ * their place. FR_COLS_TILED is the same for the columns of a matrix that multiplies such heads.
  *
  * FR_ROWS_PARTED: first queries of all key heads, then keys, values and gates, while the published file keeps those of
  * one key head together. */

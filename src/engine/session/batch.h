@@ -22,7 +22,7 @@ typedef struct fr_batch_slice {
 
 /* Limits the number of the session's next ids that a forward runs, so that it cuts no picture whose rows must be run
  * together. rows: the wanted number. If it would cut such a picture, the result is the number of ids before the
- * picture. If no ids come before the picture, the result is the number of the picture's rows, which may be more than
+ * picture. If no ids come before the picture, the result is the number of the picture's rows. It may be more than
  * `rows` but is at most engine->prompt_rows. */
 size_t fr_batch_cut(const fr_session *session, size_t rows);
 

@@ -24,8 +24,8 @@
 #define FOLLOW_ROUNDS 32.0
 #define FOLLOW_GUESS  (1.0 / 16) /* guessed time to run a missed token, as a share of a draft's time */
 #define FEW           4          /* running fewer missed tokens than this takes too little time to be measured */
-/* if further timelines' drafts cost more than this share of their cost alone, they count as made one timeline after
- * the other, not in one batch */
+/* if further timelines' drafts cost more than this share of their cost alone, they count as made one timeline at a
+ * time, not together */
 #define ALMOST_ALONE  0.8
 /* a chain that ends by its probabilities may be up to this many times as long as planned */
 #define LONGER        2
@@ -298,7 +298,7 @@ static double cost(const outlook *o, const candidate *c) {
 
 /* Gives the tokens that a timeline's next draft gains, less the tokens that could be made in the draft's time at
  * `price` tokens a second. A first draft may cost much more than further ones. In this case chains of every length
- * that begin with the first draft are compared, and the result is the mean surplus of a draft in the best of these
+ * that begin with the first draft are compared. The result is the mean surplus of a draft in the best of these
  * chains. */
 static double surplus_of(const outlook *o, size_t timeline, double price) {
     candidate c = o->next[timeline];
@@ -593,8 +593,8 @@ static double expect_drafts(const outlook *known, const fr_draft_depth_part *par
     return drafts;
 }
 
-/* Expresses the times of a part's drafts and rows as the number of tokens that could be made in that time at the best
- * choice's rate. others: number of drafts that the other parts are expected to propose. */
+/* Expresses the times of a part's drafts and rows as numbers of tokens: those that the best choice would make in that
+ * time. others: number of drafts that the other parts are expected to propose. */
 static void tell_worth(const outlook *known, fr_draft_depth_part *part, double others) {
     double rate = rate_of(known, known->best);
     fr_calibration_tell(&known->drafter->calibration, &part->gains);
@@ -982,10 +982,10 @@ static void learn_finds(fr_draft_depth *draft_depth, const fr_draft_depth_part *
     if (draft_depth->verify[timelines].count == 0) draft_depth->finds_won = greater(-DEBT, draft_depth->finds_won);
 }
 
-/* Learns from a try. The next try follows at once if the tokens of this try, or those that were expected of it, are
- * more than the best choice would have given in the same time. Otherwise the next try waits longer. The time to run
- * missed ids is not counted, because it need not be spent again. The allowance for tries is lowered by the try's loss,
- * but by no more than the loss that was expected, because the measured time may be too long. */
+/* Learns from a try. The next try follows at once if this try gave, or was expected to give, more tokens than the best
+ * choice would have given in the same time. Otherwise the next try waits longer. The time to run missed ids is not
+ * counted, because it need not be spent again. The allowance for tries is lowered by the try's loss, but by no more
+ * than the expected loss, because the measured time may be too long. */
 static void learn_of_try(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                          double seconds) {
     double tokens = tokens_of(parts, timelines);

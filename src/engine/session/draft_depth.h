@@ -40,12 +40,12 @@
  *
  * Looked-up drafts take no time to make, so only the time of their rows is learned from them. They replace the drafts
  * that were asked for, and there may be as many as rows are left. The method that looks them up knows how often they
- * are accepted. It gets the price of their rows in tokens (fr_draft_gain.found), at the best choice's tokens a second,
- * or at the recent rate if that is higher. Each row beyond the largest measured number of rows is assumed to cost half
- * as much as a measured row. At most twice the largest measured number is tried. The controller adds up what such
- * drafts won and lost. The loss may never exceed 1 forward, even if all drafts of a round are rejected; each round
- * takes 0.5% of a forward off it. So an answer of 48 tokens loses at most 3%. The more such drafts have won, the more
- * may be looked up at a time.
+ * are accepted. It gets the price of their rows in tokens (fr_draft_gain.found), at the best choice's rate or the
+ * recent rate, whichever is higher. Each row beyond the largest measured number of rows is assumed to cost half as
+ * much as a measured row. At most twice the largest measured number is tried. The controller adds up what such drafts
+ * won and lost. The loss may never exceed 1 forward, even if all drafts of a round are rejected; each round takes 0.5%
+ * of a forward off it. So an answer of 48 tokens loses at most 3%. The more such drafts have won, the more may be
+ * looked up at a time.
  *
  * Several drafters. All facts about drafts, and the time to make them, are kept for each drafter. In each round one
  * drafter is chosen for all timelines: the one whose best choice gives the most tokens a second. Another drafter is
@@ -58,9 +58,9 @@
  * What is not known. A new timeline begins with the rate of acceptance of the engine's other timelines. A depth that
  * was never reached begins with the rate of the depth before it. T between two measured numbers of rows lies on a
  * line. Beyond the largest T is assumed to be flat, so that larger numbers of rows are tried and measured, up to twice
- * as many each time. Known times may have changed: at growing intervals another number of drafts is tried, or a draft
- * for a timeline that has none, as long as such tries cost 0.25% of the time or less. After a successful try the next
- * one follows at once. */
+ * as many each time. Known times may have changed: at growing intervals the controller tries another number of drafts,
+ * or a draft for a timeline that has none. Such tries may cost 0.25% of the time or less. After a successful try the
+ * next one follows at once. */
 #ifndef FR_SRC_ENGINE_SESSION_DRAFT_DEPTH_H
 #define FR_SRC_ENGINE_SESSION_DRAFT_DEPTH_H
 

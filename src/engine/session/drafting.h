@@ -20,8 +20,8 @@ void fr_drafting_report(fr_engine *engine, fr_round *rounds, size_t count, doubl
 /* Gives a session's part in a round, in which at most `limit` drafts may be made by any of its drafters. */
 fr_draft_depth_part fr_drafting_part(fr_session *session, size_t limit);
 
-/* Gives a session's part for drafts that are submitted before a round. The parts of other sessions are not known then,
- * so the choice assumes as many drafting sessions as in the last round, all like this one. */
+/* Gives a session's part for drafts that are submitted before a round. The parts of other sessions are not known then.
+ * So the choice assumes as many drafting sessions as in the last round, all like this session. */
 fr_draft_depth_part fr_drafting_submit(fr_session *session, size_t limit);
 
 #endif

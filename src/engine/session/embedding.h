@@ -1,8 +1,8 @@
 /* Turns texts into rows: a text's hidden rows pooled and scaled to length 1.
  *
  * In: a session, ids. Out: [hidden] values for each text. The rows are summed in doubles in their order, and the
- * squares in the order of the values, so neither the chunks, nor the number of threads, nor the texts that are run
- * beside a text change a bit. */
+ * squares in the order of the values. So no bit depends on the chunks, on the number of threads, or on the texts that
+ * are run beside a text. */
 #ifndef FR_SRC_ENGINE_SESSION_EMBEDDING_H
 #define FR_SRC_ENGINE_SESSION_EMBEDDING_H
 

@@ -93,8 +93,8 @@ fr_status fr_engine_check_files(fr_engine *engine);
 /* Closes an engine whose sessions are all closed. NULL does nothing. */
 void fr_engine_destroy(fr_engine *engine);
 
-/* Fails with FR_USAGE in another process than the one that opened the engine, such as a child made by fork(2), which
- * has none of its threads. */
+/* Fails with FR_USAGE in another process than the one that opened the engine. A child made by fork(2), for example,
+ * has none of the engine's threads. */
 fr_status fr_engine_check_process(const fr_engine *engine);
 
 /* Gives the sizes for which a draft method must take memory in this engine. */

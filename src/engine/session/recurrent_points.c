@@ -8,8 +8,8 @@ enum { EVERY = 256, EVERY_AT_FIRST = 32, LEAST_MESSAGE = 16 };
 /* The reasons to keep the states after a position, in order of importance. */
 typedef enum wish { NOT_WANTED, REGULAR, MESSAGE, KEPT, AWAITED } wish;
 
-/* Moves a point at the end of a page one position down. A drafter's entry for a position also depends on the next id,
- * so the id at a point must lie in the same page as the positions before it. */
+/* Moves a point at the end of a page one position down. A drafter's entry for a position also depends on the next id.
+ * So the id at a point must lie in the same page as the positions before it. */
 static size_t within_page(size_t position) {
     return position - (position > 0 && position % FR_KV_PAGE == 0);
 }

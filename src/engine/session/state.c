@@ -196,7 +196,7 @@ static fr_status choose(fr_session *s, size_t drafted, size_t *stood, int32_t *t
         *stood = fr_sampler_verify(&s->sampling.sampler, s->result.logits, s->result.best, &past, token);
         bool failed = s->sampling.sampler.mask_status != FR_OK;
         if (failed && *stood == 0) return s->sampling.sampler.mask_status;
-        /* the last accepted draft becomes the token, so the failing row is the first one of the next round and fails
+        /* the last accepted draft becomes the token. So the failing row is the first one of the next round and fails
          * alone, as it would without drafts */
         if (failed) *token = past.drafts[--*stood];
     } else {

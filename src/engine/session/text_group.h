@@ -2,7 +2,7 @@
  *
  * In: sessions of one engine without a draft method, texts as ids. Out: calls of a sink with each text's hidden rows,
  * or with the logits after its last id. The texts end in their order. Many short texts fill a forward together, so the
- * weights are read once for all of them, and no bit depends on the texts beside a text (batch.h). */
+ * weights are read once for all of them. No bit depends on the texts beside a text (batch.h). */
 #ifndef FR_SRC_ENGINE_SESSION_TEXT_GROUP_H
 #define FR_SRC_ENGINE_SESSION_TEXT_GROUP_H
 

@@ -27,7 +27,7 @@ fr_status fr_timeline_extend(fr_session *session, const int32_t *ids, size_t cou
 fr_status fr_timeline_run(fr_session *session);
 
 /* Recovers from a forward that ran and failed afterwards. If the forward moved recurrent states past the frontier, the
- * frontier goes back to a position whose states are known, and the ids after that position wait to be run again. */
+ * frontier goes back to a position whose states are known. The ids after that position wait to be run again. */
 void fr_timeline_recover(fr_session *session);
 
 /* Makes the last id pending again, so that the token after it is chosen by the settings that hold then. Does nothing

@@ -12,7 +12,7 @@ bool fr_is_mmproj(const fr_checkpoint *files) {
 }
 
 /* Returns true for a tensor that the tower does not need. It may belong to a tower for sound, which a file may have as
- * well, or it may be a row of the text model's table of ids. */
+ * well. It may also be a row of the text model's table of ids. */
 static bool is_left_out(const char *name) {
     return strncmp(name, "a.", 2) == 0 || strncmp(name, "mm.a.", 5) == 0 || strcmp(name, "v.token_embd.img_break") == 0;
 }

@@ -1,8 +1,9 @@
 /* The parts of SigLIP that several kinds of vision towers have: layers with LayerNorms, biases and a feed-forward
  * without a gate, one learned position for each patch of a square, a LayerNorm after the last layer.
  *
- * In: a checkpoint's vision_config and tensors. Out: these parts of an fr_vision; what follows the last LayerNorm is
- * the kind's own (tower_gemma3.c, tower_idefics3.c). Source: transformers 5.24, models siglip and smolvlm. */
+ * In: a checkpoint's vision_config and tensors. Out: these parts of an fr_vision; each kind of tower has its own parts
+ * after the last LayerNorm (tower_gemma3.c, tower_idefics3.c). Source: transformers 5.24, models siglip and
+ * smolvlm. */
 #ifndef FR_SRC_ENGINE_VISION_SIGLIP_H
 #define FR_SRC_ENGINE_VISION_SIGLIP_H
 

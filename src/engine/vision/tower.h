@@ -2,7 +2,7 @@
  *
  * In: a checkpoint's configuration and tensors. Out: for each kind an fr_tower, in a file of its own (tower_NAME.c),
  * listed in towers.c. All kinds share the layers (vision_block.c), whose parts are optional; a kind says how large a
- * picture becomes, how its patches are embedded, and how rows for the text model are made of the last layer. */
+ * picture becomes, how its patches are embedded, and how the last layer becomes rows for the text model. */
 #ifndef FR_SRC_ENGINE_VISION_TOWER_H
 #define FR_SRC_ENGINE_VISION_TOWER_H
 
@@ -203,9 +203,9 @@ fr_status fr_tower_bind_patches(const fr_tower_binder *binder, const char *folde
  * processor computes it. */
 fr_status fr_tower_check_ratio(size_t width, size_t height, double ratio);
 
-/* Rounds a picture's size to whole tokens. Each pixel counts `frames` times. If the picture then has more or fewer
- * pixels than the limits allow, both sides are scaled by the same factor, and rounded down or up. Roundings are done
- * in the same order as by Qwen's and GLM's processors, in doubles. */
+/* Rounds a picture's size to whole tokens. Each pixel counts `frames` times. If the limits don't allow the picture's
+ * number of pixels, both sides are scaled by the same factor, and rounded down or up. Roundings are done in the same
+ * order as by Qwen's and GLM's processors, in doubles. */
 void fr_tower_grid_by_area(const fr_vision_config *config, double frames, double width, double height,
                            fr_image_grid *grid);
 

@@ -160,9 +160,9 @@ static fr_status read_unified(fr_vision_config *c, const fr_tower_source *s) {
     return FR_OK;
 }
 
-/* Chooses the largest size that keeps the picture's ratio, has at most as many patches as the budget allows, and has
- * whole tokens on both sides. If one side would have no token, it gets one, and the other side gets as many as the
- * ratio requires. The order of the roundings is that of the published processor, which computes in doubles. */
+/* Chooses the largest size that keeps the picture's ratio, has no more patches than the budget allows, and has whole
+ * tokens on both sides. If one side would have no token, it gets one, and the other side gets as many as the ratio
+ * requires. The order of the roundings is that of the published processor, which computes in doubles. */
 static fr_status choose_grid(const fr_vision_config *c, size_t width, size_t height, fr_image_grid *grid) {
     double unit = (double)(c->patch * c->merge), w = (double)width, h = (double)height;
     double factor = sqrt((double)c->max_pixels / (h * w)), most = floor((double)c->max_pixels / (unit * unit));

@@ -72,8 +72,8 @@ void fr_vision_spell(const fr_vision *vision, size_t width, size_t height, const
 /* Gives the largest number of tokens that a run of a picture may have. */
 size_t fr_vision_run_max(const fr_vision *vision);
 
-/* Gives the floats of a row. It has an embedding, and as many floats again for each layer of the text model that adds
- * a further row to its output (Qwen3-VL's deepstack). */
+/* Gives the floats of a row. It has an embedding. It has as many floats again for each layer of the text model that
+ * adds a further row to its output (Qwen3-VL's deepstack). */
 size_t fr_vision_row_width(const fr_vision *vision);
 
 /* The rows that the tower has computed for a picture. */

@@ -219,7 +219,7 @@ fr_status fr_vision_tile(const fr_vision_config *config, size_t width, size_t he
 size_t fr_vision_views(const fr_vision_tiling *tiling);
 
 /* fr_vision_canvas resizes a picture before it is cut. From the result, fr_vision_view makes image number `index` of
- * those that the tower sees, in the size of `grid`, which is the grid of one image. */
+ * those that the tower sees. The image has the size of `grid`, which is the grid of one image. */
 fr_status fr_vision_canvas(const fr_vision_config *config, const fr_vision_tiling *tiling, const fr_image *image,
                            fr_image *canvas);
 fr_status fr_vision_view(const fr_vision_config *config, const fr_vision_tiling *tiling, fr_image_grid grid,

@@ -87,8 +87,8 @@ fr_status fr_bound_check_float(const fr_weights *weights, const fr_tensor *tenso
 
 /* Matrices of a bound tensor, which lie one after another. fr_bound_data gives the address of the first one, in the
  * packed copy or in the file. fr_bound_matrices gives the number of matrices. fr_bound_rows_bytes gives the bytes of
- * the first `rows` rows of one matrix (whole tiles, if the tensor is packed), and fr_bound_bytes the bytes of all
- * matrices. */
+ * the first `rows` rows of one matrix, which are whole tiles if the tensor is packed. fr_bound_bytes gives the bytes
+ * of all matrices. */
 static inline const uint8_t *fr_bound_data(const fr_bound *bound) {
     return bound->packed ? bound->packed : bound->tensor->data;
 }

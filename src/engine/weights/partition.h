@@ -108,8 +108,8 @@ static inline void fr_part_pairs(const fr_team *team, size_t pairs, size_t *begi
 /* ----- completion of rows */
 
 /* Float rows that are to be completed: each rank has computed its share of them. `split` says how the rows' columns
- * are divided. For keys or values, the heads of `split` are the KV heads, not the query heads (fr_split_heads), so
- * that only one rank sends each KV head. */
+ * are divided. For keys or values, the heads of `split` are the KV heads, not the query heads (fr_split_heads). So
+ * only one rank sends each KV head. */
 typedef struct fr_shared_rows {
     float *at;
     size_t stride, rows; /* floats from row to row */

@@ -128,8 +128,8 @@ static void slice_of_part(const fr_storage *storage, const fr_tensor *part, size
     *end = *begin + bytes;
 }
 
-/* Reads a thread's share of a quantized module: an equal share of each of its parts, such as codes or scales, because
- * in some storages the codes of one row are spread over the whole part. */
+/* Reads a thread's share of a quantized module: an equal share of each of its parts, such as codes or scales. In some
+ * storages the codes of one row are spread over the whole part, so a share is not a range of rows. */
 static fr_status place_stored(const fr_weights *weights, const fr_bound *bound, const fr_team *team) {
     const fr_tensor *parts[FR_STORAGE_PARTS];
     size_t count = fr_storage_parts(bound->tensor->storage, parts), begin, end, first, past;

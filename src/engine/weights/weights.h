@@ -184,8 +184,8 @@ fr_status fr_bind_expert(fr_weights *weights, const char *prefix, const char *na
 fr_status fr_bind_parts(fr_weights *weights, const char *prefix, const char *name, size_t parts, size_t features,
                         size_t cols, fr_matrix *matrices);
 
-/* Binds one tensor as several matrices, which may have different numbers of features. The tensor is placed as a whole,
- * so on a machine with several NUMA nodes some rows may be on another node than the thread that reads them. If the
+/* Binds one tensor as several matrices, which may have different numbers of features. The tensor is placed as a whole.
+ * So on a machine with several NUMA nodes some rows may be on another node than the thread that reads them. If the
  * tensor is packed, each part but the last must fill whole tiles. */
 fr_status fr_bind_rows(fr_weights *weights, const char *prefix, const char *name, const size_t *features, size_t parts,
                        size_t cols, fr_matrix *matrices);
