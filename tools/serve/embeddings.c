@@ -335,7 +335,7 @@ static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
     batch b;
     size_t done, width = e->model->embedder ? e->kept : e->width;
     fr_status status = FR_OK;
-    /* The pieces of earlier requests may have run all texts. */
+    /* all texts of this request may have been run already, beside those of earlier requests */
     if (e->fault || e->done == e->count || fr_http_exchange_gone(e->exchange)) return false;
     if (!e->model->embedder && !e->session) status = open_session(e, jobs);
     if (status != FR_OK) return fail(e, status);

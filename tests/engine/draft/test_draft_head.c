@@ -28,7 +28,7 @@ static const struct {
                 {FR_TEST_MODELS "glm-ocr-odd", NULL},
                 {"tests/data/dflash/qwen3", "tests/data/dflash/qwen3/drafter"},
                 {"tests/data/dflash/v2-qwen3", "tests/data/dflash/v2-qwen3/drafter"}};
-/* The last drafter shows the scores of its best ids alone. */
+/* SCORERS: all drafters but the last, which gives the scores of its best ids only */
 enum { SUBJECTS = sizeof subjects / sizeof *subjects, SCORERS = SUBJECTS - 1 };
 
 typedef struct subject {

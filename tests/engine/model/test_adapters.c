@@ -80,7 +80,7 @@ static fr_rows room_for(const fr_model *model, size_t count) {
     return rows;
 }
 
-/* Compares a model with an adapter with what peft computed. */
+/* Opens a model with an adapter, and compares its results with those of peft. */
 static void compare(const char *name, const char *model_path, const char *adapter_path) {
     char path[256];
     int32_t *ids, *greedy, got[GREEDY];

@@ -510,7 +510,8 @@ static void check_accepted(const fr_reference *r, size_t prompt, const fr_sessio
     }
 }
 
-/* Ids and accepted lengths must be the reference's, with any chunk, with and without drafts. */
+/* Generates the text after each prompt. Its ids must be the reference's, with any chunk, with and without drafts. With
+ * the model's own drafter the accepted lengths must be the reference's too. */
 static void check_texts(const fr_reference *r) {
     static const int chunks[] = {1, 7, 512};
     size_t index;

@@ -167,7 +167,7 @@ static bool is_word(const json_t *value, const char *word) {
     return json_is_string(value) && strcmp(json_string_value(value), word) == 0;
 }
 
-/* Returns true if the arguments of a call fit the schema of look-up above. */
+/* Returns true if the arguments of a call fit the schema of the tool "look-up". */
 static bool is_looked_up(const json_t *a) {
     const json_t *unit = json_object_get(a, "unit"), *days = json_object_get(a, "days"), *value;
     const json_t *on = json_object_get(json_object_get(a, "more"), "on");
