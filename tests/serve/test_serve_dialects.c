@@ -1156,9 +1156,9 @@ static size_t ask_turn(const json_t *recorded, const json_t *body, size_t *cache
     return prompt;
 }
 
-/* Sends ten turns as Codex or Claude Code does, and one more after a compaction. Each must be answered, and have its
- * new input in the prompt. Each must reuse at least half of the turn before; it can't always be more, because a
- * template may drop the reasoning of ended turns. */
+/* Sends ten turns as Codex or Claude Code does, and one more after a compaction. Each of the ten prompts must be
+ * longer than the prompt before, because it has new input. At least half of the prompt before must be in the cache.
+ * More can't be required, because a template may drop the reasoning of ended turns. */
 START_TEST(recorded_agents_are_answered) {
     static const char *const files[] = {"tests/data/agents/codex.json", "tests/data/agents/claude-code.json"};
     json_t *recorded = json_load_file(files[_i], 0, NULL), *list = json_array(), *turn;

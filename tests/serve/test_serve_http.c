@@ -346,7 +346,7 @@ START_TEST(requests_are_read) {
     check_text(value, "b", "");
     check_text(value, "body", "{\"k\": 1}");
     json_decref(value);
-    for (int i = 0; i < 3; i++) { /* the connection stays open */
+    for (int i = 0; i < 3; i++) { /* three requests on one connection, which stays open */
         fr_client_ask(client, "GET", i == 1 ? "/late?wait=10" : "/x", NULL, NULL);
         ck_assert_int_eq(fr_client_head(client), 200);
         value = read_json(client);

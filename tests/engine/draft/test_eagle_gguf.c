@@ -149,7 +149,8 @@ static void copy_without_ids(const fr_tensors *all, fr_gguf_writer *w, bool data
     }
 }
 
-/* Runs inspect on keyless.gguf without a target. *ids becomes the size that it says the target's vocabulary has. */
+/* Runs inspect on keyless.gguf without a target. *ids becomes the size of the target's vocabulary that inspect
+ * prints. */
 static fr_status inspect_keyless(size_t *ids) {
     char text[4096] = "";
     FILE *out = fmemopen(text, sizeof text, "w");
