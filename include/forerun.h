@@ -218,8 +218,8 @@ void fr_tokenizer_close(fr_tokenizer *tokenizer);
 
 /* Converts bytes to ids; any bytes are accepted. add_special: adds the ids that the tokenizer's post-processor adds,
  * such as <bos>. parse_special: control tokens written in the text become their ids. Without it such writing stays
- * text, and the only control token in the result can be <unk>, for a character that the vocabulary has no other way to
- * write. *ids: free it with fr_free.
+ * text. The only control token in the result can then be <unk>, for a character that the vocabulary can't write
+ * otherwise. *ids: free it with fr_free.
  *
  * Control tokens mark structure, not text: tokens marked special in tokenizer.json or CONTROL in GGUF, and other added
  * tokens that the chat template writes, such as <think>. In a prompt for a base model they have their meaning; in a
@@ -681,10 +681,10 @@ fr_option fr_last_error_option(void);
 typedef bool fr_progress_fn(void *context, uint64_t done, uint64_t total);
 void fr_options_set_progress(fr_options *options, fr_progress_fn *progress, void *context);
 
-/* The callback gets lines, without a line feed, about what the library did (opened, restored, tokens to run again),
- * and as FR_LOG_WARN about things that could be faster (fr_model_note). A line is valid until the callback returns.
- * Models, drafters and sessions keep the callback that the options had when they were opened. Failures are not logged:
- * fr_last_error has them. */
+/* The callback gets lines, without a line feed, about what the library did (opened, restored, tokens to run again).
+ * Lines with FR_LOG_WARN are about things that could be faster (fr_model_note). A line is valid until the callback
+ * returns. Models, drafters and sessions keep the callback that the options had when they were opened. Failures are
+ * not logged: fr_last_error has them. */
 typedef enum fr_log_level { FR_LOG_DEBUG = 0, FR_LOG_INFO = 1, FR_LOG_WARN = 2 } fr_log_level;
 typedef void fr_log_fn(void *context, fr_log_level level, const char *line);
 void fr_options_set_log(fr_options *options, fr_log_fn *log, void *context);
@@ -794,10 +794,10 @@ void fr_reply_parser_free(fr_reply_parser *parser);
 
 /* Begins a reply. prompt: the text from fr_chat_render that is answered, because it may end with an opened reasoning;
  * NULL: no reasoning is open. options_json: the options that the prompt was rendered with, or NULL. Only "tools" is
- * read: the list of tools and the template select the form of calls, and the tools' schemas give the types of
- * arguments that the model writes as plain text. whole_calls: true reports a call when it is complete, so none becomes
- * void; false reports arguments while they are generated. seed: ids of calls are made from it if the model does not
- * write any. */
+ * read: the list of tools and the template select the form of calls. The tools' schemas give the types of arguments
+ * that the model writes as plain text. whole_calls: true reports a call when it is complete, so none becomes void;
+ * false reports arguments while they are generated. seed: ids of calls are made from it if the model does not write
+ * any. */
 fr_status fr_reply_parser_begin(fr_reply_parser *parser, const fr_marked_text *prompt, const char *options_json,
                                 bool whole_calls, uint64_t seed);
 
@@ -840,8 +840,9 @@ size_t fr_picture_tokens(const fr_picture *picture);
 const char *fr_model_image_mark(const fr_model *model);
 
 /* Puts pictures into a prompt's text before it is tokenized: the first `count` marks whose bytes are all trusted are
- * replaced, each by its picture's image tokens and the tokens that the model was trained to see around these. The
- * inserted text is trusted. A text with fewer marks than pictures is no error here; the prompt fails then. */
+ * replaced, each by its picture's image tokens. The tokens that the model was trained to see around image tokens are
+ * put there too. The inserted text is trusted. A text with fewer marks than pictures is no error here; the prompt
+ * fails then. */
 fr_status fr_pictures_spell(const fr_model *model, const fr_picture *const *pictures, size_t count,
                             fr_marked_text *text);
 
@@ -1384,8 +1385,8 @@ size_t fr_rank_count(void);
 /* Leaves the job, before the process ends with exit status `code`. line: this process's last error line, "" for none;
  * it is sent to rank 0, which fails with it. If the other ranks do not end too, the whole job is ended and the call
  * does not return. say, which may be NULL, prints another rank's error line. It is called on rank 0 if another rank
- * failed after rank 0 was done, and on rank 1 if rank 0 failed or has gone. Returns the exit status to use, which is
- * not 0 if `code` is not 0 or another rank failed. */
+ * failed after rank 0 was done. On rank 1 it is called if rank 0 failed or has gone. Returns the exit status to use,
+ * which is not 0 if `code` is not 0 or another rank failed. */
 int fr_ranks_part(int code, const char *line, void (*say)(const char *line));
 
 #pragma GCC visibility pop

@@ -89,8 +89,8 @@ typedef struct fr_draft {
     bool finds;      /* the method, or one that it asks, looks drafts up, which takes no time */
     bool only_finds; /* all drafts of the method are looked up */
     /* The drafts that one forward makes, all at the cost of one; 0: each draft takes a step of its own. A method with
-     * a block is asked for the whole block if some of its drafts are worth their rows, and writes the chances of
-     * all. */
+     * a block is asked for the whole block if some of its drafts are worth their rows. It writes the chances of all
+     * drafts. */
     size_t block;
 } fr_draft;
 

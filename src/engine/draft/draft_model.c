@@ -294,8 +294,8 @@ static void model_commit(fr_draft *draft, const fr_draft_view *view, size_t prop
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
-/* A session may need this many more pages here than in the target's cache, because its chain may reach past the page
- * of the last position. */
+/* A session may need this many more pages than in the target's cache, because its chain may reach past the page of the
+ * last position. */
 enum { OWN_PAGES = 2 };
 
 static void lay_out_cache(fr_kv *kv, fr_arena *arena, const fr_model *model, const fr_draft_sizes *sizes) {

@@ -167,7 +167,7 @@ static fr_status gguf_aux_layers(fr_eagle_config *c, const fr_gguf *gguf) {
 }
 
 /* Reads the size of the target's vocabulary from its key. Without the key, the size is the number of rows of the
- * embedding table, or else of a head that has no ids of its own. If there is no such tensor, the size is the target's
+ * embedding table, or else of a head without ids of its own. If there is no such tensor, the size is the target's
  * own. */
 static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
     const fr_gguf *gguf = weights->files->gguf;

@@ -2,7 +2,7 @@
  * ids that texts have used so far.
  *
  * In: the timelines of an engine's sessions. Out: a matrix whose rows score the likely ids and all ids that the
- * sessions have learned, and for each session the scores of its own ids among these.
+ * sessions have learned; and for each session the scores of the ids that it may draft.
  *
  *     [ likely ids, the same for all sessions | learned ids, each used by one or more sessions ]
  *

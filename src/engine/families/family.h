@@ -165,7 +165,7 @@ extern const fr_config_part fr_window_part;
 
 /* fr_window_of_all reads from config.json the window that all layers have; null means that there is no window.
  * fr_window_of_all_part also reads this window, and refuses to write a model with a window as GGUF. Families whose
- * GGUF has a key for the window use only the function. */
+ * GGUF has a key for the window use only fr_window_of_all. */
 fr_status fr_window_of_all(const fr_source *source, fr_model_spec *spec);
 extern const fr_config_part fr_window_of_all_part;
 

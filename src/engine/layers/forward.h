@@ -43,8 +43,8 @@ typedef struct fr_row {
      * value up to the row's own position means that it lies in no such picture. */
     int32_t block_last;
     fr_rope_position rope_position;
-    /* the row's input embedding if it is not that of the id, otherwise NULL. It is [hidden], then [hidden] for each of
-     * the first layers that add a further row of the picture (fr_spec_picture_width) */
+    /* the row's input embedding if it is not that of the id, otherwise NULL. It is [hidden], and then [hidden] for
+     * each layer that adds a further row of the picture (fr_spec_picture_width) */
     const float *embedding;
 } fr_row;
 

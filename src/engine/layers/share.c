@@ -184,8 +184,8 @@ static double layer_read(const fr_trunk *trunk, size_t index) {
  * ranks. But only one message goes to each rank.
  *
  * For ranks on one machine, whose messages take microseconds, no latency is given, and rows are divided. Measurements
- * agree (bench/ranks/README.md): for a model of 28 layers, which one machine reads in 60 ms, dividing rows between two
- * ranks pays if messages take less than 0.25 ms. */
+ * agree (bench/ranks/README.md): one machine reads a certain model of 28 layers in 60 ms. Dividing its rows between
+ * two ranks pays if messages take less than 0.25 ms. */
 static bool layers_pay(const fr_trunk *trunk, const fr_ranks *ranks, const fr_rank_plan *plan) {
     double bytes = 0, count = (double)fr_ranks_count(ranks), layers = (double)trunk->spec.layers;
     if (plan->split != FR_SPLIT_AUTO) return plan->split == FR_SPLIT_LAYERS;

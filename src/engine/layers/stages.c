@@ -210,8 +210,8 @@ void fr_stages_finish(const fr_team *team, const fr_forward *f) {
  * process runs the forward in time T, R ranks need T / R * (P + R - 1) / P with P slices. That holds only if a slice's
  * time is proportional to its number of rows. A slice of few rows takes as long as a single row, because reading the
  * weights takes all of that time. So a slice has at least LEAST_PIECE rows. Two kinds of forwards are not cut: those
- * of a trunk with recurrent layers, whose states move over all rows at once, and those with rows of a picture that may
- * see the picture's later rows. */
+ * of a trunk with recurrent layers, whose states move over all rows at once; and those with a picture whose rows may
+ * see later rows of it. */
 size_t fr_stages_pieces(const fr_trunk *trunk, const fr_batch *batch) {
     size_t most = PIECES_A_RANK * fr_ranks_count(trunk->stages->ranks);
     bool whole = trunk->recurrent_count > 0;

@@ -184,8 +184,9 @@ typedef struct fr_tensor_name {
 #define FR_VECTOR(of, at, r, ...) FR_NAMED(of, at, FR_SLOT_VECTOR, r, ONE, __VA_ARGS__)
 #define FR_EXPERTS(of, at, ...)   FR_NAMED(of, at, FR_SLOT_EXPERTS, __VA_ARGS__)
 
-/* A layer's queries, keys and values in one tensor, and their biases in another, as in Phi's files and in those that
- * llama.cpp's converter makes with --fuse-qkv. In a table these lines come before those of separate tensors. */
+/* A layer's queries, keys and values in one tensor, and their biases in another one. Phi's files have this, and the
+ * files that llama.cpp's converter makes with --fuse-qkv. In a table these lines come before those of separate
+ * tensors. */
 #define FR_FUSED_QKV(r, ...) \
     FR_NAMED(fr_layer, attention.q, FR_SLOT_QKV, r, HIDDEN, "self_attn.qkv_proj.weight", "attn_qkv.weight", __VA_ARGS__)
 #define FR_FUSED_QKV_BIAS                                                                                              \
@@ -298,8 +299,8 @@ fr_status fr_tensor_names_check_below(const fr_weights *weights, const fr_tensor
 
 /* ------------------------------------------------------------------------------------------------ without a binding */
 
-/* Returns true if the table has a later line for the same field whose tensor a model of this spec can have in place of
- * this line's tensor. */
+/* Returns true if the table has a later line for this line's field. A model of this spec must be able to have the
+ * later line's tensor in place of this line's. */
 bool fr_tensor_name_has_another(const fr_tensor_name *name, bool gguf, const fr_trunk_spec *trunk,
                                 const fr_layer_spec *layer);
 

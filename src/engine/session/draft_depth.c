@@ -421,10 +421,10 @@ static void look(outlook *o, const question *q) {
 }
 
 /* Fills in seconds[1 .. count] with the times that a later run can begin with; 0 where nothing is known. If a time has
- * few readings in this run, it is the mean of this run's time and of the earlier run's, scaled to this run; the more
- * readings, the more this run's time weighs. Without an earlier time a single reading does not count, because it may
- * be too long. A time that was not measured again is stored as DOUBT times itself, but not below the time of one row
- * or draft. So a time that was too long shrinks from run to run, even if no run tries it. Returns true if anything was
+ * few readings in this run, it is the mean of this run's time and the earlier run's scaled time; the more readings,
+ * the more this run's time weighs. Without an earlier time a single reading does not count, because it may be too
+ * long. A time that was not measured again is stored as DOUBT times itself, but not below the time of one row or
+ * draft. So a time that was too long shrinks from run to run, even if no run tries it. Returns true if anything was
  * measured. */
 static bool merge_times(const fr_draft_depth_timing *timings, const double *earlier, double *seconds, size_t count) {
     double factor = compare_runs(timings, earlier, count);
@@ -982,10 +982,10 @@ static void learn_finds(fr_draft_depth *draft_depth, const fr_draft_depth_part *
     if (draft_depth->verify[timelines].count == 0) draft_depth->finds_won = greater(-DEBT, draft_depth->finds_won);
 }
 
-/* Learns from a try. The next try follows at once if this try gave, or was expected to give, more tokens than the best
- * choice would have given in the same time. Otherwise the next try waits longer. The time to run missed ids is not
- * counted, because it need not be spent again. The allowance for tries is lowered by the try's loss, but by no more
- * than the expected loss, because the measured time may be too long. */
+/* Learns from a try. The next try follows at once if this try gave more tokens than the best choice would have given
+ * in that time, or was expected to. Otherwise the next try waits longer. The time to run missed ids is not counted,
+ * because it need not be spent again. The allowance for tries is lowered by the try's loss, but at most by the
+ * expected loss, because the measured time may be too long. */
 static void learn_of_try(fr_draft_depth *draft_depth, const fr_draft_depth_part *parts, size_t timelines,
                          double seconds) {
     double tokens = tokens_of(parts, timelines);

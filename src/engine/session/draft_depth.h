@@ -57,10 +57,10 @@
  *
  * What is not known. A new timeline begins with the rate of acceptance of the engine's other timelines. A depth that
  * was never reached begins with the rate of the depth before it. T between two measured numbers of rows lies on a
- * line. Beyond the largest T is assumed to be flat, so that larger numbers of rows are tried and measured, up to twice
- * as many each time. Known times may have changed: at growing intervals the controller tries another number of drafts,
- * or a draft for a timeline that has none. Such tries may cost 0.25% of the time or less. After a successful try the
- * next one follows at once. */
+ * line. Beyond the largest T is assumed to be flat. So larger numbers of rows are tried and measured, up to twice as
+ * many each time. Known times may have changed: at growing intervals the controller tries another number of drafts, or
+ * a draft for a timeline that has none. Such tries may cost 0.25% of the time or less. After a successful try the next
+ * one follows at once. */
 #ifndef FR_SRC_ENGINE_SESSION_DRAFT_DEPTH_H
 #define FR_SRC_ENGINE_SESSION_DRAFT_DEPTH_H
 

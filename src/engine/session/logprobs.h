@@ -9,8 +9,8 @@
 #include "kernels/kernels.h"
 #include "src/engine/session/accept.h"
 
-/* One row for each token of a step, and one more for scoring an id of a text, so that scoring doesn't overwrite the
- * step's rows. */
+/* One row for each token of a step, and one more for scoring an id of a text. So scoring doesn't overwrite the step's
+ * rows. */
 enum { FR_LOGPROBS_ROWS = FR_STEP_MAX + 1 };
 
 typedef struct fr_logprobs {

@@ -244,9 +244,9 @@ fr_status fr_session_see(fr_session *session, size_t row);
 fr_status fr_session_follow(fr_session *session);
 fr_status fr_session_follow_later(fr_session *session);
 
-/* fr_session_keep_rows keeps the values that methods read of the `count` rows before the frontier, at most
- * FR_STEP_MAX; the first of these rows is `row` of the batch. fr_session_keep_rows_of copies the values that another
- * session has kept. */
+/* fr_session_keep_rows keeps what methods read of the `count` rows before the frontier, at most FR_STEP_MAX rows. The
+ * first of these rows is `row` of the batch. fr_session_keep_rows_of copies the values that another session has
+ * kept. */
 void fr_session_keep_rows(fr_session *session, size_t row, size_t count);
 void fr_session_keep_rows_of(fr_session *session, const fr_session *other);
 

@@ -75,8 +75,8 @@ struct fr_tower {
      * Chat templates have `mark` in place of all this; if `mark` is NULL, they have one image token there. */
     const char *mark, *before, *after;
 
-    /* Writes what is between `before` and `after` for a picture of this size, if it is more than image tokens, such as
-     * the ends of rows. token: the image token's text. NULL: it is only image tokens. */
+    /* Writes what is between `before` and `after` for a picture of this size. It may be more than image tokens, such
+     * as the ends of rows. token: the image token's text. NULL: there are only image tokens. */
     void (*spell)(const fr_vision *vision, size_t width, size_t height, const char *token, fr_text_buffer *text);
 
     /* Changes a patch's values before they are embedded; NULL: nothing changes. */
@@ -175,7 +175,7 @@ extern const double fr_clip_mean[FR_VISION_CHANNELS], fr_clip_deviation[FR_VISIO
 /* ------------------------------------------------------------------------------------------- tensors: vision_bind.c */
 
 /* Puts a folder's tensor PREFIX + FOLDER on the list of tensors, with its name and layout in GGUF. The functions below
- * do this for all that they bind. For a GGUF file nothing is listed. */
+ * do this for all tensors that they bind. For a GGUF file nothing is listed. */
 fr_status fr_tower_list(const fr_tower_binder *binder, const char *folder, const char *gguf, fr_vision_layout layout);
 
 /* Gives a binder for tensors of a folder that have another prefix than the tower's. It takes the first of these

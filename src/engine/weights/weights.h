@@ -237,8 +237,8 @@ float fr_value_of(fr_values values, float written);
 fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *name, size_t n, fr_values values,
                          const float **vector);
 
-/* Binds the float tensor PREFIX + NAME of biases, which is in the order of FR_LAYOUT_HEADS. The vector has those of n
- * queries, then of `keys` keys, then of as many values. */
+/* Binds the float tensor PREFIX + NAME of biases, which is in the order of FR_LAYOUT_HEADS. The vector has the biases
+ * of n queries, then of `keys` keys, then of as many values. */
 fr_status fr_bind_head_values(fr_weights *weights, const char *prefix, const char *name, size_t n, size_t keys,
                               size_t head, const float **vector);
 
