@@ -758,7 +758,7 @@ fr_status fr_tokenize_marked(const fr_tokenizer *tokenizer, const fr_marked_text
 const char *fr_chat_template_text(const fr_tokenizer *tokenizer, size_t *length);
 
 /* Returns a line about a change that fr_chat_render made to messages because the template would have refused them or
- * left them out; NULL if there is no new one. A tokenizer gives the line for each kind of change only once, to the
+ * left them out; NULL if there is no new line. A tokenizer gives the line for each kind of change only once, to the
  * thread that asks first. The lines belong to the library. */
 const char *fr_chat_change(const fr_tokenizer *tokenizer);
 
@@ -1055,7 +1055,7 @@ void fr_embedder_close(fr_embedder *embedder);
 
 typedef enum fr_embedder_fact {
     FR_EMBEDDER_WIDTH,      /* length of an embedding */
-    FR_EMBEDDER_LIMIT,      /* the most tokens of a text or a pair; longer ones lose their end */
+    FR_EMBEDDER_LIMIT,      /* the most tokens of a text or a pair; longer texts and pairs lose their end */
     FR_EMBEDDER_SCORES,     /* 1 if the model gives scores of pairs */
     FR_EMBEDDER_NORMALIZES, /* 1 if the makers scale embeddings to length 1 */
     FR_EMBEDDER_FACT_COUNT

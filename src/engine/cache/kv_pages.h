@@ -53,7 +53,7 @@ static inline size_t fr_kv_blocks(size_t positions) {
     return positions / FR_KV_PAGE + (positions % FR_KV_PAGE != 0);
 }
 
-/* fr_kv_pages_hold copies entries [from, end) of a table to another one, which has no pages there, and also holds
+/* fr_kv_pages_hold copies entries [from, end) of a table to another table, which has no pages there, and also holds
  * their pages. fr_kv_pages_drop drops the pages of these entries and empties them. */
 void fr_kv_pages_hold(fr_kv_pages *pages, uint8_t **to, uint8_t *const *table, size_t from, size_t end);
 void fr_kv_pages_drop(fr_kv_pages *pages, uint8_t **table, size_t from, size_t end);

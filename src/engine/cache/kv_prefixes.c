@@ -393,8 +393,8 @@ static void remove_tails(fr_kv_prefixes *p, uint32_t n) {
     }
 }
 
-/* Gives the child for the content's next block, and adds it if necessary. The timeline now counts as one of those in
- * the child. NONE if there is no room. */
+/* Gives the child for the content's next block, and adds it if necessary. The timeline now counts as one of the
+ * timelines in the child. NONE if there is no room. */
 static uint32_t enter_child(fr_kv_prefixes *p, uint32_t parent, fr_kv_content content) {
     uint32_t *chain, n = look_up(p, parent, content, &chain);
     if (n == NONE && chain && (n = add_child(p, parent, content, BLOCK, BLOCK)) != NONE) {

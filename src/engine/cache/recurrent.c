@@ -12,8 +12,8 @@ static size_t slot_size(const fr_recurrent_shape *shape) {
     return shape->channels + shape->gates;
 }
 
-/* Places a layer after the earlier ones in a page. *page: the floats of the page so far, to which the layer's are
- * added. */
+/* Places a layer after the earlier layers in a page. *page: the floats of the page so far, to which the layer's floats
+ * are added. */
 static fr_recurrent_layer place_layer(const fr_recurrent_shape *shape, size_t *page) {
     fr_recurrent_layer layer = {.shape = *shape, .state_at = *page};
     size_t kept = shape->heads - shape->before - shape->behind;

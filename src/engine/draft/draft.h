@@ -154,7 +154,7 @@ struct fr_draft_method {
     bool whole_head; /* the head of the method can't be trimmed: drafter->head has no ids */
 
     /* Returns true if the drafter reads this KV layer of the target's caches. It may be the last sliding layer or the
-     * last full one. Each rank then keeps all heads of the layer. The pointer is NULL if the drafter reads no KV of
+     * last full layer. Each rank then keeps all heads of the layer. The pointer is NULL if the drafter reads no KV of
      * the target. */
     bool (*borrows)(const fr_drafter *drafter, size_t kv);
 

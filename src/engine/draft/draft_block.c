@@ -262,7 +262,7 @@ static double confidence_of(const workspace *w, size_t row, const float *before)
 }
 
 /* Adds the next draft of a block to its proposal; returns true if another one may follow. number: the block's index
- * among those whose biases were computed. */
+ * among the blocks whose biases were computed. */
 static bool choose(workspace *w, const block *b, size_t number) {
     const fr_block_net *net = w->net;
     const fr_model *target = w->drafter->target;

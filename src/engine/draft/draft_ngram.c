@@ -119,7 +119,7 @@ static size_t worthy(const ngram *n, const fr_proposal *p, double *gain) {
     return count;
 }
 
-/* Gives the number of ids to propose, out of those that followed the match. */
+/* Gives the number of ids to propose, out of the ids that followed the match. */
 static size_t how_many(const ngram *n, fr_proposal *p) {
     double gain;
     if (!p->gains) return n->index.match < n->shortest ? 0 : p->count;

@@ -44,8 +44,8 @@ void fr_drafter_cache_cut(fr_drafter_cache *c, const fr_draft_view *view) {
     c->waiting = fr_smaller(c->waiting, view->kv->length - c->kv.length);
 }
 
-/* Gives the values that the drafter reads of the target's row of position p. They are read from the view, so the row
- * must be none of those that were kept for later. */
+/* Gives the values that the drafter reads of the target's row of position p. The values are read from the view, so the
+ * row must not be one of the rows that were kept for later. */
 static const float *row_of(const fr_drafter_cache *c, const fr_draft_view *view, size_t p) {
     return (c->aux ? view->aux_hidden : view->hidden) - (view->kv->length - 1 - p) * c->seen;
 }

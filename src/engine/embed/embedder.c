@@ -201,7 +201,7 @@ static fr_status open_own_engine(fr_embedder *e, size_t many, size_t longest) {
     if (many > 1 && bytes.target_kv > CACHE_BYTES)
         options.value[FR_OPT_KV_MEMORY] = (int64_t)fr_larger(bytes.least_kv, CACHE_BYTES);
     FR_TRY(fr_engine_create(e->model, NULL, &options, many > 1 ? many : 0, &e->own_engine));
-    e->own_engine->shares = false; /* no text begins with the pages of an earlier one, so none are kept */
+    e->own_engine->shares = false; /* no text begins with the pages of an earlier text, so no pages are kept */
     fr_status status = FR_OK;
     while (e->group.count < many && status == FR_OK) {
         status = fr_session_create(e->own_engine, &options, &e->group.sessions[e->group.count]);

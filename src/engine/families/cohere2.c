@@ -174,7 +174,7 @@ static fr_status put_eps(const fr_trunk_spec *s, size_t mtp_layers, const char *
 }
 
 /* Sets the kinds of layers if no key lists them. The leading dense layers have one interval of full layers, the other
- * layers another one. */
+ * layers have another interval. */
 static fr_status mark_kinds(const fr_source *source, fr_model_spec *s, size_t prefix_every) {
     const json_t *types = json_object_get(source->text, "layer_types");
     if (source->gguf || (types && !json_is_null(types))) return fr_layers_mark_kinds(source, s);

@@ -322,7 +322,7 @@ static float scale_in_gguf(const fr_family *family, const fr_trunk_spec *trunk, 
     return fr_rsqrt(trunk->layers == family->scaled_by_hidden ? trunk->hidden / a->heads : a->head_dim);
 }
 
-/* Computes the fields that follow from those that were read. */
+/* Computes the fields that follow from the fields that were read. */
 static void complete(const fr_family *family, const fr_source *source, fr_model_spec *spec) {
     float *scale = &spec->layer.attention.scale;
     if (source->gguf && family->scaled_by_hidden)

@@ -10,7 +10,7 @@
 /* Reads and writes the sizes; for writing, also the kinds of all layers, including MTP layers. */
 extern const fr_config_part fr_deltanet_part;
 
-/* Makes a spec's layers by calling `layers`, and then gives gated DeltaNet to those that have it. */
+/* Makes a spec's layers by calling `layers`, and then gives gated DeltaNet to the layers that have it. */
 fr_status fr_deltanet_layers(const fr_source *source, fr_model_spec *spec,
                              fr_status (*layers)(const fr_source *source, fr_model_spec *spec));
 

@@ -8,9 +8,9 @@
 
 #include "src/engine/families/family.h"
 
-/* Makes the layers by calling `layers`, and then gives Kimi Delta Attention to those that don't attend. attends: one
- * entry for each layer; the caller fills it in for config.json. For GGUF this function fills it in: a layer attends if
- * it has key/value heads. */
+/* Makes the layers by calling `layers`, and then gives Kimi Delta Attention to the layers that don't attend. attends:
+ * one entry for each layer; the caller fills it in for config.json. For GGUF this function fills it in: a layer
+ * attends if it has key/value heads. */
 fr_status fr_kda_layers(const fr_source *source, fr_model_spec *spec, bool *attends,
                         fr_status (*layers)(const fr_source *source, fr_model_spec *spec));
 

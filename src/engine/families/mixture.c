@@ -73,8 +73,8 @@ static bool has_key(const json_t *text, const char *key) {
     return value && !json_is_null(value);
 }
 
-/* Gives the spelling of a key that the object has. The family's own one comes before the usual ones, which transformers
- * takes for the family's own in most configurations. */
+/* Gives the spelling of a key that the object has. The family's own spelling comes first. Then come the usual
+ * spellings, which most configurations of transformers take for the family's own. */
 static const char *key_there(const json_t *text, const char *own, const char *const *usual) {
     if (own && has_key(text, own)) return own;
     while (usual[1] && !has_key(text, usual[0])) usual++;

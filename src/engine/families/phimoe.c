@@ -12,7 +12,7 @@
 #include "src/engine/families/mixture.h"
 #include "src/engine/families/rope_config.h"
 
-#define NEARNESS 0.01F /* GGUF has no key for it, so a model with another one is not written */
+#define NEARNESS 0.01F /* GGUF has no key for the nearness, so a model with another nearness is not written */
 
 static const fr_model_spec defaults = {.trunk = {.vocab = 32064,
                                                  .hidden = 4096,

@@ -168,8 +168,8 @@ static void shape_head(const fr_activations *a, const fr_attention_spec *spec, f
     if (spec->norm_after_rope) norm_head(a, spec, head, norm);
 }
 
-/* Scales a query if its position is past those for which the model was trained: transformers 5.17, model ministral3,
- * and 5.24, model llama4. Llama 4 counts positions from 1. */
+/* Scales a query if its position is past the positions for which the model was trained: transformers 5.17, model
+ * ministral3, and 5.24, model llama4. Llama 4 counts positions from 1. */
 static void scale_query(const fr_activations *a, const fr_attention_spec *spec, float *query, size_t row) {
     const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];
     double beta = rope->query_beta, times = 0, position = a->batch.rows[row].position;

@@ -259,8 +259,8 @@ fr_binding fr_binding_model(fr_weights *weights, const fr_trunk_spec *trunk);
 fr_binding fr_binding_layer(fr_weights *weights, const fr_trunk_spec *trunk, const fr_layer_spec *layer, size_t index);
 
 /* Makes a binding for the MTP layer after the trunk's layers, with the names that such a layer has. An MTP layer has
- * the tensors of a decoder layer and some more. beside: the binding is for those that it has in addition; if false,
- * for those of a decoder layer. */
+ * the tensors of a decoder layer and some further tensors. beside: the binding is for these further tensors; if false,
+ * for the tensors of a decoder layer. */
 fr_binding fr_binding_mtp(fr_weights *weights, const fr_tensor_naming *naming, const fr_trunk_spec *trunk, bool beside);
 
 /* Gives the factor of a channel of Mamba-2's convolution, if the layer has any (fr_layer_factors). */

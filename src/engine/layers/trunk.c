@@ -404,7 +404,7 @@ static void choose_adapters(const fr_team *team, fr_activations *a) {
     a->workspace.adapters = a->adapters;
 }
 
-/* Runs all layers, or only the rank's own ones, between receiving and sending the stream. Returns true if the rows
+/* Runs all layers, or only the rank's own layers, between receiving and sending the stream. Returns true if the rows
  * have passed the last layer. */
 static bool run_own_layers(const fr_team *team, fr_activations *a) {
     const fr_stages *stages = a->trunk->stages;

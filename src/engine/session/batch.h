@@ -16,7 +16,7 @@ typedef struct fr_batch_slice {
     fr_session *session;
     size_t rows;         /* in: number of rows, one for each of the timeline's ids and each draft; out: number of these
                           * that got pages */
-    size_t heads;        /* in: number of last rows whose logits are wanted; out: number of those that were run */
+    size_t heads;        /* in: number of last rows whose logits are wanted; out: number of these rows that were run */
     size_t at, heads_at; /* out: batch index of the first row without logits, and of the first with logits */
 } fr_batch_slice;
 

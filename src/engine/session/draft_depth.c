@@ -774,7 +774,7 @@ static void choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, ques
     if (!draft_depth->trying) tell_finds(&known, parts, q.count, fr_smaller(rows, FR_DRAFT_DEPTH_ROWS - known.base));
 }
 
-/* Asks timelines for one draft each: the first `drafting` of those that may draft. */
+/* Asks timelines for one draft each: the first `drafting` timelines of those that may draft. */
 static void ask_of_first(fr_draft_depth_part *parts, size_t count, size_t drafting) {
     for (size_t i = 0; i < count && drafting; i++) {
         parts[i].asked = fr_smaller(parts[i].limit, 1);

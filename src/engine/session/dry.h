@@ -13,7 +13,7 @@
 #include "src/engine/draft/token_picker.h"
 #include "src/language/tokenizer/tokenizer.h"
 
-#define FR_DRY_TAIL_MAX 20 /* most tokens of a tail; longer ones are cut */
+#define FR_DRY_TAIL_MAX 20 /* most tokens of a tail; longer tails are cut */
 
 /* The tail of a text that breaks sequences and has several tokens: the tokens after its first one. `next`: 1 + index
  * of another tail of the same first token; 0: there is none. */

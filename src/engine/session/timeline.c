@@ -133,7 +133,7 @@ static void begin_drafting(fr_session *s) {
     for (size_t i = 0; i < FR_DRAFTERS_MAX; i++) {
         fr_draft *reader = fr_draft_reader(s->drafting.draft, i);
         bool waits = reader && reader->lags && view.defers;
-        /* an estimate: the ids in the method's cache may differ from the new ones */
+        /* an estimate: the ids in the method's cache may differ from the new ids */
         size_t ran = waits ? fr_smaller(reader->method->kv(reader)->length, s->length) : s->length;
         fr_draft_depth_fell_behind(&s->drafting.depth, i, s->length - ran);
     }

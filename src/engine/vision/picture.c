@@ -104,7 +104,7 @@ static size_t find_oldest(const fr_kept_pictures *kept) {
     return oldest;
 }
 
-/* Keeps a copy of the rows, in place of those that were used the longest ago. */
+/* Keeps a copy of the rows, in place of the rows that were used the longest ago. */
 static fr_status keep_rows(fr_kept_pictures *kept, const fr_picture *picture, const fr_vision_rows *rows) {
     size_t bytes = bytes_of(rows);
     if (bytes > FR_PICTURES_KEPT_BYTES) return FR_OK;

@@ -267,7 +267,7 @@ fr_status fr_bind_offsets(fr_weights *weights, const char *prefix, const char *n
                           const int32_t **indices);
 
 /* fr_weights_scales gives the scales of a bound tensor of FP8 codes, one row of scales for every 128 rows of each
- * matrix; NULL for other types. fr_weights_is_scales returns true if a tensor holds another one's scales. */
+ * matrix; NULL for other types. fr_weights_is_scales returns true if a tensor holds another tensor's scales. */
 const float *fr_weights_scales(const fr_weights *weights, const fr_tensor *codes);
 bool fr_weights_is_scales(const fr_weights *weights, const fr_tensor *tensor);
 
