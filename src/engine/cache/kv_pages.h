@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 
-enum { FR_KV_PAGE = 64 }; /* positions */
+enum { FR_KV_PAGE = 64 }; /* number of positions for which a page has room */
 
 typedef struct fr_kv_pages fr_kv_pages;
 

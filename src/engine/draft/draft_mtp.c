@@ -47,8 +47,8 @@ static void begin_pairs(const fr_team *team, const fr_pair_batch *b, fr_activati
     fr_publish_rows(team, NULL, 0);
 }
 
-/* Finds the tensor of the MTP layer for a field, if the model has an equal tensor. NULL: the tensors differ, or there
- * is none. */
+/* Finds the tensor of the MTP layer for a field, if the model has an equal tensor. NULL: the tensors differ, or one of
+ * the two is missing. */
 static fr_status find_copy(const fr_binding *beside, const fr_tensor_naming *names, size_t field, size_t models,
                            const fr_tensor **copy) {
     fr_binding model = fr_binding_model(beside->weights, beside->trunk);

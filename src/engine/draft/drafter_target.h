@@ -15,8 +15,8 @@ typedef struct fr_drafter_target {
     const fr_aux_layers *aux_layers;
 } fr_drafter_target;
 
-/* Reads the name of the target's architecture, which the speculators library writes as the verifier's; NULL: not
- * given. */
+/* Reads the name of the target's architecture, which the speculators library writes as the verifier's; NULL:
+ * config.json doesn't give it. */
 fr_status fr_drafter_read_architecture(const json_t *config, const char *where, const char **architecture);
 
 /* Checks that a number of the drafter equals the target's. */

@@ -13,8 +13,8 @@
 #include "src/engine/draft/draft.h"
 
 typedef struct fr_pair {
-    size_t position; /* p */
-    int32_t id;      /* token p + 1 */
+    size_t position; /* the position p of the target's row */
+    int32_t id;      /* the token at position p + 1 */
     /* the token's input embedding if it differs from that of its id, as in pictures; otherwise NULL */
     const float *embedding;
     /* the values read from the target's row, or in a chain the [hidden] output of the pair before */

@@ -59,7 +59,7 @@ static void shorten(const char *architecture, char *name, size_t size) {
 
 /* Gives the supported architecture whose name has the most letters at its beginning in common with this one. There
  * must be at least four such letters, or three if they are the whole of a name. If several architectures have equally
- * many, gives the one with the shortest name. NULL: there is none. */
+ * many, gives the one with the shortest name. NULL: no architecture has such a name. */
 static const char *find_nearest(const char *architecture) {
     char name[64], other[64];
     const char *nearest = NULL;

@@ -21,7 +21,7 @@
 extern const fr_config_part fr_mamba_part;
 
 /* Reads the width of a head from config.json. If it is "auto", or missing without a default, it is `inner` divided by
- * the number of heads. All heads together must have `inner` values; 0: any number is allowed. */
+ * the number of heads. All heads together must have `inner` values. inner 0: they may have any number of values. */
 fr_status fr_mamba_head_dim(const fr_source *source, const char *key, size_t inner, fr_model_spec *spec);
 
 /* Reads the limits of time steps, a list of two numbers, from config.json. A missing key leaves the defaults. */

@@ -9,7 +9,7 @@
 #include "kernels/turbo.h"
 #include "src/engine/weights/partition.h"
 
-#define BLOCK FR_KV_PAGE   /* positions */
+#define BLOCK FR_KV_PAGE   /* number of positions in a block */
 #define SPLIT (64 * BLOCK) /* positions are partitioned in splits of at least this many */
 
 /* Counts the floats of a block's partial result for a query: o, m and l of the kernel (kernels.h). */

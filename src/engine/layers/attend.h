@@ -27,7 +27,7 @@ typedef struct fr_attend_workspace {
     float *scratch;         /* [threads][scratch_size] the kernel's scratch */
     size_t scratch_size;
     float *partials;      /* results of single blocks; NULL: there is only one thread */
-    size_t partials_size; /* floats */
+    size_t partials_size; /* number of floats in `partials` */
     float *sums;          /* [2 * threads][2] m and l (kernels.h) of each query whose blocks are joined split by
                            * split */
 } fr_attend_workspace;

@@ -158,8 +158,8 @@ typedef struct fr_tensor_name {
     size_t field; /* offset of the field in the struct that the table fills */
     fr_slot slot;
     fr_dim rows, cols;
-    unsigned needs; /* FR_IF_... */
-    unsigned also;  /* FR_ALSO_... */
+    unsigned needs; /* the FR_IF_... bits of the conditions for this line */
+    unsigned also;  /* the FR_ALSO_... bits of further conditions */
     bool top;       /* the tensor's published name lacks the prefix of the model's other tensors */
     fr_row_order order;
     bool rotary;            /* rows of the tensor are queries or keys, in the order that fr_tensor_naming.rotary_rows

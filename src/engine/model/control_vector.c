@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "src/engine/model/adapter.h"
 
-/* Gives the number of the layer in the name of a tensor; 0: it has no such name. */
+/* Gives the number of the layer in the name of a tensor; 0: the name has no such number. */
 static size_t layer_of(const char *name) {
     size_t layer = 0;
     char spelled[32];

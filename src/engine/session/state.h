@@ -112,7 +112,7 @@ typedef struct fr_session_sampling {
     fr_arena arena; /* memory of a sampler that was set after opening; empty: its memory is in the session's arena */
     fr_token_picker picker; /* the sampler, as draft methods see it */
     fr_logprobs logprobs;
-    int64_t logprobs_best; /* FR_OPT_LOGPROBS */
+    int64_t logprobs_best; /* the value of FR_OPT_LOGPROBS */
     fr_stops stops;
     fr_prompt_score score;
 } fr_session_sampling;

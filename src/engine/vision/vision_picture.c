@@ -84,7 +84,7 @@ void fr_vision_patch(const fr_vision_config *config, const fr_image *image, size
             }
 }
 
-/* Gives one of the limits in pixels, from an option in pixels or in tokens; 0: none. */
+/* Gives one of the limits in pixels, from an option in pixels or in tokens; 0: no limit is set. */
 static fr_status read_limit(const fr_vision_config *c, const char *end, int64_t pixels, int64_t tokens,
                             int64_t *limit) {
     int64_t side = (int64_t)(c->patch * c->merge);

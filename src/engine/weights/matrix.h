@@ -26,7 +26,7 @@ typedef struct fr_activation_stats {
     uint64_t rows;
 } fr_activation_stats;
 
-typedef struct fr_adapter_set fr_adapter_set; /* low_rank.h */
+typedef struct fr_adapter_set fr_adapter_set; /* the struct is in low_rank.h */
 
 typedef struct fr_matrix {
     const uint8_t *data; /* [features, cols], row-major; or packed tiles (quant/packed.h, quant/grouped.h) */
