@@ -18,7 +18,7 @@ struct fr_kv_node {
     uint32_t count; /* ids of the node's positions; a tail with a drafter's pairs also has the id after them */
     uint32_t run;   /* positions whose rows are in the node's pages; a tail has fewer than BLOCK, and no children */
     fr_kv_digest digest;
-    uint8_t *pages[FR_KV_KINDS]; /* NULL: not held */
+    uint8_t *pages[FR_KV_KINDS]; /* the target's pages of the block; NULL: the node doesn't hold that page */
     /* each drafter's page of this block; the last pair in the page (pairs.h) depends on the next block's first id */
     uint8_t *drafter[FR_KV_DRAFTERS];
     /* each drafter's page of the parent's block, whose last pair depends on this block's first id */

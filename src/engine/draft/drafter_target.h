@@ -9,7 +9,7 @@
 
 /* The target that a drafter was made for, with the keys from which its width and its number of ids were read. */
 typedef struct fr_drafter_target {
-    const char *architecture; /* NULL: not given */
+    const char *architecture; /* NULL: the drafter's files don't say it */
     const char *width_key, *vocab_key;
     size_t width, vocab;
     const fr_aux_layers *aux_layers;

@@ -27,7 +27,7 @@ typedef struct fr_eagle_config {
     const char *width_key, *vocab_key; /* the keys of the target's width and of its number of ids */
     fr_aux_layers aux_layers;
     bool norm_before_residual; /* attention's output is added to hidden_norm(g), not to g itself */
-    bool norm_before_fc;       /* EAGLE-3.1 */
+    bool norm_before_fc;       /* EAGLE-3.1: the aux layers' inputs are normed before fc, all together */
     /* each aux layer's input has a norm of its own before fc, instead of one norm for all of them */
     bool fc_norm;
     bool norm_output;        /* norm(x) instead of x is passed on to the next pair */

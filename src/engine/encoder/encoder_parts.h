@@ -86,7 +86,7 @@ typedef struct fr_encoder_layer {
                                    * (branch_norms) */
     const float *q_norm, *k_norm; /* [head_dim] the norms of each head's query and key */
     fr_matrix qkv[3];             /* queries, keys and values: one matrix for all three, or three */
-    size_t qkv_count;             /* 1 or 3 */
+    size_t qkv_count;             /* number of matrices in `qkv`: 1 or 3 */
     fr_matrix o, gate, up, down;
     const float *qkv_bias[3], *o_bias, *up_bias, *down_bias;
     fr_matrix router;                   /* of a mixture: [experts, hidden]; without features: no mixture */

@@ -91,7 +91,7 @@ fr_status fr_config_gguf_sections(const fr_gguf *gguf, size_t *sections) {
 void fr_config_put_sections(const fr_rope_spec *rope, fr_gguf_writer *w) {
     fr_gguf_put_array(w, ".rope.dimension_sections", FR_GGUF_I32, FR_AXES + 1);
     for (size_t axis = 0; axis < FR_AXES; axis++) fr_gguf_add_u32(w, (uint32_t)rope->sections[axis]);
-    fr_gguf_add_u32(w, 0); /* llama.cpp's fourth axis */
+    fr_gguf_add_u32(w, 0); /* llama.cpp has a fourth axis */
 }
 
 static fr_status check_mtp(const char *where, const char *architecture, const char *key, size_t mtp) {

@@ -60,7 +60,7 @@ typedef struct fr_model_spec {
 typedef struct fr_source {
     const json_t *root, *text; /* config.json, and the text model's part of it */
     const fr_gguf *gguf;
-    const char *where;   /* for error lines */
+    const char *where;   /* names the file in error lines */
     fr_weights *weights; /* NULL: only the shape of a model, without tensors */
     bool drafter;        /* the files are a drafter's, which need not have a head and a table of ids, because the
                           * target has them */

@@ -116,7 +116,8 @@ static const fr_tensor_name turned[] = {
     {0},
 };
 
-static const char *const tower[] = {"model.visual.*", "visual.*", NULL}; /* src/engine/vision/tower_qwen.c */
+static const char *const tower[] = {"model.visual.*", "visual.*", NULL}; /* src/engine/vision/tower_qwen.c reads these
+                                                                          * tensors */
 
 const fr_family fr_family_qwen3_vl = {
     .architectures = (const char *const[]){"Qwen3VLForConditionalGeneration", "qwen3vl", NULL},

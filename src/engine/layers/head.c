@@ -11,7 +11,7 @@
 #include "src/engine/weights/partition.h"
 
 enum {
-    PIECE = 256 << 10, /* bytes of logits */
+    PIECE = 256 << 10, /* bytes of logits that a thread computes at a time */
     NOT_FINITE = -1,   /* in place of an id: some logit is not finite */
     NOTHING = -2,      /* in place of an id: no logit was looked at */
     TOGETHER = 16      /* number of rows whose best ids ranks exchange at once */

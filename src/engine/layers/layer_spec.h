@@ -91,7 +91,7 @@ typedef struct fr_mla_spec {
  * another factor for each value of a key: Kimi Team 2025, arXiv:2510.26692 (deltanet.c). */
 typedef struct fr_deltanet_spec {
     size_t key_heads, value_heads; /* value_heads is a multiple of key_heads */
-    size_t key_dim, value_dim;     /* of a head */
+    size_t key_dim, value_dim;     /* values of a head's key, and of a head's value */
     size_t conv_kernel;            /* positions that the short convolution reads, including the row's own */
     bool fused;  /* one projection gives queries, keys, values and z, key head by key head; if false, there are two
                    * projections */
@@ -125,13 +125,13 @@ typedef struct fr_short_conv_spec {
 } fr_short_conv_spec;
 
 typedef enum fr_activation {
-    FR_GELU, /* by tanh */
+    FR_GELU, /* GELU, approximated by tanh */
     FR_SILU,
     FR_CLAMPED_SWIGLU, /* fr_clamped_swiglu_fn in kernels.h */
     /* the values from here on are for a feed-forward without a gate */
     FR_RELU2,    /* the square of max(x, 0): So et al. 2021, arXiv:2109.08668 */
     FR_RELU,     /* max(x, 0) */
-    FR_GELU_ERF, /* by the error function */
+    FR_GELU_ERF, /* GELU by the error function */
     FR_XIELU     /* Huang and Schlag 2024, arXiv:2411.13010: with numbers that each layer has learned */
 } fr_activation;
 

@@ -107,7 +107,7 @@ static void norm_and_store(const fr_team *team, const fr_activations *a, const f
     for (size_t r = begin; r < end; r++) {
         store_latent(a, spec, weights, r);
         float *gates = spec->mla.gated ? a->head_gates + r * a->head_gates_width : NULL;
-        if (gates) fr_deltanet_beta(gates, gates, spec->attention.heads); /* sigmoid in double */
+        if (gates) fr_deltanet_beta(gates, gates, spec->attention.heads); /* a sigmoid, computed in double */
         if (q_lora == 0) continue;
         float *q_a = a->q_a + r * a->q_a_width;
         a->kernels->rmsnorm(q_a, q_a, weights->q_a_norm, q_lora, spec->mla.eps);

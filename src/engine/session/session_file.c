@@ -337,7 +337,7 @@ fr_status fr_session_write_bytes(const fr_session *s, void **bytes, size_t *size
 typedef struct fr_saved {
     const fr_map *map;
     fr_session_head head;
-    const uint8_t *ids, *bounds, *caches; /* not aligned */
+    const uint8_t *ids, *bounds, *caches; /* parts of the file, which are not aligned */
     size_t attached_size;                 /* bytes attached after the caches */
     double bound;                         /* mirostat's bound; NaN: the file has none */
 } fr_saved;

@@ -153,7 +153,7 @@ struct fr_session {
     int32_t *ids; /* [context] the timeline's ids, and behind them a round's drafts */
     size_t length;
     size_t ran;   /* in PENDING: ids before this index have been run once, even if their caches were dropped since */
-    int32_t next; /* in PREDICTED */
+    int32_t next; /* in PREDICTED: the target's next id, which was not given yet */
     fr_rope_position *rope_positions;      /* [context + FR_STEP_MAX] the rotary position of each position */
     fr_shown shown;                        /* pictures for the next prompt */
     const fr_input_embeddings *embeddings; /* the pictures' rows, while their prompt is run */

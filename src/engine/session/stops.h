@@ -10,10 +10,10 @@
 #include "src/language/tokenizer/tokenizer.h"
 
 typedef struct fr_stops {
-    char **strings; /* [count] copies */
+    char **strings; /* [count] the stop strings, copied */
     size_t count;
     const fr_tokenizer *tokenizer;
-    fr_decoder *decoder; /* NULL: no strings */
+    fr_decoder *decoder; /* NULL: there are no stop strings */
     fr_text_buffer held; /* the text from byte `before` on, which may contain the beginning of a stop string; its
                           * memory never grows */
     size_t before;       /* bytes of the text before `held` */

@@ -137,7 +137,7 @@ typedef struct fr_vision_layer {
     fr_vision_clip clips[FR_VISION_PRODUCTS]; /* clips of the layer's products, if the tower has any */
     const float *q_norm, *k_norm;             /* [head_dim] the norms of each head's query and key */
     fr_matrix qkv[3];                         /* one matrix for queries, keys and values, or three */
-    size_t qkv_count;                         /* 1 or 3 */
+    size_t qkv_count;                         /* number of matrices in `qkv`: 1 or 3 */
     fr_matrix proj, gate, up, down;
     const float *qkv_bias[3], *proj_bias, *gate_bias, *up_bias, *down_bias;
 } fr_vision_layer;

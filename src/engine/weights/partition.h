@@ -25,7 +25,7 @@
 /* Says how the columns of rows are divided among ranks. One way is by features, in units of FR_RANK_UNIT. The other is
  * by heads: a rank has some query heads of one KV head, or all query heads of several. */
 typedef struct fr_split {
-    size_t count;  /* features, or heads */
+    size_t count;  /* number of features, or of heads */
     size_t groups; /* number of KV heads; 0: `count` counts features */
     size_t each;   /* columns of a head */
     size_t whole;  /* 1 + number of the rank that has everything; 0: the ranks divide it */
