@@ -508,7 +508,7 @@ static bool gguf_has(const fr_weights *weights, const char *name) {
 static fr_status refuse_gguf(const fr_gguf *g, const fr_encoder_spec *s) {
     static const struct {
         const char *key;
-        double built; /* also what a missing key means */
+        double built; /* the only value that is built; a missing key means the same */
     } keys[] = {{".expert_count", 0},           {".attention.max_alibi_bias", 0}, {".attention.clamp_kqv", 0},
                 {".attn_logit_softcapping", 0}, {".embedding_scale", 0},          {".residual_scale", 0},
                 {".attention.scale", 0},        {".rope.scaling.factor", 1}};

@@ -19,7 +19,7 @@ typedef struct fr_encoder_kind fr_encoder_kind;
 typedef struct fr_encoder_names fr_encoder_names;
 
 typedef enum fr_encoder_activation {
-    FR_ENCODER_GELU, /* by the error function */
+    FR_ENCODER_GELU, /* GELU by the error function */
     FR_ENCODER_GELU_TANH,
     FR_ENCODER_SILU,
     FR_ENCODER_RELU,

@@ -59,7 +59,7 @@ static const fr_config_row own[] = {
     FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
     FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
     FR_SIZE(layer.attention.window, "sliding_window", ".attention.sliding_window", 1, 1 << 24, .required = true),
-    FR_NUMBER(FR_ROW_SIZE, layer.experts.count, "num_experts", NULL, 1, 4096), /* transformers takes it for the next */
+    FR_NUMBER(FR_ROW_SIZE, layer.experts.count, "num_experts", NULL, 1, 4096), /* means num_local_experts */
     FR_SIZE(layer.experts.count, "num_local_experts", ".expert_count", 1, 4096, .required = true),
     FR_SIZE(layer.experts.top_k, "num_experts_per_tok", ".expert_used_count", 1, 4096, .required = true),
     FR_SIZE(layer.experts.width, "intermediate_size", ".expert_feed_forward_length", 1, 1 << 22, .required = true),

@@ -24,7 +24,7 @@ static const fr_config_row own[] = {
     FR_ONLY("hidden_act", "silu"),
     FR_SIZE(layer.attention.window, "sliding_window", NULL, 0, 1 << 24, .null_is_none = true),
     {0}};
-static const fr_config_row biased[] = {FR_FLAG(layer.ffn.biased, "mlp_bias", NULL), {0}}; /* CWM alone reads it */
+static const fr_config_row biased[] = {FR_FLAG(layer.ffn.biased, "mlp_bias", NULL), {0}}; /* only CWM reads mlp_bias */
 
 static fr_status rope_of_cwm(const fr_source *source, fr_model_spec *spec) {
     return fr_rope_llama3_unless_told(source, spec, 16);

@@ -14,7 +14,7 @@ typedef struct fr_siglip {
     fr_matrix positions; /* [positions * positions, hidden] a learned embedding of each place */
     fr_vision_norm last; /* [hidden] the norm after the layers */
     const float *norm;   /* [hidden] Gemma 3: the norm of a token's mean */
-    fr_matrix project;   /* makes a token's row */
+    fr_matrix project;   /* the matrix that makes a token's row */
 } fr_siglip;
 
 /* The sizes of a tower whose vision_config does not say them. */

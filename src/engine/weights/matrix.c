@@ -147,7 +147,7 @@ static void apply(const fr_workspace *workspace, const fr_matrix *m, const fr_ma
     } else if (m->packed) {
         k->matmul_block[m->type](&(fr_matmul_block){rows->y, rows->y_stride, workspace->blocks, workspace->block_stride,
                                                     rows->count, m->data, m->cols, m->features});
-        for (size_t r = 0; m->scales && r < rows->count; r++) /* the scale of an NVFP4 tensor */
+        for (size_t r = 0; m->scales && r < rows->count; r++) /* an NVFP4 tensor has one more scale */
             k->scale(rows->y + r * rows->y_stride, m->features, *m->scales);
     } else if (m->type < FR_FLOAT_TYPES)
         k->matmul[m->type](&(fr_matmul){rows->y, rows->y_stride, rows->x, rows->x_stride, rows->count, m->data,
