@@ -110,7 +110,7 @@ static fr_status check_option(fr_option option) {
     return fr_fail(FR_USAGE, "%d is no option: options are 0 to %d", (int)option, FR_OPT_COUNT - 1);
 }
 
-/* Fails if the option takes another kind of value. */
+/* Fails if the option's values are not of the given kind. */
 static fr_status check_kind(fr_option option, fr_option_kind kind) {
     static const char *const kinds[] = {"a whole number", "a number", "a text"};
     FR_TRY(check_option(option));

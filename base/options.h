@@ -40,7 +40,7 @@ typedef struct fr_sampler_settings {
 #include "samplers.def"
 } fr_sampler_settings;
 
-/* Lists the texts that break a repetition for the DRY sampler. It does not match sequences across these texts. */
+/* Lists the texts that break a repetition: the DRY sampler does not match a sequence across such a text. */
 #define FR_BREAKERS_MAX     16
 #define FR_BREAKER_SIZE_MAX 40 /* bytes */
 
@@ -64,11 +64,11 @@ typedef struct fr_rank_plan {
 struct fr_options {
     int64_t value[FR_OPT_COUNT];
     double number[FR_OPT_COUNT]; /* values of options that take a number */
-    /* Malloc'd, with a capacity of the next power of two. Options that are copied by value share the biases until
-     * fr_options_own_biases gives the copy its own. */
+    /* The biases are malloc'd; their capacity is the next power of two. Options that are copied by value share the
+     * biases until fr_options_own_biases gives the copy its own. */
     fr_logit_bias *biases;
     size_t bias_count;
-    uint8_t filters[FR_FILTER_COUNT]; /* the samplers to apply, in this order */
+    uint8_t filters[FR_FILTER_COUNT]; /* the samplers to apply, in order */
     size_t filter_count;
     bool filters_given; /* false: the default samplers in their default order */
     fr_breakers breakers;

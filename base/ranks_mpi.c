@@ -29,8 +29,9 @@ enum {
     LOOKS = 64,      /* polls between two checks of the clock and of the other ranks */
 };
 
-/* Both count seconds from the moment at which a rank began to listen. Up to LISTEN_BUSY the rank only yields its core,
- * as it does between rounds. Then, up to LISTEN_WHILE, it sleeps for short times, and after that for longer ones. */
+/* LISTEN_BUSY and LISTEN_WHILE are seconds since a rank began to listen. Up to LISTEN_BUSY the rank only yields its
+ * core, as it does between rounds. Then, up to LISTEN_WHILE, the rank sleeps for short times, and after that for
+ * longer ones. */
 #define LISTEN_BUSY  0.002
 #define LISTEN_WHILE 1.0
 
@@ -39,14 +40,15 @@ enum {
 #define FIRST_GRACE  2.0
 #define OTHERS_GRACE 5.0
 
-/* If no rank has failed, the other ranks wait this many times the timeout for rank 0, which may have much to write. */
+/* Number of timeouts that the other ranks wait for rank 0 at the end of a job in which no rank has failed: rank 0 may
+ * still have much to write. */
 #define OTHERS_PATIENCE 4
 
 struct fr_ranks {
     MPI_Comm rows;
     fr_watch *watch;
     int index, count, hosts;
-    uint32_t before[FR_RANKS_MAX + 1]; /* by rank: the shares of all ranks below it, summed */
+    uint32_t before[FR_RANKS_MAX + 1]; /* before[r]: the sum of the shares of all ranks below r */
     double timeout;
     uint8_t *buffer; /* this rank's own columns, then those of each other rank */
     size_t size;     /* bytes of the buffer */

@@ -96,7 +96,8 @@ fr_status fr_watch_check(const fr_watch *w) {
     return fr_watch_failed(w) ? fr_failure_raise(&w->failure) : FR_OK;
 }
 
-/* Records the job's failure, if it is the first. missed: as in fr_watch. */
+/* Records the job's failure, unless one is recorded already. missed: the rank that has gone or is silent, if that is
+ * the failure; else -1. */
 static void fail_by(fr_watch *w, int missed, fr_status status) {
     pthread_mutex_lock(&w->mutex);
     if (!fr_watch_failed(w)) {

@@ -29,9 +29,9 @@ typedef struct fr_watch_place {
     uint8_t token[FR_WATCH_TOKEN];
 } fr_watch_place;
 
-/* Prepares the watch. hosts: [count] names of FR_WATCH_HOST bytes each, the same on all ranks. From this call on rank
- * 0 listens; it fills `place`, which all other ranks must be given. near: all ranks are on one machine, so rank 0
- * listens on loopback only, where no other machine can reach it. */
+/* Prepares the watch. hosts: [count] names of FR_WATCH_HOST bytes each, the same on all ranks. On rank 0 this call
+ * starts to listen and fills `place`, which all other ranks must be given. near: all ranks are on one machine, so rank
+ * 0 listens on loopback only, where no other machine can reach it. */
 fr_status fr_watch_open(int index, int count, const char *hosts, bool near, double timeout, fr_watch **watch,
                         fr_watch_place *place);
 

@@ -1,8 +1,9 @@
 /* Implements sleep.h with condition variables, for systems without futexes.
  *
- * Words share a condition variable, which their addresses choose. A thread compares the word with the lock held, and
- * the lock is taken to wake threads too. So no wake-up can come between a thread's look at the word and its sleep. A
- * thread whose condition variable is signalled for another word returns early. */
+ * There are fewer condition variables than words; the address of a word chooses its condition variable. A thread
+ * compares the word while it holds the lock, and a thread that wakes others takes the same lock. So no wake-up can
+ * come between a thread's look at the word and its sleep. A thread whose condition variable is signalled for another
+ * word returns early. */
 #include <pthread.h>
 
 #include "base/sleep.h"
@@ -19,8 +20,8 @@ typedef struct bed {
 
 static bed beds[BEDS] = {MADE, MADE, MADE, MADE, MADE, MADE, MADE, MADE};
 
-/* Chooses by the word's cache line (its address / 64), because words that many threads read are on cache lines of
- * their own. */
+/* Chooses the lock and condition variable by the word's cache line (its address / 64), because words that many threads
+ * read are on cache lines of their own. */
 static bed *bed_of(_Atomic uint32_t *word) {
     return &beds[(uintptr_t)word / 64 % BEDS];
 }

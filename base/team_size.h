@@ -31,8 +31,8 @@ typedef struct fr_team_size_patience {
 
 typedef struct fr_team_size {
     size_t threads; /* threads of the team */
-    size_t settled; /* number that takes part between trials */
-    size_t taking;  /* number that takes part now */
+    size_t settled; /* number of threads that take part between trials */
+    size_t taking;  /* number of threads that take part now */
     fr_team_size_kind kinds[FR_TEAM_SIZE_KINDS];
     uint64_t jobs;
     double watched, in_line; /* watched: time of the recent watched jobs; in_line: time for which their threads waited

@@ -14,8 +14,8 @@ void fr_unicode_form(const char *text, size_t length, bool compose, bool compati
 bool fr_is_space(int32_t codepoint);
 bool fr_is_word(int32_t codepoint);
 
-/* Return true if the character's general category is N; M; Mn; P (and in ASCII also S); Cc, Cf, Co or Cs. All but the
- * first use the tables of older Unicode versions, for which unicode_versions.h gives the reason. */
+/* Return true if the character's general category is N; M; Mn; P (and in ASCII also S); Cc, Cf, Co or Cs. All but
+ * fr_is_numeric use the tables of older Unicode versions, for which unicode_versions.h gives the reason. */
 bool fr_is_numeric(int32_t codepoint);
 bool fr_is_mark(int32_t codepoint);
 bool fr_is_nonspacing(int32_t codepoint);

@@ -169,7 +169,8 @@ static const lower_range lowers[] = {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-/* Finds the last row whose first character is not above this one; a row begins with that character as an int32_t. */
+/* Finds the last row whose first character is at most `codepoint`. Each row begins with its first character, an
+ * int32_t. */
 static size_t find_row(const void *rows, size_t count, size_t size, int32_t codepoint) {
     size_t low = 0, high = count;
     while (high - low > 1) {

@@ -12,7 +12,7 @@
 typedef struct fr_map {
     const uint8_t *bytes; /* NULL if size is 0 */
     size_t size;
-    int fd;                 /* -1 if the file is mapped */
+    int fd;                 /* descriptor from which the file is read; -1: the file is mapped */
     bool lent;              /* the bytes belong to a caller, and are never freed or released here */
     uint64_t device, inode; /* identify the file */
     int64_t written;        /* time of the last write, in nanoseconds */

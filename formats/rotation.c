@@ -12,7 +12,8 @@ enum {
     WIDTHS_MAX = 64,           /* different widths of rows in one file, at most */
     BLOCK_MAX = 1 << 20,       /* columns of a block, at most */
     COLS_MAX = 1 << 24,        /* columns of a row, at most */
-    ROTATIONS = 2 * WIDTHS_MAX /* for each width, one that keeps heads in place and one that moves them */
+    ROTATIONS = 2 * WIDTHS_MAX /* number of rotations: for each width, one that keeps heads in place and one that moves
+                                * them */
 };
 
 struct fr_rotation_set {
@@ -20,7 +21,7 @@ struct fr_rotation_set {
     size_t count;
     float *signs;           /* signs of all widths, one width after the other */
     const char **names;     /* [name_count] names of rotated tensors, sorted */
-    const fr_rotation **of; /* [name_count] */
+    const fr_rotation **of; /* [name_count] the rotation of each named tensor */
     size_t name_count;
 };
 

@@ -22,7 +22,7 @@ typedef enum fr_storage_form {
                          * scale too, the columns' scale is multiplied or divided by it */
 } fr_storage_form;
 
-/* Says how the integers of a line are packed.
+/* Says how the integers of a line are packed; a line is a row or a column of codes (fr_code_lines).
  *     STREAM  into 32-bit words from their lowest bits on; an integer may begin in one word and end in the next
  *     WORDS   like STREAM, but no integer crosses into the next word, so the last bits of a word may be unused
  *     AWQ     8 integers of 4 bits in a word, in AWQ's order

@@ -35,8 +35,8 @@ typedef struct fr_inspected_counts {
     /* numbers of values. parameters: in all tensors of supported types; used_parameters: in the tensors that are
      * used */
     uint64_t parameters, used_parameters;
-    size_t towers; /* tensors of vision and audio towers that nothing reads */
-    size_t unused; /* all tensors that nothing reads, including those of towers */
+    size_t towers; /* number of tensors of vision and audio towers that nothing reads */
+    size_t unused; /* number of all tensors that nothing reads, including those of towers */
 } fr_inspected_counts;
 
 /* Gives the type in which most bytes of the weights are stored. */

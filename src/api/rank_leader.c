@@ -22,7 +22,7 @@ typedef enum kind {
     CLOSE,
     RESET,
     PUT,    /* number: rank 0's status; bytes: ids */
-    SCORED, /* the same as PUT, for a prompt that is scored */
+    SCORED, /* number: rank 0's status; bytes: ids of a prompt that is scored */
     SHOW,   /* bytes: pictures (fr_shown_pack); no bytes if rank 0 itself could not show the pictures */
     DECIDE, /* number: bits of fr_session.leader_decides */
     DRAW,   /* bytes: options, then their biases */
@@ -32,7 +32,7 @@ typedef enum kind {
     TAKE_UP,
     EMBED, /* number: pooling; bytes: ids */
     SCORE, /* bytes: ids */
-    STEP,  /* number: the engine's round_chunk; bytes: parts */
+    STEP,  /* number: the engine's round_chunk; bytes: an array of struct part */
     END
 } kind;
 

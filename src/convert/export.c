@@ -261,8 +261,8 @@ static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, co
     return FR_OK;
 }
 
-/* Adds the embedding table once more as the head if the folder has no head. Factors are multiplied into the weights
- * here, and that of the logits differs from that of the embeddings. So one table can't serve as both. */
+/* Adds the embedding table once more as the head if the folder has no head. Both are written multiplied by a factor
+ * (set_factors). The factor of the embeddings differs from that of the logits, so one table can't serve as both. */
 static fr_status add_tied_head(const fr_export *export, fr_outputs *outputs) {
     const fr_output *table = NULL;
     for (size_t i = 0; i < outputs->count; i++) {

@@ -55,8 +55,8 @@ static const fr_low_rank *product_of(const fr_merge *merge, size_t adapter, cons
 fr_merge_into fr_merge_find(const fr_merge *merge, const fr_output *output) {
     fr_merge_into into = {.merge = merge};
     fr_adapted_matrices *m = &into.matrices;
-    /* nothing is added to the embedding table: a table that is the head too would change both, and an adapter changes
-     * only one of them */
+    /* Adapters' products are not added to the embedding table. If the table is also the head, they would change both
+     * embeddings and head, and an adapter changes only one of them. */
     if (merge->count == 0 || strcmp(output->name, "token_embd.weight") == 0) return into;
     const fr_model *model = model_of(merge);
     if (fr_adapted_find(&model->trunk, model->family->names, true, output->name, m) != FR_ADAPTED_FOUND) return into;

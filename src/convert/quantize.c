@@ -103,7 +103,7 @@ typedef struct batch {
     /* [threads, 3, cols] a row of the output, the same row before its columns are reordered, and what adapters add */
     float *values;
     size_t *bad;      /* [threads] the first row with a value that can't be written; `rows`: there is none */
-    float *bad_value; /* [threads] that value */
+    float *bad_value; /* [threads] the value in that row that can't be written */
 } batch;
 
 /* Gives the index of the first value that is not finite, or beyond the limit; n if there is none. */

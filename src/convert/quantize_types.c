@@ -64,7 +64,7 @@ static fr_status read_mixture(const char *word, fr_type_choice *choice) {
     return fr_type_read(word, &choice->type);
 }
 
-/* Reads the type of one table; NULL leaves it to the mixture. */
+/* Reads the type of one table. word NULL: the mixture decides the type. */
 static fr_status read_optional(const char *word, fr_dtype *type) {
     *type = FR_DTYPE_COUNT;
     return word ? fr_type_read(word, type) : FR_OK;

@@ -21,7 +21,7 @@ typedef enum fr_mixture { FR_MIXTURE_M, FR_MIXTURE_S, FR_MIXTURE_L } fr_mixture;
 typedef struct fr_type_choice {
     fr_dtype type;      /* type of the matrices */
     bool pure;          /* all matrices get `type` */
-    fr_mixture mixture; /* if not `pure` */
+    fr_mixture mixture; /* used if `pure` is false */
     bool weighted;      /* an importance matrix is given, on which some mixtures depend */
     /* types of the head and of the embeddings; FR_DTYPE_COUNT: the mixture decides */
     fr_dtype output, embedding;

@@ -120,7 +120,7 @@ static const fr_synth_mean small_biases[] = {{".bias", 0.01F}, {0}};
 static const fr_synth_mean states[] = {{"ssm_a", -1.0f}, {"ssm_dt.bias", -1.0f}, {0}};
 
 /* Ling 3.0's slopes are positive, and its decay has the bound -5. With this bound and these means, its states lose
- * about as much as other models' states do with the means above. */
+ * about as much as other models' states do with the means `states`. */
 static const fr_synth_mean bounded[] = {{"ssm_a", 1.0f}, {"ssm_dt.bias", -3.0f}, {0}};
 
 /* ----------------------------------------------------------------------------------------------------------- layers */

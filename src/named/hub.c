@@ -1,8 +1,8 @@
 /* Finds models in Hugging Face's cache, and in LM Studio's folder (stores.h).
  *
  *     models--ORG--NAME/refs/main              the commit of a branch, 40 hexadecimal digits
- *     models--ORG--NAME/snapshots/COMMIT/...   its files, as links
- *     models--ORG--NAME/blobs/...              their contents; NAME.incomplete during a download
+ *     models--ORG--NAME/snapshots/COMMIT/...   the files of the commit, as links to blobs
+ *     models--ORG--NAME/blobs/...              the contents of the files; NAME.incomplete during a download
  *
  * LM Studio's folder has the files themselves, ORG/NAME/... */
 #include <stdio.h>

@@ -31,7 +31,7 @@ typedef struct fr_found_files {
 
 void fr_found_files_free(fr_found_files *found);
 
-/* Receives each model of a store; false ends the list. */
+/* The function `told` receives each model of a store with `context`; it ends the list by returning false. */
 typedef struct fr_found_told {
     fr_found_fn *told;
     void *context;

@@ -45,8 +45,8 @@ int fr_automaton_only_byte(const fr_automaton *automaton, uint32_t state);
 fr_status fr_automaton_part(fr_automaton *automaton, uint32_t state, size_t index, uint32_t *local, uint32_t *after);
 
 /* Gives the plain state of a state, which allows the same next tokens. In a plain state, each count from which no
- * token can reach a bound is replaced by a low count of which that is also true. So many states have the same plain
- * state. */
+ * token can reach a bound is replaced by a low count from which no token can reach a bound either. So many states have
+ * the same plain state. */
 fr_status fr_automaton_plain(fr_automaton *automaton, uint32_t state, uint32_t *plain);
 
 /* Limit and count the work. A step costs the same whether or not it was taken before, so earlier requests don't change

@@ -14,8 +14,8 @@ typedef struct fr_decimal {
     char text[FR_DECIMAL_DIGITS + 2];
 } fr_decimal;
 
-/* Gives the value if it is a whole number, else the next whole number above or below it. *whole is true in the first
- * case. */
+/* Gives the value if it is a whole number, else the next whole number above it (`above`) or below it. *whole: the
+ * value is a whole number. */
 fr_decimal fr_decimal_of(const json_t *value, bool above, bool *whole);
 
 /* Makes the number that is written with this many nines. */

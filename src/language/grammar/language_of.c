@@ -1,5 +1,5 @@
-/* Makes the automaton of an expression (language.h): first nodes that read a character or lead on without one
- * (Thompson 1968, doi:10.1145/363347.363387), then sets of nodes as states.
+/* Makes the automaton of an expression (language.h). First it makes nodes, which read a character or lead on without
+ * reading one (Thompson 1968, doi:10.1145/363347.363387). Then it makes states, each of which is a set of nodes.
  *
  * A look-ahead has an automaton of its own. From the look-ahead's place on, this automaton runs beside the nodes that
  * follow. It must reach an end, or, for a negative look-ahead, must not. A look-ahead that is still open is called a

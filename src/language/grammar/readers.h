@@ -20,10 +20,10 @@
 /* Reads llama.cpp's GBNF, except for tokens as terminals. The rule `root` defines the text. */
 fr_status fr_gbnf_read(fr_text text, fr_grammar_rules *rules);
 
-/* Reads a regular expression, which the whole text must match. */
+/* Reads a regular expression. The rules allow the texts that match it as a whole. */
 fr_status fr_regex_read(fr_text text, fr_grammar_rules *rules);
 
-/* Reads a JSON schema. The text is one of its values, written as JSON. */
+/* Reads a JSON schema. The rules allow the schema's values, written as JSON. */
 fr_status fr_json_schema_read(fr_text text, fr_grammar_rules *rules);
 
 /* Writes characters as they appear in the output: unchanged, or as a JSON string spells them. ranges, count, except:
@@ -31,9 +31,9 @@ fr_status fr_json_schema_read(fr_text text, fr_grammar_rules *rules);
 typedef fr_expression fr_write_characters(fr_grammar_rules *rules, const fr_character_range *ranges, size_t count,
                                           bool except);
 
-/* Make an expression of a regular expression. whole: it must match the whole text. Otherwise it may match a part of
- * the text, as a schema's `pattern` does, and ^ and $ stand for the ends of the text. fr_regex_parse leaves
- * look-arounds in the expression; *looks: there are some. */
+/* Make a grammar expression of a regular expression. whole: the regular expression must match the whole output. If
+ * `whole` is false, it may match a part of the output, as a schema's `pattern` does, and ^ and $ stand for the ends of
+ * the output. fr_regex_parse leaves look-arounds in the expression; *looks: there are some. */
 fr_status fr_regex_parse(fr_text text, bool whole, fr_write_characters *write, fr_grammar_rules *rules,
                          fr_expression *expression, bool *looks);
 fr_status fr_regex_expression(fr_text text, bool whole, fr_write_characters *write, fr_grammar_rules *rules,
