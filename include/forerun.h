@@ -874,7 +874,7 @@ void fr_engine_close(fr_engine *engine);
 fr_status fr_engine_session(fr_engine *engine, const fr_options *options, fr_session **session);
 
 /* Opens a session with the same timeline in the same engine, so that the text can go on in two ways. options: NULL for
- * those of the first session. Nothing is copied except the page at the timeline's end, once either session writes to
+ * the first session's options. Nothing is copied except the page at the timeline's end, once either session writes to
  * it. The fork inherits the stops. It does not inherit abort, progress, mask, grammar, trace, a draft method of the
  * program's own or attached bytes, and its statistics begin at 0. FR_USAGE while pictures of the first session wait
  * for their prompt. FR_INPUT if the fork would have to run pictures again: because its last id is an image's, or

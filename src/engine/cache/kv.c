@@ -92,7 +92,7 @@ static size_t keeps(size_t window, size_t context, size_t batch) {
     return window && few + FR_KV_PAGE < all ? few : 0;
 }
 
-/* Gives how many pages of a kind one timeline needs at most. Sliding layers need the pages that `keeps` asks for, and
+/* Gives how many pages of a kind one timeline needs at most. Sliding layers need pages for kv->keeps positions, and
  * one more page, in which the last position lies. */
 static size_t table_pages(const fr_kv *kv, fr_kv_kind kind) {
     return kind == FR_KV_SLIDING && kv->keeps ? kv->keeps / FR_KV_PAGE + 1 : kv->blocks;

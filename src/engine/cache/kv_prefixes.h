@@ -28,8 +28,8 @@
  * A timeline keeps the nodes of its own path. All other nodes are a cache: when a pool has no free page, the node
  * unused for the longest time is given up. Sliding layers give up pages that no timeline holds, first those outside
  * the windows of all prompts' ends and branches. For all other layers a leaf is given up with all its pages. This also
- * frees sliding pages that have become useless because others of their window are gone. Finding a prefix takes one
- * comparison for each block; giving up a page takes one walk down a heap.
+ * frees sliding pages that have become useless because other pages of their window are gone. Finding a prefix takes
+ * one comparison for each block; giving up a page takes one walk down a heap.
  *
  * Calls must not overlap, and not with a claim of pages either, for example by a thread that makes drafts: a claim may
  * make the tree give up pages of any kind.

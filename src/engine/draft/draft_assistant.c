@@ -1,7 +1,7 @@
 /* mtp: drafts with the Gemma 4 assistant.
  *
  * In: the last accepted id of each timeline, the target's hidden row before it, the target's KV. Out: a chain of
- * drafts for each.
+ * drafts for each timeline.
  *
  * A step has a row for each timeline whose chain goes on. For a timeline of L ids of which the target has run L - 1:
  *     x = pre([embedding of the id in the target's table ; hidden])          the first hidden is the target's, of L - 2

@@ -9,8 +9,8 @@
  * Let s(d) be how often drafts at depth d with this draft's chance were accepted, counted only where all drafts before
  * them were accepted. A chain is then accepted up to depth d with the probability S(d) = s(1) * ... * s(d). Let
  * step(d) be the tokens that could be made in the time of the step after depth d, and row(d) those in the time of the
- * row at depth d. Let next(d) be how often the draft after depth d is accepted if that at depth d is. The draft at
- * depth d is kept if S(d) >= row(d). Another one is made if S(d) * next(d) >= step(d) + row(d + 1). */
+ * row at depth d. Let next(d) be how often the draft after depth d is accepted if the draft at depth d is accepted.
+ * The draft at depth d is kept if S(d) >= row(d). Another one is made if S(d) * next(d) >= step(d) + row(d + 1). */
 #ifndef FR_SRC_ENGINE_DRAFT_DRAFT_GAIN_H
 #define FR_SRC_ENGINE_DRAFT_DRAFT_GAIN_H
 

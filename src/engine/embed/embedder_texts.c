@@ -1,6 +1,6 @@
 /* Converts texts and pairs to ids as sentence-transformers does: see embedder.h.
  *
- * If a text is too long, its own tokens are cut at the end, or at the beginning if its tokenizer says so; the ids that
+ * If a text is too long, its own tokens are cut at the end, or at the beginning if the tokenizer says so. The ids that
  * the post-processor adds stay. Of a pair, the longer text is cut first, then both. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Attention of a text encoder: every row sees the rows of its own text, in local layers those near it.
+/* Attention of a text encoder: every row sees the rows of its own text, in local layers only the rows near it.
  *
  * In: queries, keys and values of all texts. Out: attention's output. The queries of all heads of all texts are in one
  * order: by text, then by head, then by row. The team divides them so that each thread has equally many pairs of a

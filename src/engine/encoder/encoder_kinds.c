@@ -144,7 +144,7 @@ static fr_status read_labels(const json_t *c, const char *where, fr_encoder_spec
     return FR_OK;
 }
 
-/* Checks the sizes, and sets the sizes that follow from the checked ones. */
+/* Checks the sizes that were read, and sets the sizes that follow from them. */
 static fr_status finish(const char *where, fr_encoder_spec *s) {
     if (s->hidden < 1 || s->hidden > WIDTH_MAX || s->ffn < 1 || s->ffn > WIDTH_MAX || s->vocab < 1)
         return fr_fail(FR_INPUT, "%s: a width of %zu, a feed-forward of %zu and %zu tokens", where, s->hidden, s->ffn,

@@ -6,7 +6,7 @@
  * widths of feed-forwards.
  *
  * As in transformers, time steps have a lower limit. GGUF has no key for it; all published models have the same limit,
- * which is used there. */
+ * which is used for GGUF. */
 #include <math.h>
 #include <string.h>
 

@@ -2,7 +2,8 @@
  * 2 (Jais2ForCausalLM, "jais2"), Nemotron and Minitron (NemotronForCausalLM, "nemotron") and StarCoder2
  * (Starcoder2ForCausalLM, "starcoder2"). Source: transformers 5.24, models arcee, jais2, nemotron and starcoder2; for
  * GGUF github.com/ggml-org/llama.cpp, conversion/llama.py, jais.py, nemotron.py and starcoder.py. Otherwise Arcee is
- * like Llama. The others have LayerNorm with biases. Nemotron's folders store the norms' weights minus 1. */
+ * like Llama. All families here but Arcee have LayerNorm with biases. Nemotron's folders store the norms' weights
+ * minus 1. */
 #include "src/engine/families/family.h"
 
 /* Names of the tensors of a feed-forward without a gate: `up` takes the place of gate's matrix. */

@@ -1,4 +1,4 @@
-/* Finds the inputs of convolutions over positions, and keeps those that later forwards need. See parts.h.
+/* Finds the inputs of convolutions over positions, and keeps the inputs that later forwards need. See parts.h.
  *
  * In: the rows' inputs, timelines' rings (recurrent.h). Out: inputs by position; filled rings and checkpoint
  * copies. */

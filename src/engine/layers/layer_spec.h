@@ -1,8 +1,8 @@
 /* A decoder described as data: its layers, its rotary positions, its widths.
  *
- * In: a family's configuration, which fills this. Out: the description that the parts of a layer (attention.c, mla.c,
- * ffn.c, experts.c, per_layer_embeddings.c) and the loop over layers (trunk.c) read; no part knows which family it
- * runs. Sizes count values. */
+ * In: a family's configuration, which fills in the description. Out: the description, which the parts of a layer
+ * (attention.c, mla.c, ffn.c, experts.c, per_layer_embeddings.c) and the loop over layers (trunk.c) read; no part
+ * knows which family it runs. Sizes count values. */
 #ifndef FR_SRC_ENGINE_LAYERS_LAYER_SPEC_H
 #define FR_SRC_ENGINE_LAYERS_LAYER_SPEC_H
 

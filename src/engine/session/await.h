@@ -1,5 +1,5 @@
-/* Lets prompts that begin alike and come together share the work: one session runs the common part, the others wait
- * for its pages.
+/* Lets prompts that begin alike and come together share the work: one session runs the common part, and the other
+ * sessions wait for its pages.
  *
  * In: a session whose prompt waits, and the slices (batch.h) that a round has so far. Out: true if one of these slices
  * computes the pages that the session needs next. The session is then left out of the round, and finds the pages once

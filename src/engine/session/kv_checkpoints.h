@@ -9,9 +9,9 @@
  *
  * A checkpoint of sliding layers is due when the frontier has moved, since the last checkpoint, by as many positions
  * as these layers hold. So the timeline can always go back to a checkpoint. At the end of a prompt, where
- * conversations fork, it is due one window earlier. Checkpoints of recurrent states are made where recurrent_points.h
- * says. If all places are taken, spare checkpoints are dropped first. Then the one whose neighbours are closest to
- * each other is dropped, so that checkpoints stay spread over the timeline. */
+ * conversations fork, a checkpoint is due one window earlier. Checkpoints of recurrent states are made where
+ * recurrent_points.h says. If all places are taken, spare checkpoints are dropped first. Then the checkpoint whose
+ * neighbours are closest to each other is dropped, so that checkpoints stay spread over the timeline. */
 #ifndef FR_SRC_ENGINE_SESSION_KV_CHECKPOINTS_H
 #define FR_SRC_ENGINE_SESSION_KV_CHECKPOINTS_H
 

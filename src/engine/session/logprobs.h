@@ -1,7 +1,8 @@
 /* Gives log-probabilities of the tokens of a step: the log softmax of the target's logits as they are, or of the
  * distribution that each token was drawn from (FR_OPT_LOGPROBS_DRAWN).
  *
- * In: rows of logits and the tokens that came after them. Out: each token's own log-probability, and the best ones. */
+ * In: rows of logits and the tokens that came after them. Out: each token's own log-probability, and those of the most
+ * probable tokens in its place. */
 #ifndef FR_SRC_ENGINE_SESSION_LOGPROBS_H
 #define FR_SRC_ENGINE_SESSION_LOGPROBS_H
 

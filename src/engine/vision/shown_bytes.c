@@ -1,5 +1,5 @@
-/* Packs the pictures that one rank has run, so that the other ranks get their rows: see picture.h. The bytes have for
- * each picture its grid, its digest, and a row of floats for each of its tokens. */
+/* Packs the pictures that one rank has run, so that the other ranks get the pictures' rows: see picture.h. The bytes
+ * have for each picture its grid, its digest, and a row of floats for each of its tokens. */
 #include <stdlib.h>
 #include <string.h>
 

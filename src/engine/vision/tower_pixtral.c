@@ -4,8 +4,8 @@
  * converter, projector "pixtral". A picture keeps its ratio and becomes whole tokens. Layers have RMS norms, no biases
  * and a gated feed-forward; one more norm comes before the first layer. Of a head's rotary frequencies the even ones
  * are for the patch's row, the odd ones for its column. The patches of a square are normed, and a product makes one
- * row of them. Two products with an activation between them turn that into a token's row. In the prompt, a token ends
- * each row of a picture. */
+ * row of them. Two products with an activation between them turn that row into a token's row. In the prompt, a token
+ * ends each row of a picture. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,11 @@
  *
  * Source: the published checkpoints and transformers 5.24, models qwen2_5_vl, qwen3_vl and qwen3_5; for GGUF
  * llama.cpp's converter, projectors "qwen2.5vl_merger" and "qwen3vl_merger". The older tower has RMS norms, a gated
- * feed-forward, and layers in which a patch sees only its window of tokens. The newer one has LayerNorms, a
- * feed-forward without a gate, and a table of learned positions. In both, the normed rows of merge x merge patches are
- * joined end to end, and two products with a GELU between them make a token's row of them. Qwen3-VL makes such rows of
- * some earlier layers too (deepstack), which are added to the outputs of the first layers of the text model. */
+ * feed-forward, and layers in which a patch sees only its window of tokens. The newer tower has LayerNorms, a
+ * feed-forward without a gate, and a table of learned positions. In both towers, the normed rows of merge x merge
+ * patches are joined end to end, and two products with a GELU between them make a token's row of them. Qwen3-VL makes
+ * such rows of some earlier layers too (deepstack), which are added to the outputs of the first layers of the text
+ * model. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

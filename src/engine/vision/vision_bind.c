@@ -1,4 +1,4 @@
-/* Binds a vision tower's tensors: its layers by the kind's names, then what only this kind has.
+/* Binds a vision tower's tensors: its layers by the kind's names, then the tensors that only this kind has.
  *
  * In: a checkpoint. Out: an fr_vision. */
 #include <stdio.h>

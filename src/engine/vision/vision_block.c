@@ -1,7 +1,7 @@
 /* Runs a layer of a vision tower with a team of threads.
  *
  * In: activations whose stream x holds the layer's input. Out: x holds its output. Every patch attends to every patch,
- * in layers with windows to those of its window:
+ * in layers with windows only to the patches of its window:
  *
  *     chunks of rows   wide = norm1(x); qkv = qkv(wide)
  *     heads            q: norm, rotate; k: norm, rotate; v: norm; towers may lack any of these

@@ -1,7 +1,7 @@
 /* Makes the squares by which some towers see a picture: the whole picture and its tiles.
  *
- * In: a picture, the tiles that its kind of tower chose. Out: for each of them an image of the size that the tower
- * sees. A tower without tiles sees a picture once, resized to its grid of tokens. */
+ * In: a picture, the tiles that its kind of tower chose. Out: for each of these squares an image of the size that the
+ * tower sees. A tower without tiles sees a picture once, resized to its grid of tokens. */
 #include <stdlib.h>
 
 #include "base/error.h"

@@ -1,9 +1,9 @@
 /* Adds the low-rank products of adapters (LoRA) to the products of a matrix.
  *
- * In: rows of activations with the adapters that each row's timeline uses, and a matrix's products of them. Out: the
- * products, to each of which scale * b(a(x)) is added for every adapter in turn (quant/NUMERICS.md, section 5). The
- * matrix itself stays packed as it is. Rows of several timelines may lie side by side, each with adapters of its own,
- * because each row's sum depends on that row alone. */
+ * In: rows of activations with the adapters that each row's timeline uses, and a matrix's products with these rows.
+ * Out: the products, to each of which scale * b(a(x)) is added for every adapter in turn (quant/NUMERICS.md, section
+ * 5). The matrix itself stays packed as it is. Rows of several timelines may lie side by side, each with adapters of
+ * its own, because each row's sum depends on that row alone. */
 #ifndef FR_SRC_ENGINE_WEIGHTS_LOW_RANK_H
 #define FR_SRC_ENGINE_WEIGHTS_LOW_RANK_H
 

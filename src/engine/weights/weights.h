@@ -2,8 +2,8 @@
  *
  * In: a checkpoint's tensor directory. Out: matrices that point into the mapped files or at packed copies, and small
  * vectors (norms, scales) as the model's own float32 copies. Binding is followed by placing, in which each thread
- * reads the rows that it will need. It makes the packed copies and gives the file's pages back at once, so that
- * loading takes little more memory than the model. */
+ * reads the rows that it will need. Placing also makes the packed copies and gives the file's pages back at once, so
+ * that loading takes little more memory than the model. */
 #ifndef FR_SRC_ENGINE_WEIGHTS_WEIGHTS_H
 #define FR_SRC_ENGINE_WEIGHTS_WEIGHTS_H
 
