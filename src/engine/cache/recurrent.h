@@ -56,7 +56,7 @@ typedef struct fr_recurrent {
     size_t count;                     /* 0: there are no recurrent layers, and the members below are empty */
     size_t slots;                     /* positions that a ring has room for */
     fr_kv_pages *pages;               /* the pool of pages with states */
-    size_t page_count;                /* number of pages in that pool */
+    size_t page_count;                /* number of pages in the pool `pages` */
     uint8_t *base;                    /* the states' page; NULL: no position has been run, and all states are 0 */
     size_t at, certain;
     fr_recurrent_point point[FR_RECURRENT_POINTS]; /* the points of the next forward: positions in ascending order,

@@ -21,8 +21,8 @@ const fr_config_row fr_size_keys[] = {
     FR_SIZE(trunk.context_limit, "max_position_embeddings", ".context_length", 1, 1 << 24, .required = true),
     FR_SIZE(trunk.hidden, "hidden_size", ".embedding_length", 1, HIDDEN_MAX, .required = true),
     FR_SIZE(layer.ffn.width, "intermediate_size", ".feed_forward_length", 1, FFN_MAX, .required = true,
-            .unless = ".expert_count"), /* a mixture's file may have .expert_count without this key, because a mixture
-                                         * may have no dense layer */
+            .unless = ".expert_count"), /* a mixture's file may have .expert_count without .feed_forward_length,
+                                         * because a mixture may have no dense layer */
     FR_SIZE(layer.attention.heads, "num_attention_heads", ".attention.head_count", 1, HEADS_MAX, .required = true),
     FR_SIZE(layer.attention.kv_heads, "num_key_value_heads", ".attention.head_count_kv", 1, HEADS_MAX,
             .like = offsetof(fr_model_spec, layer.attention.heads)),

@@ -19,7 +19,7 @@ enum { NAME_MAX_BYTES = 512 };
 typedef struct source {
     fr_adapter *adapter;
     const char *path;      /* the file with the tensors, for error lines */
-    const fr_tensors *all; /* the tensors of that file */
+    const fr_tensors *all; /* the tensors of the adapter's file */
     bool gguf;
     const fr_adapter_config *config; /* NULL: the file is GGUF */
     double alpha;                    /* the adapter's alpha, if the file is GGUF */

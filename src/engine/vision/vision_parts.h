@@ -44,7 +44,7 @@ typedef struct fr_vision_cuts {
 /* Says how a tensor of a folder becomes tensors of a GGUF file. */
 typedef enum fr_vision_layout {
     FR_VISION_WHOLE,        /* the tensor stays as it is */
-    FR_VISION_ONE_MORE,     /* in GGUF each value is one more */
+    FR_VISION_ONE_MORE,     /* in GGUF each value is greater by 1 */
     FR_VISION_THIRDS,       /* rows of queries, keys and values become three tensors */
     FR_VISION_PAIRED,       /* rows that are rotated together become neighbours in each head */
     FR_VISION_FRAMES,       /* the frames of a convolution become a tensor each */
