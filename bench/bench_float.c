@@ -178,7 +178,9 @@ static void bench_speculation(const fr_bench_engine *e, const fr_bench_replay *m
             fr_bench_require(fr_session_prompt(drafting, script, CONTEXT));
             fr_bench_generate(drafting, text, BIG_IDS);
             same = same && memcmp(text, script + CONTEXT, sizeof text) == 0;
-            double calls = (BIG_IDS - 1) / fr_session_stat(drafting, FR_STAT_TARGET_CALLS); /* tokens of each call */
+            double calls = (BIG_IDS - 1) / fr_session_stat(drafting, FR_STAT_TARGET_CALLS); /* mean number of tokens
+                                                                                             * that a call of the
+                                                                                             * target gives */
             ratios[pair] = fr_bench_tokens_per_second(drafting) / fr_bench_tokens_per_second(none);
             shares[pair] = ratios[pair] / (calls / (t[depth + 1] + depth * draft_step / one));
             if (pair == 4) printf("| %d | %s | %.2f |", depth, same ? "same" : "**differ**", calls);

@@ -13,8 +13,8 @@
 
 enum { SETTINGS = 64, REPETITIONS = 1000 };
 
-/* Each setting is first decoded for a while that is not counted, so that the default has time to notice the other
- * programs. This is that while as a share of the counted seconds. */
+/* Each setting is decoded for a warm-up before its counted seconds, so that the default has time to notice the other
+ * programs. WARM_UP is the length of the warm-up as a share of the counted seconds. */
 #define WARM_UP 0.33
 
 /* A way to decode: a number of threads (0: the default), and pinned or not (-1: the default). */

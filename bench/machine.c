@@ -12,7 +12,7 @@
 #include "bench/limits.h"
 
 #define PAGE         ((size_t)4096)
-/* if the machine has at least four times as much memory, at least this many bytes are read */
+/* the least number of bytes that are read, if the machine has at least four times as much memory */
 #define LEAST_MEMORY ((size_t)512 << 20)
 /* Seconds of one timing. It is short, so that other programs disturb only few of the timings. */
 #define A_WHILE      0.003

@@ -42,9 +42,9 @@ typedef struct fr_rotation_set fr_rotation_set;
 
 /* Reads the rotation that the file declares; *rotations is NULL if it declares none. */
 fr_status fr_rotation_set_read(const fr_gguf *gguf, const fr_tensors *tensors, fr_rotation_set **rotations);
-/* Reads the rotation from hadamard.json, a file in MLX's folders of Bonsai 2. The file is an object with the keys that
- * are listed above. But it names tensors as the published folder does, and the value heads in these tensors are
- * already in the published order. path: the file's path, for error lines. */
+/* Reads the rotation from hadamard.json, a file in MLX's folders of Bonsai 2. The file is an object with the keys
+ * prism.hadamard.* (rotation.h lists them). Its tensors have the names of the published folder, and their value heads
+ * are already in the published order. path: the file's path, for error lines. */
 fr_status fr_rotation_set_read_published(const json_t *keys, const char *path, const fr_tensors *tensors,
                                          fr_rotation_set **rotations);
 void fr_rotation_set_free(fr_rotation_set *rotations);

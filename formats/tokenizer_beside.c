@@ -165,7 +165,7 @@ static bool take(beside *b, int32_t id) {
     return was;
 }
 
-/* Marks an id as taken. *was: another token already had it. */
+/* Marks an id as taken. *was: another token has the id already. */
 static fr_status take_id(beside *b, int32_t id, bool *was) {
     const fr_tokenizer_source *source = b->source;
     if (!b->taken) {

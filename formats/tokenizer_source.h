@@ -143,15 +143,17 @@ typedef struct fr_tokenizer_source {
     /* a merge is skipped if its parts or its result are not in the vocabulary, as in llama.cpp */
     bool loose_merges;
     fr_text_rules normalizer, pre_tokenizer, decoder;
-    int32_t prefix[FR_TEMPLATE_IDS_MAX], suffix[FR_TEMPLATE_IDS_MAX]; /* ids that the post-processor adds */
+    int32_t prefix[FR_TEMPLATE_IDS_MAX], suffix[FR_TEMPLATE_IDS_MAX]; /* ids that the post-processor adds before and
+                                                                       * after a text */
     size_t prefix_count, suffix_count;
-    fr_pair_piece pair[FR_TEMPLATE_IDS_MAX]; /* the template of a pair; count 0: the post-processor has none */
+    fr_pair_piece pair[FR_TEMPLATE_IDS_MAX]; /* the template of a pair of texts; pair_count 0: the post-processor has
+                                              * none */
     size_t pair_count;
     fr_notes notes;         /* for example, assumptions that were made, and entries of the file that were left out */
     json_t *named;          /* texts of special tokens by the names that templates use, such as "pad_token"; NULL:
                             * none */
     const json_t *config;   /* tokenizer_config.json; NULL: the folder has none */
-    json_t *root, *beside;  /* own the JSON and the bytes that the texts above point into */
+    json_t *root, *beside;  /* own the JSON and the bytes that the texts of the other members point into */
     char *texts, *charsmap; /* own the texts of a GGUF file's tokens, and the bytes of SentencePiece's map */
 } fr_tokenizer_source;
 

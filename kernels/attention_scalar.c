@@ -18,8 +18,8 @@ static const float *value_of(const fr_attn *attn, int64_t position, float *scrat
     return scratch;
 }
 
-/* Gives the score that a position's stored key lacks because a mean was subtracted. u: made of the query for the
- * position's block. */
+/* Gives the part of a position's score that is missing because a mean was subtracted from the stored key. u: what
+ * fr_key_means_query has made of the query for the position's block. */
 static float mean_score(const fr_attn *attn, const fr_attn_query *query, const float *u, int64_t position) {
     const fr_key_means *means = attn->key_means;
     const float *turns = means->turns + (size_t)(position % BLOCK) * means->head_dim;

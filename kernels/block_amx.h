@@ -66,7 +66,7 @@ typedef int32_t stored_sums[2][ROWS][FR_TILE_FEATURES];
 /* The product of one tile with one group of rows, over a part of the columns. */
 typedef struct tile_part {
     const weights_part *weights;
-    const group_run *rows; /* [runs] of a group */
+    const group_run *rows; /* [runs] the activations of the group */
     size_t runs, count;    /* count: rows that the group has */
     bool started;          /* y holds the chains of earlier columns */
     float *y;

@@ -88,7 +88,7 @@ typedef __m512i code_fn(const block *b, const uint8_t *bytes, size_t index, size
 
 /* Says how the integer sums of a run are added to a chain.
  *     HALVES      the halves of a run have integer scales of their own
- *     HALVES_MIN  they also have minima of their own
+ *     HALVES_MIN  the halves of a run have integer scales and minima of their own
  *     APART       the halves have float scales, and the sums of each half are added by themselves
  *     ZEROS       each feature has an offset of its own, its zero point. The format's `offset` is 1, so that the panel
  *                 holds minus the sums of activations, which are then multiplied by the zero points */

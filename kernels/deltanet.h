@@ -24,7 +24,7 @@ typedef struct fr_deltanet_step {
     float *next;       /* gets s * decay for the next row; NULL: this is the last row */
     const fr_deltanet_row *next_row;
     float *m;           /* holds m of this row; the step replaces it by m of the next row */
-    float *out;         /* o */
+    float *out;         /* gets o, the row's output */
     const float *ahead; /* prefetched by the last row: the next strips of the state, or memory after its end */
 } fr_deltanet_step;
 

@@ -267,11 +267,11 @@ typedef struct fr_attn {
     fr_dtype k_type, v_type;
     size_t k_stride, v_stride, head_dim, value_dim;
     float scale, softcap;                 /* softcap 0: none */
-    bool slopes_stepped;                  /* what slopes add is rounded to bfloat16, then times scale */
+    bool slopes_stepped;                  /* what a slope adds is rounded to bfloat16, then multiplied by `scale` */
     const struct fr_key_means *key_means; /* means that were subtracted from the keys (key_means.h); NULL: none */
     const fr_attn_query *queries;
     size_t count;
-    size_t partial_stride; /* floats, at least value_dim + 2; 0: blocks are joined */
+    size_t partial_stride; /* floats between two blocks' results, at least value_dim + 2; 0: blocks are joined */
     float *scratch;        /* fr_attn_scratch(head_dim, count) floats, aligned to 64 bytes */
 } fr_attn;
 
@@ -308,7 +308,7 @@ typedef struct fr_deltanet {
     float *state; /* fr_deltanet_state(key_dim, value_dim) floats; fastest if aligned to 64 bytes, as scratch is too */
     size_t key_dim, value_dim;
     const fr_deltanet_row *rows;
-    size_t count, keeps; /* keeps <= count */
+    size_t count, keeps; /* keeps: number of rows that change `state`, at most `count` */
     float *scratch;      /* fr_deltanet_scratch(key_dim) floats; not used if keeps == count */
 } fr_deltanet;
 

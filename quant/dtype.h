@@ -25,8 +25,8 @@ typedef enum fr_dtype {
     FR_Q5_1,
     FR_IQ4_NL,
     FR_MXFP4,
-    FR_Q1_0, /* blocks of 128 values: d and one bit for each */
-    FR_Q2_0, /* blocks of 64 values: d and two bits for each */
+    FR_Q1_0, /* blocks of 128 values: a scale d, and one bit for each value */
+    FR_Q2_0, /* blocks of 64 values: a scale d, and two bits for each value */
     /* Blocks of 256 values: */
     FR_Q4_K,
     FR_Q5_K,

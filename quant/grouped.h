@@ -74,9 +74,9 @@ typedef struct fr_grouped_tiles {
     size_t tile_bytes;
 } fr_grouped_tiles;
 
-/* Gives the sizes of tiles for rows of `cols` columns. Returns false if tiles can't hold such rows: `form` is not one
- * of the forms above, or a tile would take more than SIZE_MAX / 2 bytes. A group must also be a whole number of runs
- * of 32 columns, unless it covers the whole row. If it is longer than 1024 columns, it must be a multiple of 1024. */
+/* Gives the sizes of tiles for rows of `cols` columns. Returns false if tiles can't hold such rows: `form` is not
+ * valid, or a tile would take more than SIZE_MAX / 2 bytes. A group must also be a whole number of runs of 32 columns,
+ * unless it covers the whole row. If it is longer than 1024 columns, it must be a multiple of 1024. */
 bool fr_grouped_layout(fr_grouped_tiles *tiles, const fr_grouping *form, size_t cols);
 
 /* Returns the bytes of the tiles of `rows` rows; 0 if they would be more than SIZE_MAX / 2. */

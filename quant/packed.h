@@ -86,8 +86,8 @@ void fr_unpack_row(fr_dtype type, uint8_t *row, const uint8_t *tile, size_t feat
 /* A block of one output feature, unpacked from a tile. Parts that its type does not have are zero. */
 typedef struct fr_block_parts {
     uint16_t d, m;      /* d, m: float16 bits. For K types m is dmin; for MXFP4 d is the exponent byte. */
-    uint8_t scales[16]; /* 16 for Q2_K, Q3_K, IQ2_XS, IQ2_S, IQ1_M, Q6_K (signed); 2 for NVFP4; 8 for others */
-    uint8_t mins[16];   /* Q2_K: 16; others: 8 */
+    uint8_t scales[16]; /* used: 16 for Q2_K, Q3_K, IQ2_XS, IQ2_S, IQ1_M, Q6_K (signed); 2 for NVFP4; 8 for others */
+    uint8_t mins[16];   /* used: 16 for Q2_K, 8 for others */
     uint8_t codes[256]; /* unsigned, as the tile stores them: neither offset nor table is applied */
 } fr_block_parts;
 

@@ -27,8 +27,7 @@ struct fr_grammar {
     const fr_token_tree *tree;
     fr_automaton *automaton;
     fr_text_runs runs;
-    local_mask *locals; /* [states] what the places of one rule allow; kept for states that are parts of other
-                         * states */
+    local_mask *locals; /* [states] for each state that is a part of other states, what its places allow */
     uint64_t **masks;   /* [states] the masks that are kept; NULL: not made yet */
     /* capacity: states that there is room for; words: 64-bit words of a mask; kept: bytes of the masks that are kept */
     size_t capacity, words, kept, sweeps;

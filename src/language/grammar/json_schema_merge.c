@@ -50,8 +50,8 @@ static json_t *all_items(fr_grammar_rules *rules, const json_t *one, const json_
     return all;
 }
 
-/* Makes a schema that requires both. If one of them is `true` or `false`, or if they are equal, the result is the
- * stricter one. */
+/* Makes a schema that requires both schemas. If one of them is `true` or `false`, or if they are equal, the result is
+ * the stricter one. */
 static json_t *both_of(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     if (json_is_true(one) || json_is_false(other)) return json_incref((json_t *)other);
     if (json_is_true(other) || json_is_false(one)) return json_incref((json_t *)one);
@@ -59,7 +59,7 @@ static json_t *both_of(fr_grammar_rules *rules, const json_t *one, const json_t 
     return fr_schema_pack(rules, "{s:[OO]}", "allOf", one, other);
 }
 
-/* Combines each schema of one list with each of the other; NULL: there are too many. */
+/* Combines each schema of one list with each schema of the other list; NULL: there are too many. */
 static json_t *all_pairs(fr_grammar_rules *rules, const json_t *one, const json_t *other) {
     if (json_array_size(one) * json_array_size(other) > CHOICES_MAX) return NULL;
     json_t *all = fr_schema_list(rules), *a, *b;
@@ -184,8 +184,8 @@ static json_t *merge_values(fr_grammar_rules *rules, const char *key, const json
     return fr_schema_is_word(key, schemas) ? both_of(rules, one, other) : NULL;
 }
 
-/* Writes a second pattern or constant under another keyword, because `pattern` and `const` hold only one. False: the
- * keyword is another one. */
+/* Writes a second pattern or constant under another keyword, because `pattern` and `const` hold only one. False: `key`
+ * is not `pattern` or `const`. */
 static bool said_otherwise(fr_grammar_rules *rules, json_t *both, const char *key, const json_t *mine,
                            const json_t *value) {
     if (strcmp(key, "pattern") == 0 && fr_json_is_text(mine) && fr_json_is_text(value)) {

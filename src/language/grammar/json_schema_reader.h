@@ -98,7 +98,7 @@ fr_status fr_schema_narrow(fr_grammar_rules *rules, fr_language **all, fr_langua
 /* Gives the values that a schema lists and that match all its keywords; NULL: it lists none. */
 fr_status fr_schema_constants(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, json_t **values);
 
-/* Tells whether a value matches a schema. FR_UNBUILT: the schema has a keyword that this can't check. */
+/* Tells whether a value matches a schema. FR_UNBUILT: the schema has a keyword that this function can't check. */
 fr_status fr_schema_holds(fr_schema_reader *r, const json_t *schema, const json_t *value, const fr_schema_path *path,
                           size_t depth, bool *holds);
 
@@ -118,7 +118,8 @@ fr_status fr_schema_one_of(fr_schema_reader *r, const json_t *list, const fr_sch
 fr_status fr_schema_merge(fr_grammar_rules *rules, const json_t *one, const json_t *other, const fr_schema_path *path,
                           json_t **merged);
 
-/* Returns true if no value can match both. It considers only types, constants, and constants of required members. */
+/* Returns true if no value can match both schemas. It considers only types, constants, and constants of required
+ * members. */
 bool fr_schemas_disjoint(fr_grammar_rules *rules, const json_t *one, const json_t *other);
 
 #endif

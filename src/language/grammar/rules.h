@@ -96,9 +96,9 @@ fr_expression fr_expression_look(fr_grammar_rules *rules, fr_expression of, unsi
 
 /* fr_expression_count counts one more repetition, and fr_expression_counted ends the count. A rule has one counter,
  * and rules called at its end continue it. Let n be the count so far, with this repetition. behind: the number of
- * repetitions that must still follow; the count is refused if n + behind exceeds `most`. exactly: no others may
- * follow, so the count is also refused if n + behind is below `least`. A rule that counts must end with
- * fr_expression_counted, which requires a count from `least` to `most`. */
+ * repetitions that must still follow; the count is refused if n + behind exceeds `most`. exactly: no more than
+ * `behind` repetitions may follow, so the count is also refused if n + behind is below `least`. A rule that counts
+ * must end with fr_expression_counted, which requires a count from `least` to `most`. */
 #define FR_COUNT_EXACTLY 0x80000000u
 fr_expression fr_expression_count(fr_grammar_rules *rules, uint32_t least, uint32_t most, uint32_t behind,
                                   bool exactly);
