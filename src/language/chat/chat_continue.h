@@ -16,7 +16,8 @@ typedef struct fr_continuation {
     json_t *said;    /* the content so far as text; NULL: there is none, so the model continues the thought */
 } fr_continuation;
 
-/* Changes the message. fr_continuation_close frees the members of *c, also after a failure. */
+/* Puts the word that marks the prompt's end into the message. fr_continuation_close frees the members of *c, also
+ * after a failure. */
 fr_status fr_continuation_begin(fr_continuation *c, json_t *message, const fr_reply_format *format);
 void fr_continuation_close(fr_continuation *c);
 

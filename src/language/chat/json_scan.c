@@ -1,4 +1,4 @@
-/* Implements json_scan.h as an automaton with a state, and a bit for each object or array around it. */
+/* Implements json_scan.h as an automaton with a state, and a bit for each object or array that is open. */
 #include "src/language/chat/json_scan.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * objects within each other. Small and quantized models also write strings and keys in plain quotes, a comma after the
  * last item of a list or an object, and white space before the first brace.
  *
- * Arguments become JSON as they come: an automaton with a bit for each object or list around it. */
+ * Arguments become JSON as they come. The reader is an automaton, with a bit for each object or list that is open. */
 #include <string.h>
 
 #include "src/language/chat/reply_call.h"

@@ -43,7 +43,7 @@ typedef enum fr_mark {
 #define FR_MARK_MAX 32 /* limit on the bytes of a mark */
 
 typedef struct fr_reply_format {
-    /* the form of its calls (reply_forms.h); NULL: the template shows no known form */
+    /* the form of the model's calls (reply_forms.h); NULL: the template shows no known form */
     const struct fr_call_form *form;
     const char *marks[FR_MARK_COUNT]; /* the marks' texts; NULL: the format has no such mark */
     int32_t ids[FR_MARK_COUNT];       /* the marks' tokens; -1: the mark is not a single token */

@@ -126,8 +126,8 @@ static json_t *both_of(making *m, json_t *one, json_t *other) {
     return fr_schema_pack(m->rules, "{s:[O,O]}", "allOf", one, other);
 }
 
-/* Adds `others`, the schema that a way has for further members, to each member that the way does not name. named: the
- * members that the way names. */
+/* Adds `others` to each member that a way to fill the object does not name. others: the schema that this way has for
+ * further members. named: the members that this way names. */
 static void hold_others(making *m, json_t *members, const json_t *named, json_t *others) {
     const char *key;
     json_t *value, *all = others ? fr_schema_copy(m->rules, members) : NULL;
@@ -136,8 +136,8 @@ static void hold_others(making *m, json_t *members, const json_t *named, json_t 
     json_decref(all);
 }
 
-/* Joins two ways into one that requires both. If `loose`, it allows either: a property may have either schema, and no
- * property is required. */
+/* Joins two ways to fill the object into one that requires both ways. If `loose`, it allows either way: a property may
+ * have either schema, and no property is required. */
 static json_t *join_ways(making *m, const json_t *one, const json_t *other, bool loose) {
     json_t *members = fr_schema_copy(m->rules, json_object_get(one, "properties")), *value, *name;
     json_t *required = loose ? fr_schema_list(m->rules) : fr_schema_copy(m->rules, json_object_get(one, "required"));
@@ -177,7 +177,8 @@ static bool lists_differ(making *m, const json_t *one, const json_t *other) {
     return differ;
 }
 
-/* True if no object fits both ways: one requires a member that the other excludes or gives other values. */
+/* True if no object can be filled in both ways: one way requires a member that the other way excludes or gives other
+ * values. */
 static bool ways_differ(making *m, const json_t *one, const json_t *other) {
     const json_t *all = json_object_get(other, "properties");
     bool closed = json_is_false(json_object_get(other, "others"));
@@ -372,7 +373,7 @@ static fr_status way_arguments(making *m, const json_t *way, fr_expression *argu
     return status;
 }
 
-/* Drops those ways of a strict tool's arguments that no object fits. Refuses ways that the grammar can't express
+/* Drops those ways to fill a strict tool's arguments that no object fits. Refuses ways that the grammar can't express
  * exactly. */
 static fr_status keep_ways(const making *m, json_t *ways) {
     const fr_schema_path one_of = {NULL, "oneOf", 0}, required = {NULL, "required", 0};

@@ -17,8 +17,8 @@ void fr_value_put_escaped(fr_text_buffer *out, const char *text, size_t length);
 void fr_value_put_unit(fr_text_buffer *out, unsigned *half, unsigned unit);
 void fr_value_end_unit(fr_text_buffer *out, unsigned *half);
 
-/* Rewrites the bytes that a loose scan accepts as JSON. Begins zeroed. A comma is held back until something follows
- * it, because models write one after the last item. */
+/* Rewrites as JSON the bytes that a loose scan accepts. The struct begins zeroed. A comma is held back until something
+ * follows it, because models write one after the last item. */
 typedef struct fr_json_writer {
     unsigned half; /* the first half of a surrogate pair, until the second half comes; 0: none */
     char escape[6];

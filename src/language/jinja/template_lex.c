@@ -41,8 +41,8 @@ static char sign_at(const fr_jinja_lexer *lexer, const char *at) {
 }
 
 /* Gives the place after the end of a tag or comment at `at`; NULL: there is no such end. closing: "%}", "}}" or "#}".
- * A - may stand before it, and all white space after it then belongs to the end. plus: a + may stand before it. trims:
- * if no sign stands before it, the line break after it belongs to the end. */
+ * A - may stand before `closing`, and all white space after `closing` then belongs to the end. plus: a + may stand
+ * before `closing`. trims: if no sign stands before `closing`, a line break after it belongs to the end. */
 static const char *close_at(const fr_jinja_lexer *lexer, const char *at, const char *closing, bool plus, bool trims) {
     char sign = sign_at(lexer, at);
     if (sign == '+' && !plus) return NULL;

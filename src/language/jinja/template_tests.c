@@ -118,7 +118,7 @@ static fr_jinja_value test_divisibleby(fr_jinja_render *render, const fr_jinja_v
     return leaves(render, arguments[0], arguments[1], 0);
 }
 
-/* True if both are the same object. Two constants or texts of one kind are the same if they are equal. */
+/* True if both arguments are the same object. Two constants or texts of one kind are the same if they are equal. */
 static fr_jinja_value test_sameas(fr_jinja_render *render, const fr_jinja_value *arguments) {
     fr_jinja_value a = arguments[0], b = arguments[1];
     bool same = a.kind == b.kind;

@@ -101,7 +101,7 @@ typedef struct fr_jinja_entry {
     uint64_t hash;
 } fr_jinja_entry;
 
-/* A dict, in the order of insertion. While it has few entries, they are searched one by one, and then by a hash
+/* A dict, in the order of insertion. A few entries are searched one by one; a dict with more entries has a hash
  * index. */
 typedef struct fr_jinja_dict {
     fr_jinja_entry *entries;
