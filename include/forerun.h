@@ -1139,8 +1139,8 @@ typedef struct fr_drafting {
     size_t length;      /* length of the timeline */
     size_t count;       /* the most drafts that can be used, 1 to FR_STEP_MAX - 1 */
     double least;       /* FR_OPT_DRAFT_P_MIN; 0 if that is FR_DRAFT_P_AUTO */
-    /* Drafts of the session's drafter or n-grams, which the method may pass on or change; none if the session has
-     * neither. */
+    /* Drafts of the session's drafter or n-grams, which the method may pass on or change; none if the session has no
+     * drafter and no n-grams. */
     const int32_t *suggested;
     size_t suggestions;
 

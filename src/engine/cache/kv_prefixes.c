@@ -519,7 +519,7 @@ static uint32_t find_node(const fr_kv_prefixes *p, fr_kv_content content, size_t
                           size_t *found) {
     uint32_t n = NONE, best = NONE;
     *found = 0;
-    for (size_t depth = 0, from = 0; depth * BLOCK < count; depth++) { /* from: what window_from would give */
+    for (size_t depth = 0, from = 0; depth * BLOCK < count; depth++) { /* from: the result of window_from */
         for (uint32_t c = p->nodes[n].first_child; c != NONE; c = p->nodes[c].sibling) {
             size_t length = reach(p, c, content, count, drafters);
             if (length <= *found || (p->window && from && from * BLOCK + p->window > length)) continue;

@@ -135,7 +135,7 @@ uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *prefixes, const fr_kv_path *pat
                                  fr_kv_content content, size_t length);
 
 /* Adds a point, from which recurrent layers can continue. The point belongs to the block that has position `position`
- * - 1. If that block is neither in the timeline's path nor the given tail, nothing is added. spare: the point is given
+ * - 1. Nothing is added if that block is not in the timeline's path and is not the given tail. spare: the point is given
  * up before points that are not spare. */
 void fr_kv_prefixes_add_point(fr_kv_prefixes *prefixes, const fr_kv_path *path, uint32_t tail, size_t position,
                               uint8_t *states, bool spare);

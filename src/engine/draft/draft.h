@@ -108,14 +108,15 @@ typedef struct fr_proposal {
     /* A draft with a lower chance than p_min ends the chain and is not part of it. Methods that give no chances ignore
      * p_min. */
     double p_min;
-    const fr_draft_gain *gains; /* what each draft gains and costs, to judge drafts by; NULL: drafts are not judged */
+    const fr_draft_gain *gains; /* the gain and cost of each draft, by which drafts are judged; NULL: drafts are not
+                                 * judged */
     bool ends;                  /* methods that give chances end their chains when, by `gains`, another draft does not
                                  * pay */
     /* out: [the larger of count and most_found] the chance of each draft, if the method gives chances; NULL: not
      * wanted */
     float *chances;
-    int32_t *ids; /* out: [the larger of count and most_found] the drafts; the array may lie right behind the
-                   * timeline's ids */
+    int32_t *ids; /* out: [the larger of count and most_found] the drafts; the array may lie right after the timeline's
+                   * ids */
     /* out: [count, vocab] the scores of each step, -infinity for ids that were not scored; NULL: not wanted */
     float *logits;
     size_t proposed; /* out: the number of ids; may be fewer than wanted, or 0 */
@@ -175,7 +176,7 @@ struct fr_draft_method {
     void (*propose)(fr_proposal *first);
 
     /* The functions from here on may be NULL if a method has nothing to do. cut is called when the timeline was cut or
-     * the frontier of its cache moved back; the method then drops its pages after that position. */
+     * its cache's frontier moved back. The method then drops its own pages after the new end or frontier. */
     void (*cut)(fr_draft *draft, const fr_draft_view *view);
 
     /* Called after a prompt. The timeline may have changed since the last call; its first view->seen ids are as they

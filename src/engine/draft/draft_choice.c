@@ -5,7 +5,7 @@
 
 #include "base/sizes.h"
 
-/* Gives the best of the listed ids, or of ids [0, count); of equal ones the lowest. */
+/* Gives the best of the listed ids, or of ids [0, count); the lowest among equal ones. */
 static int64_t best_id(const fr_kernels *kernels, const fr_scores *scores) {
     int64_t at = kernels->argmax(scores->logits, scores->count);
     if (at < 0 || !scores->ids) return at;

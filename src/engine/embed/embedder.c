@@ -16,9 +16,9 @@ static size_t hidden_of(const fr_embedder *e) {
     return e->model->encoder ? fr_encoder_fact(e->model->encoder).hidden : e->model->trunk.spec.hidden;
 }
 
-/* Chooses how rows are pooled: as the caller says, or as the model's makers do. If neither the caller nor the makers
- * say it, an encoder gets the mean, as in sentence-transformers. A model that generates text gets no pooling then,
- * because it was perhaps not made for embeddings. */
+/* Chooses how rows are pooled: as the caller says, or as the model's makers do. If the caller and the makers don't say
+ * it, an encoder gets the mean, as in sentence-transformers. A model that generates text gets no pooling then, because
+ * it was perhaps not made for embeddings. */
 static fr_status choose_pooling(fr_embedder *e, fr_pooling pooling) {
     static const fr_pool_mode of[] = {
         [FR_POOLING_MEAN] = FR_POOL_MEAN, [FR_POOLING_CLS] = FR_POOL_CLS, [FR_POOLING_LAST] = FR_POOL_LAST};

@@ -1,7 +1,7 @@
 /* Converts texts and pairs to ids as sentence-transformers does: see embedder.h.
  *
  * If a text is too long, its own tokens are cut at the end, or at the beginning if the tokenizer says so. The ids that
- * the post-processor adds stay. Of a pair, the longer text is cut first, then both. */
+ * the post-processor adds stay. The longer text of a pair is cut first, then both texts. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -235,8 +235,8 @@ static fr_status check_transformer(const fr_model *model, const json_t *c, const
     return FR_OK;
 }
 
-/* Reads how long texts may be, in tokens, from the settings of the first module. Of a longer text only this many
- * tokens are read. */
+/* Reads how long texts may be, in tokens, from the settings of the first module. Only this many tokens of a longer
+ * text are read. */
 static fr_status read_transformer(const fr_model *model, const char *folder, const char *place, fr_recipe *recipe) {
     static const char *const names[] = {"sentence_bert_config.json",       "sentence_roberta_config.json",
                                         "sentence_distilbert_config.json", "sentence_camembert_config.json",
@@ -400,7 +400,7 @@ static fr_status read_gguf(const fr_model *model, size_t hidden, fr_recipe *reci
         FR_TRY(take_tensor(&model->files.tensors, name, step->out, step->in, model->files.path, &step->weight));
         recipe->width = step->out;
     }
-    /* llama.cpp scales rows to length 1 unless it is told otherwise. */
+    /* llama.cpp scales rows to length 1 if it is not told otherwise. */
     recipe->steps[recipe->step_count++] =
         (fr_recipe_step){.kind = FR_STEP_NORMALIZE, .in = recipe->width, .out = recipe->width};
     return FR_OK;

@@ -21,9 +21,9 @@ static size_t first_query(const fr_encoder_place *place, size_t heads, uint64_t 
     return query > heads * place->count ? heads * place->count : (size_t)query;
 }
 
-/* Gives the bucket of a distance in MPNet's and T5's tables. Half of the buckets are for each direction. Of these,
- * half are exact distances, and the rest grow with the logarithm, up to 128. The logarithm is taken in float32, as in
- * transformers. */
+/* Gives the bucket of a distance in MPNet's and T5's tables. Half of the buckets are for each direction. Half of a
+ * direction's buckets are for exact distances, and the rest grow with the logarithm, up to 128. The logarithm is taken
+ * in float32, as in transformers. */
 static size_t bucket_of(int64_t distance, size_t buckets) {
     static const int64_t steps[] = {8, 12, 16, 23, 32, 46, 64, 91};
     size_t half = buckets / 2, exact = half / 2, base = distance > 0 ? half : 0;

@@ -47,7 +47,7 @@ typedef struct fr_encoder_spec {
     bool branch_norms; /* the output of a branch is normed too before it is added */
     bool rms;          /* norms are RMS norms; if false, LayerNorms */
     bool norm_bias;
-    fr_values norm_values; /* how the file stores the norms' weights */
+    fr_values norm_values; /* the form in which the file stores the norms' weights */
     bool qk_norm;          /* the heads of queries and keys are normed */
     bool qkv_bias, o_bias, up_bias, down_bias;
     bool gated; /* the feed-forward is down(activation(gate(x)) * up(x)); if false, down(activation(up(x))) */
@@ -89,8 +89,9 @@ typedef struct fr_encoder_layer {
     size_t qkv_count;             /* number of matrices in `qkv`: 1 or 3 */
     fr_matrix o, gate, up, down;
     const float *qkv_bias[3], *o_bias, *up_bias, *down_bias;
-    fr_matrix router;                   /* of a mixture: [experts, hidden]; without features: no mixture */
-    fr_matrix *expert_up, *expert_down; /* of a mixture: [experts] */
+    fr_matrix router;                   /* a mixture's router: [experts, hidden]; without features: the layer has no
+                                         * mixture */
+    fr_matrix *expert_up, *expert_down; /* [experts] a mixture's matrices */
     const float *expert_bias;           /* [hidden] added to the sum of the experts' outputs; NULL: none */
 } fr_encoder_layer;
 

@@ -180,7 +180,7 @@ static void rotate(const fr_team *team, const fr_encoder_memory *m, const fr_enc
 }
 
 /* Turns the products of a router into shares: the softmax of all of them, but 0 for experts that are not among the
- * best. Of equal experts the first ones are chosen. */
+ * best. If experts are equal, the first ones are chosen. */
 static void choose_experts(const fr_encoder *e, float *shares) {
     size_t count = e->spec.experts;
     float most = shares[0];

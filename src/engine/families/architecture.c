@@ -260,7 +260,7 @@ static fr_status check_config(const fr_checkpoint *files) {
 }
 
 /* Describes the target for which a drafter was made, as the folder's config.json tells it: the target's name, or its
- * width and number of ids. The text is empty if config.json tells neither. */
+ * width and number of ids. The text is empty if config.json tells none of these. */
 static void describe_target(const fr_checkpoint *files, char *text, size_t size) {
     const json_t *config = files->config, *layers = json_object_get(config, "transformer_layer_config");
     const json_t *verifier = json_object_get(json_object_get(config, "speculators_config"), "verifier");

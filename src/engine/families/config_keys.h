@@ -38,7 +38,7 @@ fr_status fr_config_mtp(const json_t *text, const char *key, int64_t fallback, c
 fr_status fr_config_gguf_mtp(const fr_gguf *gguf, size_t *layers, size_t *mtp);
 
 /* Reads the id that stands for a row of a picture. Newer versions of transformers write it as `key`, older ones as
- * `older`. *token is -1 if the file has neither and the fallback is outside of the vocabulary. */
+ * `older`. *token is -1 if the file has none of these keys and the fallback is outside of the vocabulary. */
 fr_status fr_config_image_token(const json_t *root, const char *key, const char *older, int64_t fallback, size_t vocab,
                                 const char *where, int32_t *token);
 

@@ -51,7 +51,7 @@ typedef struct fr_model_spec {
     fr_mixture_keys mixture;
     fr_kind_pattern kinds;
     size_t mtp_layers;
-    /* how many of the last layers read the K/V of an earlier layer; in a drafter all layers read the target's K/V */
+    /* number of last layers that read the K/V of an earlier layer; in a drafter all layers read the target's K/V */
     size_t borrowers;
     int32_t image_token;
 } fr_model_spec;
@@ -71,7 +71,7 @@ typedef struct fr_source {
 typedef enum fr_row_kind {
     FR_ROW_SIZE,    /* a size_t */
     FR_ROW_EACH,    /* a size_t of `layer`; GGUF has one for all layers, or an array with one for each */
-    FR_ROW_REAL,    /* a float or a double; 0 means none, and is not written unless the key is required */
+    FR_ROW_REAL,    /* a float or a double; 0 means none, and is written only if the key is required */
     FR_ROW_DIVISOR, /* a float: 1 / the number in the file */
     FR_ROW_FLAG,    /* a bool */
     /* A float: 1 / the square root of the number in config.json. GGUF has no key for it, so a model is written only if
@@ -187,7 +187,7 @@ struct fr_family {
     /* GGUF has no keys for biases, so they are looked up among the first layer's tensors */
     bool finds_biases;
     /* GGUF has no key for the scale of scores, 1 / the square root of n. In a model with this many layers n is hidden
-     * / heads, in all others head_dim. 0: n is head_dim in all models, unless the defaults have a scale. */
+     * / heads, in all others head_dim. 0: n is head_dim in all models, if the defaults have no scale. */
     size_t scaled_by_hidden;
     const char *picture; /* the token that stands for a row of a picture; NULL: the family has no pictures */
     const fr_tensor_naming *names;
@@ -246,7 +246,7 @@ fr_status fr_layers_mark_still(const fr_source *source, fr_model_spec *spec);
 void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t fallback, fr_gguf_writer *writer);
 
 /* Read rotary positions. fr_rope_one_form reads a single form, into rope[0]. fr_rope_by_kind reads a form for each
- * kind of layer. All values of a head are rotated, unless rows have set how many. For a folder, `neox` is as in the
+ * kind of layer. All values of a head are rotated, if no rows have set their number. For a folder, `neox` is as in the
  * defaults. For GGUF, it follows from fr_tensor_naming.rotary_rows. */
 fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec);
 fr_status fr_rope_by_kind(const fr_source *source, fr_model_spec *spec);

@@ -90,8 +90,8 @@ static fr_status read_per_layer(const json_t *table, fr_trunk_spec *s, const cha
     return FR_OK;
 }
 
-/* Reads the heads of layers: from per_layer_config if there is one; otherwise full layers have global_head_dim and
- * num_global_key_value_heads (the latter is used only with attention_k_eq_v). */
+/* Reads the heads of layers: from per_layer_config if there is one; otherwise full layers have global_head_dim and,
+ * with attention_k_eq_v, num_global_key_value_heads. */
 static fr_status read_heads(const fr_source *source, fr_model_spec *s) {
     const fr_attention_spec *all = &s->layer.attention;
     json_t *table = NULL;
@@ -201,8 +201,8 @@ static fr_status check_experts(const fr_source *source, fr_experts_spec *e) {
 }
 
 /* If the model says so, lets rows of a picture see the picture's later rows in sliding layers. GGUF has no key for
- * that. In models read from GGUF, rows of a picture see its later rows unless the model has per-layer embeddings (the
- * E-series). */
+ * that. In models read from GGUF, rows of a picture see its later rows if the model has no per-layer embeddings. (The
+ * E-series has them.) */
 static void set_blocks(const fr_source *source, fr_model_spec *s) {
     const json_t *word = json_object_get(source->text, "use_bidirectional_attention");
     bool sees = s->layer.attention.sees_block;

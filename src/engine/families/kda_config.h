@@ -22,7 +22,7 @@ fr_status fr_kda_put(const fr_trunk_spec *spec, const char *where, fr_gguf_write
 fr_status fr_kda_mixture(const fr_source *source, fr_model_spec *spec);
 
 /* The names of the tensors that all families with Kimi Delta Attention have. below: the prefix of published names;
- * stored: how published files store the slopes */
+ * stored: the form in which published files store the slopes */
 #define FR_IS_KDA .needs = FR_IF_DELTANET
 #define FR_KDA_NAMES(below, stored)                                                                                   \
     FR_MATRIX(fr_layer, deltanet.in_parts[0], DELTA_VALUES, HIDDEN, below "q_proj.weight", "attn_q.weight",           \

@@ -21,9 +21,9 @@ static const fr_model_spec defaults = {.trunk = {.vocab = 65536,
 
 /* ------------------------------------------------------------------------------------------------------------- keys */
 
-/* Reads the feed-forward's width from config.json. The width is the number there, unless config.json says that it must
- * be adjusted. Then the width is two thirds of the number, multiplied by a factor and rounded up to a multiple of
- * another number. If the factor is null, it counts as 1, and the width is not rounded up. */
+/* Reads the feed-forward's width from config.json. If config.json doesn't say that its number must be adjusted, the
+ * number is the width. Otherwise the width is two thirds of the number, multiplied by a factor and rounded up to a
+ * multiple of another number. If the factor is null, it counts as 1, and the width is not rounded up. */
 static fr_status read_width(const fr_source *source, fr_model_spec *s) {
     const json_t *text = source->text;
     const char *where = source->where;

@@ -33,7 +33,7 @@ static fr_status read_inner(const fr_source *source, fr_model_spec *s) {
     return fr_mamba_check(source, s, true);
 }
 
-/* Writes keys that readers require although the model has neither heads nor a feed-forward. */
+/* Writes keys that readers require although the model has no heads and no feed-forward. */
 static fr_status put_inner(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     (void)mtp_layers;
     fr_gguf_put_u32(w, ".feed_forward_length", 0);

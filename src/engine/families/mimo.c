@@ -1,5 +1,5 @@
 /* MiMo-7B: config.json of MiMoForCausalLM. Source: the published checkpoints' own modeling_mimo.py. It is a Qwen2 with
- * an MTP layer, which neither transformers 5.17 nor llama.cpp supports. The MTP layer's input begins with the hidden
+ * an MTP layer, which transformers 5.17 and llama.cpp don't support. The MTP layer's input begins with the hidden
  * row. */
 #include "src/engine/families/mtp_layer.h"
 

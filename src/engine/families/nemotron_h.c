@@ -67,8 +67,8 @@ static kind kind_of(char letter, const char *word) {
     return k;
 }
 
-/* Gives the list of the layers' kinds, which is an array of words or a text of letters. As in transformers, an array
- * is taken before a text. */
+/* Gives the list of the layers' kinds, which is an array of words or a text of letters. An array is taken before a
+ * text, as in transformers. */
 static const json_t *list_of(const fr_source *source, const char **key) {
     static const char *const keys[] = {"layers_block_type", "layer_types", "hybrid_override_pattern"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -108,8 +108,8 @@ static fr_status kinds_from_json(const fr_source *source, kind *kinds, size_t *c
 }
 
 /* Reads the number of MTP layers. It is 1 if the file has one MTP layer that is attention and then a mixture.
- * Otherwise it is 0, because MTP layers of other forms are ignored; transformers ignores all of them. As in
- * transformers, the key with letters counts only if the key with words is missing or has the usual words. */
+ * Otherwise it is 0, because MTP layers of other forms are ignored; transformers ignores all of them. The key with
+ * letters counts only if the key with words is missing or has the usual words, as in transformers. */
 static fr_status read_mtp(const fr_source *source, fr_model_spec *s) {
     static const char *const keys[] = {"mtp_layers_block_type", "mtp_hybrid_override_pattern"};
     kind kinds[FR_LAYERS_MAX] = {ATTENTION, MIXTURE};

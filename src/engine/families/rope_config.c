@@ -169,8 +169,8 @@ static fr_status read_gguf_factor(fr_rope_spec *rope, const fr_gguf *gguf, doubl
     return fr_gguf_real(gguf, is_older ? older : newer, 1e-6, 1e6, fallback, &rope->factor);
 }
 
-/* Reads YaRN's keys. Of the two keys for the magnitude of cosines and sines, yarn_attn_factor is the whole magnitude.
- * The converter writes it for config.json's attention_factor, though llama.cpp doesn't read it. */
+/* Reads YaRN's keys. There are two keys for the magnitude of cosines and sines; yarn_attn_factor is the whole
+ * magnitude. The converter writes it for config.json's attention_factor, though llama.cpp doesn't read it. */
 static fr_status read_gguf_yarn(fr_rope_spec *rope, const fr_gguf *gguf) {
     double more;
     rope->kind = FR_ROPE_YARN;

@@ -12,7 +12,8 @@
 #include "src/engine/families/family.h"
 
 /* Gives the object of config.json with the scaling of rotary positions, and its key. Older files have rope_scaling,
- * newer ones rope_parameters. As in transformers, rope_scaling counts if it is not empty. NULL if there is neither. */
+ * newer ones rope_parameters. rope_scaling counts if it is not empty, as in transformers. NULL if there is no such
+ * object. */
 fr_status fr_rope_parameters(const json_t *text, const char *where, const json_t **parameters, const char **key);
 
 /* Gives the key for the kind of scaling in a rope_parameters or rope_scaling object; older files have another name for

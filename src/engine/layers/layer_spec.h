@@ -20,7 +20,7 @@ typedef struct fr_rope_spec {
     fr_rope_kind kind;
     size_t dims; /* the first `dims` values of a head are rotated */
     bool neox;   /* value i is rotated with i + dims / 2; if false, with its neighbour: 2i and 2i + 1 */
-    /* how many of the dims / 2 angles belong to each axis: time, height, width; the sum is dims / 2 */
+    /* numbers of angles that belong to each axis: time, height, width; their sum is dims / 2 */
     size_t sections[FR_AXES];
     /* the angles go to the axes in turn; once an axis has all its angles, its further turns go to the first axis */
     bool mrope_interleaved;
@@ -65,7 +65,7 @@ typedef struct fr_attention_spec {
     size_t own_gate;
     bool gate_softplus;   /* gates of own_gate are softplus of the matrix's output, not its sigmoid */
     bool alibi;           /* scores grow towards the row's position, in each head by another slope (NUMERICS.md, 10) */
-    bool alibi_stepped;   /* what the slopes add is rounded to bfloat16, as in Falcon */
+    bool alibi_stepped;   /* the values that the slopes add are rounded to bfloat16, as in Falcon */
     bool sinks;           /* each head has a sink: Xiao et al. 2023, arXiv:2309.17453 */
     bool sees_block;      /* a row of a picture also sees the picture's later rows */
     float scale, softcap; /* applied to the scores; softcap 0: none */

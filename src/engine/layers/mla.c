@@ -78,7 +78,7 @@ static void project(const fr_team *team, const fr_activations *a, const fr_layer
                               &(fr_matrix_rows){a->head_gates, a->head_gates_width, a->normed, hidden, rows});
 }
 
-/* Rotates the rotary part of a head or of a latent row, in place, unless the layer's heads aren't rotated. */
+/* Rotates the rotary part of a head or of a latent row, in place, if the layer's heads are rotated. */
 static void rotate(const fr_activations *a, const fr_attention_spec *spec, float *part, size_t row) {
     if (spec->no_rope) return;
     const fr_rope_spec *rope = &a->trunk->spec.rope[spec->rope];

@@ -47,9 +47,9 @@ size_t fr_stages_of(const fr_stages *stages, size_t layer);
 bool fr_stages_keeps(const fr_trunk *trunk, size_t rank, size_t kv);
 
 /* fr_stages_receive receives the stream for this rank's first layer; fr_stages_send sends it after the rank's last
- * layer. Rows that neither a later layer nor the head reads are dropped from the stream on the way. `batch` still has
- * all rows: the keys and values of all of them are sent if later layers borrow them. All threads of the team call
- * these functions, which have barriers of their own, one of them at the end. */
+ * layer. Rows that are read by no later layer and not by the head are dropped from the stream on the way. `batch`
+ * still has all rows: the keys and values of all of them are sent if later layers borrow them. All threads of the team
+ * call these functions, which have barriers of their own, one of them at the end. */
 void fr_stages_receive(const fr_team *team, fr_activations *a);
 void fr_stages_send(const fr_team *team, const fr_activations *a, const fr_batch *batch);
 

@@ -166,10 +166,10 @@ typedef struct fr_tensor_name {
                              * says */
     size_t factor;          /* offsetof in fr_layer_spec of the factor by which products with the tensor are
                              * multiplied, for folders; 0: none */
-    fr_values values;       /* how published files store a vector's values */
+    fr_values values;       /* the form in which published files store a vector's values */
     bool norm;              /* published files store this vector in the way of norms (fr_tensor_naming.norms) */
-    fr_stack_layout layout; /* how published files lay out the tensor, if it is a stack of experts' matrices, a matrix,
-                             * or queries, keys and values */
+    fr_stack_layout layout; /* the layout of the tensor in published files, if it is a stack of experts' matrices, a
+                             * matrix, or queries, keys and values */
 } fr_tensor_name;
 
 /* Writes a line of a table. The arguments are the struct and its field, the slot, the sizes (their names after
@@ -215,7 +215,7 @@ typedef struct fr_tensor_naming {
     const char *const *extras;
     /* patterns for names below a layer's prefix, MTP layers' too, that nothing reads; NULL-terminated, or NULL */
     const char *const *layer_extras;
-    fr_values norms;          /* how published files store the values of norms */
+    fr_values norms;          /* the form in which published files store the values of norms */
     fr_row_order rotary_rows; /* order in GGUF of the rows of lines that set `rotary` */
     bool untiled;             /* in the family's GGUF files, value heads are in the published order, not tiled */
 } fr_tensor_naming;

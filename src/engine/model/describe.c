@@ -14,7 +14,7 @@ static void describe_feed_forward(const fr_trunk_spec *s, FILE *out) {
     if (last != first) fprintf(out, " to %zu", last);
 }
 
-/* Describes the experts. In a layer with experts, the feed-forward is that of the shared experts, unless it is
+/* Describes the experts. In a layer with experts, the feed-forward is that of the shared experts, if it is not
  * parallel to the mixture. */
 static void describe_experts(const fr_trunk_spec *s, FILE *out) {
     const fr_experts_spec *experts = fr_spec_experts(s);

@@ -22,7 +22,7 @@ struct fr_model {
     const fr_kernels *kernels;
     fr_machine machine;
     struct fr_ranks *ranks; /* ranks that run the model together (base/ranks.h); NULL: one process runs it */
-    fr_rank_plan rank_plan; /* how the weights are divided among the ranks */
+    fr_rank_plan rank_plan; /* the division of the weights among the ranks */
     fr_plan plan; /* the threads that weights were placed for; a session may use other cores of the same nodes */
     char pre[FR_PRE_SIZE];                     /* the pre-tokenizer that the options name; "": the file's own */
     fr_tokenizer *tokenizer;                   /* NULL: the model has none */

@@ -217,7 +217,7 @@ fr_status fr_constraint_cut(fr_constraint *c, const fr_past *past, size_t *allow
 
 /* Makes drafts of forced bytes. If the bytes begin with a token that the grammar names by its id, this token is the
  * only draft. Otherwise the text before the first such token is tokenized. The text's last token may continue past the
- * forced bytes, so it is left out unless it is the only one. */
+ * forced bytes, so it is left out if it is not the only token. */
 static fr_status take_ids(const fr_constraint *c, const char *bytes, size_t length, size_t limit, int32_t *drafts,
                           size_t *count) {
     int32_t *ids;

@@ -81,7 +81,7 @@ typedef struct fr_draft_depth_timing {
 
 /* Facts about one timeline's drafts by one drafter. */
 typedef struct fr_draft_depth_drafts {
-    /* how often drafts were accepted (stood), proposed (came) and made, by depth from 1 on */
+    /* rates at which drafts were accepted (stood), proposed (came) and made, by depth from 1 on */
     fr_draft_rate stood[FR_STEP_MAX];
     fr_draft_rate came[FR_STEP_MAX];
     fr_draft_rate made[FR_STEP_MAX];

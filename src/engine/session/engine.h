@@ -20,7 +20,7 @@ struct fr_engine {
     const fr_model *model;
     const fr_drafter *drafter; /* NULL: none */
     fr_arena arena;
-    fr_plan plan; /* how threads are placed; there are no threads until the plan is claimed (cores.h) */
+    fr_plan plan; /* the placement of threads; there are no threads until the plan is claimed (cores.h) */
     fr_pool *pool;
     pid_t process;      /* the process that opened the engine; a child process has none of its threads */
     size_t capacity;    /* the most sessions that the engine can have */

@@ -24,7 +24,7 @@ typedef struct fr_logprobs {
     int32_t *ids;     /* [FR_LOGPROBS_ROWS, best] the most likely tokens of each row */
     float *values;    /* [FR_LOGPROBS_ROWS, best] the log-probabilities of the tokens in `ids` */
     int32_t *scratch; /* [vocab] room for finding the best tokens */
-    float *row;       /* [vocab] log-probabilities of one draw; NULL unless `drawn` */
+    float *row;       /* [vocab] log-probabilities of one draw; NULL if `drawn` is not set */
 } fr_logprobs;
 
 /* Takes the memory for log-probabilities from the arena, or measures it. best: FR_OPT_LOGPROBS, -1 for no
@@ -37,8 +37,8 @@ void fr_logprobs_layout(fr_logprobs *logprobs, fr_arena *arena, int64_t best, bo
 void fr_logprobs_draw(fr_logprobs *logprobs, size_t row, const fr_distribution *p, const float *logits);
 void fr_logprobs_drew(fr_logprobs *logprobs, size_t row, int32_t id);
 
-/* Computes the log-probabilities of `count` tokens from the rows before them, [count, vocab], unless `drawn` is
- * set. */
+/* Computes the log-probabilities of `count` tokens from the rows before them, [count, vocab]. Does nothing if `drawn`
+ * is set. */
 void fr_logprobs_take(fr_logprobs *logprobs, const float *logits, const int32_t *ids, size_t count);
 
 /* Computes the log-probability of an id of a text that is scored, from the row before it, and gives it to the sink. */

@@ -72,7 +72,7 @@ void fr_recurrent_points_plan(fr_session *s, size_t certain) {
         size_t least = 0;
         if (here == NOT_WANTED) continue;
         for (size_t i = 1; i < count; i++)
-            if (wishes[i] <= wishes[least]) least = i; /* of two equally important points, give up the earlier one */
+            if (wishes[i] <= wishes[least]) least = i; /* give up the earlier of two equally important points */
         bool full = count == FR_RECURRENT_POINTS;
         if (full && here <= wishes[least]) continue;
         if (full) {

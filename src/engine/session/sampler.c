@@ -218,8 +218,7 @@ static bool filter(fr_sampler *s, const fr_scores *scores, const fr_past *past, 
 /* ------------------------------------------------------------------------------------------------------------ draws */
 
 /* Draws the argmax of (logit - largest) / temperature + noise. Noise has a smallest and a largest value, so a logit
- * far below the best one so far is skipped. Of the other logits, only those whose random word is large enough need
- * logarithms. */
+ * far below the best one so far is skipped. Other logits need logarithms only if their random word is large enough. */
 static int32_t draw_gumbel(const fr_sampler *s, const fr_choices *c) {
     double factor = 1 / c->temperature, best = FR_GUMBEL_MIN, least = c->lowest;
     uint32_t words[4], block = UINT32_MAX;
@@ -283,7 +282,7 @@ static int32_t draw_largest(const fr_sampler *s, const fr_scores *scores) {
     return at >= 0 && (!s->bias || s->bias[at] == 0) ? (int32_t)at : -1;
 }
 
-/* Draws the target's token. c: gets the candidates of the draw, unless the token is simply the largest logit. */
+/* Draws the target's token. c: gets the candidates of the draw, if the token is not simply the largest logit. */
 static int32_t draw(fr_sampler *s, const fr_scores *scores, const fr_past *past, fr_choices *c) {
     int32_t largest = draw_largest(s, scores);
     if (largest >= 0) return largest;

@@ -150,7 +150,7 @@ struct fr_session {
     /* -- The timeline (timeline.c, round.c). */
     fr_phase phase;
     bool ended;
-    int32_t *ids; /* [context] the timeline's ids, and behind them a round's drafts */
+    int32_t *ids; /* [context] the timeline's ids, and after them a round's drafts */
     size_t length;
     size_t ran;   /* in PENDING: ids before this index have been run once, even if their caches were dropped since */
     int32_t next; /* in PREDICTED: the target's next id, which was not given yet */

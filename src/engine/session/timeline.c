@@ -99,8 +99,7 @@ void fr_timeline_forget_pictures(fr_session *s) {
     fr_shown_free(&s->shown);
 }
 
-/* Counts the ids that were run or that a step gave. These are all ids, unless a part of a prompt is still to be
- * run. */
+/* Counts the ids that were run or that a step gave. These are all ids, if no part of a prompt is still to be run. */
 static size_t count_ran(const fr_session *s) {
     return s->phase == FR_PHASE_PENDING ? s->ran : s->length;
 }

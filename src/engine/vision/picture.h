@@ -56,8 +56,8 @@ typedef struct fr_kept_pictures {
 void fr_kept_pictures_free(fr_kept_pictures *kept);
 
 /* Runs pictures through the tower, except for pictures whose rows are kept. All of them become the pictures of
- * `shown`, in place of its earlier pictures. *ran: how many pictures were run. `ask` is called between the slices of
- * the tower. */
+ * `shown`, in place of its earlier pictures. *ran: the number of pictures that were run. `ask` is called between the
+ * slices of the tower. */
 fr_status fr_shown_run(fr_shown *shown, fr_kept_pictures *kept, fr_pool *pool, size_t threads,
                        const fr_picture *const *pictures, size_t count, const fr_vision_ask *ask, size_t *ran);
 void fr_shown_free(fr_shown *shown);

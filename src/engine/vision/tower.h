@@ -189,7 +189,7 @@ fr_status fr_tower_bind_norm(const fr_tower_binder *binder, const char *folder, 
 fr_status fr_tower_bind_vector(const fr_tower_binder *binder, const char *folder, const char *gguf, size_t n,
                                const float **vector);
 
-/* Binds the product NAME.weight of shape [features, cols], and NAME.bias unless bias is NULL. */
+/* Binds the product NAME.weight of shape [features, cols], and NAME.bias if bias is not NULL. */
 fr_status fr_tower_bind_product(const fr_tower_binder *binder, const char *folder, const char *gguf, size_t features,
                                 size_t cols, fr_matrix *product, const float **bias);
 

@@ -162,8 +162,8 @@ static void norm_and_rotate(const fr_team *team, const fr_vision_activations *a,
     fr_team_sync(team);
 }
 
-/* Copies the head's keys and values into rows that follow each other. Where the product has written them, they are
- * often whole pages apart, so that the L1 cache holds only a few of them. */
+/* Copies the head's keys and values into rows that follow each other. The product has often written them whole pages
+ * apart, so that the L1 cache holds only a few of them. */
 static void gather_head(const fr_team *team, const fr_vision_activations *a, size_t head) {
     size_t hidden = a->vision->config.hidden, n = hidden / a->vision->config.heads, begin, end;
     fr_part_rows(team, a->patches, &begin, &end);

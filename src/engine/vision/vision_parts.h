@@ -62,7 +62,7 @@ typedef struct fr_vision_tensor {
 typedef struct fr_vision_config {
     const fr_tower *tower; /* the tower's kind */
     size_t hidden, layers, heads, ffn;
-    /* a patch's side in pixels; how many times a patch is repeated in its row; a token's side in patches */
+    /* a patch's side in pixels; number of times that a patch is repeated in its row; a token's side in patches */
     size_t patch, frames, merge;
     size_t out, out_ffn; /* width of the embeddings; width inside the merger */
     size_t merged;       /* floats of the merger's input that are kept for each token; 0: none */
@@ -76,7 +76,7 @@ typedef struct fr_vision_config {
     float eps;
     double theta;                   /* base of the rotary positions; 0: there are none */
     int64_t min_pixels, max_pixels; /* limits on a picture's pixels, after resizing; 0: all pictures have one size */
-    size_t pixel_count;             /* how many times each pixel counts in the comparison with min_pixels and
+    size_t pixel_count;             /* number of times that each pixel counts in the comparison with min_pixels and
                                      * max_pixels */
     size_t tile; /* if not 0, the tower sees only squares, with sides of this many pixels; 0: it sees a picture in its
                   * proportions */
@@ -100,7 +100,7 @@ typedef struct fr_vision_config {
                            * second half */
     bool rope_alternates; /* all values of a head are rotated as one; of their frequencies, the even ones are for rows,
                            * the odd ones for columns */
-    size_t pooling;       /* if the processor's patches are smaller than the tower's: how many of them make a side of a
+    size_t pooling;       /* if the processor's patches are smaller than the tower's: number of them in a side of a
                            * tower's patch; otherwise 0 */
     float scale;          /* scale of attention's scores; 0: 1 / sqrt(a head's width) */
     bool clipped;         /* the layers' products have clipped inputs and outputs */

@@ -54,7 +54,7 @@ size_t fr_copied_rows_bytes(const fr_bound *bound, size_t rows) {
 }
 
 /* Measures the room for a copy. A matrix may be cut into two parts, and each may need up to a tile of padding, which
- * is included. Whether a float tensor will be transposed is known by its name. */
+ * is included. A float tensor's name tells if it will be transposed. */
 void fr_copied_measure(const fr_tensor *t, fr_arena *measure) {
     static const char *const turned[] = {".experts.gate_up_proj", ".experts.down_proj", ".query_key_value.weight",
                                          ".c_attn.weight",        ".c_fc.weight",       ".c_proj.weight",

@@ -43,8 +43,8 @@ typedef struct fr_matrix {
     const float *row_scales; /* for FP8 with a scale for each row; feature o is multiplied by row_scales[first + o],
                               * and `scales` are all 1; NULL: there are none */
 
-    const struct fr_storage *storage; /* how FR_STORED is decoded (formats/storage.h); feature o is row first + o of
-                                       * the storage */
+    const struct fr_storage *storage; /* for FR_STORED: the storage by which it is decoded (formats/storage.h); feature
+                                       * o is row first + o of the storage */
     const fr_grouped_tiles *tiles;    /* the tiles of a packed matrix of FR_STORED */
     const fr_rotation *rotation; /* the rotation in which the matrix's rows are stored; input rows are rotated in the
                                   * same way; NULL: none */

@@ -59,15 +59,16 @@ typedef struct fr_bound {
     const float *scales;        /* the scales of FP8 codes, or one for each matrix of NVFP4, as float32; NULL: none */
     const float *row_scales;    /* the scales of FP8 codes that have one for each row; NULL: none */
     bool of_codes;              /* the tensor holds the scales or exponents of another tensor */
-    fr_stack_layout layout;     /* how the file stores the matrices; if not as rows, they are copied to `packed` */
+    fr_stack_layout layout;     /* the layout of the matrices in the file; if it is not rows, they are copied to
+                                 * `packed` */
     size_t parts;               /* number of matrices in one entry of the file's stack, such as 2 for an expert's gate
                                  * and up */
     size_t head, key_heads;     /* for FR_LAYOUT_HEADS: rows of a head, and the number of key heads */
     const fr_tensor *exponents; /* exponents of MXFP4 codes */
-    fr_bound_share share[FR_BOUND_SHARES]; /* how ranks divide rows; a rank reads only its own rows if the shares cover
-                                            * all rows */
+    fr_bound_share share[FR_BOUND_SHARES]; /* the division of rows among ranks; a rank reads only its own rows if the
+                                            * shares cover all rows */
     size_t shares;
-    fr_split heads;       /* how ranks divide matrices that belong to heads; count 0: ranks don't divide these
+    fr_split heads;       /* the division of matrices that belong to heads; count 0: ranks don't divide these
                            * matrices */
     const int32_t *order; /* row r of the copy is the tensor's row order[r]; NULL: the tensor's own order */
 } fr_bound;
@@ -78,7 +79,7 @@ typedef struct fr_transposed {
     const fr_matrix *from; /* [count] the matrices */
     size_t count;
     float *to;      /* [count, cols, features] the transposed copies */
-    fr_split heads; /* which of the matrices a rank has; count 0: all */
+    fr_split heads; /* the matrices that a rank has; count 0: a rank has all of them */
 } fr_transposed;
 
 /* The products for which inputs are summed up. */
@@ -275,8 +276,8 @@ bool fr_weights_is_scales(const fr_weights *weights, const fr_tensor *tensor);
  * the file's pages back. begin is the first row of a tile. */
 fr_status fr_bound_pack(const fr_weights *weights, const fr_bound *bound, size_t begin, size_t end, uint8_t *tiles);
 
-/* Returns true if any streamed matrix has a block type or is packed. FP8 does not count, nor do stored types without
- * tiles, because their rows are decoded to float32. */
+/* Returns true if any streamed matrix has a block type or is packed. FP8 and stored types without tiles do not count,
+ * because their rows are decoded to float32. */
 bool fr_weights_quantized(const fr_weights *weights);
 
 /* Adds a note about the memory of transposed copies, if there are any. */
