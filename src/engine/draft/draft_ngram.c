@@ -19,8 +19,7 @@
 #define SHORTEST       3
 #define SHORTEST_FIRST 8
 
-/* Matches longer than this are not distinguished: of all places where this many ids match, the latest known one
- * counts. */
+/* Matches longer than this are not distinguished: the latest known place where this many ids match counts. */
 #define LONGEST 32
 
 #define FADE  (1.0 / 256) /* a bin forgets this share of its counts with each try */

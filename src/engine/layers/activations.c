@@ -5,8 +5,8 @@
 #include "src/engine/layers/parts.h"
 #include "src/engine/layers/stages.h"
 
-/* Finds the largest widths over all layers: of each kind of row, of a head (*head_dim), and of the joined outputs of
- * all heads (*joined). */
+/* Finds the largest widths over all layers: those of each kind of row, of a head (*head_dim), and of the joined
+ * outputs of all heads (*joined). */
 static void set_widths(fr_activations *a, size_t *head_dim, size_t *joined) {
     const fr_trunk_spec *s = &a->trunk->spec;
     *head_dim = *joined = 0;

@@ -93,7 +93,7 @@ static void project_kv(const fr_team *team, const fr_activations *a, const fr_at
                               &(fr_matrix_rows){a->v, a->kv_width, input, width, rows});
 }
 
-/* Computes the projections of queries, keys and values; of the queries, only those of the rank's heads. */
+/* Computes the projections of queries, keys and values; queries are only those of the rank's heads. */
 static void project(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                     const fr_attention_weights *weights) {
     const fr_workspace *w = &a->workspace;

@@ -203,7 +203,7 @@ static fr_deltanet_row row_of(const fr_activations *a, const head_run *run, size
     return filled;
 }
 
-/* Runs a head over its rows. Where a copy of the state must be left, it stops and copies the state. */
+/* Runs a head over its rows. Stops at each position where a copy of the state must be left, and copies the state. */
 static void run_head(const fr_activations *a, const head_run *run) {
     const fr_recurrent *r = run->recurrent;
     size_t size = fr_deltanet_state(run->spec->key_dim, run->spec->value_dim), done = 0;

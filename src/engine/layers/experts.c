@@ -209,7 +209,7 @@ static size_t tile_at(size_t cost, size_t first, size_t each, size_t tiles) {
 
 /* Lays the tiles of all experts in a row and divides it into one run for each thread, all of equal cost. Experts are
  * not divided among the threads one by one: a single expert may be too narrow for a team, and experts' numbers of rows
- * differ. Of each expert only the tiles in the rank's share of features count. */
+ * differ. Only the tiles in the rank's share of features count. */
 static void experts_in(const fr_team *team, const fr_activations *a, const fr_experts_spec *spec,
                        const fr_experts_weights *weights) {
     const size_t *first = a->experts->first;

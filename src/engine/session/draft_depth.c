@@ -509,8 +509,8 @@ static size_t depth_of(const outlook *o, size_t timeline, size_t drafts) {
     return depth;
 }
 
-/* Gives the best choice plus one draft for another timeline. Of the timelines that get no draft in the best choice, it
- * takes the one that has not drafted for the longest time. */
+/* Gives the best choice plus one draft for another timeline. That is the timeline that has not drafted for the longest
+ * time, among those that get no draft in the best choice. */
 static attempt attempt_other_timeline(const outlook *o) {
     attempt a = attempt_of(o, o->best);
     if (o->best == o->limit) return a;
@@ -530,9 +530,9 @@ static size_t most_promising(const outlook *o) {
     return most;
 }
 
-/* Gives an attempt near the best choice: one draft more or less, none, twice as many, or one for another timeline. Of
- * these it gives the one that was measured the longest time ago. If there is nothing to try, it gives the best choice
- * itself. */
+/* Gives an attempt near the best choice: one draft more or less, none, twice as many, or one for another timeline.
+ * Gives the attempt among these that was measured the longest time ago. If there is nothing to try, it gives the best
+ * choice itself. */
 static attempt attempt_near(const outlook *known) {
     const size_t near[] = {known->best + 1, known->best - 1, 0, 2 * known->best + 1};
     attempt found = attempt_other_timeline(known);
@@ -823,9 +823,9 @@ static void choose_counts(fr_draft_depth *draft_depth, fr_draft_depth_part *part
         choose(draft_depth, parts, q, room);
 }
 
-/* A block is always asked for whole, because that costs no more. Which of its drafts are verified is decided once
- * their chances are known (draft_cut.h). With rejection sampling, the planned number is verified instead, because the
- * ids that were drawn must not decide it. */
+/* A block is always asked for whole, because that costs no more. The drafts to verify are chosen once their chances
+ * are known (draft_cut.h). With rejection sampling, the planned number is verified instead, because the ids that were
+ * drawn must not decide the number. */
 void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
                            size_t taken) {
     choose_counts(draft_depth, parts, count, room, taken);

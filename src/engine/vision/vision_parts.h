@@ -35,7 +35,7 @@ typedef struct fr_vision_cuts {
     bool stretch;                         /* pictures are resized to one width and height; if false, so that the longer
                                            * side has a given length */
     size_t longest_width, longest_height; /* if `stretch`, the given width and height; otherwise the given length of
-                                           * the longer side, in both members. Of towers that only limit sizes: the
+                                           * the longer side, in both members. For towers that only limit sizes: the
                                            * longest sides that are allowed */
     size_t least, most;                   /* side of the smallest tile; largest number of tiles */
     double ratio; /* pictures are cut only if the longer side is at least this many times the shorter one */
@@ -98,8 +98,8 @@ typedef struct fr_vision_config {
     bool rope_halves;     /* a head's halves are rotated separately, the first one by the column */
     bool rope_pairs;      /* adjacent values of a head are rotated together; if false, value i and the i-th of the
                            * second half */
-    bool rope_alternates; /* all values of a head are rotated as one; of their frequencies, the even ones are for rows,
-                           * the odd ones for columns */
+    bool rope_alternates; /* all values of a head are rotated as one; the even frequencies are for rows, the odd ones
+                           * for columns */
     size_t pooling;       /* if the processor's patches are smaller than the tower's: number of them in a side of a
                            * tower's patch; otherwise 0 */
     float scale;          /* scale of attention's scores; 0: 1 / sqrt(a head's width) */
@@ -218,8 +218,8 @@ fr_status fr_vision_grid_of_tiles(const fr_vision_config *config, size_t width, 
 fr_status fr_vision_tile(const fr_vision_config *config, size_t width, size_t height, fr_vision_tiling *tiling);
 size_t fr_vision_views(const fr_vision_tiling *tiling);
 
-/* fr_vision_canvas resizes a picture before it is cut. From the result, fr_vision_view makes image number `index` of
- * those that the tower sees. The image has the size of `grid`, which is the grid of one image. */
+/* fr_vision_canvas resizes a picture before it is cut. fr_vision_view makes image number `index` of those that the
+ * tower sees, from the resized picture. The image has the size of `grid`, which is the grid of one image. */
 fr_status fr_vision_canvas(const fr_vision_config *config, const fr_vision_tiling *tiling, const fr_image *image,
                            fr_image *canvas);
 fr_status fr_vision_view(const fr_vision_config *config, const fr_vision_tiling *tiling, fr_image_grid grid,
