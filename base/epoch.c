@@ -65,8 +65,8 @@ static bool reached(fr_epoch *epoch, uint32_t wanted) {
     return !behind(atomic_load_explicit(epoch, memory_order_acquire), wanted);
 }
 
-/* Gives the next duration for which yields are avoided. It is short at first, because one long yield does not prove
- * that another program keeps the CPU busy. */
+/* Gives the next duration for which yields are avoided. The first duration is short, because one long yield does not
+ * prove that another program keeps the CPU busy. */
 static int64_t longer(int64_t crowded_for) {
     if (crowded_for == 0) return CROWDED_FIRST;
     return 2 * crowded_for < CROWDED_MAX ? 2 * crowded_for : CROWDED_MAX;

@@ -19,7 +19,7 @@ typedef enum fr_storage_method {
     FR_METHOD_FP8
 } fr_storage_method;
 
-#define FR_GROUP_ROW SIZE_MAX /* a group is a whole row */
+#define FR_GROUP_ROW SIZE_MAX /* the group size that stands for a whole row */
 
 typedef struct fr_storage_config {
     fr_storage_method method;

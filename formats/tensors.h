@@ -35,7 +35,7 @@ typedef struct fr_tensors {
 
 void fr_tensors_free(fr_tensors *tensors);
 
-/* Adds a copy of the tensor, including its two names. A name that already exists is FR_INPUT. Error lines call the
+/* Adds a copy of the tensor, its name and its type name. A name that already exists is FR_INPUT. Error lines call the
  * file `where`. */
 fr_status fr_tensors_add(fr_tensors *tensors, const fr_tensor *tensor, const char *where);
 

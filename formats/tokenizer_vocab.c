@@ -91,8 +91,8 @@ static fr_status make_rules(const json_t *config, const char *folder, json_t **r
     return fr_json_parse(text, (size_t)length, folder, rules);
 }
 
-/* Adds the end-of-text token as a special token, because the tokenizer classes of this file do so. They leave it out
- * if tokenizer_config.json names the bos, eos and unk tokens. */
+/* Adds the end-of-text token as a special token, as the tokenizer classes of this file do. The token is left out if
+ * tokenizer_config.json names the bos, eos and unk tokens. */
 static int add_end(const json_t *config, const json_t *vocabulary, json_t *root) {
     static const char end[] = "<|endoftext|>";
     const json_t *id = json_object_get(vocabulary, end);

@@ -258,8 +258,8 @@ static bool has_rule(const fr_text_rules *rules, fr_rule_kind kind) {
     return false;
 }
 
-/* Finds the kind that cuts texts as the source does. A GGUF file with WordPiece has keys for three of the normalizer's
- * rules, so no kind has these rules, and they are left out of the comparison. These three rules must be the
+/* Finds the kind that cuts texts as the source does. With WordPiece, three of the normalizer's rules have keys of
+ * their own in a GGUF file and belong to no kind, so they are left out of the comparison. These rules must be the
  * normalizer's last ones, in the order in which readers apply them. */
 static const fr_pre_tokenizer *find_kind(const fr_tokenizer_source *source, const fr_tokenizer_form *form) {
     static const fr_rule_kind keyed[] = {FR_RULE_NFD, FR_RULE_DROP_NONSPACING, FR_RULE_LOWERCASE};

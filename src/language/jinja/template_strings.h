@@ -16,7 +16,7 @@ const fr_jinja_string *fr_jinja_string_title(fr_jinja_render *render, const fr_j
 
 typedef enum fr_jinja_side { FR_SIDE_LEFT = 1, FR_SIDE_RIGHT = 2, FR_SIDE_BOTH = 3 } fr_jinja_side;
 
-/* Removes these characters from the ends of a string; NULL: white space. */
+/* Removes `characters` from the ends of a string; characters NULL: removes white space. */
 const fr_jinja_string *fr_jinja_string_strip(fr_jinja_render *render, const fr_jinja_string *string,
                                              const fr_jinja_string *characters, fr_jinja_side sides);
 

@@ -23,7 +23,7 @@ bool fr_jinja_all_ascii(const char *bytes, size_t length);
 /* Does str.isspace() for one character. */
 bool fr_jinja_is_python_space(int32_t codepoint);
 
-/* Give the number of bytes of white space at the beginning and at the end. */
+/* Give the number of bytes of white space at the beginning and at the end of a text. */
 size_t fr_jinja_space_prefix(const char *bytes, size_t length);
 size_t fr_jinja_space_suffix(const char *bytes, size_t length);
 

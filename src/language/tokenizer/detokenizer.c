@@ -17,7 +17,7 @@ struct fr_decoder {
     bool print_special;
     bool started;   /* a token was fed */
     int32_t newest; /* the last token fed, whose end is printed once it is known whether another follows; -1: none */
-    unsigned form;  /* the form of that token */
+    unsigned form;  /* the form of `newest` */
     size_t strips_left;  /* how many times the beginning of the text may still be stripped */
     size_t done, length; /* the last call handed out bytes[0, done); bytes[done, length) are held back */
     char bytes[];        /* room for the held-back bytes and for two tokens of the longest kind */

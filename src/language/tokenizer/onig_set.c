@@ -328,7 +328,7 @@ static fr_status add_nested(fr_onig_reader *reader, size_t depth, set *to) {
     return read_set(reader, depth + 1, &to->others);
 }
 
-/* Adds the class [:name:] or [:^name:]; if there is none here, adds a nested set. */
+/* Adds the class [:name:] or [:^name:]; if the reader is at neither, adds a nested set. */
 static fr_status add_bracket(fr_onig_reader *reader, size_t depth, set *to) {
     const char *close = reader->at;
     if (reader->at < reader->end && *reader->at == ':') {

@@ -28,8 +28,8 @@ static int fallback_byte(fr_text text) {
 
 /* ------------------------------------------------------------------------------------------------------------ rules */
 
-/* Stages of a decoder. It works on single tokens, on single tokens as bytes, on the joined text, or on that text after
- * a Strip rule. */
+/* Stages of a decoder. A decoder works on single tokens, on single tokens as bytes, on the joined text, or on the
+ * joined text after a Strip rule. */
 typedef enum decoding { TOKENS, BYTES, FUSED, STRIPPED } decoding;
 
 static fr_status fail_order(const fr_tokenizer_source *source) {
@@ -85,7 +85,7 @@ static fr_status read_rules(fr_printed_tokens *printed, const fr_tokenizer_sourc
 
 typedef struct printing {
     const fr_vocabulary *vocabulary;
-    const fr_text_rules *plain; /* the same rules as the source has them: item i here is item i of `rules` */
+    const fr_text_rules *plain; /* the rules as the source has them: plain->items[i] was prepared as rules.items[i] */
     fr_ready_rules rules;
     const fr_ready_rules *normalizer;
     /* [vocabulary size] true for an added token whose text the normalizer rewrites before it is printed */

@@ -43,7 +43,7 @@ struct fr_tokenizer {
     fr_printed_tokens printed;
     int32_t prefix[FR_TEMPLATE_IDS_MAX], suffix[FR_TEMPLATE_IDS_MAX];
     size_t prefix_count, suffix_count;
-    fr_pair_piece pair[FR_TEMPLATE_IDS_MAX]; /* the template of a pair of texts; count 0: there is none */
+    fr_pair_piece pair[FR_TEMPLATE_IDS_MAX]; /* the template of a pair of texts; pair_count 0: there is none */
     size_t pair_count;
     char *begin, *end; /* bos_token, eos_token, or NULL */
     /* texts of special tokens by name, such as "pad_token", including those in `begin` and `end`; never changed */
