@@ -134,9 +134,9 @@ void fr_kv_prefixes_add(fr_kv_prefixes *prefixes, fr_kv_path *path, fr_kv *kv, f
 uint32_t fr_kv_prefixes_add_tail(fr_kv_prefixes *prefixes, const fr_kv_path *path, fr_kv *kv, fr_kv *const *drafters,
                                  fr_kv_content content, size_t length);
 
-/* Adds a point, from which recurrent layers can continue. The point belongs to the block that has position `position`
- * - 1. Nothing is added if that block is not in the timeline's path and is not the given tail. spare: the point is given
- * up before points that are not spare. */
+/* Adds a point at `position`, from which recurrent layers can continue. The point belongs to the block that contains
+ * the position before it. Nothing is added if that block is not in the timeline's path and is not the given tail.
+ * spare: the point is given up before points that are not spare. */
 void fr_kv_prefixes_add_point(fr_kv_prefixes *prefixes, const fr_kv_path *path, uint32_t tail, size_t position,
                               uint8_t *states, bool spare);
 
