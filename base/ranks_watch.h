@@ -56,8 +56,8 @@ void fr_watch_fail(fr_watch *watch, fr_status status);
  * ranks. */
 void fr_watch_miss(fr_watch *watch, int rank, fr_status status);
 
-/* Calls end(line) from the watching thread if the process hasn't begun to leave `seconds` after the job's failure.
- * line: the line to print, NULL if another rank prints it (fr_watch_says). */
+/* Has the watching thread call end(line) if the process hasn't begun to leave within `seconds` after the job's
+ * failure. line: the line to print, NULL if another rank prints it (fr_watch_says). */
 typedef void fr_watch_end_fn(const char *line);
 void fr_watch_end_late(fr_watch *watch, double seconds, fr_watch_end_fn *end);
 

@@ -27,7 +27,7 @@ const fr_bench_peak *fr_bench_peak_of(fr_bench_operation operation, const char *
 double fr_bench_dot_peak(fr_pool *pool, const char *isa);
 double fr_bench_fma_peak(fr_pool *pool, const char *isa);
 
-/* Gives the multiply-adds per second of a single run of this loop. The machine must be able to run it
+/* Gives the multiply-adds per second of a single run of the loop of `peak`. The machine must be able to run the loop
  * (fr_bench_peak_runs). */
 double fr_bench_multiply(fr_pool *pool, const fr_bench_peak *peak, size_t rounds);
 

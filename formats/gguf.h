@@ -112,7 +112,7 @@ fr_status fr_gguf_bool(const fr_gguf *gguf, const char *key, bool fallback, bool
 /* Reads a string, whose bytes stay in the file; a missing key gives bytes NULL. */
 fr_status fr_gguf_text(const fr_gguf *gguf, const char *key, fr_text *value);
 
-/* Reads an array of that element type; a missing key gives NULL. */
+/* Reads an array whose elements have the type `element`; a missing key gives NULL. */
 fr_status fr_gguf_array(const fr_gguf *gguf, const char *key, fr_gguf_type element, const fr_gguf_value **array);
 
 /* Gives the next string of an array of strings, and moves *at to the string after it. *at is 0 at first. The function

@@ -7,10 +7,10 @@
 
 #include "forerun.h"
 
-/* Adds a file. `path` is not copied, and must stay valid until the file is removed. */
+/* Adds a file to the list. `path` is not copied, and must stay valid until the file is removed. */
 fr_status fr_mapped_files_enter(const uint8_t *bytes, size_t size, const char *path);
 
-/* Removes a file; call it before the bytes are unmapped. Bytes that were never added are ignored. */
+/* Removes a file from the list. Call it before the bytes are unmapped. Bytes that were never added are ignored. */
 void fr_mapped_files_leave(const uint8_t *bytes);
 
 #endif

@@ -147,7 +147,7 @@ typedef struct token_types {
     const fr_gguf_value *list; /* NULL: the file has no types */
     const fr_pre_tokenizer *kind;
     size_t retyped; /* tokens that open or end turns although the file gives them the type of normal tokens */
-    int32_t first;  /* id of the first of these tokens */
+    int32_t first;  /* id of the first retyped token */
 } token_types;
 
 /* Returns true if a token is searched for in texts before they are cut into pieces. *special is set if it is a control

@@ -78,7 +78,8 @@ static void decode_turbo3(float *y, const void *x, size_t n) {
     }
 }
 
-/* Adds up the 16 partial sums of each of four positions, given registers that already hold p[i] + p[i + 8]. */
+/* Adds up the 16 partial sums of each of four positions. In the given registers, partial sums i and i + 8 are already
+ * added. */
 FR_INLINE __m128 sum8_of_4(const __m256 *eight) {
     __m128 four[4];
     for (int i = 0; i < 4; i++)

@@ -85,7 +85,7 @@ typedef void fr_quantize_fn(fr_qblock *q, const float *x, size_t cols);
 /* y[r * y_stride + o] = product of packed weight row o (quant/packed.h) and quantized row r, for r < rows, o <
  * features. x_r is x + r * x_stride blocks; w is the first tile. cols is a multiple of the type's block. Each output
  * is one chain over the blocks of 32 columns in ascending order, beginning with acc = +0; isum = sum over the block of
- * code * q, exact:
+ * code * q, exact; xd and dsum are d and dsum of the block of x_r:
  *     Q8_0 Q4_0 Q5_0 IQ4_NL MXFP4   acc = fma(d * xd, (float)isum, acc)
  *     Q1_0 Q2_0 TQ1_0 TQ2_0         the same, as do PQ2_0 and PTQ1_0
  *     Q4_1 Q5_1                     the same, then acc = fma(m, dsum, acc)
@@ -116,9 +116,9 @@ typedef void fr_matmul_block_fn(const fr_matmul_block *job);
  * kernels for each number of bits of a code: one for codes with a centre or zero points, and one for codes with
  * biases. The tiles must be of the kernel's kind. cols is that of the tiles' layout and may be any number. A row x_r
  * is ceil(cols / 32) blocks; in the last one, columns past the end are 0. Each output is one chain over the runs of 32
- * columns in ascending order, beginning with acc = +0:
+ * columns in ascending order, beginning with acc = +0; xd and dsum are d and dsum of the block of x_r:
  *     with a centre or a zero   isum = sum of (code - zero) * q, exact; acc = fma(scale * xd, (float)isum, acc)
- *     with a bias               isum = sum of code * q; the same; then acc = fma(bias, dsum, acc) */
+ *     with a bias               isum = sum of code * q, exact; acc as above; then acc = fma(bias, dsum, acc) */
 typedef struct fr_matmul_grouped {
     float *y;
     size_t y_stride;

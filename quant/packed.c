@@ -407,7 +407,8 @@ FR_INLINE void file_block(way direction, fr_dtype type, uint8_t *file, size_t pa
 
 /* ---------------------------------------------------------------------------------------------- a block in its tile
  *
- * The functions below copy bits between a lane and its tile, as those above do between a lane and the file. */
+ * The functions below copy bits between a lane and its tile. The functions before them copy bits between a lane and the
+ * file. */
 
 /* Moves the two 6-bit numbers of row s of scales: the scale and minimum of a run, or the scales of its two halves. */
 FR_INLINE void six_bits(way direction, uint8_t *own, unsigned s, uint8_t *first, uint8_t *second) {
@@ -509,7 +510,7 @@ FR_INLINE void pack_tile(fr_dtype type, uint8_t *tile, const uint8_t *rows, size
                          size_t cols) {
     size_t file_bytes = fr_dtype_row_bytes(type, fr_dtype_block(type)), blocks = cols / fr_tile_block(type);
     size_t parts = parts_of(type);
-    uintptr_t next = (uintptr_t)rows + features * row_bytes; /* the next tile's rows, which are packed after these */
+    uintptr_t next = (uintptr_t)rows + features * row_bytes; /* rows of the tile that is packed after this one */
     memset(tile, 0, blocks * tile_block_bytes(type));
     for (size_t b = 0; b < blocks; b++)
         for (size_t feature = 0; feature < features; feature++) {

@@ -125,7 +125,7 @@ static bool changes_rows(const batch *b) {
            b->into->any;
 }
 
-/* A row of the output in the form in which the source has it. */
+/* One row of an output as the source stores it. */
 typedef struct stored_row {
     const uint8_t *bytes;
     fr_dtype type;

@@ -43,7 +43,7 @@ fr_status fr_type_choice_read(fr_type_choice *choice, const fr_lab_quantization 
  * gets the type to which llama-quantize falls back. */
 fr_status fr_choose_types(const fr_type_choice *choice, fr_outputs *outputs);
 
-/* Sets the types of random weights: matrices get this type, and tensors that keep their precision get F16. Tensors of
+/* Sets the types of random weights: matrices get `type`, and tensors that keep their precision get F16. Tensors of
  * given values already have their types. */
 void fr_choose_plain_types(fr_dtype type, fr_outputs *outputs);
 

@@ -13,7 +13,7 @@ enum {
     FR_ANSWERS_MAX = 48,  /* the most answers kept for one set of variables; any further question is asked each time */
     FR_QUESTION_MAX = 32, /* limit on the bytes of a question's name and the role that it is about, including the
                            * NUL */
-    FR_KEPT_MAX = 8,      /* sets of variables; a new set replaces the oldest */
+    FR_KEPT_MAX = 8,      /* sets of variables whose answers are kept; a new set replaces the oldest */
 };
 
 typedef struct fr_chat_answers {

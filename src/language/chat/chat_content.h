@@ -18,7 +18,7 @@ bool fr_chat_is_texts(const json_t *content);
  * out. */
 json_t *fr_chat_plain_content(const json_t *content);
 
-/* Makes a list with this text as its only part; NULL: memory ran out. */
+/* Makes a content whose only part is `text`; NULL: memory ran out. */
 json_t *fr_chat_parted_content(json_t *text);
 
 #endif

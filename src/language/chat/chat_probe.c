@@ -240,7 +240,7 @@ typedef enum outcome {
     LOST,   /* not at all, or the template failed */
     PYTHON, /* as Python prints a dict, which no model is trained to read */
     JSON,   /* as JSON: a text unchanged, or an object written as JSON */
-    OWN,    /* if they were sent as an object: in the model's own form; if as a text: changed, for example quoted */
+    OWN,    /* an object in the model's own form, or a text that was changed, for example quoted */
 } outcome;
 
 static outcome outcome_of(const fr_marked_text *text, bool mapping) {

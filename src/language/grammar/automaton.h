@@ -26,8 +26,8 @@ fr_status fr_automaton_begin(fr_automaton *automaton, uint32_t *state);
  * than is allowed. */
 fr_status fr_automaton_step(fr_automaton *automaton, uint32_t state, uint8_t byte, uint32_t *next);
 
-/* Gives a byte from `low` to `high` such that all bytes from `low` to the given one lead to the same state. There may
- * be a larger such byte. */
+/* Returns a byte from `low` to `high` such that all bytes from `low` to the returned byte lead to the same state.
+ * There may be a larger such byte. */
 uint8_t fr_automaton_same_until(const fr_automaton *automaton, uint32_t state, uint8_t low, uint8_t high);
 
 /* fr_automaton_ends returns true if the bytes read before the state are a complete text; fr_automaton_goes_on returns

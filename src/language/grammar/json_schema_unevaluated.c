@@ -14,7 +14,7 @@ static const struct {
 static const char *const LISTS[] = {"allOf", "anyOf", NULL};
 static const char *const NAMED[] = {"dependentSchemas", "dependencies", NULL};
 
-/* Returns true if it is unknown which members are covered, because some schema about this value must not hold, or need
+/* Returns true if it is unknown which members are covered, because some schema about the value must not hold, or need
  * not hold. Also true if references never end. */
 static bool denies(fr_schema_reader *r, const json_t *schema, const fr_schema_path *path, size_t depth) {
     static const char *const denying[] = {"not", "if", "oneOf", NULL};

@@ -75,7 +75,7 @@ static fr_status look_and_keep(fr_automaton *a, uint32_t state, int class, fr_te
     fr_status status = look(a, state, class, kept);
     fr_automaton_set_round(a, round);
     kept->cost = (uint32_t)(fr_automaton_spent(a) - before);
-    kept->looked_at = status == FR_OK; /* if it failed, it will be tried again */
+    kept->looked_at = status == FR_OK; /* after a failure the next use tries again */
     return status;
 }
 

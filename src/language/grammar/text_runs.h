@@ -13,9 +13,9 @@ enum { FR_RUN_WAYS = 4, FR_RUN_MAX = FR_STOP_TEXTS_MAX };
 
 typedef struct fr_text_step {
     uint32_t ways[FR_RUN_WAYS]; /* the states after one more character */
-    uint32_t cost;              /* the cost of finding these states */
+    uint32_t cost;              /* the cost of finding the states in `ways` */
     uint8_t count, looked_at;   /* count: number of the states in `ways`; 0: not every character of the class may come,
-                                 * or the text may end after such a character. looked_at: 0 if these states were not
+                                 * or the text may end after such a character. looked_at: 0 if the states were not
                                  * looked for yet */
 } fr_text_step;
 
