@@ -91,7 +91,7 @@ void fr_ranks_broadcast(fr_ranks *ranks, void *bytes, size_t size);
  * other threads, and never times out. */
 void fr_ranks_listen(fr_ranks *ranks, void *bytes, size_t size);
 
-/* Fails if these bytes differ from rank 0's, because the ranks would then do different things. what: names the bytes
+/* Fails if `bytes` differ from rank 0's bytes, because the ranks would then do different things. what: names the bytes
  * in the error line, as in "what is run next". */
 fr_status fr_ranks_agree(fr_ranks *ranks, const void *bytes, size_t size, const char *what);
 

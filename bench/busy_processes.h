@@ -20,8 +20,8 @@ typedef struct fr_bench_busy_processes {
  * processes made before it stay in `busy`. */
 fr_status fr_bench_busy_processes_add_loops(fr_bench_busy_processes *busy, size_t count);
 
-/* Adds a process that decodes with this model and these options. The function returns when the process has begun to
- * decode. */
+/* Adds a process that decodes with the model file `model` and the given options. The function returns when the process
+ * has begun to decode. */
 fr_status fr_bench_busy_processes_add_decoder(fr_bench_busy_processes *busy, const char *model,
                                               const fr_options *options);
 

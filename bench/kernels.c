@@ -183,7 +183,7 @@ static const fr_bench_column columns[] = {
     {"peak_gmac_s", NULL, 0},
     {"clock_ghz", NULL, 0},
     {"cycles_block", "cycles a block", 2},
-    /* these are counted by the processor: */
+    /* the columns below hold events that the processor counted */
     {"instructions_block", "instructions", 2},
     {"ipc", "a cycle", 2},
     {"l1_misses_block", "L1 misses", 3},

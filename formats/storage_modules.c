@@ -34,7 +34,7 @@ typedef struct module {
 
 /* ----------------------------------------------------------------------------------------------------------- names */
 
-/* Returns the length of the name without this ending; 0 if the name does not have it. */
+/* Returns the length of the name without the ending `end`; 0 if the name does not end so. */
 static size_t before_end(const char *name, const char *end) {
     size_t length = strlen(name), tail = strlen(end);
     return length > tail && strcmp(name + length - tail, end) == 0 ? length - tail : 0;

@@ -28,7 +28,7 @@
 
 #define FR_TOKENIZER_FILE_MAX ((size_t)256 << 20) /* bytes; eight times the largest published file */
 
-/* Adds the contents of these files to a source whose tokenizer.json has been read. */
+/* Adds the contents of the files beside tokenizer.json to a source whose tokenizer.json has been read. */
 fr_status fr_tokenizer_beside_read(fr_tokenizer_source *source, const char *folder);
 
 #endif

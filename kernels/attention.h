@@ -95,7 +95,7 @@ typedef struct fr_attn_steps {
     fr_div_fn *divide;
 } fr_attn_steps;
 
-/* Computes attention, by calling these steps for each block of positions. */
+/* Computes attention, by calling the functions in `steps` for each block of positions. */
 void fr_attend(const fr_attn *attn, const fr_attn_steps *steps);
 
 /* Prefetches up to `lines` more lines. It must be inlined: gcc removes calls of a function that only prefetches. */

@@ -591,9 +591,9 @@ FR_INLINE bool halved(const format *f) {
 }
 
 /* Returns the largest number of rows for which hints are given only at the beginning of a page (FR_PREFETCH_PAGES).
- * This holds for a processor whose hints go to L2. Most lines of the weights are then left to the processor's own
- * prefetchers. Few rows need few instructions for a line of codes, so the core looks far enough ahead by itself. Hints
- * for every line would only occupy buffers that the core needs.
+ * Such hints are only for a processor whose hints go to L2. Most lines of the weights are then left to the processor's
+ * own prefetchers. Few rows need few instructions for a line of codes, so the core looks far enough ahead by itself.
+ * Hints for every line would only occupy buffers that the core needs.
  *
  * Share of the memory's bandwidth that a whole step reaches on Zen 4:
  *
@@ -951,7 +951,7 @@ FR_INLINE void compute_fewest(const format *f, const products *by, const product
 }
 
 FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c, bool many) {
-    size_t tiles = halved(f) ? 1 : PAIR; /* for 3 to 8 rows */
+    size_t tiles = halved(f) ? 1 : PAIR; /* tiles taken at a time with 3 to 8 rows */
     if (many) {
         for (size_t tile = 0; tile < steps(job, PAIR); tile++) compute_many(f, by, job, c, tile);
         return;

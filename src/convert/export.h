@@ -44,8 +44,8 @@ void fr_export_close(fr_export *export);
 /* Adds all keys except those about the types of tensors. */
 fr_status fr_export_metadata(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer);
 
-/* These two are in export_encoder.c. They do for a text encoder, which is export->target, what fr_export_open and
- * fr_export_metadata do for a model that generates. */
+/* The next two functions are in export_encoder.c. For a text encoder, which is export->target, they do what
+ * fr_export_open and fr_export_metadata do for a model that generates. */
 fr_status fr_export_encoder_open(fr_export *export, fr_outputs *outputs);
 fr_status fr_export_encoder_metadata(const fr_export *export, fr_gguf_writer *writer);
 

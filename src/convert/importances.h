@@ -20,8 +20,9 @@ typedef struct fr_importances {
 fr_status fr_importances_open(fr_importances *importances, const char *path);
 void fr_importances_close(fr_importances *importances);
 
-/* Checks that the importances belong to these tensors. FR_INPUT: a tensor's importances have another length, or the
- * file has none of the tensors. note: NULL, or called with a line about matrices that the file lacks. */
+/* Checks that the importances belong to the tensors in `outputs`. FR_INPUT: a tensor's importances have another
+ * length, or the file has none of the tensors. note: NULL, or called with a line about matrices that the file
+ * lacks. */
 fr_status fr_importances_check(const fr_importances *importances, const fr_outputs *outputs,
                                void (*note)(const char *line));
 

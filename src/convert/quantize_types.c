@@ -249,7 +249,7 @@ static fr_dtype mixed_type(const fr_type_choice *choice, const fr_outputs *outpu
     return choice->type;
 }
 
-/* Gives a matrix this type. If the type's blocks do not fill the matrix's rows, the matrix gets the type that
+/* Gives a matrix the type `type`. If the type's blocks do not fill the matrix's rows, the matrix gets the type that
  * llama-quantize uses instead. */
 static void fit(fr_output *output, fr_dtype type) {
     static const fr_dtype fallback[FR_KERNEL_TYPES] = {

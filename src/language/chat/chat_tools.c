@@ -20,7 +20,7 @@ static const char calling[] = "{{ {'tool_calls': calls} | tojson }}";
 static const char answering[] =
     "{{ {'tool_response': ({'name': name, 'content': content} if name else {'content': content})} | tojson }}";
 
-/* Renders one of the templates above with these variables, as a JSON string. Frees the variables. */
+/* Renders `source`, a template of this file, with the given variables, as a JSON string. Frees the variables. */
 static fr_status write_text(const char *source, json_t *given, json_t **string) {
     fr_template *template = NULL;
     fr_marked_text text = {0};

@@ -55,7 +55,7 @@ fr_status fr_schema_check_words(fr_schema_reader *r, const json_t *schema, const
 /* True if the keyword's value has the type and range that JSON Schema requires of it. */
 bool fr_schema_is_formed(const char *key, const json_t *value);
 
-/* True if a schema has other keywords than this one, apart from annotations. */
+/* True if a schema has other keywords than the keyword `than`, apart from annotations. */
 bool fr_schema_says_more(const json_t *schema, const char *than);
 
 /* Reads the least and the largest number of something from two keywords. most_key: NULL if there is no largest

@@ -224,8 +224,8 @@ static bool has_parameter(const fr_jinja_routine *routine, const char *name) {
     return false;
 }
 
-/* If the body reads this name, the routine must provide it: makes room for it in the routine's frame, stores the place
- * in *slot, and returns true. */
+/* Returns true if the body reads the name `word` and no parameter has this name. The routine must then provide the
+ * name, so the name gets a place in the routine's frame: *slot. */
 static bool provide(resolver *r, const fr_jinja_routine *routine, const char *word, uint32_t *slot) {
     fr_jinja_name *name = has_parameter(routine, word) ? NULL : find_read(r, &routine->body, word);
     if (name) *slot = declare_parameter(r, name);

@@ -100,8 +100,8 @@ static size_t strippable(const fr_printed_tokens *printed, const char *text, siz
     return held;
 }
 
-/* Hands out all bytes except the last `hold`. Bytes before these that a Strip rule may still remove are held back
- * too. */
+/* Hands out all bytes except the last `hold`. The bytes before the last `hold` are held back too if a Strip rule may
+ * still remove them. */
 static void hand_out(fr_decoder *decoder, size_t hold, const char **text, size_t *length) {
     decoder->done = decoder->length - hold;
     decoder->done -= strippable(&decoder->tokenizer->printed, decoder->bytes, decoder->done);
