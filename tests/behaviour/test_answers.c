@@ -68,14 +68,17 @@ static void add_fixtures(void) {
 /* Adds one fixture of each family whose models have no drafter in the lists above. */
 static void add_families(void) {
     static const char *const names[] = {
-        "cohere2-window",  "deepseek-v2-lite",   "ernie45-bias", "ernie4.5-moe-odd", "exaone4-window", "gemma2-usual",
-        "gemma3-odd",      "glm4-dense",         "gpt-oss-odd",  "granite-odd",      "granite4-micro", "hunyuan-odd",
-        "hunyuan-moe-odd", "granite-moe-shared", "kimi-k2",      "lfm2-long",        "mimo-odd",       "minimax-m2-odd",
-        "ministral3-odd",  "mistral-nemo",       "mixtral-odd",  "olmo2-bias",       "olmo3-yarn",     "olmoe-odd",
-        "phi3-window",     "phi4-longrope",      "qwen2-tied",   "qwen2-moe-odd",    "qwen3-odd",      "seed-oss-odd",
-        "smollm3-odd",     "stablelm-parallel",  "apertus-odd",  "cohere2-moe-odd",  "exaone-moe-odd", "falcon-h1-odd",
-        "granite-swa-odd", "kimi-linear-odd",    "ling3-saved",  "mamba2-odd",       "minicpm3-odd",   "nemotron-3-odd",
-        "phimoe-odd",      "youtu-odd",          "bloom-odd",    "mpt-odd",          "falcon-rw",
+        "cohere2-window",   "deepseek-v2-lite",  "ernie45-bias",    "ernie4.5-moe-odd",   "exaone4-window",
+        "gemma2-usual",     "gemma3-odd",        "glm4-dense",      "gpt-oss-odd",        "granite-odd",
+        "granite4-micro",   "hunyuan-odd",       "hunyuan-moe-odd", "granite-moe-shared", "kimi-k2",
+        "lfm2-long",        "mimo-odd",          "minimax-m2-odd",  "ministral3-odd",     "mistral-nemo",
+        "mixtral-odd",      "olmo2-bias",        "olmo3-yarn",      "olmoe-odd",          "phi3-window",
+        "phi4-longrope",    "qwen2-tied",        "qwen2-moe-odd",   "qwen3-odd",          "seed-oss-odd",
+        "smollm3-odd",      "stablelm-parallel", "apertus-odd",     "cohere2-moe-odd",    "exaone-moe-odd",
+        "falcon-h1-odd",    "granite-swa-odd",   "kimi-linear-odd", "ling3-saved",        "mamba2-odd",
+        "minicpm3-odd",     "nemotron-3-odd",    "phimoe-odd",      "youtu-odd",          "bloom-odd",
+        "mpt-odd",          "falcon-rw",         "llama4-odd",      "llama4-scout",       "mellum-odd",
+        "qwen2-moe-window", "cohere-heads",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) add_fixture(names[i]);
 }

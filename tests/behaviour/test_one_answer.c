@@ -176,8 +176,9 @@ static void base_run(size_t *at, size_t who, size_t question) {
     at[DEPTH] = depth_3;
 }
 
-/* Makes the base runs of the first `count` questions that the model can have. Any two of them must give different
- * answers, which shows that each type of cache and each way of sampling is really used. */
+/* Makes the base runs of the first `count` questions. A question that this model does not allow is skipped. Any two
+ * base runs must give different answers, which shows that each type of cache and each way of sampling is really
+ * used. */
 static base *make_bases(size_t who, size_t count, size_t length) {
     const subject *whose = &subjects[first_subject + who];
     base *bases = calloc(values[QUESTION], sizeof *bases);

@@ -162,9 +162,9 @@ static uint32_t child_of(const fr_kv_prefixes *p, uint32_t parent, fr_kv_content
     return look_up(p, parent, content, &chain);
 }
 
-/* Adds `change` (1 or -1) to the `points` of this block and of some blocks before it. These are the blocks in the
- * window of a prompt that begins at this block's end or last position. The sliding pages of blocks with points are
- * worth keeping. */
+/* Adds `change` (1 or -1) to the `points` of this block and of some blocks before it. A prompt that shares the text up
+ * to this block goes on at the block's end or at its last position. Its first row there sees these blocks through its
+ * sliding window, so the sliding pages of blocks with points are worth keeping. */
 static void mark_window(fr_kv_prefixes *p, uint32_t n, int change) {
     size_t blocks = p->window ? fr_kv_blocks(p->window + 1) : 0;
     for (size_t i = 0; i < blocks && n != NONE; i++, n = p->nodes[n].parent) {

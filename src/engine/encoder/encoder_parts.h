@@ -36,7 +36,7 @@ typedef struct fr_encoder_spec {
     size_t types;          /* rows of the table of token types; 0: there is none */
     size_t positions;      /* rows of the table of learned positions; 0: there is none */
     size_t position_first; /* the position of a text's first token */
-    int32_t pad;           /* the id of padding; its tokens are not counted and have the position before
+    int32_t pad;           /* the id of padding; its tokens take no number of a position: all have the one before
                             * position_first; -1: none */
     size_t context;
 

@@ -186,8 +186,9 @@ struct fr_family {
     bool counts_ids;             /* this family's GGUF files have the key .vocab_size besides the list of tokens */
     /* GGUF has no keys for biases, so they are looked up among the first layer's tensors */
     bool finds_biases;
-    /* GGUF has no key for the scale of scores, 1 / the square root of n. In a model with this many layers n is hidden
-     * / heads, in all others head_dim. 0: n is head_dim in all models, if the defaults have no scale. */
+    /* A number of layers. Scores are scaled by 1 / the square root of n, and GGUF has no key for n. In models with this
+     * number of layers n is hidden / heads, in all others head_dim. 0: n is head_dim in all models, unless the defaults
+     * have a scale. */
     size_t scaled_by_hidden;
     const char *picture; /* the token that stands for a row of a picture; NULL: the family has no pictures */
     const fr_tensor_naming *names;

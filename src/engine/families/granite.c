@@ -245,8 +245,9 @@ static fr_status sliding_shape(const fr_source *source, fr_model_spec *s) {
 static const fr_tensor_name sink_names[] = {
     FR_VECTOR(fr_layer, attention.sinks, HEADS, "self_attn.sinks", "attn_sinks.weight", .needs = FR_IF_SINKS), {0}};
 
-/* The names of published mixtures: those that transformers gives, or those of mixtures without windows. In GGUF, gate
- * and up stay one tensor, also those of the shared expert. */
+/* The names of mixtures with windows. A matrix has two names in published folders: the one that transformers writes,
+ * and the one that mixtures without windows have. llama.cpp writes the gate and up matrices of experts as one tensor;
+ * files with two tensors are read too. */
 static const fr_tensor_name swash_names[] = {
     FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, SPARSE "router.weight", "ffn_gate_inp.weight"),
     FR_MATRIX(fr_layer, experts.router, EXPERTS, HIDDEN, SPARSE "router.layer.weight", "ffn_gate_inp.weight"),

@@ -67,7 +67,7 @@ typedef struct timeline {
     bool drafts;
     text says;
     size_t length; /* number of ids so far; `says` has the ids of the whole context */
-    size_t prompt; /* number of blocks before the end of a prompt, if that end is still to be marked in the index */
+    size_t prompt; /* length in blocks of a prompt whose end is still to be marked in the index; 0: none is */
 } timeline;
 
 /* An entry of the model: a text of whole blocks, and the pages of its last block. That block may also be a tail, which

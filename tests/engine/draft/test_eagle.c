@@ -132,8 +132,8 @@ static const char *write_plain(void) {
     return write_folder("eagle3", config, NULL, NULL);
 }
 
-/* Writes the drafter in the form that SpecForge publishes: its configuration numbers the layers of the target by their
- * outputs. */
+/* Writes the drafter in the form that SpecForge publishes. In its configuration the number k means the output of the
+ * target's layer k, counted from 0. */
 static const char *write_nested(void) {
     json_t *config = config_of("eagle3");
     change(config, "{\"architectures\": [\"LlamaForCausalLMEagle3\"], \"eagle_config\": "
