@@ -533,8 +533,8 @@ typedef enum fr_option {
     FR_OPT_DRAFT_P_MIN = 19,
     /* Text, read by fr_drafter_open: the ids that a drafter's head scores. Other ids are never drafted. whole
      * (default): every id; auto: 32768 likely ids, or N with auto:N, and each id that is in the session's text; N: the
-     * first N; or the path of a list that `forerun trim-head` wrote. A drafter whose files have a list of their own
-     * keeps that list. */
+     * first N; or the path of a list that `forerun trim-head` wrote. A session adds at most 4096 ids of its text. Only
+     * whole is accepted for a drafter that scores ids of its own choice, such as EAGLE-3 with a list in its files. */
     FR_OPT_DRAFT_HEAD = 20,
     /* Text, a folder in which an engine stores the times that FR_DRAFT_AUTO measured. The next engine of the same
      * model on the same machine can then draft from its first token. The folder is made if it does not exist. The

@@ -67,6 +67,30 @@ START_TEST(rows_come_for_many_texts_at_once) {
 }
 END_TEST
 
+/* Tests that a prompt's rows are not pooled if the model's makers leave them out. This model's rows are not normed. */
+START_TEST(a_prompt_is_pooled_as_the_makers_say) {
+    json_t *cases = cases_of(FOLDER "bert-cls/cases.json");
+    const json_t *text = json_array_get(json_object_get(cases, "texts"), 0), *kinds = json_object_get(cases, "cases");
+    server = fr_server_start("-m " FOLDER "bert-cls -t 2");
+    for (size_t k = 0; k < json_array_size(kinds); k++) {
+        const json_t *kind = json_array_get(kinds, k), *prompt = json_object_get(kind, "prompt");
+        const json_t *expected = json_array_get(json_object_get(kind, "rows"), 0);
+        json_t *answer = ask("/v1/embeddings", json_pack("{s:O, s:O}", "input", text, "prompt_name", prompt), 200);
+        const json_t *row = json_object_get(json_array_get(json_object_get(answer, "data"), 0), "embedding");
+        double squares = 0;
+        for (size_t i = 0; i < json_array_size(expected); i++)
+            squares += pow(json_number_value(json_array_get(expected, i)), 2);
+        ck_assert_uint_eq(json_array_size(row), json_array_size(expected));
+        for (size_t i = 0; i < json_array_size(row); i++)
+            ck_assert_double_eq_tol(json_number_value(json_array_get(row, i)),
+                                    json_number_value(json_array_get(expected, i)) / sqrt(squares), 1e-5);
+        json_decref(answer);
+    }
+    json_decref(cases);
+    fr_server_stop(&server);
+}
+END_TEST
+
 START_TEST(texts_that_are_too_long_are_refused_or_cut) {
     char text[600] = "";
     for (size_t i = 0; i < 100; i++) memcpy(text + 4 * i, "sea ", 5);
@@ -158,6 +182,7 @@ FR_SUITE("serve_encoders") {
     TCase *tests = tcase_create("serve_encoders");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, rows_come_for_many_texts_at_once);
+    tcase_add_test(tests, a_prompt_is_pooled_as_the_makers_say);
     tcase_add_test(tests, texts_that_are_too_long_are_refused_or_cut);
     tcase_add_test(tests, an_encoder_refuses_to_write);
     tcase_add_test(tests, documents_are_scored_best_first);

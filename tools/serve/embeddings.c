@@ -28,7 +28,8 @@ typedef enum dialect {
 typedef struct input {
     int32_t *ids; /* allocated by the library, or by malloc if `given` */
     size_t count;
-    bool given; /* the input was an array of ids, not a text */
+    size_t prompt; /* number of leading ids that are the prompt's, which some text encoders do not pool */
+    bool given;    /* the input was an array of ids, not a text */
 } input;
 
 /* A request that is being answered. */
@@ -70,7 +71,7 @@ static void free_embedding(embedding *e) {
 /* ---------------------------------------------------------------------------------------------------------- request */
 
 /* Tokenizes a text for a text encoder. A text that is too long for the encoder is cut or refused. */
-static bool encode(embedding *e, const json_t *text, int32_t **ids, size_t *count) {
+static bool encode(embedding *e, const json_t *text, input *taken) {
     fr_embedder_text encoded;
     fr_status status =
         fr_embedder_encode(e->model->embedder, e->prompt, json_string_value(text), json_string_length(text), &encoded);
@@ -83,9 +84,10 @@ static bool encode(embedding *e, const json_t *text, int32_t **ids, size_t *coun
         fr_http_exchange_refuse(e->exchange, 400,
                                 "\"input\"[%zu] is too large: it has %zu tokens, and the model reads %zu", e->count - 1,
                                 encoded.whole, encoded.count);
-    *ids = fr_resize(NULL, encoded.count, sizeof **ids);
-    memcpy(*ids, encoded.ids, encoded.count * sizeof **ids);
-    *count = encoded.count;
+    taken->ids = fr_resize(NULL, encoded.count, sizeof *taken->ids);
+    memcpy(taken->ids, encoded.ids, encoded.count * sizeof *taken->ids);
+    taken->count = encoded.count;
+    taken->prompt = encoded.prompt;
     fr_embedder_text_free(&encoded);
     return fits;
 }
@@ -152,7 +154,7 @@ static bool take_input(embedding *e, const json_t *value) {
         fr_http_exchange_refuse(e->exchange, 400, "\"input\"[%zu] is neither a text nor an array of ids", e->count - 1);
     bool encodes = text && e->model->embedder;
     taken->given = encodes;
-    bool read = known && (encodes ? encode(e, plain, &taken->ids, &taken->count)
+    bool read = known && (encodes ? encode(e, plain, taken)
                           : text  ? tokenize(e, plain, true, &taken->ids, &taken->count)
                                   : take_ids(e, plain, taken));
     json_decref(plain);
@@ -314,9 +316,11 @@ static fr_status open_session(embedding *e, const fr_job_setting *jobs) {
 /* Runs the texts of a batch through a text encoder. If one of the texts fails, no row is computed for any of them. */
 static fr_status run_encoder(const embedding *first, const batch *b, float *rows, size_t *done) {
     fr_embedder_text texts[PIECE_TEXTS];
-    for (size_t i = 0; i < b->count; i++)
+    for (size_t i = 0; i < b->count; i++) {
+        const input *text = b->texts[i];
         texts[i] =
-            (fr_embedder_text){.ids = b->texts[i]->ids, .count = b->texts[i]->count, .whole = b->texts[i]->count};
+            (fr_embedder_text){.ids = text->ids, .count = text->count, .prompt = text->prompt, .whole = text->count};
+    }
     fr_status status = fr_embedder_rows(first->model->embedder, texts, b->count, first->kept, 1, rows);
     *done = status == FR_OK ? b->count : 0;
     return status;
@@ -347,8 +351,12 @@ static bool run_piece(fr_chore *chore, const fr_job_setting *jobs) {
         gather(e, true, &b);
         status = run_encoder(e, &b, rows, &done);
     }
-    if (status == FR_OK) fr_scheduler_count_tokens(e->model->scheduler, b.tokens, fr_seconds() - begun);
-    for (size_t i = 0; i < done; i++) push_row(b.owner[i], rows + i * width, width);
+    size_t tokens = 0;
+    for (size_t i = 0; i < done; i++) {
+        push_row(b.owner[i], rows + i * width, width);
+        tokens += b.texts[i]->count;
+    }
+    if (done) fr_scheduler_count_tokens(e->model->scheduler, tokens, fr_seconds() - begun);
     if (status != FR_OK) fail(b.owner[done], status);
     free(rows);
     return !e->fault && e->done < e->count;
