@@ -3,8 +3,8 @@
 # than with "sdpa", from the same weights and ids. Falcon models with rotary positions get the same logits from both.
 #
 # The slopes are added twice in the eager form: the model puts them into the mask, and the eager attention adds them to
-# the scores once more before it adds that mask. So eager logits are those of sdpa with slopes twice as steep. References
-# for such a model must be made with sdpa. forerun adds the slopes once.
+# the scores once more before it adds that mask. So eager logits are those of sdpa with slopes twice as steep.
+# References for such a model must be made with sdpa. forerun adds the slopes once.
 #
 # usage: findings/transformers-falcon-eager-alibi-twice.sh
 # Needs Python 3.10 or later with venv and a package index; installs into a temporary folder (several GB with torch).

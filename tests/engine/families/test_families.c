@@ -486,6 +486,7 @@ START_TEST(llama4s_layers_are_as_its_lists_say) {
         {"{\"no_rope_layers\": [1, 1, 1, 1, 1, 1], \"attention_chunk_size\": null}", 6, 0, 0, 0, NULL},
         {"{\"no_rope_layers\": [true, false, 0, 1, 1, 1, 0, 0]}", 6, 2, 4, 2, NULL},
         {"{\"num_local_experts\": 0, \"num_experts_per_tok\": 0, \"moe_layers\": []}", 0, 1, 5, 1, NULL},
+        {"{\"num_local_experts\": 0, \"moe_layers\": []}", 0, 1, 5, 1, NULL},
         {"{\"num_local_experts\": 0}", 0, 0, 0, 0, "layer 0 has a mixture of experts, and num_local_experts is 0"},
         {"{\"num_experts_per_tok\": 0}", 0, 0, 0, 0, "num_experts_per_tok is 0"},
         {"{\"num_experts_per_tok\": 17}", 0, 0, 0, 0, "17 experts are chosen of 16"},
