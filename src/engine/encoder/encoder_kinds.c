@@ -350,52 +350,51 @@ static fr_status read_nomic(const json_t *c, const char *where, const fr_weights
     return read_labels(c, where, s);
 }
 
+/* The values of the keys that the configuration of an encoder with rotated heads leaves out. */
+typedef struct rotary_defaults {
+    int64_t vocab, hidden, layers, heads, ffn, context;
+    double eps, theta;
+} rotary_defaults;
+
+/* Reads the sizes and the rotary positions of an encoder that rotates all values of a head. */
+static fr_status read_rotary_sizes(const json_t *c, const char *where, const rotary_defaults *d, fr_encoder_spec *s) {
+    static const char *const refused[] = {"rope_scaling", "num_experts", NULL};
+    FR_TRY(refuse_keys(c, where, common));
+    FR_TRY(refuse_keys(c, where, refused));
+    FR_TRY(read_size(c, where, "vocab_size", 1, d->vocab, &s->vocab));
+    FR_TRY(read_size(c, where, "hidden_size", 1, d->hidden, &s->hidden));
+    FR_TRY(read_size(c, where, "num_hidden_layers", 0, d->layers, &s->layers));
+    FR_TRY(read_size(c, where, "num_attention_heads", 1, d->heads, &s->heads));
+    FR_TRY(read_size(c, where, "intermediate_size", 1, d->ffn, &s->ffn));
+    FR_TRY(read_size(c, where, "max_position_embeddings", 1, d->context, &s->context));
+    FR_TRY(read_size(c, where, "type_vocab_size", 0, 1, &s->types));
+    FR_TRY(read_eps(c, where, "layer_norm_eps", NULL, d->eps, s));
+    FR_TRY(read_activation(c, where, "hidden_act", "gelu", &s->activation));
+    FR_TRY(read_rope(c, where, NULL, "rope_theta", d->theta, &s->theta[0], &s->rope_factor[0]));
+    s->rope_dims = s->heads ? s->hidden / s->heads : 0;
+    return read_labels(c, where, s);
+}
+
 /* Reads the configuration of GTE's encoder, or of gte-multilingual, which is published with code of its own
  * ("new"). */
 static fr_status read_gte(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
-    static const char *const refused[] = {"rope_scaling", "num_experts", NULL};
+    static const rotary_defaults gte = {250048, 768, 12, 12, 3072, 8192, 1e-12, 160000};
     (void)weights;
     s->pad = -1;
     s->embedding_norm = s->norm_bias = s->qkv_bias = s->o_bias = s->down_bias = s->gated = true;
     const json_t *type = json_object_get(c, "position_embedding_type");
     if (type && !json_is_null(type)) FR_TRY(fr_config_only(c, "position_embedding_type", "rope", where));
     FR_TRY(fr_config_only(c, "layer_norm_type", "layer_norm", where));
-    FR_TRY(refuse_keys(c, where, common));
-    FR_TRY(refuse_keys(c, where, refused));
-    FR_TRY(read_size(c, where, "vocab_size", 1, 250048, &s->vocab));
-    FR_TRY(read_size(c, where, "hidden_size", 1, 768, &s->hidden));
-    FR_TRY(read_size(c, where, "num_hidden_layers", 0, 12, &s->layers));
-    FR_TRY(read_size(c, where, "num_attention_heads", 1, 12, &s->heads));
-    FR_TRY(read_size(c, where, "intermediate_size", 1, 3072, &s->ffn));
-    FR_TRY(read_size(c, where, "max_position_embeddings", 1, 8192, &s->context));
-    FR_TRY(read_size(c, where, "type_vocab_size", 0, 1, &s->types));
-    FR_TRY(read_eps(c, where, "layer_norm_eps", NULL, 1e-12, s));
-    FR_TRY(read_activation(c, where, "hidden_act", "gelu", &s->activation));
-    FR_TRY(read_rope(c, where, NULL, "rope_theta", 160000, &s->theta[0], &s->rope_factor[0]));
-    s->rope_dims = s->heads ? s->hidden / s->heads : 0;
-    return read_labels(c, where, s);
+    return read_rotary_sizes(c, where, &gte, s);
 }
 
 /* Reads Jina's embeddings v3 in the form of transformers: RoBERTa's layers with rotary positions, and without the
  * adapters that the model's own code has. */
 static fr_status read_jina_v3(const json_t *c, const char *where, const fr_weights *weights, fr_encoder_spec *s) {
-    static const char *const refused[] = {"rope_scaling", "num_experts", NULL};
+    static const rotary_defaults jina_v3 = {250002, 1024, 24, 16, 4096, 8194, 1e-5, 20000};
     (void)weights;
     set_bert(s);
-    FR_TRY(refuse_keys(c, where, common));
-    FR_TRY(refuse_keys(c, where, refused));
-    FR_TRY(read_size(c, where, "vocab_size", 1, 250002, &s->vocab));
-    FR_TRY(read_size(c, where, "hidden_size", 1, 1024, &s->hidden));
-    FR_TRY(read_size(c, where, "num_hidden_layers", 0, 24, &s->layers));
-    FR_TRY(read_size(c, where, "num_attention_heads", 1, 16, &s->heads));
-    FR_TRY(read_size(c, where, "intermediate_size", 1, 4096, &s->ffn));
-    FR_TRY(read_size(c, where, "max_position_embeddings", 1, 8194, &s->context));
-    FR_TRY(read_size(c, where, "type_vocab_size", 0, 1, &s->types));
-    FR_TRY(read_eps(c, where, "layer_norm_eps", NULL, 1e-5, s));
-    FR_TRY(read_activation(c, where, "hidden_act", "gelu", &s->activation));
-    FR_TRY(read_rope(c, where, NULL, "rope_theta", 20000, &s->theta[0], &s->rope_factor[0]));
-    s->rope_dims = s->heads ? s->hidden / s->heads : 0;
-    return read_labels(c, where, s);
+    return read_rotary_sizes(c, where, &jina_v3, s);
 }
 
 /* Reads which layers are local, from a list of words. Without a list, one layer in each `every` is global, beginning

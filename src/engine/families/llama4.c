@@ -61,8 +61,9 @@ static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
     }
     s->mixture.shared = e->width;
     if (e->count == 0) e->top_k = 0; /* a model without experts may still have the key, or its default */
-    if (e->top_k > 0 || e->count == 0) return FR_OK;
-    return fr_fail(FR_INPUT, "%s: num_experts_per_tok is 0, and there are %zu experts", where, e->count);
+    if (e->count > 0 && e->top_k == 0)
+        return fr_fail(FR_INPUT, "%s: num_experts_per_tok is 0, and there are %zu experts", where, e->count);
+    return FR_OK;
 }
 
 /* Refuses a GGUF file whose keys say that layers are of other kinds than the published ones. */
