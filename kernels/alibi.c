@@ -3,13 +3,13 @@
 
 #include "kernels/double_math.h"
 
-void fr_alibi_slopes(size_t heads, float *slopes) {
+void fr_alibi_slopes(size_t heads, double octaves, float *slopes) {
     const double ln2 = FR_DOUBLE_LN2_HIGH + FR_DOUBLE_LN2_LOW;
     size_t power = 1;
     while (2 * power <= heads) power *= 2;
     for (size_t h = 0; h < heads; h++) {
-        double octaves = h < power ? 8.0 * (double)(h + 1) : 4.0 * (double)(2 * (h - power) + 1);
-        slopes[h] = (float)fr_exp_double(-octaves / (double)power * ln2);
+        double below = h < power ? octaves * (double)(h + 1) : octaves / 2 * (double)(2 * (h - power) + 1);
+        slopes[h] = (float)fr_exp_double(-below / (double)power * ln2);
     }
 }
 

@@ -14,8 +14,8 @@
 #include "kernels/kernels.h"
 
 /* Gives the slopes of all heads. Let n be the largest power of two up to their number. Head i, counted from 1, has the
- * slope 2^(-8 i / n) if i is at most n. The other heads have every second slope of a model with 2 n heads. */
-void fr_alibi_slopes(size_t heads, float *slopes);
+ * slope 2^(-octaves i / n) if i is at most n. The other heads have every second slope of a model with 2 n heads. */
+void fr_alibi_slopes(size_t heads, double octaves, float *slopes);
 
 /* Returns what the query's slope adds to its score of a position. */
 float fr_alibi_added(const fr_attn *attn, const fr_attn_query *query, int64_t position);

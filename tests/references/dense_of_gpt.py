@@ -114,9 +114,19 @@ def of_bloom(c):
         bloom, 0.5), "mean of norms": means_kept("layernorm", "ln_f"), "alibi": slopes_scaled(bloom, 0)}
 
 
+def slopes_as_told(self, heads, length, device=None):
+    """Gives transformers' function of the slopes the folder's number, as llama.cpp does; transformers 5.24 leaves it
+    out, so that alibi_bias_max has no effect."""
+    return mpt.build_mpt_alibi_tensor(heads, length, self.config.attn_config.alibi_bias_max, device)
+
+
+mpt.MptModel.build_mpt_alibi_tensor = slopes_as_told
+
+
 def of_mpt(c):
-    told = {key: {"attn_config": c["attn_config"] | {key: None}} for key in ("clip_qkv", "softmax_scale")
-            if c["attn_config"][key]}
+    usual = dict(clip_qkv=None, softmax_scale=None, alibi_bias_max=8)
+    told = {key: {"attn_config": c["attn_config"] | {key: usual[key]}} for key in usual
+            if c["attn_config"].get(key, usual[key]) != usual[key]}
     return told | {"slopes": slopes_scaled(mpt, 0.5), "alibi": slopes_scaled(mpt, 0), "mean of norms": means_kept(
         "norm_1", "norm_2", "norm_f")}
 
@@ -157,6 +167,9 @@ GPT2, GPTJ, PHI = kind("GPT2", of_gpt2), kind("GPTJ", of_gptj), kind("Phi", of_p
 OPT, OPT_EARLY = kind("OPT", of_opt), kind("OPT", of_opt, fill=fill_early)
 FALCON = kind("Falcon", of_falcon)
 BLOOM, MPT = kind("Bloom", of_bloom), kind("Mpt", of_mpt)
+PARTS_OF_MPT = ("norm_1", "norm_2", "attn.Wqkv", "attn.out_proj", "ffn.up_proj", "ffn.down_proj")
+NAMES_OF_MPT = ["wte", "norm_f", *(f"blocks.{i}.{part}" for i in range(3) for part in PARTS_OF_MPT)]
+MPT_BARE = kind("Mpt", of_mpt, files=[(f"transformer.{name}.weight", f"{name}.weight") for name in NAMES_OF_MPT])
 NEOX = kind("GPTNeoX", of_gpt_neox, files=(("lm_head.weight", "embed_out.weight"),))
 
 MODELS = {
@@ -165,12 +178,13 @@ MODELS = {
         architectures=["BloomForCausalLM"], model_type="bloom", vocab_size=219, hidden_size=60, n_layer=3, n_head=5,
         layer_norm_epsilon=3e-5, seq_length=512, apply_residual_connection_post_layernorm=False,
         tie_word_embeddings=True)),
-    "mpt-odd": dict(seed=8752, gguf=True, kind=MPT, config=COMMON | dict(
+    "mpt-odd": dict(seed=8762, gguf=True, kind=MPT, config=COMMON | dict(
         architectures=["MPTForCausalLM"], model_type="mpt", vocab_size=221, d_model=56, n_layers=3, n_heads=7,
         max_seq_len=256, layer_norm_epsilon=1e-5, no_bias=True, expansion_ratio=4, attn_config=dict(
-            alibi=True, alibi_bias_max=8, attn_type="multihead_attention", clip_qkv=1.3, softmax_scale=None),
+            alibi=True, alibi_bias_max=13, attn_type="multihead_attention", clip_qkv=1.3, softmax_scale=None),
         tie_word_embeddings=True)),
-    "mpt-scaled": dict(seed=8912, kind=MPT, config=COMMON | dict(
+    # The names of a decoder that was saved without its head.
+    "mpt-scaled": dict(seed=8912, kind=MPT_BARE, config=COMMON | dict(
         architectures=["MptForCausalLM"], model_type="mpt", vocab_size=217, d_model=48, n_layers=3, n_heads=4,
         max_seq_len=256, layer_norm_epsilon=3e-5, attn_config=dict(clip_qkv=None, softmax_scale=0.31),
         tie_word_embeddings=True)),

@@ -163,7 +163,7 @@ static fr_status make_slopes(fr_encoder *e) {
     if (!e->spec.alibi) return FR_OK;
     e->bias_slopes = calloc(heads, sizeof *e->bias_slopes);
     if (!e->bias_slopes) return fr_fail_memory("slopes of heads", heads * sizeof(float));
-    fr_alibi_slopes(heads, e->bias_slopes);
+    fr_alibi_slopes(heads, 8, e->bias_slopes);
     return FR_OK;
 }
 

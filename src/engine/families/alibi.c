@@ -78,32 +78,26 @@ const fr_family fr_family_bloom = {.architectures = (const char *const[]){"Bloom
 
 /* ------------------------------------------------------------------------------------------------------------- MPT */
 
+enum { ALIBI_OCTAVES_MAX = 64 }; /* a slope of 2^-64 adds nothing to any score */
+
 static const fr_model_spec mpt = {
     .trunk = {.vocab = 50368, .hidden = 2048, .layers = 24, .context_limit = 2048, .eps = 1e-5F, .layer_norm = true},
     .layer = {.attention = {.heads = 16}, .ffn = {.activation = FR_GELU_ERF}}};
 
-/* Checks the exponent of the flattest slope. Only 8 is accepted: transformers computes with 8 whatever the file says,
- * so there is no reference for another exponent. */
-static fr_status check_slopes(const char *where, const char *key, double most) {
-    if (most == 8) return FR_OK;
-    return fr_fail(FR_UNBUILT, "%s: %s %g is not built (8 is)", where, key, most);
-}
-
-/* Reads the keys of attention, which folders have in an object of their own. */
+/* Reads the keys of attention, which folders have in an object of their own. The flattest slope is the file's, as
+ * llama.cpp has it; transformers 5.24 has a parameter for it in its function of the slopes, but always computes with
+ * 2^-8. */
 static fr_status read_attention(const fr_source *source, fr_model_spec *s) {
     fr_attention_spec *a = &s->layer.attention;
     const char *where = "config.json: attn_config";
-    double most, scale, clamp;
+    double octaves, scale, clamp;
     json_t *keys;
     bool alibi;
     FR_TRY(read_width(source, s));
-    if (source->gguf) {
-        FR_TRY(fr_gguf_real(source->gguf, ".attention.max_alibi_bias", 0, 1e6, 0, &most));
-        return check_slopes(source->where, "key mpt.attention.max_alibi_bias", most);
-    }
+    if (source->gguf) return FR_OK;
     FR_TRY(fr_json_object(source->text, "attn_config", source->where, &keys));
     FR_TRY(fr_json_bool(keys, "alibi", true, where, &alibi));
-    FR_TRY(fr_json_real(keys, "alibi_bias_max", 0, 1e6, 8, where, &most));
+    FR_TRY(fr_json_real(keys, "alibi_bias_max", 1, ALIBI_OCTAVES_MAX, 8, where, &octaves));
     FR_TRY(fr_json_real(keys, "softmax_scale", 1e-9, 1e6, fr_rsqrt(a->head_dim), where, &scale));
     FR_TRY(fr_json_real(keys, "clip_qkv", 0, 1e6, 0, where, &clamp));
     FR_TRY(fr_config_only(keys, "attn_type", "multihead_attention", where));
@@ -111,16 +105,15 @@ static fr_status read_attention(const fr_source *source, fr_model_spec *s) {
     FR_TRY(fr_config_without(keys, "prefix_lm", where));
     a->scale = (float)scale;
     a->clamp = (float)clamp;
-    return alibi ? check_slopes(where, "alibi_bias_max", most)
-                 : fr_fail(FR_UNBUILT, "%s: alibi false is not built", where);
+    a->alibi_octaves = (float)octaves;
+    return alibi ? FR_OK : fr_fail(FR_UNBUILT, "%s: alibi false is not built", where);
 }
 
 static fr_status put_attention(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     const fr_attention_spec *a = &s->layer[0].attention;
-    (void)mtp_layers;
-    if (a->scale != fr_rsqrt(a->head_dim)) return fr_fail(FR_INPUT, "%s: GGUF has no key for its softmax_scale", where);
-    fr_gguf_put_f32(w, ".attention.max_alibi_bias", 8);
-    return FR_OK;
+    (void)mtp_layers, (void)w;
+    if (a->scale == fr_rsqrt(a->head_dim)) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: GGUF has no key for its softmax_scale", where);
 }
 
 static const fr_config_part attention_part = {.read = read_attention, .put = put_attention};
@@ -131,7 +124,10 @@ static const fr_config_row mpt_own[] = {FR_SIZE(trunk.hidden, "d_model", NULL, 1
                                         FR_ABSENT("logit_scale"),
                                         {0}};
 static const fr_config_row mpt_attention[] = {
-    FR_REAL(layer.attention.clamp, NULL, ".attention.clamp_kqv", 0, 1e6), FR_PART(attention_part), {0}};
+    FR_REAL(layer.attention.clamp, NULL, ".attention.clamp_kqv", 0, 1e6),
+    FR_REAL(layer.attention.alibi_octaves, NULL, ".attention.max_alibi_bias", 1, ALIBI_OCTAVES_MAX, .required = true),
+    FR_PART(attention_part),
+    {0}};
 
 #define THERE .needs = FR_IF_THERE
 static const fr_tensor_name mpt_model[] = {

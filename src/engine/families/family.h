@@ -271,7 +271,8 @@ fr_status fr_rope_sections(const fr_source *source, fr_model_spec *spec);
 /* Reads nothing: heads aren't rotated, but a table has a row for each position, after trunk.position_offset others. */
 fr_status fr_positions_learned(const fr_source *source, fr_model_spec *spec);
 
-/* Reads nothing: heads aren't rotated, but scores grow towards the row's position. */
+/* Reads nothing: heads aren't rotated, but scores grow towards the row's position. The flattest slope is 2^-8 unless a
+ * row has set alibi_octaves. */
 fr_status fr_positions_alibi(const fr_source *source, fr_model_spec *spec);
 
 /* A put_rope_factors function for llama3's scaling. It writes a factor for each frequency: the one by which llama3's

@@ -135,7 +135,7 @@ static fr_status rope_from_json(const fr_source *source, fr_model_spec *s) {
         pairs &= !json_is_null(json_object_get(source->text, "rope_interleave"));
     FR_TRY(fr_rope_from_json(rope, source->text, s->trunk.context_limit, source->where, &partial));
     /* Ling 3's partial_rotary_factor has no effect on positions that are not scaled. */
-    if (partial != 1 && !(s->layer.mla.gated && rope->kind == FR_ROPE_DEFAULT))
+    if (partial != 1 && !(s->layer.mla.gated && fr_rope_is_plain(rope)))
         return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built (1 is)", source->where, partial);
     rope->dims = dims;
     rope->neox = !pairs;

@@ -123,8 +123,8 @@ static fr_status read_scaling(const json_t *scaling, fr_rope_spec *rope, const c
     if (i == KINDS)
         return fr_fail(FR_UNBUILT, "%s: rope_type %s is not built (%s are)", where, type,
                        fr_list_words(config_word).text);
-    if (kinds[i].kind == FR_ROPE_DEFAULT)
-        return type && strcmp(type, "dynamic") == 0 ? check_dynamic(scaling, where) : FR_OK;
+    rope->dynamic = type && strcmp(type, "dynamic") == 0;
+    if (kinds[i].kind == FR_ROPE_DEFAULT) return rope->dynamic ? check_dynamic(scaling, where) : FR_OK;
     rope->kind = kinds[i].kind;
     FR_TRY(fr_json_real(scaling, "mscale_all_dim", 0, 1e3, 0, where, &rope->mscale_all_dim));
     if (rope->kind == FR_ROPE_LONGROPE)
@@ -324,14 +324,18 @@ fr_status fr_rope_one_form(const fr_source *source, fr_model_spec *spec) {
     return FR_OK;
 }
 
+bool fr_rope_is_plain(const fr_rope_spec *rope) {
+    return rope->kind == FR_ROPE_DEFAULT && !rope->dynamic;
+}
+
 /* Reads one rotary form that rotates whole heads. Fails if partial_rotary_factor is not 1 and positions are scaled,
- * because transformers uses that key only for scaled positions. */
+ * because transformers uses that key only for scaled positions; its heads then don't fit their angles. */
 fr_status fr_rope_whole_heads(const fr_source *source, fr_model_spec *spec) {
     fr_rope_spec *rope = &spec->trunk.rope[0];
     size_t width = spec->layer.attention.head_dim;
     FR_TRY(fr_rope_one_form(source, spec));
     if (source->gguf || rope->dims == width) return FR_OK;
-    if (rope->kind != FR_ROPE_DEFAULT)
+    if (!fr_rope_is_plain(rope))
         return fr_fail(FR_UNBUILT, "%s: a partial_rotary_factor is not built with positions that are scaled",
                        source->where);
     set_dims(rope, width);
@@ -367,6 +371,7 @@ fr_status fr_positions_alibi(const fr_source *source, fr_model_spec *spec) {
     (void)source;
     set_dims(&spec->trunk.rope[0], 0);
     spec->layer.attention.no_rope = spec->layer.attention.alibi = true;
+    if (spec->layer.attention.alibi_octaves == 0) spec->layer.attention.alibi_octaves = 8;
     return FR_OK;
 }
 
@@ -421,23 +426,27 @@ static fr_status read_proportional(const json_t *entry, fr_rope_spec *rope, cons
     return fr_json_real(entry, "factor", 1e-6, 1e6, 1.0, where, &rope->factor);
 }
 
+/* Reads the scaling of whole heads. */
+static fr_status read_whole_scaling(const json_t *entry, fr_rope_spec *rope, const char *where) {
+    const char *type = json_string_value(json_object_get(entry, fr_rope_type_key(entry)));
+    double partial;
+    FR_TRY(read_scaling(entry, rope, where));
+    FR_TRY(fr_json_real(entry, "partial_rotary_factor", 0.0, 1.0, 1.0, where, &partial));
+    if (fr_rope_is_plain(rope) || partial == 1.0) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built with rope_type %s", where, partial, type);
+}
+
 /* Reads the entry of rope_parameters for one kind of layer. The entry replaces all defaults except theta's. part: the
  * rotated part of a head, in families that read this part for every type; NULL in other families. */
 static fr_status read_entry(const json_t *entry, fr_rope_spec *rope, const char *where, double *part) {
     const char *type;
-    double partial;
     rope->kind = FR_ROPE_DEFAULT;
     rope->partial = rope->factor = 1.0;
     if (part) FR_TRY(fr_json_real(entry, "partial_rotary_factor", 0.0, 1.0, 1.0, where, part));
     FR_TRY(fr_json_real(entry, "rope_theta", 1.001, 1e12, rope->theta, where, &rope->theta));
     FR_TRY(fr_json_text(entry, "rope_type", where, &type));
     if (type && strcmp(type, "proportional") == 0) return read_proportional(entry, rope, where);
-    FR_TRY(read_scaling(entry, rope, where));
-    if (part) return FR_OK;
-    FR_TRY(fr_json_real(entry, "partial_rotary_factor", 0.0, 1.0, 1.0, where, &partial));
-    /* transformers reads partial_rotary_factor only for types other than "default" */
-    if (rope->kind == FR_ROPE_DEFAULT || partial == 1.0) return FR_OK;
-    return fr_fail(FR_UNBUILT, "%s: partial_rotary_factor %g is not built with rope_type %s", where, partial, type);
+    return part ? read_scaling(entry, rope, where) : read_whole_scaling(entry, rope, where);
 }
 
 /* Reads the rotary form of one kind of layer from the kind's entry in rope_parameters. Older files have rope_scaling
@@ -450,7 +459,9 @@ static fr_status read_kind(const fr_source *source, const char *kind, bool older
     if (older) FR_TRY(fr_json_object(source->text, "rope_scaling", source->where, &scaling));
     snprintf(inside, sizeof inside, "%s: rope_parameters: %s", source->where, kind);
     if (entry) FR_TRY(read_entry(entry, rope, inside, part));
-    return json_object_size(scaling) > 0 ? read_scaling(scaling, rope, "config.json: rope_scaling") : FR_OK;
+    if (json_object_size(scaling) == 0) return FR_OK;
+    snprintf(inside, sizeof inside, "%s: rope_scaling", source->where);
+    return part ? read_scaling(scaling, rope, inside) : read_whole_scaling(scaling, rope, inside);
 }
 
 static fr_status read_kinds(const fr_source *source, fr_model_spec *spec, double *sliding_part, double *full_part) {

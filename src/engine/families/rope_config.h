@@ -26,6 +26,10 @@ const char *fr_rope_type_key(const json_t *parameters);
  * yarn's scaling use it if the file has no key for that. */
 fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t trained, const char *where, double *partial);
 
+/* Returns true if config.json's type of these positions is "default". For other types transformers computes
+ * frequencies by a function that reads partial_rotary_factor, also in families that ignore this key otherwise. */
+bool fr_rope_is_plain(const fr_rope_spec *rope);
+
 /* Reads the scaling of a spec that has none yet: linear, yarn, or none. If a file has only a factor, the scaling is
  * linear. */
 fr_status fr_rope_scaling_from_gguf(fr_rope_spec *rope, const fr_gguf *gguf);

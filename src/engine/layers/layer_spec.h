@@ -24,6 +24,7 @@ typedef struct fr_rope_spec {
     size_t sections[FR_AXES];
     /* the angles go to the axes in turn; once an axis has all its angles, its further turns go to the first axis */
     bool mrope_interleaved;
+    bool dynamic; /* config.json's type is "dynamic", which scales only texts beyond the context limit */
     double theta, partial, factor;                    /* arguments of fr_rope_frequencies */
     double low_factor, high_factor, original_context; /* for FR_ROPE_LLAMA3: arguments of fr_rope_scale */
     double beta_fast, beta_slow; /* for FR_ROPE_YARN: arguments of fr_rope_yarn, like original_context */
@@ -65,6 +66,7 @@ typedef struct fr_attention_spec {
     size_t own_gate;
     bool gate_softplus;   /* gates of own_gate are softplus of the matrix's output, not its sigmoid */
     bool alibi;           /* scores grow towards the row's position, in each head by another slope (NUMERICS.md, 10) */
+    float alibi_octaves;  /* the flattest slope is 2 to the minus this power */
     bool alibi_stepped;   /* the values that the slopes add are rounded to bfloat16, as in Falcon */
     bool sinks;           /* each head has a sink: Xiao et al. 2023, arXiv:2309.17453 */
     bool sees_block;      /* a row of a picture also sees the picture's later rows */

@@ -46,7 +46,12 @@ const char *fr_tensor_names_prefix(const fr_weights *weights) {
     for (const char *const *prefix = prefixes; *prefix; prefix++)
         if (fr_weights_has_any(weights, *prefix)) return *prefix;
     /* a decoder saved without a head, for embedding texts, has no prefix */
-    return fr_weights_has_any(weights, "layers.0.") || fr_weights_has_any(weights, "h.0.") ? "" : "model.";
+    for (const char *const *word = layer_words; *word; word++) {
+        char first[32];
+        snprintf(first, sizeof first, "%s0.", *word);
+        if (fr_weights_has_any(weights, first)) return "";
+    }
+    return "model.";
 }
 
 static const char *layer_word(const fr_weights *weights) {

@@ -204,7 +204,7 @@ static fr_status make_slopes(fr_trunk *trunk) {
     if (!a->alibi) return FR_OK;
     trunk->slopes = calloc(a->heads, sizeof *trunk->slopes);
     if (!trunk->slopes) return fr_fail_memory("slopes of heads", a->heads * sizeof *trunk->slopes);
-    fr_alibi_slopes(a->heads, trunk->slopes);
+    fr_alibi_slopes(a->heads, a->alibi_octaves, trunk->slopes);
     for (size_t i = 0; a->alibi_stepped && i < a->heads; i++)
         trunk->slopes[i] = fr_f32_from_bf16(fr_bf16_from_f32(trunk->slopes[i]));
     return FR_OK;
