@@ -1047,14 +1047,13 @@ fr_status fr_session_embed(fr_session *session, const int32_t *ids, size_t count
 
 /* Opens an embedder. pooling: FR_POOLING_NONE means the makers' own. engine: an engine of a model that generates text,
  * with room for one more session; NULL: the embedder has threads of its own. While it runs several texts, it also uses
- * the places of sessions that are not open. Close the embedder before the model and the engine. FR_INPUT if the makers
- * don't say how rows are pooled and the model is no encoder. */
+ * the places of sessions that are not open. Close the embedder before the model and the engine. */
 fr_status fr_embedder_open(const fr_model *model, fr_engine *engine, const fr_options *options, fr_pooling pooling,
                            fr_embedder **embedder);
 void fr_embedder_close(fr_embedder *embedder);
 
 typedef enum fr_embedder_fact {
-    FR_EMBEDDER_WIDTH,      /* length of an embedding */
+    FR_EMBEDDER_WIDTH,      /* length of an embedding; 0 if it is not known how rows are pooled */
     FR_EMBEDDER_LIMIT,      /* the most tokens of a text or a pair; longer texts and pairs lose their end */
     FR_EMBEDDER_SCORES,     /* 1 if the model gives scores of pairs */
     FR_EMBEDDER_NORMALIZES, /* 1 if the makers scale embeddings to length 1 */
@@ -1078,9 +1077,10 @@ typedef struct fr_embedder_text {
 } fr_embedder_text;
 
 /* Prepare the input of an embedder as ids. fr_embedder_encode converts a text with `prompt` before it (NULL: none),
- * fr_embedder_encode_pair a pair of a query and a document; fr_embedder_encode_ids copies ids. Control tokens written
- * in the texts count, as in sentence-transformers. instruction: the question by which a model that generates text
- * judges the pair; NULL: its makers' own words. Free the result with fr_embedder_text_free. */
+ * fr_embedder_encode_pair a pair of a query and a document; fr_embedder_encode_ids copies ids, with FR_INPUT if one is
+ * outside the vocabulary. Control tokens written in the texts count, as in sentence-transformers. instruction: the
+ * question by which a model that generates text judges the pair; NULL: its makers' own words. Free the result with
+ * fr_embedder_text_free. */
 fr_status fr_embedder_encode(const fr_embedder *embedder, const char *prompt, const char *text, size_t length,
                              fr_embedder_text *encoded);
 fr_status fr_embedder_encode_pair(const fr_embedder *embedder, const char *instruction, const char *query,

@@ -189,19 +189,15 @@ struct json_t *fr_lab_json_load(const char *text, size_t length, size_t flags, s
 fr_status fr_lab_session_set_aside(fr_session *session);
 fr_status fr_lab_session_take_up(fr_session *session);
 
-/* A text as ids. */
-typedef struct fr_lab_ids {
-    const int32_t *ids;
-    size_t count;
-} fr_lab_ids;
+/* Gives the session in which an embedder of an engine runs its texts, so that the session can get adapters. Copies of
+ * it run further texts in the free places of the engine. The session belongs to the embedder. FR_USAGE for an embedder
+ * without an engine. */
+fr_status fr_lab_embedder_session(fr_embedder *embedder, fr_session **session);
 
-/* Computes what fr_session_embed computes, for several texts side by side: [count, FR_FACT_HIDDEN] values, with the
- * same bits. The texts run in the session, and in copies of it that are opened in the free places of its engine and
- * closed again; only one text at a time runs in an engine that leads other ranks. The session must be open without a
- * draft method. *done (may be NULL) gets the number of texts whose values are computed; if the call fails, it is the
- * index of the text that failed. */
-fr_status fr_lab_session_embed_texts(fr_session *session, const fr_lab_ids *texts, size_t count, fr_pooling pooling,
-                                     float *values, size_t *done);
+/* Gives the number of texts whose rows or scores the last call of fr_embedder_rows or fr_embedder_scores made. If the
+ * call failed while it ran texts, this is the index of the text that failed, and the texts before it have their rows or
+ * scores. If the call was refused before it ran any, this is 0. */
+size_t fr_lab_embedder_done(const fr_embedder *embedder);
 
 /* Opens a budget for a reply's reasoning, whose fr_lab_reply_budget_mask is an fr_mask_fn. After `most` tokens of
  * reasoning, and any more that complete the last character, the mask allows only what ends the reasoning. The mask

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/fpenv.h"
+#include "forerun_lab.h"
+#include "src/api/rank_leader.h"
 #include "src/engine/embed/embedder.h"
 
 fr_status fr_embedder_open(const fr_model *model, fr_engine *engine, const fr_options *options, fr_pooling pooling,
@@ -24,13 +26,14 @@ fr_status fr_embedder_open(const fr_model *model, fr_engine *engine, const fr_op
 }
 
 void fr_embedder_close(fr_embedder *embedder) {
+    if (embedder && embedder->engine && embedder->group.count) fr_rank_leader_close(*embedder->group.sessions);
     fr_embedder_destroy(embedder);
 }
 
 int64_t fr_embedder_fact_of(const fr_embedder *e, fr_embedder_fact fact) {
     if (!e) return -1;
     switch (fact) {
-    case FR_EMBEDDER_WIDTH: return (int64_t)e->recipe.width;
+    case FR_EMBEDDER_WIDTH: return e->recipe.mode_count ? (int64_t)e->recipe.width : 0;
     case FR_EMBEDDER_LIMIT: return (int64_t)e->limit;
     case FR_EMBEDDER_SCORES: return fr_embedder_can_score(e);
     case FR_EMBEDDER_NORMALIZES: return fr_embedder_normalizes(e);
@@ -87,12 +90,50 @@ void fr_embedder_text_free(fr_embedder_text *encoded) {
     *encoded = (fr_embedder_text){0};
 }
 
+size_t fr_lab_embedder_done(const fr_embedder *embedder) {
+    return embedder ? embedder->done : 0;
+}
+
+fr_status fr_lab_embedder_session(fr_embedder *embedder, fr_session **session) {
+    if (session) *session = NULL;
+    if (!embedder || !session)
+        return fr_fail_null("fr_lab_embedder_session", "an embedder and a place for its session");
+    if (!embedder->engine)
+        return fr_fail(FR_USAGE, "fr_lab_embedder_session: the embedder was opened without an engine");
+    if (embedder->group.count == 0) {
+        FR_TRY(fr_engine_session(embedder->engine, &embedder->options, embedder->group.sessions));
+        embedder->group.count = 1;
+    }
+    *session = *embedder->group.sessions;
+    return FR_OK;
+}
+
+/* Makes the rows of texts where the other ranks repeat this rank's calls: one text at a time, in the session that those
+ * ranks have too. They make the same forwards and pool the rows as they like. */
+static fr_status rows_led(fr_embedder *e, const fr_embedder_text *texts, size_t count, size_t dimensions, int normalize,
+                          float *rows) {
+    size_t width = dimensions ? dimensions : e->recipe.width;
+    fr_session *session;
+    FR_TRY(fr_lab_embedder_session(e, &session));
+    FR_TRY(fr_embedder_run(e, NULL, 0, dimensions, normalize, rows)); /* checks all arguments but the texts */
+    FR_TRY(fr_embedder_check(e, texts, count));
+    for (size_t t = 0; t < count; t++) {
+        fr_rank_leader_embed(session, texts[t].ids, texts[t].count, FR_POOLING_MEAN);
+        fr_status status = fr_embedder_run(e, &texts[t], 1, dimensions, normalize, rows + t * width);
+        fr_rank_leader_ran(session);
+        e->done = t + (status == FR_OK);
+        FR_TRY(status);
+    }
+    return FR_OK;
+}
+
 fr_status fr_embedder_rows(fr_embedder *embedder, const fr_embedder_text *texts, size_t count, size_t dimensions,
                            int normalize, float *rows) {
     if (!embedder || (count && (!texts || !rows)))
         return fr_fail_null("fr_embedder_rows", "an embedder, texts and room for their rows");
+    bool led = embedder->engine && embedder->engine->leader;
     uint64_t environment = fr_fpenv_enter();
-    fr_status status = fr_embedder_run(embedder, texts, count, dimensions, normalize, rows);
+    fr_status status = (led ? rows_led : fr_embedder_run)(embedder, texts, count, dimensions, normalize, rows);
     fr_fpenv_leave(environment);
     return status;
 }
@@ -101,6 +142,7 @@ fr_status fr_embedder_scores(fr_embedder *embedder, const fr_embedder_text *pair
                              float *scores) {
     if (!embedder || (count && (!pairs || !scores)))
         return fr_fail_null("fr_embedder_scores", "an embedder, pairs and room for their scores");
+    if (embedder->engine) FR_TRY(fr_rank_leader_refuse(embedder->engine, "fr_embedder_scores"));
     uint64_t environment = fr_fpenv_enter();
     fr_status status = fr_embedder_score(embedder, pairs, count, raw, scores);
     fr_fpenv_leave(environment);

@@ -306,30 +306,6 @@ fr_status fr_session_embed(fr_session *session, const int32_t *ids, size_t count
     return leave(environment, status);
 }
 
-fr_status fr_lab_session_embed_texts(fr_session *session, const fr_lab_ids *texts, size_t count, fr_pooling pooling,
-                                     float *values, size_t *done) {
-    size_t none, width;
-    if (!done) done = &none;
-    *done = 0;
-    FR_TRY(check(session, "fr_lab_session_embed_texts"));
-    if (count && (!texts || !values))
-        return fr_fail_null("fr_lab_session_embed_texts", "texts and room for the values");
-    for (size_t i = 0; i < count; i++) FR_TRY(check_ids(texts[i].ids, texts[i].count));
-    FR_TRY(check_pooling(pooling, "fr_lab_session_embed_texts"));
-    width = session->model->trunk.spec.hidden;
-    /* The other ranks repeat calls of one session alone. */
-    for (; session->engine->leader && *done < count; ++*done)
-        FR_TRY(fr_session_embed(session, texts[*done].ids, texts[*done].count, pooling, values + *done * width));
-    if (*done == count) return FR_OK;
-    fr_group_text *list = malloc(count * sizeof *list);
-    if (!list) return fr_fail_memory("texts", count * sizeof *list);
-    for (size_t i = 0; i < count; i++) list[i] = (fr_group_text){texts[i].ids, texts[i].count};
-    uint64_t environment = enter(session);
-    fr_status status = fr_embedding_of_texts(session, list, count, pooling, values, done);
-    free(list);
-    return leave(environment, status);
-}
-
 /* --------------------------------------------------------------------------------------------------------- drafting */
 
 fr_status fr_draft_submit(fr_session *session) {

@@ -221,18 +221,22 @@ def build(name, seed=7):
                                                  max_position_embeddings=256, use_bidirectional_attention=True, **size))
         modules = ["mean", Dense(32, 64, bias=False, activation_function=torch.nn.Identity()),
                    Dense(64, 32, bias=False, activation_function=torch.nn.Identity()), Normalize()]
-    elif name == "qwen3":
+    elif name in ("qwen3", "qwen3-dense"):
         tokenizer, vocab = qwen_tokenizer()
         model = Qwen3Model(Qwen3Config(vocab_size=vocab, num_key_value_heads=2, head_dim=16, tie_word_embeddings=True,
                                        max_position_embeddings=256, **SMALL))
-        modules = ["lasttoken", Normalize()]
+        modules = ["mean", Dense(32, 24), Normalize()] if name == "qwen3-dense" else ["lasttoken", Normalize()]
     else:
         raise SystemExit(f"no model {name}")
     return randomize(model, seed), tokenizer, modules
 
 
 PROMPTS = {"gemma": {"query": "task: search result | query: ", "document": "title: none | text: "},
-           "qwen3": {"query": "Instruct: find the sea\nQuery:"}, "bert-cls": {"query": "who: ", "passage": "a "}}
+           "qwen3": {"query": "Instruct: find the sea\nQuery:"},
+           "qwen3-dense": {"query": "find the sea: ", "document": "the book of "},
+           "bert-cls": {"query": "who: ", "passage": "a "}}
+DEFAULT_PROMPTS = {"qwen3-dense": "document"}
+WITHOUT_PROMPTS = ("bert-cls", "qwen3-dense")  # rows of prompts are not pooled
 LIMITS = {"bert-modes": 24, "gte": 100, "jina-v3": 40}
 
 
@@ -249,13 +253,14 @@ def make_embedder(name, folder):
     modules = save_transformer(name, work)
     transformer = Transformer(work, max_seq_length=LIMITS.get(name), model_kwargs={"dtype": torch.float32})
     list_of = [transformer, Pooling(transformer.get_embedding_dimension(), modules[0],
-                                    include_prompt=name != "bert-cls")]
+                                    include_prompt=name not in WITHOUT_PROMPTS)]
     torch.manual_seed(3)
     for module in modules[1:]:
         list_of.append(module)
         for weight in module.parameters():
             weight.data = (torch.randn(weight.shape) * (weight.shape[-1] ** -0.5)).half().float()
-    st = SentenceTransformer(modules=list_of, prompts=PROMPTS.get(name), device="cpu")
+    st = SentenceTransformer(modules=list_of, prompts=PROMPTS.get(name),
+                             default_prompt_name=DEFAULT_PROMPTS.get(name), device="cpu")
     st.save(folder, create_model_card=False)
     for name_of in os.listdir(work):
         if name_of.endswith(".safetensors"):
@@ -337,7 +342,7 @@ def judge(folder):
 
 
 EMBEDDERS = ["bert-mean", "bert-cls", "bert-modes", "roberta", "xlm-roberta", "mpnet", "distilbert", "nomic", "gte",
-             "jina-v3", "modernbert", "gemma", "qwen3"]
+             "jina-v3", "modernbert", "gemma", "qwen3", "qwen3-dense"]
 CROSS = ["cross-bert", "cross-xlm-roberta", "cross-modernbert", "cross-qwen3"]
 
 

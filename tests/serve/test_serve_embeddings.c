@@ -1,5 +1,5 @@
-/* Tests /v1/embeddings. The embeddings must be those of fr_session_embed, whatever else the server does meanwhile.
- * Wrong requests must be refused. */
+/* Tests /v1/embeddings. The embeddings must be those of an embedder of the library, whatever else the server does
+ * meanwhile. Wrong requests must be refused. */
 /* suite: threads native links=command */
 #include <check.h>
 #include <math.h>
@@ -27,12 +27,15 @@ static void stop(void) {
 /* Returns the embedding of these ids as the library computes it; the caller frees it. */
 static float *embed(const char *path, const int32_t *ids, size_t count, fr_pooling pooling) {
     fr_model *model;
-    fr_session *session;
+    fr_embedder *embedder;
+    fr_embedder_text text;
     require(fr_model_open(path, NULL, &model));
-    require(fr_session_open(model, NULL, NULL, &session));
+    require(fr_embedder_open(model, NULL, NULL, pooling, &embedder));
+    require(fr_embedder_encode_ids(embedder, ids, count, &text));
     float *values = malloc((size_t)fr_model_fact(model, FR_FACT_HIDDEN) * sizeof *values);
-    require(fr_session_embed(session, ids, count, pooling, values));
-    fr_session_close(session);
+    require(fr_embedder_rows(embedder, &text, 1, 0, 1, values));
+    fr_embedder_text_free(&text);
+    fr_embedder_close(embedder);
     fr_model_close(model);
     return values;
 }

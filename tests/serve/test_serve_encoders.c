@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tests/support/asking.h"
+#include "tests/support/changed_folder.h"
 #include "tests/support/server.h"
 #include "tests/support/suite.h"
 
@@ -67,11 +68,18 @@ START_TEST(rows_come_for_many_texts_at_once) {
 }
 END_TEST
 
-/* Tests that a prompt's rows are not pooled if the model's makers leave them out. This model's rows are not normed. */
+/* Models whose makers leave a prompt's rows out. bert-cls makes rows that are not of length 1. qwen3-dense generates
+ * text; it has a dense layer and a prompt that is used by default. */
+static const char *const with_prompts[] = {"bert-cls", "qwen3-dense"};
+
 START_TEST(a_prompt_is_pooled_as_the_makers_say) {
-    json_t *cases = cases_of(FOLDER "bert-cls/cases.json");
+    char path[128];
+    snprintf(path, sizeof path, FOLDER "%s/cases.json", with_prompts[_i]);
+    json_t *cases = cases_of(path);
     const json_t *text = json_array_get(json_object_get(cases, "texts"), 0), *kinds = json_object_get(cases, "cases");
-    server = fr_server_start("-m " FOLDER "bert-cls -t 2");
+    snprintf(path, sizeof path, "-m " FOLDER "%s -t 2 --embeddings", with_prompts[_i]);
+    server = fr_server_start(path);
+    ck_assert_uint_ge(json_array_size(kinds), 3);
     for (size_t k = 0; k < json_array_size(kinds); k++) {
         const json_t *kind = json_array_get(kinds, k), *prompt = json_object_get(kind, "prompt");
         const json_t *expected = json_array_get(json_object_get(kind, "rows"), 0);
@@ -160,6 +168,110 @@ START_TEST(documents_are_scored_best_first) {
 }
 END_TEST
 
+static long long count_of(const char *name) {
+    char *page, line[64];
+    snprintf(line, sizeof line, "\n%s ", name);
+    ck_assert_int_eq(fr_client_once(server.port, "GET", "/metrics", NULL, NULL, &page), 200);
+    const char *at = strstr(page, line);
+    ck_assert_ptr_nonnull(at);
+    long long count = strtoll(at + strlen(line), NULL, 10);
+    free(page);
+    return count;
+}
+
+enum { ASKERS = 8 };
+
+/* Sends bodies at the same time, gets the answers, and releases the bodies. */
+static void ask_together(const char *path, json_t *bodies[ASKERS], json_t *answers[ASKERS], int status[ASKERS]) {
+    fr_client *clients[ASKERS];
+    for (size_t c = 0; c < ASKERS; c++) {
+        char *text = json_dumps(bodies[c], JSON_COMPACT);
+        clients[c] = fr_client_open(server.port);
+        ck_assert(fr_client_ask(clients[c], "POST", path, "Content-Type: application/json\r\n", text));
+        free(text);
+        json_decref(bodies[c]);
+    }
+    for (size_t c = 0; c < ASKERS; c++) {
+        status[c] = fr_client_head(clients[c]);
+        char *text = fr_client_body(clients[c], NULL);
+        answers[c] = json_loads(text, 0, NULL);
+        free(text);
+        fr_client_close(clients[c]);
+    }
+}
+
+static const char *const scorers[] = {"cross-bert", "cross-qwen3"};
+
+static json_t *pair_body(size_t c) {
+    static const char *const documents[] = {"sea", "a house", "the book of the house", "who wrote"};
+    return json_pack("{s:s, s:[s,s], s:b}", "query", c % 2 ? "a house by the sea" : "the book", "documents",
+                     documents[c % 4], documents[c / 2 % 4], "raw_scores", (int)(c % 2));
+}
+
+/* The pairs of requests that wait must be scored in fewer forwards than there are requests. No bit may change. */
+START_TEST(pairs_of_requests_that_wait_run_together) {
+    char line[128];
+    json_t *alone[ASKERS], *bodies[ASKERS], *together[ASKERS];
+    int status[ASKERS];
+    snprintf(line, sizeof line, "-m " FOLDER "%s -t 1 -np 8 --embeddings --metrics", scorers[_i]);
+    server = fr_server_start(line);
+    for (size_t c = 0; c < ASKERS; c++) alone[c] = ask("/v1/rerank", pair_body(c), 200);
+    long long least = ASKERS;
+    for (int times = 0; times < 20; times++) {
+        long long before = count_of("llamacpp:n_decode_total");
+        for (size_t c = 0; c < ASKERS; c++) bodies[c] = pair_body(c);
+        ask_together("/v1/rerank", bodies, together, status);
+        for (size_t c = 0; c < ASKERS; c++) {
+            ck_assert_int_eq(status[c], 200);
+            ck_assert(json_equal(together[c], alone[c]));
+            json_decref(together[c]);
+        }
+        long long rounds = count_of("llamacpp:n_decode_total") - before;
+        if (rounds < least) least = rounds;
+    }
+    ck_assert_msg(least < ASKERS, "no two requests were scored together");
+    for (size_t c = 0; c < ASKERS; c++) json_decref(alone[c]);
+    fr_server_stop(&server);
+}
+END_TEST
+
+static const char *const damaged[][2] = {{"bert-mean", "embeddings.word_embeddings.weight"},
+                                         {"qwen3-dense", "embed_tokens.weight"}};
+
+/* A text whose row is not finite fails its own request. The others get their rows. */
+START_TEST(a_damaged_text_fails_its_own_request) {
+    enum { BAD = 60 };
+    char line[256];
+    fr_changed_folder folder;
+    json_t *bodies[ASKERS], *answers[ASKERS];
+    int status[ASKERS];
+    snprintf(line, sizeof line, FOLDER "%s", damaged[_i][0]);
+    fr_changed_folder_make(&folder, line, "{}");
+    fr_changed_folder_damage(&folder, damaged[_i][1], BAD);
+    snprintf(line, sizeof line, "-m %s -t 1 -np 8 --embeddings --metrics", folder.path);
+    server = fr_server_start(line);
+    json_t *expected = ask("/v1/embeddings", json_pack("{s:[[i,i,i]]}", "input", 7, 8, 9), 200);
+    for (int times = 0; times < 6; times++) {
+        long long before = count_of("llamacpp:prompt_tokens_total");
+        for (size_t c = 0; c < ASKERS; c++) bodies[c] = json_pack("{s:[[i,i,i]]}", "input", 7, c == 3 ? BAD : 8, 9);
+        ask_together("/v1/embeddings", bodies, answers, status);
+        for (size_t c = 0; c < ASKERS; c++) {
+            ck_assert_int_eq(status[c] == 200, c != 3);
+            if (c == 3)
+                ck_assert_ptr_nonnull(strstr(
+                    json_string_value(json_object_get(json_object_get(answers[c], "error"), "message")), "finite"));
+            else
+                ck_assert(json_equal(answers[c], expected));
+            json_decref(answers[c]);
+        }
+        ck_assert_int_eq(count_of("llamacpp:prompt_tokens_total") - before, 3 * (ASKERS - 1));
+    }
+    json_decref(expected);
+    fr_server_stop(&server);
+    fr_changed_folder_remove(&folder);
+}
+END_TEST
+
 START_TEST(a_model_that_writes_judges_documents) {
     json_t *cases = cases_of(FOLDER "cross-qwen3/cases.json");
     const json_t *pairs = json_object_get(cases, "pairs"), *expected = json_object_get(cases, "scores");
@@ -182,7 +294,9 @@ FR_SUITE("serve_encoders") {
     TCase *tests = tcase_create("serve_encoders");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, rows_come_for_many_texts_at_once);
-    tcase_add_test(tests, a_prompt_is_pooled_as_the_makers_say);
+    tcase_add_loop_test(tests, a_prompt_is_pooled_as_the_makers_say, 0, sizeof with_prompts / sizeof *with_prompts);
+    tcase_add_loop_test(tests, pairs_of_requests_that_wait_run_together, 0, sizeof scorers / sizeof *scorers);
+    tcase_add_loop_test(tests, a_damaged_text_fails_its_own_request, 0, sizeof damaged / sizeof *damaged);
     tcase_add_test(tests, texts_that_are_too_long_are_refused_or_cut);
     tcase_add_test(tests, an_encoder_refuses_to_write);
     tcase_add_test(tests, documents_are_scored_best_first);

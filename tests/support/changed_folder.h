@@ -6,12 +6,18 @@
 #ifndef FR_TESTS_CHANGED_FOLDER_H
 #define FR_TESTS_CHANGED_FOLDER_H
 
+#include <stddef.h>
+
 typedef struct fr_changed_folder {
     char path[64];
 } fr_changed_folder;
 
 void fr_changed_folder_make(fr_changed_folder *folder, const char *from, const char *changes);
 void fr_changed_folder_write(const fr_changed_folder *folder, const char *name, const char *text);
+
+/* Makes row number `row` of a matrix NaN. The folder's weights are a model.safetensors in float16. */
+void fr_changed_folder_damage(const fr_changed_folder *folder, const char *tensor, size_t row);
+
 void fr_changed_folder_remove(const fr_changed_folder *folder);
 
 #endif

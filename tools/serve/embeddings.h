@@ -1,7 +1,7 @@
 /* Answers POST /v1/embeddings, and ollama's /api/embed and /api/embeddings: it gives a row of numbers for each text.
  *
  * In: OpenAI's "input" (a text, an array of texts, ids, or arrays of ids), "encoding_format" (float or base64),
- * "dimensions", and "prompt_name" of a text encoder. Out: a list of rows of length 1 in the order of the inputs, and
+ * "dimensions", and "prompt_name". Out: a list of rows of length 1 in the order of the inputs, and
  * the number of tokens. Between two rounds of generation, some of the texts are run. */
 #ifndef FR_TOOLS_SERVE_EMBEDDINGS_H
 #define FR_TOOLS_SERVE_EMBEDDINGS_H

@@ -91,34 +91,33 @@ static size_t longest_token(const fr_tokenizer *tokenizer) {
     return longest;
 }
 
-/* Opens the embedder of a text encoder, which has no engine. */
-static int open_embedder(fr_model_instance *instance) {
+/* Opens the embedder: of a text encoder, which has no engine, or of the model that generates text in the engine. */
+static fr_status open_embedder(fr_model_instance *instance) {
     static const char *const words[] = {
         [FR_POOLING_NONE] = "", [FR_POOLING_MEAN] = "mean", [FR_POOLING_CLS] = "cls", [FR_POOLING_LAST] = "last"};
-    const fr_arguments *args = instance->args;
-    const char *word = args->text[FR_ARG_POOLING];
+    const char *word = instance->args->text[FR_ARG_POOLING];
     fr_pooling pooling = FR_POOLING_NONE;
     for (int i = FR_POOLING_MEAN; word && i <= FR_POOLING_LAST; i++)
         if (strcmp(words[i], word) == 0) pooling = (fr_pooling)i;
-    instance->jobs = (fr_job_setting){
-        .args = args, .loaded = &instance->loaded, .model = instance->name, .fingerprint = instance->fingerprint};
-    fr_status status =
-        fr_embedder_open(instance->loaded.model, NULL, instance->loaded.options, pooling, &instance->embedder);
-    instance->jobs.context = fr_embedder_fact_of(instance->embedder, FR_EMBEDDER_LIMIT);
-    return fr_exit_status(status);
+    return fr_embedder_open(instance->loaded.model, instance->jobs.engine, instance->loaded.options, pooling,
+                            &instance->embedder);
 }
 
 static int open_engine(fr_model_instance *instance) {
     fr_loaded *loaded = &instance->loaded;
     const fr_arguments *args = instance->args;
-    if (fr_model_fact(loaded->model, FR_FACT_ENCODER) == 1) return open_embedder(instance);
+    instance->jobs =
+        (fr_job_setting){.args = args, .loaded = loaded, .model = instance->name, .fingerprint = instance->fingerprint};
+    if (fr_model_fact(loaded->model, FR_FACT_ENCODER) == 1) {
+        fr_status opened = open_embedder(instance);
+        instance->jobs.context = fr_embedder_fact_of(instance->embedder, FR_EMBEDDER_LIMIT);
+        return fr_exit_status(opened);
+    }
     int code = fr_loaded_open_drafter(loaded, args);
     if (code) return code;
     code = fr_loaded_sample(loaded, args);
     if (code) return code;
     fr_loaded_note_unused(loaded, args);
-    instance->jobs =
-        (fr_job_setting){.args = args, .loaded = loaded, .model = instance->name, .fingerprint = instance->fingerprint};
     instance->jobs.longest = longest_token(fr_model_tokenizer(loaded->model));
     instance->jobs.context = fr_loaded_context(loaded, args, 0, 0);
     fr_status status = fr_options_set(loaded->options, FR_OPT_CONTEXT, instance->jobs.context);
@@ -126,6 +125,7 @@ static int open_engine(fr_model_instance *instance) {
         status = fr_engine_open(loaded->model, loaded->drafter, loaded->options,
                                 instance->slots + args->given[FR_ARG_EMBEDDINGS], &instance->jobs.engine);
     if (status == FR_OK && fr_rank_count() > 1 && fr_rank() == 0) status = fr_lab_engine_lead(instance->jobs.engine);
+    if (status == FR_OK && args->given[FR_ARG_EMBEDDINGS]) status = open_embedder(instance);
     return fr_exit_status(status);
 }
 

@@ -16,7 +16,8 @@ typedef struct fr_model_instance {
     const fr_arguments *args;
     fr_loaded loaded;
     fr_job_setting jobs;   /* the setting of the model's jobs; for a text encoder its engine is NULL */
-    fr_embedder *embedder; /* a text encoder's embedder, used by the engine's thread; NULL: the model generates text */
+    fr_embedder *embedder; /* makes embeddings and scores on the engine's thread; open for a text encoder, and with
+                            * --embeddings for a model that generates text; NULL: it is not open */
     fr_scheduler *scheduler;
     size_t slots;
     char fingerprint[96];

@@ -139,12 +139,12 @@ static json_t *abilities_of(const fr_model_instance *model) {
     const struct {
         const char *word;
         bool has;
-    } abilities[] = {{"completion", !model->embedder},
+    } abilities[] = {{"completion", model->jobs.engine != NULL},
                      {"tools", json_is_true(json_object_get(caps, "supports_tools"))},
                      {"vision", fr_model_fact(model->loaded.model, FR_FACT_IMAGE_TOKEN) >= 0},
                      {"thinking", chats && fr_caps_reasons(tokenizer)},
                      {"insert", fr_infill_can(tokenizer)},
-                     {"embedding", model->embedder || model->args->given[FR_ARG_EMBEDDINGS]}};
+                     {"embedding", model->embedder != NULL}};
     json_t *can = json_array();
     for (size_t i = 0; i < sizeof abilities / sizeof *abilities; i++)
         if (abilities[i].has) json_array_append_new(can, json_string(abilities[i].word));

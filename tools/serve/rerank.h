@@ -3,7 +3,7 @@
  * In: {"query", "documents": [TEXT or {"text": TEXT}, ...], "top_n", "return_documents", "instruction", "raw_scores"};
  * or "texts" instead of "documents", as in text-embeddings-inference. Out: {"results": [{"index", "relevance_score"},
  * ...]}, the best first. For "texts" the answer is the list alone, and its entries have "score" instead of
- * "relevance_score". The engine's thread scores some documents between two rounds of generation. */
+ * "relevance_score". The pairs are scored by embedder_chore.h. */
 #ifndef FR_TOOLS_SERVE_RERANK_H
 #define FR_TOOLS_SERVE_RERANK_H
 

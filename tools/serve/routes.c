@@ -89,7 +89,7 @@ static void post_adapters(const fr_routes *routes, fr_http_exchange *exchange) {
 
 /* Refuses a request for text to a model that generates none. Returns true if it was refused. */
 static bool refuse_encoder(fr_http_exchange *exchange, const fr_model_instance *model) {
-    if (!model->embedder) return false;
+    if (model->jobs.engine) return false;
     fr_http_exchange_refuse(
         exchange, 501, "\"%.100s\" is a text encoder, which generates no text: it answers /v1/embeddings%s",
         model->name, fr_embedder_fact_of(model->embedder, FR_EMBEDDER_SCORES) ? " and /v1/rerank" : "");

@@ -8,6 +8,7 @@
 #include "base/cores.h"
 #include "base/error.h"
 #include "base/sizes.h"
+#include "src/engine/session/scoring.h"
 #include "src/language/tokenizer/tokenizer.h"
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
@@ -112,18 +113,22 @@ bool fr_embedder_normalizes(const fr_embedder *e) {
 
 /* ---------------------------------------------------------------------------------------------------------- running */
 
-static fr_status check_texts(const fr_embedder *e, const fr_embedder_text *texts, size_t count) {
+fr_status fr_embedder_check_ids(const fr_embedder *e, const int32_t *ids, size_t count) {
     size_t vocab = e->model->encoder ? fr_encoder_fact(e->model->encoder).vocab : e->model->trunk.spec.vocab;
+    for (size_t i = 0; i < count; i++)
+        if (ids[i] < 0 || (size_t)ids[i] >= vocab)
+            return fr_fail(FR_INPUT, "id %d at %zu is outside the vocabulary of %zu", ids[i], i, vocab);
+    return FR_OK;
+}
+
+fr_status fr_embedder_check(const fr_embedder *e, const fr_embedder_text *texts, size_t count) {
     size_t types = e->model->encoder ? fr_encoder_fact(e->model->encoder).types : 0;
     for (size_t t = 0; t < count; t++) {
         if (texts[t].count == 0) return fr_fail(FR_INPUT, "text %zu has no tokens", t);
         if (texts[t].count > e->limit)
             return fr_fail_about(FR_OPT_CONTEXT, FR_INPUT, "text %zu has %zu tokens, and at most %zu are read", t,
                                  texts[t].count, e->limit);
-        for (size_t i = 0; i < texts[t].count; i++)
-            if (texts[t].ids[i] < 0 || (size_t)texts[t].ids[i] >= vocab)
-                return fr_fail(FR_INPUT, "text %zu: id %d at %zu is outside the vocabulary of %zu", t, texts[t].ids[i],
-                               i, vocab);
+        FR_TRY(fr_embedder_check_ids(e, texts[t].ids, texts[t].count));
         for (size_t i = 0; types && texts[t].types && i < texts[t].count; i++)
             if (texts[t].types[i] >= types)
                 return fr_fail(FR_INPUT, "text %zu: token type %d at %zu is none of the model's %zu", t,
@@ -173,7 +178,7 @@ static fr_status run_encoder(fr_embedder *e, const fr_embedder_text *texts, size
             together += text->count;
         }
         fr_encoder_run(e->memory, e->pool, batch, many, &rows);
-        for (size_t t = 0; t < many; rows += texts[first + t++].count * hidden)
+        for (size_t t = 0; t < many; rows += texts[first + t++].count * hidden, e->done++)
             FR_TRY(take(context, e, first + t, rows));
     }
     return FR_OK;
@@ -211,19 +216,16 @@ static fr_status open_own_engine(fr_embedder *e, size_t many, size_t longest) {
     return status;
 }
 
-/* Opens sessions in the caller's engine. The engine has room for one session. More sessions are opened if places and
- * memory for them are free. */
+/* Opens sessions in the caller's engine. The engine has room for the first one, which the caller may have opened.
+ * Copies of it are opened if places and memory for them are free. */
 static fr_status open_in_engine(fr_embedder *e, size_t many) {
-    size_t open = 0;
-    for (size_t i = 0; i < e->engine->capacity; i++) open += e->engine->sessions[i] != NULL;
-    if (e->engine->leader) many = 1;
-    many = fr_larger(fr_smaller(many, e->group.count + e->engine->capacity - open), 1);
-    fr_status status = FR_OK;
-    while (e->group.count < many && status == FR_OK) {
-        status = fr_session_create(e->engine, &e->options, &e->group.sessions[e->group.count]);
-        e->group.count += status == FR_OK;
-    }
-    return e->group.count ? FR_OK : status;
+    fr_session **sessions = e->group.sessions;
+    fr_engine_settle(e->engine); /* drafts that are being made take pages too */
+    if (e->group.count == 0) FR_TRY(fr_session_create(e->engine, &e->options, sessions));
+    e->group.count = 1;
+    while (e->group.count < many && fr_session_copy(*sessions, &e->options, &sessions[e->group.count]) == FR_OK)
+        e->group.count++;
+    return FR_OK;
 }
 
 /* Runs texts through a model that generates text. In the caller's engine only one session stays open afterwards. */
@@ -261,7 +263,14 @@ static fr_status collect(void *context, size_t text, const float *rows, size_t c
     c->count += count;
     if (c->count < c->texts[text].count) return FR_OK;
     c->count = 0;
-    return c->take(c->context, c->embedder, text, c->rows);
+    FR_TRY(c->take(c->context, c->embedder, text, c->rows));
+    c->embedder->done++;
+    return FR_OK;
+}
+
+/* Takes the rows of the only text of an engine whose calls other ranks repeat (rank_leader.h). */
+static fr_status collect_led(void *context, const float *rows, size_t count, size_t width) {
+    return collect(context, 0, rows, count, width);
 }
 
 static fr_status run_sessions(fr_embedder *e, const fr_embedder_text *texts, size_t count, take_rows *take,
@@ -274,7 +283,9 @@ static fr_status run_sessions(fr_embedder *e, const fr_embedder_text *texts, siz
                    .context = context,
                    .rows = malloc(longest * hidden * sizeof *c.rows)};
     if (!c.rows) return fr_fail_memory("a text's rows", longest * hidden * sizeof *c.rows);
-    fr_status status = run_group(e, texts, count, false, collect, &c);
+    fr_status status = e->engine && e->engine->leader
+                           ? fr_scoring_rows(*e->group.sessions, texts->ids, texts->count, NULL, collect_led, &c)
+                           : run_group(e, texts, count, false, collect, &c);
     free(c.rows);
     return status;
 }
@@ -305,11 +316,12 @@ static fr_status embed_text(void *context, fr_embedder *e, size_t t, const float
 
 fr_status fr_embedder_run(fr_embedder *e, const fr_embedder_text *texts, size_t count, size_t dimensions, int normalize,
                           float *rows) {
+    e->done = 0;
     if (e->recipe.mode_count == 0)
         return fr_fail(FR_INPUT, "%s does not say how its rows are pooled: give --pooling", e->model->files.path);
     if (dimensions > e->recipe.width)
         return fr_fail(FR_USAGE, "%zu dimensions of rows that have %zu", dimensions, e->recipe.width);
-    FR_TRY(check_texts(e, texts, count));
+    FR_TRY(fr_embedder_check(e, texts, count));
     if (count == 0) return FR_OK;
     size_t hidden = hidden_of(e);
     size_t widest = fr_recipe_widest(&e->recipe, hidden);
@@ -329,7 +341,7 @@ fr_status fr_embedder_run(fr_embedder *e, const fr_embedder_text *texts, size_t 
 /* ----------------------------------------------------------------------------------------------------------- scores */
 
 typedef struct scoring {
-    const fr_embedder *embedder;
+    fr_embedder *embedder;
     const fr_embedder_text *texts;
     float *scores;
 } scoring;
@@ -343,27 +355,30 @@ static fr_status classify(void *context, fr_embedder *e, size_t t, const float *
 /* Judges a pair by the logits of a model that generates text: the logit of `yes`, less the logit of `no`. */
 static fr_status judge(void *context, size_t t, const float *logits, size_t count, size_t vocab) {
     const scoring *job = context;
-    const fr_embedder *e = job->embedder;
+    fr_embedder *e = job->embedder;
     (void)count;
     (void)vocab;
     float yes = logits[e->recipe.yes];
     job->scores[t] = e->recipe.no < 0 ? yes : yes - logits[e->recipe.no];
-    return check_finite(e, t, &job->scores[t], 1);
+    FR_TRY(check_finite(e, t, &job->scores[t], 1));
+    e->done++;
+    return FR_OK;
 }
 
 fr_status fr_embedder_score(fr_embedder *e, const fr_embedder_text *pairs, size_t count, bool raw, float *scores) {
+    e->done = 0;
     if (!fr_embedder_can_score(e))
         return e->model->encoder
                    ? fr_fail(FR_INPUT, "%s scores no pairs: its classifier has %zu labels, and 1 is needed",
                              e->model->files.path, fr_encoder_fact(e->model->encoder).labels)
                    : fr_fail(FR_INPUT, "%s scores no pairs: its tokenizer has no tokens for yes and no",
                              e->model->files.path);
-    FR_TRY(check_texts(e, pairs, count));
+    FR_TRY(fr_embedder_check(e, pairs, count));
     if (count == 0) return FR_OK;
     scoring job = {e, pairs, scores};
-    FR_TRY(e->model->encoder ? run_encoder(e, pairs, count, classify, &job)
-                             : run_group(e, pairs, count, true, judge, &job));
-    for (size_t t = 0; t < count && !raw; t++)
+    fr_status status = e->model->encoder ? run_encoder(e, pairs, count, classify, &job)
+                                         : run_group(e, pairs, count, true, judge, &job);
+    for (size_t t = 0; t < e->done && !raw; t++)
         scores[t] = fr_dense_activate(e->model->kernels, e->recipe.scoring, scores[t]);
-    return FR_OK;
+    return status;
 }

@@ -16,6 +16,7 @@ struct fr_embedder {
     fr_options options;
     fr_recipe recipe;
     size_t limit; /* the most tokens of a text */
+    size_t done;  /* number of texts that the last call finished, in their order */
     /* These members are for a text encoder. */
     fr_plan plan; /* the encoder's threads */
     fr_pool *pool;
@@ -25,7 +26,8 @@ struct fr_embedder {
     fr_engine *engine;     /* the caller's engine; NULL: the embedder has its own */
     fr_engine *own_engine; /* the embedder's own engine, opened for the first texts; NULL: none */
     size_t own_texts;      /* the most texts side by side for which own_engine was opened */
-    fr_text_group group;   /* sessions of the engine; count 0: none is open */
+    fr_text_group group;   /* sessions of the engine; count 0: none is open. Those after the first are copies of it, so
+                            * they have its adapters. */
 };
 
 fr_status fr_embedder_create(const fr_model *model, fr_engine *engine, const fr_options *options, fr_pooling pooling,
@@ -42,6 +44,10 @@ fr_status fr_embedder_run(fr_embedder *embedder, const fr_embedder_text *texts, 
                           int normalize, float *rows);
 fr_status fr_embedder_score(fr_embedder *embedder, const fr_embedder_text *pairs, size_t count, bool raw,
                             float *scores);
+
+/* Check that texts can be run, and that ids are in the vocabulary. */
+fr_status fr_embedder_check(const fr_embedder *embedder, const fr_embedder_text *texts, size_t count);
+fr_status fr_embedder_check_ids(const fr_embedder *embedder, const int32_t *ids, size_t count);
 
 bool fr_embedder_can_score(const fr_embedder *embedder);
 bool fr_embedder_normalizes(const fr_embedder *embedder);

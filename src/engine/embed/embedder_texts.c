@@ -77,7 +77,7 @@ fr_status fr_embedder_text_of(const fr_embedder *e, const char *prompt, fr_text 
 }
 
 fr_status fr_embedder_ids_of(const fr_embedder *e, const int32_t *ids, size_t count, fr_embedder_text *encoded) {
-    (void)e;
+    FR_TRY(fr_embedder_check_ids(e, ids, count));
     FR_TRY(take_text(encoded, count));
     put(encoded, ids, count, 0);
     encoded->whole = count;

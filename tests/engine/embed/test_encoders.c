@@ -12,21 +12,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "forerun.h"
+#include "forerun_lab.h"
 #include "src/engine/embed/recipe.h"
+#include "tests/support/changed_folder.h"
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
 #define BOUND 1e-5
 
-static const char *const names[] = {"bert-mean",   "bert-cls",   "bert-modes",        "roberta",
-                                    "xlm-roberta", "mpnet",      "distilbert",        "nomic",
-                                    "gte",         "jina-v3",    "modernbert",        "gemma",
-                                    "qwen3",       "cross-bert", "cross-xlm-roberta", "cross-modernbert",
-                                    "cross-qwen3", "nomic-moe"};
+static const char *const names[] = {
+    "bert-mean",  "bert-cls",    "bert-modes", "roberta",           "xlm-roberta",      "mpnet",
+    "distilbert", "nomic",       "gte",        "jina-v3",           "modernbert",       "gemma",
+    "qwen3",      "qwen3-dense", "cross-bert", "cross-xlm-roberta", "cross-modernbert", "cross-qwen3",
+    "nomic-moe"};
 /* The first EMBEDDERS names are models that make embeddings, and the next SCORERS are models that score pairs. The
  * last name, nomic-moe, is compared with rows of llama.cpp. */
-enum { NAMES = sizeof names / sizeof *names, EMBEDDERS = 13, SCORERS = 4, LONG = 300 };
+enum { NAMES = sizeof names / sizeof *names, EMBEDDERS = 14, SCORERS = 4, LONG = 300 };
 
 static const char *path_of(const char *name, const char *file) {
     static char path[512];
@@ -115,7 +116,7 @@ START_TEST(rows_are_those_of_sentence_transformers) {
     json_array_foreach (json_object_get(f.cases, "cases"), at, entry) {
         const char *name = json_string_value(json_object_get(entry, "prompt"));
         fr_embedder_text *texts;
-        const char *prompt = name ? fr_embedder_prompt(f.embedder, name) : NULL;
+        const char *prompt = fr_embedder_prompt(f.embedder, name);
         ck_assert(!name || prompt);
         size_t count = encode_texts(&f, prompt, &texts);
         float *rows = calloc(count * (size_t)fr_embedder_fact_of(f.embedder, FR_EMBEDDER_WIDTH), sizeof *rows);
@@ -546,11 +547,12 @@ START_TEST(ids_outside_the_vocabulary_are_refused) {
     fixture f;
     float row[32];
     open_fixture(&f, "bert-mean", 0, NULL);
-    fr_embedder_text none = {0}, text;
-    require(fr_embedder_encode_ids(f.embedder, (int32_t[]){2, 4000, 3}, 3, &text));
+    int32_t ids[] = {2, 4000, 3};
+    fr_embedder_text none = {0}, text = {.ids = ids, .count = 3}, encoded;
+    ck_assert_int_eq(fr_embedder_encode_ids(f.embedder, ids, 3, &encoded), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "id 4000 at 1"));
     ck_assert_int_eq(fr_embedder_rows(f.embedder, &text, 1, 0, -1, row), FR_INPUT);
     ck_assert_int_eq(fr_embedder_rows(f.embedder, &none, 1, 0, -1, row), FR_INPUT);
-    fr_embedder_text_free(&text);
     close_fixture(&f);
 }
 END_TEST
@@ -633,6 +635,37 @@ START_TEST(a_row_that_is_not_finite_is_an_error) {
 }
 END_TEST
 
+/* Texts that are run together with a text whose row is not finite have their rows if they stand before it. So a server
+ * need not run them again. */
+START_TEST(a_damaged_text_spares_those_before_it) {
+    enum { TEXTS = 5, BAD = 3, WIDTH = 32, BAD_ID = 60 };
+    int32_t ids[TEXTS][3];
+    fr_embedder_text texts[TEXTS];
+    float rows[2][TEXTS * WIDTH];
+    fr_changed_folder damaged;
+    fr_changed_folder_make(&damaged, path_of("bert-mean", ""), "{}");
+    fr_changed_folder_damage(&damaged, "embeddings.word_embeddings.weight", BAD_ID);
+    for (size_t t = 0; t < TEXTS; t++) {
+        memcpy(ids[t], (int32_t[]){2, t == BAD ? BAD_ID : (int32_t)(20 + t), 3}, sizeof ids[t]);
+        texts[t] = (fr_embedder_text){.ids = ids[t], .count = 3};
+    }
+    for (size_t i = 0; i < 2; i++) {
+        fr_model *model;
+        fr_embedder *embedder;
+        require(fr_model_open(i ? damaged.path : path_of("bert-mean", ""), NULL, &model));
+        require(fr_embedder_open(model, NULL, NULL, FR_POOLING_NONE, &embedder));
+        ck_assert_int_eq(fr_embedder_rows(embedder, texts, TEXTS, 0, 1, rows[i]), i ? FR_INPUT : FR_OK);
+        ck_assert_uint_eq(fr_lab_embedder_done(embedder), i ? BAD : TEXTS);
+        ck_assert_int_eq(fr_embedder_rows(embedder, texts, TEXTS, WIDTH + 1, 1, rows[i]), FR_USAGE);
+        ck_assert_uint_eq(fr_lab_embedder_done(embedder), 0);
+        fr_embedder_close(embedder);
+        fr_model_close(model);
+    }
+    ck_assert_mem_eq(rows[1], rows[0], BAD * WIDTH * sizeof **rows);
+    fr_changed_folder_remove(&damaged);
+}
+END_TEST
+
 FR_SUITE("encoders") {
     TCase *cases = tcase_create("sentence-transformers");
     tcase_add_loop_test(cases, rows_are_those_of_sentence_transformers, 0, EMBEDDERS);
@@ -653,5 +686,6 @@ FR_SUITE("encoders") {
     tcase_add_test(cases, types_that_the_model_lacks_are_refused);
     tcase_add_test(cases, one_pooling_instead_of_several_gives_a_whole_row);
     tcase_add_test(cases, a_row_that_is_not_finite_is_an_error);
+    tcase_add_test(cases, a_damaged_text_spares_those_before_it);
     suite_add_tcase(suite, cases);
 }

@@ -10,7 +10,6 @@
 
 #include "forerun_lab.h"
 #include "formats/safetensors.h"
-#include "src/engine/session/engine.h"
 #include "tests/support/changed_folder.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
@@ -106,52 +105,6 @@ START_TEST(every_manner_of_running_gives_one_answer) {
 }
 END_TEST
 
-/* Texts that are run side by side must have the bits that each has alone, and need fewer forwards. A text that fails
- * ends the call, but the texts before it have their rows. */
-START_TEST(texts_beside_one_another_have_the_bits_of_each_alone) {
-    enum { MANY = 30, PLACES = 8 };
-    static const int32_t outside[] = {3, 4000};
-    int32_t ids[MANY][12];
-    fr_lab_ids texts[MANY];
-    float alone[WIDTH], together[MANY * WIDTH];
-    fr_model *model;
-    fr_engine *engine;
-    fr_session *session;
-    fr_options *options = settings(NULL, 2, 64);
-    require(fr_model_open(FOLDER, options, &model));
-    require(fr_engine_open(model, NULL, options, PLACES, &engine));
-    require(fr_engine_session(engine, options, &session));
-    for (size_t t = 0; t < MANY; t++) {
-        texts[t] = (fr_lab_ids){ids[t], 1 + t * 5 % 12};
-        for (size_t i = 0; i < texts[t].count; i++) ids[t][i] = (int32_t)((17 * t + 29 * i + 1) % 120);
-    }
-    for (size_t p = 0; p < POOLINGS; p++) {
-        size_t done, before = engine->runs;
-        require(fr_lab_session_embed_texts(session, texts, MANY, poolings[p].pooling, together, &done));
-        ck_assert_uint_eq(done, MANY);
-        ck_assert_uint_le(engine->runs - before, MANY / 5);
-        for (size_t t = 0; t < MANY; t++) {
-            require(fr_session_embed(session, texts[t].ids, texts[t].count, poolings[p].pooling, alone));
-            ck_assert_mem_eq(alone, together + t * WIDTH, sizeof alone);
-        }
-    }
-    size_t done;
-    texts[20] = (fr_lab_ids){outside, 2};
-    memset(together, 0, sizeof together);
-    ck_assert_int_eq(fr_lab_session_embed_texts(session, texts, MANY, FR_POOLING_MEAN, together, &done), FR_INPUT);
-    ck_assert_uint_eq(done, 20);
-    require(fr_session_embed(session, texts[19].ids, texts[19].count, FR_POOLING_MEAN, alone));
-    ck_assert_mem_eq(alone, together + 19 * WIDTH, sizeof alone);
-    texts[20].count = 0;
-    ck_assert_int_eq(fr_lab_session_embed_texts(session, texts, MANY, FR_POOLING_MEAN, together, &done), FR_INPUT);
-    ck_assert_int_eq(fr_lab_session_embed_texts(session, texts, 1, FR_POOLING_NONE, together, NULL), FR_USAGE);
-    fr_session_close(session);
-    fr_engine_close(engine);
-    fr_model_close(model);
-    fr_options_free(options);
-}
-END_TEST
-
 /* The pooling must be the one that the folder's 1_Pooling/config.json gives. */
 START_TEST(a_model_says_how_it_pools) {
     static const struct {
@@ -217,7 +170,6 @@ FR_SUITE("embedding") {
     tcase_add_checked_fixture(tests, open_reference, close_reference);
     tcase_add_test(tests, rows_are_the_references);
     tcase_add_test(tests, every_manner_of_running_gives_one_answer);
-    tcase_add_test(tests, texts_beside_one_another_have_the_bits_of_each_alone);
     tcase_add_test(tests, a_model_says_how_it_pools);
     tcase_add_test(tests, what_pools_nothing_is_refused);
     suite_add_tcase(suite, tests);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "forerun.h"
 #include "tests/support/changed_folder.h"
@@ -152,31 +151,6 @@ START_TEST(a_shared_engine_and_few_pages_change_no_bit) {
     free(expected);
     free(got);
 }
-END_TEST
-
-/* Makes a copy of the first folder in which the embedding of DAMAGED_ID is not a number. */
-static void damage(fr_changed_folder *folder) {
-    static const char header[] = "\"embed_tokens.weight\":{\"dtype\":\"F16\",\"shape\":[276,32],\"data_offsets\":[0,";
-    char path[128];
-    fr_changed_folder_make(folder, folders[0], "{}");
-    snprintf(path, sizeof path, "%s/model.safetensors", folder->path);
-    FILE *file = fopen(path, "rb");
-    ck_assert_ptr_nonnull(file);
-    static unsigned char bytes[1 << 17];
-    size_t size = fread(bytes, 1, sizeof bytes - 1, file);
-    fclose(file);
-    ck_assert_ptr_nonnull(strstr((char *)bytes + 8, header));
-    size_t at = 8 + bytes[0] + 256 * (size_t)bytes[1] + (size_t)DAMAGED_ID * 32 * 2;
-    for (size_t i = 0; i < 32; i++) {
-        bytes[at + 2 * i] = 0;
-        bytes[at + 2 * i + 1] = 0x7e;
-    }
-    ck_assert_int_eq(unlink(path), 0);
-    file = fopen(path, "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
-    ck_assert_int_eq(fclose(file), 0);
-}
 
 /* If one text fails, the texts before it have their rows, also those in the same forward, and the texts after it have
  * none. The embedder can be used again. */
@@ -189,7 +163,8 @@ START_TEST(an_error_in_one_text_spares_those_before_it) {
     float *expected = rows_alone(folders[0], FR_POOLING_MEAN, &width), *got = calloc(TEXTS * width, sizeof *got);
     float *none = calloc(TEXTS * width, sizeof *none);
     fr_options *options = settings(2, 64);
-    damage(&folder);
+    fr_changed_folder_make(&folder, folders[0], "{}");
+    fr_changed_folder_damage(&folder, "embed_tokens.weight", DAMAGED_ID);
     require(fr_model_open(folder.path, options, &model));
     require(fr_embedder_open(model, NULL, options, FR_POOLING_MEAN, &embedder));
     int32_t *last = &texts[BAD].ids[texts[BAD].count - 1], kept = *last;
