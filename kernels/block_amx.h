@@ -1,4 +1,4 @@
-/* Multiplies packed block-quantized weights by 16 or more quantized rows with AMX's tiles. The contracts are
+/* Multiplies packed block-quantized weights by many quantized rows with AMX's tiles. The contracts are
  * fr_matmul_block_fn and fr_matmul_grouped_fn in kernels.h. The formats and their unpacking are those of
  * block_avx512.h.
  *
@@ -7,20 +7,23 @@
  * a tile register from one run to the next. They go through memory to AVX-512 registers, where they are added to the
  * chains. The chains stay in 16 registers, one for each row, over all columns of a part.
  *
- * This path is long but can be kept full. These are the cycles of a run of 16 rows and 16 outputs, on a core that
- * starts two 512-bit operations, two loads and one store in a cycle (Sapphire Rapids; computed by hand, not measured):
+ * The float operations are the limit. While tile instructions are in use, and for some 150 cycles after the last one,
+ * the processor runs 512-bit float operations at one port instead of two (measured with instructions on registers; it
+ * does so even beside a TILEZERO alone, while integer operations keep their two ports). A conversion, a product of
+ * scales and an fma for each row are 48 operations in a run, so a run of 16 rows and 16 outputs takes at least 48
+ * cycles, and 64 with a minimum. These are the cycles that it takes beside those of vpdpbusd, at the clock of
+ * `bench machine`, 64 rows, weights in the caches:
  *
- *     operations    a conversion, a product of scales and an fma for each row: 48 for two ports     24
- *     loads         rows 16, codes 8, sums 16, the rows' scales 16: 56 for two ports                28
- *     tdpbssd       one for each row, with 32 as well as with 64 columns                            16
- *     tilestored    a store for each row                                                            16
- *     latency       tdpbssd 52, then a store, then the loads: at least 70
+ *     type      tiles      vpdpbusd
+ *     Q4_0      82         127
+ *     Q8_0      85         130
+ *     Q4_K      105        130
  *
- * All of these are busy at the same time, so the loads are the limit, with 28 cycles. (With vpdpbusd it is 88 cycles,
- * 11 operations for each row.) Three runs are under way at once, which hides the latency: while run i is multiplied,
- * the sums of run i - 1 are stored, and the sums of run i - 3 are added to the chains. A minimum takes one more
- * operation and one more load for each row (36 cycles). Halves with scales of their own take two tiles and twice the
- * stores (48 cycles).
+ * The instructions alone take less: a tdpbssd 19, a tilestored 18, the loads of a run 15, all of them together 26.
+ * Types whose halves of a run have scales of their own need two tiles and twice the float operations (Q6_K: 148 cycles
+ * beside 146), so they have no kernel here. Sums as floats (tdpbf16ps) need no conversion, but their codes are twice as
+ * long; they were not faster with activations in L2. Three runs are under way at once: while run i is multiplied, the
+ * sums of run i - 1 are stored, and the sums of run i - 3 are added to the chains.
  *
  * The offset is subtracted from codes here, so they are signed, and sums need no correction. Only codes of 8 bits with
  * a bias are unsigned. A call has these loops, the outermost first: parts of the rows; parts of the columns, whose
@@ -35,6 +38,7 @@
 
 enum {
     ROWS = 16,         /* rows of a tile register */
+    ROWS_LEAST = 32,   /* with fewer rows, unpacking takes longer than the tiles save */
     GROUPS_MAX = 8,    /* groups of rows in a part, at most */
     RUNS_MAX = 32,     /* runs in a part of the columns, at most; their codes take 16 KB */
     SETS = 2,          /* runs whose sums are in tile registers at once */
@@ -43,25 +47,20 @@ enum {
                         * to i - 1 */
 };
 
-/* The activations of a group of rows in one run. Sums that the kind of joining does not need are not set. */
+/* The activations of a group of rows in one run. */
 typedef struct group_run {
     int8_t q[ROWS][RUN];
     float d[ROWS], dsum[ROWS];
-    float half[ROWS], rest[ROWS]; /* for each row, the sum of q over the first half of the run, and over the second
-                                   * half */
 } group_run;
 
-/* The unpacked weights of a tile over a part of the columns, run by run. Scales that the format lacks are not set. */
+/* The unpacked weights of a tile over a part of the columns, run by run. Minima that the format lacks are not set. */
 typedef struct weights_part {
     uint8_t codes[RUNS_MAX][GROUPS][64];
     float d[RUNS_MAX][FR_TILE_FEATURES], m[RUNS_MAX][FR_TILE_FEATURES];
-    float low[RUNS_MAX][FR_TILE_FEATURES], high[RUNS_MAX][FR_TILE_FEATURES];
-    float low_min[RUNS_MAX][FR_TILE_FEATURES], high_min[RUNS_MAX][FR_TILE_FEATURES];
 } weights_part;
 
-/* The integer sums of a run as tile registers store them: for each half of the run, row and output. If the halves of a
- * run have no scales of their own, only the first of the two is used. */
-typedef int32_t stored_sums[2][ROWS][FR_TILE_FEATURES];
+/* The integer sums of a run as a tile register stores them, for each row and output. */
+typedef int32_t stored_sums[ROWS][FR_TILE_FEATURES];
 
 /* The product of one tile with one group of rows, over a part of the columns. */
 typedef struct tile_part {
@@ -81,62 +80,26 @@ typedef void unpack_fn(weights_part *to, const product *job, const uint8_t *byte
 
 /* ------------------------------------------------------------------------------------ a run: product, sums, chains */
 
-FR_INLINE bool has_halves(joining how) {
-    return how == HALVES || how == HALVES_MIN || how == APART;
+/* Multiplies run i. Its sums go to tile register `set`. */
+FR_INLINE void multiply_run(bool unsigned_codes, const tile_part *p, size_t i, unsigned set) {
+    fr_tile_zero_sums(set);
+    fr_tile_load_rows(set, p->rows[i].q[0], RUN);
+    fr_tile_load_codes(set, p->weights->codes[i][0]);
+    if (unsigned_codes)
+        fr_tile_multiply_unsigned(set);
+    else
+        fr_tile_multiply_signed(set);
 }
 
-/* Multiplies run i. Its sums go to set `set` of the tile registers. */
-FR_INLINE void multiply_run(joining how, bool unsigned_codes, const tile_part *p, size_t i, unsigned set) {
-    const group_run *x = &p->rows[i];
-    const uint8_t *codes = p->weights->codes[i][0];
-    unsigned tiles = has_halves(how) ? 2 : 1;
-    FR_UNROLLED_FOR (unsigned half = 0; half < tiles; half++) {
-        unsigned tile = tiles * set + half;
-        fr_tile_zero_sums(tile);
-        fr_tile_load_rows(tile, x->q[0] + half * RUN / 2, RUN);
-        fr_tile_load_codes(tile, codes + half * GROUPS / 2 * 64);
-        if (unsigned_codes)
-            fr_tile_multiply_unsigned(tile);
-        else
-            fr_tile_multiply_signed(tile);
-    }
-}
-
-FR_INLINE void store_run(joining how, stored_sums to, unsigned set) {
-    if (!has_halves(how)) {
-        fr_tile_store_sums(set, to[0][0]);
-        return;
-    }
-    fr_tile_store_sums(2 * set, to[0][0]);
-    fr_tile_store_sums(2 * set + 1, to[1][0]);
-}
-
-FR_INLINE __m512 floats_of_sums(const int32_t *row) {
-    return _mm512_cvtepi32_ps(_mm512_load_si512(row));
-}
-
-/* Adds the sums of run i to the chains, with the operations of add_run and add_apart in block_avx512.h. */
+/* Adds the sums of run i to the chains, with the operations of add_run in block_avx512.h. */
 FR_INLINE void join_run(joining how, const tile_part *p, size_t i, stored_sums from, __m512 acc[ROWS]) {
     const group_run *x = &p->rows[i];
-    const weights_part *w = p->weights;
-    __m512 d = _mm512_load_ps(w->d[i]), m = _mm512_load_ps(w->m[i]);
-    __m512 low = _mm512_load_ps(w->low[i]), high = _mm512_load_ps(w->high[i]);
+    __m512 d = _mm512_load_ps(p->weights->d[i]), m = _mm512_load_ps(p->weights->m[i]);
     FR_UNROLLED_FOR (size_t r = 0; r < ROWS; r++) {
-        __m512 dx = _mm512_set1_ps(x->d[r]), isum = floats_of_sums(from[0][r]);
-        if (how == APART) {
-            acc[r] = _mm512_fmadd_ps(_mm512_mul_ps(low, dx), isum, acc[r]);
-            acc[r] = _mm512_fmadd_ps(_mm512_mul_ps(high, dx), floats_of_sums(from[1][r]), acc[r]);
-            continue;
-        }
-        if (has_halves(how)) isum = _mm512_fmadd_ps(low, isum, _mm512_mul_ps(high, floats_of_sums(from[1][r])));
-        acc[r] = _mm512_fmadd_ps(_mm512_mul_ps(d, dx), isum, acc[r]);
+        __m512 isum = _mm512_cvtepi32_ps(_mm512_load_si512(from[r]));
+        acc[r] = _mm512_fmadd_ps(_mm512_mul_ps(d, _mm512_set1_ps(x->d[r])), isum, acc[r]);
         if (how == PLUS_MIN) acc[r] = _mm512_fmadd_ps(m, _mm512_set1_ps(x->dsum[r]), acc[r]);
         if (how == MINUS_MIN) acc[r] = _mm512_fnmadd_ps(m, _mm512_set1_ps(x->dsum[r]), acc[r]);
-        if (how == HALVES_MIN) {
-            __m512 rest = _mm512_mul_ps(_mm512_load_ps(w->high_min[i]), _mm512_set1_ps(x->rest[r]));
-            __m512 minima = _mm512_fmadd_ps(_mm512_load_ps(w->low_min[i]), _mm512_set1_ps(x->half[r]), rest);
-            acc[r] = _mm512_fnmadd_ps(_mm512_mul_ps(m, dx), minima, acc[r]);
-        }
     }
 }
 
@@ -154,11 +117,11 @@ FR_INLINE void multiply_part(joining how, bool unsigned_codes, const tile_part *
         FR_UNROLLED_FOR (unsigned set = 0; set < SETS; set++) {
             size_t i = first + set;
             if (i < p.runs) {
-                multiply_run(how, unsigned_codes, &p, i, set);
+                multiply_run(unsigned_codes, &p, i, set);
                 for (size_t byte = 0; byte < p.next_step; byte += 64)
                     _mm_prefetch((const char *)p.next + i * p.next_step + byte, _MM_HINT_T1);
             }
-            if (i >= 1 && i - 1 < p.runs) store_run(how, stored[(i - 1) % STORED_MAX], (set + 1) % SETS);
+            if (i >= 1 && i - 1 < p.runs) fr_tile_store_sums((set + 1) % SETS, stored[(i - 1) % STORED_MAX][0]);
             if (i >= JOINED_BEFORE && i - JOINED_BEFORE < p.runs)
                 join_run(how, &p, i - JOINED_BEFORE, stored[(i - JOINED_BEFORE) % STORED_MAX], acc);
         }
@@ -175,9 +138,6 @@ FR_MULTIPLY(multiply_plain, PLAIN, false)
 FR_MULTIPLY(multiply_plus_min, PLUS_MIN, false)
 FR_MULTIPLY(multiply_plus_min_unsigned, PLUS_MIN, true)
 FR_MULTIPLY(multiply_minus_min, MINUS_MIN, false)
-FR_MULTIPLY(multiply_halves, HALVES, false)
-FR_MULTIPLY(multiply_halves_min, HALVES_MIN, false)
-FR_MULTIPLY(multiply_apart, APART, false)
 #undef FR_MULTIPLY
 
 FR_INLINE bool keeps_codes_unsigned(const format *f) {
@@ -188,9 +148,6 @@ FR_INLINE multiply_fn *multiply_of(const format *f) {
     switch (f->joining) {
     case PLUS_MIN: return keeps_codes_unsigned(f) ? multiply_plus_min_unsigned : multiply_plus_min;
     case MINUS_MIN: return multiply_minus_min;
-    case HALVES: return multiply_halves;
-    case HALVES_MIN: return multiply_halves_min;
-    case APART: return multiply_apart;
     default: return multiply_plain;
     }
 }
@@ -211,28 +168,19 @@ FR_INLINE void unpack_part(const format *f, weights_part *to, const product *job
             const uint8_t *run_bytes = bytes + head_bytes(f, job);
             run r;
             f->scale(&r, &b, run_bytes, index);
-            if (f->joining != APART) _mm512_store_ps(to->d[i], r.d);
-            if (f->joining == PLUS_MIN || f->joining == MINUS_MIN || f->joining == HALVES_MIN)
-                _mm512_store_ps(to->m[i], r.m);
-            if (halved(f)) {
-                _mm512_store_ps(to->low[i], r.low);
-                _mm512_store_ps(to->high[i], r.high);
-            }
-            if (f->joining == HALVES_MIN) {
-                _mm512_store_ps(to->low_min[i], r.low_min);
-                _mm512_store_ps(to->high_min[i], r.high_min);
-            }
+            _mm512_store_ps(to->d[i], r.d);
+            if (f->joining != PLAIN) _mm512_store_ps(to->m[i], r.m);
             FR_UNROLLED_FOR (size_t g = 0; g < GROUPS; g++)
                 _mm512_store_si512(to->codes[i][g], _mm512_sub_epi8(f->code(&b, run_bytes, index, g), offset));
         }
     }
 }
 
-/* Packs the activations of a part of the rows and columns, and those sums of activations that the joining needs. Each
- * thread packs all rows for its own outputs. If many threads share a matrix, each has few outputs, so packing must
- * take little time. If the last group has fewer rows than ROWS, its missing rows are filled with zeros. */
-static void pack_rows(joining how, group_run panel[][RUNS_MAX], const product *job, size_t row, size_t rows,
-                      size_t from, size_t runs) {
+/* Packs the activations of a part of the rows and columns, and their sums. Each thread packs all rows for its own
+ * outputs. If many threads share a matrix, each has few outputs, so packing must take little time. If the last group
+ * has fewer rows than ROWS, its missing rows are filled with zeros. */
+static void pack_rows(group_run panel[][RUNS_MAX], const product *job, size_t row, size_t rows, size_t from,
+                      size_t runs) {
     static const fr_qblock nothing;
     for (size_t g = 0; g * ROWS < rows; g++)
         for (size_t i = 0; i < runs; i++)
@@ -242,10 +190,7 @@ static void pack_rows(joining how, group_run panel[][RUNS_MAX], const product *j
                 group_run *to = &panel[g][i];
                 memcpy(to->q[r], x->q, RUN);
                 to->d[r] = x->d;
-                if (how == PLUS_MIN || how == MINUS_MIN) to->dsum[r] = x->dsum;
-                if (how != HALVES_MIN) continue;
-                to->half[r] = (float)x->half;
-                to->rest[r] = (float)(x->sum - x->half);
+                to->dsum[r] = x->dsum;
             }
 }
 
@@ -257,19 +202,13 @@ typedef struct tile_format {
     size_t block_runs, block_bytes, tile_bytes;
     unpack_fn *unpack;
     multiply_fn *multiply;
-    joining joining;
 } tile_format;
 
-/* The shapes of tiles for runs, and for halves of runs. */
-static const fr_tile_shapes whole_runs = {
+/* The shapes of the tiles: sums, rows, codes. */
+static const fr_tile_shapes shapes = {
     .palette = 1,
     .row_bytes = {64, 64, 64, 64, RUN, RUN, 64, 64},
     .rows = {ROWS, ROWS, ROWS, ROWS, ROWS, ROWS, GROUPS, GROUPS},
-};
-static const fr_tile_shapes half_runs = {
-    .palette = 1,
-    .row_bytes = {64, 64, 64, 64, RUN / 2, RUN / 2, 64, 64},
-    .rows = {ROWS, ROWS, ROWS, ROWS, ROWS, ROWS, GROUPS / 2, GROUPS / 2},
 };
 
 /* Computes all tiles of a part of the rows and columns. While the first group of rows is multiplied, the same columns
@@ -295,11 +234,11 @@ static void compute_part_by_tiles(const tile_format *f, const product *job, grou
     }
 }
 
-/* Multiplies ROWS rows or more. */
+/* Computes a whole call. */
 static void multiply_by_tiles(const tile_format *f, const product *job) {
     _Alignas(64) group_run panel[GROUPS_MAX][RUNS_MAX];
     size_t all_runs = job->tiles ? job->tiles->runs : job->blocks * f->block_runs, most = RUNS_MAX / f->block_runs;
-    fr_tiles_configure(has_halves(f->joining) ? &half_runs : &whole_runs);
+    fr_tiles_configure(&shapes);
     for (size_t row = 0, rows; row < job->rows; row += rows) {
         size_t groups = (job->rows - row + ROWS - 1) / ROWS, parts = (groups + GROUPS_MAX - 1) / GROUPS_MAX;
         rows = (groups + parts - 1) / parts * ROWS;
@@ -308,7 +247,7 @@ static void multiply_by_tiles(const tile_format *f, const product *job) {
             blocks = job->blocks - from < most ? job->blocks - from : most;
             size_t first = from * f->block_runs, runs = all_runs - first;
             if (runs > blocks * f->block_runs) runs = blocks * f->block_runs;
-            pack_rows(f->joining, panel, job, row, rows, first, runs);
+            pack_rows(panel, job, row, rows, first, runs);
             compute_part_by_tiles(f, job, panel, row, rows, from, blocks, runs);
         }
     }
@@ -318,14 +257,14 @@ static void multiply_by_tiles(const tile_format *f, const product *job) {
 FR_INLINE void matmul_block_by_tiles(const format *f, unpack_fn *unpack, const fr_matmul_block *of) {
     product job = {of->y,        of->y_stride, of->x, of->x_stride, of->rows, of->w, of->cols / (f->runs * RUN),
                    of->features, NULL};
-    tile_format tiles = {f->runs, f->bytes, job.blocks * f->bytes, unpack, multiply_of(f), f->joining};
+    tile_format tiles = {f->runs, f->bytes, job.blocks * f->bytes, unpack, multiply_of(f)};
     if (of->features > 0) multiply_by_tiles(&tiles, &job);
 }
 
 FR_INLINE void matmul_grouped_by_tiles(const format *f, unpack_fn *unpack, const fr_matmul_grouped *of) {
     const fr_grouped_tiles *t = of->tiles;
     product job = {of->y, of->y_stride, of->x, of->x_stride, of->rows, of->w, t->blocks, of->features, t};
-    tile_format tiles = {t->block_runs, t->block_bytes, t->tile_bytes, unpack, multiply_of(f), f->joining};
+    tile_format tiles = {t->block_runs, t->block_bytes, t->tile_bytes, unpack, multiply_of(f)};
     if (of->features > 0) multiply_by_tiles(&tiles, &job);
 }
 

@@ -55,12 +55,10 @@ static void fill_tables(void) {
     }
 }
 
-/* Returns the level that is used if the user names none. AMX has to be named, because no machine has timed its kernels
- * yet. */
+/* Returns the level that is used if the user names none: the strongest that the machine has and the system permits. */
 static fr_isa_level strongest(unsigned levels) {
     fr_isa_level level = FR_ISA_WORDS - 1;
-    levels &= ~(1u << FR_ISA_AMX);
-    while (!(levels >> level & 1)) level--;
+    while (!(levels >> level & 1) || !fr_cpu_permits(level)) level--;
     return level;
 }
 

@@ -1,5 +1,5 @@
 /* Multiplies packed block-quantized weights by quantized rows with AMX's tiles: block_amx.h has the walk. Calls with
- * fewer rows than a tile has use vpdpbusd. The contract is fr_matmul_block_fn in kernels.h. */
+ * few rows use vpdpbusd. The contract is fr_matmul_block_fn in kernels.h. */
 #include "kernels/amx_kernels.h"
 #include "kernels/block_amx.h"
 #include "quant/block_types.h"
@@ -11,10 +11,10 @@
         unpack_part(&name, to, job, bytes, blocks, runs);                                                \
     }                                                                                                    \
     void fr_matmul_##name##_amx(const fr_matmul_block *job) {                                            \
-        if (job->rows < ROWS)                                                                            \
+        if (job->rows < ROWS_LEAST)                                                                      \
             fr_matmul_##name##_avx512vnni(job);                                                          \
         else                                                                                             \
             matmul_block_by_tiles(&name, unpack_##name, job);                                            \
     }
 
-FR_TILE_TYPES(FR_MATMUL_BLOCK)
+FR_WHOLE_TYPES(FR_MATMUL_BLOCK)

@@ -1,5 +1,5 @@
-/* Multiplies tiles of grouped codes by quantized rows with AMX's tiles: block_amx.h has the walk. Calls with fewer
- * rows than a tile has use vpdpbusd. So do 8-bit codes with zero points, because code - zero does not fit a signed
+/* Multiplies tiles of grouped codes by quantized rows with AMX's tiles: block_amx.h has the walk. Calls with few
+ * rows use vpdpbusd. So do 8-bit codes with zero points, because code - zero does not fit a signed
  * byte. The contract is fr_matmul_grouped_fn in kernels.h. */
 #include "kernels/amx_kernels.h"
 #include "kernels/block_amx.h"
@@ -12,7 +12,7 @@
     }                                                                                                    \
     void fr_matmul_##name##_amx(const fr_matmul_grouped *job) {                                          \
         const fr_grouping *form = &job->tiles->form;                                                     \
-        if (job->rows < ROWS || (form->bits == 8 && form->offset == FR_OFFSET_ZERO))                     \
+        if (job->rows < ROWS_LEAST || (form->bits == 8 && form->offset == FR_OFFSET_ZERO))               \
             fr_matmul_##name##_avx512vnni(job);                                                          \
         else                                                                                             \
             matmul_grouped_by_tiles(&codes, unpack_##name, job);                                         \

@@ -11,8 +11,10 @@
  *     ...    any further arguments of the list
  *
  * FR_TWIN_TYPES lists the types whose tiles have the same form and meaning as those of another type. They use the
- * kernels and the word of that type. FR_TILE_TYPES lists all other types. It joins the five lists above it. These are
- * separate because kernels that take long to compile have a file for each list. */
+ * kernels and the word of that type. FR_TILE_TYPES lists all other types. It joins the five lists FR_PLAIN_TYPES to
+ * FR_FEW_VALUES_TYPES. These are separate because kernels that take long to compile have a file for each list. Each of
+ * these lists, and FR_TWIN_TYPES, joins "whole" types, whose runs have one scale, and "halved" types, whose halves of
+ * runs have scales of their own. FR_WHOLE_TYPES joins the whole types of FR_TILE_TYPES. */
 #ifndef FR_QUANT_BLOCK_TYPES_H
 #define FR_QUANT_BLOCK_TYPES_H
 
@@ -23,9 +25,11 @@
     EACH(FR_Q5_0, q5_0, 5, 1, 32, __VA_ARGS__) \
     EACH(FR_Q5_1, q5_1, 5, 1, 64, __VA_ARGS__)
 
-#define FR_K_TYPES(EACH, ...)                   \
+#define FR_WHOLE_K_TYPES(EACH, ...)             \
     EACH(FR_Q4_K, q4_k, 4, 8, 256, __VA_ARGS__) \
-    EACH(FR_Q5_K, q5_k, 5, 8, 256, __VA_ARGS__) \
+    EACH(FR_Q5_K, q5_k, 5, 8, 256, __VA_ARGS__)
+
+#define FR_HALVED_K_TYPES(EACH, ...)            \
     EACH(FR_Q6_K, q6_k, 6, 8, 288, __VA_ARGS__) \
     EACH(FR_Q2_K, q2_k, 2, 8, 320, __VA_ARGS__) \
     EACH(FR_Q3_K, q3_k, 3, 8, 224, __VA_ARGS__)
@@ -36,21 +40,43 @@
     EACH(FR_IQ3_XXS, iq3_xxs, 4, 8, 96, __VA_ARGS__) \
     EACH(FR_IQ3_S, iq3_s, 4, 8, 96, __VA_ARGS__)
 
-#define FR_GRID_TYPES(EACH, ...)                     \
+#define FR_WHOLE_GRID_TYPES(EACH, ...)               \
     EACH(FR_IQ2_XXS, iq2_xxs, 3, 8, 96, __VA_ARGS__) \
-    EACH(FR_IQ2_XS, iq2_xs, 3, 8, 160, __VA_ARGS__)  \
-    EACH(FR_IQ1_S, iq1_s, 3, 8, 96, __VA_ARGS__)     \
+    EACH(FR_IQ1_S, iq1_s, 3, 8, 96, __VA_ARGS__)
+
+#define FR_HALVED_GRID_TYPES(EACH, ...)             \
+    EACH(FR_IQ2_XS, iq2_xs, 3, 8, 160, __VA_ARGS__) \
     EACH(FR_IQ1_M, iq1_m, 3, 8, 160, __VA_ARGS__)
 
-#define FR_FEW_VALUES_TYPES(EACH, ...)           \
+#define FR_WHOLE_FEW_VALUES_TYPES(EACH, ...)     \
     EACH(FR_MXFP4, mxfp4, 4, 1, 16, __VA_ARGS__) \
-    EACH(FR_NVFP4, nvfp4, 4, 1, 32, __VA_ARGS__) \
     EACH(FR_Q1_0, q1_0, 1, 4, 32, __VA_ARGS__)   \
     EACH(FR_Q2_0, q2_0, 2, 2, 32, __VA_ARGS__)   \
     EACH(FR_TQ2_0, tq2_0, 2, 8, 32, __VA_ARGS__) \
     EACH(FR_PQ2_0, pq2_0, 2, 4, 32, __VA_ARGS__)
 
+#define FR_HALVED_FEW_VALUES_TYPES(EACH, ...) EACH(FR_NVFP4, nvfp4, 4, 1, 32, __VA_ARGS__)
+
 /* clang-format off */
+#define FR_K_TYPES(EACH, ...)             \
+    FR_WHOLE_K_TYPES(EACH, __VA_ARGS__)   \
+    FR_HALVED_K_TYPES(EACH, __VA_ARGS__)
+
+#define FR_GRID_TYPES(EACH, ...)             \
+    FR_WHOLE_GRID_TYPES(EACH, __VA_ARGS__)   \
+    FR_HALVED_GRID_TYPES(EACH, __VA_ARGS__)
+
+#define FR_FEW_VALUES_TYPES(EACH, ...)             \
+    FR_WHOLE_FEW_VALUES_TYPES(EACH, __VA_ARGS__)   \
+    FR_HALVED_FEW_VALUES_TYPES(EACH, __VA_ARGS__)
+
+#define FR_WHOLE_TYPES(EACH, ...)                 \
+    FR_PLAIN_TYPES(EACH, __VA_ARGS__)             \
+    FR_WHOLE_K_TYPES(EACH, __VA_ARGS__)           \
+    FR_TABLE_TYPES(EACH, __VA_ARGS__)             \
+    FR_WHOLE_GRID_TYPES(EACH, __VA_ARGS__)        \
+    FR_WHOLE_FEW_VALUES_TYPES(EACH, __VA_ARGS__)
+
 #define FR_TILE_TYPES(EACH, ...)           \
     FR_PLAIN_TYPES(EACH, __VA_ARGS__)      \
     FR_K_TYPES(EACH, __VA_ARGS__)          \
@@ -59,10 +85,13 @@
     FR_FEW_VALUES_TYPES(EACH, __VA_ARGS__)
 /* clang-format on */
 
+#define FR_WHOLE_TWIN_TYPES(EACH, ...)           \
+    EACH(FR_TQ1_0, tq2_0, 2, 8, 32, __VA_ARGS__) \
+    EACH(FR_PTQ1_0, pq2_0, 2, 4, 32, __VA_ARGS__)
+
 #define FR_TWIN_TYPES(EACH, ...)                   \
     EACH(FR_IQ2_S, iq2_xs, 3, 8, 160, __VA_ARGS__) \
-    EACH(FR_TQ1_0, tq2_0, 2, 8, 32, __VA_ARGS__)   \
-    EACH(FR_PTQ1_0, pq2_0, 2, 4, 32, __VA_ARGS__)
+    FR_WHOLE_TWIN_TYPES(EACH, __VA_ARGS__)
 
 #define FR_BLOCK_TYPES(EACH, ...) FR_TILE_TYPES(EACH, __VA_ARGS__) FR_TWIN_TYPES(EACH, __VA_ARGS__)
 
