@@ -543,7 +543,8 @@ const fr_option_row fr_option_table[FR_ARG_COUNT] = {
                      .help = "auto (default): spread threads and weights over NUMA nodes; off: do not"},
     [FR_ARG_ISA] = {.names = "--isa", .value = "WORD", .kind = FR_KIND_WORD, .of = FR_LAB_ISA, .verbs = RUN | INSPECT,
                     .sets = FR_OPT_ISA, .to = FR_SET_GIVEN,
-                    .help = "the highest instruction set to use (default: the best of this machine); the text is the same",
+                    .help = "the highest instruction set to use (default: the best of this machine); the text is the "
+                            "same",
                     .more = "The words are {}"},
     [FR_ARG_CHUNK] = {.names = "--chunk -ub --ubatch-size", .verbs = RUN | BENCH, .parts = FR_PART_MODEL, .value = "N",
                       .kind = FR_KIND_NUMBER, .sets = FR_OPT_CHUNK, .to = FR_SET_GIVEN,
