@@ -138,7 +138,8 @@ all: $(COMMAND) $(LIBRARY) $(SHARED) ## build/forerun, build/libforerun.a and it
 
 # Each step prints one short line; V=1 shows the commands.
 QUIET := $(if $(V),,@)
-SAY = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2))
+# The line is printed by make itself: a shell for each object's line and folder would cost as much as small objects do.
+SAY = $(if $(V),,$(info $(empty)  $(1)$(if $(filter CC AR,$(1)),  ) $(2)))
 
 # Checks for the compiler and the libraries' headers before anything is compiled, so that a missing one is named. A
 # missing library is noticed by its header.
@@ -166,14 +167,12 @@ $(BUILD)/kernels/matmul_%.o: override SANITIZE := $(filter -fsanitize=thread,$(S
 $(BUILD)/kernels/%.o: private DEBUG := -g1
 
 $(BUILD)/%.o: %.c $(BUILD)/flags | $(BUILD)/needs
-	@mkdir -p $(@D)
 	$(call SAY,CC,$@)
-	$(QUIET)$(COMPILE) $(FLAGS_$(call suffix_of,$<)) -c $< -o $@
+	$(QUIET)[ -d $(@D) ] || mkdir -p $(@D); $(COMPILE) $(FLAGS_$(call suffix_of,$<)) -c $< -o $@
 
 $(BUILD)/%_scalar_fma.o: %_scalar.c $(BUILD)/flags | $(BUILD)/needs
-	@mkdir -p $(@D)
 	$(call SAY,CC,$@)
-	$(QUIET)$(COMPILE) -mfma -DFR_SCALAR_FMA -c $< -o $@
+	$(QUIET)[ -d $(@D) ] || mkdir -p $(@D); $(COMPILE) -mfma -DFR_SCALAR_FMA -c $< -o $@
 
 # Holds the compile command; its time changes only when the command does.
 $(BUILD)/flags: force

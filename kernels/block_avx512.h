@@ -950,40 +950,54 @@ FR_INLINE void compute_fewest(const format *f, const products *by, const product
         compute_tiles(f, by, job, c, rows, 1);
 }
 
-FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c, bool many) {
-    size_t tiles = halved(f) ? 1 : PAIR; /* tiles taken at a time with 3 to 8 rows */
-    if (many) {
+/* Computes all tiles of a chunk. rows: c->rows as a constant, or 0 if they are more than FEW. */
+FR_INLINE void compute_chunk(const format *f, const products *by, const product *job, const chunk *c, size_t rows) {
+    if (rows == 0)
         for (size_t tile = 0; tile < steps(job, PAIR); tile++) compute_many(f, by, job, c, tile);
-        return;
-    }
-    switch (c->rows) {
-    case 1: compute_fewest(f, by, job, c, 1); break;
-    case 2: compute_fewest(f, by, job, c, 2); break;
-    case 3: compute_tiles(f, by, job, c, 3, tiles); break;
-    case 4: compute_tiles(f, by, job, c, 4, tiles); break;
-    case 5: compute_tiles(f, by, job, c, 5, tiles); break;
-    case 6: compute_tiles(f, by, job, c, 6, tiles); break;
-    case 7: compute_tiles(f, by, job, c, 7, tiles); break;
-    case FEW: compute_tiles(f, by, job, c, FEW, tiles); break;
-    default:
-        for (size_t tile = 0; tile < steps(job, PAIR); tile++) compute_many(f, by, job, c, tile);
-    }
+    else if (rows <= FEWEST)
+        compute_fewest(f, by, job, c, rows);
+    else
+        compute_tiles(f, by, job, c, rows, halved(f) ? 1 : PAIR);
 }
 
+/* Computes all tiles of a chunk for one number of rows. */
+typedef void walk_fn(const product *job, const chunk *c);
+
+#define FR_WALK(name, f, by, rows)                                       \
+    static void name##_walk_##rows(const product *job, const chunk *c) { \
+        compute_chunk(f, by, job, c, rows);                              \
+    }
+
+/* Defines name_walks: entry 0 is for more than FEW rows, with the format `many`; entry n is for n rows, with the format
+ * `name`. Every walk is a function of its own, which is called once for each chunk. All walks of a format in one
+ * function would take the compiler twice as long. */
+#define FR_WALKS(name, many, by)                                                                \
+    FR_WALK(name, many, by, 0)                                                                  \
+    FR_WALK(name, &name, by, 1)                                                                 \
+    FR_WALK(name, &name, by, 2)                                                                 \
+    FR_WALK(name, &name, by, 3)                                                                 \
+    FR_WALK(name, &name, by, 4)                                                                 \
+    FR_WALK(name, &name, by, 5)                                                                 \
+    FR_WALK(name, &name, by, 6)                                                                 \
+    FR_WALK(name, &name, by, 7)                                                                 \
+    FR_WALK(name, &name, by, 8)                                                                 \
+    static walk_fn *const name##_walks[FEW + 1] = {name##_walk_0, name##_walk_1, name##_walk_2, \
+                                                   name##_walk_3, name##_walk_4, name##_walk_5, \
+                                                   name##_walk_6, name##_walk_7, name##_walk_8};
+
 /* Computes one part of the rows. The columns of these rows are divided into chunks of equal length. */
-FR_INLINE void compute_part(const format *f, const products *by, const product *job, chunk *c, bool many) {
+FR_INLINE void compute_part(const format *f, walk_fn *const *walks, const product *job, chunk *c) {
     size_t most = PANEL / (c->rows > FEW ? MANY : c->rows) / block_runs(f, job);
     size_t chunks = (job->blocks + most - 1) / most, length = (job->blocks + chunks - 1) / chunks;
     for (c->from = 0; c->from < job->blocks; c->from = c->to) {
         c->to = c->from + length < job->blocks ? c->from + length : job->blocks;
         pack_panel(f, job, c);
-        compute_chunk(f, by, job, c, many);
+        walks[c->rows > FEW ? 0 : c->rows](job, c);
     }
 }
 
-/* Computes a whole call. many: the call, and each part of it, has more than FEW rows. `many` is a constant, so that
- * the compiler can leave out the cases for few rows. */
-FR_INLINE void multiply(const format *f, const products *by, const product *job, bool many) {
+/* Computes a whole call. f: the format of the walks that the call needs. */
+FR_INLINE void multiply(const format *f, walk_fn *const *walks, const product *job) {
     chunk c;
     const int8_t *values = grouped(f) ? NULL : fr_code_values(f->type);
     if (job->features == 0) return;
@@ -996,25 +1010,25 @@ FR_INLINE void multiply(const format *f, const products *by, const product *job,
         size_t left = job->rows - c.row, parts = (left + MANY - 1) / MANY;
         c.rows = (left + parts - 1) / parts;
         choose_hint(f, &c);
-        compute_part(f, by, job, &c, many);
+        compute_part(f, walks, job, &c);
     }
 }
 
-FR_INLINE void matmul_block(const format *f, const products *by, const fr_matmul_block *of) {
+FR_INLINE void matmul_block(const format *f, walk_fn *const *walks, const fr_matmul_block *of) {
     product job = {of->y,        of->y_stride, of->x, of->x_stride, of->rows, of->w, of->cols / (f->runs * RUN),
                    of->features, NULL};
-    multiply(f, by, &job, false);
+    multiply(f, walks, &job);
 }
 
-/* Computes a call with grouped codes. many: the format that is used with more than FEW rows, because it is faster
- * there; NULL: `f` is used. */
-FR_INLINE void matmul_grouped(const format *f, const format *many, const products *by, const fr_matmul_grouped *of) {
+/* Computes a call with grouped codes. many: the format of the walk for more than FEW rows. A call with more has more in
+ * each of its parts too, so one format packs all panels of a call. */
+FR_INLINE void matmul_grouped(const format *f, const format *many, walk_fn *const *walks, const fr_matmul_grouped *of) {
     fr_grouped_tiles tiles = *of->tiles;
     product job = {of->y, of->y_stride, of->x, of->x_stride, of->rows, of->w, tiles.blocks, of->features, &tiles};
-    if (many && of->rows > FEW)
-        multiply(many, by, &job, true);
+    if (many != f && of->rows > FEW)
+        multiply(many, walks, &job);
     else
-        multiply(f, by, &job, false);
+        multiply(f, walks, &job);
 }
 
 #endif

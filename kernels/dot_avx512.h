@@ -27,16 +27,18 @@ FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t
 
 static const products by_bytes = {dot, {[2] = 8, [3] = 8, [4] = 8, [5] = 4, [6] = 2, [7] = 1, [8] = 4}};
 
-/* Defines the kernel of a type: it calls matmul_block with the type's format. */
+/* Defines the kernel of a type: its walks, and a function that calls matmul_block with them. */
 #define FR_MATMUL_BLOCK(id, name, ...)                           \
+    FR_WALKS(name, &name, &by_bytes)                             \
     void fr_matmul_##name##_avx512(const fr_matmul_block *job) { \
-        matmul_block(&name, &by_bytes, job);                     \
+        matmul_block(&name, name##_walks, job);                  \
     }
 
 /* Defines the kernel of a format of grouped codes, such as grouped_4 or biased_4. */
 #define FR_MATMUL_GROUPED(name)                                    \
+    FR_WALKS(name, &name, &by_bytes)                               \
     void fr_matmul_##name##_avx512(const fr_matmul_grouped *job) { \
-        matmul_grouped(&name, NULL, &by_bytes, job);               \
+        matmul_grouped(&name, &name, name##_walks, job);           \
     }
 
 #endif

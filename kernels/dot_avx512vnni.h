@@ -26,17 +26,19 @@ FR_INLINE __m512i dot(__m512i sum, const __m512i *codes, const int8_t *q, size_t
 
 static const products vnni = {dot, {[2] = 1, [3] = 1, [4] = 1, [5] = 1, [6] = 1, [7] = 1, [8] = 1}};
 
-/* Defines the kernel of a type: it calls matmul_block with the type's format. */
+/* Defines the kernel of a type: its walks, and a function that calls matmul_block with them. */
 #define FR_MATMUL_BLOCK(id, name, ...)                               \
+    FR_WALKS(name, &name, &vnni)                                     \
     void fr_matmul_##name##_avx512vnni(const fr_matmul_block *job) { \
-        matmul_block(&name, &vnni, job);                             \
+        matmul_block(&name, name##_walks, job);                      \
     }
 
 /* Defines the kernel of a format of grouped codes, such as grouped_4 or biased_4. many: the address of the format that
- * is used with more than FEW rows, or NULL. */
+ * is used with more than FEW rows. */
 #define FR_MATMUL_GROUPED(name, many)                                  \
+    FR_WALKS(name, many, &vnni)                                        \
     void fr_matmul_##name##_avx512vnni(const fr_matmul_grouped *job) { \
-        matmul_grouped(&name, many, &vnni, job);                       \
+        matmul_grouped(&name, many, name##_walks, job);                \
     }
 
 #endif

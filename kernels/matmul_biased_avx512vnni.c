@@ -2,5 +2,5 @@
  * in kernels.h. */
 #include "kernels/dot_avx512vnni.h"
 
-#define FR_KERNEL_OF(bits, ...) FR_MATMUL_GROUPED(biased_##bits, NULL)
+#define FR_KERNEL_OF(bits, ...) FR_MATMUL_GROUPED(biased_##bits, &biased_##bits)
 FR_GROUPED_CODES(FR_KERNEL_OF)

@@ -7,5 +7,5 @@
  * points. */
 #include "kernels/dot_avx512vnni.h"
 
-#define FR_KERNEL_OF(bits, ...) FR_MATMUL_GROUPED(grouped_##bits, bits < 8 ? &raised_##bits : NULL)
+#define FR_KERNEL_OF(bits, ...) FR_MATMUL_GROUPED(grouped_##bits, bits < 8 ? &raised_##bits : &grouped_##bits)
 FR_GROUPED_CODES(FR_KERNEL_OF)
