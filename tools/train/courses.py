@@ -12,18 +12,18 @@ import torch
 from torch.nn import functional
 
 from block import BlockDrafter
-from drafter import Drafter, Linear
+from drafter import Drafter, read_gguf
 
 STEP_WEIGHT = 0.8  # factor of the loss of each further step of EAGLE-3's chain
 DRAFTS = 7         # number of drafts that are counted, for any kind
 ANCHOR_STRIDE = 4  # distance of the anchors from which they are counted
 
 
-def choose_ids(texts, vocab, count):
-    """Returns the ids that the target generates most often, and then the lowest ids, which are merges of frequent
-    pieces."""
+def choose_ids(texts, vocab, count, known=()):
+    """Returns the known ids, those that the target generates most often, and then the lowest ids, which are merges of
+    frequent pieces."""
     said = collections.Counter(i for text in texts for i in text.ids[text.prompt:])
-    ids = [i for i, _ in sorted(said.items(), key=lambda pair: (-pair[1], pair[0]))][:count]
+    ids = list(dict.fromkeys([*known, *sorted(said, key=lambda i: (-said[i], i))]))[:count]
     there = set(ids)
     ids += [i for i in range(vocab) if i not in there][:count - len(ids)]
     return torch.tensor(sorted(ids))
@@ -55,23 +55,27 @@ class Course:
 class Eagle3(Course):
     def __init__(self, target, layers, texts, options, kept):
         super().__init__(target, layers, options)
-        self.ids = kept["ids"] if kept else choose_ids(texts, target.sizes["vocab_size"], options.draft_vocab)
-        ffn = kept.get("ffn") if kept else options.ffn
-        ffn = ffn or target.sizes["intermediate_size"]
+        self.earlier = read_gguf(options.go_on_from) if options.go_on_from and not kept else None
+        if kept:
+            self.ids, ffn = kept["ids"], kept.get("ffn") or target.sizes["intermediate_size"]
+        else:
+            known = self.earlier["d2t"].tolist() if self.earlier else []
+            self.ids = choose_ids(texts, target.sizes["vocab_size"], max(len(known), options.draft_vocab), known)
+            ffn = len(self.earlier["blk.0.ffn_gate.weight"]) if self.earlier else options.ffn
+            ffn = ffn or target.sizes["intermediate_size"]
         self.network = Drafter({**target.sizes, "intermediate_size": ffn}, len(layers), len(self.ids))
-        for part in self.network.modules():
-            if isinstance(part, Linear):
-                part.half = options.bfloat16
         self.head = target.head[self.ids].clone()
         self.kept = {"ids": self.ids, "ffn": ffn}
         if options.freeze_head:
             self.network.lm_head.weight.requires_grad = False
 
-    def begin(self):
-        self.network.begin(self.target, self.ids)
-
-    def fit(self, texts):
-        self.network.fit(self._linear(text) for text in texts)
+    def begin(self, texts):
+        if self.earlier:
+            taps = torch.cat([self._linear(text)[0] for text in texts[:20]])
+            self.network.load(self.earlier, self.ids, self.target, taps)
+        else:
+            self.network.begin(self.target, self.ids)
+            self.network.fit(self._linear(text) for text in texts)
 
     def _linear(self, text):
         """Returns the data to which the linear part is fitted. The wanted row is the target's row after each pair,
@@ -88,14 +92,13 @@ class Eagle3(Course):
     def loss(self, text, _draw):
         rows, first = text.rows(), max(0, text.prompt - 2)
         says = self._head_rows(rows[first + 1:len(text.ids) - 1, -1]) @ self.head.T
-        all_says, loss, hits = functional.log_softmax(says, -1), 0.0, []
+        shares, best, loss, hits = says.softmax(-1), says.max(-1).indices, 0.0, []
         for step, (said, logits) in enumerate(self.network(*self._pairs(text, rows), self.options.chain, first)):
-            says = all_says[said - first:]
-            if not len(says):
+            wanted = shares[said - first:]
+            if not len(wanted):
                 continue
-            own = functional.log_softmax(logits, -1)
-            loss = loss + STEP_WEIGHT ** step * -(says.exp() * own).sum(-1).mean()
-            hits.append((int((own.argmax(-1) == says.argmax(-1)).sum()), len(says)))
+            loss = loss + STEP_WEIGHT ** step * functional.cross_entropy(logits, wanted)
+            hits.append((int((logits.max(-1).indices == best[said - first:]).sum()), len(wanted)))
         return loss, hits
 
     def accepted(self, text, anchors):
@@ -142,14 +145,12 @@ class DFlash(Course):
                 return max(free)
         raise SystemExit("every control token of the vocabulary is in the texts: choose the mask's id by --mask-id")
 
-    def begin(self):
-        self.network.begin(self.target)
-
-    def fit(self, texts):
+    def begin(self, texts):
         def read():
             for text in texts:
                 rows, embeddings = text.rows(), self.target.embedding[text.ids[1:]]
                 yield rows[:-1, :-1].reshape(len(rows) - 1, -1), self._unit(embeddings), self._unit(rows[1:, -1])
+        self.network.begin(self.target)
         self.network.fit(read, self.target.embedding[self.network.mask])
 
     def _blocks(self, text, rows, anchors):

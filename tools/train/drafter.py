@@ -1,4 +1,4 @@
-"""EAGLE-3's drafter as a network: one layer, chained as when it is run; and the drafter's published form.
+"""EAGLE-3's drafter as a network: one layer, chained as when it is run; and its published form and its GGUF file.
 
 Pair q consists of the target's taps at position q and the embedding of token q + 1. It predicts token q + 2. In step 0
 every pair has taps. In step k a pair has, instead of taps, the output of the pair before it in step k - 1. It attends
@@ -7,6 +7,7 @@ to the pairs of step 0 up to the beginning of its chain, and to the pairs of its
 import json
 import math
 
+import numpy
 import safetensors.torch
 import torch
 from torch import nn
@@ -20,22 +21,6 @@ class Norm(nn.Module):
 
     def forward(self, x):
         return functional.rms_norm(x, self.weight.shape, self.weight, self.eps)
-
-
-class Linear(nn.Linear):
-    """A product without bias. With `half`, it multiplies in bfloat16, which takes half the time if the processor has
-    instructions for it. The weights that are learned stay float32, and are rounded once for all steps of a chain."""
-
-    def __init__(self, inputs, outputs):
-        super().__init__(inputs, outputs, bias=False)
-        self.half, self.rounded = False, None
-
-    def forward(self, x):
-        if not self.half:
-            return super().forward(x)
-        if self.rounded is None:
-            self.rounded = self.weight.to(torch.bfloat16)
-        return functional.linear(x.to(torch.bfloat16), self.rounded).float()
 
 
 def strongest_features(ffn, count):
@@ -57,14 +42,15 @@ class Drafter(nn.Module):
         self.sizes, self.taps = sizes, taps
         hidden, heads, dim = sizes["hidden_size"], sizes["num_attention_heads"], sizes["head_dim"]
         ffn, eps = sizes["intermediate_size"], sizes["rms_norm_eps"]
-        self.fc = Linear(taps * hidden, hidden)
+        self.fc = nn.Linear(taps * hidden, hidden, bias=False)
         self.input_layernorm, self.hidden_norm = Norm(hidden, eps), Norm(hidden, eps)
         self.post_attention_layernorm, self.norm = Norm(hidden, eps), Norm(hidden, eps)
-        self.q_proj, self.k_proj, self.v_proj = (Linear(2 * hidden, heads * dim) for _ in range(3))
-        self.o_proj = Linear(heads * dim, hidden)
-        self.gate_proj, self.up_proj = (Linear(hidden, ffn) for _ in range(2))
-        self.down_proj = Linear(ffn, hidden)
-        self.lm_head = Linear(hidden, draft_vocab)
+        self.q_proj, self.k_proj, self.v_proj = (nn.Linear(2 * hidden, heads * dim, bias=False)
+                                                for _ in range(3))
+        self.o_proj = nn.Linear(heads * dim, hidden, bias=False)
+        self.gate_proj, self.up_proj = (nn.Linear(hidden, ffn, bias=False) for _ in range(2))
+        self.down_proj = nn.Linear(ffn, hidden, bias=False)
+        self.lm_head = nn.Linear(hidden, draft_vocab, bias=False)
         frequencies = sizes["rope_theta"] ** (-torch.arange(0, dim, 2).float() / dim)
         self.register_buffer("tap_sizes", torch.ones(taps * hidden))  # few features are much larger than all others
         self.register_buffer("frequencies", frequencies, persistent=False)
@@ -130,7 +116,7 @@ class Drafter(nn.Module):
         keys, values, at = chain[0]
         scores = torch.einsum("qhd,khd->hqk", q, keys) / math.sqrt(dim)
         slots, begun = torch.arange(first, first + rows), torch.arange(at, at + keys.shape[0])
-        scores = scores.masked_fill(begun[None, :] > slots[:, None] - step, -torch.inf)
+        scores = scores + torch.zeros(rows, len(begun)).masked_fill(begun > slots[:, None] - step, -torch.inf)
         for i in range(1, step + 1):  # the pair of step i that belongs to the same chain
             keys, _, at = chain[i]
             own = keys[first - step + i - at:][:rows]
@@ -149,9 +135,6 @@ class Drafter(nn.Module):
         """Gives, for each step, a slot and the logits of all slots from that slot on. The slot is first_said, or the
         step's first slot if that comes later. taps: [pairs, taps * hidden]; embeddings: [pairs, hidden], those of the
         tokens after the taps."""
-        for part in self.modules():
-            if isinstance(part, Linear):
-                part.rounded = None
         chain, x, out = [], None, []
         for step in range(steps):
             g = self.fc(taps / self.tap_sizes) if step == 0 else x[:-1]
@@ -190,3 +173,32 @@ class Drafter(nn.Module):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
         safetensors.torch.save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+    GGUF_NAMES = {"fc": "fc", "norm": "output_norm", "lm_head": "output", "input_layernorm": "blk.0.attn_norm",
+                  "hidden_norm": "blk.0.attn_norm_2", "post_attention_layernorm": "blk.0.ffn_norm",
+                  "q_proj": "blk.0.attn_q", "k_proj": "blk.0.attn_k", "v_proj": "blk.0.attn_v",
+                  "o_proj": "blk.0.attn_output", "gate_proj": "blk.0.ffn_gate", "up_proj": "blk.0.ffn_up",
+                  "down_proj": "blk.0.ffn_down"}
+
+    def load(self, tensors, ids, target, taps):
+        """Sets the weights of a drafter's GGUF file. For ids that it does not have, the head gets the target's rows,
+        mapped as those of the others were changed by learning, by least squares. tensors: those of read_gguf; ids:
+        those of the head; taps: rows of the target's text, from which the sizes of taps come that the file has folded
+        into fc."""
+        with torch.no_grad():
+            for own, theirs in self.GGUF_NAMES.items():
+                if own != "lm_head":
+                    getattr(self, own).weight.copy_(tensors[f"{theirs}.weight"])
+            self.tap_sizes.copy_(taps.square().mean(0).sqrt().clamp_min(1e-6))
+            self.fc.weight.mul_(self.tap_sizes)
+            learned, known = tensors["output.weight"], tensors["d2t"]
+            self.lm_head.weight.copy_(target.head[ids] @ torch.linalg.lstsq(target.head[known], learned).solution)
+            self.lm_head.weight[torch.searchsorted(ids, known)] = learned
+
+
+def read_gguf(path):
+    """Returns the tensors of a drafter's GGUF file as float32, and its ids as they are."""
+    import gguf
+    return {t.name: torch.from_numpy(numpy.array(t.data if t.name == "d2t" else
+                                                 gguf.dequantize(t.data, t.tensor_type)))
+            for t in gguf.GGUFReader(path).tensors}

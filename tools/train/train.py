@@ -37,14 +37,23 @@ class Run:
         self.course = KINDS[options.kind](self.target, layers[:-1], texts, options, state)
         self.drafter = self.course.network
         if not state and not options.untrained:
-            self.course.begin()
-            self.course.fit([t for i, t in enumerate(texts) if i % options.hold_every][:options.fit_most])
+            self.course.begin(self.read_texts()[:options.fit_most])
+        if options.bfloat16:  # least squares, above, need exact products
+            torch.set_float32_matmul_precision("medium")
         self.weights = [p for p in self.drafter.parameters() if p.requires_grad]
         self.adam = torch.optim.AdamW(self.weights, lr=options.rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
         if state:
             self.drafter.load_state_dict(state["drafter"])
             self.adam.load_state_dict(state["adam"])
             self.spent, self.taken = state["spent"], state["taken"]
+
+    def read_texts(self, held=False):
+        """Returns the texts to learn from, or the held-out ones."""
+        options = self.options
+        if options.held_out:
+            return features.read(options.held_out if held else options.features)[2]
+        texts = features.read(options.features)[2]
+        return [t for i, t in enumerate(texts) if (i % options.hold_every == 0) == held]
 
     def share_done(self):
         if self.options.steps:
@@ -69,21 +78,25 @@ class Run:
             log.write(line + "\n")
 
     def learn(self, text):
+        """Adds a text's gradient, and takes a step of Adam at the last text of a batch."""
         loss, hits = self.course.loss(text, torch.Generator().manual_seed(self.taken))
-        loss.backward()
+        (loss / self.options.batch).backward()
+        self.taken += 1
+        if self.taken % self.options.batch == 0:
+            self.step()
+        return float(loss.detach()), hits
+
+    def step(self):
         torch.nn.utils.clip_grad_norm_(self.weights, 1.0)
         for group in self.adam.param_groups:
             group["lr"] = self.rate()
         if not self.options.untrained:
             self.adam.step()
         self.adam.zero_grad()
-        self.taken += 1
-        return float(loss.detach()), hits
 
     def test(self):
         """Reports the loss of held-out texts, and the mean number of accepted drafts for each number of drafts."""
-        _, _, texts = features.read(self.options.features)
-        held = texts[::self.options.hold_every][:self.options.held_most]
+        held = self.read_texts(held=True)[:self.options.held_most]
         with torch.no_grad():
             results = [self.course.loss(text, torch.Generator().manual_seed(i)) for i, text in enumerate(held)]
             places = [(text, choose_anchors(text)) for text in held]
@@ -97,8 +110,7 @@ class Run:
         began, saved, seen = time.monotonic() - self.spent, time.monotonic(), []
         while self.share_done() < 1:
             self.test()
-            _, _, texts = features.read(self.options.features)
-            texts = [t for i, t in enumerate(texts) if i % self.options.hold_every]
+            texts = self.read_texts()
             for i in torch.randperm(len(texts), generator=torch.Generator().manual_seed(self.taken)).tolist():
                 seen.append(self.learn(texts[i]))
                 self.spent = time.monotonic() - began
@@ -133,11 +145,14 @@ if __name__ == "__main__":
     parser.add_argument("--kv-heads", type=int, help="dflash: heads of keys and values (as many)")
     parser.add_argument("--ffn", type=int, help="features of the feed-forward (the target's)")
     parser.add_argument("--mask-id", type=int, help="dflash: the id of masks (one that stands for nothing)")
+    parser.add_argument("--batch", type=int, default=1, help="texts of a step of Adam")
+    parser.add_argument("--go-on-from", metavar="GGUF", help="eagle3: begin as this drafter, with its ids")
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--freeze-head", action="store_true", help="eagle3: the head stays the target's")
-    parser.add_argument("--bfloat16", action="store_true", help="eagle3: products in bfloat16, twice as fast on some")
+    parser.add_argument("--bfloat16", action="store_true", help="multiply in bfloat16, faster on some processors")
     parser.add_argument("--untrained", action="store_true", help="random weights as they are, to compare with")
-    parser.add_argument("--hold-every", type=int, default=16, help="one text of so many is held out")
+    parser.add_argument("--held-out", nargs="+", help="folders of texts to test with, of topics that are not learned")
+    parser.add_argument("--hold-every", type=int, default=16, help="without --held-out: one text of so many is")
     parser.add_argument("--fit-most", type=int, default=400, help="texts to which the linear part is fitted")
     parser.add_argument("--held-most", type=int, default=12)
     parser.add_argument("--tell-every", type=int, default=20)
@@ -145,5 +160,7 @@ if __name__ == "__main__":
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    if arguments.go_on_from and arguments.kind != "eagle3":
+        parser.error("--go-on-from is for --kind eagle3")
     pathlib.Path(arguments.out).mkdir(parents=True, exist_ok=True)
     Run(arguments).run()
