@@ -13,7 +13,8 @@
  *
  * The reference is decoding without drafts, each text in a session alone; test_dflash.c compares that with
  * transformers. First come the runs of a pairwise cover: any two values of two factors meet in one of them. Then come
- * runs of every depth, and runs with rejection sampling, whose text may depend only on drafter and depth. */
+ * runs of every depth, runs that cut a grammar's text at each of its first ids, and runs with rejection sampling, whose
+ * text may depend only on drafter and depth. */
 /* suite: alone native threads no-valgrind */
 #include <check.h>
 #include <math.h>
@@ -30,7 +31,7 @@
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 
-enum { TEXT = 96, HALF = 40, BACK = 20, CONTEXT = 256, MOST = 4, PROMPT_MOST = 64 };
+enum { TEXT = 96, HALF = 40, CONTEXT = 256, MOST = 4, PROMPT_MOST = 64 };
 
 #define DATA "tests/data/dflash/"
 
@@ -64,10 +65,13 @@ enum { DEPTHS = sizeof some_depths / sizeof *some_depths };
 static const char *words[FR_PAIRS_VALUES];
 static size_t word_count;
 
-/* A way of running. `at` has the index of each factor's value, except that `depth` is the number of drafts itself. */
+/* A way of running. `at` has the index of each factor's value, except that `depth` is the number of drafts itself.
+ * kept: number of generated ids, at most HALF, that stay with CUT and AGAIN. It is fixed, because the number that were
+ * generated until then may depend on measured times, and the place of the cut must not. */
 typedef struct manner {
     size_t at[FACTORS];
     int64_t depth;
+    size_t kept;
     bool rejection;
 } manner;
 
@@ -308,12 +312,13 @@ static void live(const run *r, speaker *s) {
         fr_session_close(s->session);
         s->session = fork;
         break;
-    case CUT:
-        s->said -= BACK;
+    case CUT: /* after a cut the text of a grammar begins anew, unless the session is told where it began */
+        s->said = r->how->kept;
         require(fr_session_truncate(s->session, t->prompt + s->said));
+        if (t->bound == GRAMMAR) require(fr_session_begin_grammar(s->session, t->prompt));
         break;
     case AGAIN:
-        s->said -= BACK;
+        s->said = r->how->kept;
         require(fr_session_put(s->session, t->ids, t->prompt + s->said));
         bind_text(s->session, t, &r->language);
         break;
@@ -393,7 +398,7 @@ START_TEST(every_two_values_together) {
     for (size_t drawn = 0; drawn < DRAWS; drawn++)
         for (size_t bound = 0; bound < BOUNDS; bound++) of[drawn][bound] = texts_of((size_t)_i, drawn, bound);
     for (size_t i = 0; i < count; i++) {
-        manner how = {.depth = some_depths[runs[i][DEPTH]]};
+        manner how = {.depth = some_depths[runs[i][DEPTH]], .kept = 1 + i % HALF};
         memcpy(how.at, runs[i], sizeof how.at);
         if (how.at[WHO] == (size_t)_i) accepted += try_run(&how, &of[how.at[DRAWN]][how.at[BOUND]], NULL);
     }
@@ -418,11 +423,33 @@ START_TEST(every_depth) {
                                  [THREADS] = (size_t)depth % 3,
                                  [CHUNK] = 2,
                                  [WORD] = word_count - 1},
-                          .depth = depth};
+                          .depth = depth,
+                          .kept = HALF / 2};
             double stood = try_run(&how, &of[how.at[DRAWN]], NULL);
             if (method == ITS_OWN) accepted += stood;
         }
     ck_assert_double_gt(accepted, step == 1 ? 60 : 5);
+}
+END_TEST
+
+/* Cuts a text of a grammar after each of its first ids. At many of them the grammar is in the middle of a pair of
+ * letters, so the next id shows whether the grammar went on from there. */
+START_TEST(a_cut_after_each_id) {
+    static texts of;
+    size_t drawn = (size_t)_i % DRAWS;
+    of = texts_of((size_t)_i, drawn, GRAMMAR);
+    for (size_t kept = 1; kept <= HALF; kept++) {
+        manner how = {.at = {[WHO] = (size_t)_i,
+                             [DRAWN] = drawn,
+                             [BOUND] = GRAMMAR,
+                             [LIFE] = CUT,
+                             [METHOD] = kept % METHODS,
+                             [CHUNK] = 2,
+                             [WORD] = word_count - 1},
+                      .depth = 1 + (int64_t)kept % (FR_STEP_MAX - 1),
+                      .kept = kept};
+        try_run(&how, &of, NULL);
+    }
 }
 END_TEST
 
@@ -458,6 +485,7 @@ FR_SUITE("one answer with block drafters") {
     tcase_set_timeout(cases, 0);
     tcase_add_loop_test(cases, every_two_values_together, 0, SUBJECTS);
     tcase_add_loop_test(cases, every_depth, 0, SUBJECTS);
+    tcase_add_loop_test(cases, a_cut_after_each_id, 0, SUBJECTS);
     tcase_add_loop_test(cases, rejection_draws_the_same_on_any_machine, 0, SUBJECTS);
     suite_add_tcase(suite, cases);
 }
