@@ -109,7 +109,8 @@ fr_status fr_lab_embedder_session(fr_embedder *embedder, fr_session **session) {
 }
 
 /* Makes the rows of texts where the other ranks repeat this rank's calls: one text at a time, in the session that those
- * ranks have too. They make the same forwards and pool the rows as they like. */
+ * ranks have too. They make the same forwards and pool the rows as they like. The last text's pages are given back,
+ * because other sessions may need them and no later text reads them. */
 static fr_status rows_led(fr_embedder *e, const fr_embedder_text *texts, size_t count, size_t dimensions, int normalize,
                           float *rows) {
     size_t width = dimensions ? dimensions : e->recipe.width;
@@ -117,14 +118,15 @@ static fr_status rows_led(fr_embedder *e, const fr_embedder_text *texts, size_t 
     FR_TRY(fr_lab_embedder_session(e, &session));
     FR_TRY(fr_embedder_run(e, NULL, 0, dimensions, normalize, rows)); /* checks all arguments but the texts */
     FR_TRY(fr_embedder_check(e, texts, count));
-    for (size_t t = 0; t < count; t++) {
+    fr_status status = FR_OK;
+    for (size_t t = 0; t < count && status == FR_OK; t++) {
         fr_rank_leader_embed(session, texts[t].ids, texts[t].count, FR_POOLING_MEAN);
-        fr_status status = fr_embedder_run(e, &texts[t], 1, dimensions, normalize, rows + t * width);
+        status = fr_embedder_run(e, &texts[t], 1, dimensions, normalize, rows + t * width);
         fr_rank_leader_ran(session);
         e->done = t + (status == FR_OK);
-        FR_TRY(status);
     }
-    return FR_OK;
+    fr_session_reset(session);
+    return status;
 }
 
 fr_status fr_embedder_rows(fr_embedder *embedder, const fr_embedder_text *texts, size_t count, size_t dimensions,

@@ -12,6 +12,7 @@ import shutil
 import sys
 
 import torch
+from safetensors.torch import save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import (BertConfig, BertForSequenceClassification, BertModel, DistilBertConfig, DistilBertModel,
                           Gemma3TextConfig, Gemma3TextModel, GteConfig, GteModel, JinaEmbeddingsV3Config,
@@ -310,7 +311,9 @@ def make_cross(name, folder):
         config["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
         json.dump(config, open(os.path.join(folder, "tokenizer_config.json"), "w"), indent=1)
     if kind == "qwen3":
-        return {"pairs": PAIRS, "scores": judge(folder), "raw": None}
+        products = make_adapter(os.path.join(folder, "adapter"), model)
+        adapted = [{"scale": scale, "scores": judge(folder, products, scale)} for scale in (1.0, -0.5)]
+        return {"pairs": PAIRS, "scores": judge(folder), "raw": None, "adapted": adapted}
     if kind == "xlm-roberta":
         config = json.load(open(os.path.join(folder, "config.json")))
         config["sbert_ce_default_activation_function"] = "torch.nn.modules.linear.Identity"
@@ -321,11 +324,36 @@ def make_cross(name, folder):
     return {"pairs": PAIRS, "scores": scores, "raw": raw}
 
 
-def judge(folder):
-    """Returns Qwen3-Reranker's scores, computed by the code of its model card."""
+def make_adapter(folder, model):
+    """Writes an adapter (LoRA) in peft's form. Returns what it adds to each weight, by the weight's name."""
+    generator = torch.Generator().manual_seed(5)
+    rank, alpha, tensors, products = 2, 6, {}, {}
+    for name, weight in model.named_parameters():
+        if not name.endswith(("q_proj.weight", "v_proj.weight", "down_proj.weight")):
+            continue
+        a = (torch.randn(rank, weight.shape[1], generator=generator) / weight.shape[1] ** 0.5).bfloat16()
+        b = torch.randn(weight.shape[0], rank, generator=generator).bfloat16()
+        tensors |= {"base_model.model." + name.replace("weight", "lora_A.weight"): a,
+                    "base_model.model." + name.replace("weight", "lora_B.weight"): b}
+        products[name] = alpha / rank * (b.float() @ a.float())
+    os.makedirs(folder)
+    save_file(tensors, os.path.join(folder, "adapter_model.safetensors"), metadata={"format": "pt"})
+    with open(os.path.join(folder, "adapter_config.json"), "w") as file:
+        json.dump({"peft_type": "LORA", "task_type": "CAUSAL_LM", "r": rank, "lora_alpha": alpha,
+                   "target_modules": ["q_proj", "v_proj", "down_proj"]}, file, indent=1)
+        file.write("\n")
+    return products
+
+
+def judge(folder, products=None, scale=1.0):
+    """Returns Qwen3-Reranker's scores, computed by the code of its model card. products: what an adapter adds to the
+    weights, times `scale`."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    with torch.no_grad():
+        for name, product in (products or {}).items():
+            model.get_parameter(name).add_(scale * product)
     before = ("<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the "
               "Instruct provided. Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n")
     after = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"

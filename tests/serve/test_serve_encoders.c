@@ -272,19 +272,44 @@ START_TEST(a_damaged_text_fails_its_own_request) {
 }
 END_TEST
 
-START_TEST(a_model_that_writes_judges_documents) {
-    json_t *cases = cases_of(FOLDER "cross-qwen3/cases.json");
-    const json_t *pairs = json_object_get(cases, "pairs"), *expected = json_object_get(cases, "scores");
-    server = fr_server_start("-m " FOLDER "cross-qwen3 -t 2 --embeddings");
-    for (size_t i = 0; i < 2; i++) {
-        json_t *answer = ask("/v1/rerank",
-                             json_pack("{s:O, s:[O]}", "query", json_array_get(json_array_get(pairs, i), 0),
-                                       "documents", json_array_get(json_array_get(pairs, i), 1)),
-                             200);
+/* Scores the pairs by the server, and compares the scores. */
+static void expect_scores(const json_t *pairs, const json_t *expected) {
+    size_t i;
+    json_t *pair;
+    json_array_foreach ((json_t *)(uintptr_t)pairs, i, pair) {
+        json_t *answer =
+            ask("/v1/rerank",
+                json_pack("{s:O, s:[O]}", "query", json_array_get(pair, 0), "documents", json_array_get(pair, 1)), 200);
         ck_assert_double_eq_tol(number(json_array_get(json_object_get(answer, "results"), 0), "relevance_score"),
                                 json_number_value(json_array_get(expected, i)), 1e-5);
         json_decref(answer);
     }
+}
+
+START_TEST(a_model_that_writes_judges_documents) {
+    json_t *cases = cases_of(FOLDER "cross-qwen3/cases.json");
+    const json_t *pairs = json_object_get(cases, "pairs"), *expected = json_object_get(cases, "scores");
+    server = fr_server_start("-m " FOLDER "cross-qwen3 -t 2 --embeddings");
+    expect_scores(pairs, expected);
+    json_decref(cases);
+    fr_server_stop(&server);
+}
+END_TEST
+
+/* An adapter's scale counts in the scores, and requests after a change of the scale have the new one. */
+START_TEST(adapters_count_in_scores) {
+    json_t *cases = cases_of(FOLDER "cross-qwen3/cases.json"), *one;
+    const json_t *pairs = json_object_get(cases, "pairs"), *adapted = json_object_get(cases, "adapted");
+    size_t i;
+    ck_assert_uint_eq(json_array_size(adapted), 2);
+    server = fr_server_start("-m " FOLDER "cross-qwen3 --lora " FOLDER "cross-qwen3/adapter -t 2 --embeddings");
+    json_array_foreach ((json_t *)(uintptr_t)adapted, i, one) {
+        json_decref(
+            ask("/lora-adapters", json_pack("[{s:i, s:O}]", "id", 0, "scale", json_object_get(one, "scale")), 200));
+        expect_scores(pairs, json_object_get(one, "scores"));
+    }
+    json_decref(ask("/lora-adapters", json_pack("[{s:i, s:i}]", "id", 0, "scale", 0), 200));
+    expect_scores(pairs, json_object_get(cases, "scores"));
     json_decref(cases);
     fr_server_stop(&server);
 }
@@ -301,5 +326,6 @@ FR_SUITE("serve_encoders") {
     tcase_add_test(tests, an_encoder_refuses_to_write);
     tcase_add_test(tests, documents_are_scored_best_first);
     tcase_add_test(tests, a_model_that_writes_judges_documents);
+    tcase_add_test(tests, adapters_count_in_scores);
     suite_add_tcase(suite, tests);
 }
