@@ -112,10 +112,12 @@ fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_exper
 }
 
 /* Reads the width of all shared experts together from a key of its own, if there is one. Otherwise computes the width
- * from the number of shared experts. */
+ * from the number of shared experts. null means that there are none, as in the modeling file of Ling 2.0; the family's
+ * default stands for a key that is missing. */
 static fr_status read_shared(fr_model_spec *spec, const json_t *text, const char *where, const char *count) {
     static const char width[] = "shared_expert_intermediate_size";
     fr_mixture_keys *c = &spec->mixture;
+    if (json_is_null(json_object_get(text, count))) c->shared = 0;
     FR_TRY(fr_json_size(text, count, 0, SHARED_MAX, (int64_t)c->shared, where, &c->shared));
     c->shared *= spec->layer.experts.width;
     if (c->shared_by_count) return FR_OK;

@@ -12,6 +12,7 @@
 #include "formats/safetensors.h"
 #include "src/engine/draft/pairs.h"
 #include "tests/support/brief.h"
+#include "tests/support/changed_folder.h"
 #include "tests/support/gguf_copy.h"
 #include "tests/support/reference.h"
 #include "tests/support/require.h"
@@ -475,6 +476,17 @@ START_TEST(a_configuration_is_taken_or_refused_in_a_line) {
 }
 END_TEST
 
+/* Ling 2.0's modeling file makes no shared experts if num_shared_experts is null, so nothing reads their tensors. */
+START_TEST(null_means_no_shared_experts) {
+    fr_changed_folder none;
+    fr_model *model = NULL;
+    fr_changed_folder_make(&none, MODELS "ling-odd", "{\"num_shared_experts\": null}");
+    ck_assert_int_eq(fr_model_open(none.path, NULL, &model), FR_INPUT);
+    ck_assert_ptr_nonnull(strstr(fr_last_error(), "nothing reads tensor model.layers.1.mlp.shared_experts"));
+    fr_changed_folder_remove(&none);
+}
+END_TEST
+
 /* Writes a model's file with each `from` in its header replaced by `to`, which has the same length. Value 3 of the
  * BF16 tensor `nan` becomes NaN. NULL leaves a change out. */
 static void write_changed(const char *name, const char *from, const char *to, const char *nan) {
@@ -659,6 +671,7 @@ FR_SUITE("mixture") {
     tcase_add_loop_test(tests, an_mtp_layers_file_says_how_its_own_rows_stand, 0, 6);
     fr_test_add_loop(tests, every_manner_of_running_gives_one_answer, FOLDERS, 1);
     fr_test_add_loop(tests, packed_experts_give_one_answer, 2, 1);
+    tcase_add_test(tests, null_means_no_shared_experts);
     tcase_add_loop_test(tests, a_configuration_is_taken_or_refused_in_a_line, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(tests, a_name_that_is_missing_or_too_many_is_told, 0, sizeof names / sizeof *names);
     tcase_add_test(tests, nan_in_a_router_ends_in_a_line);
