@@ -44,6 +44,7 @@ static const struct {
                 {DATA "v2-spec-qwen3", DATA "v2-spec-qwen3/drafter", "dflash2"},
                 {DATA "dspark-qwen3", DATA "dspark-qwen3/drafter", "dspark"},
                 {DATA "dspark-dense-qwen3", DATA "dspark-dense-qwen3/drafter.gguf", "dspark"},
+                {DATA "muse-glimmer", DATA "muse-glimmer/drafter", "dflash"},
                 /* Each of these subjects has two drafters. If the depth is fixed, only the first drafter makes
                  * drafts. */
                 {DATA "v2-qwen3.5-mtp", DATA "v2-qwen3.5/drafter", "dflash2,mtp"},

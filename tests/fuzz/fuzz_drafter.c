@@ -19,7 +19,8 @@ static const struct {
                {DFLASH "llama-sliding", DFLASH "llama-sliding/drafter"},
                {DFLASH "v2-qwen3.5", DFLASH "v2-qwen3.5/drafter"},
                {DFLASH "dspark-qwen3", DFLASH "dspark-qwen3/drafter"},
-               {DFLASH "dspark-dense-qwen3", DFLASH "dspark-dense-qwen3/drafter"}};
+               {DFLASH "dspark-dense-qwen3", DFLASH "dspark-dense-qwen3/drafter"},
+               {DFLASH "muse-glimmer", DFLASH "muse-glimmer/drafter"}};
 enum { PAIRS = sizeof folders / sizeof *folders };
 
 typedef struct pair {

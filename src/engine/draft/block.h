@@ -5,7 +5,8 @@
  * of its blocks.
  *
  * Sources: github.com/z-lab/dflash 0.1.0, dflash/model.py (DFlash, DFlash2); speculators 0.9.0, models/dflash, dflash2
- * and dspark (all three, in its own folders); llama.cpp src/models/dflash.cpp (GGUF).
+ * and dspark (all three, in its own folders); transformers 5.24, model muse_glimmer_assistant (Muse-Glimmer's own
+ * DFlash drafter) and generation/candidate_generator.py; llama.cpp src/models/dflash.cpp (GGUF).
  *
  * Context. The taps of a position are the outputs of some of the target's layers there, side by side. The projection
  * fc reduces them to the drafter's width: c = norm(fc(taps)). From c each layer makes the position's key, k =

@@ -4,7 +4,8 @@
  * "dflash_config". Folders of DSpark have all keys at the top, or the drafter's other keys below "dspark_config". The
  * speculators library has the layers' keys in transformer_layer_config and all others at the top. Its folders are
  * recognized by speculators_model_type, because they use z-lab's names of architectures but number the target's layers
- * by their inputs. Keys of GGUF are llama.cpp's. */
+ * by their inputs. Muse-Glimmer's own drafter has all keys at the top, and takes its vocabulary from the target. Keys
+ * of GGUF are llama.cpp's. */
 #include "src/engine/draft/block.h"
 
 #include <stdlib.h>
@@ -36,6 +37,16 @@ static const fr_model_spec defaults = {
     .layer = {.attention = {.heads = 32, .kv_heads = 32, .head_dim = 128, .qk_norm = true},
               .ffn = {.width = 22016, .activation = FR_SILU}}};
 
+static const fr_model_spec muse_defaults = {
+    .trunk = {.vocab = 202048,
+              .hidden = 6656,
+              .layers = 5,
+              .context_limit = 131072,
+              .eps = 1e-5F,
+              .rope = {{.neox = true, .theta = 500000}}},
+    .layer = {.attention = {.heads = 32, .kv_heads = 8, .head_dim = 128, .qk_norm = true},
+              .ffn = {.width = 19968, .activation = FR_SILU}}};
+
 static const fr_config_row own_rows[] = {FR_ONLY("hidden_act", "silu"),
                                          FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
                                          FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
@@ -52,8 +63,9 @@ const fr_family fr_family_block = {.architectures = (const char *const[]){"dflas
                                    .shape = fr_layers_alike,
                                    .names = &fr_block_names};
 
-/* Reads the configuration of the layers. text: in a folder, the JSON object with the layers' keys. */
-static fr_status read_layers(fr_block_config *c, const json_t *text, fr_weights *weights) {
+/* Reads the configuration of the layers. text: in a folder, the JSON object with the layers' keys. muse: the folder is
+ * of Muse-Glimmer's own drafter. */
+static fr_status read_layers(fr_block_config *c, const json_t *text, bool muse, fr_weights *weights) {
     const fr_gguf *gguf = weights->files->gguf;
     const fr_source source = {.root = text,
                               .text = text,
@@ -61,7 +73,9 @@ static fr_status read_layers(fr_block_config *c, const json_t *text, fr_weights 
                               .where = gguf ? gguf->path : where,
                               .weights = weights,
                               .drafter = true};
-    return fr_family_read(&fr_family_block, &source, &c->spec);
+    fr_family family = fr_family_block;
+    if (muse) family.defaults = &muse_defaults;
+    return fr_family_read(&family, &source, &c->spec);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
@@ -72,7 +86,7 @@ typedef struct folder {
     const json_t *root, *text;
     json_t *below;
     const fr_weights *weights;
-    bool speculators;
+    bool speculators, muse; /* muse: Muse-Glimmer's own drafter */
 } folder;
 
 /* Returns the JSON object that has this key: the object within config.json if it has the key, otherwise config.json
@@ -112,6 +126,7 @@ static fr_status open_folder(fr_block_config *c, folder *f, const fr_weights *we
     FR_TRY(fr_json_object(f->root, "dflash_config", where, &f->below));
     if (!f->below) FR_TRY(fr_json_object(f->root, "dspark_config", where, &f->below));
     f->speculators = type != NULL;
+    f->muse = strcmp(architecture, "MuseGlimmerAssistantModel") == 0;
     f->text = nested ? nested : f->root;
     c->kind = strstr(architecture, "DSpark")    ? FR_BLOCK_DSPARK
               : strstr(architecture, "DFlash2") ? FR_BLOCK_DFLASH2
@@ -146,6 +161,10 @@ static fr_status read_taps(fr_block_config *c, const folder *f, const fr_model *
         read_size(f, "num_target_layers", 1, FR_LAYERS_MAX, target ? (int64_t)target->trunk.spec.layers : 0, &targets));
     if (target) FR_TRY(fr_drafter_check_number(f->weights, "num_target_layers", targets, target->trunk.spec.layers));
     c->aux_layers.count = json_array_size(list);
+    if (f->muse && (!list || json_is_null(list))) {
+        c->aux_layers = (fr_aux_layers){5, {2, 14, 26, 38, 50}};
+        return FR_OK;
+    }
     if (!list || json_is_null(list)) {
         if (targets < 5)
             return fr_fail(FR_INPUT, "%s: \"%s\" is missing, and the target's %zu layers are too few to choose from",
@@ -169,7 +188,8 @@ static fr_status read_taps(fr_block_config *c, const folder *f, const fr_model *
 }
 
 /* Reads which layers slide. A window counts where use_sliding_window is on, as in transformers' Qwen3 configuration,
- * or use_swa below dflash_config. */
+ * or use_swa below dflash_config. In Muse-Glimmer's own drafter it always counts, all layers slide unless layer_types
+ * says otherwise, and a row sees sliding_window positions besides its own in either direction. */
 static fr_status read_sliding(fr_block_config *c, const folder *f) {
     const json_t *types = json_object_get(f->text, "layer_types");
     bool windowed, below;
@@ -185,6 +205,13 @@ static fr_status read_sliding(fr_block_config *c, const folder *f) {
                            "full_attention",
                            where, word ? word : "", i);
     }
+    if (f->muse) {
+        bool listed = types && !json_is_null(types);
+        for (size_t i = 0; i < c->spec.trunk.layers && !listed; i++) c->slides[i] = true;
+        FR_TRY(fr_json_size(f->text, "sliding_window", 1, WINDOW_MAX, 2048, where, &c->sight.window));
+        c->sight.window++;
+        return FR_OK;
+    }
     FR_TRY(fr_json_bool(f->text, "use_sliding_window", false, where, &windowed));
     FR_TRY(fr_json_bool(f->below, "use_swa", false, where, &below));
     if (below)
@@ -193,12 +220,13 @@ static fr_status read_sliding(fr_block_config *c, const folder *f) {
     return fr_json_size(f->text, "sliding_window", 1, WINDOW_MAX, 4096, where, &c->sight.window);
 }
 
-/* Reads whether the rows of a block see later rows. In z-lab's folders one key may say this for all layers. The
- * speculators library's classes give all rows of a block the same window (c->sight.shared). These classes have trained
- * the drafters in the library's own folders, and every DSpark drafter. */
+/* Reads whether the rows of a block see later rows. In Muse-Glimmer's own drafter they always do. In z-lab's folders
+ * one key may say this for all layers. The speculators library's classes give all rows of a block the same window
+ * (c->sight.shared). These classes have trained the drafters in the library's own folders, and every DSpark drafter. */
 static fr_status read_sight(fr_block_config *c, const folder *f) {
     bool flag;
     FR_TRY(read_sliding(c, f));
+    if (f->muse) return FR_OK;
     c->sight.shared = f->speculators || c->kind == FR_BLOCK_DSPARK;
     c->sight.sliding_causal = true;
     if (f->speculators) {
@@ -248,7 +276,8 @@ static fr_status from_json(fr_block_config *c, fr_weights *weights, const fr_mod
     int64_t mask;
     bool neox;
     FR_TRY(open_folder(c, &f, weights));
-    FR_TRY(read_layers(c, f.text, weights));
+    FR_TRY(read_layers(c, f.text, f.muse, weights));
+    if (f.muse && target) c->spec.trunk.vocab = target->trunk.spec.vocab;
     FR_TRY(fr_json_bool(f.text, "rope_is_neox_style", true, where, &neox));
     c->spec.trunk.rope[0].neox = neox;
     FR_TRY(read_size(&f, "block_size", 2, BLOCK_MAX,
@@ -303,15 +332,21 @@ static fr_status gguf_taps(fr_block_config *c, const fr_gguf *gguf) {
     return FR_OK;
 }
 
-static fr_status gguf_sight(fr_block_config *c, const fr_gguf *gguf) {
+/* Reads what a block's rows see. llama.cpp's converter doesn't write `causal` for Muse-Glimmer's own drafter, so
+ * without this key the file of a drafter for such a target has the meaning of the published folder. */
+static fr_status gguf_sight(fr_block_config *c, const fr_gguf *gguf, const fr_model *target) {
     static const char pattern[] = ".attention.sliding_window_pattern";
     int64_t slides[FR_LAYERS_MAX] = {0};
     bool causal;
     FR_TRY(fr_gguf_size(gguf, ".attention.sliding_window", 0, WINDOW_MAX, 0, &c->sight.window));
     if (fr_gguf_find(gguf, pattern)) FR_TRY(fr_gguf_ints(gguf, pattern, 0, 1, 0, c->spec.trunk.layers, slides));
     for (size_t i = 0; i < c->spec.trunk.layers; i++) c->slides[i] = slides[i] != 0;
-    c->sight.sliding_causal = true;
-    if (!fr_gguf_find(gguf, ".attention.causal")) return FR_OK;
+    if (!fr_gguf_find(gguf, ".attention.causal")) {
+        bool muse = target && fr_model_is_of(target, "muse-glimmer");
+        c->sight.sliding_causal = !muse;
+        if (muse && c->sight.window) c->sight.window++;
+        return FR_OK;
+    }
     FR_TRY(fr_gguf_bool(gguf, ".attention.causal", false, &causal));
     c->sight.full_causal = c->sight.sliding_causal = causal;
     return FR_OK;
@@ -352,14 +387,14 @@ static fr_status from_gguf(fr_block_config *c, fr_weights *weights, const fr_mod
     const fr_tensor *head = fr_tensors_find(&weights->files->tensors, "output.weight");
     int64_t mask;
     float value_scale, scale;
-    FR_TRY(read_layers(c, NULL, weights));
+    FR_TRY(read_layers(c, NULL, false, weights));
     FR_TRY(gguf_vocab(c, weights, target));
     FR_TRY(fr_gguf_size(gguf, ".block_size", 2, BLOCK_MAX, DEFAULT_BLOCK, &c->block));
     c->mask_key = "tokenizer.ggml.mask_token_id";
     FR_TRY(fr_gguf_int(gguf, c->mask_key, 0, INT32_MAX, FR_GGUF_REQUIRED, &mask));
     c->mask = (int32_t)mask;
     FR_TRY(gguf_taps(c, gguf));
-    FR_TRY(gguf_sight(c, gguf));
+    FR_TRY(gguf_sight(c, gguf, target));
     FR_TRY(gguf_kind(c, weights));
     FR_TRY(fr_gguf_bool(gguf, ".sample_from_anchor", c->kind == FR_BLOCK_DSPARK, &c->from_anchor));
     FR_TRY(gguf_real(gguf, ".embedding_scale", 1, &c->embedding_scale));

@@ -9,7 +9,8 @@
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
-/* The tensors outside of the layers. z-lab's names of codebooks don't end in ".weight". */
+/* The tensors outside of the layers. z-lab's names of codebooks don't end in ".weight". Muse-Glimmer's own drafter has
+ * names with "encoder.". */
 typedef enum own {
     FC,
     CONTEXT_NORM,
@@ -31,8 +32,8 @@ typedef enum own {
 static const struct {
     const char *published, *other, *gguf;
 } own_names[OWN] = {
-    [FC] = {"fc.weight", NULL, "fc.weight"},
-    [CONTEXT_NORM] = {"hidden_norm.weight", NULL, "enc.output_norm.weight"},
+    [FC] = {"fc.weight", "encoder.fc.weight", "fc.weight"},
+    [CONTEXT_NORM] = {"hidden_norm.weight", "encoder.output_norm_enc.weight", "enc.output_norm.weight"},
     [NORM] = {"norm.weight", NULL, "output_norm.weight"},
     [HEAD] = {"lm_head.weight", NULL, "output.weight"},
     [EMBEDDING] = {"embed_tokens.weight", NULL, "token_embd.weight"},

@@ -32,6 +32,7 @@ static const char *const block_drafters[] = {"DFlashDraftModel",
                                              "Lfm2DSparkDraftModel",
                                              "LingDSparkModel",
                                              "MiniCPMDSparkModel",
+                                             "MuseGlimmerAssistantModel",
                                              "dflash",
                                              NULL};
 static const char *const eagles[] = {"LlamaForCausalLMEagle", "EagleLlamaForCausalLM", "EagleModel", "eagle", NULL};
@@ -228,8 +229,7 @@ fr_status fr_check_built(const fr_checkpoint *files) {
     const char *architecture = fr_checkpoint_architecture(files);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (lists(known[i].names, architecture)) return fr_family_refuse(files, known[i].what);
-    if (lists("Gemma4DSparkModel XPressSpeculator XPressDraftModel Qwen3XPressModel PEagleSpeculator PEagleDraftModel "
-              "MuseGlimmerAssistantModel muse_glimmer_assistant",
+    if (lists("Gemma4DSparkModel XPressSpeculator XPressDraftModel Qwen3XPressModel PEagleSpeculator PEagleDraftModel",
               architecture))
         return fr_fail(FR_UNBUILT, "%s: architecture \"%s\" is a drafter that is not built yet", files->path,
                        architecture);

@@ -4,7 +4,8 @@
  * conversation, and after rounds without drafts.
  *
  * The reference values come from the packages dflash 0.1.0 and speculators 0.9.0, which run their own classes beside
- * transformers' targets in float32 (tests/data/dflash; tests/references/README.md). */
+ * transformers' targets in float32, and for Muse-Glimmer's own drafter from transformers alone (tests/data/dflash;
+ * tests/references/README.md). */
 /* suite: quick */
 #include <check.h>
 #include <math.h>
@@ -46,7 +47,9 @@ static const struct {
                 {"odd-spec-noncausal", "drafter", "dflash", "logits", true},
                 {"odd-v2-16", "drafter", "dflash2", "scores", false},
                 {"odd-dspark-fillin", "drafter", "dspark", "biased", true},
-                {"odd-dspark-window", "drafter", "dspark", "biased", true}};
+                {"odd-dspark-window", "drafter", "dspark", "biased", true},
+                {"muse-glimmer", "drafter", "dflash", "logits", false},
+                {"muse-glimmer", "drafter.gguf", "dflash", "logits", false}};
 enum { DENSE = 12, SUBJECTS = sizeof subjects / sizeof *subjects }; /* DENSE: index of the first dspark-dense-qwen3 */
 
 /* ---------------------------------------------------------------------------------------------------- the reference */

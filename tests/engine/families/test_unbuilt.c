@@ -69,7 +69,6 @@ static const struct {
     {"Gemma4DSparkModel", "is a drafter that is not built yet", 2, .drafter = true},
     {"XPressDraftModel", "is a drafter that is not built yet", 2, .drafter = true},
     {"PEagleDraftModel", "is a drafter that is not built yet", 2, .drafter = true},
-    {"MuseGlimmerAssistantModel", "is a drafter that is not built yet", 2, .drafter = true},
     {"deepseek4", "(DeepSeek-V4) can't be run", 1, .gguf = true, .listed = true},
     {"mimo2", "(MiMo-V2) can't be run", 1, .gguf = true, .listed = true},
     {"MiMoV2FlashForCausalLM", "can't be run; the nearest architecture that can be run is MiMoForCausalLM\n", 1,
