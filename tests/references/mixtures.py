@@ -5,10 +5,10 @@ make    writes FOLDER/NAME: the model in its published form, reference.json, ref
 verify  reads it back, only from the files, and computes everything again; then with transformers' cached generation,
         and the first draft with its own MTP model (it has none for GLM-4.7-Flash)
 
-The models are Qwen3-MoE, and GLM-4.5, DeepSeek-V3 and GLM-4.7-Flash with their MTP layers. Their dimensions are such
-that code written only for the published ones would get them wrong. As in make_reference.py: float32, eager attention,
-no cache, one thread. Each tokenizer is that of glm-ocr-odd, with other rules for Qwen. README.md describes the files
-of a reference. Drafts are defined so:
+The models are Qwen3-MoE, and GLM-4.5, DeepSeek-V3, DeepSeek-V3.2 and GLM-4.7-Flash with their MTP layers. Their
+dimensions are such that code written only for the published ones would get them wrong. As in make_reference.py:
+float32, eager attention, no cache, one thread. Each tokenizer is that of glm-ocr-odd, with other rules for Qwen.
+README.md describes the files of a reference. Drafts are defined so:
 
   There is a pair p for each position that the target has run: z = eh_proj([enorm(embedding of token p + 1) ;
   hnorm(h)]), where h is the target's row p after its final norm. z goes through one decoder layer, at the rotary
@@ -28,11 +28,13 @@ os.environ |= {"TRANSFORMERS_VERBOSITY": "error", "HF_HUB_OFFLINE": "1", "HF_HUB
 
 import torch
 import torch.nn.functional as F
+import transformers
 from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.modeling_layers import MtpModel
 from transformers.models.deepseek_v3 import modeling_deepseek_v3 as deepseek_v3
+from transformers.models.deepseek_v32 import modeling_deepseek_v32 as deepseek_v32
 from transformers.models.glm4_moe import modeling_glm4_moe as glm4_moe
 from transformers.models.glm4_moe_lite import modeling_glm4_moe_lite as glm4_moe_lite
 
@@ -107,6 +109,11 @@ MODELS = {
         hidden_size=70, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3, q_lora_rank=None,
         rope_interleave=False, rope_scaling=None, kv_lora_rank=17, qk_rope_head_dim=6, qk_nope_head_dim=9, v_head_dim=7,
         n_group=1, topk_group=1, norm_topk_prob=False, n_shared_experts=1)),
+    # The MTP layer has an indexer too. Both indexers select all positions, because these texts are short.
+    "deepseek-v3.2-mtp": dict(seed=651, stored="bfloat16", config=DEEPSEEK | dict(
+        architectures=["DeepseekV32ForCausalLM"], model_type="deepseek_v32", hidden_size=78, num_attention_heads=4,
+        num_key_value_heads=4, n_routed_experts=8, n_shared_experts=1, n_group=4, index_topk=200, index_n_heads=3,
+        index_head_dim=18)),
     "glm-4.7-flash-odd": dict(seed=647, config=FLASH, stored="bfloat16"),
     "deepseek-v3-fp8": dict(seed=644, stored="bfloat16", fp8=True, config=DEEPSEEK | dict(
         hidden_size=150, num_hidden_layers=2, q_lora_rank=140, kv_lora_rank=134, qk_nope_head_dim=50, v_head_dim=36,
@@ -116,6 +123,7 @@ MODELS = {
 # The classes of the decoder layer and of the norm in an MTP layer, for each model_type.
 LAYERS = {"glm4_moe": (glm4_moe.Glm4MoeDecoderLayer, glm4_moe.Glm4MoeRMSNorm),
           "deepseek_v3": (deepseek_v3.DeepseekV3DecoderLayer, deepseek_v3.DeepseekV3RMSNorm),
+          "deepseek_v32": (deepseek_v32.DeepseekV32DecoderLayer, deepseek_v32.DeepseekV32RMSNorm),
           "glm4_moe_lite": (glm4_moe_lite.Glm4MoeLiteDecoderLayer, glm4_moe_lite.Glm4MoeLiteRMSNorm)}
 
 
@@ -370,7 +378,7 @@ def make(root, name):
     tied = spec["config"]["tie_word_embeddings"]
     fill(model, spec["seed"], spec["stored"], tied)
     if tied: model.lm_head.weight = model.model.embed_tokens.weight
-    info = {"family": name, "seed": spec["seed"], "transformers": "5.17.0", "torch": torch.__version__,
+    info = {"family": name, "seed": spec["seed"], "transformers": transformers.__version__, "torch": torch.__version__,
             "n_greedy": GREEDY, "draft_depth": DEPTH, "special_ids": {"bos": None, "eos": [504, 511]}}
     if mtp:
         fill(mtp, spec["seed"] + 100, spec["stored"])
