@@ -235,9 +235,25 @@ static fr_status add_vector_parts(const fr_export *export, const fr_tensor *tens
     return FR_OK;
 }
 
+/* Adds the norms of all heads as one tensor. In the folder each head's norm is a tensor of its own; the first one adds
+ * all of them. */
+static fr_status add_head_norms(const fr_export *export, const char *name, const fr_tensor_name_found *found,
+                                fr_outputs *outputs) {
+    const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
+    const char *bound = (const char *)&export->target->trunk.layers[found->layer] + found->name->field;
+    size_t values = fr_dim_size(found->name->rows, export->spec, layer), each = layer->attention.head_dim;
+    if (found->expert > 0) return FR_OK;
+    FR_TRY(fr_outputs_add_values(outputs, name, FR_F32, values / each, *(const float *const *)(const void *)bound));
+    fr_output *output = fr_outputs_last(outputs);
+    output->dims = 2;
+    output->shape[1] = each;
+    return FR_OK;
+}
+
 static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, const char *name,
                             const fr_tensor_name_found *found, fr_outputs *outputs) {
     const float *scales = scales_of(export, tensor);
+    if (found->of_expert && found->name->slot == FR_SLOT_VECTOR) return add_head_norms(export, name, found, outputs);
     if (found->of_expert)
         return fr_outputs_add_expert(outputs, name, found->expert, fr_spec_experts(export->spec)->count,
                                      (fr_output_source){tensor, scales});

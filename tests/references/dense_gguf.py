@@ -53,6 +53,17 @@ def below(kind):
     return [kind] + [one for of in kind.__subclasses__() for one in below(of)]
 
 
+def yields_stacks(kind):
+    """Makes a converter give the stacked norms of heads, which its generator returns instead of yielding them."""
+    of_tensor = kind.modify_tensors
+
+    def modify_tensors(self, *arguments):
+        stacked = yield from of_tensor(self, *arguments)
+        if stacked is not None: yield from stacked
+
+    kind.modify_tensors = modify_tensors
+
+
 def convert_here(tree, folder, out, pre):
     """Runs the converter, as the program that it is; the caller starts a process for it."""
     sys.path[:0] = [tree, f"{tree}/gguf-py"]
@@ -65,6 +76,7 @@ def convert_here(tree, folder, out, pre):
         ModelBase.load_hparams = staticmethod(read)
     conversion.load_all_models()
     config = json.loads(Path(folder, "config.json").read_text())
+    if config["model_type"] == "stablelm": yields_stacks(conversion.get_model_class(config["architectures"][0]))
     # transformers names keys of these families differently than the converter expects
     if config["model_type"] in ("exaone", "gpt_neox"):
         load = ModelBase.load_hparams

@@ -178,9 +178,20 @@ def of_ernie45(c):
                      "rope_theta": {"rope_theta": 5e5}}
 
 
+@torch.no_grad()
+def normed_as_the_first(model):
+    """Gives all heads of a layer the norm of the first head."""
+    for _, module in model.named_modules():
+        for norm in getattr(module, "norms", ()): norm.weight.copy_(module.norms[0].weight)
+
+
 def of_stablelm(c):
-    features = BIASES | {"part that turns": {"partial_rotary_factor": 1.0}, "rope_theta": {"rope_theta": 1e2},
-                         "mean of norms": mean_of_biased_kept, "biases of norms": zeroed("norm.bias")}
+    features = {"part that turns": {"partial_rotary_factor": 1.0}, "rope_theta": {"rope_theta": 1e2},
+                "biases of norms": zeroed("norm.bias")}
+    if c["use_qkv_bias"]: features |= BIASES
+    if not c["qk_layernorm"]: features["mean of norms"] = mean_of_biased_kept
+    else: features |= {"norm of q": passed_by("q_layernorm"), "norm of k": passed_by("k_layernorm"),
+                       "norms of heads": normed_as_the_first}
     if c["use_parallel_residual"]: return features | {"parallel block": serial}
     return features | {"norm before the feed-forward": passed_by("post_attention_layernorm")}
 
@@ -251,5 +262,11 @@ MODELS = {
         "StableLmForCausalLM", "stablelm", layer_norm_eps=1e-5, vocab_size=337, hidden_size=60, intermediate_size=52,
         num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=3, rope_theta=500.0, use_qkv_bias=True,
         use_parallel_residual=True, qk_layernorm=False, partial_rotary_factor=0.4, tie_word_embeddings=True,
+        hidden_dropout=0.0)),
+    # as the 12B, whose heads have a LayerNorm each
+    "stablelm-heads": dict(seed=5320, gguf=True, kind=STABLELM, config=family(
+        "StableLmForCausalLM", "stablelm", layer_norm_eps=1e-4, vocab_size=339, hidden_size=60, intermediate_size=56,
+        num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, rope_theta=10000.0, use_qkv_bias=False,
+        use_parallel_residual=True, qk_layernorm=True, partial_rotary_factor=0.4, tie_word_embeddings=False,
         hidden_dropout=0.0)),
 }

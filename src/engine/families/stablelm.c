@@ -1,7 +1,7 @@
-/* StableLM 2 (1.6B, 3B): config.json of StableLmForCausalLM, GGUF "stablelm". Source: transformers 5.17, model
+/* StableLM 2 (1.6B, 3B, 12B): config.json of StableLmForCausalLM, GGUF "stablelm". Source: transformers 5.24, model
  * stablelm; for GGUF github.com/ggml-org/llama.cpp, conversion/stablelm.py, which writes no rotary base. Norms are
- * LayerNorm with biases; a quarter of a head is rotated. The 12B, in which each head has a LayerNorm of its own, is
- * not supported. */
+ * LayerNorm with biases; a quarter of a head is rotated. In the 12B each head has a LayerNorm of its own, without a
+ * bias. In folders the weights of each of these norms are a tensor, in GGUF a row of one. */
 #include "base/error.h"
 #include "src/engine/families/family.h"
 
@@ -16,12 +16,15 @@ static const fr_model_spec defaults = {
               .rope = {{.neox = true, .partial = 0.25}}},
     .layer = {.attention = {.heads = 32, .kv_heads = 32}, .ffn = {.width = 6912, .activation = FR_SILU}}};
 
-/* Finds out if attention and feed-forward read the same norm: in GGUF they do if there is no second norm. */
+/* Finds out if attention and feed-forward read the same norm, as in GGUF they do if there is no second norm, and if
+ * heads are normed, for which GGUF has no key either. */
 static fr_status read_norms(const fr_source *source, fr_model_spec *s) {
     bool shared = !fr_source_has(source, "blk.0.ffn_norm.weight");
     if (!source->gguf) FR_TRY(fr_json_bool(source->text, "use_parallel_residual", false, source->where, &shared));
     s->layer.norms = shared ? FR_NORM_SHARED : FR_NORMS_BEFORE;
-    return FR_OK;
+    s->layer.attention.qk_norm = fr_source_has(source, "blk.0.attn_q_norm.weight");
+    if (source->gguf) return FR_OK;
+    return fr_json_bool(source->text, "qk_layernorm", false, source->where, &s->layer.attention.qk_norm);
 }
 
 static fr_status put_norms(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
@@ -32,11 +35,14 @@ static fr_status put_norms(const fr_trunk_spec *s, size_t mtp_layers, const char
 }
 
 static const fr_config_part norms = {.read = read_norms, .put = put_norms};
-static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
-                                    FR_WITHOUT("qk_layernorm"),
-                                    FR_PART(norms),
-                                    FR_FLAG(layer.attention.qkv_bias, "use_qkv_bias", NULL),
-                                    {0}};
+static const fr_config_row own[] = {
+    FR_ONLY("hidden_act", "silu"), FR_PART(norms), FR_FLAG(layer.attention.qkv_bias, "use_qkv_bias", NULL), {0}};
+
+#define HEAD_NORM(at, dim, p, g) FR_VECTOR(fr_layer, attention.at, dim, p, g, .needs = FR_IF_NORMED_HEADS)
+static const fr_tensor_name head_norms[] = {
+    HEAD_NORM(q_norm, QUERY_NORM, "self_attn.q_layernorm.norms.*.weight", "attn_q_norm.weight"),
+    HEAD_NORM(k_norm, KEY_NORM, "self_attn.k_layernorm.norms.*.weight", "attn_k_norm.weight"),
+    {0}};
 
 const fr_family fr_family_stablelm = {
     .architectures = (const char *const[]){"StableLmForCausalLM", "StableLMEpochForCausalLM", "stablelm", NULL},
@@ -47,4 +53,4 @@ const fr_family fr_family_stablelm = {
     .defaults = &defaults,
     .rows = {own, fr_size_keys, fr_layer_norm_head_keys},
     .rope = fr_rope_one_form,
-    .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, fr_ffn_names}}};
+    .names = &(const fr_tensor_naming){.layer = {head_norms, fr_attention_names, fr_pre_norm_names, fr_ffn_names}}};

@@ -234,28 +234,29 @@ bool fr_tensor_name_has_another(const fr_tensor_name *name, bool gguf, const fr_
     return false;
 }
 
-static bool is_per_expert(const char *spelling) {
+static bool is_numbered(const char *spelling) {
     return strchr(spelling, '*') != NULL;
-}
-
-static void spell_expert(const char *spelling, size_t expert, char *name, size_t size) {
-    const char *star = strchr(spelling, '*');
-    snprintf(name, size, "%.*s%zu%s", (int)(star - spelling), spelling, expert, star + 1);
 }
 
 static const char *prefix_of(const fr_binding *b, const fr_tensor_name *name) {
     return name->top && !b->weights->files->gguf ? fr_names_top(b->weights) : b->prefix;
 }
 
-/* Returns true if the file has the tensor. If each expert's matrix is a separate tensor, one of these matrices is
- * enough, because those of all other experts should then be there too. */
+/* Gives the number of tensors of a line whose name has a `*`. */
+static size_t count_numbered(const fr_binding *b, const fr_tensor_name *name) {
+    bool heads = name->rows == FR_DIM_QUERY_NORM || name->rows == FR_DIM_KEY_NORM;
+    return heads ? fr_dim_size(name->rows, b->trunk, b->layer) / b->layer->attention.head_dim : b->layer->experts.count;
+}
+
+/* Returns true if the file has the tensor. If each expert's matrix or each head's norm is a separate tensor, one of
+ * these is enough, because all others should then be there too. */
 static bool is_there(const fr_binding *b, const fr_tensor_name *name) {
     const char *spelling = spelled(b, name);
     char expert[FR_EXPERT_NAME];
     if (!spelling) return false;
-    if (!is_per_expert(spelling)) return fr_weights_has(b->weights, prefix_of(b, name), spelling);
-    for (size_t e = 0; e < b->layer->experts.count; e++) {
-        spell_expert(spelling, e, expert, sizeof expert);
+    if (!is_numbered(spelling)) return fr_weights_has(b->weights, prefix_of(b, name), spelling);
+    for (size_t e = 0; e < count_numbered(b, name); e++) {
+        fr_spell_numbered(spelling, e, expert, sizeof expert);
         if (fr_weights_has(b->weights, prefix_of(b, name), expert)) return true;
     }
     return false;
@@ -286,7 +287,7 @@ static fr_status bind_each(const fr_binding *b, const fr_tensor_name *name, size
     *field = calloc(count, sizeof **field);
     if (!*field) return fr_fail_memory("experts", count * sizeof **field);
     for (size_t e = 0; e < count; e++) {
-        spell_expert(spelled(b, name), e, expert, sizeof expert);
+        fr_spell_numbered(spelled(b, name), e, expert, sizeof expert);
         FR_TRY(fr_bind_expert(b->weights, b->prefix, expert, rows, cols, &(*field)[e]));
     }
     return FR_OK;
@@ -295,7 +296,7 @@ static fr_status bind_each(const fr_binding *b, const fr_tensor_name *name, size
 static fr_status bind_experts(const fr_binding *b, const fr_tensor_name *name, size_t rows, size_t cols,
                               fr_matrix **field) {
     size_t count = b->layer->experts.count, parts = name->slot == FR_SLOT_EXPERTS_PARTS ? 2 : 1;
-    if (is_per_expert(spelled(b, name))) return bind_each(b, name, rows, cols, field);
+    if (is_numbered(spelled(b, name))) return bind_each(b, name, rows, cols, field);
     fr_matrix *both = calloc(parts * count, sizeof *both);
     if (!both) return fr_fail_memory("experts", parts * count * sizeof *both);
     fr_stack_layout layout = b->weights->files->gguf ? FR_LAYOUT_ROWS : name->layout;
@@ -383,6 +384,7 @@ static fr_status fill(const fr_binding *b, const fr_tensor_name *name, void *fie
     case FR_SLOT_VECTOR:
         if (b->trunk->layer_norm && (name->rows == FR_DIM_QUERY_NORM || name->rows == FR_DIM_KEY_NORM)) {
             size_t each = b->layer->attention.head_dim; /* a LayerNorm's weights for each head are a row */
+            if (is_numbered(spelling)) return fr_bind_numbered(w, prefix, spelling, rows / each, each, field);
             return fr_bind_array(w, prefix, spelling, (uint64_t[]){rows / each, each}, 2, field);
         }
         return fr_bind_values(w, prefix, spelling, rows, values, field);
@@ -487,11 +489,11 @@ bool fr_tensor_names_extra(const fr_tensor_naming *naming, const char *tensor) {
 
 bool fr_tensor_name_spells(const char *spelling, const char *name, size_t *expert) {
     char again[FR_EXPERT_NAME], *end;
-    if (!is_per_expert(spelling)) return strcmp(spelling, name) == 0;
+    if (!is_numbered(spelling)) return strcmp(spelling, name) == 0;
     size_t before = strcspn(spelling, "*");
     if (strncmp(name, spelling, before) != 0 || name[before] < '0' || name[before] > '9') return false;
     *expert = strtoul(name + before, &end, 10);
-    spell_expert(spelling, *expert, again, sizeof again);
+    fr_spell_numbered(spelling, *expert, again, sizeof again);
     return strcmp(again, name) == 0;
 }
 
@@ -614,7 +616,7 @@ static bool find_line(const fr_tensor_name *names, const fr_trunk_spec *spec, co
         if (!has || !fr_tensor_name_spells(name->published, published, &found->expert)) continue;
         found->name = name;
         found->table = names;
-        found->of_expert = is_per_expert(name->published);
+        found->of_expert = is_numbered(name->published);
         return true;
     }
     return false;

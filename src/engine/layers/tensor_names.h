@@ -153,7 +153,7 @@ typedef enum fr_row_order {
 /* A line of a table. If several lines are for one field, the first one whose tensor exists fills it. */
 typedef struct fr_tensor_name {
     /* names of the tensor; NULL: this kind of file doesn't have it. A * stands for an expert's number, if each
-     * expert's matrix is a separate tensor. */
+     * expert's matrix is a separate tensor, or for a head's number, if each head's norm is. */
     const char *published, *gguf;
     size_t field; /* offset of the field in the struct that the table fills */
     fr_slot slot;

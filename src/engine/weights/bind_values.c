@@ -72,6 +72,33 @@ fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *na
     return check_finite(weights, bound->tensor, copy, n);
 }
 
+void fr_spell_numbered(const char *pattern, size_t number, char *name, size_t size) {
+    const char *star = strchr(pattern, '*');
+    snprintf(name, size, "%.*s%zu%s", (int)(star - pattern), pattern, number, star + 1);
+}
+
+fr_status fr_bind_numbered(fr_weights *weights, const char *prefix, const char *pattern, size_t count, size_t n,
+                           const float **vectors) {
+    char name[FR_TENSOR_NAME];
+    fr_bound *bound;
+    for (size_t i = 0; i < count; i++) { /* check all vectors before taking room for them */
+        fr_spell_numbered(pattern, i, name, sizeof name);
+        FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){n}, 1, FR_STREAMED, &bound));
+        FR_TRY(fr_bound_check_float(weights, bound->tensor));
+    }
+    float *joined = fr_arena_take(&weights->vectors, count * n, sizeof *joined);
+    FR_TRY(fr_arena_check(&weights->vectors, "norm weights"));
+    for (size_t i = 0; i < count; i++) {
+        fr_spell_numbered(pattern, i, name, sizeof name);
+        FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){n}, 1, FR_STREAMED, &bound));
+        FR_TRY(fr_bound_fill(weights, bound->tensor, 0, bound->tensor->bytes));
+        fr_dtype_decode(bound->tensor->type, bound->tensor->data, joined + i * n, n);
+        FR_TRY(check_finite(weights, bound->tensor, joined + i * n, n));
+    }
+    *vectors = joined;
+    return FR_OK;
+}
+
 fr_status fr_bind_vector(fr_weights *weights, const char *prefix, const char *name, size_t n, const float **vector) {
     return fr_bind_values(weights, prefix, name, n, FR_AS_THEY_ARE, vector);
 }

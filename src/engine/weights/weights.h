@@ -238,6 +238,14 @@ float fr_value_of(fr_values values, float written);
 fr_status fr_bind_values(fr_weights *weights, const char *prefix, const char *name, size_t n, fr_values values,
                          const float **vector);
 
+/* Writes a name with a number in place of the pattern's `*`. */
+void fr_spell_numbered(const char *pattern, size_t number, char *name, size_t size);
+
+/* Binds `count` float tensors of n values each as one array [count, n]. Their names are PREFIX and the pattern with the
+ * number of each. */
+fr_status fr_bind_numbered(fr_weights *weights, const char *prefix, const char *pattern, size_t count, size_t n,
+                           const float **vectors);
+
 /* Binds the float tensor PREFIX + NAME of biases, which is in the order of FR_LAYOUT_HEADS. The vector has the biases
  * of n queries, then of `keys` keys, then of as many values. */
 fr_status fr_bind_head_values(fr_weights *weights, const char *prefix, const char *name, size_t n, size_t keys,
