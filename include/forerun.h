@@ -370,9 +370,10 @@ fr_status fr_session_put(fr_session *session, const int32_t *ids, size_t count);
 size_t fr_session_waiting(const fr_session *session);
 
 /* Cuts the timeline to its first `length` tokens, 0 to its present length. Afterwards everything (logits, ids, drafts)
- * is as after a prompt of these tokens. The call itself runs nothing. The next prompt or step runs some tokens again:
- * usually the last one; if the cut is older than the caches of sliding or recurrent layers reach, all tokens after the
- * nearest checkpoint (FR_OPT_CTX_CHECKPOINTS). FR_STAT_RERUN_TOKENS counts these tokens. */
+ * is as after a prompt of these tokens, so the text of a grammar begins after them, too, unless fr_session_begin_grammar
+ * says where it began. The call itself runs nothing. The next prompt or step runs some tokens again: usually the last
+ * one; if the cut is older than the caches of sliding or recurrent layers reach, all tokens after the nearest
+ * checkpoint (FR_OPT_CTX_CHECKPOINTS). FR_STAT_RERUN_TOKENS counts these tokens. */
 fr_status fr_session_truncate(fr_session *session, size_t length);
 
 /* Empties the timeline. Memory, threads, the memory figures, and pictures that wait for their prompt are kept. */
@@ -965,7 +966,8 @@ fr_status fr_grammar_allowed(fr_grammar *grammar, const int32_t *ids, size_t cou
 fr_status fr_session_set_grammar(fr_session *session, fr_grammar *grammar);
 
 /* Sets the position on the timeline, from 0, at which the text of the session's grammar begins. A session that was
- * restored with part of that text needs this. */
+ * restored with part of that text needs this, and so does one that was cut within it, by fr_session_truncate or by a
+ * prompt in its place; otherwise the text begins after the ids that stayed. */
 fr_status fr_session_begin_grammar(fr_session *session, size_t position);
 
 /* ------------------------------------------------------------------------------------ samplers of the program's own */

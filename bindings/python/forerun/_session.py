@@ -385,7 +385,7 @@ class Session(Closing):
                 self._handle.release(handle)
 
     def begin_grammar(self, position: int) -> None:
-        """Sets the position on the timeline at which the grammar's text begins, for a session that was loaded."""
+        """Sets the position at which the grammar's text begins, for a session that was loaded or cut within it."""
         with self._alone:
             check(lib.fr_session_begin_grammar(self._c, position))
 
