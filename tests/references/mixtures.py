@@ -112,7 +112,7 @@ MODELS = {
     # The MTP layer has an indexer too. Both indexers select all positions, because these texts are short.
     "deepseek-v3.2-mtp": dict(seed=651, stored="bfloat16", config=DEEPSEEK | dict(
         architectures=["DeepseekV32ForCausalLM"], model_type="deepseek_v32", hidden_size=78, num_attention_heads=4,
-        num_key_value_heads=4, n_routed_experts=8, n_shared_experts=1, n_group=4, index_topk=200, index_n_heads=3,
+        num_key_value_heads=4, n_routed_experts=8, n_shared_experts=1, n_group=4, index_topk=1200, index_n_heads=3,
         index_head_dim=18)),
     "glm-4.7-flash-odd": dict(seed=647, config=FLASH, stored="bfloat16"),
     "deepseek-v3-fp8": dict(seed=644, stored="bfloat16", fp8=True, config=DEEPSEEK | dict(
