@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# transformers 5.24.0 gives an MPT model the same logits whatever its attn_config says of alibi_bias_max, the exponent of
-# the flattest slope. Models are trained with that slope, and llama.cpp and the makers' code use it.
+# transformers 5.24.0 gives an MPT model the same logits whatever its attn_config says of alibi_bias_max, the exponent
+# of the flattest slope. Models are trained with that slope, and llama.cpp and the makers' code use it.
 #
 # The functions that compute the slopes have the number as a parameter (default 8), but the model leaves it out. Given
 # the folder's number, the same function gives other slopes and the model other logits. References for a folder with

@@ -370,10 +370,10 @@ fr_status fr_session_put(fr_session *session, const int32_t *ids, size_t count);
 size_t fr_session_waiting(const fr_session *session);
 
 /* Cuts the timeline to its first `length` tokens, 0 to its present length. Afterwards everything (logits, ids, drafts)
- * is as after a prompt of these tokens, so the text of a grammar begins after them, too, unless fr_session_begin_grammar
- * says where it began. The call itself runs nothing. The next prompt or step runs some tokens again: usually the last
- * one; if the cut is older than the caches of sliding or recurrent layers reach, all tokens after the nearest
- * checkpoint (FR_OPT_CTX_CHECKPOINTS). FR_STAT_RERUN_TOKENS counts these tokens. */
+ * is as after a prompt of these tokens, so the text of a grammar begins after them, too, unless
+ * fr_session_begin_grammar says where it began. The call itself runs nothing. The next prompt or step runs some tokens
+ * again: usually the last one; if the cut is older than the caches of sliding or recurrent layers reach, all tokens
+ * after the nearest checkpoint (FR_OPT_CTX_CHECKPOINTS). FR_STAT_RERUN_TOKENS counts these tokens. */
 fr_status fr_session_truncate(fr_session *session, size_t length);
 
 /* Empties the timeline. Memory, threads, the memory figures, and pictures that wait for their prompt are kept. */
