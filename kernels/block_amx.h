@@ -207,8 +207,8 @@ typedef struct tile_format {
 /* The shapes of the tiles: sums, rows, codes. */
 static const fr_tile_shapes shapes = {
     .palette = 1,
-    .row_bytes = {64, 64, 64, 64, RUN, RUN, 64, 64},
-    .rows = {ROWS, ROWS, ROWS, ROWS, ROWS, ROWS, GROUPS, GROUPS},
+    .row_bytes = {64, 64, [4] = RUN, RUN, 64, 64},
+    .rows = {ROWS, ROWS, [4] = ROWS, ROWS, GROUPS, GROUPS},
 };
 
 /* Computes all tiles of a part of the rows and columns. While the first group of rows is multiplied, the same columns

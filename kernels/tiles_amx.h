@@ -1,10 +1,10 @@
 /* Names the tile instructions of AMX that integer products use, as functions (Intel's manual, volume 2: LDTILECFG,
  * TILEZERO, TILELOADD, TILESTORED, TDPBSSD, TDPBSUD).
  *
- * The registers have fixed roles, because an instruction names its registers as constants: tiles 0 to 3 hold sums, 4
- * and 5 rows of activations, 6 and 7 codes of weights. The sums in tile t are products of the rows in tile 4 + t % 2
- * and the codes in tile 6 + t % 2. tests/emulated/kernels/tiles_amx.h has functions of the same names in plain C, with
- * which tests run the same kernels on any machine. */
+ * The registers have fixed roles, because an instruction names its registers as constants: tiles 0 and 1 hold sums, 4
+ * and 5 rows of activations, 6 and 7 codes of weights. The sums in tile t are products of the rows in tile 4 + t and
+ * the codes in tile 6 + t. tests/emulated/kernels/tiles_amx.h has functions of the same names in plain C, with which
+ * tests run the same kernels on any machine. */
 #ifndef FR_KERNELS_TILES_AMX_H
 #define FR_KERNELS_TILES_AMX_H
 
@@ -35,9 +35,7 @@ FR_INLINE void fr_tiles_release(void) {
 FR_INLINE void fr_tile_zero_sums(unsigned tile) {
     switch (tile) {
     case 0: _tile_zero(0); break;
-    case 1: _tile_zero(1); break;
-    case 2: _tile_zero(2); break;
-    default: _tile_zero(3);
+    default: _tile_zero(1);
     }
 }
 
@@ -47,11 +45,11 @@ FR_INLINE void fr_tile_settle_memory(void) {
     __asm__ volatile("" ::: "memory");
 }
 
-/* Loads the rows that are multiplied for the sums in `tile` into register 4, or 5 if `tile` is odd. The rows are
- * `stride` bytes apart. */
+/* Loads the rows that are multiplied for the sums in `tile` into register 4, or 5 for tile 1. The rows are `stride`
+ * bytes apart. */
 FR_INLINE void fr_tile_load_rows(unsigned tile, const int8_t *rows, size_t stride) {
     fr_tile_settle_memory();
-    switch (tile % 2) {
+    switch (tile) {
     case 0: _tile_loadd(4, rows, stride); break;
     default: _tile_loadd(5, rows, stride);
     }
@@ -60,7 +58,7 @@ FR_INLINE void fr_tile_load_rows(unsigned tile, const int8_t *rows, size_t strid
 /* Loads the codes that are multiplied for the sums in `tile`: rows of 64 bytes, one after the other. */
 FR_INLINE void fr_tile_load_codes(unsigned tile, const uint8_t *codes) {
     fr_tile_settle_memory();
-    switch (tile % 2) {
+    switch (tile) {
     case 0: _tile_loadd(6, codes, 64); break;
     default: _tile_loadd(7, codes, 64);
     }
@@ -70,9 +68,7 @@ FR_INLINE void fr_tile_load_codes(unsigned tile, const uint8_t *codes) {
 FR_INLINE void fr_tile_multiply_signed(unsigned tile) {
     switch (tile) {
     case 0: _tile_dpbssd(0, 4, 6); break;
-    case 1: _tile_dpbssd(1, 5, 7); break;
-    case 2: _tile_dpbssd(2, 4, 6); break;
-    default: _tile_dpbssd(3, 5, 7);
+    default: _tile_dpbssd(1, 5, 7);
     }
 }
 
@@ -80,9 +76,7 @@ FR_INLINE void fr_tile_multiply_signed(unsigned tile) {
 FR_INLINE void fr_tile_multiply_unsigned(unsigned tile) {
     switch (tile) {
     case 0: _tile_dpbsud(0, 4, 6); break;
-    case 1: _tile_dpbsud(1, 5, 7); break;
-    case 2: _tile_dpbsud(2, 4, 6); break;
-    default: _tile_dpbsud(3, 5, 7);
+    default: _tile_dpbsud(1, 5, 7);
     }
 }
 
@@ -90,9 +84,7 @@ FR_INLINE void fr_tile_multiply_unsigned(unsigned tile) {
 FR_INLINE void fr_tile_store_sums(unsigned tile, int32_t *to) {
     switch (tile) {
     case 0: _tile_stored(0, to, 64); break;
-    case 1: _tile_stored(1, to, 64); break;
-    case 2: _tile_stored(2, to, 64); break;
-    default: _tile_stored(3, to, 64);
+    default: _tile_stored(1, to, 64);
     }
 }
 

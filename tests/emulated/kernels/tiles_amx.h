@@ -21,19 +21,19 @@ static inline void fr_tile_zero_sums(unsigned tile) {
 }
 
 static inline void fr_tile_load_rows(unsigned tile, const int8_t *rows, size_t stride) {
-    fr_emulated_tileloadd(4 + tile % 2, rows, (ptrdiff_t)stride);
+    fr_emulated_tileloadd(4 + tile, rows, (ptrdiff_t)stride);
 }
 
 static inline void fr_tile_load_codes(unsigned tile, const uint8_t *codes) {
-    fr_emulated_tileloadd(6 + tile % 2, codes, 64);
+    fr_emulated_tileloadd(6 + tile, codes, 64);
 }
 
 static inline void fr_tile_multiply_signed(unsigned tile) {
-    fr_emulated_tdpbssd(tile, 4 + tile % 2, 6 + tile % 2);
+    fr_emulated_tdpbssd(tile, 4 + tile, 6 + tile);
 }
 
 static inline void fr_tile_multiply_unsigned(unsigned tile) {
-    fr_emulated_tdpbsud(tile, 4 + tile % 2, 6 + tile % 2);
+    fr_emulated_tdpbsud(tile, 4 + tile, 6 + tile);
 }
 
 static inline void fr_tile_store_sums(unsigned tile, int32_t *to) {
