@@ -222,20 +222,9 @@ static json_t *brief(void) {
     return fr_body("{s:s, s:i, s:i}", "prompt", "The river", "n_predict", 4, "temperature", 0);
 }
 
-static double metric(const char *name) {
-    char *page, key[128];
-    ck_assert_int_eq(fr_client_once(server.port, "GET", "/metrics", NULL, NULL, &page), 200);
-    snprintf(key, sizeof key, "\nllamacpp:%s ", name);
-    char *line = strstr(page, key);
-    ck_assert_ptr_nonnull(line);
-    double value = strtod(line + strlen(key), NULL);
-    free(page);
-    return value;
-}
-
 static void await_metric(const char *name, double value) {
-    for (int i = 0; metric(name) != value; i++) {
-        ck_assert_msg(i < 4000, "%s stays %g", name, metric(name));
+    for (int i = 0; fr_client_metric(server.port, name) != value; i++) {
+        ck_assert_msg(i < 4000, "%s stays %g", name, fr_client_metric(server.port, name));
         usleep(5000);
     }
 }
@@ -282,7 +271,7 @@ START_TEST(who_comes_beyond_the_queue_is_told) {
         free(text);
         fr_client_close(fourth);
     }
-    ck_assert(metric("requests_processing") == 2);
+    ck_assert(fr_client_metric(server.port, "requests_processing") == 2);
     fr_events_close(&first);
     ck_assert_int_eq(fr_client_head(third), 200);
     fr_client_close(third);
@@ -324,7 +313,7 @@ START_TEST(who_vanishes_leaves_the_place) {
     await_metric("requests_deferred", 1);
     vanish(waits, _i);
     await_metric("requests_deferred", 0);
-    ck_assert(metric("requests_processing") == 1);
+    ck_assert(fr_client_metric(server.port, "requests_processing") == 1);
     fr_client *next = send_brief();
     await_metric("requests_deferred", 1);
     vanish(stream.client, _i);
@@ -335,7 +324,7 @@ START_TEST(who_vanishes_leaves_the_place) {
     json_t *slots;
     ck_assert_int_eq(fr_ask_json(server.port, "/slots", NULL, &slots), 200);
     ck_assert(json_is_false(fr_json_get(json_array_get(slots, 0), "is_processing")));
-    ck_assert(metric("n_tokens_max") < CONTEXT);
+    ck_assert(fr_client_metric(server.port, "n_tokens_max") < CONTEXT);
     json_decref(slots);
     fr_events_close(&stream);
     fr_server_stop(&server);
@@ -432,7 +421,7 @@ START_TEST(who_vanishes_takes_all_choices_along) {
     answers_now();
     await_metric("requests_processing", 0);
     await_metric("requests_deferred", 0);
-    ck_assert(metric("n_tokens_max") < CONTEXT);
+    ck_assert(fr_client_metric(server.port, "n_tokens_max") < CONTEXT);
     json_decref(body);
     free(text);
     fr_server_stop(&server);

@@ -168,17 +168,6 @@ START_TEST(documents_are_scored_best_first) {
 }
 END_TEST
 
-static long long count_of(const char *name) {
-    char *page, line[64];
-    snprintf(line, sizeof line, "\n%s ", name);
-    ck_assert_int_eq(fr_client_once(server.port, "GET", "/metrics", NULL, NULL, &page), 200);
-    const char *at = strstr(page, line);
-    ck_assert_ptr_nonnull(at);
-    long long count = strtoll(at + strlen(line), NULL, 10);
-    free(page);
-    return count;
-}
-
 enum { ASKERS = 8 };
 
 /* Sends bodies at the same time, gets the answers, and releases the bodies. */
@@ -218,7 +207,7 @@ START_TEST(pairs_of_requests_that_wait_run_together) {
     for (size_t c = 0; c < ASKERS; c++) alone[c] = ask("/v1/rerank", pair_body(c), 200);
     long long least = ASKERS;
     for (int times = 0; times < 20; times++) {
-        long long before = count_of("llamacpp:n_decode_total");
+        long long before = (long long)fr_client_metric(server.port, "n_decode_total");
         for (size_t c = 0; c < ASKERS; c++) bodies[c] = pair_body(c);
         ask_together("/v1/rerank", bodies, together, status);
         for (size_t c = 0; c < ASKERS; c++) {
@@ -226,7 +215,7 @@ START_TEST(pairs_of_requests_that_wait_run_together) {
             ck_assert(json_equal(together[c], alone[c]));
             json_decref(together[c]);
         }
-        long long rounds = count_of("llamacpp:n_decode_total") - before;
+        long long rounds = (long long)fr_client_metric(server.port, "n_decode_total") - before;
         if (rounds < least) least = rounds;
     }
     ck_assert_msg(least < ASKERS, "no two requests were scored together");
@@ -252,7 +241,7 @@ START_TEST(a_damaged_text_fails_its_own_request) {
     server = fr_server_start(line);
     json_t *expected = ask("/v1/embeddings", json_pack("{s:[[i,i,i]]}", "input", 7, 8, 9), 200);
     for (int times = 0; times < 6; times++) {
-        long long before = count_of("llamacpp:prompt_tokens_total");
+        long long before = (long long)fr_client_metric(server.port, "prompt_tokens_total");
         for (size_t c = 0; c < ASKERS; c++) bodies[c] = json_pack("{s:[[i,i,i]]}", "input", 7, c == 3 ? BAD : 8, 9);
         ask_together("/v1/embeddings", bodies, answers, status);
         for (size_t c = 0; c < ASKERS; c++) {
@@ -264,7 +253,7 @@ START_TEST(a_damaged_text_fails_its_own_request) {
                 ck_assert(json_equal(answers[c], expected));
             json_decref(answers[c]);
         }
-        ck_assert_int_eq(count_of("llamacpp:prompt_tokens_total") - before, 3 * (ASKERS - 1));
+        ck_assert_int_eq((long long)fr_client_metric(server.port, "prompt_tokens_total") - before, 3 * (ASKERS - 1));
     }
     json_decref(expected);
     fr_server_stop(&server);

@@ -213,6 +213,17 @@ int fr_client_once(uint16_t port, const char *method, const char *path, const ch
     return status;
 }
 
+double fr_client_metric(uint16_t port, const char *name) {
+    char *page, key[128];
+    ck_assert_int_eq(fr_client_once(port, "GET", "/metrics", NULL, NULL, &page), 200);
+    snprintf(key, sizeof key, "\nllamacpp:%s ", name);
+    const char *line = strstr(page, key);
+    ck_assert_ptr_nonnull(line);
+    double value = strtod(line + strlen(key), NULL);
+    free(page);
+    return value;
+}
+
 uint16_t fr_client_port(const char *url) {
     return (uint16_t)strtol(strrchr(url, ':') + 1, NULL, 10);
 }
