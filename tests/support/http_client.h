@@ -57,8 +57,8 @@ bool fr_client_closed(fr_client *client, int milliseconds);
 int fr_client_once(uint16_t port, const char *method, const char *path, const char *headers, const char *body,
                    char **text);
 
-/* Returns a number of the server's page of metrics, whose name begins there with "llamacpp:". Fails the test if the page
- * lacks it. */
+/* Returns a number of the server's page of metrics, whose name begins there with "llamacpp:". Fails the test if the
+ * page lacks it. */
 double fr_client_metric(uint16_t port, const char *name);
 
 /* Returns the port of a URL such as "http://127.0.0.1:8080". */
