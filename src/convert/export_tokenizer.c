@@ -13,8 +13,10 @@
 #include "formats/tokenizer_gguf.h"
 #include "formats/tokenizer_json.h"
 #include "src/convert/export.h"
+#include "src/language/tokenizer/merge_scores.h"
 
-#define ENDS_MAX 3
+#define ENDS_MAX    3
+#define LOWER_BLOCK "\xe2\x96\x81" /* stands for a blank in SentencePiece's tokens */
 
 /* Kinds of tokens by llama.cpp's numbers. */
 typedef enum token_type { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 } token_type;
@@ -49,7 +51,14 @@ static fr_status place(const fr_tokenizer_source *source, token *tokens, size_t 
     return FR_OK;
 }
 
-static fr_status collect(const fr_tokenizer_source *source, token *tokens, size_t vocab) {
+/* Returns true if a reader that merges by scores makes the added token by merges. Such a token stays a normal one,
+ * since llama.cpp prints tokens of other types as they stand, with U+2581. */
+static bool stays_normal(const fr_pre_tokenizer *kind, const token *tokens, const fr_added_entry *added) {
+    return kind->pieces == FR_MODEL_SCORED_BPE && fr_added_by_merges(added->text, added->special) &&
+           fr_text_same(tokens[added->id].text, added->text);
+}
+
+static fr_status collect(const fr_tokenizer_source *source, const fr_pre_tokenizer *kind, token *tokens, size_t vocab) {
     for (size_t i = 0; i < source->vocabulary_count; i++) {
         fr_text text = source->vocabulary[i].text;
         bool byte = !source->byte_level && is_byte(text);
@@ -59,6 +68,7 @@ static fr_status collect(const fr_tokenizer_source *source, token *tokens, size_
     for (size_t i = 0; i < source->added_count; i++) {
         const fr_added_entry *added = &source->added[i];
         token_type type = added->special && !is_shown(added->text) ? CONTROL : USER_DEFINED;
+        if (type == USER_DEFINED && (size_t)added->id < vocab && stays_normal(kind, tokens, added)) continue;
         FR_TRY(place(source, tokens, vocab, added->text, added->id, type));
     }
     return FR_OK;
@@ -67,7 +77,7 @@ static fr_status collect(const fr_tokenizer_source *source, token *tokens, size_
 /* Adds a token of WordPiece as llama.cpp has it: U+2581 before a token that begins a word, and no "##" before one
  * inside a word. Control tokens stay. */
 static fr_status put_word(const fr_tokenizer_source *source, const token *word, fr_gguf_writer *writer) {
-    static const char begin[] = "\xe2\x96\x81";
+    static const char begin[] = LOWER_BLOCK;
     size_t inside = strlen(FR_INSIDE_WORD), length = word->text.length;
     if (word->type == CONTROL || word->type == UNUSED) {
         fr_gguf_add_text(writer, word->text);
@@ -231,7 +241,7 @@ static fr_status put_specials(const fr_checkpoint *files, const fr_tokenizer_sou
     for (size_t i = 1; i < source->pair_count; i++) two |= source->pair[i].id >= 0 && source->pair[i - 1].id >= 0;
     if (two) put_id(writer, "tokenizer.ggml.seperator_token_id", end);
     fr_gguf_put_bool(writer, "tokenizer.ggml.add_sep_token", two);
-    if (!source->scores) fr_gguf_put_bool(writer, "tokenizer.ggml.add_space_prefix", false);
+    if (kind->pieces == FR_MODEL_BPE) fr_gguf_put_bool(writer, "tokenizer.ggml.add_space_prefix", false);
     return FR_OK;
 }
 
@@ -250,6 +260,43 @@ static fr_status put_templates(const char *folder, const json_t *config, fr_gguf
     return status;
 }
 
+/* ------------------------------------------------------------------------------------------------- merges by scores */
+
+/* Returns true if the rules put U+2581 before a text, as those of Llama 2 do, for which files have a key. */
+static bool adds_space(const fr_tokenizer_source *source) {
+    const fr_text_rules *rules = &source->normalizer;
+    return rules->count && rules->items[0].kind == FR_RULE_PREPEND && fr_text_is(rules->items[0].content, LOWER_BLOCK);
+}
+
+/* Finds the kind of a source that has merges where its file will have scores. Gemma's tokenizers also cut texts at
+ * blanks, of which the normalizer has left none. */
+static const fr_pre_tokenizer *find_scored_kind(const fr_tokenizer_source *source) {
+    fr_tokenizer_source compared = *source;
+    fr_text_rules *before = &compared.normalizer;
+    const fr_text_rule *cut = &source->pre_tokenizer.items[0];
+    bool affixes = source->inside_prefix.length || source->end_suffix.length;
+    bool blanks = source->pre_tokenizer.count == 1 && cut->kind == FR_RULE_SPLIT && !cut->regex && !cut->invert &&
+                  fr_text_is(cut->pattern, " ");
+    if (affixes) return NULL;
+    if (blanks) compared.pre_tokenizer.count = 0;
+    if (adds_space(source)) memmove(before->items, before->items + 1, --before->count * sizeof *before->items);
+    compared.model = FR_MODEL_SCORED_BPE;
+    return fr_tokenizer_gguf_suits(&compared, "llama", NULL);
+}
+
+/* Refuses added tokens for which files with scores have no form. */
+static fr_status check_added(const fr_tokenizer_source *source) {
+    for (size_t i = 0; i < source->added_count; i++) {
+        const fr_added_entry *added = &source->added[i];
+        bool searched = added->normalized && fr_added_by_merges(added->text, added->special);
+        if (searched || added->lstrip || added->rstrip || added->single_word)
+            return fr_fail(FR_UNBUILT,
+                           "%s: added token %d, \"%.99s\", is searched for in a way that has no form in GGUF",
+                           source->path, added->id, added->text.bytes);
+    }
+    return FR_OK;
+}
+
 /* -------------------------------------------------------------------------------------------------------- WordPiece */
 
 static bool has_rule(const fr_text_rules *rules, fr_rule_kind kind) {
@@ -265,6 +312,7 @@ static const fr_pre_tokenizer *find_kind(const fr_tokenizer_source *source, cons
     static const fr_rule_kind keyed[] = {FR_RULE_NFD, FR_RULE_DROP_NONSPACING, FR_RULE_LOWERCASE};
     fr_tokenizer_source compared = *source;
     fr_text_rules *rules = &compared.normalizer;
+    if (source->model == FR_MODEL_BPE && strcmp(form->model, "llama") == 0) return find_scored_kind(source);
     if (source->model != FR_MODEL_WORD_PIECE) return fr_tokenizer_gguf_suits(source, form->model, form->pre);
     bool strips = has_rule(rules, FR_RULE_NFD);
     if (strips != has_rule(rules, FR_RULE_DROP_NONSPACING)) return NULL;
@@ -326,7 +374,7 @@ static fr_status put_unigram(const fr_tokenizer_source *source, fr_gguf_writer *
     return FR_OK;
 }
 
-static fr_status put_all(const fr_checkpoint *files, const fr_tokenizer_source *source, const fr_tokenizer_form *form,
+static fr_status put_all(const fr_checkpoint *files, fr_tokenizer_source *source, const fr_tokenizer_form *form,
                          token *tokens, size_t vocab, fr_gguf_writer *writer) {
     if (!tokens) return fr_fail_memory("tokens", vocab * sizeof *tokens);
     const fr_pre_tokenizer *kind = source->model == FR_MODEL_UNIGRAM && strcmp(form->model, "t5") == 0
@@ -335,14 +383,19 @@ static fr_status put_all(const fr_checkpoint *files, const fr_tokenizer_source *
     if (!kind)
         return fr_fail(FR_UNBUILT, "%s: writing a tokenizer as GGUF that cuts texts otherwise than \"%s\" is not built",
                        source->path, form->pre ? form->pre : form->model);
-    FR_TRY(collect(source, tokens, vocab));
+    bool scored = kind->pieces == FR_MODEL_SCORED_BPE;
+    if (scored) FR_TRY(check_added(source));
+    if (scored) FR_TRY(fr_merge_scores(source));
+    FR_TRY(collect(source, kind, tokens, vocab));
     fr_gguf_put_string(writer, "tokenizer.ggml.model", form->model);
     /* "roberta-bpe" also tells readers that two separators are between the texts of a pair, so this name is kept. */
     bool roberta = form->pre && strcmp(form->pre, "roberta-bpe") == 0;
     if (form->pre) fr_gguf_put_string(writer, "tokenizer.ggml.pre", roberta ? form->pre : kind->names[0]);
     FR_TRY(put_tokens(source, tokens, vocab, writer));
     if (kind->pieces == FR_MODEL_WORD_PIECE) return put_word_settings(files, source, tokens, vocab, writer);
-    if (kind->pieces == FR_MODEL_UNIGRAM)
+    if (scored)
+        fr_gguf_put_bool(writer, "tokenizer.ggml.add_space_prefix", adds_space(source));
+    else if (kind->pieces == FR_MODEL_UNIGRAM)
         FR_TRY(put_unigram(source, writer));
     else
         FR_TRY(put_merges(source, writer));

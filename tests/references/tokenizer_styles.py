@@ -1,7 +1,8 @@
 """Makes small tokenizers of the published styles with Hugging Face's tokenizers (0.23.3), and their results for texts.
 
     tokenizer_styles.py make              writes tests/data/tokenizers/styles/NAME.json: a tokenizer, 200 texts and
-                                          their ids; and ../patterns.json: expressions, and what they match
+                                          their ids; and ../patterns.json: expressions, and what they match; and
+                                          ../runs.json: tokenizers of Gemma's kind, and ids of runs of blanks
     tokenizer_styles.py compare [LIBRARY] [CASES] [BYTES] [NAME...]
                                           compares build/libforerun.so.* with the package on CASES texts per style
                                           (2000) and BYTES strings of random bytes in all (1000000): ids, and texts
@@ -737,8 +738,45 @@ def make_patterns():
         json.dump(parts, f, separators=(",", ":"), ensure_ascii=False)
 
 
+def with_runs(by_score):
+    """Returns a tokenizer of Gemma 3's kind with tokens of blanks and of newlines. Its merges are those that
+    transformers' converter makes: all pairs of tokens that together are a token, in the order of the token's id or of
+    its score in SentencePiece's file, in which runs have the best one."""
+    spec = json.loads(gemma().to_str())
+    runs = [c * n for c in "\n▁" for n in range(2, 12)]
+    kept = [t for t in spec["model"]["vocab"] if len(t) == 1 or set(t) - set("\n▁")]
+    vocab = {t: i for i, t in enumerate(kept[:260] + runs + kept[260:])}
+    score = {t: (0 if t in runs else -i) if by_score else -i for t, i in vocab.items()}
+    merges = [(t[:i], t[i:]) for t in vocab for i in range(1, len(t)) if t[:i] in vocab and t[i:] in vocab]
+    turn = -1 if by_score else 1
+    merges.sort(key=lambda m: (-score[m[0] + m[1]], turn * len(m[0]), turn * len(m[1])))
+    spec["model"].update(vocab=vocab, merges=merges)
+    spec["added_tokens"] = [t for t in spec["added_tokens"] if t["special"]]
+    tok = Tokenizer.from_str(json.dumps(spec))
+    tok.add_tokens([AddedToken(t, normalized=False) for t in [*runs, "<start_of_turn>"]])
+    return tok
+
+
+def make_runs():
+    """Writes ../runs.json: tokenizers whose merges become scores when forerun writes them as GGUF, and ids of texts.
+    No text has U+2581 itself. In "trained" each token has one merge, and blanks are also an added token."""
+    trained = gemma()
+    trained.add_tokens([AddedToken("       ", normalized=False)])
+    made = {"by-id": with_runs(False), "by-score": with_runs(True), "trained": trained}
+    rnd = random.Random(7)
+    texts = [a + c * n + b for c in " \n\t" for n in range(1, 31) for a, b in [("", ""), ("a", "the"), ("x\n", ".")]]
+    texts += [t for t in (text_of(rnd, ["<start_of_turn>", "       ", "\n\n\n"]) for _ in range(200)) if "▁" not in t]
+    found = {}
+    for name, tok in made.items():
+        ids = [tok.encode(t, add_special_tokens=False).ids for t in texts]
+        found[name] = {"tokenizer": json.loads(tok.to_str()), "ids": ids}
+    with open(os.path.join(DATA, "../runs.json"), "w") as f:
+        json.dump({"texts": texts, **found}, f, separators=(",", ":"), ensure_ascii=False)
+
+
 def make():
     make_patterns()
+    make_runs()
     os.makedirs(DATA, exist_ok=True)
     for number, (name, build) in enumerate(STYLES.items()):
         tok, rnd = build(), random.Random(1000 + number)

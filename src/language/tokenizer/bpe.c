@@ -239,6 +239,7 @@ static void offer(const fr_bpe *bpe, fr_bpe_work *work, int32_t left) {
 static void merge_all(const fr_bpe *bpe, fr_bpe_work *work) {
     symbol *symbols = work->symbols;
     work->heap_count = 0;
+    work->last_rank = -1;
     for (size_t i = 0; i < work->symbol_count; i++) offer(bpe, work, (int32_t)i);
     while (work->heap_count > 0) {
         uint64_t key = fr_merge_heap_pop(work->heap, &work->heap_count);
@@ -247,6 +248,7 @@ static void merge_all(const fr_bpe *bpe, fr_bpe_work *work) {
         symbol *right = &symbols[symbols[at].next];
         const merge *found = find_merge(bpe, symbols[at].id, right->id);
         if (!found || found->rank != key >> 32) continue;
+        work->last_rank = found->rank;
         symbols[at].id = found->result;
         symbols[at].next = right->next;
         right->id = -1;

@@ -38,7 +38,8 @@ typedef struct fr_bpe_work {
     uint64_t *heap;
     char *written; /* a piece written in the characters that stand for its bytes, or the name of a symbol */
     size_t symbol_count, heap_count, capacity;
-    bool foreign; /* the piece is not trusted, so no control token may come of it */
+    bool foreign;      /* the piece is not trusted, so no control token may come of it */
+    int64_t last_rank; /* the rank of the last merge of the piece; -1: there was none */
 } fr_bpe_work;
 
 /* Finds the tokens <0xNN>. The id is -1 for each token that does not exist, and for all of them if none is wanted. */
