@@ -134,6 +134,18 @@ SOLAR = COMMON | dict(
     moe_intermediate_size=26, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2, head_dim=14,
     rms_norm_eps=3e-6, rope_theta=4000.0, attention_bias=False, n_routed_experts=8, num_experts_per_tok=3,
     n_shared_experts=1, n_group=1, topk_group=1, norm_topk_prob=True, routed_scaling_factor=1.3)
+SARVAM = COMMON | dict(
+    architectures=["SarvamMoEForCausalLM"], model_type="sarvam_moe", vocab_size=345, hidden_size=60,
+    intermediate_size=68, moe_intermediate_size=22, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+    head_dim=14, rms_norm_eps=3e-6, rope_theta=4000.0, use_qkv_bias=False, use_bias=False, num_experts=9,
+    num_experts_per_tok=3, num_shared_experts=1, first_k_dense_replace=1, norm_topk_prob=True, use_qk_norm=True,
+    moe_router_enable_expert_bias=True, routed_scaling_factor=1.6)
+GLM4 = COMMON | dict(
+    architectures=["Glm4MoeForCausalLM"], model_type="glm4_moe", vocab_size=205, hidden_size=44, intermediate_size=36,
+    moe_intermediate_size=14, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=12,
+    rms_norm_eps=3e-6, rope_theta=4000.0, attention_bias=True, use_qk_norm=True, n_routed_experts=6,
+    num_experts_per_tok=2, n_shared_experts=2, n_group=2, topk_group=1, first_k_dense_replace=1, norm_topk_prob=False,
+    routed_scaling_factor=1.4)
 EXAONE = COMMON | dict(
     architectures=["ExaoneMoeForCausalLM"], model_type="exaone_moe", vocab_size=349, hidden_size=60,
     intermediate_size=68, moe_intermediate_size=22, num_hidden_layers=5, num_attention_heads=6, num_key_value_heads=2,
@@ -289,6 +301,13 @@ MODELS = {
         norm_topk_prob=False, num_experts_per_tok=2, first_k_dense_replace=2, prefix_dense_sliding_window_pattern=2,
         num_shared_experts=1, attention_bias=True, num_key_value_heads=3, tie_word_embeddings=False)),
     "solar-open-odd": dict(seed=4903, config=SOLAR),
+    "sarvam-odd": dict(seed=4951, file=True, config=SARVAM),
+    "sarvam-saved": dict(seed=4974, saved=True, config=SARVAM | dict(
+        vocab_size=203, hidden_size=44, intermediate_size=36, moe_intermediate_size=14, num_attention_heads=4,
+        use_qkv_bias=True, use_qk_norm=False, num_experts=8, num_shared_experts=2, first_k_dense_replace=0,
+        num_hidden_layers=2, n_group=4, topk_group=2, head_dim=12, partial_rotary_factor=0.5,
+        tie_word_embeddings=True)),
+    "glm4-moe-saved": dict(seed=4999, saved=True, config=GLM4),
     "llama4-odd": dict(seed=9604, config=LLAMA4),
     # Lists say which layers are mixtures, rotated, chunked; one of them is chunked and not rotated. Queries don't grow.
     "llama4-listed": dict(seed=9701, config=LLAMA4 | dict(
@@ -323,7 +342,8 @@ def config_of(spec, changes=None):
 
 def class_of(spec):
     name = spec["config"]["architectures"][0]
-    return getattr(transformers, {"PhiMoEForCausalLM": "PhimoeForCausalLM"}.get(name, name))
+    return getattr(transformers, {"PhiMoEForCausalLM": "PhimoeForCausalLM",
+                                  "SarvamMoEForCausalLM": "Glm4MoeForCausalLM"}.get(name, name))
 
 
 @torch.no_grad()
@@ -359,7 +379,8 @@ def load(folder, spec, changes=None):
 
 
 def save(folder, spec):
-    """Saves by transformers, which writes the published names, and config.json in its published form."""
+    """Saves by transformers, which writes the published names, and config.json in its published form; or, if the table
+    says `saved`, in the form that transformers gives it."""
     folder.mkdir(parents=True, exist_ok=True)
     for file in folder.iterdir(): file.unlink()
     filled(spec).save_pretrained(folder)
@@ -368,7 +389,8 @@ def save(folder, spec):
     if spec.get("file"):
         state = {re.sub(r"block_sparse_moe\.(gate|up|down)_proj", r"mlp.\1_proj", k): v for k, v in state.items()}
     save_file({k: v.contiguous() for k, v in state.items()}, folder / "model.safetensors", metadata={"format": "pt"})
-    (folder / "config.json").write_text(json.dumps(spec["config"] | {"torch_dtype": "bfloat16"}, indent=1))
+    if not spec.get("saved"):
+        (folder / "config.json").write_text(json.dumps(spec["config"] | {"torch_dtype": "bfloat16"}, indent=1))
     (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": ENDS["eos_token_id"], "top_p": 0.95}))
 
 
@@ -694,6 +716,20 @@ def of_solar_open(c):
     return of_kimi_k2(c)
 
 
+def of_sarvam_moe(c):
+    features = of_kimi_k2(c) | (QK_NORMS if c["use_qk_norm"] else {})
+    if c.get("n_group", 1) > 1: features["groups"] = {"topk_group": c["n_group"]}
+    if c.get("partial_rotary_factor"): features["partial_rotary_factor"] = {"partial_rotary_factor": 1.0}
+    if c.get("use_qkv_bias"): features |= {"bias of " + one: zeroed(one + "_proj.bias") for one in "qv"}
+    return features
+
+
+def of_glm4_moe(c):
+    return of_kimi_k2(c) | QK_NORMS | {
+        "norm_topk_prob": {"norm_topk_prob": True}, "groups": {"topk_group": 2}, "partial_rotary_factor":
+        {"partial_rotary_factor": 1.0}} | {"bias of " + one: zeroed(one + "_proj.bias") for one in "qkv"}
+
+
 def of_ernie4_5_moe(c):
     features = {"rope_theta": {"rope_theta": 5e5}, "experts' number": {"moe_k": 1},
                 "correction": zeroed_buffers("e_score_correction_bias"), "normalized": routed(unnormalized),
@@ -789,7 +825,10 @@ def convert_here(tree, folder, out):
     sys.path[:0] = [tree, f"{tree}/gguf-py"]
     from conversion.base import ModelBase, TextModel
 
-    kind = json.loads(Path(folder, "config.json").read_text())["architectures"][0]
+    config = json.loads(Path(folder, "config.json").read_text())
+    kind = config["architectures"][0]
+    # transformers names keys of Sarvam differently than the converter expects
+    if config["model_type"] == "sarvam_moe": ModelBase.load_hparams = staticmethod(lambda *arguments: config)
     from conversion import get_model_class
 
     get_model_class(kind).set_vocab = lambda self: self._set_vocab_none()

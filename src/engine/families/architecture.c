@@ -58,6 +58,23 @@ const char *fr_checkpoint_model_type(const fr_checkpoint *files) {
     return type && *type ? type : json_string_value(json_object_get(text, "model_type"));
 }
 
+/* Returns true if a folder has a tensor, of any type. */
+static bool has(const fr_checkpoint *files, const char *tensor) {
+    if (files->gguf) return false;
+    return fr_tensors_find(&files->tensors, tensor) || fr_tensors_find(&files->unread, tensor);
+}
+
+/* Gives the publisher's name of a model for which transformers has no class, and which it therefore saves with the name
+ * of another model's class. It saves Sarvam's tensors by their published names unless it was asked not to; a folder
+ * with GLM-4.5's names is read as GLM-4.5. */
+static const char *published_name(const fr_checkpoint *files, const char *name) {
+    const char *type = json_string_value(json_object_get(files->config, "model_type"));
+    if (!type) return name;
+    if (strcmp(name, "LlamaForCausalLM") == 0 && strcmp(type, "exaone") == 0) return "ExaoneForCausalLM";
+    bool sarvam = strcmp(name, "Glm4MoeForCausalLM") == 0 && strcmp(type, "sarvam_moe") == 0;
+    return sarvam && has(files, "model.word_embeddings.weight") ? "SarvamMoEForCausalLM" : name;
+}
+
 const char *fr_checkpoint_architecture(const fr_checkpoint *files) {
     static const char *const stands_for[][2] = {
 #define FR_MODEL_TYPE(type, architecture) {type, architecture},
@@ -66,11 +83,8 @@ const char *fr_checkpoint_architecture(const fr_checkpoint *files) {
     };
     if (files->gguf) return files->gguf->architecture;
     const char *name = first_architecture(files->config), *type = fr_checkpoint_model_type(files);
-    const char *told = json_string_value(json_object_get(files->config, "model_type"));
-    /* transformers has no class of its own for EXAONE 3.5, and saves it with the name of Llama's */
-    if (name && told && strcmp(name, "LlamaForCausalLM") == 0 && strcmp(told, "exaone") == 0)
-        return "ExaoneForCausalLM";
-    if (name || !type) return name ? name : "";
+    if (name) return published_name(files, name);
+    if (!type) return "";
     for (size_t i = 0; i < sizeof stands_for / sizeof *stands_for; i++)
         if (strcmp(stands_for[i][0], type) == 0) return stands_for[i][1];
     return type;
@@ -88,12 +102,6 @@ bool fr_is_gemma4_unified(const fr_checkpoint *files) {
 
 bool fr_is_assistant(const fr_checkpoint *files) {
     return fr_architecture_in(assistants, fr_checkpoint_architecture(files));
-}
-
-/* Returns true if a folder has a tensor, of any type. */
-static bool has(const fr_checkpoint *files, const char *tensor) {
-    if (files->gguf) return false;
-    return fr_tensors_find(&files->tensors, tensor) || fr_tensors_find(&files->unread, tensor);
 }
 
 bool fr_is_block_drafter(const fr_checkpoint *files) {

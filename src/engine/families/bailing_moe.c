@@ -1,8 +1,9 @@
-/* Ling 2.0 and Ring 2.0: config.json of BailingMoeV2ForCausalLM, GGUF "bailingmoe2". Source: the published checkpoints
- * and their modeling file (github.com/inclusionAI/Ling-V2; transformers has no such model); for GGUF
- * github.com/ggml-org/llama.cpp, conversion/bailingmoe.py. Queries, keys and values are one projection in both kinds
- * of file. If a row chooses several experts, the router's weights for them are normalized, whatever norm_topk_prob
- * says. GGUF's key for the shared experts' width is ignored. */
+/* Ling 2.0 and Ring 2.0, and Sarvam's mixtures: config.json of BailingMoeV2ForCausalLM and SarvamMoEForCausalLM, GGUF
+ * "bailingmoe2". Source of Ling: the published checkpoints and their modeling file (github.com/inclusionAI/Ling-V2;
+ * transformers has no such model); for GGUF github.com/ggml-org/llama.cpp, conversion/bailingmoe.py. Queries, keys and
+ * values are one projection in both kinds of file. If a row of Ling's chooses several experts, the router's weights
+ * for them are normalized, whatever norm_topk_prob says. GGUF's key for the shared experts' width is ignored. */
+#include "base/error.h"
 #include "src/engine/families/mixture.h"
 #include "src/engine/families/mtp_layer.h"
 
@@ -88,3 +89,56 @@ const fr_family fr_family_bailing_moe = {
     .shape = shape,
     .names = &(const fr_tensor_naming){
         .model = model_names, .layer = {layer_names, fr_pre_norm_names, fr_mixture_names}, .mtp = mtp_names}};
+
+/* ---------------------------------------------------------------------------------------------------------- Sarvam */
+
+/* Sarvam 30B. Source: transformers 5.24, model sarvam_moe, whose layers are GLM-4.5's with the names of Ling's tensors.
+ * transformers renames num_experts, num_shared_experts and use_qkv_bias when it saves a folder, so both spellings are
+ * read. The published modeling file and transformers differ if the weights of a row's experts are not normalized, which
+ * the first one does for a single expert only, and the other by norm_topk_prob; such models are refused. The converter
+ * subtracts the mean of a router's corrections, which changes no choice. GGUF files are read as Ling's. */
+static const fr_model_spec sarvam_defaults = {
+    .trunk = {.vocab = 262144,
+              .hidden = 4096,
+              .layers = 19,
+              .context_limit = 131072,
+              .eps = 1e-6F,
+              .rope = {{.neox = true, .theta = 8e6}}},
+    .layer = {.attention = {.heads = 64, .kv_heads = 4, .head_dim = 64, .qk_norm = true},
+              .ffn = {.width = 8192, .activation = FR_SILU},
+              .experts = {.count = 128,
+                          .top_k = 6,
+                          .width = 1024,
+                          .activation = FR_SILU,
+                          .scoring = FR_SCORING_SIGMOID,
+                          .score_bias = true,
+                          .norm_top_k = true,
+                          .routed_scaling = 2.5F}},
+    .mixture = {.words = &words, .shared = 1, .shared_by_count = true, .leading_dense = 1}};
+
+static const fr_config_row sarvam_own[] = {FR_ONLY("hidden_act", "silu"),
+                                           FR_ONLY("score_function", "sigmoid"),
+                                           FR_WITH("norm_topk_prob"),
+                                           FR_WITHOUT("use_bias"),
+                                           FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
+                                           FR_FLAG(layer.attention.qkv_bias, "use_qkv_bias", NULL),
+                                           FR_FLAG(layer.attention.qk_norm, "use_qk_norm", NULL),
+                                           {0}};
+
+static fr_status sarvam_shape(const fr_source *source, fr_model_spec *s) {
+    if (s->layer.experts.top_k > 1) return fr_mixture_behind_leading(source, s);
+    return fr_fail(FR_UNBUILT, "%s: num_experts_per_tok 1 is not built for Sarvam", source->where);
+}
+
+const fr_family fr_family_sarvam_moe = {
+    .architectures = (const char *const[]){"SarvamMoEForCausalLM", NULL},
+    .gguf = "bailingmoe2",
+    .tokenizer = "gpt2",
+    .pre = "sarvam-moe",
+    .counts_ids = true,
+    .defaults = &sarvam_defaults,
+    .rows = {sarvam_own, fr_size_keys, fr_head_keys, fr_mixture_rows},
+    .rope = fr_rope_one_form,
+    .shape = sarvam_shape,
+    .names =
+        &(const fr_tensor_naming){.model = model_names, .layer = {layer_names, fr_pre_norm_names, fr_mixture_names}}};

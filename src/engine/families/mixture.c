@@ -90,7 +90,7 @@ static fr_mixture_words words_of(const fr_model_spec *spec, const json_t *text) 
     w.count = key_there(text, w.count, counts);
     w.top_k = key_there(text, w.top_k, chosen);
     if (!w.width) w.width = "moe_intermediate_size";
-    if (!w.shared) w.shared = "n_shared_experts";
+    if (!w.shared || !json_object_get(text, w.shared)) w.shared = "n_shared_experts";
     return w;
 }
 

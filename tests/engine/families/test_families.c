@@ -74,6 +74,10 @@ static const struct {
     {"ministral3-odd", "{\"hidden_act\": \"gelu\"}", FR_UNBUILT, "hidden_act gelu"},
     /* transformers saves EXAONE 3.5 so, because it has no class of its own */
     {"exaone3-odd", "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"exaone\"}", FR_OK, ""},
+    /* The published modeling file and transformers disagree on these two. */
+    {"sarvam-odd", "{\"num_experts_per_tok\": 1}", FR_UNBUILT, "num_experts_per_tok 1 is not built"},
+    {"sarvam-odd", "{\"norm_topk_prob\": false}", FR_UNBUILT, "norm_topk_prob false"},
+    {"sarvam-odd", "{\"use_bias\": true}", FR_UNBUILT, "use_bias"},
     {"hyperclovax-odd", "{\"use_post_norm\": false}", FR_INPUT, "nothing reads tensor"},
     {"arcee-bias", "{\"hidden_act\": \"tanh\"}", FR_UNBUILT, "hidden_act tanh"},
     {"arcee-bias", "{\"hidden_act\": \"gelu\"}", FR_OK, ""},
@@ -183,6 +187,7 @@ static const struct {
     {"gemma4-e-layers", "{}"},
     {"gemma4-moe", "{}"},
     {"ling-biased", "{}"}, /* this model has one group of experts; published ones have several */
+    {"sarvam-saved", "{}"},
     {"nemotron-3-mtp", "{\"routed_scaling_factor\": 1.3}"},
     {"youtu-odd", "{}"},
     {"minicpm3-plain", "{\"rope_theta\": 700, \"v_head_dim\": 15}"},
