@@ -422,7 +422,8 @@ static void print_count(double count, char *text, size_t size) {
  * of a model with a single expert. */
 static void put_size(const fr_export *export, const fr_outputs *outputs, fr_gguf_writer *writer) {
     const fr_experts_spec *mixture = export->spec ? fr_spec_experts(export->spec) : NULL;
-    size_t experts = mixture ? mixture->count : 0;
+    const fr_encoder *encoder = export->target ? export->target->encoder : NULL;
+    size_t experts = mixture ? mixture->count : encoder ? fr_encoder_fact(encoder).experts : 0;
     double total = 0;
     char count[32], label[64];
     for (size_t i = 0; i < outputs->count; i++) {

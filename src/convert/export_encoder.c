@@ -30,10 +30,15 @@ static fr_status add_steps(const fr_export *export, fr_outputs *outputs) {
     return FR_OK;
 }
 
+/* Returns true for a tensor of float numbers as the file stores them. */
+static bool is_plain(const fr_export *export, const fr_tensor *tensor) {
+    return !tensor->storage && !tensor->packed && !fr_weights_scales(export->weights, tensor) &&
+           tensor->type < FR_FLOAT_TYPES;
+}
+
 /* Leaves out RoBERTa's first rows of positions: llama.cpp gives a text's first token position 0. */
 static fr_status cut_positions(fr_export *export, size_t first, const fr_tensor *table, const fr_tensor **cut) {
-    bool plain = !table->storage && !table->packed && !fr_weights_scales(export->weights, table);
-    if (!plain || table->dims != 2 || table->shape[0] <= first)
+    if (!is_plain(export, table) || table->dims != 2 || table->shape[0] <= first)
         return fr_fail(FR_UNBUILT, "%s: tensor %s in this form is not written as GGUF", export->files->path,
                        table->name);
     uint64_t row = table->bytes / table->shape[0];
@@ -42,6 +47,36 @@ static fr_status cut_positions(fr_export *export, size_t first, const fr_tensor 
     export->positions.bytes -= first * row;
     export->positions.shape[0] -= first;
     *cut = &export->positions;
+    return FR_OK;
+}
+
+/* Leaves out the bias of a mixture's experts, for which llama.cpp has no tensor. It must be 0. */
+static fr_status drop_bias(const fr_export *export, const fr_tensor *tensor) {
+    bool zero = is_plain(export, tensor);
+    for (uint64_t i = 0; zero && i < tensor->shape[0]; i++) {
+        float value;
+        fr_dtype_decode(tensor->type, (const uint8_t *)tensor->data + i * fr_dtype_row_bytes(tensor->type, 1), &value,
+                        1);
+        zero = value == 0;
+    }
+    if (zero) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s: tensor %s is not 0, and GGUF files of architecture \"%s\" have no bias of experts",
+                   export->files->path, tensor->name, export->architecture);
+}
+
+/* Gives the flat tensor of a mixture's experts its third dimension. The tensor of down has columns as rows. */
+static fr_status part_experts(const fr_export *export, const fr_tensor *tensor, fr_output *output) {
+    fr_encoder_facts facts = fr_encoder_fact(export->target->encoder);
+    bool down = strstr(output->name, "ffn_down_exps") != NULL;
+    if (tensor->dims != 2 || !is_plain(export, tensor))
+        return fr_fail(FR_UNBUILT, "%s: tensor %s in this form is not written as GGUF", export->files->path,
+                       tensor->name);
+    output->dims = 3;
+    output->shape[0] = facts.experts;
+    output->shape[1] = down ? facts.hidden : facts.ffn;
+    output->shape[2] = down ? facts.ffn : facts.hidden;
+    output->transposed = down;
+    output->each = down ? facts.ffn : 0;
     return FR_OK;
 }
 
@@ -64,6 +99,10 @@ fr_status fr_export_encoder_open(fr_export *export, fr_outputs *outputs) {
         /* Many folders have tensors that no forward reads, such as poolers, heads for training, and lists of
          * positions. */
         if (!fr_weights_bound(export->weights, tensor)) continue;
+        if (fr_encoder_is_expert_bias(model->encoder, tensor->name)) {
+            FR_TRY(drop_bias(export, tensor));
+            continue;
+        }
         if (!fr_encoder_gguf_name(model->encoder, tensor->name, name, sizeof name, &change))
             return fr_fail(FR_UNBUILT, "%s: tensor %s has no name in GGUF", model->files.path, tensor->name);
         if (facts.first && strcmp(name, "position_embd.weight") == 0)
@@ -71,6 +110,7 @@ fr_status fr_export_encoder_open(fr_export *export, fr_outputs *outputs) {
         FR_TRY(fr_outputs_add(outputs, name, tensor));
         fr_outputs_last(outputs)->change = change;
         fr_outputs_last(outputs)->scales = fr_weights_scales(export->weights, &model->files.tensors.items[i]);
+        if (strstr(name, "_exps.")) FR_TRY(part_experts(export, tensor, fr_outputs_last(outputs)));
     }
     return add_steps(export, outputs);
 }
@@ -114,11 +154,9 @@ static void put_labels(const fr_export *export, fr_gguf_writer *writer) {
 fr_status fr_export_encoder_metadata(const fr_export *export, fr_gguf_writer *writer) {
     static const struct {
         const char *architecture, *model, *pre;
-    } tokenizers[] = {{"bert", NULL, NULL},
-                      {"nomic-bert", "bert", NULL},
-                      {"jina-bert-v3", NULL, NULL},
-                      {"modern-bert", "gpt2", "modern-bert"},
-                      {"gemma-embedding", "llama", NULL}};
+    } tokenizers[] = {
+        {"bert", NULL, NULL},         {"nomic-bert", "bert", NULL},           {"nomic-bert-moe", NULL, NULL},
+        {"jina-bert-v3", NULL, NULL}, {"modern-bert", "gpt2", "modern-bert"}, {"gemma-embedding", "llama", NULL}};
     size_t dense = 0, vocab = fr_encoder_fact(export->target->encoder).vocab;
     FR_TRY(fr_encoder_put_keys(export->target->encoder, export->files->path, writer));
     FR_TRY(put_pooling(export, writer));

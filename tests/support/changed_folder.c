@@ -68,7 +68,7 @@ void fr_changed_folder_write(const fr_changed_folder *folder, const char *name, 
     ck_assert_int_eq(fclose(file), 0);
 }
 
-void fr_changed_folder_damage(const fr_changed_folder *folder, const char *tensor, size_t row) {
+void fr_changed_folder_fill(const fr_changed_folder *folder, const char *tensor, size_t row, unsigned char byte) {
     static unsigned char bytes[1 << 17];
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/model.safetensors", folder->path);
@@ -79,20 +79,23 @@ void fr_changed_folder_damage(const fr_changed_folder *folder, const char *tenso
     ck_assert(size < sizeof bytes && 8 + head < size);
     json_t *header = json_loadb((char *)bytes + 8, head, 0, NULL);
     const json_t *of = json_object_get(header, tensor), *shape = json_object_get(of, "shape");
-    ck_assert_msg(of && strcmp(json_string_value(json_object_get(of, "dtype")), "F16") == 0, "%s", tensor);
-    size_t width = (size_t)json_integer_value(json_array_get(shape, 1));
+    const char *type = json_string_value(json_object_get(of, "dtype"));
+    ck_assert_msg(type && (strcmp(type, "F16") == 0 || strcmp(type, "F32") == 0), "%s", tensor);
+    size_t width = (size_t)json_integer_value(json_array_get(shape, json_array_size(shape) - 1));
+    size_t value = strcmp(type, "F16") == 0 ? 2 : 4;
     size_t begin = (size_t)json_integer_value(json_array_get(json_object_get(of, "data_offsets"), 0));
     json_decref(header);
-    unsigned char *at = bytes + 8 + head + begin + row * width * 2;
-    for (size_t i = 0; i < width; i++) {
-        at[2 * i] = 0;
-        at[2 * i + 1] = 0x7e;
-    }
+    unsigned char *at = bytes + 8 + head + begin + row * width * value;
+    memset(at, byte, width * value);
     ck_assert_int_eq(unlink(path), 0); /* unlink removes the link; its target stays. */
     file = fopen(path, "wb");
     ck_assert_ptr_nonnull(file);
     ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
     ck_assert_int_eq(fclose(file), 0);
+}
+
+void fr_changed_folder_damage(const fr_changed_folder *folder, const char *tensor, size_t row) {
+    fr_changed_folder_fill(folder, tensor, row, 0xff);
 }
 
 void fr_changed_folder_remove(const fr_changed_folder *folder) {

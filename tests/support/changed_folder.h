@@ -15,7 +15,9 @@ typedef struct fr_changed_folder {
 void fr_changed_folder_make(fr_changed_folder *folder, const char *from, const char *changes);
 void fr_changed_folder_write(const fr_changed_folder *folder, const char *name, const char *text);
 
-/* Makes row number `row` of a matrix NaN. The folder's weights are a model.safetensors in float16. */
+/* Sets all bytes of a row of a matrix, or of a vector (row 0), to `byte`. fr_changed_folder_damage makes them NaN. The
+ * folder's weights are a model.safetensors in float16 or float32. */
+void fr_changed_folder_fill(const fr_changed_folder *folder, const char *tensor, size_t row, unsigned char byte);
 void fr_changed_folder_damage(const fr_changed_folder *folder, const char *tensor, size_t row);
 
 void fr_changed_folder_remove(const fr_changed_folder *folder);

@@ -40,7 +40,9 @@ fr_encoder_facts fr_encoder_fact(const fr_encoder *e) {
                               .first = s->position_first,
                               .types = s->types,
                               .labels = s->labels,
-                              .window = local ? s->reach : 0};
+                              .window = local ? s->reach : 0,
+                              .experts = s->experts,
+                              .ffn = s->ffn};
 }
 
 void fr_encoder_describe(const fr_encoder *e, FILE *out) {

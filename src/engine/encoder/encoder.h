@@ -36,6 +36,7 @@ typedef struct fr_encoder_facts {
     size_t labels;                         /* number of scores that the encoder's classifier gives; 0: there is no
                                             * classifier */
     size_t window;                         /* positions on either side that local layers see; 0: all layers see all */
+    size_t experts, ffn;                   /* experts of a mixture, and their width; experts 0: there is no mixture */
 } fr_encoder_facts;
 fr_encoder_facts fr_encoder_fact(const fr_encoder *encoder);
 
@@ -46,6 +47,9 @@ fr_encoder_facts fr_encoder_fact(const fr_encoder *encoder);
 const char *fr_encoder_gguf_architecture(const fr_encoder *encoder);
 bool fr_encoder_gguf_name(const fr_encoder *encoder, const char *published, char *name, size_t size, fr_values *values);
 fr_status fr_encoder_put_keys(const fr_encoder *encoder, const char *where, fr_gguf_writer *writer);
+
+/* Returns true for the bias of a mixture's experts, which such files lack. */
+bool fr_encoder_is_expert_bias(const fr_encoder *encoder, const char *published);
 
 /* A text that is run. */
 typedef struct fr_encoder_text {

@@ -10,8 +10,9 @@
 #include "base/error.h"
 #include "src/engine/encoder/encoder_kinds.h"
 
-/* The parts of a model in which a tensor can be. A classifier's names have no prefix, except that of BERT's pooler. */
-typedef enum part { OUTSIDE, INSIDE, HEAD } part;
+/* The parts of a model in which a tensor can be. A classifier's names have no prefix, except that of BERT's pooler.
+ * EXPERTS: inside a layer, with a name that has no further end. */
+typedef enum part { OUTSIDE, INSIDE, EXPERTS, HEAD } part;
 
 /* The members of fr_encoder_names that are tensors. */
 static const struct {
@@ -20,12 +21,20 @@ static const struct {
 } members[] = {
 #define MEMBER(part, member) \
     { offsetof(fr_encoder_names, member), part }
-    MEMBER(OUTSIDE, words),      MEMBER(OUTSIDE, positions), MEMBER(OUTSIDE, types),  MEMBER(OUTSIDE, embedding_norm),
-    MEMBER(OUTSIDE, final_norm), MEMBER(INSIDE, q),          MEMBER(INSIDE, k),       MEMBER(INSIDE, v),
-    MEMBER(INSIDE, qkv),         MEMBER(INSIDE, o),          MEMBER(INSIDE, q_norm),  MEMBER(INSIDE, k_norm),
-    MEMBER(INSIDE, norm1),       MEMBER(INSIDE, norm2),      MEMBER(INSIDE, post1),   MEMBER(INSIDE, post2),
-    MEMBER(INSIDE, gate),        MEMBER(INSIDE, up),         MEMBER(INSIDE, down),    MEMBER(INSIDE, gate_up),
-    MEMBER(HEAD, head_dense),    MEMBER(HEAD, head_norm),    MEMBER(HEAD, head_label)
+    MEMBER(OUTSIDE, words),      MEMBER(OUTSIDE, positions),
+    MEMBER(OUTSIDE, types),      MEMBER(OUTSIDE, embedding_norm),
+    MEMBER(OUTSIDE, final_norm), MEMBER(INSIDE, q),
+    MEMBER(INSIDE, k),           MEMBER(INSIDE, v),
+    MEMBER(INSIDE, qkv),         MEMBER(INSIDE, o),
+    MEMBER(INSIDE, q_norm),      MEMBER(INSIDE, k_norm),
+    MEMBER(INSIDE, norm1),       MEMBER(INSIDE, norm2),
+    MEMBER(INSIDE, post1),       MEMBER(INSIDE, post2),
+    MEMBER(INSIDE, gate),        MEMBER(INSIDE, up),
+    MEMBER(INSIDE, down),        MEMBER(INSIDE, gate_up),
+    MEMBER(INSIDE, up_alone),    MEMBER(INSIDE, router),
+    MEMBER(EXPERTS, expert_up),  MEMBER(EXPERTS, expert_down),
+    MEMBER(HEAD, head_dense),    MEMBER(HEAD, head_norm),
+    MEMBER(HEAD, head_label)
 #undef MEMBER
 };
 
@@ -60,10 +69,12 @@ bool fr_encoder_gguf_name(const fr_encoder *e, const char *published, char *name
     }
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         const char *own = member_of(from, members[i].at), *theirs = member_of(to, members[i].at);
-        const char *at = members[i].part == INSIDE ? inside : outside, *end = own && at ? end_of(at, own) : NULL;
+        bool in_layer = members[i].part == INSIDE || members[i].part == EXPERTS;
+        const char *at = in_layer ? inside : outside, *end = own && at ? end_of(at, own) : NULL;
         if (!end && own && members[i].part == HEAD) end = end_of(published, own);
+        if (own && at && members[i].part == EXPERTS) end = strcmp(at, own) == 0 ? "" : NULL;
         if (!end || !theirs) continue;
-        if (members[i].part == INSIDE)
+        if (in_layer)
             snprintf(name, size, "%s%lu.%s%s", to->layer, index, theirs, end);
         else
             snprintf(name, size, "%s%s", theirs, end);
@@ -73,8 +84,16 @@ bool fr_encoder_gguf_name(const fr_encoder *e, const char *published, char *name
     return false;
 }
 
+bool fr_encoder_is_expert_bias(const fr_encoder *e, const char *published) {
+    const char *own = e->names->expert_bias;
+    size_t length = strlen(published), ending = own ? strlen(own) : length;
+    return ending < length && published[length - ending - 1] == '.' && strcmp(published + length - ending, own) == 0;
+}
+
+/* NomicBERT's folders are the only ones that may have experts and are written. */
 const char *fr_encoder_gguf_architecture(const fr_encoder *e) {
-    return e->spec.kind->gguf_names ? e->spec.kind->gguf[0] : NULL;
+    if (!e->spec.kind->gguf_names) return NULL;
+    return e->spec.experts ? "nomic-bert-moe" : e->spec.kind->gguf[0];
 }
 
 /* Gives n if one layer in each n is global: the first of them if `first`, otherwise the last. 0: there is no such
@@ -89,7 +108,9 @@ static size_t period_of(const fr_encoder_spec *s, bool first) {
 }
 
 /* Refuses settings that differ from those which llama.cpp assumes for the architecture. */
-static fr_status check(const fr_encoder_spec *s, const char *where) {
+static fr_status check(const fr_encoder *e, const char *where) {
+    const fr_encoder_spec *s = &e->spec;
+    const char *architecture = fr_encoder_gguf_architecture(e);
     bool rotates = s->rope_dims > 0, modern = s->pre_norm && !s->rms;
     fr_encoder_activation usual = s->rms                ? FR_ENCODER_GELU_TANH
                                   : s->gated && !modern ? FR_ENCODER_SILU
@@ -97,8 +118,7 @@ static fr_status check(const fr_encoder_spec *s, const char *where) {
     bool known = s->activation == usual || (modern && s->activation == FR_ENCODER_SILU);
     const char *what = NULL;
     if (!known) what = "this activation";
-    if (s->experts) what = "a mixture of experts";
-    if (strcmp(s->kind->gguf[0], "nomic-bert") == 0 && (!s->gated || s->qkv_bias))
+    if (strcmp(architecture, "nomic-bert") == 0 && (!s->gated || s->qkv_bias))
         what = "a feed-forward without a gate, or a bias,";
     if (s->labels && s->head_activation != (modern ? FR_ENCODER_GELU : FR_ENCODER_TANH))
         what = "a classifier with this activation";
@@ -108,14 +128,14 @@ static fr_status check(const fr_encoder_spec *s, const char *where) {
         if (rotates && s->rope_factor[i] != 1) what = "scaled positions";
     if ((modern || s->rms) && !period_of(s, modern)) what = "layer_types without a period";
     return what ? fr_fail(FR_UNBUILT, "%s: %s has no form in GGUF files of architecture \"%s\"", where, what,
-                          s->kind->gguf[0])
+                          architecture)
                 : FR_OK;
 }
 
 fr_status fr_encoder_put_keys(const fr_encoder *e, const char *where, fr_gguf_writer *writer) {
     const fr_encoder_spec *s = &e->spec;
     bool modern = s->pre_norm && !s->rms;
-    FR_TRY(check(s, where));
+    FR_TRY(check(e, where));
     fr_gguf_put_u32(writer, ".block_count", (uint32_t)s->layers);
     fr_gguf_put_u32(writer, ".context_length", (uint32_t)s->context);
     fr_gguf_put_u32(writer, ".embedding_length", (uint32_t)s->hidden);
@@ -128,6 +148,11 @@ fr_status fr_encoder_put_keys(const fr_encoder *e, const char *where, fr_gguf_wr
     }
     fr_gguf_put_f32(writer, s->rms ? ".attention.layer_norm_rms_epsilon" : ".attention.layer_norm_epsilon", s->eps);
     fr_gguf_put_bool(writer, ".attention.causal", false);
+    if (s->experts) {
+        fr_gguf_put_u32(writer, ".expert_count", (uint32_t)s->experts);
+        fr_gguf_put_u32(writer, ".expert_used_count", (uint32_t)s->experts_used);
+        fr_gguf_put_u32(writer, ".moe_every_n_layers", (uint32_t)s->expert_every);
+    }
     if (s->rope_dims) fr_gguf_put_f32(writer, ".rope.freq_base", (float)s->theta[FR_ENCODER_GLOBAL]);
     if (modern || s->rms) {
         fr_gguf_put_f32(writer, ".rope.freq_base_swa", (float)s->theta[FR_ENCODER_LOCAL]);
