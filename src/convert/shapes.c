@@ -14,8 +14,8 @@
  * and Ling-3.0-tiny, MiniMaxAI/MiniMax-M2, allenai/OLMoE-1B-7B-0924, mistralai/Mistral-7B-v0.3 and
  * Ministral-3-8B-Base-2512, Qwen/Qwen3-8B, microsoft/phi-4, HuggingFaceTB/SmolLM3-3B, ibm-granite/granite-3.3-2b-base
  * and -3.1-3b-a800m-base, ByteDance-Seed/Seed-OSS-36B-Base, tencent/Hunyuan-7B-Instruct and -A13B-Instruct;
- * nvidia/NVIDIA-Nemotron-3-Nano-4B-BF16. gemma4-1b and its assistant were never published: gemma4-1b is a dense model
- * of 18 layers with the widths of E2B. */
+ * nvidia/NVIDIA-Nemotron-3-Nano-4B-BF16; and transformers' defaults for sarvamai/sarvam-30b. gemma4-1b and its
+ * assistant were never published: gemma4-1b is a dense model of 18 layers with the widths of E2B. */
 #include <string.h>
 
 #include "base/error.h"
@@ -137,6 +137,7 @@ static const fr_synth_shape shapes[] = {
     {"ernie-4.5-21b-a3b", &fr_synth_ernie45_moe, 28, 103424, "{}", NULL},
     {"ling-mini-2.0", &fr_synth_bailing_moe, 20, 157184,
      "{\"first_k_dense_replace\": 1, \"partial_rotary_factor\": 0.5, \"routed_scaling_factor\": 2.5}", head},
+    {"sarvam-30b", &fr_synth_sarvam_moe, 19, 262144, "{}", head},
     {"ling-3.0-tiny", &fr_synth_bailing_hybrid, 24, 157184,
      "{\"hidden_size\": 1536, \"num_attention_heads\": 16, \"intermediate_size\": 4608, \"q_lora_rank\": 256, "
      "\"num_experts\": 128, \"moe_intermediate_size\": 512, \"first_k_dense_replace\": 1}",

@@ -94,7 +94,7 @@ extern const fr_synth_family fr_synth_deepseek, fr_synth_dflash, fr_synth_dflash
 /* Families of mixtures of experts. */
 extern const fr_synth_family fr_synth_bailing_hybrid, fr_synth_kimi_linear, fr_synth_bailing_moe, fr_synth_deepseek_v2,
     fr_synth_ernie45_moe, fr_synth_granite_moe, fr_synth_hunyuan_moe, fr_synth_kimi, fr_synth_minimax_m2,
-    fr_synth_mixtral, fr_synth_nemotron_h, fr_synth_olmoe, fr_synth_qwen2_moe, fr_synth_qwen3_next;
+    fr_synth_mixtral, fr_synth_nemotron_h, fr_synth_olmoe, fr_synth_qwen2_moe, fr_synth_qwen3_next, fr_synth_sarvam_moe;
 
 extern const fr_synth_tokenizer fr_synth_llama_tokenizer, fr_synth_qwen_tokenizer;
 

@@ -174,7 +174,8 @@ const fr_synth_family fr_synth_bailing_moe = {&fr_family_bailing_moe, &fr_synth_
                       fr_synth_olmoe = {&fr_family_olmoe, .tokenizer = &fr_synth_qwen_tokenizer},
                       fr_synth_qwen2_moe = {&fr_family_qwen2_moe, &fr_synth_qwen_tokenizer, .means = biases},
                       fr_synth_qwen3_next = {&fr_family_qwen3_next, &fr_synth_qwen_tokenizer, .means = states,
-                                             .mtp_layers = 1};
+                                             .mtp_layers = 1},
+                      fr_synth_sarvam_moe = {&fr_family_sarvam_moe, &gemma3_tokenizer, .means = small_biases};
 
 const fr_synth_family fr_synth_granite = {&fr_family_granite, .tokenizer = &fr_synth_qwen_tokenizer},
                       fr_synth_hunyuan = {&fr_family_hunyuan, .tokenizer = &fr_synth_qwen_tokenizer},

@@ -125,6 +125,10 @@ outline qwen3.6-35b-a3b --vocab 384 --layers 4
 described 'architecture   qwen35moe' 'drafter        an MTP layer in the checkpoint' \
     'experts        256 of width 512, 8 chosen a token, beside shared ones of width 512' \
     'width          hidden 2048, 16 attention heads, 2 of keys and values, of 256'
+outline sarvam-30b --vocab 384 --layers 4
+described 'architecture   bailingmoe2' 'layers         4, all of full attention' \
+    'experts        128 of width 1024, 6 chosen a token, beside shared ones of width 1024; 1 layer without' \
+    'width          hidden 4096, feed-forward 8192, 64 attention heads, 4 of keys and values, of 64'
 outline deepseek-v3 --vocab 384 --layers 4 --experts 16
 described 'architecture   deepseek2' \
     'experts        16 of width 2048, 8 chosen a token, beside shared ones of width 2048' \
