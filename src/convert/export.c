@@ -329,10 +329,10 @@ static fr_status open_target(fr_export *export, fr_checkpoint *files) {
     export->files = &model->files;
     export->family = model->family;
     export->spec = &model->trunk.spec;
-    export->mtp_layers = model->mtp_layers;
+    export->mtp_layers = model->family->names->mtp_in_folders ? 0 : model->mtp_layers;
     export->weights = &model->weights;
     export->architecture = model->family->gguf_of ? model->family->gguf_of(export->spec) : model->family->gguf;
-    if (model->family->gguf) return model->mtp_layers ? fr_drafter_bind(NULL, model, NULL, &export->mtp) : FR_OK;
+    if (model->family->gguf) return export->mtp_layers ? fr_drafter_bind(NULL, model, NULL, &export->mtp) : FR_OK;
     return fr_fail(FR_UNBUILT, "%s: writing architecture \"%s\" as GGUF is not built yet", model->files.path,
                    fr_checkpoint_architecture(&model->files));
 }

@@ -41,6 +41,8 @@ static const char *const names[] = {"gemma4-e",
                                     "ling3-odd",
                                     "nemotron-3-mtp",
                                     "deepseek-v3.2-mtp",
+                                    "exaone-moe-mtp",
+                                    "mellum-mtp",
                                     NULL};
 
 static const char *const alone[] = {"llama",         "llama-odd",       "llama-fp8",        "qwen3-moe-odd",

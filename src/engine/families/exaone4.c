@@ -2,9 +2,12 @@
  * ExaoneMoEForCausalLM, "exaone-moe". Source: transformers 5.24, models exaone4 and exaone_moe; for GGUF
  * github.com/ggml-org/llama.cpp, conversion/exaone.py and src/models/exaone4.cpp, which has windows only in models of
  * 64 layers. Norms come only after attention and feed-forward, in the mixture only before them. If some layers slide,
- * the heads of full layers aren't rotated. The MTP layer of the mixture isn't built. */
+ * the heads of full layers aren't rotated. Source for the MTP layer of the mixture, which transformers and llama.cpp
+ * ignore: github.com/vllm-project/vllm, exaone_moe_mtp.py. */
 #include "base/error.h"
+#include "src/engine/families/config_keys.h"
 #include "src/engine/families/mixture.h"
+#include "src/engine/families/mtp_layer.h"
 
 static const fr_model_spec defaults = {
     .trunk =
@@ -84,12 +87,43 @@ static const fr_model_spec sparse_gguf = {.trunk = {.rope = {{.neox = true}}},
                                           .mixture = {.shared = 1},
                                           .kinds = {.every = 4}};
 
-static fr_status sparse_shape(const fr_source *source, fr_model_spec *s) {
-    FR_TRY(fr_mixture_told_layers(source, s));
-    return fr_layers_mark_still(source, s);
+/* Reads the number of MTP layers. A folder with several of them has its MTP layers ignored. */
+static fr_status read_mtp(const fr_source *source, fr_model_spec *s) {
+    size_t layers;
+    if (source->gguf) return fr_config_gguf_mtp(source->gguf, &s->trunk.layers, &s->mtp_layers);
+    FR_TRY(fr_json_size(source->text, "num_nextn_predict_layers", 0, 64, 0, source->where, &layers));
+    s->mtp_layers = layers == 1;
+    return FR_OK;
 }
 
-static const fr_config_row no_mtp[] = {FR_NONE(".nextn_predict_layers"), {0}};
+/* Refuses a list with other windows than the layers have: K-EXAONE 2.0 has windows of several widths. */
+static fr_status check_windows(const fr_source *source, const char *key, const fr_layer_spec *layers, size_t count) {
+    const json_t *list = json_object_get(source->text, key), *window;
+    size_t i;
+    json_array_foreach (list, i, window)
+        if (i >= count || json_integer_value(window) != (json_int_t)layers[i].attention.window)
+            return fr_fail(FR_UNBUILT,
+                           "%s: %s has another window for layer %zu than sliding_window, which is not built",
+                           source->where, key, i);
+    return FR_OK;
+}
+
+/* Makes the layers. The MTP layer has a dense feed-forward, whatever the other layers have, and full attention in all
+ * published models. */
+static fr_status sparse_shape(const fr_source *source, fr_model_spec *s) {
+    fr_layer_spec *mtp = &s->trunk.mtp;
+    FR_TRY(fr_mixture_told_layers(source, s));
+    FR_TRY(fr_layers_mark_still(source, s));
+    mtp->experts = (fr_experts_spec){0};
+    mtp->ffn.width = s->layer.ffn.width;
+    FR_TRY(fr_layers_mark_mtp(source, s, false));
+    mtp->attention.no_rope = s->layer.attention.window && !mtp->attention.window;
+    FR_TRY(check_windows(source, "sliding_windows", s->trunk.layer, s->trunk.layers));
+    return s->mtp_layers ? check_windows(source, "mtp_sliding_windows", mtp, 1) : FR_OK;
+}
+
+static const fr_config_part mtp = {.read = read_mtp, .put = fr_mtp_put};
+static const fr_config_row mtp_rows[] = {FR_PART(mtp), FR_ABSENT("swiglu_limits"), {0}};
 
 const fr_family fr_family_exaone_moe = {
     .architectures = (const char *const[]){"ExaoneMoeForCausalLM", "ExaoneMoEForCausalLM", "exaone-moe", NULL},
@@ -99,9 +133,11 @@ const fr_family fr_family_exaone_moe = {
     .counts_ids = true,
     .defaults = &sparse,
     .gguf_defaults = &sparse_gguf,
-    .rows = {own, fr_size_keys, fr_head_keys, fr_mixture_rows, no_mtp},
+    .rows = {own, fr_size_keys, fr_head_keys, fr_mixture_rows, mtp_rows},
     .rope = fr_rope_whole_heads,
     .shape = sparse_shape,
     .put_rope_factors = fr_rope_llama3_factors,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, fr_mixture_names},
+                                       .mtp = fr_qwen_mtp_names,
+                                       .mtp_prefixes = (const char *const[]){"mtp.", NULL},
                                        .extras = (const char *const[]){"mtp.*", NULL}}};

@@ -242,6 +242,10 @@ fr_status fr_layers_still_if_full(const fr_source *source, fr_model_spec *spec);
 fr_status fr_layers_mark_kinds(const fr_source *source, fr_model_spec *spec);
 fr_status fr_layers_mark_still(const fr_source *source, fr_model_spec *spec);
 
+/* Sets the kind of the MTP layer, of which a model has at most one. config.json says it in mtp_layer_types. Without
+ * that key, and in GGUF, the layer slides if `slides` is true. */
+fr_status fr_layers_mark_mtp(const fr_source *source, fr_model_spec *spec, bool slides);
+
 /* Writes the key that says which layers slide. It is left out if none slides, or if exactly every `fallback`th layer
  * is full. */
 void fr_layers_put_kinds(const fr_trunk_spec *spec, size_t fallback, fr_gguf_writer *writer);

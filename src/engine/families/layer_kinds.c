@@ -10,7 +10,8 @@
 static const char pattern_key[] = ".attention.sliding_window_pattern";
 
 static fr_status set_kind(const fr_source *source, fr_model_spec *spec, size_t layer, fr_layer_kind kind) {
-    fr_attention_spec *a = &spec->trunk.layer[layer].attention;
+    fr_layer_spec *of = layer < spec->trunk.layers ? &spec->trunk.layer[layer] : &spec->trunk.mtp;
+    fr_attention_spec *a = &of->attention;
     a->window = kind == FR_SLIDING ? spec->layer.attention.window : 0;
     a->rope = spec->trunk.ropes > 1 ? (size_t)kind : 0;
     if (kind == FR_FULL || a->window) return FR_OK;
@@ -61,6 +62,15 @@ fr_status fr_layers_mark_kinds(const fr_source *source, fr_model_spec *spec) {
     fr_kind_pattern fallback = spec->kinds;
     if (spec->layer.attention.window == 0) fallback.every = 1;
     return source->gguf ? from_gguf(source, spec, fallback) : from_json(source, spec, fallback);
+}
+
+fr_status fr_layers_mark_mtp(const fr_source *source, fr_model_spec *spec, bool slides) {
+    bool found;
+    if (!spec->mtp_layers) return FR_OK;
+    if (!source->gguf)
+        FR_TRY(fr_source_words(source, "mtp_layer_types", "sliding_attention", "full_attention", spec->mtp_layers,
+                               &slides, &found));
+    return set_kind(source, spec, spec->trunk.layers, slides ? FR_SLIDING : FR_FULL);
 }
 
 fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec) {

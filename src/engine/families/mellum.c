@@ -1,9 +1,11 @@
 /* Mellum 2: config.json of MellumForCausalLM, GGUF "mellum". Source: transformers 5.24, model mellum; for GGUF
  * github.com/ggml-org/llama.cpp, conversion/mellum.py and src/models/mellum.cpp, which has no key for weights that are
  * not normalized and none for layers without a mixture. Its layers are those of Qwen3's mixtures, with sliding and full
- * ones that have rotary positions of their own. The MTP layer of some folders is not read. */
+ * ones that have rotary positions of their own. GGUF has no form of the MTP layer. */
 #include "base/error.h"
+#include "src/engine/families/config_keys.h"
 #include "src/engine/families/mixture.h"
+#include "src/engine/families/mtp_layer.h"
 
 static const fr_model_spec defaults = {
     .trunk = {.vocab = 98304,
@@ -32,8 +34,13 @@ static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const ch
     return fr_fail(FR_INPUT, "%s: GGUF has no key for a mixture whose weights are not normalized", where);
 }
 
-static const fr_config_part mixture = {.read = fr_mixture_read, .put = put_mixture};
-static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
+static fr_status read_mtp(const fr_source *source, fr_model_spec *s) {
+    const char *key = fr_json_spelling(source->text, "num_nextn_predict_layers", "num_mtp_layers");
+    return source->gguf ? FR_OK : fr_config_mtp(source->text, key, 0, source->where, &s->mtp_layers);
+}
+
+static const fr_config_part mixture = {.read = fr_mixture_read, .put = put_mixture}, mtp = {.read = read_mtp};
+static const fr_config_row others[] = {FR_PART(mixture), FR_PART(mtp), {0}};
 static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     FR_FLAG(layer.attention.qkv_bias, "attention_bias", NULL),
                                     FR_FLAG(layer.attention.o_bias, "attention_bias", NULL),
@@ -46,9 +53,16 @@ static fr_status rope(const fr_source *source, fr_model_spec *s) {
     return fr_rope_by_kind_in_part(source, s);
 }
 
+/* Makes the layers. A list says if the MTP layer has a mixture; without it, it has one. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
+    bool dense = false, found;
     FR_TRY(fr_mixture_told_layers(source, s));
-    return fr_layers_mark_kinds(source, s);
+    FR_TRY(fr_layers_mark_kinds(source, s));
+    if (s->mtp_layers)
+        FR_TRY(fr_source_words(source, "mtp_mlp_layer_types", "dense", "sparse", s->mtp_layers, &dense, &found));
+    if (dense) s->trunk.mtp.experts = (fr_experts_spec){0};
+    if (dense) s->trunk.mtp.ffn.width = s->layer.ffn.width;
+    return fr_layers_mark_mtp(source, s, true);
 }
 
 const fr_family fr_family_mellum = {
@@ -58,8 +72,11 @@ const fr_family fr_family_mellum = {
     .pre = "mellum2",
     .finds_biases = true,
     .defaults = &defaults,
-    .rows = {own, fr_size_keys, fr_kind_keys, mixtures},
+    .rows = {own, fr_size_keys, fr_kind_keys, others},
     .rope = rope,
     .shape = shape,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, fr_mixture_names},
+                                       .mtp = fr_qwen_mtp_names,
+                                       .mtp_prefixes = (const char *const[]){"mtp.", NULL},
+                                       .mtp_in_folders = true,
                                        .extras = (const char *const[]){"mtp.*", NULL}}};

@@ -33,3 +33,10 @@ void fr_mtp_keep(const fr_source *source, const fr_tensor_naming *naming, fr_mod
     fr_binding beside = fr_binding_mtp(source->weights, naming, &spec->trunk, true);
     if (!fr_weights_has_any(source->weights, beside.prefix)) spec->mtp_layers = 0;
 }
+
+fr_status fr_mtp_put(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer) {
+    (void)spec;
+    (void)where;
+    if (mtp_layers) fr_gguf_put_u32(writer, ".nextn_predict_layers", (uint32_t)mtp_layers);
+    return FR_OK;
+}

@@ -35,11 +35,14 @@ typedef struct fr_mtp_layer {
 extern const fr_tensor_name fr_mtp_names[];
 
 /* The names of the tensors for fr_mtp_layer in Qwen3-Next and Qwen3.5, which store the norms of the MTP layer like
- * those of the model. */
+ * those of the model. K-EXAONE and Mellum 2 have the same names. */
 extern const fr_tensor_name fr_qwen_mtp_names[];
 
 /* Sets spec->mtp_layers to 0 if the files have no MTP layer although the configuration says so. The program that saved
  * them may have dropped it. */
 void fr_mtp_keep(const fr_source *source, const fr_tensor_naming *naming, fr_model_spec *spec);
+
+/* Writes the key of an fr_config_part that reads the number of MTP layers. */
+fr_status fr_mtp_put(const fr_trunk_spec *spec, size_t mtp_layers, const char *where, fr_gguf_writer *writer);
 
 #endif

@@ -124,13 +124,6 @@ static fr_status read_mtp(const fr_source *source, fr_model_spec *s) {
     return FR_OK;
 }
 
-static fr_status put_mtp(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
-    (void)s;
-    (void)where;
-    if (mtp_layers) fr_gguf_put_u32(w, ".nextn_predict_layers", (uint32_t)mtp_layers);
-    return FR_OK;
-}
-
 /* Reads the kinds of layers from GGUF. A layer with a feed-forward's width is a feed-forward, or a mixture in files
  * with experts. A layer with key/value heads has attention. All other layers are Mamba-2. */
 static fr_status kinds_from_gguf(const fr_source *source, const fr_model_spec *s, kind *kinds) {
@@ -242,7 +235,7 @@ static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const ch
 static const fr_config_part layers = {.read = read_layers, .put = put_layers},
                             mamba = {.read = read_mamba, .put = put_mamba}, head_dim = {.read = read_head_dim},
                             mixture = {.read = read_mixture, .put = put_mixture},
-                            mtp = {.read = read_mtp, .put = put_mtp};
+                            mtp = {.read = read_mtp, .put = fr_mtp_put};
 
 static const fr_config_row sizes[] = {
     FR_ONLY("mlp_hidden_act", "relu2"),

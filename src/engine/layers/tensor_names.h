@@ -211,6 +211,7 @@ typedef struct fr_tensor_naming {
     bool mtp_flat;         /* a layer's names follow the prefix without "layers.0." */
     bool mtp_hidden_first; /* the input of an MTP layer is [hidden row ; embedding]; if false, [embedding ; hidden
                             * row] */
+    bool mtp_in_folders;   /* only folders have the MTP layer: readers of the family's GGUF files know none */
     /* names of tensors that nothing reads, as patterns of fnmatch; NULL-terminated, or NULL */
     const char *const *extras;
     /* patterns for names below a layer's prefix, MTP layers' too, that nothing reads; NULL-terminated, or NULL */

@@ -281,6 +281,40 @@ START_TEST(an_mtp_layer_drafts_as_the_reference) {
 }
 END_TEST
 
+/* llama.cpp's converter copies K-EXAONE's MTP layer, and llama.cpp ignores it. In such a file the layer must draft as
+ * in the folder. */
+START_TEST(an_mtp_layer_in_a_file_drafts_as_the_reference) {
+    fr_reference r;
+    fr_session *session;
+    fr_drafter *drafter;
+    fr_model *model = open_file("exaone-moe-mtp");
+    size_t count, index, expected_count;
+    json_t *one;
+    fr_reference_open(&r, "exaone-moe-mtp", NULL);
+    require(fr_drafter_open(NULL, model, NULL, &drafter));
+    require(fr_session_open(model, drafter, NULL, &session));
+    json_array_foreach (json_object_get(json_object_get(r.info, "draft"), "cases"), index, one) {
+        if (json_integer_value(json_object_get(one, "n_generated")) != 1) continue;
+        size_t prompt = (size_t)json_integer_value(json_object_get(one, "prompt"));
+        int32_t *ids = fr_json_ids_of(json_array_get(json_object_get(r.info, "prompts"), prompt), &count);
+        const json_t *text = json_array_get(json_object_get(r.info, "greedy"), index ? 1 : 0);
+        ids[count++] = (int32_t)json_integer_value(json_array_get(json_object_get(text, "tokens"), 0));
+        const float *expected = fr_reference_floats(&r, &expected_count, "draft.%zu.1.logits", prompt);
+        fr_rows got = {malloc(expected_count * sizeof(float)), 0, expected_count};
+        require(fr_session_draft_logits(session, ids, count, 4, fr_rows_collect, &got));
+        ck_assert_uint_eq(got.count, expected_count);
+        fr_rows_compare(got.values, expected, expected_count);
+        free(got.values);
+        free(ids);
+    }
+    ck_assert_uint_ge(index, 2);
+    fr_session_close(session);
+    fr_drafter_close(drafter);
+    fr_model_close(model);
+    fr_reference_close(&r);
+}
+END_TEST
+
 /* Checks that a session that was truncated to `kept` ids generates the same ids again. */
 static void expect_again(fr_session *session, size_t kept, const int32_t *ids, size_t prompt) {
     int32_t again[IDS];
@@ -375,6 +409,7 @@ FR_SUITE("dense") {
     tcase_add_loop_test(tests, a_file_has_the_folders_tokenizer, 0, COUNT_OF(models));
     tcase_add_loop_test(tests, every_manner_of_running_gives_one_answer, 0, COUNT_OF(models));
     tcase_add_test(tests, an_mtp_layer_drafts_as_the_reference);
+    tcase_add_test(tests, an_mtp_layer_in_a_file_drafts_as_the_reference);
     tcase_add_loop_test(tests, a_text_that_was_cut_goes_on_the_same, 0, COUNT_OF(models));
     tcase_add_test(tests, drafts_end_where_long_texts_begin);
     suite_add_tcase(suite, tests);

@@ -55,6 +55,23 @@ static const struct {
      "{\"rope_parameters\": null, \"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2, "
      "\"partial_rotary_factor\": 0.5}}",
      FR_UNBUILT, "partial_rotary_factor 0.5 is not built"},
+    /* several MTP layers of K-EXAONE are ignored; transformers has no Mellum 2 with several */
+    {"exaone-moe-mtp", "{\"num_nextn_predict_layers\": 2, \"mtp_layer_types\": [\"a\", \"b\"]}", FR_OK, ""},
+    {"exaone-moe-mtp", "{\"num_nextn_predict_layers\": null}", FR_OK, ""},
+    {"exaone-moe-mtp", "{\"mtp_layer_types\": [\"linear_attention\"]}", FR_INPUT,
+     "mtp_layer_types has \"linear_attention\""},
+    {"exaone-moe-mtp", "{\"mtp_layer_types\": [\"full_attention\", \"full_attention\"]}", FR_INPUT,
+     "mtp_layer_types is no array of 1 words"},
+    {"exaone-moe-mtp", "{\"sliding_window\": 0, \"layer_types\": null, \"mtp_layer_types\": [\"sliding_attention\"]}",
+     FR_INPUT, "layer 4 has sliding attention, but the window is missing"},
+    {"exaone-moe-mtp", "{\"sliding_windows\": [7, 0, 7, 7], \"mtp_sliding_windows\": null}", FR_OK, ""},
+    {"exaone-moe-mtp", "{\"sliding_windows\": [7, 0, 8, 7]}", FR_UNBUILT,
+     "sliding_windows has another window for layer 2"},
+    {"exaone-moe-mtp", "{\"mtp_sliding_windows\": [7]}", FR_UNBUILT, "mtp_sliding_windows has another window"},
+    {"exaone-moe-mtp", "{\"swiglu_limits\": [0, 0, 7, 7]}", FR_UNBUILT, "swiglu_limits"},
+    {"mellum-mtp", "{\"num_nextn_predict_layers\": 2}", FR_UNBUILT, "2 MTP layers are not built, 1 is"},
+    {"mellum-mtp", "{\"num_nextn_predict_layers\": 0}", FR_OK, ""},
+    {"mellum-mtp", "{\"mtp_mlp_layer_types\": [\"linear\"]}", FR_INPUT, "mtp_mlp_layer_types has \"linear\""},
     {"mpt-odd", "{\"attn_config\": {\"alibi_bias_max\": 0.5}}", FR_INPUT, "alibi_bias_max"},
     {"mpt-odd", "{\"attn_config\": {\"alibi_bias_max\": 65}}", FR_INPUT, "alibi_bias_max"},
     {"mpt-odd", "{\"attn_config\": {\"alibi\": false}}", FR_UNBUILT, "alibi false is not built"},
@@ -189,6 +206,7 @@ static const struct {
     {"ling-biased", "{}"}, /* this model has one group of experts; published ones have several */
     {"sarvam-saved", "{}"},
     {"nemotron-3-mtp", "{\"routed_scaling_factor\": 1.3}"},
+    {"mellum-mtp", "{}"}, /* the file has no MTP layer */
     {"youtu-odd", "{}"},
     {"minicpm3-plain", "{\"rope_theta\": 700, \"v_head_dim\": 15}"},
     {"minicpm3-plain", "{\"rope_scaling\": null}"},

@@ -223,8 +223,8 @@ static void free_answer(answer *a) {
 
 static const char *const with_mtp[] = {MODELS "glm4-moe-own",      MODELS "qwen35-moe-odd", MODELS "qwen35-odd",
                                        MODELS "glm-4.7-flash-odd", MODELS "../deepseek-v3", MODELS "glm-ocr-odd",
-                                       MODELS "qwen3-next-odd",    MODELS "ling-odd",       MODELS "ling3-odd",
-                                       MODELS "nemotron-3-mtp"};
+                                       MODELS "qwen3-next-odd",    MODELS "exaone-moe-mtp", MODELS "ling-odd",
+                                       MODELS "ling3-odd",         MODELS "nemotron-3-mtp"};
 /* The last three models of with_mtp, of Ling and Nemotron, have a norm of their own. So the tests in which norms are
  * shared leave these three out. */
 enum { WITH_MTP = sizeof with_mtp / sizeof *with_mtp, MAY_SHARE = WITH_MTP - 3 };
