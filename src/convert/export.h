@@ -33,6 +33,7 @@ typedef struct fr_export {
     fr_recipe recipe;    /* how a text encoder makes an embedding; family, names and spec are NULL for an encoder */
     fr_tensor positions; /* the shortened table of positions of a text encoder that uses none of the table's first
                           * rows */
+    fr_tensor types;     /* the shortened table of token types of a text encoder that does not use them */
 } fr_export;
 
 /* Does all checks that running the model would do, then lists its tensors. Takes over the files. drafter: the folder

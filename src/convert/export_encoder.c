@@ -36,17 +36,38 @@ static bool is_plain(const fr_export *export, const fr_tensor *tensor) {
            tensor->type < FR_FLOAT_TYPES;
 }
 
-/* Leaves out RoBERTa's first rows of positions: llama.cpp gives a text's first token position 0. */
-static fr_status cut_positions(fr_export *export, size_t first, const fr_tensor *table, const fr_tensor **cut) {
-    if (!is_plain(export, table) || table->dims != 2 || table->shape[0] <= first)
+/* Takes `count` rows of a table, from row `first` on. */
+static fr_status take_rows(const fr_export *export, size_t first, size_t count, const fr_tensor *table,
+                           fr_tensor *taken) {
+    if (!is_plain(export, table) || table->dims != 2 || table->shape[0] <= first || table->shape[0] - first < count)
         return fr_fail(FR_UNBUILT, "%s: tensor %s in this form is not written as GGUF", export->files->path,
                        table->name);
     uint64_t row = table->bytes / table->shape[0];
-    export->positions = *table;
-    export->positions.data = (const uint8_t *)table->data + first * row;
-    export->positions.bytes -= first * row;
-    export->positions.shape[0] -= first;
-    *cut = &export->positions;
+    *taken = *table;
+    taken->data = (const uint8_t *)table->data + first * row;
+    taken->bytes = count * row;
+    taken->shape[0] = count;
+    return FR_OK;
+}
+
+/* Gives the number of token types that the file has. Readers give the second text of a pair type 1 if there is one, so
+ * a cross-encoder whose tokenizer gives no types has type 0 alone. */
+static size_t written_types(const fr_export *export) {
+    fr_encoder_facts facts = fr_encoder_fact(export->target->encoder);
+    return facts.types && facts.labels && !export->recipe.typed ? 1 : facts.types;
+}
+
+/* Leaves out rows that the file's readers must not use: RoBERTa's first positions, because llama.cpp gives a text's
+ * first token position 0, and token types that the folder does not use. */
+static fr_status cut_table(fr_export *export, const char *name, const fr_tensor **table) {
+    fr_encoder_facts facts = fr_encoder_fact(export->target->encoder);
+    size_t rows = (size_t)(*table)->shape[0], types = written_types(export);
+    bool positions = facts.first && strcmp(name, "position_embd.weight") == 0;
+    if (!positions && (types == facts.types || strcmp(name, "token_types.weight") != 0)) return FR_OK;
+    fr_tensor *cut = positions ? &export->positions : &export->types;
+    size_t first = positions ? facts.first : 0;
+    FR_TRY(take_rows(export, first, positions ? rows - first : types, *table, cut));
+    *table = cut;
     return FR_OK;
 }
 
@@ -105,8 +126,7 @@ fr_status fr_export_encoder_open(fr_export *export, fr_outputs *outputs) {
         }
         if (!fr_encoder_gguf_name(model->encoder, tensor->name, name, sizeof name, &change))
             return fr_fail(FR_UNBUILT, "%s: tensor %s has no name in GGUF", model->files.path, tensor->name);
-        if (facts.first && strcmp(name, "position_embd.weight") == 0)
-            FR_TRY(cut_positions(export, facts.first, tensor, &tensor));
+        FR_TRY(cut_table(export, name, &tensor));
         FR_TRY(fr_outputs_add(outputs, name, tensor));
         fr_outputs_last(outputs)->change = change;
         fr_outputs_last(outputs)->scales = fr_weights_scales(export->weights, &model->files.tensors.items[i]);
@@ -158,7 +178,7 @@ fr_status fr_export_encoder_metadata(const fr_export *export, fr_gguf_writer *wr
         {"bert", NULL, NULL},         {"nomic-bert", "bert", NULL},           {"nomic-bert-moe", NULL, NULL},
         {"jina-bert-v3", NULL, NULL}, {"modern-bert", "gpt2", "modern-bert"}, {"gemma-embedding", "llama", NULL}};
     size_t dense = 0, vocab = fr_encoder_fact(export->target->encoder).vocab;
-    FR_TRY(fr_encoder_put_keys(export->target->encoder, export->files->path, writer));
+    FR_TRY(fr_encoder_put_keys(export->target->encoder, written_types(export), export->files->path, writer));
     FR_TRY(put_pooling(export, writer));
     put_labels(export, writer);
     for (size_t i = 0; i < export->recipe.step_count; i++) {

@@ -177,6 +177,24 @@ START_TEST(scores_are_those_of_the_folder) {
 }
 END_TEST
 
+/* A tokenizer may give no token types: then the second text of a pair has those of the first one, in the file too. */
+START_TEST(files_give_no_types_that_the_folder_lacks) {
+    float expected[3], got[3], typed[3];
+    fr_changed_folder folder;
+    fr_changed_folder_make(&folder, ENCODERS "cross-bert", "{}");
+    fr_changed_folder_write(&folder, "tokenizer_config.json",
+                            "{\"model_input_names\": [\"input_ids\", \"attention_mask\"]}");
+    make_scores(folder.path, expected);
+    make_scores(ENCODERS "cross-bert", typed);
+    ck_assert_mem_ne(expected, typed, sizeof typed);
+    require(write_path(folder.path, "f32"));
+    make_scores(file, got);
+    ck_assert_mem_eq(got, expected, sizeof got);
+    ck_assert_int_eq(unlink(file), 0);
+    fr_changed_folder_remove(&folder);
+}
+END_TEST
+
 /* Makes a folder of XLM-RoBERTa's kind. Its tokenizer changes texts as the published tokenizers do, by SentencePiece's
  * map of characters, and then splits them into words. The other files and the vocabulary are those of
  * cross-xlm-roberta. */
@@ -306,6 +324,7 @@ FR_SUITE("quantize encoder") {
     tcase_add_loop_test(cases, files_are_those_of_the_converter, 0, sizeof converted / sizeof *converted);
     tcase_add_loop_test(cases, rows_are_those_of_the_folder, 0, sizeof written / sizeof *written);
     tcase_add_loop_test(cases, scores_are_those_of_the_folder, 0, 2);
+    tcase_add_test(cases, files_give_no_types_that_the_folder_lacks);
     tcase_add_loop_test(cases, pairs_are_those_of_the_folder, 0, 2);
     tcase_add_test(cases, unigram_tokenizers_are_written);
     tcase_add_test(cases, a_bias_of_experts_is_refused);

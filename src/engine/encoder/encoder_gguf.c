@@ -132,7 +132,7 @@ static fr_status check(const fr_encoder *e, const char *where) {
                 : FR_OK;
 }
 
-fr_status fr_encoder_put_keys(const fr_encoder *e, const char *where, fr_gguf_writer *writer) {
+fr_status fr_encoder_put_keys(const fr_encoder *e, size_t types, const char *where, fr_gguf_writer *writer) {
     const fr_encoder_spec *s = &e->spec;
     bool modern = s->pre_norm && !s->rms;
     FR_TRY(check(e, where));
@@ -162,6 +162,6 @@ fr_status fr_encoder_put_keys(const fr_encoder *e, const char *where, fr_gguf_wr
     if (modern && s->labels) fr_gguf_put_u32(writer, ".classifier.pooling_type", s->label_mean ? 1 : 2);
     if (modern) fr_gguf_put_string(writer, ".hidden_activation", s->activation == FR_ENCODER_SILU ? "silu" : "gelu");
     /* llama.cpp's BERT has at least one token type, even if no row is added for it. */
-    if (!s->pre_norm) fr_gguf_put_u32(writer, "tokenizer.ggml.token_type_count", s->types ? (uint32_t)s->types : 1);
+    if (!s->pre_norm) fr_gguf_put_u32(writer, "tokenizer.ggml.token_type_count", types ? (uint32_t)types : 1);
     return FR_OK;
 }
