@@ -137,6 +137,15 @@ static fr_status read_scaling(const json_t *scaling, fr_rope_spec *rope, const c
     return rope->kind == FR_ROPE_YARN ? read_yarn(scaling, rope, where) : read_llama3(scaling, rope, where);
 }
 
+/* Refuses a partial_rotary_factor of null in a family that rotates a part of a head by default: transformers 5.24 then
+ * rotates whole heads in most of these families, and the default's part in others. */
+static fr_status check_part(const json_t *text, const json_t *parameters, const char *where, double usual) {
+    static const char key[] = "partial_rotary_factor";
+    bool told = json_is_number(json_object_get(parameters, key));
+    if (usual == 1 || told || !json_is_null(json_object_get(text, key))) return FR_OK;
+    return fr_fail(FR_UNBUILT, "%s: %s null is not built (numbers are)", where, key);
+}
+
 fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t trained, const char *where,
                             double *partial) {
     const json_t *parameters;
@@ -150,6 +159,7 @@ fr_status fr_rope_from_json(fr_rope_spec *rope, const json_t *text, size_t train
                            .factor = 1.0,
                            .original_context = (double)trained};
     FR_TRY(fr_json_real(text, "rope_theta", 1.001, 1e12, rope->theta, where, &rope->theta));
+    FR_TRY(check_part(text, parameters, where, *partial));
     FR_TRY(fr_json_real(text, "partial_rotary_factor", 0.0, 1.0, *partial, where, partial));
     if (!parameters) return FR_OK;
     FR_TRY(fr_json_real(parameters, "rope_theta", 1.001, 1e12, rope->theta, inside, &rope->theta));

@@ -337,6 +337,32 @@ START_TEST(a_scale_without_a_key_is_what_readers_take_it_for) {
 }
 END_TEST
 
+/* transformers 5.24 rotates whole heads if this key is null, and half of each head if it is missing; so null is
+ * refused. */
+START_TEST(a_null_is_not_taken_for_the_usual_part_of_a_head) {
+    static const struct {
+        const char *text;
+        size_t dims; /* 0: refused */
+    } told[] = {{"{\"head_dim\": 20}", 10},
+                {"{\"head_dim\": 20, \"partial_rotary_factor\": null}", 0},
+                {"{\"head_dim\": 20, \"partial_rotary_factor\": null, \"rope_parameters\": {\"rope_type\": "
+                 "\"default\", \"partial_rotary_factor\": 0.8}}",
+                 16}};
+    json_t *config = json_loads(told[_i].text, 0, NULL);
+    fr_model_spec spec;
+    fr_status status =
+        fr_family_read(&fr_family_glm4_moe, &(fr_source){.root = config, .text = config, .where = "it"}, &spec);
+    ck_assert_int_eq(status, told[_i].dims ? FR_OK : FR_UNBUILT);
+    if (status == FR_OK) {
+        ck_assert_uint_eq(spec.trunk.rope[0].dims, told[_i].dims);
+        free(spec.trunk.layer);
+    } else {
+        ck_assert_msg(strstr(fr_last_error(), "partial_rotary_factor null is not built"), "%s", fr_last_error());
+    }
+    json_decref(config);
+}
+END_TEST
+
 /* Like transformers 5.17 (configuration_gpt_oss.py, configuration_ministral3.py), a null is taken as a missing key,
  * and so is an empty object of the older key rope_scaling. */
 START_TEST(positions_of_which_nothing_is_said_are_scaled_as_usual) {
@@ -666,6 +692,7 @@ FR_SUITE("families") {
     tcase_add_loop_test(tests, a_folder_as_gguf_has_almost_the_same_logits, 0, COUNT_OF(reordered));
     tcase_add_loop_test(tests, a_folder_is_written_as_the_converter_does, 0, COUNT_OF(parted));
     tcase_add_loop_test(tests, what_gguf_has_no_key_for_is_not_written, 0, 13);
+    tcase_add_loop_test(tests, a_null_is_not_taken_for_the_usual_part_of_a_head, 0, 3);
     tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_usual, 0, 2);
     tcase_add_loop_test(tests, positions_of_which_nothing_is_said_are_scaled_as_llamas, 0, 3);
     tcase_add_test(tests, ministrals_queries_grow_whatever_scales_positions);
