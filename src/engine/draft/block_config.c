@@ -188,15 +188,16 @@ static fr_status read_taps(fr_block_config *c, const folder *f, const fr_model *
 }
 
 /* Reads which layers slide. A window counts where use_sliding_window is on, as in transformers' Qwen3 configuration,
- * or use_swa below dflash_config. In Muse-Glimmer's own drafter it always counts, all layers slide unless layer_types
- * says otherwise, and a row sees sliding_window positions besides its own in either direction. */
+ * or use_swa below dflash_config. Without layer_types the layers from max_window_layers on slide, as they do in that
+ * configuration. In Muse-Glimmer's own drafter the window always counts, all layers slide unless layer_types says
+ * otherwise, and a row sees sliding_window positions besides its own in either direction. */
 static fr_status read_sliding(fr_block_config *c, const folder *f) {
     const json_t *types = json_object_get(f->text, "layer_types");
-    bool windowed, below;
-    if (types && !json_is_null(types) && json_array_size(types) != c->spec.trunk.layers)
-        return fr_fail(FR_INPUT, "%s: layer_types is no array of num_hidden_layers = %zu kinds", where,
-                       c->spec.trunk.layers);
-    for (size_t i = 0; i < c->spec.trunk.layers && json_array_size(types); i++) {
+    size_t layers = c->spec.trunk.layers, first;
+    bool windowed, below, listed = types && !json_is_null(types);
+    if (listed && json_array_size(types) != layers)
+        return fr_fail(FR_INPUT, "%s: layer_types is no array of num_hidden_layers = %zu kinds", where, layers);
+    for (size_t i = 0; listed && i < layers; i++) {
         const char *word = json_string_value(json_array_get(types, i));
         c->slides[i] = word && strcmp(word, "sliding_attention") == 0;
         if (!c->slides[i] && (!word || strcmp(word, "full_attention") != 0))
@@ -206,29 +207,32 @@ static fr_status read_sliding(fr_block_config *c, const folder *f) {
                            where, word ? word : "", i);
     }
     if (f->muse) {
-        bool listed = types && !json_is_null(types);
-        for (size_t i = 0; i < c->spec.trunk.layers && !listed; i++) c->slides[i] = true;
+        for (size_t i = 0; i < layers && !listed; i++) c->slides[i] = true;
         FR_TRY(fr_json_size(f->text, "sliding_window", 1, WINDOW_MAX, 2048, where, &c->sight.window));
         c->sight.window++;
         return FR_OK;
     }
     FR_TRY(fr_json_bool(f->text, "use_sliding_window", false, where, &windowed));
+    FR_TRY(fr_json_size(f->text, "max_window_layers", 0, WINDOW_MAX, 28, where, &first));
     FR_TRY(fr_json_bool(f->below, "use_swa", false, where, &below));
     if (below)
         return fr_json_size(f->below, "swa_window_size", 1, WINDOW_MAX, FR_JSON_REQUIRED, where, &c->sight.window);
     if (!windowed || json_is_null(json_object_get(f->text, "sliding_window"))) return FR_OK;
+    for (size_t i = first; i < layers && !listed; i++) c->slides[i] = true;
     return fr_json_size(f->text, "sliding_window", 1, WINDOW_MAX, 4096, where, &c->sight.window);
 }
 
 /* Reads whether the rows of a block see later rows. In Muse-Glimmer's own drafter they always do. In z-lab's folders
  * one key may say this for all layers. The speculators library's classes give all rows of a block the same window
- * (c->sight.shared). These classes have trained the drafters in the library's own folders, and every DSpark drafter. */
+ * (c->sight.shared), and without a window layers that slide are like the others. These classes have trained the
+ * drafters in the library's own folders, and every DSpark drafter. */
 static fr_status read_sight(fr_block_config *c, const folder *f) {
     bool flag;
     FR_TRY(read_sliding(c, f));
     if (f->muse) return FR_OK;
     c->sight.shared = f->speculators || c->kind == FR_BLOCK_DSPARK;
     c->sight.sliding_causal = true;
+    if (c->sight.shared && !c->sight.window) memset(c->slides, 0, sizeof c->slides);
     if (f->speculators) {
         FR_TRY(read_flag(f, "sliding_window_non_causal", c->kind == FR_BLOCK_DFLASH2, &flag));
         c->sight.sliding_causal = !flag;

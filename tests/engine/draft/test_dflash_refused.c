@@ -1,5 +1,6 @@
 /* Tests block drafters that don't fit their target, are damaged, or are of an unsupported kind: each gives one line
- * that names the fault, and nothing stays open. Also tests the words that choose drafters.
+ * that names the fault, and nothing stays open. Also tests the words that choose drafters, and that two spellings of
+ * the same layers draft alike.
  *
  * The wrong files are made from the folders and files of tests/data/dflash: members of config.json are changed, or
  * tensors, values and keys of GGUF get other names. */
@@ -15,6 +16,7 @@
 #include "forerun_lab.h"
 #include "tests/support/command.h"
 #include "tests/support/gguf_copy.h"
+#include "tests/support/reference.h"
 #include "tests/support/require.h"
 #include "tests/support/suite.h"
 #include "tests/support/token_files.h"
@@ -254,6 +256,63 @@ START_TEST(configurations_that_do_not_fit) {
 }
 END_TEST
 
+/* Spellings of the kinds of layers. transformers' Qwen3 configuration makes layer_types of max_window_layers if the
+ * list is missing, and drops the window if use_sliding_window is off. In the speculators library's classes a layer
+ * that slides without a window is like any other. test_dflash.c compares the spelling with both keys. */
+static const struct {
+    const char *drafter, *listed, *other; /* changes of config.json that mean the same */
+} spellings[] = {
+    {"llama-sliding", "{\"layer_types\": [\"full_attention\", \"full_attention\", \"sliding_attention\"]}",
+     "{\"layer_types\": null, \"max_window_layers\": 2}"},
+    {"llama-sliding", "{\"layer_types\": [\"sliding_attention\", \"sliding_attention\", \"sliding_attention\"]}",
+     "{\"layer_types\": null, \"max_window_layers\": 0}"},
+    {"llama-sliding", "{\"layer_types\": [\"full_attention\", \"full_attention\", \"full_attention\"]}",
+     "{\"layer_types\": null, \"max_window_layers\": null}"},
+    {"llama-sliding", "{\"layer_types\": [\"full_attention\", \"full_attention\", \"full_attention\"]}",
+     "{\"layer_types\": null, \"max_window_layers\": 0, \"use_sliding_window\": false}"},
+    {"odd-dspark-window", "{\"layer_types\": [\"full_attention\", \"sliding_attention\"]}",
+     "{\"layer_types\": null, \"max_window_layers\": 1}"},
+    {"odd-dspark-window", "{\"layer_types\": [\"full_attention\", \"full_attention\"]}",
+     "{\"use_sliding_window\": false}"},
+    {"spec-llama", "{\"transformer_layer_config\": {\"layer_types\": [\"full_attention\", \"full_attention\"]}}",
+     "{\"transformer_layer_config\": {\"sliding_window\": null, \"use_sliding_window\": false}}"},
+    {"spec-llama", "{\"transformer_layer_config\": {\"layer_types\": [\"full_attention\", \"sliding_attention\"]}}",
+     "{\"transformer_layer_config\": {\"layer_types\": null, \"max_window_layers\": 1}}"},
+};
+
+enum { LONG = 40, DRAFTS = 4, VOCAB = 320 };
+
+/* Gives the scores of the drafts that a drafter with changes to config.json makes after a text of LONG ids. */
+static void score_changed(const char *name, const char *changes, float *scores) {
+    char target[64];
+    int32_t ids[LONG];
+    fr_rows rows = {scores, 0, DRAFTS * VOCAB};
+    fr_model *model;
+    fr_drafter *drafter;
+    fr_session *session;
+    for (int32_t i = 0; i < LONG; i++) ids[i] = 3 + i * 37 % 300;
+    write_changed(name, changes, NULL, NULL, NULL);
+    snprintf(target, sizeof target, DATA "%s", name);
+    require(fr_model_open(target, NULL, &model));
+    require(fr_drafter_open(folder, model, NULL, &drafter));
+    require(fr_session_open(model, drafter, NULL, &session));
+    require(fr_session_draft_logits(session, ids, LONG, DRAFTS, fr_rows_collect, &rows));
+    ck_assert_uint_eq(rows.count, DRAFTS * VOCAB);
+    fr_session_close(session);
+    fr_drafter_close(drafter);
+    fr_model_close(model);
+}
+
+START_TEST(spellings_of_the_same_layers_draft_alike) {
+    float listed[DRAFTS * VOCAB], other[DRAFTS * VOCAB], own[DRAFTS * VOCAB];
+    score_changed(spellings[_i].drafter, "{}", own);
+    score_changed(spellings[_i].drafter, spellings[_i].listed, listed);
+    score_changed(spellings[_i].drafter, spellings[_i].other, other);
+    ck_assert_mem_eq(listed, other, sizeof listed);
+    ck_assert_mem_ne(listed, own, sizeof listed);
+}
+END_TEST
+
 /* --------------------------------------------------------------------------------------------------------- tensors */
 
 static const struct {
@@ -426,6 +485,7 @@ FR_SUITE("dflash refused") {
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_loop_test(tests, configurations_that_do_not_fit, 0, sizeof configurations / sizeof *configurations);
+    tcase_add_loop_test(tests, spellings_of_the_same_layers_draft_alike, 0, sizeof spellings / sizeof *spellings);
     tcase_add_loop_test(tests, tensors_that_do_not_fit, 0, sizeof tensors / sizeof *tensors);
     tcase_add_loop_test(tests, files_that_lack_a_key, 0, sizeof keys / sizeof *keys);
     tcase_add_loop_test(tests, files_that_lack_a_tensor, 0, sizeof file_tensors / sizeof *file_tensors);
