@@ -119,19 +119,26 @@ static fr_status read_flags(fr_eagle_config *c, const json_t *root, const json_t
 }
 
 /* Reads the kind of layer, for which the speculators library has names. Qwen3's layer norms the heads of queries and
- * keys. A window counts if layer_types says that the layer slides and, for Qwen3, use_sliding_window is true. */
+ * keys. A window counts if layer_types says that the layer slides and, for Qwen3, use_sliding_window is true. Without
+ * layer_types, Qwen3's layer slides if max_window_layers is 0. These rules are read here, because the family itself
+ * refuses a layer that slides without a window. */
 static fr_status read_folder_layer(fr_eagle_config *c, const json_t *text, fr_weights *weights) {
+    const json_t *types = json_object_get(text, "layer_types"), *told = json_object_get(text, "sliding_window");
     const char *type;
-    size_t window;
+    size_t window, first;
     bool switched;
     FR_TRY(fr_json_text(text, "model_type", where, &type));
     bool qwen3 = type && strcmp(type, "qwen3") == 0;
-    FR_TRY(read_layer(c, qwen3 ? &fr_family_qwen3 : &fr_family_llama, text, weights));
-    FR_TRY(fr_json_size(text, "sliding_window", 0, 1 << 24, 0, where, &window));
+    fr_family family = qwen3 ? fr_family_qwen3 : fr_family_llama;
+    family.shape = fr_layers_alike;
+    FR_TRY(read_layer(c, &family, text, weights));
+    FR_TRY(fr_json_size(text, "sliding_window", 0, 1 << 24, qwen3 && !told ? 4096 : 0, where, &window));
     FR_TRY(fr_json_bool(text, "use_sliding_window", !qwen3, where, &switched));
-    const char *kind = json_string_value(json_array_get(json_object_get(text, "layer_types"), 0));
-    bool slides = switched && kind && strcmp(kind, "sliding_attention") == 0;
-    c->layer.layer.attention.window = slides ? window : 0;
+    FR_TRY(fr_json_size(text, "max_window_layers", 0, 1 << 24, 28, where, &first));
+    const char *kind = json_string_value(json_array_get(types, 0));
+    bool listed = types && !json_is_null(types);
+    bool slides = listed ? kind && strcmp(kind, "sliding_attention") == 0 : qwen3 && first == 0;
+    c->layer.layer.attention.window = switched && slides ? window : 0;
     return FR_OK;
 }
 

@@ -310,9 +310,10 @@ static const struct {
     {LLAMA "eagle3-qwen", true, 101},  /* a sliding layer as in Qwen3, and one norm for each of aux_layers */
     {LLAMA "eagle-odd", false, VOCAB}, /* fc without bias, attention with biases, and the target's embeddings */
 };
-enum { ODD = sizeof odd / sizeof *odd };
+enum { QWEN = 1, ODD = sizeof odd / sizeof *odd }; /* QWEN: index of eagle3-qwen */
 
-START_TEST(odd_drafts_are_the_references) {
+/* Compares the logits of odd drafter `which`, which lies in `files`, with the reference. */
+static void compare_odd(int which, const char *files) {
     char name[64];
     float got[DEPTH * VOCAB];
     fr_model *model;
@@ -320,13 +321,13 @@ START_TEST(odd_drafts_are_the_references) {
     fr_session *session;
     fr_rows rows = {got, 0, DEPTH * VOCAB};
     size_t count, length, at, i, scored = 0;
-    snprintf(name, sizeof name, "%s/reference.json", odd[_i].drafter);
+    snprintf(name, sizeof name, "%s/reference.json", odd[which].drafter);
     json_t *reference = fr_load_json(name), *step, *value;
     int32_t *ids = fr_ids_of(json_object_get(reference, "ids"), &count);
     int32_t *tokens = fr_ids_of(json_object_get(reference, "tokens"), &length), targets[VOCAB];
-    read_ids(odd[_i].maps ? odd[_i].drafter : NULL, targets);
+    read_ids(odd[which].maps ? odd[which].drafter : NULL, targets);
     require(fr_model_open(FR_TEST_MODELS "llama", NULL, &model));
-    require(fr_drafter_open(odd[_i].drafter, model, NULL, &drafter));
+    require(fr_drafter_open(files, model, NULL, &drafter));
     require(fr_session_open(model, drafter, NULL, &session));
     require(fr_session_draft_logits(session, ids, count, DEPTH, fr_rows_collect, &rows));
     json_array_foreach (json_object_get(reference, "logits"), at, step) {
@@ -339,13 +340,56 @@ START_TEST(odd_drafts_are_the_references) {
             scored++;
         }
     }
-    ck_assert_uint_eq(scored, DEPTH * odd[_i].vocab);
+    ck_assert_uint_eq(scored, DEPTH * odd[which].vocab);
     fr_session_close(session);
     fr_drafter_close(drafter);
     fr_model_close(model);
     json_decref(reference);
     free(ids);
     free(tokens);
+}
+
+START_TEST(odd_drafts_are_the_references) {
+    compare_odd(_i, odd[_i].drafter);
+}
+END_TEST
+
+/* eagle3-qwen in other spellings of its layer: as in transformers' Qwen3 configuration, the layer slides without a list
+ * of the kinds if max_window_layers is 0, and a window that is switched off is none. */
+START_TEST(other_spellings_of_the_layer_are_the_same) {
+    static const char *const layers[] = {"{\"layer_types\": null, \"max_window_layers\": 0}",
+                                         "{\"max_window_layers\": 0}"};
+    json_t *config = config_of("eagle3-qwen");
+    change(json_object_get(config, "transformer_layer_config"), layers[_i]);
+    compare_odd(QWEN, write_folder("eagle3-qwen", config, NULL, NULL));
+}
+END_TEST
+
+START_TEST(a_window_that_is_off_is_none) {
+    static const char *const off[] = {
+        "{\"layer_types\": [\"full_attention\"]}", "{\"use_sliding_window\": false}",
+        "{\"use_sliding_window\": false, \"sliding_window\": null}", "{\"layer_types\": null}",
+        "{\"layer_types\": null, \"max_window_layers\": 0, \"use_sliding_window\": false}"};
+    enum { OFF = sizeof off / sizeof *off };
+    float scores[OFF][DEPTH * VOCAB];
+    int32_t ids[IDS];
+    fr_model *model;
+    fr_drafter *drafter;
+    fr_session *session;
+    for (int32_t i = 0; i < IDS; i++) ids[i] = 3 + i * 37 % 500;
+    require(fr_model_open(FR_TEST_MODELS "llama", NULL, &model));
+    for (size_t i = 0; i < OFF; i++) {
+        fr_rows rows = {scores[i], 0, DEPTH * VOCAB};
+        json_t *config = config_of("eagle3-qwen");
+        change(json_object_get(config, "transformer_layer_config"), off[i]);
+        require(fr_drafter_open(write_folder("eagle3-qwen", config, NULL, NULL), model, NULL, &drafter));
+        require(fr_session_open(model, drafter, NULL, &session));
+        require(fr_session_draft_logits(session, ids, IDS, DEPTH, fr_rows_collect, &rows));
+        ck_assert_mem_eq(scores[i], scores[0], sizeof scores[0]);
+        fr_session_close(session);
+        fr_drafter_close(drafter);
+    }
+    fr_model_close(model);
 }
 END_TEST
 
@@ -802,6 +846,8 @@ FR_SUITE("eagle") {
     tcase_add_checked_fixture(tests, make_folder, remove_folder);
     tcase_add_loop_test(tests, drafts_are_the_references, 0, DRAFTERS);
     tcase_add_loop_test(tests, odd_drafts_are_the_references, 0, ODD);
+    tcase_add_loop_test(tests, other_spellings_of_the_layer_are_the_same, 0, 2);
+    tcase_add_test(tests, a_window_that_is_off_is_none);
     tcase_add_loop_test(tests, rounds_without_drafts_change_no_later_draft, 0, DRAFTERS);
     tcase_add_loop_test(tests, accepted_lengths_are_the_references, 0, DRAFTERS);
     tcase_add_loop_test(tests, a_restored_session_drafts_as_before, 0, DRAFTERS);
