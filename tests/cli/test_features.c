@@ -2,9 +2,11 @@
  * same weights (tests/references/layer_rows.py). Every way of running must give the same folder, and an interrupted
  * run can be continued in its folder. */
 #include <check.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -270,6 +272,21 @@ START_TEST(another_folder_is_not_gone_on_with) {
 }
 END_TEST
 
+START_TEST(a_folder_is_written_by_one_process_at_a_time) {
+    char line[512];
+    run("one", "");
+    run("busy", "");
+    int index = open(in_folder("busy", "index.jsonl"), O_RDWR);
+    ck_assert_int_eq(flock(index, LOCK_EX), 0);
+    snprintf(line, sizeof line, FEATURES "-o %s/busy --resume", folder);
+    fr_command c = fr_command_run(line, prompts);
+    ck_assert_msg(c.status == 1 && strstr(c.err, "another process writes there"), "%s", c.err);
+    fr_command_free(&c);
+    close(index);
+    expect_alike("one", "busy");
+}
+END_TEST
+
 START_TEST(what_means_nothing_is_refused) {
     static const struct {
         const char *options, *says;
@@ -304,6 +321,7 @@ FR_SUITE("features") {
     tcase_add_test(folders, rows_are_the_librarys);
     tcase_add_test(folders, a_folder_that_was_cut_off_is_gone_on_with);
     tcase_add_test(folders, another_folder_is_not_gone_on_with);
+    tcase_add_test(folders, a_folder_is_written_by_one_process_at_a_time);
     tcase_add_test(folders, what_means_nothing_is_refused);
     suite_add_tcase(suite, rows);
     suite_add_tcase(suite, folders);

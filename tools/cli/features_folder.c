@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -117,6 +118,13 @@ static int keep_whole(fr_features_folder *folder, const char *index_path, const 
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
+/* Opens the index and locks it until it is closed. Two processes that continue one folder would mix their rows. */
+static int open_index(fr_features_folder *folder, const char *path) {
+    folder->index = fopen(path, "ab");
+    if (folder->index && flock(fileno(folder->index), LOCK_EX | LOCK_NB) == 0) return 0;
+    return refuse_file(folder, "index.jsonl", errno == EWOULDBLOCK ? "another process writes there" : strerror(errno));
+}
+
 int fr_features_open(fr_features_folder *folder, const char *path, const fr_features_kind *kind, bool resumes,
                      size_t most) {
     char kind_path[PATH_MAX], index_path[PATH_MAX], rows_path[PATH_MAX];
@@ -132,14 +140,13 @@ int fr_features_open(fr_features_folder *folder, const char *path, const fr_feat
     if (taken && !resumes)
         return fr_bad_input("%s has features already: --resume goes on with them, another folder begins anew", path);
     int code = check_kind(folder, kind_path, kind, &there);
+    if (!code) code = open_index(folder, index_path);
     if (!code && !there) code = write_kind(kind_path, kind);
     if (!code) code = keep_whole(folder, index_path, rows_path, width, most);
     folder->half = fr_resize(NULL, width, sizeof *folder->half);
     if (code) return code;
     folder->rows = fopen(rows_path, "ab");
-    if (!folder->rows) return refuse_file(folder, "rows.bf16", strerror(errno));
-    folder->index = fopen(index_path, "ab");
-    return folder->index ? 0 : refuse_file(folder, "index.jsonl", strerror(errno));
+    return folder->rows ? 0 : refuse_file(folder, "rows.bf16", strerror(errno));
 }
 
 void fr_features_close(fr_features_folder *folder) {

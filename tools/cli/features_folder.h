@@ -10,7 +10,7 @@
  *
  * "layers" lists the layers whose input is stored; the number model_layers means the output of the last layer, before
  * the final norm. A text's line is written after its rows, so a text with a complete line is complete. A run that
- * resumes removes everything after the last complete line. */
+ * resumes removes everything after the last complete line. The index is locked while the folder is open. */
 #ifndef FR_TOOLS_CLI_FEATURES_FOLDER_H
 #define FR_TOOLS_CLI_FEATURES_FOLDER_H
 
