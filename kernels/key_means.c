@@ -42,6 +42,12 @@ void fr_key_means_at(const fr_key_means *means, size_t position, float *mean) {
     turn(means, means->turns + position % FR_KEY_MEANS_BLOCK * means->head_dim, mean, mean);
 }
 
+void fr_key_means_remove(const fr_key_means *means, size_t position, float *key) {
+    float mean[FR_KEY_MEANS_WIDEST];
+    fr_key_means_at(means, position, mean);
+    for (size_t i = 0; i < means->head_dim; i++) key[i] = (key[i] - mean[i]) * means->key_scale[i];
+}
+
 void fr_key_means_query(const fr_key_means *means, const float *start, const float *query, float *u) {
     for (size_t i = 0; i < means->dims / 2; i++) {
         size_t a, b;

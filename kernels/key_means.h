@@ -7,15 +7,20 @@
  * positions, and must be added to the score. The key at position 0 gets much of the attention. It lies far from the
  * other keys, so it has a mean of its own.
  *
+ * What is left of a key differs in size from pair to pair of its values that turn together, and so do the queries. The
+ * codes' errors are about as large for all values, since heads are rotated for the codes. So keys are multiplied by
+ * `key_scale` before, and queries by `query_scale`, its reciprocal: errors become small where queries are large.
+ *
  *     angle j of position p:   the angle j of position p - p mod 64, then that of p mod 64
  *     mean of position p:      `mean`, turned by both, one after the other; that of position 0 is `first`
  *     its score:               dot(query, mean of the position); for all but position 0 it is computed as
  *                              dot(u, turns[p mod 64]), where u is made of the query and the mean at the block's start
  *
- * Means may be any numbers: whatever they are, the sum of both scores is that of the whole key, but for rounding. All
- * of it is plain C with products and sums that are rounded one by one, the same for every instruction set.
+ * Means and scales may be any numbers: whatever they are, the sum of both scores is that of the whole key, but for
+ * rounding. Values that turn together have one scale, so scales may follow the rotation to positions. All of it is
+ * plain C with products and sums that are rounded one by one, the same for every instruction set.
  *
- * In: heads, means, positions in the cache. Out: heads without means; vectors whose dots are scores. */
+ * In: heads, means, positions in the cache. Out: heads without means, scaled; vectors whose dots are scores. */
 #ifndef FR_KERNELS_KEY_MEANS_H
 #define FR_KERNELS_KEY_MEANS_H
 
@@ -32,6 +37,7 @@ typedef struct fr_key_means {
     float *first, *mean; /* [head_dim] */
     const float *starts; /* [blocks][dims] for the first position of each block of 64: cosines, then sines */
     const float *turns;  /* [64][head_dim] for positions 0 to 63: cosines, then sines; the rest of a row is 1 */
+    float *key_scale, *query_scale; /* [head_dim] */
 } fr_key_means;
 
 /* Fills in a row of `starts` or `turns`, which has `width` values: the cosines of dims / 2 angles, then their sines.
@@ -44,8 +50,11 @@ void fr_key_means_start(const fr_key_means *means, size_t block, float *start);
 /* Gives the mean at a position, [head_dim]. */
 void fr_key_means_at(const fr_key_means *means, size_t position, float *mean);
 
-/* Makes the vector u that the head of this file describes, [head_dim]. start: the mean at the first position of the
- * block in which the keys are. */
+/* Subtracts the mean at a position from a key there, and scales what is left. */
+void fr_key_means_remove(const fr_key_means *means, size_t position, float *key);
+
+/* Makes the vector u that the head of this file describes, [head_dim]. query: as it was before it was scaled. start:
+ * the mean at the first position of the block in which the keys are. */
 void fr_key_means_query(const fr_key_means *means, const float *start, const float *query, float *u);
 
 #endif

@@ -774,7 +774,7 @@ static void subtract_means(fr_attn *attn, fr_attn_query *queries, fr_key_means *
     fill_floats(values[0], 2 * FR_KEY_MEANS_WIDEST, ORDINARY);
     fill_floats(plain, attn->count * n, ORDINARY);
     for (size_t j = 0; j < attn->count; j++) queries[j].plain = plain + j * n;
-    *means = (fr_key_means){n, dims, below(2), values[0], values[1], starts, turns};
+    *means = (fr_key_means){n, dims, below(2), values[0], values[1], starts, turns, NULL, NULL};
     attn->key_means = means;
 }
 

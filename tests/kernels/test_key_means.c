@@ -1,9 +1,10 @@
 /* Tests means that are subtracted from keys. The means must be rotated by the position as keys are; a reference in
  * double precision checks this. The score that is added for a position must be the dot product of the query and the
- * mean that was subtracted from that position's key. */
+ * mean that was subtracted from that position's key. What is left of the key is scaled. */
 /* suite: quick neon */
 #include <check.h>
 #include <math.h>
+#include <string.h>
 
 #include "kernels/key_means.h"
 #include "tests/support/suite.h"
@@ -44,13 +45,15 @@ static void expect(const fr_key_means *means, size_t position, double *mean) {
 
 static void check_means(size_t dims, bool neox) {
     static float starts[BLOCKS * N], turns[FR_KEY_MEANS_BLOCK * N];
-    float first[N], mean[N], query[N], start[N], u[N], got[N];
+    float first[N], mean[N], query[N], start[N], u[N], got[N], key[N], scale[N], scaled[N];
     double expected[N];
-    const fr_key_means means = {N, dims, neox, first, mean, starts, turns};
+    const fr_key_means means = {N, dims, neox, first, mean, starts, turns, scale, NULL};
     for (size_t i = 0; i < N; i++) {
         first[i] = random_value();
         mean[i] = random_value();
         query[i] = random_value();
+        key[i] = random_value();
+        scale[i] = 2 + random_value();
     }
     for (size_t block = 0; block < BLOCKS; block++)
         fill_angles(starts + block * dims, (double)(block * FR_KEY_MEANS_BLOCK), dims, dims);
@@ -61,9 +64,14 @@ static void check_means(size_t dims, bool neox) {
         expect(&means, p, expected);
         fr_key_means_start(&means, p / FR_KEY_MEANS_BLOCK, start);
         fr_key_means_query(&means, start, query, u);
+        memcpy(scaled, key, sizeof key);
+        fr_key_means_remove(&means, p, scaled);
         for (size_t i = 0; i < N; i++) {
             ck_assert_msg(fabs((double)got[i] - expected[i]) < 1e-6, "position %zu, value %zu: %g, not %g", p, i,
                           (double)got[i], expected[i]);
+            double left = ((double)key[i] - expected[i]) * (double)scale[i];
+            ck_assert_msg(fabs((double)scaled[i] - left) < 5e-6, "position %zu, value %zu: %g is stored, not %g", p, i,
+                          (double)scaled[i], left);
             whole += (double)query[i] * expected[i];
             score += (double)u[i] * (double)turns[p % FR_KEY_MEANS_BLOCK * N + i];
         }

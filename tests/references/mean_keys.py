@@ -3,6 +3,9 @@
 
 Without rotation, a bias of keys adds the same number to all scores of a query, which changes no weight of attention.
 With rotation, the number depends on the distance. The biases are ten times as long as the rest of a key.
+
+The pairs of a key's values that are rotated together differ in size, by a factor of 30 and more, and those of queries
+the other way round, so that all pairs matter to scores as much.
 """
 import json
 import os
@@ -27,9 +30,15 @@ def main():
         base = f"model.layers.{layer}."
         for norm in ("input_layernorm", "post_attention_layernorm"):
             tensors[base + norm + ".weight"] = np.ones(HIDDEN, np.float16)
+        sizes = np.tile(np.exp(rng.standard_normal((KV_HEADS, HEAD_DIM // 2)) * 1.2), 2).reshape(-1)
         for part, heads, bias in (("q", HEADS, 0.1), ("k", KV_HEADS, 10), ("v", KV_HEADS, 0.1)):
-            add(f"{base}self_attn.{part}_proj.weight", heads * HEAD_DIM, HIDDEN)
-            add(f"{base}self_attn.{part}_proj.bias", heads * HEAD_DIM, scale=bias)
+            size = {"q": 1 / np.repeat(sizes.reshape(KV_HEADS, HEAD_DIM), HEADS // KV_HEADS, 0).reshape(-1),
+                    "k": sizes, "v": np.ones(KV_HEADS * HEAD_DIM)}[part]
+            for name, scale in (("weight", None), ("bias", bias)):
+                add(f"{base}self_attn.{part}_proj.{name}", heads * HEAD_DIM, *[HIDDEN] * (name == "weight"),
+                    scale=scale)
+                tensor = tensors[f"{base}self_attn.{part}_proj.{name}"]
+                tensor[:] = (tensor.T * size).T
         add(base + "self_attn.o_proj.weight", HIDDEN, HEADS * HEAD_DIM)
         add(base + "mlp.gate_proj.weight", INNER, HIDDEN)
         add(base + "mlp.up_proj.weight", INNER, HIDDEN)

@@ -80,6 +80,9 @@ typedef struct fr_kv_layer {
     /* [heads] means that are subtracted from keys before they are stored (kernels/key_means.h); NULL: keys are stored
      * without subtracting means */
     struct fr_key_means *key_means;
+    /* [heads][head_dim] sums of squares of the queries that read each key head, counted while means are learned
+     * (src/engine/session/mean_keys.h); NULL: they are not counted */
+    double *query_squares;
 } fr_kv_layer;
 
 typedef struct fr_kv {

@@ -93,13 +93,14 @@ static fr_attn_query query_of(const fr_attend_rows *a, size_t number) {
 }
 
 /* Runs the kernel. Queries are rotated as the codes of the cache are. If means were subtracted from the keys, the
- * kernel also needs each query without that rotation. */
+ * kernel also needs each query without that rotation and without its scale. */
 static void run_kernel(const fr_team *team, const fr_attend_rows *a, fr_attn_query *queries, const fr_attn *attn) {
     const fr_attend_workspace *w = a->workspace;
     float *plain = w->plain + team->index * FR_ATTEND_BATCH * w->head_dim;
     for (size_t j = 0; attn->key_means && j < attn->count; j++, plain += attn->head_dim) {
         memcpy(plain, queries[j].q, attn->head_dim * sizeof *plain);
         fr_turbo_rotate_back(a->kernels, plain, attn->head_dim);
+        a->kernels->mul(plain, attn->key_means->key_scale, attn->head_dim);
         queries[j].plain = plain;
     }
     a->kernels->attn(attn);

@@ -198,11 +198,7 @@ static void store_kv(const fr_activations *a, const fr_attention_spec *spec, con
         memcpy(stored, value, n * sizeof *value);
     shape_head(a, spec, key, of_head(spec, weights->k_bias, head), norm_of_head(a, spec, weights->k_norm, head), row);
     const fr_kv_layer *cache = &a->batch.timelines[of->timeline]->layers[spec->kv];
-    if (cache->key_means) {
-        float mean[FR_KEY_MEANS_WIDEST];
-        fr_key_means_at(&cache->key_means[head - cache->first], position, mean);
-        for (size_t i = 0; i < n; i++) key[i] -= mean[i];
-    }
+    if (cache->key_means) fr_key_means_remove(&cache->key_means[head - cache->first], position, key);
     fr_kv_store(k, cache->k.type, fr_kv_slot(cache, &cache->k, head - cache->first, position), key, n);
     fr_kv_store(k, cache->v.type, fr_kv_slot(cache, &cache->v, head - cache->first, position), stored, n);
 }
@@ -217,11 +213,34 @@ static void store_heads(const fr_team *team, const fr_activations *a, const fr_a
     for (size_t item = begin; item < end; item++) store_kv(a, spec, weights, item % rows, kept->first + item / rows);
 }
 
+/* Scales and rotates a query as keys are that are stored as codes. */
+static void fit_query(const fr_activations *a, const fr_kv_layer *kept, size_t kv_head, float *query) {
+    if (kept->key_means) a->kernels->mul(query, kept->key_means[kv_head - kept->first].query_scale, kept->head_dim);
+    fr_turbo_rotate(a->kernels, query, kept->head_dim);
+}
+
+/* Adds the squares of the queries' values to the sums of the key heads that they read, in the order of rows and heads.
+ * If ranks divide the heads, each first gets all queries, since several may have the same key head. */
+static void count_queries(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec) {
+    const fr_kv_layer *kept = kept_of(a, spec);
+    const fr_split heads = fr_attention_split(a, spec, query_step(spec));
+    size_t n = spec->head_dim, group = heads.count / heads.groups, begin, end;
+    fr_publish_rows(team, &(fr_shared_rows){a->q, a->q_width, a->batch.count, heads}, 1);
+    fr_part_heads(team, kept->heads, 1, &begin, &end);
+    for (size_t head = begin; head < end; head++)
+        for (size_t i = 0; i < a->batch.count * group; i++) {
+            const float *query =
+                a->q + i / group * a->q_width + ((kept->first + head) * group + i % group) * query_step(spec);
+            for (size_t j = 0; j < n; j++) kept->query_squares[head * n + j] += (double)query[j] * (double)query[j];
+        }
+}
+
 /* Applies biases, norms and rotation to queries, and to keys and values, which are also stored. Queries are divided
  * among threads as in attention. */
 static void shape_and_store(const fr_team *team, const fr_activations *a, const fr_attention_spec *spec,
                             const fr_attention_weights *weights) {
     size_t rows = a->batch.count, first, last, begin, end;
+    const fr_kv_layer *kept = kept_of(a, spec);
     const fr_split heads = fr_attention_split(a, spec, query_step(spec));
     fr_part_rank(team, heads, &first, &last);
     fr_part_heads(team, last - first, rows, &begin, &end);
@@ -233,9 +252,11 @@ static void shape_and_store(const fr_team *team, const fr_activations *a, const 
         shape_head(a, spec, query, of_head(spec, weights->q_bias, head), norm_of_head(a, spec, weights->q_norm, head),
                    row);
         scale_query(a, spec, query, row);
-        if (fr_turbo(kept_of(a, spec)->k.type)) fr_turbo_rotate(a->kernels, query, spec->head_dim);
+        if (fr_turbo(kept->k.type)) fit_query(a, kept, head / (heads.count / heads.groups), query);
     }
-    if (spec->owns_kv) store_heads(team, a, spec, weights);
+    if (!spec->owns_kv) return;
+    store_heads(team, a, spec, weights);
+    if (kept->query_squares) count_queries(team, a, spec);
 }
 
 void fr_attention_store(const fr_team *team, const fr_activations *a, const fr_layer_spec *spec,

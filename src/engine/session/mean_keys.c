@@ -1,4 +1,4 @@
-/* Learns the mean keys of heads: see mean_keys.h. */
+/* Learns the mean keys of heads, and their scales: see mean_keys.h. */
 #include "src/engine/session/mean_keys.h"
 
 #include <math.h>
@@ -16,6 +16,8 @@
 
 enum {
     IDS_MAX = 128, /* ids that are run */
+    LEARNED = 2,   /* the number of this way to learn, which saved caches depend on as they do on the text */
+    VALUES = 4,    /* arrays of a head: the first key, the mean, the scales of keys and of queries */
     SKIPPED = 4    /* number of first positions that are left out: attention rests on them, and their keys are unlike
                     * all other keys */
 };
@@ -74,7 +76,7 @@ void fr_mean_keys_layout(fr_engine *e) {
         size_t holder = table_holder(e, kv);
         if (n > FR_KEY_MEANS_WIDEST) continue;
         fr_key_means *means = fr_arena_take(&e->arena, heads, sizeof *means);
-        float *values = fr_arena_take(&e->arena, heads * 2 * n, sizeof *values), *starts = NULL, *turns = NULL;
+        float *values = fr_arena_take(&e->arena, heads * VALUES * n, sizeof *values), *starts = NULL, *turns = NULL;
         if (holder == kv) {
             starts = fr_arena_take(&e->arena, fr_kv_blocks(e->context) * dims, sizeof *starts);
             turns = fr_arena_take(&e->arena, FR_KEY_MEANS_BLOCK * n, sizeof *turns);
@@ -85,8 +87,10 @@ void fr_mean_keys_layout(fr_engine *e) {
             means[h] = (fr_key_means){.head_dim = n,
                                       .dims = dims,
                                       .neox = trunk->spec.rope[attention->rope].neox,
-                                      .first = values + 2 * h * n,
-                                      .mean = values + (2 * h + 1) * n,
+                                      .first = values + VALUES * h * n,
+                                      .mean = values + (VALUES * h + 1) * n,
+                                      .key_scale = values + (VALUES * h + 2) * n,
+                                      .query_scale = values + (VALUES * h + 3) * n,
                                       .starts = holder == kv ? starts : e->kv.layers[holder].key_means->starts,
                                       .turns = holder == kv ? turns : e->kv.layers[holder].key_means->turns};
         e->kv.layers[kv].key_means = means;
@@ -153,20 +157,72 @@ static void turn_back(const fr_key_means *means, size_t position, const float *k
     }
 }
 
-/* Fills in the means of one head from its first `count` keys, which `cache` holds as float32. A mean that is not finite
- * becomes 0. */
+/* Adds up the values of pairs that turn together, and gives both values of a pair the sum. */
+static void join_pairs(const fr_key_means *means, double *values) {
+    for (size_t i = 0; i < means->dims / 2; i++) {
+        size_t a = means->neox ? i : 2 * i, b = means->neox ? i + means->dims / 2 : 2 * i + 1;
+        values[a] = values[b] = values[a] + values[b];
+    }
+}
+
+/* Fills in the scales of one head. keys: for each value, the sum of its squared distances from the mean; queries: the
+ * sum of its squares; both change.
+ *
+ * A score's error is the sum of query value * error of the key value. If keys are scaled by s, errors are e / s, where
+ * e is the same for all values and grows with the length of a scaled key. So the mean square error goes as the product
+ * of sum(keys * s^2) and sum(queries / s^2), which is least with s^4 = queries / keys. The sums are made a little
+ * larger, so that no scale is extreme, and the scaled keys get the length that keys have. */
+static void learn_scales(const fr_key_means *means, double *keys, double *queries) {
+    static const double little = 1e-6;
+    double key_length = 0, query_length = 0, scaled = 0;
+    size_t n = means->head_dim;
+    join_pairs(means, keys);
+    join_pairs(means, queries);
+    for (size_t i = 0; i < n; i++) {
+        key_length += keys[i];
+        query_length += queries[i];
+    }
+    bool usable = key_length > 0 && query_length > 0 && isfinite(key_length) && isfinite(query_length);
+    for (size_t i = 0; i < n; i++) {
+        keys[i] += little * key_length;
+        queries[i] = usable ? sqrt((queries[i] + little * query_length) / keys[i]) : 1; /* the scale's square */
+        scaled += keys[i] * queries[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        double scale = usable ? sqrt(queries[i] * key_length / scaled) : 1;
+        means->key_scale[i] = (float)scale;
+        means->query_scale[i] = (float)(1 / scale);
+    }
+}
+
+/* Fills in the means and scales of one head from its first `count` keys, which `cache` holds as float32, and from the
+ * squares of its queries. A mean that is not finite becomes 0. */
 static void learn_head(const fr_key_means *means, const fr_kv_layer *cache, size_t head, size_t count) {
-    double sums[FR_KEY_MEANS_WIDEST] = {0}, plain[FR_KEY_MEANS_WIDEST];
+    double sums[FR_KEY_MEANS_WIDEST] = {0}, plain[FR_KEY_MEANS_WIDEST], squares[FR_KEY_MEANS_WIDEST] = {0};
     size_t n = means->head_dim, from = count > SKIPPED ? SKIPPED : 0;
     for (size_t p = from; p < count; p++) {
         turn_back(means, p, fr_kv_slot(cache, &cache->k, head, p), plain);
-        for (size_t i = 0; i < n; i++) sums[i] += plain[i];
+        for (size_t i = 0; i < n; i++) {
+            sums[i] += plain[i];
+            squares[i] += plain[i] * plain[i];
+        }
     }
     memcpy(means->first, fr_kv_slot(cache, &cache->k, head, 0), n * sizeof(float));
     for (size_t i = 0; i < n; i++) {
         means->mean[i] = (float)(sums[i] / (double)(count - from));
+        squares[i] -= sums[i] * sums[i] / (double)(count - from);
+        if (!(squares[i] > 0)) squares[i] = 0;
         if (!isfinite(means->first[i])) means->first[i] = 0;
         if (!isfinite(means->mean[i])) means->mean[i] = 0;
+    }
+    learn_scales(means, squares, cache->query_squares + head * n);
+}
+
+/* Takes memory for the squares of the cache's queries, or measures it. */
+static void layout_squares(fr_kv *cache, fr_arena *arena, const fr_kv_shape *shapes) {
+    for (size_t kv = 0; kv < cache->count; kv++) {
+        double *squares = fr_arena_take(arena, shapes[kv].heads * shapes[kv].head_dim, sizeof *squares);
+        if (cache->layers) cache->layers[kv].query_squares = squares;
     }
 }
 
@@ -184,8 +240,10 @@ fr_status fr_mean_keys_learn(fr_engine *e, const fr_kv_shape *shapes) {
     fr_arena arena = {0};
     if (!fr_turbo(e->kv_types.k) || count == 0) return FR_OK;
     fr_kv_layout(&cache, &arena, shapes, trunk->kv_count, types, sizes);
+    layout_squares(&cache, &arena, shapes);
     FR_TRY(fr_arena_open(&arena, arena.used, "mean keys"));
     fr_kv_layout(&cache, &arena, shapes, trunk->kv_count, types, sizes);
+    layout_squares(&cache, &arena, shapes);
     fr_status status = run_ids(e, &cache, ids, count);
     for (size_t kv = 0; kv < e->kv.count && status == FR_OK; kv++)
         for (size_t h = 0; e->kv.layers[kv].key_means && h < cache.layers[kv].heads; h++)
@@ -195,5 +253,7 @@ fr_status fr_mean_keys_learn(fr_engine *e, const fr_kv_shape *shapes) {
 }
 
 uint64_t fr_mean_keys_hash(const fr_engine *e, uint64_t hash) {
-    return fr_turbo(e->kv_types.k) ? fr_hash(hash, text, sizeof text) : hash;
+    const uint32_t learned = LEARNED;
+    if (!fr_turbo(e->kv_types.k)) return hash;
+    return fr_hash(fr_hash(hash, text, sizeof text), &learned, sizeof learned);
 }

@@ -1,9 +1,10 @@
-/* Learns the mean key of each of a model's heads. Caches of type turbo4 and turbo3 store the head's keys less this
- * mean (kernels/key_means.h).
+/* Learns the mean key of each of a model's heads, and scales for the values of its keys. Caches of type turbo4 and
+ * turbo3 store the head's keys less this mean, scaled (kernels/key_means.h).
  *
  * In: an engine whose keys are cached as turbo4 or turbo3. Out: the key_means of its cache's layers. They are learned
- * when the engine is opened, by one run of a short fixed text whose keys are kept as float32. So they depend on the
- * model and its tokenizer alone, and sessions and saved caches of one model fit together. */
+ * when the engine is opened, by one run of a short fixed text whose keys are kept as float32. Scales come from how far
+ * keys lie from their mean, and from the size of the queries that read them. All of it depends on the model and its
+ * tokenizer alone, so sessions and saved caches of one model fit together. */
 #ifndef FR_SRC_ENGINE_SESSION_MEAN_KEYS_H
 #define FR_SRC_ENGINE_SESSION_MEAN_KEYS_H
 
@@ -16,7 +17,7 @@ void fr_mean_keys_layout(fr_engine *engine);
 fr_status fr_mean_keys_learn(fr_engine *engine, const fr_kv_shape *shapes);
 
 /* Adds the fixed text to a hash of the model if keys are stored without their means. A saved cache is of no use with
- * means that were learned from another text, or with none. */
+ * means that were learned from another text or in another way, or with none. */
 uint64_t fr_mean_keys_hash(const fr_engine *engine, uint64_t hash);
 
 #endif
