@@ -253,7 +253,7 @@ START_TEST(failures_leave_nothing) {
     static const struct {
         const char *words, *line;
     } cases[] = {
-        {"-m " VISION "gemma3 --type q8_0", "writing a tokenizer as GGUF"},
+        {"-m " VISION "gemma3-crops --type q8_0", "do_pan_and_scan"},
         {"-m " VISION "qwen3.5 --type q8_0 --mmproj-type q9", "q9"},
         {"-m " VISION "qwen3.5 --type q8_0 --mmproj " VISION "qwen3.5/config.json", "config.json"},
         {"-m tests/data/models/gemma3-odd --type q8_0 --mmproj-type f16", "has no vision tower"},
@@ -268,6 +268,28 @@ START_TEST(failures_leave_nothing) {
         ck_assert_msg(!is_there("a.gguf") && !is_there("mmproj-a.gguf"), "%s leaves a file", line);
     }
     remove_folder();
+}
+END_TEST
+
+/* The text model is refused because of its tokenizer, for whose added token GGUF has no form. */
+START_TEST(a_refused_text_model_leaves_no_tower) {
+    fr_changed_folder changed;
+    char line[256];
+    json_t *tokenizer = fr_load_json(VISION "gemma3/tokenizer.json");
+    json_object_set_new(json_array_get(json_object_get(tokenizer, "added_tokens"), 0), "lstrip", json_true());
+    char *text = json_dumps(tokenizer, 0);
+    fr_changed_folder_make(&changed, VISION "gemma3", "{}");
+    fr_changed_folder_write(&changed, "tokenizer.json", text);
+    make_folder();
+    snprintf(line, sizeof line, "quantize -m %s --type q8_0 -o %s", changed.path, in_folder("a.gguf"));
+    fr_command c = fr_command_run(line, "");
+    ck_assert_msg(c.status != 0 && strstr(c.err, "added token"), "%d \"%s\"", c.status, c.err);
+    ck_assert(!is_there("a.gguf") && !is_there("mmproj-a.gguf"));
+    fr_command_free(&c);
+    remove_folder();
+    fr_changed_folder_remove(&changed);
+    free(text);
+    json_decref(tokenizer);
 }
 END_TEST
 
@@ -350,6 +372,7 @@ FR_SUITE("quantize_tower") {
     tcase_add_test(tests, a_second_file);
     tcase_add_test(tests, a_packed_tower_answers_alike);
     tcase_add_test(tests, failures_leave_nothing);
+    tcase_add_test(tests, a_refused_text_model_leaves_no_tower);
     tcase_add_test(tests, settings_without_a_key);
     tcase_add_test(tests, a_table_of_another_shape);
     suite_add_tcase(suite, tests);
