@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-/* Gives the places of pair i's two values. */
-static void place_pair(const fr_key_means *means, size_t i, size_t *a, size_t *b) {
-    *a = means->neox ? i : 2 * i;
-    *b = means->neox ? i + means->dims / 2 : 2 * i + 1;
-}
-
 void fr_key_means_fill(float *row, const float *cosine, const float *sine, size_t dims, size_t width) {
     for (size_t i = 0; i < dims / 2; i++) {
         row[i] = cosine[i];
@@ -22,7 +16,7 @@ static void turn(const fr_key_means *means, const float *row, const float *from,
     memmove(to, from, means->head_dim * sizeof *to);
     for (size_t i = 0; i < means->dims / 2; i++) {
         size_t a, b;
-        place_pair(means, i, &a, &b);
+        fr_key_means_pair(means, i, &a, &b);
         float cosine = row[i], sine = row[i + means->dims / 2], x = from[a], y = from[b];
         to[a] = x * cosine - y * sine;
         to[b] = y * cosine + x * sine;
@@ -51,7 +45,7 @@ void fr_key_means_remove(const fr_key_means *means, size_t position, float *key)
 void fr_key_means_query(const fr_key_means *means, const float *start, const float *query, float *u) {
     for (size_t i = 0; i < means->dims / 2; i++) {
         size_t a, b;
-        place_pair(means, i, &a, &b);
+        fr_key_means_pair(means, i, &a, &b);
         u[i] = query[a] * start[a] + query[b] * start[b];
         u[i + means->dims / 2] = query[b] * start[a] - query[a] * start[b];
     }

@@ -40,6 +40,12 @@ typedef struct fr_key_means {
     float *key_scale, *query_scale; /* [head_dim] */
 } fr_key_means;
 
+/* Gives the places of the two values of pair i, which turn together; i is below dims / 2. */
+static inline void fr_key_means_pair(const fr_key_means *means, size_t i, size_t *a, size_t *b) {
+    *a = means->neox ? i : 2 * i;
+    *b = means->neox ? i + means->dims / 2 : 2 * i + 1;
+}
+
 /* Fills in a row of `starts` or `turns`, which has `width` values: the cosines of dims / 2 angles, then their sines.
  * The rest of the row is set to 1. */
 void fr_key_means_fill(float *row, const float *cosine, const float *sine, size_t dims, size_t width);

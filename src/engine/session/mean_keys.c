@@ -148,7 +148,8 @@ static void turn_back(const fr_key_means *means, size_t position, const float *k
     for (size_t i = 0; i < means->dims / 2; i++) {
         const float *start = means->starts + position / FR_KEY_MEANS_BLOCK * means->dims + i;
         const float *turn = means->turns + position % FR_KEY_MEANS_BLOCK * means->head_dim + i;
-        size_t a = means->neox ? i : 2 * i, b = means->neox ? i + means->dims / 2 : 2 * i + 1, half = means->dims / 2;
+        size_t a, b, half = means->dims / 2;
+        fr_key_means_pair(means, i, &a, &b);
         double cosine = (double)start[0] * (double)turn[0] - (double)start[half] * (double)turn[half];
         double sine = (double)start[half] * (double)turn[0] + (double)start[0] * (double)turn[half];
         double x = plain[a], y = plain[b];
@@ -160,7 +161,8 @@ static void turn_back(const fr_key_means *means, size_t position, const float *k
 /* Adds up the values of pairs that turn together, and gives both values of a pair the sum. */
 static void join_pairs(const fr_key_means *means, double *values) {
     for (size_t i = 0; i < means->dims / 2; i++) {
-        size_t a = means->neox ? i : 2 * i, b = means->neox ? i + means->dims / 2 : 2 * i + 1;
+        size_t a, b;
+        fr_key_means_pair(means, i, &a, &b);
         values[a] = values[b] = values[a] + values[b];
     }
 }
