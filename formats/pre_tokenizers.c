@@ -116,11 +116,8 @@ const char *const fr_gpt2_pieces = GPT2;
 
 /* ------------------------------------------------------------------------------------------------------------ rules */
 
-/* SentencePiece writes a space as U+2581 inside the tokenizer. */
-#define LOWER_BLOCK "\xe2\x96\x81"
-
 static void space_rules(fr_tokenizer_source *source) {
-    const fr_text space = text_of(" "), lower_block = text_of(LOWER_BLOCK);
+    const fr_text space = text_of(" "), lower_block = text_of(FR_LOWER_BLOCK);
     source->byte_fallback = source->fuse_unknown = source->loose_merges = true;
     source->normalizer = (fr_text_rules){
         .items = {{.kind = FR_RULE_REPLACE, .pattern = space, .content = lower_block}},
@@ -145,7 +142,7 @@ static void gemma4_rules(fr_tokenizer_source *source) {
 /* These two functions set up the rules of SentencePiece's unigram models and of BERT's words. tokenizer_gguf.c adds
  * the settings in the file. */
 static void unigram_rules(fr_tokenizer_source *source) {
-    const fr_text lower_block = text_of(LOWER_BLOCK);
+    const fr_text lower_block = text_of(FR_LOWER_BLOCK);
     source->byte_fallback = true;
     source->pre_tokenizer = (fr_text_rules){
         .items = {{.kind = FR_RULE_REPLACE, .pattern = text_of(" "), .content = lower_block}},

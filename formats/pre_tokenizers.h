@@ -11,6 +11,7 @@
 #define FR_PRE_NAMES_MAX     24
 #define FR_PRE_PATTERNS_MAX  6
 #define FR_ARCHITECTURES_MAX 4
+#define FR_LOWER_BLOCK       "\xe2\x96\x81" /* U+2581, which stands for a space in SentencePiece's tokens */
 #define FR_INSIDE_WORD       "##" /* stands before WordPiece's tokens inside words in published vocabularies */
 
 /* The ids of special tokens that llama.cpp assumes if a file doesn't give them. */

@@ -106,8 +106,9 @@ enum { SPELLING = sizeof "[EMPTY_16777215]" }; /* size of the longest name that 
  * llama.cpp gives it. */
 static fr_text spell(fr_text text, size_t id, bool of_words, char *copy) {
     if (text.length == 0) return (fr_text){copy, (size_t)snprintf(copy, SPELLING, "[EMPTY_%zu]", id)};
-    bool begins = text.length >= 3 && memcmp(text.bytes, "\xe2\x96\x81", 3) == 0;
-    size_t before = of_words && !begins ? strlen(FR_INSIDE_WORD) : 0, skipped = of_words && begins ? 3 : 0;
+    size_t block = strlen(FR_LOWER_BLOCK);
+    bool begins = text.length >= block && memcmp(text.bytes, FR_LOWER_BLOCK, block) == 0;
+    size_t before = of_words && !begins ? strlen(FR_INSIDE_WORD) : 0, skipped = of_words && begins ? block : 0;
     memcpy(copy, FR_INSIDE_WORD, before);
     memcpy(copy + before, text.bytes + skipped, text.length - skipped);
     size_t length = before + text.length - skipped;

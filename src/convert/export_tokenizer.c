@@ -15,8 +15,7 @@
 #include "src/convert/export.h"
 #include "src/language/tokenizer/merge_scores.h"
 
-#define ENDS_MAX    3
-#define LOWER_BLOCK "\xe2\x96\x81" /* stands for a blank in SentencePiece's tokens */
+#define ENDS_MAX 3
 
 /* Kinds of tokens by llama.cpp's numbers. */
 typedef enum token_type { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 } token_type;
@@ -77,7 +76,7 @@ static fr_status collect(const fr_tokenizer_source *source, const fr_pre_tokeniz
 /* Adds a token of WordPiece as llama.cpp has it: U+2581 before a token that begins a word, and no "##" before one
  * inside a word. Control tokens stay. */
 static fr_status put_word(const fr_tokenizer_source *source, const token *word, fr_gguf_writer *writer) {
-    static const char begin[] = LOWER_BLOCK;
+    static const char begin[] = FR_LOWER_BLOCK;
     size_t inside = strlen(FR_INSIDE_WORD), length = word->text.length;
     if (word->type == CONTROL || word->type == UNUSED) {
         fr_gguf_add_text(writer, word->text);
@@ -265,7 +264,8 @@ static fr_status put_templates(const char *folder, const json_t *config, fr_gguf
 /* Returns true if the rules put U+2581 before a text, as those of Llama 2 do, for which files have a key. */
 static bool adds_space(const fr_tokenizer_source *source) {
     const fr_text_rules *rules = &source->normalizer;
-    return rules->count && rules->items[0].kind == FR_RULE_PREPEND && fr_text_is(rules->items[0].content, LOWER_BLOCK);
+    return rules->count && rules->items[0].kind == FR_RULE_PREPEND &&
+           fr_text_is(rules->items[0].content, FR_LOWER_BLOCK);
 }
 
 /* Finds the kind of a source that has merges where its file will have scores. Gemma's tokenizers also cut texts at

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "formats/pre_tokenizers.h"
 #include "src/language/tokenizer/bpe.h"
 #include "src/language/tokenizer/score_merges.h"
 
@@ -21,7 +22,7 @@ typedef struct scoring {
 } scoring;
 
 bool fr_added_by_merges(fr_text text, bool special) {
-    return !special && strstr(text.bytes, "\xe2\x96\x81");
+    return !special && strstr(text.bytes, FR_LOWER_BLOCK);
 }
 
 static fr_status encode(scoring *s, fr_text text) {
