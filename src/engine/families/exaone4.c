@@ -114,8 +114,7 @@ static fr_status sparse_shape(const fr_source *source, fr_model_spec *s) {
     fr_layer_spec *mtp = &s->trunk.mtp;
     FR_TRY(fr_mixture_told_layers(source, s));
     FR_TRY(fr_layers_mark_still(source, s));
-    mtp->experts = (fr_experts_spec){0};
-    mtp->ffn.width = s->layer.ffn.width;
+    fr_mixture_dense_mtp(s);
     FR_TRY(fr_layers_mark_mtp(source, s, false));
     mtp->attention.no_rope = s->layer.attention.window && !mtp->attention.window;
     FR_TRY(check_windows(source, "sliding_windows", s->trunk.layer, s->trunk.layers));

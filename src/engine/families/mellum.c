@@ -60,8 +60,7 @@ static fr_status shape(const fr_source *source, fr_model_spec *s) {
     FR_TRY(fr_layers_mark_kinds(source, s));
     if (s->mtp_layers)
         FR_TRY(fr_source_words(source, "mtp_mlp_layer_types", "dense", "sparse", s->mtp_layers, &dense, &found));
-    if (dense) s->trunk.mtp.experts = (fr_experts_spec){0};
-    if (dense) s->trunk.mtp.ffn.width = s->layer.ffn.width;
+    if (dense) fr_mixture_dense_mtp(s);
     return fr_layers_mark_mtp(source, s, true);
 }
 

@@ -218,6 +218,11 @@ fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const 
     return FR_OK;
 }
 
+void fr_mixture_dense_mtp(fr_model_spec *spec) {
+    spec->trunk.mtp.experts = (fr_experts_spec){0};
+    spec->trunk.mtp.ffn.width = spec->layer.ffn.width;
+}
+
 /* Finds the dense layers: every decoder_sparse_step-th layer has a mixture, except those in mlp_only_layers. GGUF has
  * no key for either. */
 static fr_status read_steps(const fr_source *source, bool *is_dense) {

@@ -32,6 +32,9 @@ fr_status fr_mixture_layers(const fr_source *source, fr_model_spec *spec, const 
 /* Makes the layers of a spec; all have a mixture except the leading ones. */
 fr_status fr_mixture_behind_leading(const fr_source *source, fr_model_spec *spec);
 
+/* Gives the MTP layer of made layers a dense feed-forward, as wide as that of dense layers. */
+void fr_mixture_dense_mtp(fr_model_spec *spec);
+
 /* Makes the layers of a spec. mlp_layer_types in config.json says of each layer if it is sparse or dense. Without this
  * key the leading layers are dense. */
 fr_status fr_mixture_told_layers(const fr_source *source, fr_model_spec *spec);
