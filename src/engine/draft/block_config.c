@@ -192,34 +192,22 @@ static fr_status read_taps(fr_block_config *c, const folder *f, const fr_model *
  * configuration. In Muse-Glimmer's own drafter the window always counts, all layers slide unless layer_types says
  * otherwise, and a row sees sliding_window positions besides its own in either direction. */
 static fr_status read_sliding(fr_block_config *c, const folder *f) {
-    const json_t *types = json_object_get(f->text, "layer_types");
+    const fr_source source = {.text = f->text, .where = where};
     size_t layers = c->spec.trunk.layers, first;
-    bool windowed, below, listed = types && !json_is_null(types);
-    if (listed && json_array_size(types) != layers)
-        return fr_fail(FR_INPUT, "%s: layer_types is no array of num_hidden_layers = %zu kinds", where, layers);
-    for (size_t i = 0; listed && i < layers; i++) {
-        const char *word = json_string_value(json_array_get(types, i));
-        c->slides[i] = word && strcmp(word, "sliding_attention") == 0;
-        if (!c->slides[i] && (!word || strcmp(word, "full_attention") != 0))
-            return fr_fail(FR_INPUT,
-                           "%s: layer_types has \"%.40s\" for layer %zu, expected sliding_attention or "
-                           "full_attention",
-                           where, word ? word : "", i);
-    }
+    bool below, listed;
+    FR_TRY(fr_source_words(&source, "layer_types", "sliding_attention", "full_attention", layers, c->slides, &listed));
     if (f->muse) {
         for (size_t i = 0; i < layers && !listed; i++) c->slides[i] = true;
         FR_TRY(fr_json_size(f->text, "sliding_window", 1, WINDOW_MAX, 2048, where, &c->sight.window));
         c->sight.window++;
         return FR_OK;
     }
-    FR_TRY(fr_json_bool(f->text, "use_sliding_window", false, where, &windowed));
-    FR_TRY(fr_json_size(f->text, "max_window_layers", 0, WINDOW_MAX, 28, where, &first));
+    FR_TRY(fr_window_from_json(f->text, where, &first, &c->sight.window));
     FR_TRY(fr_json_bool(f->below, "use_swa", false, where, &below));
     if (below)
         return fr_json_size(f->below, "swa_window_size", 1, WINDOW_MAX, FR_JSON_REQUIRED, where, &c->sight.window);
-    if (!windowed || json_is_null(json_object_get(f->text, "sliding_window"))) return FR_OK;
     for (size_t i = first; i < layers && !listed; i++) c->slides[i] = true;
-    return fr_json_size(f->text, "sliding_window", 1, WINDOW_MAX, 4096, where, &c->sight.window);
+    return FR_OK;
 }
 
 /* Reads whether the rows of a block see later rows. In Muse-Glimmer's own drafter they always do. In z-lab's folders

@@ -118,28 +118,22 @@ static fr_status read_flags(fr_eagle_config *c, const json_t *root, const json_t
     return FR_OK;
 }
 
+/* Makes a layer of Llama's. Its configuration has no window, but the classes of drafters read one for a layer that
+ * layer_types calls sliding. */
+static fr_status shape_llama(const fr_source *source, fr_model_spec *spec) {
+    spec->kinds.first = FR_LAYERS_MAX;
+    FR_TRY(fr_window_of_all(source, spec));
+    return fr_layers_by_kind(source, spec);
+}
+
 /* Reads the kind of layer, for which the speculators library has names. Qwen3's layer norms the heads of queries and
- * keys. A window counts if layer_types says that the layer slides and, for Qwen3, use_sliding_window is true. Without
- * layer_types, Qwen3's layer slides if max_window_layers is 0. These rules are read here, because the family itself
- * refuses a layer that slides without a window. */
+ * keys. */
 static fr_status read_folder_layer(fr_eagle_config *c, const json_t *text, fr_weights *weights) {
-    const json_t *types = json_object_get(text, "layer_types"), *told = json_object_get(text, "sliding_window");
     const char *type;
-    size_t window, first;
-    bool switched;
+    fr_family llama = fr_family_llama;
     FR_TRY(fr_json_text(text, "model_type", where, &type));
-    bool qwen3 = type && strcmp(type, "qwen3") == 0;
-    fr_family family = qwen3 ? fr_family_qwen3 : fr_family_llama;
-    family.shape = fr_layers_alike;
-    FR_TRY(read_layer(c, &family, text, weights));
-    FR_TRY(fr_json_size(text, "sliding_window", 0, 1 << 24, qwen3 && !told ? 4096 : 0, where, &window));
-    FR_TRY(fr_json_bool(text, "use_sliding_window", !qwen3, where, &switched));
-    FR_TRY(fr_json_size(text, "max_window_layers", 0, 1 << 24, 28, where, &first));
-    const char *kind = json_string_value(json_array_get(types, 0));
-    bool listed = types && !json_is_null(types);
-    bool slides = listed ? kind && strcmp(kind, "sliding_attention") == 0 : qwen3 && first == 0;
-    c->layer.layer.attention.window = switched && slides ? window : 0;
-    return FR_OK;
+    llama.shape = shape_llama;
+    return read_layer(c, type && strcmp(type, "qwen3") == 0 ? &fr_family_qwen3 : &llama, text, weights);
 }
 
 static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {

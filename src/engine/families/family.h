@@ -159,8 +159,11 @@ extern const fr_config_row fr_size_keys[], fr_head_keys[], fr_kind_keys[], fr_la
 extern const fr_config_part fr_sections_part;
 
 /* Reads the window of Qwen's configurations. A key says whether there is one, and another key how many of the first
- * layers don't have it. GGUF has no key for the window. So no layer slides there, and a model with a window is not
- * written. */
+ * layers don't have it: *first, which is FR_LAYERS_MAX if no layer slides. *window is unchanged then. */
+fr_status fr_window_from_json(const json_t *text, const char *where, size_t *first, size_t *window);
+
+/* Reads the same window for a family. GGUF has no key for it. So no layer slides there, and a model with a window is
+ * not written. */
 extern const fr_config_part fr_window_part;
 
 /* fr_window_of_all reads from config.json the window that all layers have; null means that there is no window.
@@ -231,8 +234,9 @@ struct fr_family {
 fr_status fr_layers_alike(const fr_source *source, fr_model_spec *spec);
 
 /* Makes the layers: sliding ones, which have the window, and full ones, which have none. The file's list says which
- * layers slide; without a list, spec->kinds says it. Without a window all layers are full. If there are two rotary
- * forms, each kind of layer has a form of its own. */
+ * layers slide; without a list, spec->kinds says it. Without a window all layers are full, and a list that says
+ * otherwise is refused; but a drafter's is accepted, because the classes of published drafters run such a layer as a
+ * full one. If there are two rotary forms, each kind of layer has a form of its own. */
 fr_status fr_layers_by_kind(const fr_source *source, fr_model_spec *spec);
 
 /* Makes layers as fr_layers_by_kind does; if there is a window, the heads of full layers aren't rotated. */

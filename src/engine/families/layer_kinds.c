@@ -2,8 +2,6 @@
  *
  * In: config.json's layer_types, in transformers' words; or GGUF's sliding_window_pattern, which is a flag for each
  * layer or the interval of full layers. If a file has none of these keys, the fallback is used. */
-#include <string.h>
-
 #include "base/error.h"
 #include "src/engine/families/family.h"
 
@@ -14,7 +12,7 @@ static fr_status set_kind(const fr_source *source, fr_model_spec *spec, size_t l
     fr_attention_spec *a = &of->attention;
     a->window = kind == FR_SLIDING ? spec->layer.attention.window : 0;
     a->rope = spec->trunk.ropes > 1 ? (size_t)kind : 0;
-    if (kind == FR_FULL || a->window) return FR_OK;
+    if (kind == FR_FULL || a->window || source->drafter) return FR_OK;
     return fr_fail(FR_INPUT, "%s: layer %zu has sliding attention, but the window is missing", source->where, layer);
 }
 
@@ -27,20 +25,11 @@ static fr_status set_pattern(const fr_source *source, fr_model_spec *spec, fr_ki
 }
 
 static fr_status from_json(const fr_source *source, fr_model_spec *spec, fr_kind_pattern fallback) {
-    static const char *const words[] = {[FR_SLIDING] = "sliding_attention", [FR_FULL] = "full_attention"};
-    const json_t *types = json_object_get(source->text, "layer_types");
-    if (!types || json_is_null(types)) return set_pattern(source, spec, fallback);
-    if (json_array_size(types) != spec->trunk.layers)
-        return fr_fail(FR_INPUT, "%s: layer_types is no array of num_hidden_layers = %zu kinds", source->where,
-                       spec->trunk.layers);
-    for (size_t i = 0; i < spec->trunk.layers; i++) {
-        const char *word = json_string_value(json_array_get(types, i));
-        bool slides = word && strcmp(word, words[FR_SLIDING]) == 0;
-        if (!slides && (!word || strcmp(word, words[FR_FULL]) != 0))
-            return fr_fail(FR_INPUT, "%s: layer_types has \"%.40s\" for layer %zu, expected %s or %s", source->where,
-                           word ? word : "", i, words[FR_SLIDING], words[FR_FULL]);
-        FR_TRY(set_kind(source, spec, i, slides ? FR_SLIDING : FR_FULL));
-    }
+    bool slides[FR_LAYERS_MAX], listed;
+    FR_TRY(fr_source_words(source, "layer_types", "sliding_attention", "full_attention", spec->trunk.layers, slides,
+                           &listed));
+    if (!listed) return set_pattern(source, spec, fallback);
+    for (size_t i = 0; i < spec->trunk.layers; i++) FR_TRY(set_kind(source, spec, i, slides[i] ? FR_SLIDING : FR_FULL));
     return FR_OK;
 }
 
@@ -92,16 +81,21 @@ fr_status fr_layers_mark_still(const fr_source *source, fr_model_spec *spec) {
     return FR_OK;
 }
 
+fr_status fr_window_from_json(const json_t *text, const char *where, size_t *first, size_t *window) {
+    size_t layer;
+    bool slide;
+    *first = FR_LAYERS_MAX;
+    FR_TRY(fr_json_bool(text, "use_sliding_window", false, where, &slide));
+    FR_TRY(fr_json_size(text, "max_window_layers", 0, 1 << 24, 28, where, &layer));
+    if (!slide || json_is_null(json_object_get(text, "sliding_window"))) return FR_OK;
+    *first = layer;
+    return fr_json_size(text, "sliding_window", 1, 1 << 24, 4096, where, window);
+}
+
 static fr_status read_window(const fr_source *source, fr_model_spec *spec) {
-    size_t first, *window = &spec->layer.attention.window;
-    bool slide = false;
     spec->kinds.first = FR_LAYERS_MAX;
     if (source->gguf) return FR_OK;
-    FR_TRY(fr_json_bool(source->text, "use_sliding_window", false, source->where, &slide));
-    FR_TRY(fr_json_size(source->text, "max_window_layers", 0, 1 << 24, 28, source->where, &first));
-    if (!slide || json_is_null(json_object_get(source->text, "sliding_window"))) return FR_OK;
-    spec->kinds.first = first;
-    return fr_json_size(source->text, "sliding_window", 1, 1 << 24, 4096, source->where, window);
+    return fr_window_from_json(source->text, source->where, &spec->kinds.first, &spec->layer.attention.window);
 }
 
 fr_status fr_window_of_all(const fr_source *source, fr_model_spec *spec) {
