@@ -78,7 +78,7 @@ static void add_families(void) {
         "falcon-h1-odd",    "granite-swa-odd",   "kimi-linear-odd", "ling3-saved",        "mamba2-odd",
         "minicpm3-odd",     "nemotron-3-odd",    "phimoe-odd",      "youtu-odd",          "bloom-odd",
         "mpt-odd",          "falcon-rw",         "llama4-odd",      "llama4-scout",       "mellum-odd",
-        "qwen2-moe-window", "cohere-heads",      "stablelm-heads",  "sarvam-odd",
+        "qwen2-moe-window", "cohere-heads",      "stablelm-heads",  "sarvam-odd",         "sarvam-mla-odd",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) add_fixture(names[i]);
 }

@@ -71,6 +71,15 @@ KIMI = COMMON | dict(
     attention_bias=False, n_routed_experts=11, num_experts_per_tok=4, n_shared_experts=1, moe_intermediate_size=22,
     n_group=1, topk_group=1, topk_method="noaux_tc", norm_topk_prob=True, routed_scaling_factor=2.827,
     scoring_func="sigmoid", moe_layer_freq=1, first_k_dense_replace=1, num_nextn_predict_layers=0)
+# The published keys. head_dim is the width of a row in the cache, and is not used.
+SARVAM_MLA = COMMON | dict(
+    architectures=["SarvamMLAForCausalLM"], model_type="sarvam_mla", vocab_size=353, hidden_size=70,
+    intermediate_size=62, num_hidden_layers=3, num_attention_heads=5, q_head_dim=24, kv_lora_rank=30,
+    qk_rope_head_dim=10, qk_nope_head_dim=14, v_head_dim=18, head_dim=40, rms_norm_eps=3e-6, rope_theta=700.0,
+    rope_scaling=dict(type="deepseek_yarn", factor=16.0, original_max_position_embeddings=40, beta_fast=9,
+                      beta_slow=2, mscale=1.0, mscale_all_dim=1.0),
+    num_experts=9, num_experts_per_tok=3, num_shared_experts=2, moe_intermediate_size=22, first_k_dense_replace=1,
+    routed_scaling_factor=1.7, moe_router_enable_expert_bias=True, use_qk_norm=True)
 ERNIE = COMMON | dict(
     architectures=["Ernie4_5_MoeForCausalLM"], model_type="ernie4_5_moe", vocab_size=341, hidden_size=60,
     intermediate_size=68, num_hidden_layers=4, num_attention_heads=6, num_key_value_heads=2, rms_norm_eps=3e-6,
@@ -307,6 +316,11 @@ MODELS = {
         use_qkv_bias=True, use_qk_norm=False, num_experts=8, num_shared_experts=2, first_k_dense_replace=0,
         num_hidden_layers=2, n_group=4, topk_group=2, head_dim=12, partial_rotary_factor=0.5,
         tie_word_embeddings=True)),
+    "sarvam-mla-odd": dict(seed=5013, config=SARVAM_MLA),
+    "sarvam-mla-saved": dict(seed=5034, saved=True, config=SARVAM_MLA | dict(
+        vocab_size=207, hidden_size=44, intermediate_size=36, moe_intermediate_size=14, num_attention_heads=3,
+        num_experts=12, num_shared_experts=1, first_k_dense_replace=0, num_hidden_layers=2, n_group=4, topk_group=2,
+        q_lora_rank=20, rope_interleave=False, tie_word_embeddings=True)),
     "glm4-moe-saved": dict(seed=4999, saved=True, config=GLM4),
     "llama4-odd": dict(seed=9604, config=LLAMA4),
     # Lists say which layers are mixtures, rotated, chunked; one of them is chunked and not rotated. Queries don't grow.
@@ -343,7 +357,8 @@ def config_of(spec, changes=None):
 def class_of(spec):
     name = spec["config"]["architectures"][0]
     return getattr(transformers, {"PhiMoEForCausalLM": "PhimoeForCausalLM",
-                                  "SarvamMoEForCausalLM": "Glm4MoeForCausalLM"}.get(name, name))
+                                  "SarvamMoEForCausalLM": "Glm4MoeForCausalLM",
+                                  "SarvamMLAForCausalLM": "DeepseekV3ForCausalLM"}.get(name, name))
 
 
 @torch.no_grad()
@@ -722,6 +737,13 @@ def of_sarvam_moe(c):
     if c.get("partial_rotary_factor"): features["partial_rotary_factor"] = {"partial_rotary_factor": 1.0}
     if c.get("use_qkv_bias"): features |= {"bias of " + one: zeroed(one + "_proj.bias") for one in "qv"}
     return features
+
+
+def of_sarvam_mla(c):
+    features = of_kimi_k2(c) | {"norm of the latent": passed_by("kv_a_layernorm")}
+    if c.get("n_group", 1) > 1: features["groups"] = {"topk_group": c["n_group"]}
+    if c.get("q_lora_rank"): features["norm of queries"] = passed_by("q_a_layernorm")
+    return features | {"neighbours that turn": {"rope_interleave": not c.get("rope_interleave", True)}}
 
 
 def of_glm4_moe(c):

@@ -1,13 +1,14 @@
 /* DeepSeek-V3 (R1, V3.1) and models with the same attention. GLM-4.7-Flash has the same layers. Both are read from
  * config.json of DeepseekV3ForCausalLM and Glm4MoeLiteForCausalLM, and from GGUF "deepseek2". DeepSeek-V3.2 and GLM-5
  * have V3's layers with an indexer; they run up to index_topk positions. They are read from folders of
- * DeepseekV32ForCausalLM and GlmMoeDsaForCausalLM, and from GGUF "deepseek32" and "glm-dsa". Two dense decoders have
- * the same attention: Youtu-LLM (YoutuForCausalLM, GGUF "deepseek2" without experts) and MiniCPM3
- * (MiniCPM3ForCausalLM, GGUF "minicpm3").
+ * DeepseekV32ForCausalLM and GlmMoeDsaForCausalLM, and from GGUF "deepseek32" and "glm-dsa". Sarvam 105B has V3's
+ * layers with names of its own for some keys (SarvamMLAForCausalLM, only folders). Two dense decoders have the same
+ * attention: Youtu-LLM (YoutuForCausalLM, GGUF "deepseek2" without experts) and MiniCPM3 (MiniCPM3ForCausalLM, GGUF
+ * "minicpm3").
  *
- * Source: the published checkpoints and transformers 5.24, models deepseek_v3, glm4_moe_lite, youtu and minicpm3; for
- * GGUF github.com/ggml-org/llama.cpp, conversion/deepseek.py. GGUF files have k_b and v_b in separate tensors, with
- * k_b's matrices transposed; older files have kv_b as it is published. */
+ * Source: the published checkpoints and transformers 5.24, models deepseek_v3, glm4_moe_lite, sarvam_mla, youtu and
+ * minicpm3; for GGUF github.com/ggml-org/llama.cpp, conversion/deepseek.py. GGUF files have k_b and v_b in separate
+ * tensors, with k_b's matrices transposed; older files have kv_b as it is published. */
 #include <math.h>
 #include <string.h>
 
@@ -179,6 +180,39 @@ const fr_family fr_family_glm_flash = {.architectures = (const char *const[]){"G
                                        .scaling_in_rows = true,
                                        .shape = shape,
                                        .names = &names};
+
+/* Sarvam 105B. The published modeling file always normalizes the weights of a row's experts, so false is refused. */
+static const fr_mixture_words words_of_sarvam = {.shared = "num_shared_experts"};
+
+static const fr_model_spec sarvam = {
+    .trunk =
+        {.vocab = 262144, .hidden = 4096, .layers = 32, .context_limit = 4096, .eps = 1e-6F, .rope = {{.dims = 64}}},
+    .layer = {.mixer = FR_MIXER_MLA,
+              .attention = {.heads = 64, .latent = 512},
+              .mla = {.nope = 128, .value_dim = 128, .eps = LATENT_EPS},
+              .ffn = {.width = 16384, .activation = FR_SILU},
+              .experts = {.count = 128,
+                          .top_k = 8,
+                          .width = 2048,
+                          .activation = FR_SILU,
+                          .scoring = FR_SCORING_SIGMOID,
+                          .score_bias = true,
+                          .groups = 1,
+                          .top_groups = 1,
+                          .norm_top_k = true,
+                          .routed_scaling = 2.5F}},
+    .mixture = {.words = &words_of_sarvam, .shared = 1, .leading_dense = 1}};
+
+static const fr_config_row own_of_sarvam[] = {
+    FR_ONLY("score_function", "sigmoid"), FR_WITH("norm_topk_prob"), FR_WITHOUT("use_bias"), {0}};
+
+const fr_family fr_family_sarvam_mla = {.architectures = (const char *const[]){"SarvamMLAForCausalLM", NULL},
+                                        .defaults = &sarvam,
+                                        .rows = {own, own_of_sarvam, fr_size_keys, fr_latent_keys, fr_mixture_rows},
+                                        .rope = fr_rope_of_latents,
+                                        .scaling_in_rows = true,
+                                        .shape = shape,
+                                        .names = &names};
 
 /* -------------------------------------------------------------------------------------------------------- indexers */
 

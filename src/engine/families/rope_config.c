@@ -45,6 +45,7 @@ static const struct {
              {"linear", "linear", FR_ROPE_LINEAR},
              {"llama3", NULL, FR_ROPE_LLAMA3},
              {"yarn", "yarn", FR_ROPE_YARN},
+             {"deepseek_yarn", NULL, FR_ROPE_YARN}, /* Sarvam 105B's word for YaRN */
              {"longrope", "longrope", FR_ROPE_LONGROPE},
              {"mrope", NULL, FR_ROPE_DEFAULT},    /* Qwen2.5-VL's word for positions along axes, which are not scaled */
              {"dynamic", NULL, FR_ROPE_DEFAULT}}; /* scales only texts beyond the context limit, which are refused */
