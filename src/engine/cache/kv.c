@@ -132,7 +132,7 @@ size_t fr_kv_window(const fr_kv_shape *shapes, size_t count) {
 
 /* Reserves a layer's part in each page of its kind, after the parts of earlier layers. */
 static fr_kv_layer place_layer(fr_kv *kv, const fr_kv_shape *shape, fr_kv_types types) {
-    fr_kv_kind kind = shape->window ? FR_KV_SLIDING : FR_KV_FULL;
+    fr_kv_kind kind = shape->window && kv->window ? FR_KV_SLIDING : FR_KV_FULL;
     size_t *page = &kv->page_bytes[kind], *whole = &kv->whole_bytes[kind], latent = shape->latent;
     fr_kv_layer layer = {.heads = shape->heads,
                          .head_dim = shape->head_dim,
@@ -160,7 +160,7 @@ static void take_pools(fr_kv *kv, fr_arena *arena, const fr_kv_sizes *sizes) {
 
 void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
                   fr_kv_sizes sizes) {
-    *kv = (fr_kv){.count = count, .window = fr_kv_window(shapes, count)};
+    *kv = (fr_kv){.count = count, .window = sizes.whole ? 0 : fr_kv_window(shapes, count)};
     take_tables(kv, arena, sizes.context);
     kv->keeps = keeps(kv->window, sizes.context, sizes.batch);
     if (kv->keeps)

@@ -124,6 +124,7 @@ typedef struct fr_kv_sizes {
     size_t checkpoints; /* checkpoints that are wanted; the cache makes room only for as many as it can use */
     size_t timelines;   /* timelines that share the pool, including this one */
     size_t pages;       /* pages of full layers in the pool; 0: as many as all timelines may need */
+    bool whole;         /* sliding layers too have the pages of full layers */
     /* bytes of all pages, counted with the heads of all ranks so that all ranks have the same number of pages; 0: as
      * many as all timelines may need */
     size_t bytes;

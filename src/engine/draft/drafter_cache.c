@@ -14,12 +14,18 @@ enum { OWN_PAGES = 4 };
 /* The most rows that are kept for later. Running so few rows together costs hardly more than running a single row. */
 enum { KEPT_ROWS = 7 };
 
+/* Timelines share those pages of a drafter that are of full layers (kv_prefixes.h). So sliding layers have such pages
+ * too, whose positions outside of the window are not read. */
 void fr_drafter_cache_lay_out_pages(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count,
                                     const fr_draft_sizes *sizes) {
     size_t context = sizes->context + FR_STEP_MAX;
     size_t pages = sizes->pages + OWN_PAGES * sizes->sessions;
     fr_kv_layout(kv, arena, shapes, count, fr_kv_drafter_types(shapes, count, sizes->kv_types),
-                 (fr_kv_sizes){.context = context, .batch = context, .timelines = sizes->sessions, .pages = pages});
+                 (fr_kv_sizes){.context = context,
+                               .batch = context,
+                               .timelines = sizes->sessions,
+                               .pages = pages,
+                               .whole = true});
 }
 
 void fr_drafter_cache_lay_out(fr_drafter_cache *cache, fr_arena *arena, const fr_kv *all, const fr_drafter *drafter,
