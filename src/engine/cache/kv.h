@@ -74,7 +74,8 @@ typedef struct fr_kv_rows {
 typedef struct fr_kv_layer {
     fr_kv_rows k, v;
     size_t heads, head_dim, value_dim;
-    size_t first, all; /* index of the first kept head among all heads of the model; the number of all heads */
+    /* first: index of the first kept head among all heads of the model; all: the number of all heads */
+    size_t first, all;
     fr_kv_kind kind;
     uint8_t **pages; /* fr_kv.table of the layer's kind */
     /* [heads] means that are subtracted from keys before they are stored (kernels/key_means.h); NULL: keys are stored
@@ -135,7 +136,7 @@ typedef struct fr_kv_sizes {
 /* Gives the widest window of these shapes; 0: no layer slides. */
 size_t fr_kv_window(const fr_kv_shape *shapes, size_t count);
 
-/* Takes the cache and its pages from the arena, or measures them. */
+/* Takes the cache and its pages from the arena, which may be a measuring one (base/arena.h). */
 void fr_kv_layout(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count, fr_kv_types types,
                   fr_kv_sizes sizes);
 

@@ -35,7 +35,7 @@ struct fr_kv_pages {
     fr_kv_keeper keeper; /* a holder that can give up its pages; all NULL: none */
 };
 
-/* Takes the pages from the arena, or measures them. */
+/* Takes the pages from the arena, which may be a measuring one (base/arena.h). */
 fr_kv_pages fr_kv_pages_layout(fr_arena *arena, size_t bytes, size_t count);
 
 /* Takes a free page, which then has one holder. NULL if all pages are held. */

@@ -101,7 +101,8 @@ typedef struct fr_kv_path {
     size_t prompt; /* number of blocks before the end of a prompt that is not yet marked; 0: none */
 } fr_kv_path;
 
-/* Takes from the arena, or measures, room for all blocks for which the cache has pages. */
+/* Takes from the arena, which may be a measuring one (base/arena.h), room for all blocks for which the cache has
+ * pages. */
 void fr_kv_prefixes_layout(fr_kv_prefixes *prefixes, fr_arena *arena, const fr_kv *kv, const fr_kv *const *drafters);
 void fr_kv_path_layout(fr_kv_path *path, fr_arena *arena, const fr_kv *kv);
 

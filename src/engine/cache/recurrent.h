@@ -30,7 +30,8 @@ typedef struct fr_recurrent_shape {
     size_t before, behind;            /* the numbers of heads before and after this rank's own, which other ranks
                                        * keep */
     size_t channels, conv_kernel;     /* values of an input that are convolved; positions that a convolution spans */
-    size_t gates;                     /* further values that the ring keeps of a position: its decays and betas */
+    size_t gates; /* number of further values that the ring keeps of a position, which are the position's decays and
+                   * betas */
 } fr_recurrent_shape;
 
 typedef struct fr_recurrent_layer {
@@ -69,8 +70,8 @@ typedef struct fr_recurrent {
 size_t fr_recurrent_page_bytes(const fr_recurrent_shape *shapes, size_t count);
 size_t fr_recurrent_position_bytes(const fr_recurrent_shape *shapes, size_t count);
 
-/* Takes from the arena, or measures, the memory of an empty timeline, and with it a pool of `pages` pages. A fork uses
- * the other timeline's pool. */
+/* Takes the memory of an empty timeline from the arena, which may be a measuring one (base/arena.h), and with it a pool
+ * of `pages` pages. A fork uses the other timeline's pool. */
 void fr_recurrent_layout(fr_recurrent *recurrent, fr_arena *arena, const fr_recurrent_shape *shapes, size_t count,
                          size_t pages);
 void fr_recurrent_layout_fork(fr_recurrent *fork, fr_arena *arena, const fr_recurrent *recurrent);

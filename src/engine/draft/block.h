@@ -20,7 +20,7 @@
  *
  * DFlash takes the best id of each row. DFlash2 convolves the inputs and outputs of attention and feed-forward over
  * the rows (block_layers.c). From each row's best ids it chooses by how well they follow the preceding draft
- * (block_pick.c). DSpark adds to each row's scores a bias for the preceding draft. A head of its own gives the
+ * (draft_block.c). DSpark adds to each row's scores a bias for the preceding draft. A head of its own gives the
  * confidence of each draft. */
 #ifndef FR_SRC_ENGINE_DRAFT_BLOCK_H
 #define FR_SRC_ENGINE_DRAFT_BLOCK_H
@@ -45,7 +45,7 @@ typedef struct fr_block_sight {
 
 typedef struct fr_block_config {
     fr_block_kind kind;
-    fr_model_spec spec; /* the drafter's layers; vocab: the target's */
+    fr_model_spec spec; /* spec of the drafter's layers; spec.vocab is the target's */
     size_t block;       /* rows of a whole block */
     bool from_anchor;   /* each row scores the token after its position */
     int32_t mask;       /* the id of a mask */
@@ -57,13 +57,13 @@ typedef struct fr_block_config {
     float embedding_scale;
     bool target_scale;
     float multiplier, softcap;    /* factor and softcap of the scores; softcap 0: none */
-    size_t conv_taps, conv_group; /* DFlash2's convolutions: number of taps, and of channels that share a factor of the
-                                   * kernel */
-    /* rank: that of DFlash2's selector or of DSpark's bias; 0: the drafter has no such part. top_k: that of DFlash2's
-     * selector */
+    size_t conv_taps, conv_group; /* conv_taps: number of taps of DFlash2's convolutions; conv_group: number of channels
+                                   * that share a factor of the kernel */
+    /* rank: the rank of DFlash2's selector or of DSpark's bias; 0: the drafter has neither. top_k: the number of best
+     * ids of each row from which DFlash2's selector chooses. */
     size_t rank, top_k;
-    bool confidence, confidence_sees_draft; /* there is a confidence head; the confidence head also reads the preceding
-                                             * draft */
+    bool confidence, confidence_sees_draft; /* confidence: there is a confidence head; confidence_sees_draft: the head
+                                             * also reads the preceding draft */
     const char *target;   /* the target's architecture that the drafter was made for; NULL: not given */
     const char *mask_key; /* the key of `mask`, for error lines */
 } fr_block_config;
@@ -88,18 +88,19 @@ typedef struct fr_block_net {
     fr_trunk trunk;            /* the drafter's layers, with its own head or the target's; trunk.embedding has no data
                                 * if the target's table is used */
     fr_matrix fc;              /* [hidden, aux_layers * hidden] makes context rows from the target's rows */
-    const float *context_norm; /* [hidden] the norm of fc's rows */
-    const float *mask_row;     /* [hidden] the embedding of a mask; NULL: the embedding of the mask's id */
+    const float *context_norm; /* [hidden] the weights of the norm that follows fc */
+    const float *mask_row;     /* [hidden] the input embedding of a mask; NULL: a mask has the embedding of the id
+                                * config.mask */
     const int32_t *ids;        /* [draft_vocab] the target's id for each of the drafter's ids; NULL: both have the same
                                 * ids */
     bool own_head;
     bool packed;                            /* some matrix is packed */
     fr_block_conv (*convs)[FR_BLOCK_PARTS]; /* [layers] the convolutions of each layer; NULL: there are none */
-    size_t conv_width;                      /* features of a convolution's kernel */
-    fr_matrix before, after, selector;      /* DFlash2: two codebooks [vocab, rank], and the selector [rank, hidden] */
-    fr_matrix bias_before, bias_after;      /* DSpark's bias: codebooks [vocab, rank] and [draft_vocab, rank] */
-    /* DSpark's confidence head: [hidden], or [hidden + rank] if it also reads the preceding draft; NULL: there is
-     * none */
+    size_t conv_width; /* number of factors that fr_block_conv.kernel gives for a row: 2 * taps * hidden / group */
+    fr_matrix before, after, selector; /* DFlash2: two codebooks [vocab, rank], and the selector [rank, hidden] */
+    fr_matrix bias_before, bias_after; /* DSpark's bias: codebooks [vocab, rank] and [draft_vocab, rank] */
+    /* DSpark's confidence head: a matrix of one row, which has `hidden` columns, and `rank` more if the head also reads
+     * the preceding draft. NULL: there is no such head. */
     const float *confidence;
     float confidence_bias;
 } fr_block_net;
@@ -125,7 +126,7 @@ typedef struct fr_block_rows {
     float *hidden;              /* [most, hidden] out: a block's rows after the final norm */
 } fr_block_rows;
 
-/* Takes the memory for batches of up to `rows` rows from the arena, or measures it. */
+/* Takes the memory for batches of up to `rows` rows from the arena, which may be a measuring one (base/arena.h). */
 void fr_block_rows_layout(fr_block_rows *rows, const fr_drafter *drafter, fr_arena *arena, size_t count,
                           size_t threads);
 
@@ -140,8 +141,8 @@ void fr_block_set_sights(const fr_block_sight *sight, size_t position, size_t co
 
 /* ------------------------------------------------------------------------------------------------------------- GGUF */
 
-/* Gives the name in GGUF of a published tensor (the part after "blk.N." for a layer's tensor); false: GGUF has no
- * place for it. */
+/* Gives the name in GGUF of a published tensor (the part after "blk.N." for a layer's tensor). If GGUF has no place for
+ * the tensor, returns false. */
 bool fr_block_name(const char *published, const char **gguf, fr_tensor_name_found *found);
 extern const fr_tensor_naming fr_block_names;
 extern const fr_family fr_family_block; /* block drafters' layers are read and written as this family's */

@@ -368,8 +368,8 @@ static fr_status gguf_kind(fr_block_config *c, const fr_weights *weights) {
     const fr_tensor *confidence = fr_tensors_find(&weights->files->tensors, "conf_proj.weight");
     const fr_tensor *bias = fr_tensors_find(&weights->files->tensors, "conf_proj.bias");
     size_t width = confidence ? confidence->shape[confidence->dims - 1] : 0;
-    c->confidence = confidence || bias; /* if only one of the two tensors is there, binding the other one fails and
-                                         * names it */
+    c->confidence = confidence || bias; /* if there is only one of the two tensors, binding the other one fails with a
+                                         * line that names it */
     c->confidence_sees_draft = width != c->spec.trunk.hidden;
     return FR_OK;
 }

@@ -135,7 +135,8 @@ typedef struct fr_draft_sizes {
     size_t pages;       /* pages of the target's caches, each of FR_KV_PAGE positions */
     size_t checkpoints; /* pages for states of recurrent layers, for each session */
     fr_kv_types kv_types;
-    /* memory that the method laid out for all sessions; NULL: it has none, or memory is only being measured */
+    /* memory that the method laid out for all sessions; NULL: the method has none, or the arena only measures
+     * (base/arena.h) */
     void *workspace;
 } fr_draft_sizes;
 
@@ -160,10 +161,12 @@ struct fr_draft_method {
     bool (*borrows)(const fr_drafter *drafter, size_t kv);
 
     /* Takes from the arena the memory in which the method works. All sessions of an engine share it, and calls never
-     * overlap. It returns NULL while measuring. The pointer is NULL if the method needs no such memory. */
+     * overlap. With a measuring arena (base/arena.h) it returns NULL. The pointer to this function is NULL if the
+     * method needs no such memory. */
     void *(*workspace)(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
 
-    /* Takes a session's state from the arena; NULL while measuring. Methods without weights ignore drafter. */
+    /* Takes a session's state from the arena; with a measuring arena it returns NULL. Methods without weights ignore
+     * `drafter`. */
     fr_draft *(*open)(const fr_drafter *drafter, fr_arena *arena, const fr_draft_sizes *sizes);
 
     /* Copies the contents of a state to a new one whose session continues the same timeline. The pointer is NULL if

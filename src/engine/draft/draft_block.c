@@ -317,7 +317,8 @@ static void choose_drafts(workspace *w, fr_pool *pool, size_t from, size_t to) {
     }
 }
 
-/* Prepares a session's block, and claims pages for it and for its new context; false: the session drafts nothing. */
+/* Prepares a session's block, and claims pages for the block and for its new context. If there are not enough pages,
+ * returns false, and the session drafts nothing. */
 static bool begin_block(fr_proposal *p, block *b) {
     state *s = (state *)p->draft;
     const fr_block_net *net = s->work->net;

@@ -98,8 +98,8 @@ static void run(workspace *w, fr_pool *pool, size_t count, size_t heads) {
     fr_forward_run(pool, &f);
 }
 
-/* Claims pages for `rows` more rows; false: there are not enough pages. That can happen because sessions may share
- * pages of the target's cache but not of the draft model's. */
+/* Claims pages for `rows` more rows. If there are not enough pages, returns false. That can happen because sessions may
+ * share pages of the target's cache but not of the draft model's. */
 static bool claim(state *s, size_t rows) {
     return fr_failure_keep(fr_kv_claim(&s->kv, rows)).status == FR_OK;
 }
@@ -144,7 +144,7 @@ static void offer_states(state *s, const fr_draft_view *view, size_t count, cons
     fr_kv_pages_drop(s->kv.recurrent.pages, pages, 0, count);
 }
 
-/* Runs the ids before `end` that are not in the cache yet, in slices; false: there are not enough pages. */
+/* Runs, in slices, the ids before `end` that are not in the cache yet. If there are not enough pages, returns false. */
 static bool catch_up(state *s, const fr_draft_view *view, size_t end) {
     workspace *w = s->work;
     w->timelines[0] = &s->kv;

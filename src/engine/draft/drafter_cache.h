@@ -21,7 +21,7 @@ typedef struct fr_drafter_cache {
     bool aux;             /* the drafter reads the target's rows in the aux_layers, not after the final norm */
     bool missed;          /* rows of the target were missed because there was no page */
     float *kept;          /* [room, seen] values of the kept rows, which begin at the frontier */
-    size_t waiting, room; /* number of kept rows; the most rows that are kept */
+    size_t waiting, room; /* waiting: number of kept rows; room: the most rows that are kept */
 } fr_drafter_cache;
 
 /* Rows of the target that are run together: those of `count` positions from `first` on. */
@@ -38,11 +38,12 @@ static inline const float *fr_followed_row(const fr_followed_rows *rows, size_t 
     return rows->rest + (index - rows->kept_count) * rows->seen;
 }
 
-/* Takes the layout and the pages of all sessions' caches from the arena, or measures them. */
+/* Takes the layout and the pages of all sessions' caches from the arena, which may be a measuring one
+ * (base/arena.h). */
 void fr_drafter_cache_lay_out_pages(fr_kv *kv, fr_arena *arena, const fr_kv_shape *shapes, size_t count,
                                     const fr_draft_sizes *sizes);
 
-/* Takes a drafter's cache in a session from the arena, or measures it. all: the layout that
+/* Takes a session's cache for a drafter from the arena, which may be a measuring one. all: the layout that
  * fr_drafter_cache_lay_out_pages has made. */
 void fr_drafter_cache_lay_out(fr_drafter_cache *cache, fr_arena *arena, const fr_kv *all, const fr_drafter *drafter,
                               const fr_draft_sizes *sizes);
@@ -58,7 +59,7 @@ void fr_drafter_cache_cut(fr_drafter_cache *cache, const fr_draft_view *view);
 bool fr_drafter_cache_keep(fr_drafter_cache *cache, const fr_draft_view *view, size_t end);
 
 /* Gives the rows from the frontier to `end`; there may be none. Claims pages for these rows and for `more` rows after
- * them; false: there are not enough pages. */
+ * them. If there are not enough pages, returns false. */
 bool fr_drafter_cache_take(fr_drafter_cache *cache, const fr_draft_view *view, size_t end, size_t more,
                            fr_followed_rows *rows);
 

@@ -45,7 +45,8 @@ fr_status fr_eagle1_config_read(fr_eagle_config *config, fr_weights *weights, co
 
 /* The target that the drafter's files require. */
 typedef struct fr_eagle_needs {
-    size_t hidden, layers;    /* the target's width; the least number of its layers */
+    /* hidden: the target's width; layers: the least number of layers that the target must have */
+    size_t hidden, layers;
     const char *architecture; /* the target's architecture; NULL: the files don't say */
     bool default_aux_layers;
 } fr_eagle_needs;
@@ -73,9 +74,9 @@ fr_status fr_eagle1_open(fr_eagle *eagle, const fr_eagle_config *config, fr_draf
 void fr_eagle_close(fr_eagle *eagle);
 
 /* EAGLE-3 in GGUF, as llama.cpp's converter writes it. fr_eagle3_name gives a published tensor's name there (for
- * tensors of the layer, the name after "blk.0.") and the order of its rows; false: GGUF has no place for the tensor.
- * fr_eagle_names lists the tensors that are not read. fr_eagle3_put_keys writes the keys of a drafter that was opened
- * from a folder. In GGUF d2t has the target's ids, in folders the differences to the drafter's ids. */
+ * tensors of the layer, the name after "blk.0.") and the order of its rows; if GGUF has no place for the tensor, it
+ * returns false. fr_eagle_names lists the tensors that are not read. fr_eagle3_put_keys writes the keys of a drafter
+ * that was opened from a folder. In GGUF d2t has the target's ids, in folders the differences to the drafter's ids. */
 bool fr_eagle3_name(const char *published, const char **gguf, fr_tensor_name_found *found);
 extern const fr_tensor_naming fr_eagle_names;
 extern const fr_tensor_name *const fr_eagle3_layer_names[]; /* tables of the layer's names; NULL ends them */

@@ -22,7 +22,7 @@ enum { FR_LEARNED_IDS_MAX = 4096 };
 
 /* The head of all sessions of an engine; part of a method's workspace. */
 typedef struct fr_learned_head {
-    fr_matrix matrix;       /* its rows score `ids`; without features: the drafter's head does not learn */
+    fr_matrix matrix;       /* the matrix whose rows score `ids`; without features: the drafter's head does not learn */
     const fr_matrix *whole; /* the head that rows are copied from */
     size_t likely;          /* number of likely ids, which come first */
     size_t capacity;        /* the most rows */

@@ -225,8 +225,8 @@ static size_t take_drafts(workspace *w, size_t count) {
     return going;
 }
 
-/* Makes a span of a session's new pairs, and claims pages for the pairs of its chain too; false: the session drafts
- * nothing. */
+/* Makes a span of a session's new pairs, and claims pages for them and for the pairs of the session's chain. If there
+ * are not enough pages, returns false, and the session drafts nothing. */
 static bool begin_chain(fr_proposal *p, span *s) {
     state *c = (state *)p->draft;
     size_t end = p->view->length - 1;

@@ -37,7 +37,7 @@ typedef struct fr_same_text {
 /* Gives the room for the other vocabulary's ids of a timeline of this length. */
 size_t fr_same_text_room(size_t context);
 
-/* Takes the memory of a text from the arena, or measures it; tokenizers NULL while measuring. */
+/* Takes the memory of a text from the arena. If that is a measuring arena (base/arena.h), the tokenizers are NULL. */
 void fr_same_text_layout(fr_same_text *text, fr_arena *arena, const fr_tokenizer *from, const fr_tokenizer *to,
                          size_t context);
 

@@ -36,8 +36,8 @@ typedef struct fr_encoder_spec {
     size_t types;          /* rows of the table of token types; 0: there is none */
     size_t positions;      /* rows of the table of learned positions; 0: there is none */
     size_t position_first; /* the position of a text's first token */
-    int32_t pad;           /* the id of padding; its tokens take no number of a position: all have the one before
-                            * position_first; -1: none */
+    int32_t pad; /* The id of padding; -1: none. Padding does not count as a position: every token with this id has the
+                  * position before position_first. */
     size_t context;
 
     bool embedding_norm; /* the sum of the embeddings is normed */

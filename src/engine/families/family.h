@@ -10,9 +10,7 @@
 #include "formats/json.h"
 #include "src/engine/layers/trunk.h"
 
-#define FR_LAYERS_MAX \
-    1024 /* the most layers of a configuration, and the size of arrays with an entry for each
-                            * layer */
+#define FR_LAYERS_MAX 1024 /* the most layers of a configuration, and the size of arrays with an entry for each layer */
 
 /* The kinds of layers in families that have both kinds; also the indices of their rotary forms. */
 typedef enum fr_layer_kind { FR_SLIDING, FR_FULL, FR_LAYER_KINDS } fr_layer_kind;
@@ -25,15 +23,15 @@ typedef struct fr_mixture_words {
 /* A family's settings for mixtures of experts that are not in the layers' spec (mixture.h). */
 typedef struct fr_mixture_keys {
     const fr_mixture_words *words; /* NULL: the usual keys */
-    size_t shared;                 /* width of all shared experts together (those that every row uses); in defaults,
-                                    * the number of shared experts */
-    size_t shared_width;           /* only in defaults: the default of the key in config.json that gives the width of
-                                    * all shared experts; 0: the width follows from their number */
-    bool shared_by_count; /* the width is the number of shared experts times an expert's, because no key says it or
-                           * GGUF's key is wrong */
+    size_t shared; /* width of all shared experts together, which are those that every row uses; in defaults, the number
+                    * of shared experts */
+    size_t shared_width;  /* only in defaults: the default of the key in config.json that gives the width of all shared
+                           * experts; 0: the width follows from their number */
+    bool shared_by_count; /* the width is the number of shared experts times the width of one expert, because no key
+                           * gives the width or GGUF's key is wrong */
     size_t leading_dense; /* layers before the first one that has a mixture */
     bool normalizes;      /* the family's routers always normalize weights, whatever a file says */
-    bool any_scoring;     /* GGUF may have another scoring than the defaults */
+    bool any_scoring;     /* GGUF may have another way of scoring than the defaults */
     bool as_wide;         /* an expert is as wide as the feed-forward, and GGUF has no key for it */
 } fr_mixture_keys;
 

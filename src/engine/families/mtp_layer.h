@@ -19,7 +19,7 @@
 /* An opened layer; immutable. */
 typedef struct fr_mtp_layer {
     const float *enorm, *hnorm; /* [hidden] the norms of the token's embedding and of the hidden row */
-    const float *norm;          /* [hidden] the layer's own or the target's */
+    const float *norm;          /* [hidden] the weights of the final norm: the layer's own ones or the target's */
     fr_matrix eh_proj;          /* [hidden, 2 * hidden] makes the layer's input from the two normed rows */
     fr_matrix embedding;        /* [vocab, hidden] if the layer has its own; otherwise the target's is used */
     fr_matrix head;             /* [vocab, hidden] the layer's own or the target's */

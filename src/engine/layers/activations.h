@@ -57,13 +57,12 @@ typedef struct fr_conv_rows {
 
 /* Activations of gated DeltaNet. */
 typedef struct fr_deltanet_rows {
-    float *mixed;         /* [rows, channels] queries, keys and values, the convolution's output */
-    float *z;             /* [rows, width] gates of the outputs */
-    float *seen;          /* [rows, width] the outputs of the states */
-    float *fused;         /* [rows, channels + width] the convolution's inputs and z, if one projection gives both;
-                           * otherwise NULL */
-    float *gates;         /* [rows, 2 * value heads] the projections b and a of each value head, from which betas and
-                           * decays are made, if one projection gives both; otherwise NULL */
+    float *mixed; /* [rows, channels] the convolution's output: queries, keys and values */
+    float *z;     /* [rows, width] the gates of the states' outputs */
+    float *seen;  /* [rows, width] the outputs of the states */
+    float *fused; /* [rows, channels + width] the convolution's inputs and z; NULL if these have a projection each */
+    float *gates; /* [rows, 2 * value heads] the projections b and a of each value head, from which betas and decays are
+                   * made; NULL if b and a have a projection each */
     float *low_a, *low_z; /* [rows, value_dim] in Kimi Delta Attention: inputs of the second matrices that make decays
                            * and gates */
     size_t channels, width;
@@ -77,8 +76,8 @@ typedef struct fr_deltanet_rows {
 
 /* Activations of Mamba-2. */
 typedef struct fr_mamba_rows {
-    float *mixed;  /* [rows, channels] values, keys and queries, the convolution's output */
-    float *z;      /* [rows, width] gates of the outputs */
+    float *mixed;  /* [rows, channels] the convolution's output: values, keys and queries */
+    float *z;      /* [rows, width] the gates of the states' outputs */
     float *seen;   /* [rows, width] the outputs of the states */
     float *beside; /* [rows, hidden] Mamba-2's output in a layer that has attention too; attention's output is added to
                     * it. NULL: there is no such layer */
@@ -138,9 +137,9 @@ typedef struct fr_activations {
     uint8_t *lent;              /* [rows, lent_bytes of stages] keys and values that are sent to other ranks */
 } fr_activations;
 
-/* Takes room for up to max_rows rows from the arena, or measures it. input_width: columns of the widest product
- * outside of the layers that uses the same workspace; 0 if that is not wider than the stream. packed: at least one
- * matrix is packed. */
+/* Takes room for up to max_rows rows from the arena, which may be a measuring one (base/arena.h). input_width: columns
+ * of the widest product outside of the layers that uses the same workspace; 0 if that is not wider than the stream.
+ * packed: at least one matrix is packed. */
 void fr_activations_layout(fr_activations *a, const fr_trunk *trunk, const fr_kernels *kernels, bool packed,
                            fr_arena *arena, size_t max_rows, size_t input_width, size_t threads);
 

@@ -32,15 +32,15 @@ typedef struct fr_attend_workspace {
                            * split */
 } fr_attend_workspace;
 
-/* Takes a workspace for heads of up to head_dim from the arena, or measures it. */
+/* Takes a workspace for heads of up to head_dim from the arena, which may be a measuring one (base/arena.h). */
 void fr_attend_layout(fr_attend_workspace *workspace, fr_arena *arena, size_t head_dim, size_t threads);
 
 typedef struct fr_attend_rows {
     const fr_kernels *kernels;
     const fr_attend_workspace *workspace;
     const fr_batch *batch;
-    /* [rows] the positions of its timeline that each row sees; NULL: a row sees all positions up to its own. Within a
-     * timeline, the first and the last positions ascend from row to row. With sights, `span` has no effect. */
+    /* [rows] the positions that each row sees on its own timeline; NULL: a row sees all positions up to its own. Within
+     * a timeline, the first and the last positions ascend from row to row. With sights, `span` has no effect. */
     const fr_sight *sights;
     size_t layer;   /* layer of the caches */
     const float *q; /* [rows, stride]: `heads` queries of the cache's head_dim each */
@@ -48,13 +48,13 @@ typedef struct fr_attend_rows {
     float *out;     /* [rows, stride]: `heads` outputs of the cache's value_dim each */
     size_t stride, heads;
     size_t kv_first, kv_heads; /* the KV heads that the queries read, counted among the heads that the cache keeps */
-    size_t span;               /* the most positions up to its own that a row without a sight sees; 0: all */
-    bool chunked;              /* such a row sees only positions of its own chunk, of `span` positions */
-    bool sees_block;           /* a row without a sight also sees the later rows of its picture (fr_row.block_last) */
-    float scale, softcap;      /* scale and softcap of the scores; softcap 0: none */
-    const float *sinks;        /* [heads] the scores of attention sinks, extra positions without a value; NULL: none */
-    const float *slopes;       /* [heads] the slopes of ALiBi (fr_attn_query.slope); NULL: none */
-    bool slopes_stepped;       /* the slopes are Falcon's (fr_attn.slopes_stepped) */
+    size_t span;     /* the most positions that a row without a sight sees, counted back from the row's own; 0: all */
+    bool chunked;    /* a row without a sight sees only positions of its own chunk, of `span` positions */
+    bool sees_block; /* a row without a sight also sees the later rows of its picture (fr_row.block_last) */
+    float scale, softcap; /* scale and softcap of the scores; softcap 0: none */
+    const float *sinks;   /* [heads] the scores of attention sinks, extra positions without a value; NULL: none */
+    const float *slopes;  /* [heads] the slopes of ALiBi (fr_attn_query.slope); NULL: none */
+    bool slopes_stepped;  /* the slopes are Falcon's (fr_attn.slopes_stepped) */
 } fr_attend_rows;
 
 /* Gives the row and the head of a query by its number. Queries are numbered by KV head, then by row, then by head of

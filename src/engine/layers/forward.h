@@ -36,7 +36,8 @@ static inline const float *fr_input_embedding(const fr_input_embeddings *spans, 
 typedef struct fr_row {
     int32_t id;
     int32_t timeline; /* index in the batch of the timeline whose cache the row reads */
-    int32_t position; /* position in its timeline, and slot of its K/V; the row sees this slot and those before it */
+    int32_t position; /* the row's position in its timeline, which is also the slot of its K/V; the row sees this slot
+                       * and those before it */
     /* the row of the same batch that this row follows; -1: it follows the positions in the cache */
     int32_t parent;
     /* If attention between a picture's rows is not causal: the last position of the picture in which this row lies. A
@@ -79,8 +80,8 @@ typedef struct fr_forward {
     float *hidden;                   /* [rows, hidden] out, from row `keep` on: hidden rows after the final norm */
     const fr_aux_layers *aux_layers; /* NULL: none */
     float *aux_hidden;               /* [rows, aux_layers, hidden] out, from row `keep` on: inputs of the aux_layers */
-    bool lends; /* a drafter reads keys and values of the last layers that own some, so all ranks need these keys and
-                 * values */
+    bool lends; /* A drafter reads the keys and values of the last layers that own some, so all ranks need these keys
+                 * and values. */
     size_t head_first, head_rows; /* the rows whose logits are wanted, none before `keep`; head_rows 0: no logits are
                                    * wanted */
     const fr_matrix *head;        /* the head that computes the logits; NULL: the model's own */
@@ -99,7 +100,7 @@ typedef struct fr_head {
     size_t stride;                         /* floats from one hidden row to the next */
     const float *bias;                     /* [vocab] added to the products; NULL: none */
     const fr_adapter_set *const *adapters; /* the adapters of the rows with logits; NULL: no row has any */
-    float scale, softcap;                  /* factor, then softcap, that are applied to logits; 0: none */
+    float scale, softcap; /* the logits are multiplied by `scale`, then capped by `softcap`; 0: this step is left out */
 } fr_head;
 
 #endif

@@ -144,8 +144,8 @@ typedef struct fr_trunk {
     fr_matrix head;                    /* [vocab, hidden]; the embedding table, if the head is tied to it */
     bool head_sorted;                  /* the head's rows are not in the order of ids; such a model has no embedding */
     const float *head_bias;            /* [vocab] */
-    fr_matrix project_in, project_out; /* [hidden, embed_width], [embed_width, hidden] lead from narrower rows of ids
-                                        * to the stream, and back */
+    fr_matrix project_in, project_out; /* project_in [hidden, embed_width] leads from the narrower rows of ids to the
+                                        * stream, project_out [embed_width, hidden] leads back */
     fr_matrix positions;               /* [position_rows, hidden] the table of learned positions */
     const float *embed_norm, *embed_norm_bias; /* [hidden] the norm of embeddings; NULL: there is none */
     const float *norm, *norm_bias;             /* [hidden], the final norm */
@@ -154,8 +154,9 @@ typedef struct fr_trunk {
                                                 * embeddings */
     const float *ple_norm;                     /* [ple_width] */
 
-    float *ones;                       /* [hidden] the weights of norms that have none; NULL: all have some */
-    float *slopes;                     /* [heads] the slopes of ALiBi; NULL: no layer has them */
+    float *ones;   /* [hidden] ones, which are the weights of norms that have none in the file; NULL: all norms have
+                    * weights */
+    float *slopes; /* [heads] the slopes of ALiBi; NULL: no layer has them */
     float *inverse[FR_ROPES];          /* rotary frequencies [dims / 2] of each form */
     float *rope_far_inverse[FR_ROPES]; /* the frequencies for texts of more than rope_near_max ids; NULL: such texts
                                         * have those of `inverse` */

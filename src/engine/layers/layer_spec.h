@@ -28,12 +28,13 @@ typedef struct fr_rope_spec {
     double theta, partial, factor;                    /* arguments of fr_rope_frequencies */
     double low_factor, high_factor, original_context; /* for FR_ROPE_LLAMA3: arguments of fr_rope_scale */
     double beta_fast, beta_slow; /* for FR_ROPE_YARN: arguments of fr_rope_yarn, like original_context */
-    bool untruncated;            /* the ramp of fr_rope_yarn is not truncated to whole angles */
-    float attention_factor;      /* factor for cosines and sines; 0 means 1 */
-    double mscale_all_dim;       /* argument of fr_rope_yarn_magnitude, by whose square scores are multiplied */
-    const float *divisors;       /* [dims / 2] divisors of the frequencies, valid as long as the weights; NULL: none */
-    /* [dims / 2] for FR_ROPE_LONGROPE: arguments of fr_rope_divided, for texts of up to `original_context` ids and for
-     * longer ones */
+    bool untruncated;       /* fr_rope_yarn does not round the ends of its ramp, `low` and `high`, to whole numbers */
+    float attention_factor; /* factor for cosines and sines; 0 means 1 */
+    double mscale_all_dim;  /* scores are multiplied by fr_rope_yarn_magnitude(factor, mscale_all_dim)^2, which is 1 if
+                             * this is 0 */
+    const float *divisors;  /* [dims / 2] divisors of the frequencies, valid as long as the weights; NULL: none */
+    /* For FR_ROPE_LONGROPE: [dims / 2] divisors for fr_rope_divided, one set for texts of up to `original_context` ids,
+     * and one for longer texts. */
     float longrope[FR_ROPE_REACHES][FR_LONGROPE_ANGLES];
     double query_beta; /* queries are multiplied by 1 + this * log(1 + floor(position / original_context)); 0: queries
                         * are not multiplied */
@@ -96,22 +97,23 @@ typedef struct fr_deltanet_spec {
     size_t key_dim, value_dim;     /* values of a head's key, and of a head's value */
     size_t conv_kernel;            /* positions that the short convolution reads, including the row's own */
     bool fused;  /* one projection gives queries, keys, values and z, key head by key head; if false, there are two
-                   * projections */
+                  * projections */
     bool tiled;  /* value head j reads key head j % key_heads, as in GGUF; if false, j / (value_heads / key_heads) */
-    bool by_key; /* Kimi Delta Attention: a decay for each value of a key, and gates by sigmoid, not silu; queries, keys
-                   * and values are three projections, with a convolution each; there are as many key heads as value
-                   * heads, of the same size */
-    float lower_bound; /* by_key: decays are exp(this * a sigmoid); 0: decays are made by softplus
+    bool by_key; /* The layer is Kimi Delta Attention: each value of a key has a decay of its own, and gates are
+                  * sigmoids instead of silu. Queries, keys and values come from three projections, each with a
+                  * convolution. There are as many key heads as value heads, and they have the same size. */
+    float lower_bound; /* if `by_key` is set: decays are exp(lower_bound * a sigmoid); 0: decays are made by softplus
                         * (quant/NUMERICS.md) */
     size_t state;      /* the layer's index among the trunk's recurrent layers */
 } fr_deltanet_spec;
 
 /* Mamba-2: Dao and Gu 2024, arXiv:2405.21060 (mamba.c). */
 typedef struct fr_mamba_spec {
-    size_t groups, heads;       /* heads is a multiple of groups; a group's heads have the same keys and queries */
+    size_t groups, heads;       /* heads is a multiple of groups; the heads of a group have the same keys and queries */
     size_t state_dim, head_dim; /* values of a key; values of a head */
     size_t conv_kernel;         /* positions that the short convolution reads, including the row's own */
-    bool conv_bias, bias;       /* biases are added: in the convolution; in the projections of input and output */
+    bool conv_bias, bias;       /* conv_bias: the convolution adds biases; bias: the projections of input and output add
+                                 * biases */
     size_t norm_groups;         /* number of parts of equal width in which the outputs are normed; 0: the outputs are
                                  * not normed */
     bool norm_first;            /* the outputs are normed and then gated; if false, first gated */
@@ -143,7 +145,8 @@ typedef struct fr_ffn_spec {
     size_t width;
     fr_activation activation;
     bool biased;
-    float xielu[4]; /* for FR_XIELU: alpha of positive and of negative values before their softplus, beta, eps */
+    float xielu[4]; /* for FR_XIELU: alpha of positive values and alpha of negative ones, both before their softplus;
+                     * then beta and eps */
 } fr_ffn_spec;
 
 /* The function that turns a router's products into scores: softmax, exp(x) over the sum of all exp(x), or sigmoid, 1 /
@@ -174,11 +177,11 @@ typedef struct fr_experts_spec {
     float product_cap;    /* softcap of the router's products; 0: none */
     float routed_scaling; /* a row's weights are multiplied by this */
     bool weighs_input;    /* a row's weight multiplies the expert's input; if false, its output */
-    bool biased;          /* biases are added to the router's products, and to those of the experts' three
-                                * matrices */
+    bool biased;          /* biases are added to the router's products, and to those of the experts' three matrices */
     bool ungated;         /* an expert is down(activation(up(x))); its weights have `up` in the place of the gate */
-    size_t latent;        /* width of the experts' latent: experts read a projection of the row to this width, and
-                           * another projection of their sum is the output; 0: experts read the row */
+    size_t latent;        /* Width of the experts' latent: experts read a projection of the row to this width, and the
+                           * mixture's output is another projection, of the sum of their outputs. 0: experts read the
+                           * row. */
     float limit;          /* for FR_CLAMPED_SWIGLU */
     bool shared_gated;    /* the feed-forward's output is multiplied by sigmoid(shared_gate . x) */
     bool halved;          /* the output is the mean of the experts' and the feed-forward's, not their sum */

@@ -2,7 +2,10 @@
  *
  * In: a layer's spec and weights, the activations as the previous part left them. Out: the activations. The comments
  * here say what each part needs before it and what it leaves; trunk.c builds layers from them. Rows are partitioned by
- * fr_part_rows, features by fr_part_features, so that each thread reads data that it wrote itself. */
+ * fr_part_rows, features by fr_part_features, so that each thread reads data that it wrote itself.
+ *
+ * A function whose name ends in _layout takes the activations of a part from an arena. With a measuring arena
+ * (base/arena.h) it only adds up their sizes. */
 #ifndef FR_SRC_ENGINE_LAYERS_PARTS_H
 #define FR_SRC_ENGINE_LAYERS_PARTS_H
 
@@ -46,8 +49,8 @@ void fr_attention_attend(const fr_team *team, const fr_activations *a, const fr_
 
 /* ------------------------------------------------------------------------------------------------------------ mla.c */
 
-/* If a layer of the trunk has latent attention, takes its activations for up to max_rows rows from the arena, or
- * measures them. */
+/* If a layer of the trunk has latent attention, takes the activations of latent attention for up to max_rows rows from
+ * the arena. */
 void fr_mla_layout(fr_activations *a, bool packed, fr_arena *arena, size_t max_rows, size_t threads);
 
 /* Runs latent attention, under the same conditions as fr_attention_run. */
@@ -56,7 +59,7 @@ void fr_mla_run(const fr_team *team, fr_activations *a, const fr_layer_spec *spe
 
 /* ---------------------------------------------------------------------------------------------------- conv_inputs.c */
 
-/* Takes a->conv for up to max_rows rows from the arena, or measures it. */
+/* Takes a->conv for up to max_rows rows from the arena. */
 void fr_conv_layout(fr_activations *a, fr_recurrent_shape shape, fr_arena *arena, size_t max_rows);
 
 /* Finds the rows of each timeline in a batch, before the first layer is run. One thread calls this; a barrier is
@@ -80,7 +83,7 @@ void fr_conv_keep(const fr_team *team, const fr_activations *a, size_t state);
 /* Gives the shape of the state that a timeline keeps for a short convolution of `hidden` channels. */
 fr_recurrent_shape fr_short_conv_shape(const fr_short_conv_spec *spec, size_t hidden);
 
-/* Takes a->conv and a->gates for up to max_rows rows from the arena, or measures them. */
+/* Takes a->conv and a->gates for up to max_rows rows from the arena. */
 void fr_short_conv_layout(fr_activations *a, const fr_short_conv_spec *spec, fr_arena *arena, size_t max_rows);
 
 /* Computes out = out(c * conv(b * x)), under the same conditions as fr_attention_run. */
@@ -94,7 +97,7 @@ void fr_short_conv_run(const fr_team *team, fr_activations *a, const fr_layer_sp
 fr_recurrent_shape fr_deltanet_shape(const fr_deltanet_spec *spec);
 fr_split fr_deltanet_split(const fr_deltanet_spec *spec, size_t each);
 
-/* Takes a->conv and a->deltanet for up to max_rows rows from the arena, or measures them. */
+/* Takes a->conv and a->deltanet for up to max_rows rows from the arena. */
 void fr_deltanet_layout(fr_activations *a, const fr_deltanet_spec *spec, fr_arena *arena, size_t max_rows,
                         size_t threads);
 
@@ -111,7 +114,7 @@ void fr_deltanet_run(const fr_team *team, fr_activations *a, const fr_layer_spec
 fr_recurrent_shape fr_mamba_shape(const fr_mamba_spec *spec);
 fr_split fr_mamba_split(const fr_mamba_spec *spec, size_t each);
 
-/* Takes a->conv and a->mamba for up to max_rows rows from the arena, or measures them. */
+/* Takes a->conv and a->mamba for up to max_rows rows from the arena. */
 void fr_mamba_layout(fr_activations *a, const fr_layer_spec *spec, fr_arena *arena, size_t max_rows, size_t threads);
 
 /* Moves the states forward over the rows of x, and multiplies the states' outputs by the layer's output matrix; the
@@ -156,7 +159,7 @@ void fr_ffn_join(const fr_team *team, const fr_activations *a, const fr_layer_sp
 
 /* -------------------------------------------------------------------------------------------------------- experts.c */
 
-/* Takes a->experts for up to max_rows rows from the arena, or measures it. */
+/* Takes a->experts for up to max_rows rows from the arena. */
 void fr_experts_layout(fr_activations *a, const fr_experts_spec *spec, bool packed, fr_arena *arena, size_t max_rows,
                        size_t threads);
 

@@ -21,39 +21,44 @@ typedef enum fr_dim {
     FR_DIM_VOCAB,
     FR_DIM_HEAD, /* values of an attention head */
     FR_DIM_HEADS,
-    FR_DIM_QUERIES,        /* values of all query heads */
-    FR_DIM_QUERIES_GATED,  /* like FR_DIM_QUERIES, but if there are gates, each head's query is followed by its gate */
-    FR_DIM_GATES,          /* gates of all heads, which come from a separate matrix */
-    FR_DIM_KEYS,           /* values of all key/value heads */
-    FR_DIM_QUERY_NORM,     /* values over which a norm of queries is taken: those of a head, or of all heads */
-    FR_DIM_KEY_NORM,       /* values over which a norm of keys is taken: those of a head, or of all heads */
-    FR_DIM_DELTA_HEADS,    /* value heads of a DeltaNet layer */
-    FR_DIM_DELTA_HEAD,     /* values of a value head of DeltaNet */
-    FR_DIM_DELTA_VALUES,   /* values of all value heads of DeltaNet */
+    FR_DIM_QUERIES,       /* values of all query heads */
+    FR_DIM_QUERIES_GATED, /* like FR_DIM_QUERIES, but if there are gates, each head's query is followed by its gate */
+    FR_DIM_GATES,         /* gates of all heads, which come from a separate matrix */
+    FR_DIM_KEYS,          /* values of all key/value heads */
+    FR_DIM_QUERY_NORM,    /* weights of the norm of queries: one for each value of a head, or, for a LayerNorm or a norm
+                           * over all heads, one for each value of all heads */
+    FR_DIM_KEY_NORM,      /* weights of the norm of keys, counted like those of FR_DIM_QUERY_NORM */
+    FR_DIM_DELTA_HEADS,   /* value heads of a DeltaNet layer */
+    FR_DIM_DELTA_HEAD,    /* values of a value head of DeltaNet */
+    FR_DIM_DELTA_VALUES,  /* values of all value heads of DeltaNet */
     FR_DIM_DELTA_CHANNELS, /* queries and keys of DeltaNet's key heads, then the values of its value heads */
     FR_DIM_DELTA_QKVZ,     /* DeltaNet's queries, keys and values, and a gate for each value */
-    FR_DIM_DELTA_BA,       /* b and a of each value head of DeltaNet */
+    FR_DIM_DELTA_BA,       /* the projections b and a of each value head of DeltaNet */
     FR_DIM_MAMBA_HEADS,    /* heads of a Mamba-2 layer */
     FR_DIM_MAMBA_VALUES,   /* values of all heads of Mamba-2 */
     FR_DIM_MAMBA_CHANNELS, /* values of Mamba-2's heads, then the keys and queries of its groups */
-    FR_DIM_MAMBA_INPUTS,   /* a gate for each of Mamba-2's values, its channels, a time step for each head */
-    FR_DIM_LATENT_EXPERTS, /* the input of experts: their latent, or hidden */
+    FR_DIM_MAMBA_INPUTS, /* values of Mamba-2's input projection: a gate for each value of its heads, then the values of
+                          * FR_DIM_MAMBA_CHANNELS, then a time step for each head */
+    FR_DIM_LATENT_EXPERTS, /* values that an expert reads: the width of the experts' latent, if they have one; otherwise
+                            * hidden */
     FR_DIM_CONV_KERNEL,    /* positions that a convolution spans */
     FR_DIM_FFN,
     FR_DIM_EXPERTS,
     FR_DIM_EXPERT_FFN,
     FR_DIM_Q_LORA,
-    FR_DIM_Q_INPUT,      /* the input of latent attention's queries: q_lora, or hidden */
-    FR_DIM_HEAD_QUERIES, /* queries of all heads of latent attention, with nope and rotary parts */
+    FR_DIM_Q_INPUT, /* values from which latent attention makes queries: q_lora, if queries have a latent; otherwise
+                     * hidden */
+    /* values of the queries of all heads of latent attention, each with a nope and a rotary part */
+    FR_DIM_HEAD_QUERIES,
     FR_DIM_LATENT,
     FR_DIM_NOPE,
-    FR_DIM_VALUE,     /* the output of a head of latent attention */
-    FR_DIM_VALUES,    /* the outputs of all heads of latent attention */
-    FR_DIM_KV_B,      /* nope parts and values of all heads */
-    FR_DIM_TOKEN,     /* one layer's embedding of a token */
+    FR_DIM_VALUE,     /* values of the output of a head of latent attention */
+    FR_DIM_VALUES,    /* values of the outputs of all heads of latent attention */
+    FR_DIM_KV_B,      /* values of the nope parts of keys, and of the values, of all heads of latent attention */
+    FR_DIM_TOKEN,     /* values of one layer's embedding of a token */
     FR_DIM_EMBEDDING, /* values of an id's row in the embedding table */
     FR_DIM_POSITIONS, /* rows of the table of positions */
-    FR_DIM_TOKENS,    /* the embeddings of a token for all layers */
+    FR_DIM_TOKENS,    /* values of the embeddings of a token for all layers */
 } fr_dim;
 
 /* The kind of a tensor, which decides the type of its field. */
@@ -168,8 +173,8 @@ typedef struct fr_tensor_name {
                              * multiplied, for folders; 0: none */
     fr_values values;       /* the form in which published files store a vector's values */
     bool norm;              /* published files store this vector in the way of norms (fr_tensor_naming.norms) */
-    fr_stack_layout layout; /* the layout of the tensor in published files, if it is a stack of experts' matrices, a
-                             * matrix, or queries, keys and values */
+    fr_stack_layout layout; /* the layout of the tensor in published files, if the tensor is a single matrix, a stack of
+                             * experts' matrices, or queries, keys and values together */
 } fr_tensor_name;
 
 /* Writes a line of a table. The arguments are the struct and its field, the slot, the sizes (their names after
@@ -334,10 +339,10 @@ const fr_tensor_name *fr_tensor_name_of_part(const fr_tensor_name *table, const 
 /* Maps the rows or columns of a tensor in GGUF to their published places. */
 typedef struct fr_reorder {
     fr_row_order order;
-    size_t head;                    /* rows, or columns, of one head */
+    size_t head;                    /* number of rows, or of columns, of one head */
     size_t rotated;                 /* for FR_ROWS_TO_PAIRS and FR_ROWS_TO_NEOX: rows of a head that are rotated */
-    size_t first, groups, in_group; /* for tiled orders: rows before the heads; key heads; value heads of each key
-                                     * head */
+    size_t first, groups, in_group; /* for tiled orders: `first` is the number of rows before the heads, `groups` the
+                                     * number of key heads, and `in_group` the number of value heads of each key head */
     /* for FR_ROWS_PARTED: rows of a key head's values; then `head` is the number of rows of its query, and `first` the
      * number of rows of the parts before this one */
     size_t values;

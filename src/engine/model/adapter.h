@@ -15,15 +15,16 @@
 struct fr_adapter {
     char *path;
     const fr_model *model;
-    fr_low_rank *products; /* [1 + adaptable] what is added to each matrix, by fr_matrix.adapted */
-    float *directions;     /* [layers, hidden] what the control vector adds after layers; NULL: the adapter is no
-                            * control vector */
-    size_t matrices;       /* number of matrices that the adapter changes */
-    size_t rank;           /* largest rank */
-    float **values;        /* the arrays that products point into */
+    fr_low_rank *products; /* [1 + adaptable] the product that is added to each matrix, at the matrix's index
+                            * fr_matrix.adapted */
+    float *directions; /* [layers, hidden] the rows that the control vector adds after layers; NULL: the adapter is no
+                        * control vector */
+    size_t matrices;   /* number of matrices that the adapter changes */
+    size_t rank;       /* largest rank */
+    float **values;    /* the arrays that products point into */
     size_t value_count, value_room;
     fr_sha256 hash;                  /* hash of what was read so far, for `digest` */
-    uint8_t digest[FR_SHA256_BYTES]; /* stands for all values and scales */
+    uint8_t digest[FR_SHA256_BYTES]; /* digest of all values and scales */
 };
 
 fr_status fr_adapter_load(const char *path, const fr_model *model, fr_adapter **adapter);

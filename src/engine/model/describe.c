@@ -32,7 +32,8 @@ static void describe_experts(const fr_trunk_spec *s, FILE *out) {
 /* The kinds of attention in a model's layers. */
 typedef struct attention_kinds {
     const fr_attention_spec *first; /* first layer with attention; NULL: there is none */
-    size_t layers, sliding, owners; /* numbers of layers: with attention, with a window, with K/V of their own */
+    size_t layers, sliding, owners; /* layers: number of layers with attention; sliding: number of those that have a
+                                     * window; owners: number of those that have K/V of their own */
     bool alike;                     /* all layers with attention have heads of the same number and size */
 } attention_kinds;
 

@@ -71,7 +71,8 @@ void fr_model_unload(fr_model *model);
 /* Prints the layers and widths in words, one line each. */
 void fr_trunk_describe(const fr_trunk_spec *spec, FILE *out);
 
-/* Takes activations for batches of up to max_rows rows from the arena; returns NULL while measuring. */
+/* Takes activations for batches of up to max_rows rows from the arena. With a measuring arena (base/arena.h) it returns
+ * NULL. */
 void *fr_model_layout(const fr_model *model, fr_arena *arena, size_t max_rows, size_t threads);
 
 /* Writes the scaled input embedding of a token, [hidden], which drafters read. */

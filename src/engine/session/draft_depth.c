@@ -63,8 +63,8 @@ typedef struct outlook {
     size_t limit;       /* drafts that may be given out */
     /* the number of drafts with the most tokens a second */
     size_t best;
-    double verify[FR_DRAFT_DEPTH_ROWS + 1], draft[FR_STEP_MAX], share;        /* T and D in seconds (draft_depth.h);
-                                                                               * share: see fr_draft_depth_drafter */
+    /* `verify` and `draft` are T and D of draft_depth.h in seconds; share: see fr_draft_depth_drafter */
+    double verify[FR_DRAFT_DEPTH_ROWS + 1], draft[FR_STEP_MAX], share;
     double tokens[FR_DRAFT_DEPTH_ROWS + 1], seconds[FR_DRAFT_DEPTH_ROWS + 1]; /* by number of drafts given out */
     size_t whose[FR_DRAFT_DEPTH_ROWS + 1]; /* the timeline that gets the last draft, by number of drafts given out */
 
@@ -861,8 +861,8 @@ static void count_left_out(fr_draft_depth_drafts *t, const fr_draft_depth_part *
     }
 }
 
-/* asked gives the number of drafts that a part was asked for, or 0 if drafts were looked up instead. made gives how
- * many of the drafts that were asked for were made. */
+/* `asked` gives the number of drafts that a part was asked for, or 0 if the part's drafts were looked up instead.
+ * `made` gives how many of these drafts the method made. */
 static size_t asked(const fr_draft_depth_part *part) {
     return part->looked_up ? 0 : part->asked;
 }

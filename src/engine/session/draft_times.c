@@ -79,7 +79,7 @@ static uint64_t drafter_key(const fr_drafter *drafter, uint64_t target) {
 
 /* ------------------------------------------------------------------------------------------------------------ files */
 
-/* Gives a file's path; false if it is too long. */
+/* Gives a file's path. If the path is too long, returns false. */
 static bool name_file(const char *folder, uint64_t key, char path[PATH_MAX]) {
     int length = snprintf(path, PATH_MAX, "%s/draft-times-%016llx", folder, (unsigned long long)key);
     return length > 0 && length < PATH_MAX;

@@ -47,7 +47,7 @@ void fr_dry_set(fr_dry *dry, const fr_sampler_settings *settings);
 fr_status fr_dry_open(fr_dry *dry, const fr_options *options, const fr_tokenizer *tokenizer, size_t vocab);
 void fr_dry_close(fr_dry *dry);
 
-/* Takes DRY's memory from the arena, or measures it. */
+/* Takes DRY's memory from the arena, which may be a measuring one (base/arena.h). */
 void fr_dry_layout(fr_dry *dry, fr_arena *arena, size_t vocab);
 
 /* fr_dry_count fills in `repeats` before a draw. fr_dry_forget sets `repeats` back to 0 after the draw. */

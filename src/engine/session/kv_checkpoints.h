@@ -31,7 +31,8 @@ typedef struct fr_kv_checkpoints {
     size_t count, capacity;
 } fr_kv_checkpoints;
 
-/* Takes memory from the arena for as many checkpoints as the cache has pages for, or measures it. */
+/* Takes from the arena, which may be a measuring one (base/arena.h), memory for as many checkpoints as the cache has
+ * pages for. */
 void fr_kv_checkpoints_layout(fr_kv_checkpoints *checkpoints, fr_arena *arena, const fr_kv *kv);
 
 /* Makes a checkpoint if one is due, after the frontier has moved. */

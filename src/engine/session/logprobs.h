@@ -27,8 +27,8 @@ typedef struct fr_logprobs {
     float *row;       /* [vocab] log-probabilities of one draw; NULL if `drawn` is not set */
 } fr_logprobs;
 
-/* Takes the memory for log-probabilities from the arena, or measures it. best: FR_OPT_LOGPROBS, -1 for no
- * log-probabilities. */
+/* Takes the memory for log-probabilities from the arena, which may be a measuring one (base/arena.h). best: the value
+ * of FR_OPT_LOGPROBS; -1: no log-probabilities. */
 void fr_logprobs_layout(fr_logprobs *logprobs, fr_arena *arena, int64_t best, bool drawn, const fr_kernels *kernels,
                         size_t vocab);
 

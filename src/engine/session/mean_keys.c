@@ -16,10 +16,11 @@
 
 enum {
     IDS_MAX = 128, /* ids that are run */
-    LEARNED = 2,   /* the number of this way to learn, which saved caches depend on as they do on the text */
-    VALUES = 4,    /* arrays of a head: the first key, the mean, the scales of keys and of queries */
-    SKIPPED = 4    /* number of first positions that are left out: attention rests on them, and their keys are unlike
-                    * all other keys */
+    LEARNED = 2,   /* version of the way in which means are learned; a saved cache fits only if version and text are the
+                    * same */
+    VALUES = 4, /* number of arrays of a head: the first key, the mean, the scales of keys and the scales of queries */
+    SKIPPED = 4 /* number of first positions that are left out: attention rests on them, and their keys are unlike all
+                 * other keys */
 };
 
 /* The text has prose, code and numbers, because a mean should suit all of them. */
@@ -220,7 +221,7 @@ static void learn_head(const fr_key_means *means, const fr_kv_layer *cache, size
     learn_scales(means, squares, cache->query_squares + head * n);
 }
 
-/* Takes memory for the squares of the cache's queries, or measures it. */
+/* Takes memory for the squares of the cache's queries from the arena, which may be a measuring one (base/arena.h). */
 static void layout_squares(fr_kv *cache, fr_arena *arena, const fr_kv_shape *shapes) {
     for (size_t kv = 0; kv < cache->count; kv++) {
         double *squares = fr_arena_take(arena, shapes[kv].heads * shapes[kv].head_dim, sizeof *squares);

@@ -10,7 +10,8 @@
 
 #include "src/engine/session/engine.h"
 
-/* Takes memory for the means of the engine's cache, or measures it. */
+/* Takes memory for the means of the engine's cache from the engine's arena, which may be a measuring one
+ * (base/arena.h). */
 void fr_mean_keys_layout(fr_engine *engine);
 
 /* Runs the fixed text and fills in the means of its keys. All ranks must call it together. */

@@ -101,8 +101,8 @@ fr_status fr_sampler_mask(fr_sampler *sampler, fr_mask_fn *mask, void *context);
 /* Sets the grammar that texts of at most `room` ids follow; NULL: none. FR_MEMORY changes nothing. */
 fr_status fr_sampler_constrain(fr_sampler *sampler, fr_grammar *grammar, const fr_model *model, size_t room);
 
-/* Takes the sampler's memory from the arena, or measures it. depths: number of drafts whose distributions can be
- * stored. */
+/* Takes the sampler's memory from the arena, which may be a measuring one (base/arena.h). depths: number of drafts
+ * whose distributions can be stored. */
 void fr_sampler_layout(fr_sampler *sampler, fr_arena *arena, size_t depths);
 
 /* Draws the target's token; -1 if no token is left, or a logit is not a number. */

@@ -60,7 +60,8 @@ typedef struct fr_session_cache {
     fr_kv_checkpoints checkpoints;
     fr_kv_path path;       /* the timeline's path in the tree of shared prefixes, in an engine of several sessions */
     fr_kv_digest *digests; /* [blocks] digest of the adapters, and of the pictures in each 64 positions */
-    fr_kv_digest plain;    /* digest of a block without pictures: that of the adapters, all 0 without any */
+    fr_kv_digest plain;    /* digest of a block without pictures, which is the digest of the adapters; all 0 without
+                            * adapters */
     bool pictures_unknown; /* the digests no longer identify the pictures on the timeline: its pages are not shared */
     bool restored;         /* the pages came from a file, so they are not shared */
     /* the ids before this position have been run by some session before, so recurrent states are worth storing here;

@@ -15,7 +15,8 @@ typedef struct fr_trace {
     size_t length, capacity;
     double began, told[FR_STAT_COUNT]; /* began: the clock at the first line; told: the totals at the last line */
     size_t round;
-    double margin; /* logit of the id that was predicted last minus the second largest */
+    /* the difference between the largest and the second largest logit for the id that was predicted last */
+    double margin;
 } fr_trace;
 
 /* Reserves room for the longest line of a session that uses these paths (drafter NULL: none) and whose prompt forwards

@@ -30,8 +30,7 @@ fr_status fr_shown_pack(const fr_shown *shown, size_t hidden, void **bytes, size
     return FR_OK;
 }
 
-/* Reads the next picture's head, and computes the picture's size in bytes; false if the bytes that are left are too
- * few. */
+/* Reads the next picture's head, and computes the picture's size in bytes. If too few bytes are left, returns false. */
 static bool read_head(const uint8_t *bytes, size_t left, size_t hidden, head *h, size_t *size) {
     if (left < sizeof *h) return false;
     memcpy(h, bytes, sizeof *h);

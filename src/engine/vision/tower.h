@@ -25,8 +25,8 @@ typedef struct fr_tower_source {
 /* Binds tensors under a prefix. Each tensor has a name in folders and another one in GGUF. */
 typedef struct fr_tower_binder {
     fr_weights *weights;
-    char prefix[128];  /* prefix such as "model.visual.blocks.7."; in GGUF "" or "v.blk.7." */
-    char in_gguf[32];  /* the prefix in GGUF, whatever the checkpoint is */
+    char prefix[128];  /* prefix such as "model.visual.blocks.7."; if the tower is read from GGUF, "" or "v.blk.7." */
+    char in_gguf[32];  /* the same prefix as it is in GGUF, even if the tower is read from a folder */
     fr_vision *vision; /* the tower; a folder's tensors are listed in it */
 } fr_tower_binder;
 
@@ -48,7 +48,7 @@ typedef struct fr_tower_names {
 struct fr_tower {
     const char *const *architectures; /* architectures of config.json, or its model_type; NULL-terminated */
     const char *projector;            /* clip.projector_type in GGUF */
-    const char *token;                /* the image token's text in GGUF; NULL: the text model's family has one */
+    const char *token;                /* the image token's text in GGUF; NULL: the text model's family says it */
     const char *const *prefixes;      /* prefixes that the names of the tower's tensors may have in folders,
                                        * NULL-terminated */
     const char *first;                /* name, after the prefix, of a tensor that every tower of this kind has */

@@ -55,7 +55,8 @@ const char *fr_vision_token_text(const fr_vision *vision);
 
 /* Counts the multiply-adds for a picture: those of the tower's layers and of the embedding of patches. */
 typedef struct fr_vision_work {
-    double products, attention; /* products: those with weights; attention: those of scores and of weighted values */
+    double products, attention; /* products: multiply-adds of products with weights; attention: multiply-adds of scores
+                                 * and of weighted sums of values */
     fr_dtype type;              /* the type of the layers' matrices; FR_DTYPE_COUNT: there are no layers */
 } fr_vision_work;
 

@@ -235,7 +235,7 @@ void fr_vision_place(const fr_vision_config *config, fr_image_grid grid, const f
 /* Writes a patch's normalised values, in the order of the configuration. */
 void fr_vision_patch(const fr_vision_config *config, const fr_image *image, size_t row, size_t column, float *values);
 
-/* Takes a picture's activations from the arena, or measures them. */
+/* Takes a picture's activations from the arena, which may be a measuring one (base/arena.h). */
 void fr_vision_activations_layout(fr_vision_activations *a, fr_arena *arena, size_t threads);
 
 /* Counts the rows of the chunk that begins at row `first` of `count` rows. */

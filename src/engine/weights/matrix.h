@@ -54,8 +54,8 @@ typedef struct fr_matrix {
     /* the matrix's number among those that adapters can change (low_rank.h); 0: none can change it */
     uint32_t adapted;
 
-    fr_activation_stats *stats; /* the sums to which the squares of its input rows are added, in row order; NULL:
-                                 * none */
+    fr_activation_stats *stats; /* the sums to which the squares of the matrix's input rows are added, in row order;
+                                 * NULL: none */
 } fr_matrix;
 
 /* Memory for products, besides the rows and the weights. All threads of a team use the same workspace. There is one
@@ -83,8 +83,8 @@ typedef struct fr_matrix_rows {
     size_t x_stride, count;
 } fr_matrix_rows;
 
-/* Takes a workspace from the arena, or measures it: for `rows` rows of up to `widest` columns. packed: at least one
- * weight is packed. rotations: rotations of the weights; NULL: none is rotated. */
+/* Takes from the arena, which may be a measuring one (base/arena.h), a workspace for `rows` rows of up to `widest`
+ * columns. packed: at least one weight is packed. rotations: rotations of the weights; NULL: none is rotated. */
 void fr_workspace_layout(fr_workspace *workspace, const fr_kernels *kernels, fr_arena *arena, bool packed,
                          const fr_rotation_set *rotations, size_t rows, size_t widest);
 

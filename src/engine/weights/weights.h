@@ -50,21 +50,21 @@ typedef struct fr_bound {
     size_t rows;     /* rows of each matrix; they are the features that fr_part_features divides */
     size_t matrices; /* number of matrices that the tensor is cut into; threads divide each of them */
     fr_access access;
-    bool chosen;                /* an expert, or a stack of experts: a step reads only the matrices that its rows have
-                                 * chosen */
-    uint8_t *packed;            /* the packed copy; NULL: the tensor is used directly in the file */
-    fr_grouped_tiles tiles;     /* the form of the packed copy of a tensor of FR_STORED */
-    bool unpacked;              /* this tensor of FR_STORED stays unpacked, because it is a router, or because one of
-                                 * its matrices begins within a tile */
-    const float *scales;        /* the scales of FP8 codes, or one for each matrix of NVFP4, as float32; NULL: none */
-    const float *row_scales;    /* the scales of FP8 codes that have one for each row; NULL: none */
-    bool of_codes;              /* the tensor holds the scales or exponents of another tensor */
-    fr_stack_layout layout;     /* the layout of the matrices in the file; if it is not rows, they are copied to
-                                 * `packed` */
-    size_t parts;               /* number of matrices in one entry of the file's stack, such as 2 for an expert's gate
-                                 * and up */
-    size_t head, key_heads;     /* for FR_LAYOUT_HEADS: rows of a head, and the number of key heads */
-    const fr_tensor *exponents; /* exponents of MXFP4 codes */
+    bool chosen; /* the tensor is an expert, or a stack of experts: a step reads only the matrices that its rows have
+                  * chosen */
+    uint8_t *packed;         /* the packed copy; NULL: the tensor is used directly in the file */
+    fr_grouped_tiles tiles;  /* the form of the packed copy of a tensor of FR_STORED */
+    bool unpacked;           /* this tensor of FR_STORED stays unpacked, because it is a router, or because one of its
+                              * matrices begins within a tile */
+    const float *scales;     /* scales as float32: those of FP8 codes, or, for NVFP4, one for each matrix; NULL: none */
+    const float *row_scales; /* the scales of FP8 codes that have one for each row; NULL: none */
+    bool of_codes;           /* the tensor holds the scales or exponents of another tensor */
+    fr_stack_layout layout;  /* the layout of the matrices in the file; if it is not rows, they are copied to
+                              * `packed` */
+    size_t parts;            /* number of matrices in one entry of the file's stack, such as 2 for an expert's gate and
+                              * up */
+    size_t head, key_heads;  /* for FR_LAYOUT_HEADS: rows of a head, and the number of key heads */
+    const fr_tensor *exponents;            /* exponents of MXFP4 codes */
     fr_bound_share share[FR_BOUND_SHARES]; /* the division of rows among ranks; a rank reads only its own rows if the
                                             * shares cover all rows */
     size_t shares;
@@ -109,13 +109,12 @@ struct fr_weights {
     uint64_t bytes;           /* bytes of all bound tensors */
     fr_memory_use memory_use; /* the memory that bound tensors take; set by fr_weights_compare (memory_use.h) */
     uint64_t available;       /* the memory that was available when memory_use was set */
-    bool exceed;              /* memory does not hold all tensors, so experts stay in their files until rows choose
-                               * them */
-    bool placed;              /* all bound tensors have been brought into memory */
-    struct fr_ranks *ranks;   /* the ranks among which weights are divided (fr_weights_share); NULL: there is one
-                               * process */
-    size_t sharing;           /* index in `bound` of the divided tensor that was found last; the search for the next
-                               * tensor begins there */
+    bool exceed; /* Memory does not hold all tensors, so experts stay in their files until rows choose them. */
+    bool placed; /* all bound tensors have been brought into memory */
+    struct fr_ranks *ranks; /* the ranks among which weights are divided (fr_weights_share); NULL: there is one
+                             * process */
+    size_t sharing;         /* index in `bound` of the divided tensor that was found last; the search for the next
+                             * tensor begins there */
     fr_transposed *transposed;
     size_t transposed_count;
     uint64_t transposed_bytes;
