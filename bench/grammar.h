@@ -1,8 +1,8 @@
 /* Measures the time that a grammar adds to each token. It distinguishes states that the grammar reaches for the first
  * time from states that it has reached before.
  *
- * In: a model. Out: a table with a row for each of several grammars. Each grammar is measured along a text that it
- * accepts, in the model's tokens. A row has the time to make the grammar, the mean and the largest microseconds per
+ * In: a model. Out: a table with a line for each of several grammars. Each grammar is measured along a text that it
+ * accepts, in the model's tokens. A line has the time to make the grammar, the mean and the largest microseconds per
  * token, and what share of the model's decode step these are. The time of a token consists of advancing the grammar's
  * state, computing its mask, and removing the forbidden logits. */
 #ifndef FR_BENCH_GRAMMAR_H

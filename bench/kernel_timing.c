@@ -119,7 +119,7 @@ static void call_rounds(void *context, const fr_team *team) {
     fr_bench_counting_stop(&bed->counting[team->index], bed->counts[team->index]);
 }
 
-/* Runs a batch and gives its seconds. */
+/* Runs a batch and gives the seconds that it took. */
 static double run_batch(fr_bench_bed *bed) {
     double start = fr_clock();
     fr_pool_run(bed->pool, call_rounds, bed);

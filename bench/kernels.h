@@ -2,8 +2,8 @@
  *
  * In: the wanted kernels, rows and threads, and the number of repetitions. Out: tables of a report (table.h): the
  * limits, then products with weights from memory and from the cache, attention, and kernels on rows and arrays. A
- * kernel is timed only if it gives the bits of the scalar definition on the timed operands; otherwise its row has no
- * speed.
+ * kernel is timed only if it gives the bits of the scalar definition on the timed operands; otherwise its line in the
+ * table has no speed.
  *
  * All threads run the kernel at once. The features of a product are divided among the threads. For any other kernel
  * each thread has its own operands. Figures are totals of all threads. If weights or cached positions must come from
@@ -28,13 +28,13 @@ typedef struct fr_bench_kernels_plan {
     /* bytes of all weights that a product reads, at least 4 MiB for each thread; 0: more than the caches hold */
     size_t weight_bytes;
     FILE *plot; /* file for a roofline picture of the last number of threads; NULL: none */
-    /* Called with the kernel's name before each timing, and with NULL after it, before a row of the table is
+    /* Called with the kernel's name before each timing, and with NULL after it, before a line of the table is
      * printed. */
     void (*progress)(void *context, const char *kernel, size_t done, size_t total);
     void *context;
 } fr_bench_kernels_plan;
 
-/* Runs the measurements. *wrong: the number of rows whose kernels gave wrong bits. */
+/* Runs the measurements. *wrong: the number of kernels that gave wrong bits. */
 fr_status fr_bench_kernels_run(const fr_bench_kernels_plan *plan, fr_bench_report *report, size_t *wrong);
 
 #endif

@@ -130,7 +130,7 @@ static double read_again(const timing *task) {
     return fr_bench_memory_reread(task->pool, task->memory, task->count);
 }
 
-/* Measures reading memory, and adds the results as the last cells of a row. */
+/* Measures reading memory, and adds the results as the last cells of a line of the table. */
 static void put_reading(bench *b, fr_pool *pool, size_t threads, const fr_bench_memory *memory) {
     timing reading = {.pool = pool, .memory = memory};
     fr_bench_figure figure = sample(b, read_again, &reading);
@@ -297,8 +297,8 @@ static const fr_bench_column cache_columns[] = {
     {"latency_cycles", "cycles", 0},
 };
 
-/* Adds the last cells of a row: one core alone reads `alone` bytes and follows a chain of loads through them, and then
- * all cores read `each` bytes at the same time. */
+/* Adds the last cells of a line of the table: one core alone reads `alone` bytes and follows a chain of loads through
+ * them, and then all cores read `each` bytes at the same time. */
 static fr_status put_level(bench *b, size_t alone, size_t each) {
     fr_bench_memory own = take_bytes(b, b->one, alone, FR_BENCH_HUGE),
                     shared = take_bytes(b, b->all, each * b->most, FR_BENCH_HUGE);

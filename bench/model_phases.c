@@ -179,7 +179,7 @@ static const timing *middle_of(timing *timings, size_t count) {
     return &timings[count / 2];
 }
 
-/* Adds a row to the table. of: the seconds of the whole prompt. macs: NaN if the phase's multiply-adds are not
+/* Adds a line to the table. of: the seconds of the whole prompt. macs: NaN if the phase's multiply-adds are not
  * counted. peak: NaN if the phase has no peak to compare with. */
 static void put_share(const fr_bench_run *run, const char *phase, size_t thread, double seconds, double of, double macs,
                       double peak) {

@@ -51,11 +51,11 @@ static double bandwidth_of_step(fr_bench_run *run, fr_pool *pool) {
  *     firsts  seconds of proposing a single draft right after a forward */
 typedef struct step_timings {
     double steps[FR_BENCH_TIMINGS], starts[FR_BENCH_TIMINGS], all[FR_BENCH_TIMINGS], firsts[FR_BENCH_TIMINGS];
-    size_t count, drafts; /* number of timings; number of drafts in a proposal */
+    size_t count, drafts; /* count: number of timings; drafts: number of drafts in a proposal */
 } step_timings;
 
-/* Adds the row about draft steps. Starting a proposal may take almost no time, so its spread is the distance between
- * the quartiles in seconds, not in per cent. */
+/* Adds the line about draft steps to the table. Starting a proposal may take almost no time, so the spread of that time
+ * is the distance between the quartiles in seconds, not in per cent. */
 static void put_drafts(fr_bench_run *run, const step_timings *t, double bandwidth) {
     static const fr_bench_column own[] = {{"step_ns", NULL, 0},
                                           {NULL, "a step, ms", 3},
@@ -247,7 +247,7 @@ static void keep(fr_bench_run *run, size_t rows, const row_timings *t, double li
     curve->limit[at] = limit;
 }
 
-/* Adds the cells of a row. read: the cost of its forward. */
+/* Adds the cells of the line about forwards of `rows` rows. read: the cost of such a forward. */
 static void put_cells(fr_bench_run *run, size_t rows, const row_timings *t, const fr_bench_cost *read, double limit) {
     double spread = run->plan->max_spread, drafts = (double)rows - 1;
     fr_bench_figure time = fr_bench_figure_kept(t->seconds, t->count), one = fr_bench_figure_kept(t->ones, t->count);
@@ -269,7 +269,7 @@ static void put_cells(fr_bench_run *run, size_t rows, const row_timings *t, cons
     if (!isnan(read->experts)) fr_bench_number(run->report, read->experts);
 }
 
-/* Adds a row to the table. first: `depth` is the plan's first depth. */
+/* Adds the line about forwards of `rows` rows to the table. first: `depth` is the plan's first depth. */
 static void put_row(fr_bench_run *run, size_t rows, size_t depth, bool first, const limits *l) {
     char name[64], words[32];
     row_timings t;

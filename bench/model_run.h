@@ -1,4 +1,4 @@
-/* Declares what all parts of a model's bench share: the opened objects, and the cells with which each row of a table
+/* Declares what all parts of a model's bench share: the opened objects, and the cells with which each line of a table
  * begins.
  *
  * In: a plan, an opened model. Out: the cells with which all tables begin, under llama-bench's names. */
@@ -29,29 +29,29 @@ typedef struct fr_bench_run {
     double draft_start, draft_step; /* proposing K drafts takes draft_start + K * draft_step seconds; NaN: unknown */
     size_t doubtful;                /* number of figures in this table whose spread is too large */
     fr_bench_busy busy;             /* the moment when the present measurement began */
-    /* the largest share of the CPUs that other programs took during a row of this table, in per cent */
+    /* the largest share of the CPUs that other programs took during a measurement of this table, in per cent */
     double others;
     bool differs; /* speculation changed a text or a logit */
 } fr_bench_run;
 
-/* A measurement: the test's name, and its timings. */
+/* A measurement, which becomes a line of a table: its name and its timings. */
 typedef struct fr_bench_test {
     const char *name;
     size_t prompt, generate, depth;
     size_t tokens; /* number of tokens that are run in each timing */
     const double *seconds;
-    size_t count; /* number of timings; 0: the row has no timings */
+    size_t count; /* number of timings; 0: nothing was timed, for example because speculation changed the text */
 } fr_bench_test;
 
 /* Begins a table with the columns that all tables have, then its own columns, which must last until the next call. */
 void fr_bench_begin(fr_bench_run *run, const char *name, const char *title, const fr_bench_column *own, size_t count);
 
-/* Adds the common cells of a row. */
+/* Begins a line of a table with the cells that the lines of all tables have. */
 void fr_bench_begin_row(fr_bench_run *run, const fr_bench_test *test);
 
 /* fr_bench_figure_kept computes the figure (median and spread) of n values, and leaves their order as it is.
- * fr_bench_put adds a cell to the row: `value`, which was computed from the figure. The cell is marked with ? if the
- * figure's spread is too large. */
+ * fr_bench_put adds a cell to the present line of the table: `value`, which was computed from the figure. The cell is
+ * marked with ? if the figure's spread is too large. */
 fr_bench_figure fr_bench_figure_kept(const double *values, size_t n);
 void fr_bench_put(fr_bench_run *run, const fr_bench_figure *figure, double value);
 

@@ -1,4 +1,4 @@
-/* Writes the tables of a model's bench: the cells with which each row begins, and the marks of doubtful figures
+/* Writes the tables of a model's bench: the cells with which each line begins, and the marks of doubtful figures
  * (model_run.h). */
 #include <ctype.h>
 #include <math.h>
@@ -52,7 +52,7 @@ static void mean_of(const double *values, size_t n, double *mean, double *deviat
     *deviation = n > 1 ? sqrt(squares / (double)(n - 1)) : *mean - *mean;
 }
 
-/* Adds the share of the CPUs that other programs took during the row. */
+/* Adds the share of the CPUs that other programs took during the measurement. */
 static void put_others(fr_bench_run *run) {
     double others = fr_bench_busy_others(&run->busy);
     run->others = fmax(run->others, others);

@@ -1,8 +1,8 @@
 /* Measures the gain of speculation on whole texts of several classes, with real drafts or with drafts that are right
  * at chosen rates.
  *
- * In: an opened model, a draft method. Out: a table with a row for each class of texts and number of drafts in a
- * round. A row has the speed with and without drafts, the share of drafts that were accepted at each depth, and a
+ * In: an opened model, a draft method. Out: a table with a line for each class of texts and number of drafts in a
+ * round. A line has the speed with and without drafts, the share of drafts that were accepted at each depth, and a
  * verdict. The first run of each setting is a warm-up and is not timed. Its ids and logits are compared, by hash, with
  * those of plain decoding. If they differ, no speed is reported. Then runs with drafts and runs without are timed in
  * turn. */

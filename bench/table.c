@@ -16,9 +16,9 @@ struct fr_bench_report {
     const char *table;
     const fr_bench_column *columns;
     size_t count, filled;
-    json_t *facts; /* a JSON object; each row begins as a copy of it */
+    json_t *facts; /* a JSON object; each line of a table begins as a copy of it */
     json_t *row;
-    size_t rows; /* rows that were written so far, in all tables */
+    size_t rows; /* lines that were written so far, in all tables */
     size_t table_rows;
 };
 
@@ -125,7 +125,7 @@ static void print_csv(const fr_bench_report *report, bool names) {
 /* -------------------------------------------------------------------------------------------------------------- SQL */
 
 /* Prints the names of the columns. With `types`, for SQL, each name is followed by the type of the column's value in
- * the first row. */
+ * the table's first line. */
 static void print_columns(const fr_bench_report *report, bool types) {
     const char *key, *comma = "";
     json_t *value;

@@ -1,9 +1,9 @@
 /* Prints measurements as tables, for people and for programs: markdown, CSV, JSON, a JSON object on each line, or SQL.
  *
- * In: facts of the run (the machine, the model), then tables, row by row, cell by cell. Out: in markdown, the facts
- * once and each table under its title. In the other forms a row is complete by itself: it has every fact and the name
+ * In: facts of the run (the machine, the model), then tables, line by line, cell by cell. Out: in markdown, the facts
+ * once and each table under its title. In the other forms a line is complete by itself: it has every fact and the name
  * of its table. JSON is one array of such objects, CSV begins each table with a line of names, and SQL creates a table
- * forerun_NAME before its first row. The caller must check by ferror that the stream was written. */
+ * forerun_NAME before its first line. The caller must check by ferror that the stream was written. */
 #ifndef FR_BENCH_TABLE_H
 #define FR_BENCH_TABLE_H
 
@@ -37,8 +37,8 @@ void fr_bench_fact_number(fr_bench_report *report, const char *name, const char 
 void fr_bench_table(fr_bench_report *report, const char *name, const char *title, const fr_bench_column *columns,
                     size_t count);
 
-/* Add the next cell of the row; the cell of the last column ends the row. A number that is not finite, or a NULL text,
- * is an empty cell, and null in JSON. */
+/* Add the next cell of the present line; the cell of the last column ends the line. A number that is not finite, or a
+ * NULL text, is an empty cell, and null in JSON. */
 void fr_bench_text(fr_bench_report *report, const char *value);
 void fr_bench_number(fr_bench_report *report, double value);
 /* Adds a value that was computed from a figure. If the figure is doubtful, people see a ? after the value. Programs

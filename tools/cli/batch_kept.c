@@ -10,8 +10,8 @@
 #include "tools/cli/output.h"
 #include "tools/jobs/job_line.h"
 
-/* The row of OUT.before for a line of the batch that has no answer in OUT.before. Such a line has its answer in OUT,
- * or was never run. The file always begins with this row, which shows that forerun wrote the file. */
+/* The line that OUT.before has for a line of the batch without an answer in OUT.before. That line of the batch has its
+ * answer in OUT, or was never run. OUT.before always begins with NOT_RUN, which shows that forerun wrote the file. */
 #define NOT_RUN "{\"error\": \"not run yet\"}\n"
 
 typedef struct reader {
@@ -19,7 +19,7 @@ typedef struct reader {
     const char *path;
     FILE *file;
     bool before; /* the file is OUT.before, not OUT */
-    size_t row;  /* number of the file's current row, from 1 */
+    size_t row;  /* number of the file's current line, from 1 */
 } reader;
 
 /* Returns true if the answer, in either form, is complete: neither an error nor cut off by an interrupt. */

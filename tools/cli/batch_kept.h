@@ -5,8 +5,8 @@
  * kept.
  *
  * The next run keeps the answers in OUT up to the first line without an answer, and continues after them. Later
- * answers are saved in OUT.before until they are in OUT again. OUT.before has a row for each line up to the last one
- * with a saved answer. A line without a saved answer has the row {"error": "not run yet"}. */
+ * answers are saved in OUT.before until they are in OUT again. OUT.before has a line for each line of the batch up to
+ * the last one with a saved answer. A line of the batch without a saved answer has {"error": "not run yet"} there. */
 #ifndef FR_TOOLS_CLI_BATCH_KEPT_H
 #define FR_TOOLS_CLI_BATCH_KEPT_H
 
@@ -24,8 +24,8 @@ typedef struct fr_batch_kept {
 } fr_batch_kept;
 
 /* Reads the answers in `path` (OUT) and OUT.before. If OUT is missing, no answers are kept, even if OUT.before exists.
- * A file whose ids are not those of `input`, or that has more rows than `input` has lines, belongs to another batch
- * and is refused. Gives the exit status. */
+ * A file whose ids are not those of `input`, or that has more lines than `input`, belongs to another batch and is
+ * refused. Gives the exit status. */
 int fr_batch_kept_read(fr_batch_kept *kept, const char *path, fr_batch_input *input);
 
 /* Writes the saved answers to path.before, or removes that file if there are none. `total` is the number of lines of
