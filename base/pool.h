@@ -23,8 +23,8 @@ typedef struct fr_team {
     fr_pool *pool; /* NULL: the thread is alone */
     size_t index;  /* 0 .. count - 1 */
     size_t count;
-    struct fr_ranks *ranks; /* the processes that share this work (ranks.h), set by the code that splits the work; or
-                             * NULL */
+    struct fr_ranks *ranks; /* the processes that share this work (ranks.h), set by the code that splits the work; NULL:
+                             * one process does all of it */
 } fr_team;
 
 typedef void fr_team_fn(void *context, const fr_team *team);

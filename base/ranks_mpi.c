@@ -73,7 +73,8 @@ static fr_status refuse(const char *what) {
 /* Holds the facts that each rank sends to all others when it joins. */
 typedef struct card {
     char host[FR_WATCH_HOST];
-    uint64_t machine, cores; /* keys that are equal for ranks on one machine, or on the same cores (ranks_cores.h) */
+    uint64_t machine, cores; /* machine: key that is equal for ranks on one machine; cores: key that is equal for ranks
+                              * on the same cores (ranks_cores.h) */
 } card;
 
 static int count_machines(const card *cards, int count) {

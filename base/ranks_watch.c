@@ -28,7 +28,7 @@
 #include "base/thread_stack.h"
 
 enum {
-    ALIVE = 1,  /* kinds of records, up to ALL_LEAVE: a sign of life */
+    ALIVE = 1,  /* ALIVE to ALL_LEAVE are kinds of records; ALIVE: a sign of life */
     LEAVING,    /* the sender leaves; the record has the sender's exit status and last line */
     STRUCK,     /* all ranks must end by the record's signal, which one of them has received */
     FAILED,     /* from rank 0: the job's failure */
@@ -71,13 +71,14 @@ struct fr_watch {
     pthread_mutex_t mutex; /* guards the failure while it is written, and the members that fr_watch_leave waits for */
     pthread_cond_t changed;
     fr_failure failure;
-    atomic_bool failed, leaving; /* failed: the job; leaving: this process */
+    atomic_bool failed, leaving; /* failed: the job has failed; leaving: this process leaves */
     atomic_int missed;           /* the rank that has gone or is silent, if that was the job's failure; else -1 */
     /* signal: the signal that ends all ranks; own_signal: the signal that this rank has passed on; 0: none */
     atomic_int signal, own_signal;
     bool settled, all_leave; /* settled: there is no rank left for which this rank must wait */
     bool told;               /* the failure was sent to the other ranks */
-    double failed_at, beat;  /* times: of the job's failure; of the last sign of life that this rank sent */
+    double failed_at, beat;  /* failed_at: time of the job's failure; beat: time of the last sign of life that this rank
+                             * sent */
     pid_t starter;           /* the parent of this process when it was last looked at */
     peer peers[];            /* [count]; rank 0 is connected to each rank, the others only to rank 0 */
 };

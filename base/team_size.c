@@ -159,7 +159,7 @@ static void learn(fr_team_size_kind *kind, double took) {
     kind->usual += (took - kind->usual) / (double)(kind->times < 8 ? kind->times : 8);
 }
 
-/* Adds a job to the trial's sums, if enough jobs of its kind were seen before to compare it with. */
+/* Adds a job to the trial's sums, if enough earlier jobs of the same kind were seen to compare it with. */
 static void compare(fr_team_size *team_size, const fr_team_size_kind *kind, double took) {
     if (kind->times < TRIAL_JOBS) return;
     team_size->expected += kind->usual;

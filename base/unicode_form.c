@@ -114,7 +114,8 @@ void fr_unicode_form(const char *text, size_t length, bool compose, bool compati
 /* Lists the ranges of lead bytes and second bytes in UTF-8 (table 3-7 of the Unicode Standard). Bytes after the second
  * are 80 to BF. */
 static const struct {
-    unsigned char first, last, low, high; /* range of the lead byte; range of the second byte */
+    unsigned char first, last, low, high; /* first to last: range of the lead byte; low to high: range of the second
+                                           * byte */
     size_t whole;                         /* bytes of the character */
 } sequences[] = {{0x00, 0x7F, 0x00, 0x00, 1}, {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
                  {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},

@@ -420,7 +420,7 @@ static fr_status read_words(fr_tokenizer_source *source, const fr_gguf *gguf, bo
     return FR_OK;
 }
 
-/* Reads the settings in the file that change the rules of its kind. */
+/* Reads the settings in the file that change the rules of the file's kind of tokenizer. */
 static fr_status read_settings(fr_tokenizer_source *source, const fr_gguf *gguf, const fr_pre_tokenizer *kind) {
     if (kind->pieces == FR_MODEL_UNIGRAM) return read_unigram(source, gguf);
     if (kind->pieces == FR_MODEL_WORD_PIECE) return read_words(source, gguf, true);

@@ -59,7 +59,8 @@ const fr_pre_tokenizer *fr_tokenizer_gguf_suits(const fr_tokenizer_source *sourc
  * with U+2581 for each blank, and one U+2581 before the text if `adds`. */
 void fr_tokenizer_gguf_cut_unigram(fr_text_rules *rules, bool adds, bool removes);
 
-/* Finds the two settings with which a unigram model's file cuts texts as the source does; false: there are none. */
+/* Finds the two settings with which a unigram model's file cuts texts as the source does. If there are none, returns
+ * false. */
 bool fr_tokenizer_gguf_suits_unigram(const fr_tokenizer_source *source, bool *adds, bool *removes);
 
 #endif

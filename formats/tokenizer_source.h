@@ -119,8 +119,8 @@ typedef struct fr_added_entry {
  * texts. */
 enum { FR_PAIR_FIRST = -1, FR_PAIR_SECOND = -2 };
 typedef struct fr_pair_piece {
-    int32_t id;   /* an id, or FR_PAIR_FIRST or FR_PAIR_SECOND for the first or second text */
-    uint8_t type; /* the token type of the id, or of the text's ids: 0 or 1 */
+    int32_t id;   /* an id; FR_PAIR_FIRST and FR_PAIR_SECOND stand for the first and the second text */
+    uint8_t type; /* the token type, 0 or 1, of this id or of all ids of this text */
 } fr_pair_piece;
 
 typedef struct fr_tokenizer_source {
@@ -151,7 +151,7 @@ typedef struct fr_tokenizer_source {
     size_t pair_count;
     fr_notes notes;         /* for example, assumptions that were made, and entries of the file that were left out */
     json_t *named;          /* texts of special tokens by the names that templates use, such as "pad_token"; NULL:
-                            * none */
+                             * none */
     const json_t *config;   /* tokenizer_config.json; NULL: the folder has none */
     json_t *root, *beside;  /* own the JSON and the bytes that the texts of the other members point into */
     char *texts, *charsmap; /* own the texts of a GGUF file's tokens, and the bytes of SentencePiece's map */

@@ -17,7 +17,7 @@
  * slope 2^(-octaves i / n) if i is at most n. The other heads have every second slope of a model with 2 n heads. */
 void fr_alibi_slopes(size_t heads, double octaves, float *slopes);
 
-/* Returns what the query's slope adds to its score of a position. */
+/* Returns what the slope of a query adds to the query's score of a position. */
 float fr_alibi_added(const fr_attn *attn, const fr_attn_query *query, int64_t position);
 
 #endif

@@ -249,7 +249,7 @@ static void store_partial(const walk *w) {
     }
 }
 
-/* Adds the slope of the j-th query to its scores of the block. */
+/* Adds what the slope of query j adds to the query's scores of the block. */
 static void add_slope(const walk *w, size_t j) {
     fr_attn_state *state = &w->states[j];
     for (int32_t i = state->from; i < state->to; i++)

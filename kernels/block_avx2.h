@@ -170,7 +170,8 @@ typedef struct head {
 /* Describes a run: where its codes are, and its factors for each feature. d multiplies the integer sum, and m the sum
  * of the row's activations. For NVFP4, d and m are the factors of the run's two halves. */
 typedef struct run {
-    const uint8_t *codes, *scales, *minima; /* scales, minima: two rows if the halves of a run have their own */
+    const uint8_t *codes, *scales, *minima; /* scales, minima: the run's scales and minima, one row of each; if the
+                                             * halves of a run have their own, a row for each half */
     float_pair d, m;
     bool looked_up; /* codes are indices into `values` */
     __m256i values;
@@ -520,7 +521,8 @@ FR_INLINE void compute_tile(format f, const fr_matmul_block *job, __m256i values
     }
 }
 
-/* Loads the table that codes index into both halves of a register. */
+/* Returns the table that the type's codes index, with f.offset added to each value. The table is in both halves of the
+ * register. If codes are no indices, returns zeros. */
 FR_INLINE __m256i values_of(format f) {
     if (f.table == 0) return _mm256_setzero_si256();
     __m128i values = _mm_loadu_si128((const __m128i *)(const void *)fr_code_values(f.table));

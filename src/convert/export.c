@@ -35,8 +35,8 @@ static void spell(const fr_tensor_name_found *found, const char *own, char *gguf
         snprintf(gguf, size, "%s", own);
 }
 
-/* Finds the tensor's name in GGUF, and its layer. Returns false if it has no name. If the tensor becomes two tensors
- * in GGUF, *gguf is not written. */
+/* Finds a published tensor's name in GGUF, and the tensor's layer. Returns false if GGUF has no name for the tensor. If
+ * the tensor becomes two tensors in GGUF, *gguf is not written. */
 static bool translate(const fr_export *export, const char *published, char *gguf, size_t size,
                       fr_tensor_name_found *found) {
     const char *own = export->target ? NULL : fr_assistant_name(&export->drafter, published);

@@ -24,7 +24,7 @@ typedef struct fr_export {
     const char *architecture; /* the architecture's name in the GGUF file */
     fr_model *target;         /* the target, whose tokenizer is written; NULL: an assistant is written */
     fr_drafter *mtp;          /* the MTP layer of the target; NULL: it has none */
-    /* the EAGLE-3 or block drafter that is written for `target`; NULL: the target itself is written, or an
+    /* the EAGLE-3 or block drafter that is written for `target`; NULL: what is written is the target itself, or an
      * assistant */
     fr_drafter *written;
     fr_checkpoint drafter_files;

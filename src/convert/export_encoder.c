@@ -85,7 +85,7 @@ static fr_status drop_bias(const fr_export *export, const fr_tensor *tensor) {
                    export->files->path, tensor->name, export->architecture);
 }
 
-/* Gives the flat tensor of a mixture's experts its third dimension. The tensor of down has columns as rows. */
+/* Adds a third dimension to the flat tensor of a mixture's experts. The tensor of down has columns as rows. */
 static fr_status part_experts(const fr_export *export, const fr_tensor *tensor, fr_output *output) {
     fr_encoder_facts facts = fr_encoder_fact(export->target->encoder);
     bool down = strstr(output->name, "ffn_down_exps") != NULL;

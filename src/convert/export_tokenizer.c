@@ -268,8 +268,8 @@ static bool adds_space(const fr_tokenizer_source *source) {
            fr_text_is(rules->items[0].content, FR_LOWER_BLOCK);
 }
 
-/* Finds the kind of a source that has merges where its file will have scores. Gemma's tokenizers also cut texts at
- * blanks, of which the normalizer has left none. */
+/* Finds the kind of tokenizer for a source with merges whose GGUF file will have scores instead. Gemma's tokenizers
+ * also cut texts at blanks, but their normalizer has left no blanks. */
 static const fr_pre_tokenizer *find_scored_kind(const fr_tokenizer_source *source) {
     fr_tokenizer_source compared = *source;
     fr_text_rules *before = &compared.normalizer;

@@ -32,11 +32,11 @@ typedef struct fr_output {
     /* [shape[0]] the tensors of the experts, if the output is a stack of experts that the source has one by one;
      * `source` is then one of these tensors. NULL: `source` is the whole tensor */
     fr_output_source *experts;
-    /* which rows of the source the output takes: its matrix number m takes the rows from m * `each` + `first` on; each
-     * 0: the output takes all rows */
+    /* the rows of the source that the output takes: matrix m of the output takes those from m * `each` + `first` on;
+     * each 0: the output takes all rows */
     size_t first, each;
-    /* a tensor without a source may take its values from `stored`, a tensor that is bound in the weights `stored_in`.
-     * Of each entry of `stored` it then has the part with the number `part` */
+    /* The tensor `stored` of the weights `stored_in`, from which an output without a source may take its values: part
+     * number `part` of each entry. NULL: it takes no such values. */
     const fr_weights *stored_in;
     const fr_bound *stored;
     size_t part;

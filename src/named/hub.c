@@ -29,7 +29,7 @@ static bool is_folder(const char *path) {
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Reads the commit in a branch's file; false: the file contains something else. */
+/* Reads the commit in a branch's file. If the file contains something else, returns false. */
 static bool read_commit(const char *path, char commit[COMMIT + 1]) {
     FILE *file = fopen(path, "re");
     if (!file) return false;
@@ -112,7 +112,7 @@ fr_status fr_hub_find(const char *folder, const fr_model_name *name, fr_found_fi
     return status;
 }
 
-/* Reads ORG/NAME in a folder's name; false: it is not a model's folder. */
+/* Reads ORG/NAME in a folder's name. If the folder is not a model's, returns false. */
 static bool name_of(const char *folder, char *name, size_t size) {
     const char *org = folder + strlen(PREFIX), *dashes;
     if (strncmp(folder, PREFIX, strlen(PREFIX)) != 0 || !(dashes = strstr(org, "--"))) return false;

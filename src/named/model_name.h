@@ -14,7 +14,8 @@ typedef struct fr_model_name {
     char host[FR_NAME_PART];      /* the registry, for ollama's names */
     char org[FR_NAME_PART];       /* ORG, or ollama's namespace */
     char model[FR_NAME_PART];     /* NAME */
-    char which[2 * FR_NAME_PART]; /* the file: a type or a file's name, "" for none; for ollama, the tag */
+    char which[2 * FR_NAME_PART]; /* the file, by its type or its name; "": the name chooses no file. In ollama's names,
+                                   * the tag. */
 } fr_model_name;
 
 /* Reads ORG/NAME, ORG/NAME:TYPE, ORG/NAME:FILE; ollama:NAME, ollama:NAME:TAG, ollama:HOST/NAMESPACE/NAME:TAG. False:

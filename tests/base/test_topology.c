@@ -607,7 +607,7 @@ START_TEST(the_environment_makes_no_machine) {
 }
 END_TEST
 
-/* With an affinity mask of a single CPU, for each CPU in turn, the machine consists of that CPU only. */
+/* If the affinity mask has a single CPU, the machine consists of that CPU only. The test tries up to four CPUs. */
 START_TEST(affinity_is_the_machine) {
     fr_machine all, one;
     cpu_set_t before[FR_CPUS_MAX / CPU_SETSIZE];

@@ -18,7 +18,7 @@
 
 static char file[64];
 
-/* Writes a tokenizer as a GGUF file without tensors. `vocab` is more than its ids. */
+/* Writes a tokenizer as a GGUF file without tensors. VOCAB is larger than the number of the tokenizer's ids. */
 static fr_status write_tokenizer(const json_t *value, const char *names) {
     static const fr_tokenizer_form form = {.model = "llama"};
     enum { VOCAB = 520 };

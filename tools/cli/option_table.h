@@ -29,7 +29,7 @@ typedef enum fr_kind {
 
 /* Says how a row sets the library's option that it names. */
 typedef enum fr_set_to {
-    FR_SET_NOTHING, /* the row names no option, or other code sets it */
+    FR_SET_NOTHING, /* the row names no option of the library, or other code sets that option */
     FR_SET_GIVEN,   /* the option is set to the given value */
     FR_SET_ON,      /* the option is set to 1 */
     FR_SET_OFF,     /* the option is set to 0 */

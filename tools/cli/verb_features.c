@@ -60,7 +60,7 @@ static void end_job(void *owner, size_t place) {
     fr_job_end(job);
 }
 
-/* Adds "at", the position of the text's rows, to its line in the index. The caller frees the result. */
+/* Adds "at", the position of the text's rows, to the text's line in the index. The caller frees the result. */
 static char *with_place(const char *line, uint64_t at) {
     size_t length = strlen(line), size = length + 64;
     char *placed = fr_resize(NULL, size, 1);

@@ -9,7 +9,7 @@
 
 struct fr_job_budget {
     size_t holders, most; /* holders: number of jobs that share the budget; most: the budget in tokens */
-    /* true: the budget is ignored if the model's reasoning can't be ended early; false: the request is then refused */
+    /* The budget is ignored if the model's reasoning can't be ended early. If false, such a request is refused. */
     bool if_built;
     fr_lab_reply_budget *budget; /* NULL: not made yet, or the model has no reasoning */
 };

@@ -31,7 +31,7 @@ static json_t *object_of(const fr_generation_request *request, json_t *choice) {
     return chunk;
 }
 
-/* Makes the choice of a chunk. finish: the reason for its end; NULL while it continues. */
+/* Makes the choice of a chunk. finish: the reason why the choice has ended; NULL: it has not ended. */
 static json_t *choice_of(const fr_telling *t, json_t *delta, json_t *logprobs, const char *finish) {
     bool chat = t->request->form == FR_JOB_CHAT;
     json_t *choice = json_object();

@@ -13,7 +13,8 @@ typedef struct fr_timings {
     struct {
         size_t drafted, accepted;
     } depth[FR_STEP_MAX - 1];
-    /* times, in fr_seconds: when the session began, when its first id came, and when it ended (or now); 0: not yet */
+    /* Times, in fr_seconds; 0: not yet. began: when the session began; first: when its first id came; ended: when the
+     * session ended, or the present time. */
     double began, first, ended;
 } fr_timings;
 

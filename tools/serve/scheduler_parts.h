@@ -29,7 +29,8 @@ typedef struct fr_slot {
 typedef struct fr_slot_view {
     bool busy;
     uint64_t task; /* the request's number */
-    /* ids of the prompt; prompt ids that must still be run; ids of the reply so far; ids on the timeline */
+    /* numbers of ids. prompt: in the prompt; waiting: of the prompt that must still be run; decoded: of the reply so
+     * far; length: on the timeline */
     size_t prompt, waiting, decoded, length;
     int64_t most; /* the most ids of the reply; -1: no limit */
 } fr_slot_view;
@@ -69,7 +70,7 @@ struct fr_scheduler {
     fr_chore *chores, **chores_end;
     size_t chore_count;
     fr_slot_view *views;  /* [setting.slots] */
-    size_t waiting, busy; /* number of requests that wait, and of requests with a choice that runs */
+    size_t waiting, busy; /* waiting: number of requests that wait; busy: number of requests with a choice that runs */
     size_t taken;         /* number of slots in use */
     bool closed;          /* no more requests are accepted */
     uint64_t number;      /* number of the request that was added last */

@@ -19,7 +19,7 @@ typedef struct fr_kv_pages fr_kv_pages;
 /* A holder that can give up its pages when the pool runs out of free ones (kv_prefixes.h). */
 typedef struct fr_kv_keeper {
     void (*reclaim)(void *context, fr_kv_pages *pages); /* called when no page is free; frees one if it can */
-    /* Drops the keeper's hold on a page if the keeper and one other are its only holders. */
+    /* Drops the keeper's hold on a page if the page has exactly one other holder. */
     void (*release)(void *context, fr_kv_pages *pages, const uint8_t *page);
     /* called when only one holder of a page is left */
     void (*left)(void *context, const fr_kv_pages *pages, size_t page);

@@ -57,7 +57,7 @@ const fr_model *fr_drafter_model(const fr_drafter *drafter);
 /* Returns true if the drafter reads this KV layer of the target. */
 bool fr_drafter_borrows(const fr_drafter *drafter, size_t kv);
 
-/* A session as its method sees it. */
+/* A session as its draft method sees it. */
 typedef struct fr_draft_view {
     const int32_t *ids; /* the timeline */
     /* rotary positions of the timeline's positions, and of the FR_STEP_MAX positions after them */

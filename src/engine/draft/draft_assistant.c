@@ -186,7 +186,7 @@ static fr_scores scores_of(const mtp *m, size_t r) {
     return (fr_scores){.logits = m->scores + r * count, .ids = a->clusters ? m->ids + r * count : NULL, .count = count};
 }
 
-/* Adds the next draft to row r's proposal; returns true if its chain goes on. */
+/* Adds the next draft to row r's proposal; returns true if the proposal's chain goes on. */
 static bool take_draft(const mtp *m, size_t r) {
     const fr_scores scores = scores_of(m, r);
     const fr_model *target = m->drafter->target;

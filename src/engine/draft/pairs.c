@@ -198,7 +198,8 @@ fr_status fr_pairs_follow(fr_draft *draft, const fr_draft_view *view) {
 
 /* ---------------------------------------------------------------------------------------------------------- propose */
 
-/* Adds a draft to a proposal, chosen by the scores of its last pair; returns true if the chain goes on. */
+/* Adds a draft to a proposal by the scores of the proposal's last pair; returns true if the proposal's chain goes
+ * on. */
 static bool take_draft(workspace *w, fr_proposal *p, float *logits) {
     fr_scores scores = {.logits = logits, .ids = ids_of(w), .count = candidates(w)};
     if (w->learned.whole) scores = fr_learned_head_scores(&w->learned, &((state *)p->draft)->learned, logits);

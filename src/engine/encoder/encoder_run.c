@@ -199,8 +199,8 @@ static void choose_experts(const fr_encoder *e, float *shares) {
     for (size_t i = 0; i < count; i++) shares[i] = kept[i] ? (float)((double)shares[i] / sum) : 0;
 }
 
-/* Runs the rows that have a share in an expert's output through the expert, side by side, and adds its output to
- * m->narrow. All threads number these rows alike. */
+/* Runs the rows that have a share in an expert's output through the expert, side by side, and adds the expert's output
+ * to m->narrow. All threads number these rows alike. */
 static void run_expert(const fr_team *team, const fr_encoder_memory *m, const fr_encoder_layer *l, size_t expert,
                        const float *x, size_t rows) {
     const fr_encoder_spec *s = &m->encoder->spec;

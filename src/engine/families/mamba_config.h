@@ -41,7 +41,8 @@ extern const fr_config_part fr_mamba_kv_heads_part;
 /* Reads GGUF's array of key/value heads. A file without Mamba-2 may have a single number instead. */
 fr_status fr_mamba_gguf_kv_heads(const fr_source *source, size_t layers, int64_t *heads);
 
-/* Sets the mixer of a layer, and removes the attention and the Mamba-2 that this mixer does not use from its spec. */
+/* Sets the mixer of a layer, and removes from the layer's spec the attention and the Mamba-2 that this mixer does not
+ * use. */
 void fr_mamba_set_mixer(fr_layer_spec *layer, fr_mixer mixer);
 
 /* The names of fields of fr_layer, in published files below "mamba." (Granite, Bamba, Falcon-H1) or "mixer." (Mamba-2,

@@ -26,7 +26,7 @@ static size_t channels(const fr_deltanet_spec *spec) {
     return 2 * spec->key_heads * spec->key_dim + spec->value_heads * spec->value_dim;
 }
 
-/* Counts the decays of a position: one for each value head, or one for each value of its keys. In memory the
+/* Counts the decays of a position: one for each value head, or one for each value of each head's key. In memory the
  * position's betas follow its decays. */
 static size_t decays_of(const fr_deltanet_spec *spec) {
     return spec->value_heads * (spec->by_key ? spec->key_dim : 1);

@@ -157,8 +157,9 @@ typedef enum fr_row_order {
 
 /* A line of a table. If several lines are for one field, the first one whose tensor exists fills it. */
 typedef struct fr_tensor_name {
-    /* names of the tensor; NULL: this kind of file doesn't have it. A * stands for an expert's number, if each
-     * expert's matrix is a separate tensor, or for a head's number, if each head's norm is. */
+    /* published: the tensor's name in published files; gguf: its name in GGUF; NULL: this kind of file doesn't have the
+     * tensor. A * stands for the number of an expert or a head, if each expert's matrix or each head's norm is a
+     * separate tensor. */
     const char *published, *gguf;
     size_t field; /* offset of the field in the struct that the table fills */
     fr_slot slot;

@@ -551,8 +551,8 @@ static void give_out(const attempt *a, fr_draft_depth_part *parts, size_t timeli
     if (a->extra < timelines) parts[a->extra].asked++;
 }
 
-/* Makes an attempt if its expected loss is within what tries may lose; returns true if it does. rate: the tokens a
- * second of the best choice. */
+/* If the expected loss of an attempt is within what tries may lose, makes the attempt and returns true. rate: the
+ * tokens a second of the best choice. */
 static bool try(fr_draft_depth *draft_depth, const outlook *known, const attempt *a, double rate) {
     double tokens, seconds;
     price(known, a, &tokens, &seconds);

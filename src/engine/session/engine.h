@@ -66,7 +66,7 @@ struct fr_engine {
     fr_worker *drafting;  /* a session's worker that is drafting on the pool (async_draft.h); NULL: none */
     char *draft_times;    /* malloc'd: the folder in which measured times are stored (draft_times.h); NULL: none */
     double files_checked; /* time of the last check of the model's and drafter's files */
-    /* bytes of the arena: for all pages, and for those of them that are for checkpoints */
+    /* kv_bytes: bytes of the arena for all pages; spare_bytes: the part of kv_bytes for pages of checkpoints */
     size_t kv_bytes, spare_bytes;
     size_t drafting_bytes; /* bytes of the arena in which drafting works */
     struct fr_rank_leader

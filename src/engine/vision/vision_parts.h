@@ -62,7 +62,8 @@ typedef struct fr_vision_tensor {
 typedef struct fr_vision_config {
     const fr_tower *tower; /* the tower's kind */
     size_t hidden, layers, heads, ffn;
-    /* a patch's side in pixels; number of times that a patch is repeated in its row; a token's side in patches */
+    /* patch: a patch's side in pixels; frames: number of times that a patch is repeated in its row; merge: a token's
+     * side in patches */
     size_t patch, frames, merge;
     size_t out, out_ffn; /* width of the embeddings; width inside the merger */
     size_t merged;       /* floats of the merger's input that are kept for each token; 0: none */

@@ -21,8 +21,8 @@ typedef struct fr_continuation {
 fr_status fr_continuation_begin(fr_continuation *c, json_t *message, const fr_reply_format *format);
 void fr_continuation_close(fr_continuation *c);
 
-/* Cuts the prompt, which was rendered from the changed message, at the word that marks its end. False: the template
- * left the word out. */
+/* Cuts the prompt, which was rendered from the changed message, at the word that marks the prompt's end. If the
+ * template left the word out, returns false. */
 bool fr_continuation_cut(fr_marked_text *prompt);
 
 /* True if the cut prompt shows the thought, or if the message has none. */

@@ -80,7 +80,7 @@ static bool render(fr_chat_probe *probe, json_t *messages, fr_marked_text *text)
     return status == FR_OK;
 }
 
-/* Renders a conversation and frees it; false: the template failed. */
+/* Renders a conversation and frees it. If the template failed, returns false. */
 static bool ask(fr_chat_probe *probe, json_t *messages, fr_marked_text *text) {
     bool rendered = render(probe, messages, text);
     json_decref(messages);

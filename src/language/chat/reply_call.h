@@ -56,8 +56,8 @@ typedef struct fr_reply_call {
     bool doubled;        /* the object stands in a second pair of braces */
     bool listed;         /* the object stands in a list */
     bool wrapped;        /* the list, or the object, is the only member of another object */
-    bool inner;          /* the members now being read belong to the inner object, the value of the member
-                          * "function" */
+    bool inner;          /* the members that are now read belong to an inner object, which is the value of the member
+                 * "function" */
     bool fenced;         /* a fence of Markdown stands around the objects */
     bool near;           /* the text is not quite in the model's form, so it is a call only if its name is that of a
                           * tool */
@@ -83,8 +83,8 @@ extern const fr_call_reader fr_read_json_call, fr_read_llama_call, fr_read_secti
 
 /* --------------------------------------------------------------------------------- functions that the readers share */
 
-/* Sets the call's name; false: the bytes are not a name. A name has no white space, control characters, quotes,
- * brackets or braces. */
+/* Sets the call's name. If the bytes are not a name, returns false. A name has no white space, control characters,
+ * quotes, brackets or braces. */
 bool fr_call_set_name(fr_reply_call *call, const char *name, size_t length);
 
 /* True if the function may be called. A call without its opening mark, or not quite in its form (`near`), must name
@@ -94,7 +94,7 @@ bool fr_call_is_offered(const fr_reply_call *call);
 /* True if some tool's name begins with these bytes, or equals them. */
 bool fr_call_begins_name(const json_t *tools, const char *text, size_t length);
 
-/* Appends a byte to a text that has a limit; false: the limit is exceeded, or memory ran out. */
+/* Appends a byte to a text that has a limit. If the limit is exceeded or memory ran out, returns false. */
 bool fr_call_take(fr_text_buffer *text, char byte, size_t limit);
 
 /* Empties a text but keeps its memory. */

@@ -22,7 +22,7 @@ typedef struct making {
     fr_status status;
 } making;
 
-/* Makes room for one more item; false: there is no room, and the failure is kept. */
+/* Makes room for one more item. If there is no room, stores the failure in `m` and returns false. */
 static bool make_room(making *m, void *items, size_t size, size_t count, size_t *capacity) {
     void **at = items;
     if (m->status == FR_OK && count == NODES_MAX)

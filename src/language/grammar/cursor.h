@@ -17,11 +17,11 @@ typedef struct fr_cursor {
 int fr_cursor_peek(const fr_cursor *cursor);
 bool fr_cursor_take(fr_cursor *cursor, char byte);
 
-/* Takes a number of exactly `digits` hexadecimal digits, at most 8. False: a digit is missing, and the cursor stands
- * at its place. */
+/* Takes a number of exactly `digits` hexadecimal digits, at most 8. If a digit is missing, the cursor stands at the
+ * place of that digit, and the function returns false. */
 bool fr_cursor_take_hex(fr_cursor *cursor, size_t digits, uint32_t *number);
 
-/* Takes a character of UTF-8; false: there is none, and nothing is taken. */
+/* Takes a character of UTF-8. If there is none, takes nothing and returns false. */
 bool fr_cursor_take_character(fr_cursor *cursor, uint32_t *code);
 
 #endif

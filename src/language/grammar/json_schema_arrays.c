@@ -211,7 +211,7 @@ static fr_status keep_different(fr_schema_reader *r, const json_t *list, const j
     return fr_schema_check(rules, path);
 }
 
-/* Adds the values of one type, or of each in a list of types; false: they can't all be listed. */
+/* Adds the values of one type, or of each in a list of types. If they can't all be listed, returns false. */
 static bool add_values_of_types(fr_grammar_rules *rules, const json_t *types, const json_t *schema, json_t *list) {
     bool known = json_is_string(types) && add_values_of_type(rules, json_string_value(types), schema, list);
     for (size_t i = 0; i < json_array_size(types); i++) {

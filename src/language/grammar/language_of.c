@@ -281,7 +281,7 @@ static bool pass(making *m, const members *set, uint32_t number, uint32_t *next)
     return m->status == FR_OK;
 }
 
-/* Advances a member's duties (open look-aheads) by one character; false: one of them has failed. */
+/* Advances a member's duties (open look-aheads) by one character. If one of them has failed, returns false. */
 static bool step_duties(making *m, const member *one, uint32_t code, duty *duties, uint32_t *count) {
     *count = 0;
     for (uint32_t i = 0; i < one->count; i++) {

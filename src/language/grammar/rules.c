@@ -35,7 +35,7 @@ bool fr_grammar_spend(fr_grammar_rules *rules, size_t steps) {
     return rules->status == FR_OK;
 }
 
-/* Makes room for `more` items; false: there is no room, and the failure is kept. */
+/* Makes room for `more` items. If there is no room, stores the failure in `rules` and returns false. */
 static bool grow(fr_grammar_rules *rules, void *items, size_t size, size_t count, size_t more, size_t *capacity) {
     void **at = items;
     if (rules->status != FR_OK) return false;
@@ -55,7 +55,7 @@ static bool grow(fr_grammar_rules *rules, void *items, size_t size, size_t count
     return true;
 }
 
-/* Makes the empty text the first expression; false: there is no room for it. */
+/* Makes the empty text the first expression. If there is no room for it, returns false. */
 static bool begin(fr_grammar_rules *rules) {
     if (rules->expression_count > 0) return true;
     if (!grow(rules, &rules->expressions, sizeof *rules->expressions, 0, 1, &rules->expression_capacity)) return false;

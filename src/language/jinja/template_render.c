@@ -257,7 +257,7 @@ static bool hash_tuple(fr_jinja_render *render, const fr_jinja_list *list, uint6
     return hashable;
 }
 
-/* Hashes a key; false: it can't be a key. */
+/* Hashes a key. If the value can't be a key, returns false. */
 static bool hash_of(fr_jinja_render *render, fr_jinja_value key, uint64_t *hash) {
     switch (key.kind) {
     case FR_KIND_STRING:

@@ -166,7 +166,7 @@ typedef struct fr_jinja_cursor {
 /* Begins an iteration. The render fails for a value that can't be iterated. */
 fr_jinja_cursor fr_jinja_cursor_new(fr_jinja_render *render, fr_jinja_value over);
 
-/* Gives the next item; false: there is none, or the render has failed. */
+/* Gives the next item. If there is none, or the render has failed, returns false. */
 bool fr_jinja_cursor_next(fr_jinja_render *render, fr_jinja_cursor *cursor, fr_jinja_value *value);
 
 /* An iterator, like a generator in Python: it makes each item only when it is needed, and only once. */

@@ -44,7 +44,8 @@ bool fr_jinja_is_printable(int32_t codepoint);
 typedef enum fr_jinja_case { FR_CASE_UPPER, FR_CASE_LOWER, FR_CASE_TITLE, FR_CASE_FOLDED } fr_jinja_case;
 size_t fr_jinja_change_case(int32_t codepoint, fr_jinja_case to, int32_t changed[3]);
 
-/* Reads a whole text as a number, as Python's float() does except for inf and nan; false: it is not a number. */
+/* Reads a whole text as a number, as Python's float() does except for inf and nan. If the text is not a number, returns
+ * false. */
 bool fr_jinja_read_real(const char *bytes, size_t length, double *real);
 
 /* Writes repr() of a float, with a NUL: "1.5", "1e-05", "inf". */

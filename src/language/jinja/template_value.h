@@ -57,9 +57,9 @@ typedef enum fr_jinja_reason {
 typedef struct fr_jinja_string {
     const char *bytes;
     size_t length;
-    const uint8_t *marks; /* [length] 1 for a foreign byte, which the template did not write itself; NULL: `foreign`
-                           * says it for all bytes */
-    bool foreign;         /* all bytes are foreign, or, if there are marks, some bytes are */
+    const uint8_t *marks; /* [length] 1 for a foreign byte, which the template did not write itself; NULL: all bytes are
+                           * as `foreign` says */
+    bool foreign;         /* without `marks`: all bytes are foreign; with `marks`: at least one byte is */
     bool ascii;
     bool markup; /* made by the filter `safe`; text that is joined with it is escaped */
 } fr_jinja_string;

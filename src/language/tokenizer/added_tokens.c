@@ -144,7 +144,7 @@ typedef struct claims {
     bool none;   /* there are no control tokens to find */
 } claims;
 
-/* Finds the next control token in the run; false: there are no more. */
+/* Finds the next control token in the run. If there are no more, returns false. */
 static bool find_claim(claims *state) {
     const unsigned char *run = state->text + state->trust.begin;
     size_t length = state->trust.end - state->trust.begin;
@@ -204,8 +204,7 @@ fr_status fr_added_tokens_walk(const fr_added_tokens *set, const char *text, siz
             end = space_end;
         }
         if (begin >= end)
-            continue; /* this token is white space, and an earlier token took it as the white space
-                                     * beside it */
+            continue; /* this token is white space, and an earlier token took it as the white space beside it */
         if (begin > done) FR_TRY(stretch(context, text + done, begin - done, -1));
         FR_TRY(stretch(context, text + begin, end - begin, token->id));
         done = end;

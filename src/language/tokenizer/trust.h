@@ -19,7 +19,7 @@ static inline fr_trust fr_trust_of(const fr_span *spans, size_t count) {
     return (fr_trust){.spans = spans, .count = count};
 }
 
-/* Moves to the next run; false: there is none, and the run is empty. */
+/* Moves to the next run. If there is none, the present run becomes empty, and the function returns false. */
 static inline bool fr_trust_next(fr_trust *trust) {
     const fr_span *spans = trust->spans;
     while (trust->next < trust->count && spans[trust->next].begin == spans[trust->next].end) trust->next++;
@@ -33,7 +33,8 @@ static inline bool fr_trust_next(fr_trust *trust) {
     return true;
 }
 
-/* Moves to the first run that ends after `at`: it contains `at` or begins after it; false: there is none. */
+/* Moves to the first run that ends after `at`. This run contains `at`, or, if no run does, begins after it. If there is
+ * no such run, returns false. */
 static inline bool fr_trust_seek(fr_trust *trust, size_t at) {
     while (trust->end <= at)
         if (!fr_trust_next(trust)) return false;

@@ -184,9 +184,9 @@ START_TEST(before_another_method_only_a_long_match_counts) {
 }
 END_TEST
 
-/* Returns how many drafts the method proposes. Verifying one more row costs as much time as `row` tokens. A drafter
- * could make up to `made` drafts in place of the proposed ones, and each of the drafter's drafts would gain `gain`
- * tokens. */
+/* Returns how many looked-up drafts the method proposes. It proposes them only if they gain more than the drafts of a
+ * drafter. Verifying one more row costs as much time as `row` tokens. A drafter could make up to `made` drafts, each of
+ * which would gain `gain` tokens. */
 static size_t find(fr_draft *draft, const int32_t *ids, size_t length, double row, size_t made, double gain) {
     int32_t drafts[FR_STEP_MAX];
     fr_draft_gain gains = {0};
@@ -226,12 +226,11 @@ START_TEST(what_is_made_may_gain_more) {
     for (size_t i = 0; i < 21; i++) text[i] = (int32_t)(i % 16);
     opened o = open_ngram(&fr_draft_ngram);
     begin(o.draft, text, 21);
-    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.09), 1); /* 0.5 - 0.4, the gain of the draft that was looked
-                                                                  * up, exceeds 0.09 */
+    /* the looked-up draft is accepted with probability 0.5 and costs 0.4 tokens, so it gains 0.1, which exceeds 0.09 */
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.09), 1);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 1, 0.11), 0);
-    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, 0.06), 0); /* the gain of the looked-up draft, 0.5 - 0.4, does
-                                                                  * not exceed 0.12, the gain of the drafter's two
-                                                                  * drafts */
+    /* the looked-up draft gains 0.1, which does not exceed the 0.12 of the drafter's two drafts */
+    ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, 0.06), 0);
     ck_assert_uint_eq(find(o.draft, text, 21, 0.4, 2, -0.5), 1);
     fr_arena_close(&o.arena);
 }

@@ -56,8 +56,9 @@ static const pair pairs[] = {{E, E "/assistant", NULL, 1, true},
                              {DFLASH "dspark-dense-qwen3", DFLASH "dspark-dense-qwen3/drafter.gguf", NULL, 3, true}};
 enum { PAIRS = sizeof pairs / sizeof *pairs };
 
-/* The draft methods of the sessions, in turn; "mtp" stands for the drafter's own method. With `scripted`, scripted
- * drafts replace the method's, so that known numbers of them are accepted. */
+/* Each crowd gives the sessions draft methods: session i has those of words[i % 3], where "mtp" stands for the
+ * drafter's own method. With `scripted`, scripted drafts replace the method's, so that known numbers of them are
+ * accepted. */
 static const struct {
     const char *words[3];
     bool scripted;
@@ -169,7 +170,8 @@ static void script(const world *w, twin *t, const int32_t *text, size_t count) {
     for (size_t i = 0; i < 2; i++) require(fr_lab_session_script(both[i], ids, count + CONTEXT - LONGEST, right, NULL));
 }
 
-/* Sets a session's draft methods by their names. */
+/* Sets the draft methods of the sessions that are opened next. In `words`, "mtp" stands for the drafter's own
+ * method. */
 static void set_words(const world *w, const char *words) {
     char own[64];
     const char *at = strstr(words, "mtp");
@@ -298,7 +300,8 @@ END_TEST
 
 /* --------------------------------------------------------------------------------------------- the order of methods */
 
-/* A draft method that notes each call by its name. It drafts the id 7 if `drafts` is set, and fails if `fails` is. */
+/* A draft method that records in `notes` when it is called: it appends `name` in each call of `propose`, and `name`
+ * after a + in each call of `follow`. It drafts the id 7 if `drafts` is set, and fails if `fails` is set. */
 typedef struct noting {
     fr_draft base;
     char name;

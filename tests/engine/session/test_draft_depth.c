@@ -686,18 +686,18 @@ START_TEST(rows_of_finds_are_hoped_then_known) {
                                                              * counts as free */
     part = find_round(&one, 0, 15, 15);
     ck_assert_uint_eq(part.found, 3);
-    ck_assert_double_eq_tol(part.gains.found[0], 0.2, 1e-9); /* a row takes 0.2 seconds; texts without drafts give 1
-                                                              * token a second, and with drafts only 5 tokens in 5.2
-                                                              * seconds, so the higher rate, 1, makes the row's price
-                                                              * 0.2 tokens */
-    ck_assert_double_eq_tol(part.gains.found[1], 0.1, 1e-9); /* the next row was not measured yet, so it is assumed to
-                                                              * cost half of a measured row */
+    /* gains.found[d] is the price in tokens of the row of draft d: the seconds that the row adds to a forward, times a
+     * rate in tokens a second. The rate is that of the best choice or that of the last rounds, whichever is higher.
+     * Here the row adds 0.2 seconds. The best choice, no drafts, gives 1 token a second, and the five rounds so far
+     * gave 5 tokens in 5.2 seconds, so the rate is 1. */
+    ck_assert_double_eq_tol(part.gains.found[0], 0.2, 1e-9);
+    /* The time of the next row was not measured yet, so it is assumed to be half of a measured row's. */
+    ck_assert_double_eq_tol(part.gains.found[1], 0.1, 1e-9);
     ck_assert_uint_eq(find_round(&one, 0, 15, 15).found, 7);
     ck_assert_uint_eq(find_round(&one, 0, 15, 0).found, MOST);
     for (int round = 0; round < 200; round++) part = find_round(&one, 0, 4, 4);
-    ck_assert_double_gt(part.gains.found[0], 0.2 * 0.95 * 5 / 1.8); /* the price of a row is its time, 0.2, times the
-                                                                     * rate of the last rounds, 5 tokens in 1.8
-                                                                     * seconds */
+    /* Now the last rounds have the higher rate: each gave 5 tokens in 1.8 seconds. */
+    ck_assert_double_gt(part.gains.found[0], 0.2 * 0.95 * 5 / 1.8);
 }
 END_TEST
 

@@ -1,4 +1,4 @@
-/* Tests that texts which an embedder runs side by side have the rows of each text alone.
+/* Tests texts that an embedder runs side by side: each must have the rows that it has when it is run alone.
  *
  * The expected rows come from fr_session_rows, which runs a single text. They are pooled here, and every bit is
  * compared: for models with whole, sliding and recurrent layers, for chunks that cut texts, and for several threads. */

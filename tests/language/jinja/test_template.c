@@ -456,13 +456,13 @@ START_TEST(kept_source) {
 }
 END_TEST
 
-/* These templates have the largest allowed size. They have many names, blocks that are searched for names again and
- * again, or very many arguments. Each must end within the suite's time limit. */
+/* These templates are nearly as large as is allowed: `before`, repeated, then `format` with 0, 1, 2 and so on up to the
+ * size, then `after`, repeated. They have many names, blocks that are searched for names again and again, or very many
+ * arguments. Each must end within the suite's time limit. */
 START_TEST(large_sources) {
     static const struct {
-        const char *before, *format, *after, *line; /* line: a part of the error line; NULL: the template is
-                                                     * rendered */
-        int blocks;                                 /* how often `before` and `after` are repeated */
+        const char *before, *format, *after, *line; /* line: a part of the error line; NULL: there is no error */
+        int blocks;                                 /* number of times that `before` and `after` are repeated */
     } sources[] = {
         {"{{ ", "name%d ~ ", "'' }}", NULL, 1},
         {"", "{%% set name%d = 1 %%}", "", NULL, 1},
