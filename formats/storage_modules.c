@@ -378,7 +378,8 @@ static fr_status read_fp8(module *m) {
     if (m->codes->dims != 2) return fail(m, "it is not a matrix");
     FR_TRY(set_size(m, m->codes->shape[0], m->codes->shape[1]));
     s->codes = (fr_code_lines){m->codes, 1, s->cols, FR_PACKED_BYTES, 8};
-    FR_TRY(need(m, ".weight_scale", &scales));
+    scales = part(m, ".weight_scale_inv");
+    if (!scales || scales->dims > 0) FR_TRY(need(m, ".weight_scale", &scales));
     if (scales->type == FR_U8) return set_exponents(m, scales);
     bool blocks = m->scheme.block[0] && scales->dims == 2;
     bool rows = scales->dims == 2 && scales->shape[0] == s->rows;
@@ -510,16 +511,18 @@ static codes_kind kind_of(const reading *in, const fr_tensor *t, size_t *length)
     if (t->type == FR_U32) return MLX;
     if (t->type == FR_I8) return BYTES;
     if (t->type == FR_U8 && find(in, t->name, *length, ".weight_scale")) return NVFP4;
-    if (t->type == FR_F8_E4M3 && find(in, t->name, *length, ".weight_scale")) return FP8;
-    return NO_CODES;
+    if (t->type != FR_F8_E4M3) return NO_CODES;
+    /* a .weight_scale_inv of blocks is read by quant/fp8.h; Ministral 3 has one number there */
+    const fr_tensor *one = find(in, t->name, *length, ".weight_scale_inv");
+    return find(in, t->name, *length, ".weight_scale") || (one && one->dims == 0) ? FP8 : NO_CODES;
 }
 
 /* Returns true for a tensor that is used only to quantize activations, or keys and values, which forerun does not
  * do. */
 static bool is_ignored(const fr_tensor *t) {
     static const char *const ends[] = {
-        ".input_scale", ".input_global_scale", ".input_zero_point", ".output_scale", ".k_scale", ".v_scale",
-        ".q_scale",     ".rotary_emb.inv_freq"};
+        ".input_scale", ".input_global_scale", ".input_zero_point",   ".output_scale", ".k_scale", ".v_scale",
+        ".q_scale",     ".activation_scale",   ".rotary_emb.inv_freq"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (before_end(t->name, ends[i])) return true;
     return false;
@@ -534,6 +537,7 @@ static bool is_part(const reading *in, const fr_tensor *t) {
                  {".biases", {".weight"}},
                  {".g_idx", {".qweight"}},
                  {".weight_scale", {".weight", ".weight_packed"}},
+                 {".weight_scale_inv", {".weight"}},
                  {".weight_scale_2", {".weight"}},
                  {".weight_global_scale", {".weight_packed"}},
                  {".weight_zero_point", {".weight", ".weight_packed"}},

@@ -265,7 +265,9 @@ static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, co
     if (found->name && found->name->layout != FR_LAYOUT_ROWS && tensor->dims < 3)
         return add_copied(export, tensor, name, found, outputs);
     const fr_bound *bound = found->name ? fr_bound_of(export->weights, tensor) : NULL;
-    if (bound && bound->layout != FR_LAYOUT_ROWS) return add_stored(export, tensor, found, outputs);
+    /* a quantizer's FP4 is copied for products alone: its rows are decoded from the storage, with the matrix's scale */
+    if (bound && bound->layout != FR_LAYOUT_ROWS && bound->layout != FR_LAYOUT_FP4)
+        return add_stored(export, tensor, found, outputs);
     if (found->name && found->name->slot == FR_SLOT_EXPERTS_VECTOR_PARTS)
         return add_vector_parts(export, tensor, found, outputs);
     if (found->name && !found->name->gguf) return add_parts(export, tensor, found, outputs);

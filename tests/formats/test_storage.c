@@ -27,7 +27,7 @@ static const char *const kinds[] = {
     "gptq-stray",    "ct-w4a16",     "ct-w4a16-asym", "ct-int8",        "ct-int8-asym", "ct-fp8-channel",
     "ct-fp8-tensor", "ct-fp8-block", "ct-nvfp4",      "modelopt-nvfp4", "modelopt-fp8", "mlx-2bit",
     "mlx-3bit",      "mlx-4bit",     "mlx-6bit",      "mlx-8bit",       "mlx-moe",      "mlx-mxfp4",
-    "mlx-nvfp4",     "mlx-mxfp8",    "mlx-mxfp4-moe", "ct-mxfp4",       "ct-mxfp8"};
+    "mlx-nvfp4",     "mlx-mxfp8",    "mlx-mxfp4-moe", "ct-mxfp4",       "ct-mxfp8",     "fp8-tensor"};
 
 static char folder[64];
 

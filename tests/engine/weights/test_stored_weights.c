@@ -3,7 +3,8 @@
  *
  * tests/data/storages/whole is a mixture of experts as mlx-lm writes one, with stacked experts, a router of 8 bits,
  * and quantized embeddings and head. The expected logits are transformers', from the dequantized weights
- * (tests/references/storages.py). */
+ * (tests/references/storages.py). whole-fp4 has NVFP4 and MXFP4 of compressed-tensors
+ * (tests/references/storages_floats.py). */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -22,6 +23,7 @@
 #include "tests/support/token_files.h"
 
 #define WHOLE "tests/data/storages/whole"
+#define FP4   "tests/data/storages/whole-fp4"
 
 enum { VOCAB = 320 };
 
@@ -44,9 +46,11 @@ static void remove_folder(void) {
     ck_assert_int_eq(rmdir(folder), 0);
 }
 
-/* Writes the ids of a prompt as a list. Returns how many there are. */
-static size_t list_ids(size_t prompt, char *list, size_t size) {
-    json_t *reference = fr_load_json(WHOLE "/reference.json");
+/* Writes the ids of a reference's prompt as a list. Returns how many there are. */
+static size_t list_ids(const char *from, size_t prompt, char *list, size_t size) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/reference.json", from);
+    json_t *reference = fr_load_json(path);
     const json_t *ids = json_array_get(json_object_get(reference, "prompts"), prompt), *id;
     size_t i, used = 0, count = json_array_size(ids);
     json_array_foreach (ids, i, id)
@@ -55,19 +59,20 @@ static size_t list_ids(size_t prompt, char *list, size_t size) {
     return count;
 }
 
-/* Runs `forerun logits` on a prompt. Standard output then has the bytes of the logits. */
-static fr_command run_logits(const char *model, size_t prompt, const char *options) {
+/* Runs `forerun logits` on a prompt of the reference `from`. Standard output then has the bytes of the logits. */
+static fr_command run_logits(const char *model, const char *from, size_t prompt, const char *options) {
     char ids[512];
-    list_ids(prompt, ids, sizeof ids);
+    list_ids(from, prompt, ids, sizeof ids);
     return fr_command_ok("logits -m %s --ids %s -o - -ctk f32 -ctv f32 %s", model, ids, options);
 }
 
 /* Ends the test if a logit differs from the expected one by more than `part` of the largest expected one. */
-static void compare(const fr_command *got, size_t prompt, float part) {
-    char name[64];
+static void compare(const fr_command *got, const char *from, size_t prompt, float part) {
+    char name[64], path[128];
     fr_map map;
     fr_tensors tensors = {0}, unread = {0};
-    require(fr_map_open(&map, WHOLE "/reference.safetensors", true));
+    snprintf(path, sizeof path, "%s/reference.safetensors", from);
+    require(fr_map_open(&map, path, true));
     require(fr_safetensors_read(&map, 0, &tensors, &unread));
     snprintf(name, sizeof name, "prompt.%zu.logits", prompt);
     const fr_tensor *logits = fr_tensors_find(&tensors, name);
@@ -91,17 +96,17 @@ static void compare(const fr_command *got, size_t prompt, float part) {
  * of a row are so close that rounding chooses another one, so prompt 1 is used. The float32 file below shows that the
  * weights are exactly right. */
 START_TEST(logits_are_near_those_of_the_dequantized_weights) {
-    fr_command c = run_logits(WHOLE, 1, "");
-    compare(&c, 1, 5e-2F);
+    fr_command c = run_logits(WHOLE, WHOLE, 1, "");
+    compare(&c, WHOLE, 1, 5e-2F);
     fr_command_free(&c);
 }
 END_TEST
 
 START_TEST(bits_are_the_same_however_it_is_run) {
     static const char *const ways[] = {"-t 1", "-t 3", "--isa scalar", "--no-mmap", "-ub 1"};
-    fr_command first = run_logits(WHOLE, 2, "-t 2");
+    fr_command first = run_logits(WHOLE, WHOLE, 2, "-t 2");
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        fr_command other = run_logits(WHOLE, 2, ways[i]);
+        fr_command other = run_logits(WHOLE, WHOLE, 2, ways[i]);
         ck_assert_uint_eq(other.out_length, first.out_length);
         ck_assert_msg(memcmp(other.out, first.out, first.out_length) == 0, "%s", ways[i]);
         fr_command_free(&other);
@@ -116,14 +121,28 @@ START_TEST(quantize_makes_a_file_of_it) {
     ck_assert_msg(strstr(c.err, "were quantized before"), "%s", c.err);
     fr_command_free(&c);
     for (size_t prompt = 1; prompt <= 2; prompt++) {
-        c = run_logits(in_folder("model.gguf"), prompt, "");
-        compare(&c, prompt, 5e-5F);
+        c = run_logits(in_folder("model.gguf"), WHOLE, prompt, "");
+        compare(&c, WHOLE, prompt, 5e-5F);
         fr_command_free(&c);
     }
     c = fr_command_ok("quantize -m " WHOLE " --type q8_0 -o %s", in_folder("model.gguf"));
     fr_command_free(&c);
-    c = run_logits(in_folder("model.gguf"), 2, "");
-    compare(&c, 2, 5e-2F);
+    c = run_logits(in_folder("model.gguf"), WHOLE, 2, "");
+    compare(&c, WHOLE, 2, 5e-2F);
+    fr_command_free(&c);
+}
+END_TEST
+
+/* Loading copies FP4 in GGUF's blocks without the scale of the matrix. A file of another type must not be made of
+ * these copies. */
+START_TEST(quantize_makes_a_file_of_fp4) {
+    fr_command c = run_logits(FP4, FP4, 0, "");
+    compare(&c, FP4, 0, 5e-2F);
+    fr_command_free(&c);
+    c = fr_command_ok("quantize -m " FP4 " --type f32 -o %s", in_folder("model.gguf"));
+    fr_command_free(&c);
+    c = run_logits(in_folder("model.gguf"), FP4, 0, "");
+    compare(&c, FP4, 0, 5e-5F);
     fr_command_free(&c);
 }
 END_TEST
@@ -191,7 +210,7 @@ END_TEST
 static const char *const kinds[] = {
     "awq",          "gptq-act",  "ct-w4a16-asym",  "ct-int8",      "ct-fp8-channel", "ct-fp8-tensor",
     "ct-fp8-block", "ct-nvfp4",  "modelopt-nvfp4", "modelopt-fp8", "mlx-3bit",       "mlx-8bit",
-    "mlx-mxfp4",    "mlx-nvfp4", "mlx-mxfp8",      "ct-mxfp4",     "ct-mxfp8"};
+    "mlx-mxfp4",    "mlx-nvfp4", "mlx-mxfp8",      "ct-mxfp4",     "ct-mxfp8",       "fp8-tensor"};
 
 /* Checks a loaded matrix against the values that its storage decodes to: its rows, and its product with a row of
  * activations. Activations may be quantized in blocks of 32 columns, with a step of 1/127 of the block's largest
@@ -265,6 +284,7 @@ FR_SUITE("stored weights") {
     tcase_add_test(tests, logits_are_near_those_of_the_dequantized_weights);
     tcase_add_test(tests, bits_are_the_same_however_it_is_run);
     tcase_add_test(tests, quantize_makes_a_file_of_it);
+    tcase_add_test(tests, quantize_makes_a_file_of_fp4);
     tcase_add_test(tests, inspect_names_the_storage);
     tcase_add_test(tests, a_scale_that_is_not_finite_ends_in_a_line);
 }
