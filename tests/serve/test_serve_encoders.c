@@ -77,8 +77,7 @@ START_TEST(a_prompt_is_pooled_as_the_makers_say) {
     snprintf(path, sizeof path, FOLDER "%s/cases.json", with_prompts[_i]);
     json_t *cases = cases_of(path);
     const json_t *text = json_array_get(json_object_get(cases, "texts"), 0), *kinds = json_object_get(cases, "cases");
-    snprintf(path, sizeof path, "-m " FOLDER "%s -t 2 --embeddings", with_prompts[_i]);
-    server = fr_server_start(path);
+    server = fr_server_start("-m " FOLDER "%s -t 2 --embeddings", with_prompts[_i]);
     ck_assert_uint_ge(json_array_size(kinds), 3);
     for (size_t k = 0; k < json_array_size(kinds); k++) {
         const json_t *kind = json_array_get(kinds, k), *prompt = json_object_get(kind, "prompt");
@@ -199,11 +198,9 @@ static json_t *pair_body(size_t c) {
 
 /* The pairs of requests that wait must be scored in fewer forwards than there are requests. No bit may change. */
 START_TEST(pairs_of_requests_that_wait_run_together) {
-    char line[128];
     json_t *alone[ASKERS], *bodies[ASKERS], *together[ASKERS];
     int status[ASKERS];
-    snprintf(line, sizeof line, "-m " FOLDER "%s -t 1 -np 8 --embeddings --metrics", scorers[_i]);
-    server = fr_server_start(line);
+    server = fr_server_start("-m " FOLDER "%s -t 1 -np 8 --embeddings --metrics", scorers[_i]);
     for (size_t c = 0; c < ASKERS; c++) alone[c] = ask("/v1/rerank", pair_body(c), 200);
     long long least = ASKERS;
     for (int times = 0; times < 20; times++) {
@@ -230,15 +227,14 @@ static const char *const damaged[][2] = {{"bert-mean", "embeddings.word_embeddin
 /* A text whose row is not finite fails its own request. The others get their rows. */
 START_TEST(a_damaged_text_fails_its_own_request) {
     enum { BAD = 60 };
-    char line[256];
+    char path[128];
     fr_changed_folder folder;
     json_t *bodies[ASKERS], *answers[ASKERS];
     int status[ASKERS];
-    snprintf(line, sizeof line, FOLDER "%s", damaged[_i][0]);
-    fr_changed_folder_make(&folder, line, "{}");
+    snprintf(path, sizeof path, FOLDER "%s", damaged[_i][0]);
+    fr_changed_folder_make(&folder, path, "{}");
     fr_changed_folder_damage(&folder, damaged[_i][1], BAD);
-    snprintf(line, sizeof line, "-m %s -t 1 -np 8 --embeddings --metrics", folder.path);
-    server = fr_server_start(line);
+    server = fr_server_start("-m %s -t 1 -np 8 --embeddings --metrics", folder.path);
     json_t *expected = ask("/v1/embeddings", json_pack("{s:[[i,i,i]]}", "input", 7, 8, 9), 200);
     for (int times = 0; times < 6; times++) {
         long long before = (long long)fr_client_metric(server.port, "prompt_tokens_total");

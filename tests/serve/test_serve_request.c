@@ -376,8 +376,8 @@ START_TEST(grammars) {
         "\"response_format\": {\"type\": \"json_object\"}",
         "\"response_format\": {\"type\": \"json_object\", \"schema\": {\"properties\": {}}}",
         "\"response_format\": {\"type\": \"json_schema\", \"schema\": {\"properties\": {}}}",
-        "\"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"x\", \"strict\": true, "
-        "\"schema\": {\"required\": [\"a\"]}}}",
+        ("\"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"x\", \"strict\": true, "
+         "\"schema\": {\"required\": [\"a\"]}}}"),
         "\"guided_json\": {\"type\": \"object\"}",
         "\"guided_json\": \"{\\\"type\\\": \\\"object\\\"}\"",
         "\"guided_regex\": \"[{]\", \"guided_decoding_backend\": \"xgrammar\"",
