@@ -223,9 +223,9 @@ static fr_status read_mixture(const fr_source *source, fr_model_spec *s) {
 
 static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     const fr_experts_spec *e = fr_spec_experts(s);
-    size_t leading = 0;
+    size_t leading;
     (void)mtp_layers;
-    while (s->layer[leading].experts.count == 0) leading++;
+    FR_TRY(fr_mixture_first(s, where, &leading));
     if (!e->score_bias || !e->norm_top_k || e->routed_scaling != 1)
         return fr_fail(FR_INPUT, "%s: GGUF has no key for its routers", where);
     fr_mixture_put_counts(s, w);

@@ -29,8 +29,7 @@ static const fr_model_spec defaults = {
 static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
     const fr_experts_spec *experts = fr_spec_experts(s);
     (void)mtp_layers;
-    if (!experts) return fr_fail(FR_INPUT, "%s: GGUF has no key for a model without experts", where);
-    if (experts->norm_top_k) return fr_mixture_put_keys(s, where, w);
+    if (!experts || experts->norm_top_k) return fr_mixture_put_keys(s, where, w);
     return fr_fail(FR_INPUT, "%s: GGUF has no key for a mixture whose weights are not normalized", where);
 }
 

@@ -269,10 +269,16 @@ void fr_mixture_put_counts(const fr_trunk_spec *s, fr_gguf_writer *w) {
     fr_gguf_put_u32(w, ".expert_used_count", (uint32_t)e->top_k);
 }
 
+fr_status fr_mixture_first(const fr_trunk_spec *s, const char *where, size_t *first) {
+    *first = 0;
+    if (!fr_spec_experts(s)) return fr_fail(FR_INPUT, "%s: GGUF has no key for a model without experts", where);
+    while (*first < s->layers && s->layer[*first].experts.count == 0) ++*first;
+    return FR_OK;
+}
+
 /* Finds the first layer that has a mixture, and checks that all later layers have one too. */
 static fr_status find_first(const fr_trunk_spec *s, const char *where, size_t *first) {
-    *first = 0;
-    while (fr_spec_layer(s, *first)->experts.count == 0) ++*first;
+    FR_TRY(fr_mixture_first(s, where, first));
     for (size_t i = *first; i < s->layers; i++)
         if (s->layer[i].experts.count == 0)
             return fr_fail(FR_INPUT, "%s: GGUF has no key for layer %zu, which has no mixture behind one that has",

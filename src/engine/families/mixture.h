@@ -19,6 +19,10 @@ fr_status fr_mixture_read(const fr_source *source, fr_model_spec *spec);
 fr_status fr_mixture_put_keys(const fr_trunk_spec *spec, const char *where, fr_gguf_writer *writer);
 void fr_mixture_put_counts(const fr_trunk_spec *spec, fr_gguf_writer *writer);
 
+/* For the writers of these keys: finds the first layer that has a mixture. If only the MTP layer has one, gives the
+ * number of layers; if not even that layer has one, fails. `where` begins the message. */
+fr_status fr_mixture_first(const fr_trunk_spec *spec, const char *where, size_t *first);
+
 /* Reads the groups of experts from config.json. */
 fr_status fr_mixture_read_groups(const json_t *text, const char *where, fr_experts_spec *experts);
 

@@ -295,23 +295,63 @@ START_TEST(what_gguf_has_no_key_for_is_not_written) {
 }
 END_TEST
 
-/* Writes only the metadata of a Gemma 3 with this number of layers and this query_pre_attn_scalar. Its widths are
- * those of the published 27B model. */
-static fr_status write_scaled(long long layers, long long scalar, fr_model_spec *spec) {
-    json_t *config = json_pack("{s:I, s:i, s:i, s:i, s:i, s:I}", "num_hidden_layers", layers, "hidden_size", 5376,
-                               "num_attention_heads", 32, "num_key_value_heads", 16, "head_dim", 128,
-                               "query_pre_attn_scalar", scalar);
+/* Writes only the metadata of a model with this config.json, which is released. */
+static fr_status write_metadata(const fr_family *family, json_t *config, fr_model_spec *spec) {
     fr_gguf_writer writer;
     snprintf(file, sizeof file, "%s/model.gguf", folder);
     FILE *out = fopen(file, "wb");
-    fr_gguf_writer_open(&writer, out, "gemma3");
-    require(fr_family_read(&fr_family_gemma3, &(fr_source){.root = config, .text = config, .where = "it"}, spec));
-    fr_status status = fr_family_put(&fr_family_gemma3, &spec->trunk, 0, "it", &writer);
+    fr_gguf_writer_open(&writer, out, family->gguf);
+    require(fr_family_read(family, &(fr_source){.root = config, .text = config, .where = "it"}, spec));
+    fr_status status = fr_family_put(family, &spec->trunk, 0, "it", &writer);
     if (status == FR_OK) require(fr_gguf_write_header(&writer));
     fr_gguf_writer_close(&writer);
     fclose(out);
     json_decref(config);
     return status;
+}
+
+/* A folder may have only dense layers although its family is a mixture. K-EXAONE's GGUF has no keys for it; LFM2's
+ * says that all layers stand before the first mixture. */
+START_TEST(a_mixture_in_no_layer_is_refused_or_written) {
+    static const struct {
+        const fr_family *family;
+        const char *config;
+        fr_status status;
+    } dense[] = {
+        {&fr_family_exaone_moe, "{\"num_hidden_layers\": 4, \"first_k_dense_replace\": 4}", FR_INPUT},
+        {&fr_family_mellum,
+         "{\"num_hidden_layers\": 1, \"mlp_layer_types\": [\"dense\"], \"layer_types\": [\"full_attention\"], "
+         "\"num_mtp_layers\": 1, \"mtp_layer_types\": [\"full_attention\"], \"mtp_mlp_layer_types\": [\"dense\"]}",
+         FR_INPUT},
+        {&fr_family_lfm2_moe, "{\"num_hidden_layers\": 2, \"num_dense_layers\": 2}", FR_OK}};
+    fr_model_spec spec;
+    fr_map map;
+    fr_gguf gguf;
+    fr_tensors tensors = {0}, unread = {0};
+    int64_t leading;
+    ck_assert_int_eq(write_metadata(dense[_i].family, json_loads(dense[_i].config, 0, NULL), &spec), dense[_i].status);
+    free(spec.trunk.layer);
+    if (dense[_i].status != FR_OK) {
+        ck_assert_ptr_nonnull(strstr(fr_last_error(), "no key for a model without experts"));
+        return;
+    }
+    require(fr_map_open(&map, file, true));
+    require(fr_gguf_read(&gguf, &map, 0, &tensors, &unread));
+    require(fr_gguf_int(&gguf, ".leading_dense_block_count", 0, 9, FR_GGUF_REQUIRED, &leading));
+    ck_assert_int_eq(leading, 2);
+    fr_gguf_close(&gguf);
+    fr_map_close(&map);
+}
+END_TEST
+
+/* Writes only the metadata of a Gemma 3 with this number of layers and this query_pre_attn_scalar. Its widths are
+ * those of the published 27B model. */
+static fr_status write_scaled(long long layers, long long scalar, fr_model_spec *spec) {
+    return write_metadata(&fr_family_gemma3,
+                          json_pack("{s:I, s:i, s:i, s:i, s:i, s:I}", "num_hidden_layers", layers, "hidden_size", 5376,
+                                    "num_attention_heads", 32, "num_key_value_heads", 16, "head_dim", 128,
+                                    "query_pre_attn_scalar", scalar),
+                          spec);
 }
 
 /* GGUF has no key for the attention scale. llama.cpp (src/models/gemma3.cpp) divides by the square root of the head's
@@ -710,6 +750,7 @@ FR_SUITE("families") {
     tcase_add_loop_test(tests, keys_of_one_family_are_read, 0, 4);
     tcase_add_loop_test(tests, llama4s_layers_are_as_its_lists_say, 0, 17);
     tcase_add_loop_test(tests, what_is_not_built_is_no_key_of_a_file, 0, 4);
+    tcase_add_loop_test(tests, a_mixture_in_no_layer_is_refused_or_written, 0, 3);
     tcase_add_loop_test(tests, a_scale_without_a_key_is_what_readers_take_it_for, 0, 4);
     suite_add_tcase(suite, tests);
 }
