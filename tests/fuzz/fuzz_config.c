@@ -59,7 +59,8 @@ static const char *const models[] = {"tests/data/models/gemma4-e",           "te
                                      "tests/data/models/llama4-listed",      "tests/data/models/mellum-odd",
                                      "tests/data/models/stablelm-heads",     "tests/data/models/deepseek-v3.2-mtp",
                                      "tests/data/models/sarvam-odd",         "tests/data/models/exaone-moe-mtp",
-                                     "tests/data/models/mellum-mtp",         "tests/data/models/sarvam-mla-odd"};
+                                     "tests/data/models/mellum-mtp",         "tests/data/models/sarvam-mla-odd",
+                                     "tests/data/models/ernie4.5-moe-mtp"};
 enum { MODELS = sizeof models / sizeof *models };
 
 static const fr_family *const families[] = {

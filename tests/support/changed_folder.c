@@ -94,6 +94,23 @@ void fr_changed_folder_fill(const fr_changed_folder *folder, const char *tensor,
     ck_assert_int_eq(fclose(file), 0);
 }
 
+void fr_changed_folder_edit(const fr_changed_folder *folder, const char *from, const char *to) {
+    char path[PATH_MAX];
+    size_t length, header;
+    snprintf(path, sizeof path, "%s/model.safetensors", folder->path);
+    char *bytes = fr_load_text(path, &length);
+    memcpy(&header, bytes, sizeof header);
+    char *at = memmem(bytes, header, from, strlen(from));
+    ck_assert_msg(at && strlen(from) == strlen(to), "%s", from);
+    memcpy(at, to, strlen(to));
+    ck_assert_int_eq(unlink(path), 0); /* unlink removes the link; its target stays. */
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(bytes, 1, length, file), length);
+    ck_assert_int_eq(fclose(file), 0);
+    free(bytes);
+}
+
 void fr_changed_folder_damage(const fr_changed_folder *folder, const char *tensor, size_t row) {
     fr_changed_folder_fill(folder, tensor, row, 0xff);
 }

@@ -20,6 +20,9 @@ void fr_changed_folder_write(const fr_changed_folder *folder, const char *name, 
 void fr_changed_folder_fill(const fr_changed_folder *folder, const char *tensor, size_t row, unsigned char byte);
 void fr_changed_folder_damage(const fr_changed_folder *folder, const char *tensor, size_t row);
 
+/* Replaces a text in the header of the folder's model.safetensors by another one of the same length. */
+void fr_changed_folder_edit(const fr_changed_folder *folder, const char *from, const char *to);
+
 void fr_changed_folder_remove(const fr_changed_folder *folder);
 
 #endif

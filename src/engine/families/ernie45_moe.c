@@ -2,10 +2,12 @@
  * and transformers 5.17, model ernie4_5_moe; for GGUF github.com/ggml-org/llama.cpp, conversion/ernie.py and
  * src/models/ernie4-5-moe.cpp, which has no key for the last layer with a mixture, and a key for the shared experts'
  * width that is right only for published sizes. Scores are softmax, and a bias corrects the choice of experts; heads
- * are rotated in pairs of neighbours. The MTP layers have a form of their own that is not supported, so they are
- * ignored. */
+ * are rotated in pairs of neighbours. Source for the MTP layer, which transformers and llama.cpp ignore:
+ * github.com/PaddlePaddle/FastDeploy, ernie4_5_mtp.py. */
 #include "base/error.h"
+#include "formats/tensors.h"
 #include "src/engine/families/mixture.h"
+#include "src/engine/families/mtp_layer.h"
 
 #define LEAST_SUM 1e-12F /* weights are divided by their sum, or by this if the sum is smaller */
 #define INTERVAL  ".interleave_moe_layer_step"
@@ -48,17 +50,39 @@ static fr_status read_dense(const fr_source *source, const fr_model_spec *s, boo
     return FR_OK;
 }
 
+/* Makes the layers. The MTP layer is always dense. */
 static fr_status shape(const fr_source *source, fr_model_spec *s) {
     bool is_dense[FR_LAYERS_MAX];
     FR_TRY(read_dense(source, s, is_dense));
     s->mixture.leading_dense = 0;
-    return fr_mixture_layers(source, s, is_dense);
+    FR_TRY(fr_mixture_layers(source, s, is_dense));
+    fr_mixture_dense_mtp(s);
+    return FR_OK;
 }
 
-/* Writes the first layer with a mixture, and the interval of the mixtures after it, which must go on to the end. */
-static fr_status put_layers(const fr_trunk_spec *s, const char *where, fr_gguf_writer *w) {
-    size_t first = 0, interval = 1;
-    while (first < s->layers && !s->layer[first].experts.count) first++;
+#define MTP        "model.mtp_"
+#define MTP_LINEAR "linear_proj.0.weight"
+
+/* Reads the number of MTP layers of a folder. Several are ignored, and so is a single one whose input projection is
+ * turned, as the 300B model was published. */
+static fr_status read_mtp(const fr_source *source, fr_model_spec *s) {
+    size_t layers;
+    if (source->gguf) return FR_OK;
+    FR_TRY(fr_json_size(source->text, "num_nextn_predict_layers", 0, 64, 0, source->where, &layers));
+    s->mtp_layers = layers == 1;
+    if (!source->weights) return FR_OK;
+    const fr_tensor *linear = fr_tensors_find(&source->weights->files->tensors, MTP MTP_LINEAR);
+    if (!linear || linear->dims != 2 || linear->shape[0] != 2 * linear->shape[1]) return FR_OK;
+    s->mtp_layers = 0;
+    fr_notes_add(&source->weights->notes, "%s: tensor " MTP MTP_LINEAR " is turned, so the MTP layer is left out",
+                 source->where);
+    return FR_OK;
+}
+
+/* Writes `first`, the first layer with a mixture, and the interval of the mixtures after it, which must go on to the
+ * end. */
+static fr_status put_layers(const fr_trunk_spec *s, size_t first, const char *where, fr_gguf_writer *w) {
+    size_t interval = 1;
     while (first + interval < s->layers && !s->layer[first + interval].experts.count) interval++;
     if ((first + 1) % interval) interval = 1;
     for (size_t i = first; i < s->layers; i++)
@@ -70,28 +94,38 @@ static fr_status put_layers(const fr_trunk_spec *s, const char *where, fr_gguf_w
 }
 
 static fr_status put_mixture(const fr_trunk_spec *s, size_t mtp_layers, const char *where, fr_gguf_writer *w) {
-    const fr_experts_spec *e = fr_spec_experts(s);
-    size_t shared = s->mtp.ffn.width;
+    size_t first;
     (void)mtp_layers;
+    FR_TRY(fr_mixture_first(s, where, &first));
+    const fr_experts_spec *e = &s->layer[first].experts;
+    size_t shared = s->layer[first].ffn.width;
     if (e->norm_min != LEAST_SUM) return fr_fail(FR_INPUT, "%s: GGUF has no key for its moe_norm_min", where);
     fr_mixture_put_counts(s, w);
-    FR_TRY(put_layers(s, where, w));
+    FR_TRY(put_layers(s, first, where, w));
     fr_gguf_put_u32(w, ".expert_feed_forward_length", (uint32_t)e->width);
     fr_gguf_put_u32(w, ".expert_shared_count", (uint32_t)(shared / e->width));
     if (shared) fr_gguf_put_u32(w, ".expert_shared_feed_forward_length", (uint32_t)shared);
     return FR_OK;
 }
 
-static const fr_config_part mixture = {.read = fr_mixture_read, .put = put_mixture};
+static const fr_config_part mixture = {.read = fr_mixture_read, .put = put_mixture}, mtp = {.read = read_mtp};
 static const fr_config_row own[] = {FR_ONLY("hidden_act", "silu"),
                                     FR_WITHOUT("use_bias"),
                                     FR_REAL(layer.experts.norm_min, "moe_norm_min", NULL, 0, 1),
                                     {0}};
-static const fr_config_row mixtures[] = {FR_PART(mixture), {0}};
+static const fr_config_row mixtures[] = {FR_PART(mixture), FR_PART(mtp), {0}};
 
 static const fr_tensor_name bias_names[] = {
     FR_NAMED(fr_layer, experts.router_bias, FR_SLOT_ROW, ONE, EXPERTS, "mlp.moe_statics.e_score_correction_bias",
              "exp_probs_b.bias", .needs = FR_IF_CORRECTED),
+    {0},
+};
+
+/* Names after MTP. The layer has no norm, table and head of its own. */
+static const fr_tensor_name mtp_names[] = {
+    FR_MATRIX(fr_mtp_layer, eh_proj, HIDDEN, TWICE_HIDDEN, MTP_LINEAR, NULL),
+    FR_VECTOR(fr_mtp_layer, enorm, HIDDEN, "emb_norm.0.weight", NULL),
+    FR_VECTOR(fr_mtp_layer, hnorm, HIDDEN, "hidden_norm.0.weight", NULL),
     {0},
 };
 
@@ -105,4 +139,8 @@ const fr_family fr_family_ernie45_moe = {
     .rope = fr_rope_whole_heads,
     .shape = shape,
     .names = &(const fr_tensor_naming){.layer = {fr_attention_names, fr_pre_norm_names, bias_names, fr_mixture_names},
-                                       .extras = (const char *const[]){"model.mtp_*", NULL}}};
+                                       .mtp = mtp_names,
+                                       .mtp_prefixes = (const char *const[]){MTP, NULL},
+                                       .mtp_word = "block.",
+                                       .mtp_in_folders = true,
+                                       .extras = (const char *const[]){MTP "*", NULL}}};

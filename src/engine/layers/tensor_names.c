@@ -84,6 +84,11 @@ fr_binding fr_binding_layer(fr_weights *weights, const fr_trunk_spec *trunk, con
     return b;
 }
 
+/* Gives the word before the number of an MTP layer. */
+static const char *mtp_word(const fr_tensor_naming *naming) {
+    return naming->mtp_word ? naming->mtp_word : layer_words[0];
+}
+
 /* Gives the prefix of the published names of a model's MTP layer. */
 static const char *mtp_prefix(const fr_weights *weights, const fr_tensor_naming *naming) {
     for (const char *const *prefix = naming->mtp_prefixes; *prefix; prefix++)
@@ -95,9 +100,11 @@ fr_binding fr_binding_mtp(fr_weights *weights, const fr_tensor_naming *naming, c
                           bool beside) {
     fr_binding b = fr_binding_layer(weights, trunk, &trunk->mtp, trunk->layers);
     b.naming = naming;
-    if (naming->mtp_prefixes && !weights->files->gguf)
-        snprintf(b.prefix, sizeof b.prefix, "%s%s", mtp_prefix(weights, naming),
-                 beside || naming->mtp_flat ? "" : "layers.0.");
+    if (naming->mtp_prefixes && !weights->files->gguf) {
+        bool flat = beside || naming->mtp_flat;
+        snprintf(b.prefix, sizeof b.prefix, "%s%s%s", mtp_prefix(weights, naming), flat ? "" : mtp_word(naming),
+                 flat ? "" : "0.");
+    }
     return b;
 }
 
@@ -543,7 +550,7 @@ static bool is_extra(const fr_weights *weights, const fr_tensor_naming *naming, 
     const char *below = gguf ? NULL : below_mtp(naming, name);
     if (below && !mtp_layers && fr_tensor_names_extra(naming, tensor)) return true;
     if (below) {
-        const char *rest = naming->mtp_layer[0] ? NULL : behind_layer(below, "layers.", &layer);
+        const char *rest = naming->mtp_layer[0] ? NULL : behind_layer(below, mtp_word(naming), &layer);
         if (naming->mtp_flat && mtp_layers && lists_of_layer(naming, false, below)) return true;
         return rest ? layer < mtp_layers && lists_of_layer(naming, false, rest) : lists(naming->mtp, false, below);
     }
@@ -636,7 +643,7 @@ static bool find_layers(const fr_tensor_naming *naming, const fr_trunk_spec *spe
 
 static bool find_mtp(const fr_tensor_naming *naming, const fr_trunk_spec *spec, const char *below, size_t mtp_layers,
                      fr_tensor_name_found *found) {
-    const char *rest = naming->mtp_layer[0] ? NULL : behind_layer(below, "layers.", &found->layer);
+    const char *rest = naming->mtp_layer[0] ? NULL : behind_layer(below, mtp_word(naming), &found->layer);
     found->of_layer = true;
     if (!rest) found->layer = 0;
     if (found->layer >= mtp_layers) return false;

@@ -211,6 +211,7 @@ typedef struct fr_tensor_naming {
      * tensor in `mtp`, or "layers.0." and the name of a tensor that decoder layers have. NULL: the tensors are named
      * like those of the next layer. */
     const char *const *mtp_prefixes;
+    const char *mtp_word; /* stands there in place of "layers.", if it is not NULL */
     /* tables of the tensors that an MTP layer has as every decoder layer has them, by their names after the prefix;
      * none: `layer` has these tables */
     const fr_tensor_name *mtp_layer[FR_LAYER_TABLES];

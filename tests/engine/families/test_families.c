@@ -72,6 +72,10 @@ static const struct {
     {"mellum-mtp", "{\"num_nextn_predict_layers\": 2}", FR_UNBUILT, "2 MTP layers are not built, 1 is"},
     {"mellum-mtp", "{\"num_nextn_predict_layers\": 0}", FR_OK, ""},
     {"mellum-mtp", "{\"mtp_mlp_layer_types\": [\"linear\"]}", FR_INPUT, "mtp_mlp_layer_types has \"linear\""},
+    {"ernie4.5-moe-mtp", "{\"num_nextn_predict_layers\": 2}", FR_OK, ""}, /* several are ignored */
+    {"ernie4.5-moe-mtp", "{\"num_nextn_predict_layers\": null}", FR_OK, ""},
+    {"ernie4.5-moe-mtp", "{\"num_nextn_predict_layers\": -1}", FR_INPUT, "num_nextn_predict_layers"},
+    {"ernie4.5-moe-odd", "{\"num_nextn_predict_layers\": 1}", FR_OK, ""}, /* saved without it */
     {"mpt-odd", "{\"attn_config\": {\"alibi_bias_max\": 0.5}}", FR_INPUT, "alibi_bias_max"},
     {"mpt-odd", "{\"attn_config\": {\"alibi_bias_max\": 65}}", FR_INPUT, "alibi_bias_max"},
     {"mpt-odd", "{\"attn_config\": {\"alibi\": false}}", FR_UNBUILT, "alibi false is not built"},
@@ -212,6 +216,7 @@ static const struct {
     {"sarvam-saved", "{}"},
     {"nemotron-3-mtp", "{\"routed_scaling_factor\": 1.3}"},
     {"mellum-mtp", "{}"}, /* the file has no MTP layer */
+    {"ernie4.5-moe-mtp", "{}"},
     {"youtu-odd", "{}"},
     {"minicpm3-plain", "{\"rope_theta\": 700, \"v_head_dim\": 15}"},
     {"minicpm3-plain", "{\"rope_scaling\": null}"},
@@ -310,7 +315,7 @@ static fr_status write_metadata(const fr_family *family, json_t *config, fr_mode
     return status;
 }
 
-/* A folder may have only dense layers although its family is a mixture. K-EXAONE's GGUF has no keys for it; LFM2's
+/* A folder may have only dense layers although its family is a mixture. Most families' GGUF has no keys for it; LFM2's
  * says that all layers stand before the first mixture. */
 START_TEST(a_mixture_in_no_layer_is_refused_or_written) {
     static const struct {
@@ -323,6 +328,7 @@ START_TEST(a_mixture_in_no_layer_is_refused_or_written) {
          "{\"num_hidden_layers\": 1, \"mlp_layer_types\": [\"dense\"], \"layer_types\": [\"full_attention\"], "
          "\"num_mtp_layers\": 1, \"mtp_layer_types\": [\"full_attention\"], \"mtp_mlp_layer_types\": [\"dense\"]}",
          FR_INPUT},
+        {&fr_family_ernie45_moe, "{\"num_hidden_layers\": 2, \"moe_layer_start_index\": 2}", FR_INPUT},
         {&fr_family_lfm2_moe, "{\"num_hidden_layers\": 2, \"num_dense_layers\": 2}", FR_OK}};
     fr_model_spec spec;
     fr_map map;
@@ -750,7 +756,7 @@ FR_SUITE("families") {
     tcase_add_loop_test(tests, keys_of_one_family_are_read, 0, 4);
     tcase_add_loop_test(tests, llama4s_layers_are_as_its_lists_say, 0, 17);
     tcase_add_loop_test(tests, what_is_not_built_is_no_key_of_a_file, 0, 4);
-    tcase_add_loop_test(tests, a_mixture_in_no_layer_is_refused_or_written, 0, 3);
+    tcase_add_loop_test(tests, a_mixture_in_no_layer_is_refused_or_written, 0, 4);
     tcase_add_loop_test(tests, a_scale_without_a_key_is_what_readers_take_it_for, 0, 4);
     suite_add_tcase(suite, tests);
 }

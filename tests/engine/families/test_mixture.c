@@ -259,6 +259,38 @@ START_TEST(an_mtp_layer_may_have_a_table_and_a_head) {
 }
 END_TEST
 
+/* ERNIE 4.5's largest model was published with a turned mtp_linear_proj. Its MTP layer is left out, and the rest runs.
+ * Any other wrong shape is refused. */
+START_TEST(an_mtp_layer_whose_projection_is_turned_is_left_out) {
+    static const char name[] = MODELS "ernie4.5-moe-mtp";
+    static const char linear[] = "linear_proj.0.weight\":{\"dtype\":\"BF16\",\"shape\":";
+    char from[128], to[128];
+    fr_changed_folder copy;
+    fr_model *model;
+    fr_drafter *drafter = NULL;
+    snprintf(from, sizeof from, "%s[60,120]", linear);
+    snprintf(to, sizeof to, "%s%s", linear, _i ? "[10,720]" : "[120,60]");
+    fr_changed_folder_make(&copy, name, "{}");
+    fr_changed_folder_edit(&copy, from, to);
+    require(fr_model_open(copy.path, NULL, &model));
+    ck_assert_int_eq(fr_model_fact(model, FR_FACT_MTP_LAYERS), _i);
+    if (_i) {
+        ck_assert_int_eq(fr_drafter_open(NULL, model, NULL, &drafter), FR_INPUT);
+        ck_assert_ptr_nonnull(strstr(fr_last_error(), "model.mtp_linear_proj.0.weight has shape [10, 720]"));
+    } else {
+        answer left = answer_of(copy.path), whole = answer_of(name);
+        ck_assert_ptr_nonnull(strstr(fr_model_note(model, 0), "linear_proj.0.weight is turned"));
+        fr_rows_expect_same(&left.logits, &whole.logits);
+        ck_assert_uint_eq(left.drafts.count, 0);
+        ck_assert_uint_eq(whole.drafts.count, whole.drafts.capacity);
+        free_answer(&left);
+        free_answer(&whole);
+    }
+    fr_model_close(model);
+    fr_changed_folder_remove(&copy);
+}
+END_TEST
+
 /* Copies the tensors that llama.cpp's converter writes with --mtp: those of the MTP layer, which is the last one, and
  * those of the model that it needs for its scores. */
 static void copy_alone(const fr_tensors *all, fr_gguf_writer *w, bool data) {
@@ -669,6 +701,7 @@ FR_SUITE("mixture") {
     tcase_add_loop_test(tests, an_mtp_layer_may_have_a_table_and_a_head, 0, MAY_SHARE);
     tcase_add_loop_test(tests, an_mtp_layer_drafts_from_a_file_beside_its_folder, 0, WITH_MTP);
     tcase_add_loop_test(tests, an_mtp_layers_file_says_how_its_own_rows_stand, 0, 6);
+    tcase_add_loop_test(tests, an_mtp_layer_whose_projection_is_turned_is_left_out, 0, 2);
     fr_test_add_loop(tests, every_manner_of_running_gives_one_answer, FOLDERS, 1);
     fr_test_add_loop(tests, packed_experts_give_one_answer, 2, 1);
     tcase_add_test(tests, null_means_no_shared_experts);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""windowed_mtp.py make|verify|seek DATA [NAME...]: tiny random mixtures with sliding layers and an MTP layer, and what
-transformers 5.24 computes with them. windowed_mtp.py convert LLAMA_CPP DATA: llama.cpp's GGUF file of K-EXAONE.
+"""mixtures_mtp.py make|verify|seek DATA [NAME...]: tiny random mixtures of sparse.py with an MTP layer, and what
+transformers 5.24 computes with them. mixtures_mtp.py convert LLAMA_CPP DATA: llama.cpp's GGUF file of K-EXAONE.
 
-Mellum 2's MTP layer is transformers' own: `verify` reads it from the folder by MtpModel. transformers ignores
-K-EXAONE's, which is computed here after vLLM's exaone_moe_mtp.py: a decoder layer of transformers with a dense
-feed-forward. Both layers have the same published names. sparse.py makes the targets; mixtures.py describes the files
-and the drafts, and its `compute` and its training are used here.
+Mellum 2's MTP layer is transformers' own: `verify` reads it from the folder by MtpModel. transformers ignores the
+others. K-EXAONE's is computed here after vLLM's exaone_moe_mtp.py, and ERNIE 4.5's after FastDeploy's
+ernie4_5_mtp.py, in which the model's last norm comes before the head: both are a decoder layer of transformers with a
+dense feed-forward. mixtures.py describes the files and the drafts, and its `compute` and its training are used here.
 """
 import copy
 import json
@@ -33,18 +33,35 @@ MODELS = {
     "mellum-mtp": dict(seed=7543, kind=SLIDING, mlp="sparse", config=sparse.MELLUM | dict(
         num_hidden_layers=3, layer_types=[SLIDING, FULL, FULL], mlp_layer_types=["sparse"] * 3, vocab_size=240,
         max_position_embeddings=1024, num_nextn_predict_layers=1)),
+    "ernie4.5-moe-mtp": dict(seed=7603, kind=FULL, mlp="dense", config=sparse.ERNIE | dict(
+        vocab_size=240, num_hidden_layers=3, head_dim=14, max_position_embeddings=1024, tie_word_embeddings=True,
+        num_nextn_predict_layers=1)),
 }
+
+# The published beginnings of the names of an MTP layer's tensors.
+USUAL = {"": "mtp."}
+NAMES = {"ernie4_5_moe": {"pre_fc_norm_embedding.": "model.mtp_emb_norm.0.", "fc.": "model.mtp_linear_proj.0.",
+                          "pre_fc_norm_hidden.": "model.mtp_hidden_norm.0.", "layers.0.": "model.mtp_block.0."}}
+
+
+def published(spec, name):
+    names = NAMES.get(spec["config"]["model_type"], USUAL)
+    begin = next(begin for begin in names if name.startswith(begin))
+    return names[begin] + name.removeprefix(begin)
 
 
 class Mtp(nn.Module):
-    """The MTP layer. Its tensors have the published names without "mtp."."""
+    """The MTP layer. Its tensors have Qwen3-Next's names without "mtp."."""
 
     def __init__(self, model, spec):
         super().__init__()
         config, last = copy.deepcopy(model.config), model.model.layers[-1]
         config.layer_types, config.mlp_layer_types, config.num_hidden_layers = [spec["kind"]], [spec["mlp"]], 1
+        ernie = config.model_type == "ernie4_5_moe"
+        if ernie: config.moe_layer_start_index = 1
         norm = lambda: type(model.model.norm)(config.hidden_size, eps=config.rms_norm_eps)
-        self.pre_fc_norm_embedding, self.pre_fc_norm_hidden, self.norm = norm(), norm(), norm()
+        self.pre_fc_norm_embedding, self.pre_fc_norm_hidden = norm(), norm()
+        if not ernie: self.norm = norm()
         self.fc = nn.Linear(2 * config.hidden_size, config.hidden_size, bias=False)
         self.layers = nn.ModuleList([type(last)(config, 0)])
 
@@ -53,6 +70,7 @@ class Target(mixtures.Target):
     def __init__(self, model, mtp, spec):
         self.model, self.mtp, self.spec = model.eval(), mtp.eval(), spec
         self.embed, self.head = model.get_input_embeddings(), model.lm_head
+        self.norm = getattr(mtp, "norm", model.model.norm)
 
     def around(self, embedded):
         """Returns what the layer gets besides its rows: positions, what its rows see, and its rotary positions."""
@@ -68,7 +86,7 @@ class Target(mixtures.Target):
         m, e = self.mtp, self.embed(tokens)
         z = m.layers[0](m.fc(torch.cat([m.pre_fc_norm_embedding(e), m.pre_fc_norm_hidden(hidden)], -1)),
                         **self.around(e))
-        return m.norm(z[0] if isinstance(z, tuple) else z)
+        return self.norm(z[0] if isinstance(z, tuple) else z)
 
 
 def target_of(model, spec):
@@ -78,15 +96,15 @@ def target_of(model, spec):
 def save(folder, spec, target):
     """Adds the MTP layer to the folder that sparse.py has saved, with a tensor for each matrix of each expert."""
     sparse.save(folder, spec)
-    state = mixtures.split({"mtp." + k: v for k, v in target.mtp.state_dict().items()})
+    state = mixtures.split({published(spec, k): v for k, v in target.mtp.state_dict().items()})
     state = load_file(folder / "model.safetensors") | {k: v.bfloat16().contiguous() for k, v in state.items()}
     save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def load(folder, spec):
     target = target_of(sparse.load(folder, spec), spec)
-    state = {k: v.float() for k, v in load_file(folder / "model.safetensors").items() if k.startswith("mtp.")}
-    target.mtp.load_state_dict({k.removeprefix("mtp."): v for k, v in mixtures.join(state).items()})
+    state = mixtures.join(load_file(folder / "model.safetensors"))
+    target.mtp.load_state_dict({k: state[published(spec, k)].float() for k in target.mtp.state_dict()})
     return target
 
 
