@@ -20,12 +20,10 @@ void fr_drafter_cache_lay_out_pages(fr_kv *kv, fr_arena *arena, const fr_kv_shap
                                     const fr_draft_sizes *sizes) {
     size_t context = sizes->context + FR_STEP_MAX;
     size_t pages = sizes->pages + OWN_PAGES * sizes->sessions;
-    fr_kv_layout(kv, arena, shapes, count, fr_kv_drafter_types(shapes, count, sizes->kv_types),
-                 (fr_kv_sizes){.context = context,
-                               .batch = context,
-                               .timelines = sizes->sessions,
-                               .pages = pages,
-                               .whole = true});
+    fr_kv_layout(
+        kv, arena, shapes, count, fr_kv_drafter_types(shapes, count, sizes->kv_types),
+        (fr_kv_sizes){
+            .context = context, .batch = context, .timelines = sizes->sessions, .pages = pages, .whole = true});
 }
 
 void fr_drafter_cache_lay_out(fr_drafter_cache *cache, fr_arena *arena, const fr_kv *all, const fr_drafter *drafter,
