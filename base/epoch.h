@@ -39,7 +39,7 @@ uint32_t fr_epoch_advance(fr_epoch *epoch);
 void fr_epoch_await(fr_waiter *waiter, fr_epoch *epoch, uint32_t wanted);
 void fr_epoch_await_run(fr_waiter *waiter, fr_epoch *epoch, uint32_t wanted);
 
-/* Sets a counter that no thread waits for to the epoch of another counter. */
+/* Sets a counter to the epoch of another counter. No thread may be waiting for the first counter. */
 void fr_epoch_copy(fr_epoch *epoch, fr_epoch *from);
 
 /* Reads the clock that waits are measured with. */

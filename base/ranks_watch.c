@@ -78,7 +78,7 @@ struct fr_watch {
     bool settled, all_leave; /* settled: there is no rank left for which this rank must wait */
     bool told;               /* the failure was sent to the other ranks */
     double failed_at, beat;  /* failed_at: time of the job's failure; beat: time of the last sign of life that this rank
-                             * sent */
+                              * sent */
     pid_t starter;           /* the parent of this process when it was last looked at */
     peer peers[];            /* [count]; rank 0 is connected to each rank, the others only to rank 0 */
 };

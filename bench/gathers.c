@@ -21,7 +21,7 @@ enum {
 
 typedef struct bench {
     fr_ranks *ranks;
-    size_t count, own; /* number of ranks; number of this rank */
+    size_t count, own; /* count: number of ranks; own: number of this rank */
     uint8_t *row;      /* [count][MOST] */
     double seconds[REPETITIONS];
 } bench;

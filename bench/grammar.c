@@ -56,8 +56,8 @@ typedef struct bench {
     size_t count, vocab;
     /* seconds of a decode step */
     double step;
-    /* Microseconds of each repetition: the time to make the grammar; the mean time of a token in new states and in
-     * known states; the longest time of a token. */
+    /* Microseconds of each repetition. made: to make the grammar; fresh: the mean for a token in a new state; known:
+     * the mean for a token in a known state; worst: the longest for a token. */
     double made[REPETITIONS], fresh[REPETITIONS], known[REPETITIONS], worst[REPETITIONS];
 } bench;
 

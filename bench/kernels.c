@@ -34,7 +34,8 @@ typedef struct bench {
     bool counted;                                        /* the processor's counters can be read */
 
     size_t done, total;
-    size_t wrong, doubtful; /* number of kernels with wrong bits, and of table cells whose spread is too large */
+    size_t wrong, doubtful; /* wrong: number of kernels with wrong bits; doubtful: number of table cells whose spread is
+                             * too large */
 } bench;
 
 /* --------------------------------------------------------------------------------------------------- wanted kernels */

@@ -16,7 +16,7 @@ typedef struct fr_synth_target {
 
 typedef struct fr_synth_assistant {
     size_t hidden, layers, heads, ffn; /* the last layer has full attention, and the others are sliding */
-    /* number of clusters of the centroid head, and number of them that a step scores */
+    /* clusters: number of clusters of the centroid head; top: number of clusters that a step scores */
     size_t clusters, top;
     bool plain; /* config.json asks for a plain head instead of the centroid head */
 } fr_synth_assistant;

@@ -163,7 +163,7 @@ static void print_sql(const fr_bench_report *report, bool first) {
     fputs(");\n", report->out);
 }
 
-/* ------------------------------------------------------------------------------------------------------ rows, cells */
+/* ----------------------------------------------------------------------------------------------------- lines, cells */
 
 void fr_bench_table(fr_bench_report *report, const char *name, const char *title, const fr_bench_column *columns,
                     size_t count) {

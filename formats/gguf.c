@@ -26,7 +26,7 @@
  * mapped. */
 typedef struct cursor {
     const fr_map *map;
-    size_t at, filled; /* the next byte to read; the end of the bytes that were filled */
+    size_t at, filled; /* at: the next byte to read; filled: the end of the bytes that were filled */
     const char *kind;  /* "key" or "tensor" after the name of one was read; else "" */
     fr_text name;
 } cursor;

@@ -24,7 +24,8 @@ typedef struct fr_gguf_writer {
     uint64_t key_count, tensor_count;
     fr_bytes sizes;                 /* the size of the data of each tensor, a uint64_t each */
     uint64_t data_size;             /* bytes of all tensors, including padding */
-    uint64_t current, current_done; /* the tensor whose data come next, and how many of its bytes were written */
+    uint64_t current, current_done; /* current: the tensor whose data come next; current_done: how many bytes of these
+                                     * data were written */
     fr_status status;
 } fr_gguf_writer;
 

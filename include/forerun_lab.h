@@ -139,7 +139,7 @@ void fr_lab_collect(fr_options *options, bool head);
 /* Says where the sums come from and how they are written. */
 typedef struct fr_lab_importances {
     const char *text;               /* name of the text that was run */
-    size_t chunk, chunks;           /* ids in a chunk, at least 1, and the number of chunks that ran */
+    size_t chunk, chunks;           /* chunk: ids in a chunk, at least 1; chunks: the number of chunks that ran */
     bool older;                     /* llama.cpp's older form instead of GGUF */
     void (*note)(const char *line); /* NULL, or called with lines about experts that no row chose */
 } fr_lab_importances;

@@ -48,7 +48,7 @@ typedef struct fr_attn_rows {
  * because a core can wait for only a limited number of lines at once. Beyond that number the core's own loads would
  * wait too. */
 typedef struct fr_attn_ahead {
-    const uint8_t *at, *end; /* the next line to prefetch, and the end of the lines */
+    const uint8_t *at, *end; /* at: the next line to prefetch; end: the end of the lines */
 } fr_attn_ahead;
 
 /* The steps that an instruction set implements. Each call of a step takes `count` queries, at most `together`, which

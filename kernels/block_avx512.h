@@ -96,8 +96,9 @@ typedef enum joining { PLAIN, PLUS_MIN, MINUS_MIN, HALVES, HALVES_MIN, APART, ZE
 
 typedef struct format {
     fr_dtype type;
-    size_t bytes, runs; /* bytes and runs of a block of one tile. For grouped codes: the bytes of a run, and 0, because
-                         * the number of runs depends on the matrix */
+    size_t bytes, runs; /* bytes: number of bytes of a block of one tile; runs: number of the block's runs. For grouped
+                         * codes `bytes` is the number of bytes of a run, and `runs` is 0, because the number of runs
+                         * depends on the matrix */
     unsigned bits;      /* bits of a code; if codes are looked up, bits of the table's values */
     int offset;
     joining joining;
@@ -779,7 +780,8 @@ FR_INLINE void choose_hint(const format *f, chunk *c) {
 
 /* Says where the columns of a chunk are in a tile, or in a pair of tiles. */
 typedef struct place {
-    const uint8_t *bytes, *end; /* the chunk's bytes of the tile; for a pair, those of the first tile */
+    const uint8_t *bytes, *end; /* the beginning and the end of the chunk's bytes in the tile; for a pair, in the first
+                                 * tile */
     const uint8_t *next;        /* weights that are read after `end`, for prefetching */
     size_t apart;               /* bytes from a tile to its partner */
     size_t partner;             /* bytes from the tile to the second tile that is computed: `apart`, or 0 if there is

@@ -42,8 +42,8 @@ typedef struct format {
                                     * minimum) */
     bool apart;                    /* each half of a run is added to the chain by itself, with the factors d and m */
     int most;                      /* the largest magnitude that is multiplied, of a code or of a value of the table */
-    size_t columns, block, header; /* columns of a block; bytes of a tile's block; bytes of the block before its first
-                                    * run */
+    size_t columns, block, header; /* columns: columns of a block; block: bytes of a tile's block; header: bytes of the
+                                    * block before its first run */
 } format;
 
 /* Initializes the sizes of a format with the constants of its type. */

@@ -74,7 +74,7 @@ typedef struct fr_qblock {
     int8_t q[32];
     float d;           /* value of column i is about d * q[i] */
     float dsum;        /* d * (float)sum */
-    int32_t sum, half; /* sum of all q; sum of the first 16 */
+    int32_t sum, half; /* sum: the sum of all q; half: the sum of the first 16 */
 } fr_qblock;
 
 /* Quantizes a row into ceil(cols / 32) blocks; columns past the end count as 0. m is the largest |x| of the block,

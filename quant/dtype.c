@@ -7,7 +7,7 @@
 
 static const struct {
     const char *name;
-    uint16_t block, bytes; /* number of values in a block; bytes of a block */
+    uint16_t block, bytes; /* block: number of values in a block; bytes: bytes of a block */
     fr_decode_fn *decode;  /* NULL for types without blocks */
 } types[FR_TYPES_END] = {
     [FR_F32] = {"F32", 1, 4, NULL},

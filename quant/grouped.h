@@ -69,8 +69,9 @@ enum {
 /* The sizes of a matrix's tiles. They follow from the grouping of its codes and the number of its columns. */
 typedef struct fr_grouped_tiles {
     fr_grouping form;
-    size_t block_runs, runs, blocks; /* runs of a block; runs and blocks of a row */
-    size_t head_bytes, block_bytes;  /* bytes of a block's scales and zeros or biases; bytes of the whole block */
+    size_t block_runs, runs, blocks; /* block_runs: runs of a block; runs: runs of a row; blocks: blocks of a row */
+    size_t head_bytes, block_bytes;  /* head_bytes: bytes of a block's scales, and of its zeros or biases; block_bytes:
+                                      * bytes of the whole block */
     size_t tile_bytes;
 } fr_grouped_tiles;
 

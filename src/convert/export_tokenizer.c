@@ -261,7 +261,7 @@ static fr_status put_templates(const char *folder, const json_t *config, fr_gguf
 
 /* ------------------------------------------------------------------------------------------------- merges by scores */
 
-/* Returns true if the rules put U+2581 before a text, as those of Llama 2 do, for which files have a key. */
+/* Returns true if the rules put U+2581 before a text, as those of Llama 2 do. GGUF files have a key for this. */
 static bool adds_space(const fr_tokenizer_source *source) {
     const fr_text_rules *rules = &source->normalizer;
     return rules->count && rules->items[0].kind == FR_RULE_PREPEND &&

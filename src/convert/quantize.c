@@ -221,7 +221,7 @@ typedef struct stream {
     size_t threads;
     fr_progress_fn *progress;
     void *progress_context;
-    uint64_t done, total; /* bytes of the source: done so far, and in total */
+    uint64_t done, total; /* done: bytes of the source that are done; total: all bytes of the source */
     bool ended;           /* the progress callback has ended the job */
 } stream;
 

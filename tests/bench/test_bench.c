@@ -94,7 +94,7 @@ static size_t sql_columns(const char *list) {
     return columns;
 }
 
-/* Each table is created before its rows, and each row has as many values as the table has columns. */
+/* Each table is created before its lines, and each line has as many values as the table has columns. */
 START_TEST(sql_makes_tables_and_fills_them) {
     fr_command c = fr_command_ok(QUICK "-o sql");
     size_t made = 0, rows = 0, columns = 0;

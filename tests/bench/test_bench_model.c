@@ -67,7 +67,7 @@ static double number_of(const json_t *row, const char *key) {
     return json_number_value(value);
 }
 
-/* Returns the row of a test; if there are several, the last. */
+/* Returns the line of the tables about a measurement; if there are several, the last. */
 static const json_t *row_of(const json_t *rows, const char *test) {
     const json_t *found = NULL, *row;
     size_t i;
@@ -90,8 +90,8 @@ static void check_fields(const json_t *row) {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) number_of(row, numbers[i]);
 }
 
-/* Checks a row of three samples. The means and the standard deviation must follow from the samples by the usual
- * formulas. */
+/* Checks a line of the tables with three samples. The means and the standard deviation must follow from the samples by
+ * the usual formulas. */
 static void check_samples(const json_t *row, double tokens) {
     const json_t *ns = fr_json_get(row, "samples_ns"), *rates = fr_json_get(row, "samples_ts");
     double sum = 0, rate = 0, squares = 0, median;

@@ -21,7 +21,7 @@ static void do_nothing(void *context, const char *what) {
     (void)what;
 }
 
-/* Returns the rows of a run in which each turn lasts an instant. */
+/* Returns the lines of the table of a run in which each turn lasts an instant. */
 static json_t *rows_of(const char *model, fr_status expected) {
     int64_t threads[] = {1, 2};
     char *text;

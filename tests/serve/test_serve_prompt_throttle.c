@@ -9,8 +9,8 @@
 #include "tools/serve/prompt_throttle.h"
 
 typedef struct machine {
-    double round, row, free; /* seconds of a round without a prompt; seconds of each prompt row; number of first rows
-                              * that cost nothing */
+    double round, row, free; /* round: seconds of a round without a prompt; row: seconds of each prompt row; free:
+                              * number of first rows that cost nothing */
 } machine;
 
 static double takes(const machine *m, size_t rows, uint32_t *state) {

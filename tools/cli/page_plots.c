@@ -51,7 +51,7 @@ static void plot_depths(const fr_sums *sums, FILE *out) {
 
 typedef struct fr_bins {
     double x[BINS_MAX], share[BINS_MAX], low[BINS_MAX], high[BINS_MAX], drafted[BINS_MAX];
-    size_t count, rounds; /* number of bins; number of rounds in each bin */
+    size_t count, rounds; /* count: number of bins; rounds: number of rounds in each bin */
 } fr_bins;
 
 static size_t bin_size(const fr_record *record) {

@@ -12,8 +12,10 @@
 
 typedef struct fr_record_round {
     size_t rows; /* number of rows of the target's forward; 0: a prompt's forward predicted the id */
-    size_t drafted, accepted, count;       /* numbers of drafts, of accepted drafts, and of ids that the round gave */
-    double draft, verify, accept, seconds; /* seconds of drafting, verifying and accepting; of the whole round */
+    size_t drafted, accepted, count; /* drafted: number of drafts; accepted: number of accepted drafts; count: number of
+                                      * ids that the round gave */
+    double draft, verify, accept, seconds; /* seconds of drafting, of verifying and of accepting; `seconds` is the time
+                                            * of the whole round */
     double margins[FR_STEP_MAX];           /* the target's margin at each id, NAN if it is unknown */
 } fr_record_round;
 

@@ -7,7 +7,7 @@
 
 #include "tools/cli/options.h"
 
-/* Returns true if the option of one of these tests, or --tasks, was given. */
+/* Returns true if the option of one of these kinds of tasks, or --tasks, was given. */
 bool fr_tasks_asked(const fr_arguments *args);
 
 /* Gives the exit status. */

@@ -17,8 +17,8 @@ typedef struct batch {
     /* kept.answers: [input.total] answers of an earlier run or of this one; NULL: there is no answer yet, or it was
      * already written */
     fr_batch_kept kept;
-    /* numbers of lines that have ended, of answers that were written, of lines that could not be run, and of texts
-     * that an interrupt cut off */
+    /* numbers. done: lines that have ended; written: answers that were written; failed: lines that could not be run;
+     * cut: texts that an interrupt cut off */
     size_t done, written, failed, cut;
     /* the note that a prompt begins with the same token twice was printed; it is printed once */
     bool told_doubled;

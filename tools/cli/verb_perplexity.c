@@ -46,8 +46,8 @@ static double error(const tally *t) {
 }
 
 typedef struct scoring {
-    /* number of ids in a chunk; distance in ids between the beginnings of two chunks; index of the first scored row of
-     * a chunk */
+    /* chunk: number of ids in a chunk; step: distance in ids between the beginnings of two chunks; first: index of the
+     * first scored row of a chunk */
     size_t chunk, step, first;
     size_t chunks;
     const int32_t *ids;  /* ids of the text */

@@ -10,7 +10,8 @@
 typedef struct fr_batch_input {
     fr_prompt file; /* the bytes of the file */
     const char *name;
-    size_t at, row, number; /* what was read so far: number of bytes, of lines, and of lines that are not blank */
+    size_t at, row, number; /* what was read so far. at: number of bytes; row: number of lines; number: number of lines
+                             * that are not blank */
     size_t total;           /* number of lines in the file that are not blank */
 } fr_batch_input;
 

@@ -104,7 +104,7 @@ size_t fr_job_nth_likeliest(const double *likely, size_t count, size_t nth) {
 struct fr_job_ended {
     json_t *wholes[FR_CHOICES_MAX];
     double likely[FR_CHOICES_MAX];
-    size_t count, ids;  /* number of choices that have ended, and of the ids of these choices */
+    size_t count, ids;  /* count: number of choices that have ended; ids: number of ids of these choices */
     fr_figures figures; /* sums of the figures of the choices that have ended */
 };
 

@@ -16,8 +16,8 @@ typedef struct fr_choice {
     fr_job job;
     size_t prompt;       /* index of the prompt in the request that the choice answers */
     size_t slot;         /* index of the scheduler's slot that has the choice's session */
-    double began, first; /* times, in fr_seconds: when the choice's session began, and when the choice's first id
-                          * came */
+    double began, first; /* times, in fr_seconds. began: when the choice's session began; first: when the choice's first
+                          * id came */
     double ready;        /* time, in fr_seconds, when the choice could generate its second id */
     uint64_t behind;     /* number of the last request that had arrived when this choice's first id came */
 
@@ -63,7 +63,7 @@ struct fr_generation_request {
     char error[640];    /* the reason why the request can't be run; "": the request can be run */
     fr_status why;      /* the kind of this error */
     uint64_t number;    /* the request's number in the order of arrival */
-    size_t begun, done; /* number of choices that have had a slot, and of choices that have ended */
+    size_t begun, done; /* begun: number of choices that have had a slot; done: number of choices that have ended */
 };
 
 /* Reads a body and takes it over, even if the request can't be run. The request becomes a holder of `call`, the

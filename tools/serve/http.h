@@ -30,8 +30,8 @@ typedef struct fr_http_setting {
     /* the texts of the key's and the certificate's files for TLS; NULL: plain HTTP */
     const char *key_pem, *certificate_pem;
     size_t body_limit; /* the most bytes that a request's body may have */
-    /* The most connections at a time: of all clients together, and of one address. A connection above these limits is
-     * kept just long enough to send a 503. */
+    /* The most connections at a time: `connections` of all clients together, per_address of one address. A connection
+     * above these limits is kept just long enough to send a 503. */
     unsigned connections, per_address;
     /* Seconds after which a client is cut off if it is silent, if its request has not arrived, or if it has not read
      * its answer. A request or an answer gets one more second for each 16 kB. */

@@ -34,8 +34,8 @@ typedef struct fr_http_link {
     fr_http_exchange *exchange; /* the present request; protected by the server's lock */
     /* the present request is complete and was passed on; protected by the server's lock */
     bool dispatched;
-    /* time at which the connection will be cut: a request must be complete by then, or an answer read. 0: never,
-     * because the client waits for the server */
+    /* Time at which the connection will be cut. By then the request must be complete, or, once the answer has begun,
+     * the answer must have been read. 0: never, because the client waits for the server. */
     _Atomic int64_t deadline;
 } fr_http_link;
 

@@ -25,7 +25,8 @@ struct fr_kv_node {
     uint8_t *before[FR_KV_DRAFTERS];
     uint32_t parent, next; /* next: the next node in the hash chain, or in the list of removed nodes */
     uint32_t first_child, sibling;
-    uint32_t children, timelines, depth; /* number of children, of timelines in the node, and of blocks up to its end */
+    uint32_t children, timelines, depth; /* children: number of child nodes; timelines: number of timelines in the node;
+                                          * depth: number of blocks from the root to the node's end */
     uint32_t points; /* counts the ends of prompts and the branches that have this block in their window */
     bool ends_prompt;
     uint64_t used[FR_KV_UNUSED];  /* [FR_KV_LEAVES]: time when the last timeline left the node; [FR_KV_WINDOWS]: time

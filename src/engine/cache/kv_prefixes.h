@@ -84,7 +84,8 @@ typedef struct fr_kv_prefixes {
     uint32_t *owner[FR_KV_KINDS]; /* [pages of the pool] the node that holds the page; 0: none */
     fr_kv_heap unused[FR_KV_UNUSED];
     size_t capacity, buckets;
-    uint32_t free, fresh; /* first node in the list of removed nodes; number of the first node that was never used */
+    uint32_t free, fresh; /* free: first node in the list of removed nodes; fresh: number of the first node that was
+                           * never used */
     uint64_t clock;
     fr_kv_pages *pages;                   /* [FR_KV_KINDS] the target's pools */
     fr_kv_pages *drafter[FR_KV_DRAFTERS]; /* the drafters' pools; NULL: no drafter with a cache of its own */

@@ -29,7 +29,8 @@ typedef struct fr_recurrent_shape {
     size_t heads, key_dim, value_dim; /* a head's state has the layout of the deltanet kernel (fr_deltanet) */
     size_t before, behind;            /* the numbers of heads before and after this rank's own, which other ranks
                                        * keep */
-    size_t channels, conv_kernel;     /* values of an input that are convolved; positions that a convolution spans */
+    size_t channels, conv_kernel;     /* channels: values of an input that are convolved; conv_kernel: positions that a
+                                       * convolution spans */
     size_t gates; /* number of further values that the ring keeps of a position, which are the position's decays and
                    * betas */
 } fr_recurrent_shape;

@@ -97,8 +97,10 @@ typedef struct fr_block_net {
     bool packed;                            /* some matrix is packed */
     fr_block_conv (*convs)[FR_BLOCK_PARTS]; /* [layers] the convolutions of each layer; NULL: there are none */
     size_t conv_width; /* number of factors that fr_block_conv.kernel gives for a row: 2 * taps * hidden / group */
-    fr_matrix before, after, selector; /* DFlash2: two codebooks [vocab, rank], and the selector [rank, hidden] */
-    fr_matrix bias_before, bias_after; /* DSpark's bias: codebooks [vocab, rank] and [draft_vocab, rank] */
+    fr_matrix before, after, selector; /* DFlash2: the codebooks `before` and `after` [vocab, rank], and the selector
+                                        * [rank, hidden] */
+    fr_matrix bias_before, bias_after; /* DSpark's bias: the codebooks bias_before [vocab, rank] and bias_after
+                                        * [draft_vocab, rank] */
     /* DSpark's confidence head: a matrix of one row, which has `hidden` columns, and `rank` more if the head also reads
      * the preceding draft. NULL: there is no such head. */
     const float *confidence;
@@ -121,8 +123,8 @@ typedef struct fr_block_rows {
     fr_row *rows;               /* [most] the rows of the batch */
     fr_sight *full, *sliding;   /* [most] positions that a block's rows see in full layers, and in sliding layers */
     float *input;               /* [most, aux_layers * hidden] the target's rows that context is made of */
-    float *kernels, *convolved; /* [most, conv_width] the convolutions' kernels; [most, hidden] convolved rows; NULL:
-                                 * there are no convolutions */
+    float *kernels, *convolved; /* kernels: [most, conv_width] the factors that fr_block_conv.kernel gave for each row;
+                                 * convolved: [most, hidden] convolved rows; NULL: there are no convolutions */
     float *hidden;              /* [most, hidden] out: a block's rows after the final norm */
 } fr_block_rows;
 

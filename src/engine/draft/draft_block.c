@@ -43,7 +43,7 @@ typedef struct workspace {
     float *selected;           /* [scored, rank] DFlash2: the selector's products of the rows */
     float *codes;              /* [top_k, rank] DFlash2: the codes of a row's best ids */
     float *best;               /* [top_k] the scores of best_ids */
-    int32_t *best_ids, *order; /* [top_k] a row's best ids; [candidates] room for sorting */
+    int32_t *best_ids, *order; /* best_ids: [top_k] a row's best ids; order: [candidates] room for sorting */
     float *befores, *biases;   /* DSpark: befores [sessions, rank] has the code of each session's last draft; biases
                                 * [sessions, candidates] has the biases that follow from these codes */
     float *row;                /* [rank] DFlash2: the code of the id before a row, times the row's selector */

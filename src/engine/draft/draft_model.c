@@ -34,7 +34,8 @@ typedef struct workspace {
     fr_draft_head head;         /* the trimmed head that scores drafts; without ids: the model's own head */
     fr_learned_head learned;    /* the trimmed head that learns ids and scores drafts; whole NULL: the head does not
                                  * learn */
-    size_t vocab, target_vocab; /* number of ids that both models have; number of the target's ids */
+    size_t vocab, target_vocab; /* vocab: number of ids that both models have; target_vocab: number of the target's
+                                 * ids */
     /* the layout of the sessions' caches, and the pages of all of them; not a session's cache */
     fr_kv kv;
     fr_kv_prefixes prefixes; /* texts that the model has run before, also for sessions that are closed */

@@ -47,8 +47,8 @@ typedef struct fr_learned_ids {
     uint8_t *known; /* [vocab / 8 + 1] bits: the session has learned the id */
 } fr_learned_ids;
 
-/* Take the memory from the arena, or measure it. A real arena also gets the likely ids' rows, so the weights must be
- * in memory. */
+/* Take the memory from the arena. If that is no measuring arena (base/arena.h), the functions also copy the likely ids'
+ * rows, so the weights must be in memory. */
 void fr_learned_head_layout(fr_learned_head *head, fr_arena *arena, const fr_drafter *drafter,
                             const fr_draft_sizes *sizes);
 void fr_learned_ids_layout(fr_learned_ids *ids, fr_arena *arena, const fr_drafter *drafter,

@@ -20,7 +20,7 @@
 #include "src/language/tokenizer/tokenizer.h"
 
 typedef struct fr_same_text {
-    const fr_tokenizer *from, *to; /* tokenizer of the timeline's ids; tokenizer of the other vocabulary */
+    const fr_tokenizer *from, *to; /* from: tokenizer of the timeline's ids; to: tokenizer of the other vocabulary */
     size_t context;                /* the most ids of a timeline */
     size_t *from_ends;             /* [context] the offsets at which the timeline's ids end in the text */
     size_t origin, known;          /* the text is that of the timeline's ids [origin, known) */

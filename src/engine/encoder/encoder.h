@@ -36,7 +36,8 @@ typedef struct fr_encoder_facts {
     size_t labels;                         /* number of scores that the encoder's classifier gives; 0: there is no
                                             * classifier */
     size_t window;                         /* positions on either side that local layers see; 0: all layers see all */
-    size_t experts, ffn;                   /* experts of a mixture, and their width; experts 0: there is no mixture */
+    size_t experts, ffn; /* experts: number of experts of a mixture, 0: there is no mixture; ffn: width of the
+                          * feed-forward, or of an expert */
 } fr_encoder_facts;
 fr_encoder_facts fr_encoder_fact(const fr_encoder *encoder);
 

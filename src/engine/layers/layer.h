@@ -24,7 +24,8 @@ typedef struct fr_attention_weights {
     fr_matrix q, k, v, o; /* q [heads * head_dim, hidden], k and v [kv_heads * head_dim, hidden], o [hidden, heads *
                            * head_dim] */
     const float *q_bias, *k_bias, *v_bias, *o_bias;
-    const float *q_norm, *k_norm; /* [head_dim]; for norms over all heads [heads * head_dim], [kv_heads * head_dim] */
+    const float *q_norm, *k_norm; /* [head_dim]; in a norm over all heads, q_norm has heads * head_dim values and k_norm
+                                   * kv_heads * head_dim */
     const float *sinks;           /* [heads] the scores of attention sinks */
     fr_matrix gate;               /* [heads * own_gate, hidden] makes the gates of heads */
 } fr_attention_weights;
@@ -46,7 +47,8 @@ typedef struct fr_mla_weights {
 } fr_mla_weights;
 
 typedef struct fr_deltanet_weights {
-    fr_matrix in_qkv, in_z; /* [queries, keys, values of all heads; hidden], [value_heads * value_dim, hidden] */
+    fr_matrix in_qkv, in_z; /* in_qkv [queries, keys and values of all heads, hidden]; in_z [value_heads * value_dim,
+                             * hidden] */
     fr_matrix in_b, in_a;   /* [value_heads, hidden] */
     fr_matrix in_qkvz;      /* in_qkv and in_z as one tensor: one key head after the other, each with its query, key,
                              * values and z */
@@ -67,11 +69,12 @@ typedef struct fr_deltanet_weights {
 
 /* One tensor fills in_z, in_xbc and in_dt, so these members are adjacent and in this order. */
 typedef struct fr_mamba_weights {
-    fr_matrix in_z, in_xbc, in_dt; /* [heads * head_dim, hidden]; [values, keys, queries of all heads and groups,
-                                    * hidden]; [heads, hidden] */
+    fr_matrix in_z, in_xbc, in_dt; /* in_z [heads * head_dim, hidden]; in_xbc [values of all heads, keys and queries of
+                                    * all groups, hidden]; in_dt [heads, hidden] */
     fr_matrix out;                 /* [hidden, heads * head_dim] */
     const float *in_bias, *out_bias;
-    const float *conv, *conv_bias;       /* [conv_kernel, channels of in_xbc], the oldest position first; [channels] */
+    const float *conv, *conv_bias;       /* conv [conv_kernel, channels of in_xbc], the oldest position first; conv_bias
+                                          * [channels] */
     const float *dt_bias, *decay, *skip; /* [heads]; decay: -exp(A_log) */
     const float *norm;                   /* [heads * head_dim] */
 } fr_mamba_weights;
@@ -81,7 +84,7 @@ _Static_assert(offsetof(fr_mamba_weights, in_xbc) == offsetof(fr_mamba_weights, 
                "one tensor fills all three");
 
 typedef struct fr_short_conv_weights {
-    fr_matrix in[3], out; /* [hidden, hidden] each: the projections for b, c and x, in one tensor; the output's
+    fr_matrix in[3], out; /* [hidden, hidden] each. in: the projections for b, c and x, in one tensor; out: the output's
                            * projection */
     const float *conv;    /* [conv_kernel, hidden] weights, the oldest position first */
 } fr_short_conv_weights;

@@ -94,7 +94,7 @@ typedef struct fr_mla_spec {
  * another factor for each value of a key: Kimi Team 2025, arXiv:2510.26692 (deltanet.c). */
 typedef struct fr_deltanet_spec {
     size_t key_heads, value_heads; /* value_heads is a multiple of key_heads */
-    size_t key_dim, value_dim;     /* values of a head's key, and of a head's value */
+    size_t key_dim, value_dim;     /* key_dim: values of a head's key; value_dim: values of a head's value */
     size_t conv_kernel;            /* positions that the short convolution reads, including the row's own */
     bool fused;  /* one projection gives queries, keys, values and z, key head by key head; if false, there are two
                   * projections */
@@ -110,7 +110,7 @@ typedef struct fr_deltanet_spec {
 /* Mamba-2: Dao and Gu 2024, arXiv:2405.21060 (mamba.c). */
 typedef struct fr_mamba_spec {
     size_t groups, heads;       /* heads is a multiple of groups; the heads of a group have the same keys and queries */
-    size_t state_dim, head_dim; /* values of a key; values of a head */
+    size_t state_dim, head_dim; /* state_dim: values of a key; head_dim: values of a head */
     size_t conv_kernel;         /* positions that the short convolution reads, including the row's own */
     bool conv_bias, bias;       /* conv_bias: the convolution adds biases; bias: the projections of input and output add
                                  * biases */

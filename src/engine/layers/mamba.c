@@ -153,8 +153,8 @@ typedef struct head_run {
     const fr_recurrent *recurrent;
     const fr_recurrent_layer *states;
     size_t head, group;
-    float *rerun, *strip;  /* the thread's memory: values and keys of positions that it runs again, and a strip of a
-                            * state */
+    float *rerun, *strip; /* The thread's memory. rerun: values and keys of positions that the thread runs again; strip:
+                           * a strip of a state. */
     fr_deltanet_row *rows; /* the positions after the base, then the batch's rows */
     size_t count;
 } head_run;

@@ -18,8 +18,9 @@ typedef struct routing {
     const fr_kernels *kernels;
     const fr_experts_spec *spec;
     float *scores;           /* [experts] products, then scores */
-    float *choice, *groups;  /* [experts] each: the scores by which experts are chosen; the scores of groups */
-    int32_t *scratch, *best; /* [experts] each: room for top-k; the best groups */
+    float *choice, *groups;  /* [experts] each. choice: the scores by which experts are chosen; groups: the scores of
+                              * groups */
+    int32_t *scratch, *best; /* [experts] each. scratch: room for top-k; best: the best groups */
 } routing;
 
 /* Makes weights from products, but does not divide them by their sum yet. Returns that sum: over the chosen experts if

@@ -17,7 +17,8 @@ typedef struct fr_batch_slice {
     size_t rows;         /* in: number of rows, one for each of the timeline's ids and each draft; out: number of these
                           * that got pages */
     size_t heads;        /* in: number of last rows whose logits are wanted; out: number of these rows that were run */
-    size_t at, heads_at; /* out: batch index of the first row without logits, and of the first with logits */
+    size_t at, heads_at; /* out. at: batch index of the first row without logits; heads_at: batch index of the first row
+                          * with logits */
 } fr_batch_slice;
 
 /* Limits the number of the session's next ids that a forward runs, so that it cuts no picture whose rows must be run

@@ -59,7 +59,7 @@ typedef struct outlook {
     const fr_draft_depth *draft_depth;
     const fr_draft_depth_drafter *drafter; /* the drafter that is asked for all timelines' drafts */
     const fr_draft_depth_part *parts;
-    size_t count, base; /* number of timelines; rows without any draft */
+    size_t count, base; /* count: number of timelines; base: number of rows without any draft */
     size_t limit;       /* drafts that may be given out */
     /* the number of drafts with the most tokens a second */
     size_t best;
@@ -374,8 +374,8 @@ static size_t open_outlook(outlook *o, const fr_draft_depth *draft_depth, const 
 typedef struct question {
     const fr_draft_depth *draft_depth;
     const fr_draft_depth_part *parts;
-    size_t count, room, taken; /* number of timelines; the most drafts in all; rows that the round has already, besides
-                                * one for each timeline */
+    size_t count, room, taken; /* count: number of timelines; room: the most drafts in all; taken: rows that the round
+                                * has already, besides one for each timeline */
     bool hoped;
 } question;
 

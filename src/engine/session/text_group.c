@@ -11,7 +11,7 @@
 /* A text's rows in a forward. */
 typedef struct piece {
     fr_session *session;
-    size_t rows, at; /* the number of rows, and the batch index of the first */
+    size_t rows, at; /* rows: number of rows; at: batch index of the first row */
     size_t last_at;  /* if `ends`: the batch index of the last row, which is not beside the text's other rows */
     bool ends;       /* the forward has the text's last row */
 } piece;
@@ -23,7 +23,7 @@ typedef struct run {
     const fr_text_group *group;
     const fr_group_text *texts;
     size_t count;
-    size_t begun, done; /* texts whose ids are in their sessions, and texts that have ended */
+    size_t begun, done; /* begun: texts whose ids are in their sessions; done: texts that have ended */
     bool logits;        /* logits are wanted, otherwise hidden rows */
     fr_group_fn *sink;
     void *context;

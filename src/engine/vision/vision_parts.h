@@ -37,7 +37,7 @@ typedef struct fr_vision_cuts {
     size_t longest_width, longest_height; /* if `stretch`, the given width and height; otherwise the given length of
                                            * the longer side, in both members. For towers that only limit sizes: the
                                            * longest sides that are allowed */
-    size_t least, most;                   /* side of the smallest tile; largest number of tiles */
+    size_t least, most;                   /* least: side of the smallest tile; most: largest number of tiles */
     double ratio; /* pictures are cut only if the longer side is at least this many times the shorter one */
 } fr_vision_cuts;
 
@@ -65,7 +65,7 @@ typedef struct fr_vision_config {
     /* patch: a patch's side in pixels; frames: number of times that a patch is repeated in its row; merge: a token's
      * side in patches */
     size_t patch, frames, merge;
-    size_t out, out_ffn; /* width of the embeddings; width inside the merger */
+    size_t out, out_ffn; /* out: width of the embeddings; out_ffn: width inside the merger */
     size_t merged;       /* floats of the merger's input that are kept for each token; 0: none */
     bool bias;           /* the layers' products have biases */
     /* a merger's own settings: biases of its products, its activation, the eps of its norm */

@@ -63,7 +63,8 @@ typedef struct fr_bound {
                               * `packed` */
     size_t parts;            /* number of matrices in one entry of the file's stack, such as 2 for an expert's gate and
                               * up */
-    size_t head, key_heads;  /* for FR_LAYOUT_HEADS: rows of a head, and the number of key heads */
+    size_t head, key_heads;  /* for FR_LAYOUT_HEADS: `head` is the number of rows of a head, key_heads the number of key
+                              * heads */
     const fr_tensor *exponents;            /* exponents of MXFP4 codes */
     fr_bound_share share[FR_BOUND_SHARES]; /* the division of rows among ranks; a rank reads only its own rows if the
                                             * shares cover all rows */

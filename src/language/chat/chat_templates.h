@@ -26,7 +26,7 @@ typedef struct fr_chat_templates {
     char *note;                   /* a line for the user about `any`, or NULL */
     char *picture_note;           /* a line for the user about `pictures`, or NULL */
     fr_kept_answers answers;      /* answers about what the templates take */
-    /* bits of chat_turns.h: changes made so far, and changes that were already reported */
+    /* bits of chat_turns.h. notes: changes that were made so far; told: changes that were already reported */
     atomic_uint notes, told;
 } fr_chat_templates;
 

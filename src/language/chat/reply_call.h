@@ -57,7 +57,7 @@ typedef struct fr_reply_call {
     bool listed;         /* the object stands in a list */
     bool wrapped;        /* the list, or the object, is the only member of another object */
     bool inner;          /* the members that are now read belong to an inner object, which is the value of the member
-                 * "function" */
+                          * "function" */
     bool fenced;         /* a fence of Markdown stands around the objects */
     bool near;           /* the text is not quite in the model's form, so it is a call only if its name is that of a
                           * tool */

@@ -59,7 +59,7 @@ typedef struct fr_jinja_lexer {
     fr_template *template;
     const char *source, *end, *at; /* source: a copy in which all line ends are \n; at: the next byte to be read */
     uint32_t line;                 /* the line of `at` */
-    bool in_block, in_print;       /* `at` is in a statement's tag; `at` is in a tag that prints */
+    bool in_block, in_print;       /* in_block: `at` is in a statement's tag; in_print: `at` is in a tag that prints */
     char pending;                  /* kind of the tag after the text that was taken last; 0: none */
     char open[FR_TEMPLATE_NESTING_MAX];
     size_t open_count; /* number of brackets that are open */

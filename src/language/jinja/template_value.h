@@ -67,7 +67,8 @@ typedef struct fr_jinja_string {
 typedef struct fr_jinja_value {
     uint8_t kind;       /* fr_jinja_kind */
     bool foreign;       /* not used for strings, which have marks of their own */
-    uint8_t reason, of; /* for undefined: an fr_jinja_reason, and the kind of the value that lacks the attribute */
+    uint8_t reason, of; /* For undefined. reason: an fr_jinja_reason; of: the kind of the value that lacks the
+                         * attribute. */
     union {
         bool truth;
         int64_t integer;

@@ -26,7 +26,8 @@ typedef struct led {
     fr_grammar *grammar;
     size_t prompt[SESSIONS]; /* number of ids in each session's last prompt */
     uint64_t hash;
-    size_t given, aborted, scored; /* numbers of generated ids, of aborted rounds, and of scored ids */
+    size_t given, aborted, scored; /* numbers. given: of generated ids; aborted: of aborted rounds; scored: of scored
+                                    * ids */
 } led;
 
 #define TRY(call)                                   \

@@ -75,13 +75,13 @@ typedef struct timeline {
 typedef struct entry {
     text says;
     size_t blocks;
-    size_t count, run; /* in the last block: number of ids, and number of positions that were run */
+    size_t count, run; /* in the last block. count: number of ids; run: number of positions that were run */
     uint8_t *page[FR_KV_KINDS], *drafter, *before; /* drafter, before: the drafter's pages of the last block and of the
                                                     * block before it; NULL: there is none */
     bool ends_prompt, gone, cached; /* cached: after the last call, the index was the only holder of the entry's page
                                      * of full layers */
-    /* The times at which the last timeline left the entry, and at which the index became the only holder of its
-     * sliding page. 0: that has not happened. */
+    /* left: the time at which the last timeline left the entry; alone: the time at which the index became the only
+     * holder of the entry's sliding page; 0: that has not happened */
     size_t left, alone;
 } entry;
 

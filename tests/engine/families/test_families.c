@@ -589,9 +589,9 @@ END_TEST
 START_TEST(llama4s_layers_are_as_its_lists_say) {
     static const struct {
         const char *config;
-        size_t mixtures, still, chunked, growing; /* numbers of layers: with a mixture of experts, without rotation,
-                                                   * with attention in chunks, and with queries that grow with the
-                                                   * position */
+        size_t mixtures, still, chunked, growing; /* numbers of layers. mixtures: with a mixture of experts; still:
+                                                   * without rotation; chunked: with attention in chunks; growing: with
+                                                   * queries that grow with the position */
         const char *line;                         /* a part of the error line; NULL: the configuration is accepted */
     } says[] = {
         {"{}", 6, 1, 5, 1, NULL},
