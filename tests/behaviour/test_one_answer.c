@@ -82,6 +82,7 @@ static const subject subjects[] = {
     {"tests/data/models/qwen35-odd", NULL, false, 3, NULL},
     {"tests/data/models/qwen35-fp8", NULL, false, 1, NULL},
     {llama.path, "tests/data/llama/eagle3", false, 3, "eagle3"},
+    {llama.path, "tests/data/llama/eagle3-layers", false, 1, "eagle3"},
     {llama.path, "tests/data/llama/eagle", false, 3, "eagle"},
     {llama.path, "tests/data/llama/q4_0.gguf", false, 3, "draft"},
     {"tests/data/models/gemma4-e-odd", "tests/data/models/gemma4-e-odd/assistant", false, 3, NULL},

@@ -54,6 +54,7 @@ static const struct {
                 {MODELS "gemma4-moe", MODELS "gemma4-moe/assistant", "mtp", NULL},
                 {GLM, NULL, "mtp", GLM "/image/digits.png"},
                 {llama.path, LLAMA "eagle3", "eagle3", NULL},
+                {llama.path, LLAMA "eagle3-layers", "eagle3", NULL},
                 {llama.path, LLAMA "eagle", "eagle", NULL},
                 {llama.path, LLAMA "q4_0.gguf", "draft", NULL}};
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };

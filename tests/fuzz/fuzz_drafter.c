@@ -15,6 +15,7 @@ static const struct {
                {MODELS "gemma4-dense-odd", MODELS "gemma4-dense-odd/assistant"},
                {MODELS "llama", LLAMA "eagle3"},
                {MODELS "llama", LLAMA "eagle3-odd"},
+               {MODELS "llama", LLAMA "eagle3-layers"},
                {MODELS "llama", LLAMA "eagle"},
                {DFLASH "llama-sliding", DFLASH "llama-sliding/drafter"},
                {DFLASH "v2-qwen3.5", DFLASH "v2-qwen3.5/drafter"},

@@ -55,6 +55,7 @@ static const subject subjects[] = {
     {LLAMA, "q4_0.gguf", NULL, {"q4_0.gguf"}, NULL},
     {LLAMA, "q4_0.gguf", "eagle3", {"eagle3/config.json", "eagle3/model.safetensors"}, NULL},
     {LLAMA, "q4_0.gguf", "eagle3-odd", {"eagle3-odd/config.json", "eagle3-odd/model.safetensors"}, NULL},
+    {LLAMA, "q4_0.gguf", "eagle3-layers", {"eagle3-layers/config.json", "eagle3-layers/model.safetensors"}, NULL},
     {LLAMA, "q4_0.gguf", "eagle3.gguf", {"eagle3.gguf"}, NULL},
     {LLAMA, "q4_0.gguf", "eagle", {"eagle/config.json", "eagle/model.safetensors"}, NULL},
     {DFLASH "qwen3", "", "drafter", {"drafter/config.json", "drafter/model.safetensors"}, NULL},

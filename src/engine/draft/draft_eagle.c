@@ -34,7 +34,7 @@ static fr_status eagle_load(fr_drafter *drafter) {
     FR_TRY(fr_eagle1_config_read(&config, &drafter->weights, drafter->target));
     FR_TRY(fr_eagle1_open(e, &config, drafter));
     e->pairs.what = "the EAGLE drafter's";
-    e->pairs.input_width = 2 * config.layer.trunk.hidden;
+    e->pairs.input_width = 2 * config.spec.trunk.hidden;
     e->pairs.begin = begin_pairs;
     return FR_OK;
 }

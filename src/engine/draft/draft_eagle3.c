@@ -53,7 +53,7 @@ static fr_status eagle3_load(fr_drafter *drafter) {
     FR_TRY(fr_eagle3_open(e, &config, drafter));
     drafter->aux_layers = config.aux_layers;
     e->pairs.what = "the EAGLE-3 drafter's";
-    e->pairs.input_width = fr_larger(e->fc.cols, 2 * config.layer.trunk.hidden);
+    e->pairs.input_width = fr_larger(e->fc.cols, 2 * config.spec.trunk.hidden);
     e->pairs.begin = begin_pairs;
     return FR_OK;
 }

@@ -131,6 +131,8 @@ static fr_status mtp_load(fr_drafter *drafter) {
                                .trunk = trunk,
                                .spec = &net->mtp.spec,
                                .layer = &net->mtp.layer,
+                               .layers = 1,
+                               .number = trunk->spec.layers,
                                .input_width = 2 * trunk->spec.hidden,
                                .norm = net->mtp.norm,
                                .carries_norm = true,

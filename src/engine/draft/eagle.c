@@ -113,10 +113,9 @@ static fr_binding layer_binding(fr_weights *weights, const fr_trunk_spec *spec) 
 }
 
 static fr_status make_trunk(fr_trunk *trunk, const fr_eagle_config *c) {
-    trunk->spec = c->layer.trunk;
-    FR_TRY(fr_spec_repeat(&trunk->spec, &c->layer.layer));
-    trunk->layers = calloc(1, sizeof *trunk->layers);
-    return trunk->layers ? FR_OK : fr_fail_memory("drafter", sizeof *trunk->layers);
+    trunk->spec = c->spec.trunk;
+    trunk->layers = calloc(trunk->spec.layers, sizeof *trunk->layers);
+    return trunk->layers ? FR_OK : fr_fail_memory("drafter", trunk->spec.layers * sizeof *trunk->layers);
 }
 
 /* Binds the drafter's own table of the target's ids. If it has none, the target's table is used, provided that both
@@ -124,11 +123,11 @@ static fr_status make_trunk(fr_trunk *trunk, const fr_eagle_config *c) {
 static fr_status bind_embedding(fr_eagle *e, const fr_eagle_config *c, fr_weights *weights) {
     const char *name = own_name(weights, EMBEDDING);
     if (fr_weights_has(weights, "", name))
-        return fr_bind_matrix(weights, "", name, c->layer.trunk.vocab, c->layer.trunk.hidden, FR_LOOKED_UP,
+        return fr_bind_matrix(weights, "", name, c->spec.trunk.vocab, c->spec.trunk.hidden, FR_LOOKED_UP,
                               &e->trunk.embedding);
-    if (c->layer.trunk.hidden == c->target_hidden) return FR_OK;
+    if (c->spec.trunk.hidden == c->target_hidden) return FR_OK;
     return fr_fail(FR_INPUT, "%s: tensor %s is missing, and its width of %zu is not the target's %zu",
-                   weights->files->path, name, c->layer.trunk.hidden, c->target_hidden);
+                   weights->files->path, name, c->spec.trunk.hidden, c->target_hidden);
 }
 
 /* Binds the drafter's own head. If it has none, the target's head is used. The drafter must then score all ids of the
@@ -138,11 +137,11 @@ static fr_status bind_head(fr_eagle *e, const fr_eagle_config *c, fr_drafter *dr
     const char *name = own_name(weights, HEAD);
     e->own_head = fr_weights_has(weights, "", name);
     if (e->own_head)
-        return fr_bind_matrix(weights, "", name, c->draft_vocab, c->layer.trunk.hidden, FR_STREAMED, &e->trunk.head);
-    bool alike = c->draft_vocab == c->layer.trunk.vocab && !fr_weights_has(weights, "", own_name(weights, IDS));
-    if (!alike || c->layer.trunk.hidden != c->target_hidden)
+        return fr_bind_matrix(weights, "", name, c->draft_vocab, c->spec.trunk.hidden, FR_STREAMED, &e->trunk.head);
+    bool alike = c->draft_vocab == c->spec.trunk.vocab && !fr_weights_has(weights, "", own_name(weights, IDS));
+    if (!alike || c->spec.trunk.hidden != c->target_hidden)
         return fr_fail(FR_INPUT, "%s: tensor %s is missing, and the target's is no head of %zu ids by %zu",
-                       weights->files->path, name, c->draft_vocab, c->layer.trunk.hidden);
+                       weights->files->path, name, c->draft_vocab, c->spec.trunk.hidden);
     if (drafter->target) {
         e->trunk.head = drafter->target->trunk.head;
         e->pairs.softcap = drafter->target->trunk.spec.softcap;
@@ -164,18 +163,19 @@ static fr_status finish(fr_eagle *e, const fr_eagle_config *c, fr_drafter *draft
     FR_TRY(bind_embedding(e, c, weights));
     FR_TRY(bind_head(e, c, drafter));
     const char *ids = own_name(weights, IDS);
-    size_t vocab = c->layer.trunk.vocab;
+    size_t vocab = c->spec.trunk.vocab;
     if (c->draft_vocab != vocab || fr_weights_has(weights, "", ids))
         FR_TRY(fr_drafter_bind_ids(weights, "", ids, c->draft_vocab, vocab, &e->ids));
     FR_TRY(fr_trunk_derive(&e->trunk, weights->files->path));
     e->pairs.trunk = &e->trunk;
     e->pairs.spec = e->trunk.spec.layer;
     e->pairs.layer = e->trunk.layers;
+    e->pairs.layers = e->trunk.spec.layers;
     e->pairs.head = &e->trunk.head;
     e->pairs.candidates = e->ids;
     e->pairs.packed = weights->has_packed || (drafter->target && drafter->target->weights.has_packed);
     e->needs = needs_of(c);
-    return fr_tensor_names_check_read(weights, &fr_eagle_names, 1, 0);
+    return fr_tensor_names_check_read(weights, &fr_eagle_names, e->trunk.spec.layers, 0);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- EAGLE-3 */
@@ -193,17 +193,28 @@ static fr_status bind_fc_norms(fr_eagle *e, const fr_eagle_config *c, fr_weights
     return FR_OK;
 }
 
+/* Binds the layers after the first one. */
+static fr_status bind_further(fr_trunk *trunk, fr_weights *weights) {
+    for (size_t i = 1; i < trunk->spec.layers; i++) {
+        fr_binding b = {.weights = weights, .trunk = &trunk->spec, .layer = &trunk->spec.layer[i]};
+        snprintf(b.prefix, sizeof b.prefix, "layers.%zu.", i);
+        FR_TRY(fr_tensor_names_bind_layer(&b, fr_family_llama.names, &trunk->layers[i]));
+    }
+    return FR_OK;
+}
+
 fr_status fr_eagle3_open(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
     size_t aux_layers = c->aux_layers.count * c->target_hidden;
     FR_TRY(make_trunk(&e->trunk, c));
     fr_binding b = layer_binding(weights, &e->trunk.spec);
-    FR_TRY(fr_bind_matrix(weights, "", own_name(weights, FC), c->layer.trunk.hidden, aux_layers, FR_STREAMED, &e->fc));
+    FR_TRY(fr_bind_matrix(weights, "", own_name(weights, FC), c->spec.trunk.hidden, aux_layers, FR_STREAMED, &e->fc));
     FR_TRY(bind_fc_norms(e, c, weights));
     FR_TRY(fr_tensor_names_bind(&b, wide_names, e->trunk.layers));
     FR_TRY(fr_tensor_names_bind(&b, layer_names, e->trunk.layers));
     FR_TRY(fr_tensor_names_bind(&b, norm_names, e));
-    FR_TRY(fr_bind_vector(weights, "", own_name(weights, NORM), c->layer.trunk.hidden, &e->trunk.norm));
+    FR_TRY(bind_further(&e->trunk, weights));
+    FR_TRY(fr_bind_vector(weights, "", own_name(weights, NORM), c->spec.trunk.hidden, &e->trunk.norm));
     e->norm_before_residual = c->norm_before_residual;
     e->pairs.norm = e->trunk.norm;
     e->pairs.carries_norm = c->norm_output;
@@ -214,7 +225,7 @@ fr_status fr_eagle3_open(fr_eagle *e, const fr_eagle_config *c, fr_drafter *draf
 
 fr_status fr_eagle1_open(fr_eagle *e, const fr_eagle_config *c, fr_drafter *drafter) {
     fr_weights *weights = &drafter->weights;
-    size_t hidden = c->layer.trunk.hidden;
+    size_t hidden = c->spec.trunk.hidden;
     FR_TRY(make_trunk(&e->trunk, c));
     fr_binding b = layer_binding(weights, &e->trunk.spec);
     FR_TRY(fr_bind_matrix(weights, "", "fc.weight", hidden, 2 * hidden, FR_STREAMED, &e->fc));

@@ -6,10 +6,11 @@
  *
  * EAGLE-3 (Li et al. 2025, arXiv:2503.01840; llama.cpp src/models/eagle3.cpp): it reads t_p, the inputs of some of the
  * target's layers at position p, and works by pairs (pairs.h). Pair p begins with g = fc(t_p); EAGLE-3.1 norms t_p
- * first. In a chain of drafts, g is instead the output x of the pair before. One layer then computes
+ * first. In a chain of drafts, g is instead the output x of the pair before. The first layer then computes
  *     x = g + attention([embedding_norm(embedding of token p + 1) ; hidden_norm(g)]); x += feed-forward(x)
  * and head(norm(x)) scores a vocabulary of the drafter's own. The layer is one of Llama's, or one of Qwen3's, which
- * norms the heads of queries and keys; its attention may slide.
+ * norms the heads of queries and keys; its attention may slide. In folders of speculators it may be followed by more
+ * layers, which are the family's own and have its names (speculators 0.9.0, models/eagle3; vLLM llama_eagle3.py).
  *
  * EAGLE-1 (Li et al. 2024, arXiv:2401.15077; SafeAILab/EAGLE cnets1): for position p it reads h_p, the hidden row
  * after the final norm. It runs x = fc([embedding of token p + 1 ; h_p]) + bias through a layer without input norm.
@@ -21,8 +22,8 @@
 #include "src/engine/families/family.h"
 
 typedef struct fr_eagle_config {
-    fr_model_spec layer; /* the spec of the drafter's one layer, which is not in the trunk yet; vocab: the target's */
-    size_t draft_vocab;  /* ids that the drafter's own head scores */
+    fr_model_spec spec; /* the drafter's layers, which the opened drafter takes over; vocab: the target's */
+    size_t draft_vocab; /* ids that the drafter's own head scores */
     size_t target_hidden;
     const char *width_key, *vocab_key; /* the keys of the target's width and of its number of ids */
     fr_aux_layers aux_layers;
@@ -36,11 +37,10 @@ typedef struct fr_eagle_config {
 } fr_eagle_config;
 
 /* Reads EAGLE-3's configuration and checks it against the target. target NULL: checks only what the drafter's files
- * allow. */
+ * allow. On success the caller owns config->spec.trunk.layer, which opening the drafter takes over. */
 fr_status fr_eagle3_config_read(fr_eagle_config *config, fr_weights *weights, const fr_model *target);
 
-/* Reads EAGLE-1's configuration and checks it against the target. target NULL: checks only what the drafter's files
- * allow. */
+/* Does the same for EAGLE-1. */
 fr_status fr_eagle1_config_read(fr_eagle_config *config, fr_weights *weights, const fr_model *target);
 
 /* The target that the drafter's files require. */
@@ -54,7 +54,7 @@ typedef struct fr_eagle_needs {
 /* An opened drafter; immutable. */
 typedef struct fr_eagle {
     fr_pair_net pairs;
-    /* a trunk of one layer; its head scores the draft vocabulary, its embedding table has the target's ids */
+    /* the drafter's layers; the trunk's head scores the draft vocabulary, its embedding table has the target's ids */
     fr_trunk trunk;
     fr_matrix fc;                              /* EAGLE-3: [hidden, aux_layers * target_hidden]; EAGLE-1: [hidden, 2 *
                                                 * hidden] */
@@ -76,7 +76,8 @@ void fr_eagle_close(fr_eagle *eagle);
 /* EAGLE-3 in GGUF, as llama.cpp's converter writes it. fr_eagle3_name gives a published tensor's name there (for
  * tensors of the layer, the name after "blk.0.") and the order of its rows; if GGUF has no place for the tensor, it
  * returns false. fr_eagle_names lists the tensors that are not read. fr_eagle3_put_keys writes the keys of a drafter
- * that was opened from a folder. In GGUF d2t has the target's ids, in folders the differences to the drafter's ids. */
+ * that was opened from a folder. GGUF has only drafters of one layer. In GGUF d2t has the target's ids, in folders the
+ * differences to the drafter's ids. */
 bool fr_eagle3_name(const char *published, const char **gguf, fr_tensor_name_found *found);
 extern const fr_tensor_naming fr_eagle_names;
 extern const fr_tensor_name *const fr_eagle3_layer_names[]; /* tables of the layer's names; NULL ends them */

@@ -21,20 +21,22 @@ static const char where[] = "config.json";
 
 enum { IDS_MAX = 1 << 24 };
 
-static fr_status check(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target) {
-    if (c->layer.trunk.layers != 1)
-        return fr_fail(FR_INPUT, "%s: %s is %zu, an EAGLE drafter has 1 layer", weights->files->path,
-                       weights->files->gguf ? "eagle3.block_count" : "num_hidden_layers", c->layer.trunk.layers);
+/* several: the drafter may have more layers than one. */
+static fr_status check(const fr_eagle_config *c, const fr_weights *weights, const fr_model *target, bool several) {
+    if (c->spec.trunk.layers != 1 && !several)
+        return fr_fail(FR_INPUT, "%s: %s is %zu, a drafter of %s has 1 layer", weights->files->path,
+                       weights->files->gguf ? "eagle3.block_count" : "num_hidden_layers", c->spec.trunk.layers,
+                       weights->files->gguf ? "EAGLE-3 in GGUF" : "EAGLE-1");
     const fr_drafter_target wanted = {.architecture = c->target,
                                       .width_key = c->width_key,
                                       .vocab_key = c->vocab_key,
                                       .width = c->target_hidden,
-                                      .vocab = c->layer.trunk.vocab,
+                                      .vocab = c->spec.trunk.vocab,
                                       .aux_layers = &c->aux_layers};
     if (target) FR_TRY(fr_drafter_check_target(&wanted, weights, target));
-    if (c->draft_vocab <= c->layer.trunk.vocab) return FR_OK;
+    if (c->draft_vocab <= c->spec.trunk.vocab) return FR_OK;
     return fr_fail(FR_INPUT, "%s: its draft vocabulary of %zu ids is larger than the target's of %zu",
-                   weights->files->path, c->draft_vocab, c->layer.trunk.vocab);
+                   weights->files->path, c->draft_vocab, c->spec.trunk.vocab);
 }
 
 /* The default number of target layers to read: an early, a middle and a late one. */
@@ -58,12 +60,12 @@ static int64_t fallback_width(const fr_eagle_config *c, const fr_weights *weight
     if (target) return (int64_t)target->trunk.spec.hidden;
     const fr_tensor *fc = fr_tensors_find(&weights->files->tensors, "fc.weight");
     size_t aux_layers = c->aux_layers.count ? c->aux_layers.count : DEFAULT_AUX_LAYERS;
-    return fc && fc->dims == 2 ? (int64_t)(fc->shape[1] / aux_layers) : (int64_t)c->layer.trunk.hidden;
+    return fc && fc->dims == 2 ? (int64_t)(fc->shape[1] / aux_layers) : (int64_t)c->spec.trunk.hidden;
 }
 
-/* Reads the layer's configuration, which is Llama's or another family's. text: in a folder, the object with the
- * layer's keys. */
-static fr_status read_layer(fr_eagle_config *c, const fr_family *family, const json_t *text, fr_weights *weights) {
+/* Reads the layers' configuration, which is Llama's or another family's. text: in a folder, the object with the
+ * layers' keys. */
+static fr_status read_layers(fr_eagle_config *c, const fr_family *family, const json_t *text, fr_weights *weights) {
     const fr_gguf *gguf = weights->files->gguf;
     const fr_source source = {.root = text,
                               .text = text,
@@ -71,11 +73,7 @@ static fr_status read_layer(fr_eagle_config *c, const fr_family *family, const j
                               .where = gguf ? gguf->path : where,
                               .weights = weights,
                               .drafter = true};
-    fr_status status = fr_family_read(family, &source, &c->layer);
-    if (status == FR_OK) c->layer.layer = c->layer.trunk.layer[0];
-    free(c->layer.trunk.layer);
-    c->layer.trunk.layer = NULL;
-    return status;
+    return fr_family_read(family, &source, &c->spec);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- JSON */
@@ -118,7 +116,7 @@ static fr_status read_flags(fr_eagle_config *c, const json_t *root, const json_t
     return FR_OK;
 }
 
-/* Makes a layer of Llama's. Its configuration has no window, but the classes of drafters read one for a layer that
+/* Makes layers of Llama's. Its configuration has no window, but the classes of drafters read one for layers that
  * layer_types calls sliding. */
 static fr_status shape_llama(const fr_source *source, fr_model_spec *spec) {
     spec->kinds.first = FR_LAYERS_MAX;
@@ -126,14 +124,14 @@ static fr_status shape_llama(const fr_source *source, fr_model_spec *spec) {
     return fr_layers_by_kind(source, spec);
 }
 
-/* Reads the kind of layer, for which the speculators library has names. Qwen3's layer norms the heads of queries and
+/* Reads the kind of layers, for which the speculators library has names. Qwen3's layers norm the heads of queries and
  * keys. */
-static fr_status read_folder_layer(fr_eagle_config *c, const json_t *text, fr_weights *weights) {
+static fr_status read_folder_layers(fr_eagle_config *c, const json_t *text, fr_weights *weights) {
     const char *type;
     fr_family llama = fr_family_llama;
     FR_TRY(fr_json_text(text, "model_type", where, &type));
     llama.shape = shape_llama;
-    return read_layer(c, type && strcmp(type, "qwen3") == 0 ? &fr_family_qwen3 : &llama, text, weights);
+    return read_layers(c, type && strcmp(type, "qwen3") == 0 ? &fr_family_qwen3 : &llama, text, weights);
 }
 
 static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
@@ -141,9 +139,9 @@ static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const
     json_t *nested, *below;
     FR_TRY(fr_json_object(root, "transformer_layer_config", where, &nested));
     FR_TRY(fr_json_object(root, "eagle_config", where, &below));
-    FR_TRY(read_folder_layer(c, nested ? nested : root, weights));
+    FR_TRY(read_folder_layers(c, nested ? nested : root, weights));
     c->vocab_key = "vocab_size";
-    FR_TRY(fr_json_size(root, "draft_vocab_size", 1, IDS_MAX, (int64_t)c->layer.trunk.vocab, where, &c->draft_vocab));
+    FR_TRY(fr_json_size(root, "draft_vocab_size", 1, IDS_MAX, (int64_t)c->spec.trunk.vocab, where, &c->draft_vocab));
     FR_TRY(read_aux_layers(c, root, below));
     FR_TRY(fr_json_size(root, "target_hidden_size", 1, 1 << 17, fallback_width(c, weights, target), where,
                         &c->target_hidden));
@@ -179,7 +177,7 @@ static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const
     if (rows && rows->dims == 2 && rows->shape[0] <= IDS_MAX) fallback = (int64_t)rows->shape[0];
     bool said = fr_gguf_find(gguf, ".vocab_size");
     c->vocab_key = said ? "eagle3.vocab_size" : "its own vocabulary";
-    if (said || fallback) return fr_gguf_size(gguf, ".vocab_size", 1, IDS_MAX, fallback, &c->layer.trunk.vocab);
+    if (said || fallback) return fr_gguf_size(gguf, ".vocab_size", 1, IDS_MAX, fallback, &c->spec.trunk.vocab);
     return fr_fail_about(FR_OPT_SPEC_TYPE, FR_USAGE,
                          "%s does not say how many ids its target's vocabulary has: "
                          "it can only be opened with its target",
@@ -188,7 +186,7 @@ static fr_status gguf_vocab(fr_eagle_config *c, const fr_weights *weights, const
 
 static fr_status eagle3_from_gguf(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
     const fr_gguf *gguf = weights->files->gguf;
-    FR_TRY(read_layer(c, &fr_family_llama, NULL, weights));
+    FR_TRY(read_layers(c, &fr_family_llama, NULL, weights));
     FR_TRY(gguf_vocab(c, weights, target));
     FR_TRY(fr_gguf_bool(gguf, ".norm_before_residual", false, &c->norm_before_residual));
     FR_TRY(fr_gguf_bool(gguf, ".norm_before_fc", false, &c->norm_before_fc));
@@ -196,25 +194,42 @@ static fr_status eagle3_from_gguf(fr_eagle_config *c, fr_weights *weights, const
     FR_TRY(
         fr_gguf_size(gguf, ".target_hidden_size", 1, 1 << 17, fallback_width(c, weights, target), &c->target_hidden));
     const fr_tensor *head = fr_tensors_find(&weights->files->tensors, "output.weight");
-    c->draft_vocab = head && head->dims == 2 ? head->shape[0] : c->layer.trunk.vocab;
+    c->draft_vocab = head && head->dims == 2 ? head->shape[0] : c->spec.trunk.vocab;
     return FR_OK;
+}
+
+/* Ends the reading of a configuration: after a failure nothing is left in it that must be freed. */
+static fr_status end(fr_eagle_config *c, fr_status status) {
+    if (status == FR_OK) return FR_OK;
+    free(c->spec.trunk.layer);
+    c->spec.trunk.layer = NULL;
+    return status;
+}
+
+static fr_status read_eagle3(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
+    bool gguf = weights->files->gguf;
+    FR_TRY(gguf ? eagle3_from_gguf(c, weights, target) : eagle3_from_json(c, weights, target));
+    if (c->aux_layers.count == 0) FR_TRY(default_aux_layers(c, weights, target));
+    return check(c, weights, target, !gguf);
 }
 
 fr_status fr_eagle3_config_read(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
     *c = (fr_eagle_config){.width_key = weights->files->gguf ? "eagle3.target_hidden_size" : "target_hidden_size"};
-    FR_TRY(weights->files->gguf ? eagle3_from_gguf(c, weights, target) : eagle3_from_json(c, weights, target));
-    if (c->aux_layers.count == 0) FR_TRY(default_aux_layers(c, weights, target));
-    return check(c, weights, target);
+    return end(c, read_eagle3(c, weights, target));
+}
+
+static fr_status read_eagle1(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
+    if (weights->files->gguf)
+        return fr_fail(FR_UNBUILT, "%s: EAGLE-1 in GGUF is not built: give its published folder", weights->files->path);
+    FR_TRY(read_layers(c, &fr_family_llama, weights->files->config, weights));
+    c->draft_vocab = c->spec.trunk.vocab;
+    c->target_hidden = c->spec.trunk.hidden;
+    return check(c, weights, target, false);
 }
 
 fr_status fr_eagle1_config_read(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
     *c = (fr_eagle_config){.width_key = "hidden_size", .vocab_key = "vocab_size"};
-    if (weights->files->gguf)
-        return fr_fail(FR_UNBUILT, "%s: EAGLE-1 in GGUF is not built: give its published folder", weights->files->path);
-    FR_TRY(read_layer(c, &fr_family_llama, weights->files->config, weights));
-    c->draft_vocab = c->layer.trunk.vocab;
-    c->target_hidden = c->layer.trunk.hidden;
-    return check(c, weights, target);
+    return end(c, read_eagle1(c, weights, target));
 }
 
 /* ---------------------------------------------------------------------------------------------------------- writing */

@@ -1,6 +1,6 @@
 /* Drafts by pairs: see pairs.h.
  *
- * The layer's KV cache (drafter_cache.h) counts the pairs that were made from the target's rows. For a timeline of L
+ * The layers' KV cache (drafter_cache.h) counts the pairs that were made from the target's rows. For a timeline of L
  * ids, of which the target has run L - 1, propose first makes the pairs up to L - 2. The last of these gives the first
  * draft. Each further draft takes one more pair.
  *
@@ -43,7 +43,7 @@ typedef struct workspace {
 typedef struct state {
     fr_draft base;
     workspace *work;
-    fr_drafter_cache cache; /* the cache of the drafter's one layer */
+    fr_drafter_cache cache; /* the cache of the drafter's layers */
     fr_learned_ids learned;
 } state;
 
@@ -132,7 +132,10 @@ static void run_pairs(void *context, const fr_team *team) {
     a.batch = (fr_batch){.rows = w->rows, .count = b->pairs.count, .timelines = w->timelines};
     a.keep = only_stored(b);
     fr_rotations(team, &a);
-    fr_layer_run(team, &a, w->net->spec, w->net->layer, w->net->trunk->spec.layers);
+    for (size_t i = 0; i < w->net->layers; i++) {
+        fr_layer_run(team, &a, &w->net->spec[i], &w->net->layer[i], w->net->number + i);
+        a.input = NULL;
+    }
     if (b->head) score(team, b, a.x);
 }
 
@@ -251,8 +254,8 @@ void fr_pairs_propose(fr_proposal *first) {
 /* ------------------------------------------------------------------------------------------------------------- open */
 
 static void lay_out_pages(fr_kv *kv, fr_arena *arena, const fr_pair_net *net, const fr_draft_sizes *sizes) {
-    const fr_kv_shape shape = fr_attention_kv_shape(&net->spec->attention);
-    fr_drafter_cache_lay_out_pages(kv, arena, &shape, 1, sizes);
+    const fr_kv_shape first = fr_attention_kv_shape(&net->spec->attention);
+    fr_drafter_cache_lay_out_pages(kv, arena, net->layers == 1 ? &first : net->trunk->kv_shapes, net->layers, sizes);
 }
 
 /* Takes the memory in which pairs are run, and the arrays with a row for each session. */

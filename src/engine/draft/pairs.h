@@ -1,11 +1,11 @@
-/* Drafts by pairs, for MTP layers and EAGLE drafters: one decoder layer with a KV cache of its own is applied again
- * and again.
+/* Drafts by pairs, for MTP layers and EAGLE drafters: one decoder layer or a few, with a KV cache of their own, are
+ * applied again and again.
  *
  * In: timelines, and the target's rows as it runs them. Out: a chain of drafts for each timeline.
  *
- * Pair p is made of values known for position p and of token p + 1. Its K/V lies in slot p of the layer's cache. The
+ * Pair p is made of values known for position p and of token p + 1. Its K/V lies in slot p of the layers' cache. The
  * known values are read from the target's row; in a chain, they are the output row of the pair before. The output of
- * the last pair p gives scores for token p + 2. Each drafter defines how its pairs begin, and the layer (fr_pair_net).
+ * the last pair p gives scores for token p + 2. Each drafter defines how its pairs begin, and the layers (fr_pair_net).
  * The functions below are the same for all of them. */
 #ifndef FR_SRC_ENGINE_DRAFT_PAIRS_H
 #define FR_SRC_ENGINE_DRAFT_PAIRS_H
@@ -36,9 +36,11 @@ typedef struct fr_pair_batch {
  * fr_pair_net. */
 typedef struct fr_pair_net {
     const char *what;          /* the model that the logits belong to, for error lines */
-    const fr_trunk *trunk;     /* the trunk that gives the layer's widths and rotary forms */
-    const fr_layer_spec *spec; /* spec of the layer, whose K/V is layer 0 of a cache of its own */
-    const fr_layer *layer;
+    const fr_trunk *trunk;     /* the trunk that gives the layers' widths and rotary forms */
+    const fr_layer_spec *spec; /* [layers] specs of the layers, whose K/V are the layers of a cache of their own */
+    const fr_layer *layer;     /* [layers] */
+    size_t layers, number;     /* number of layers; the first one's number in the trunk, after whose own an MTP layer
+                                * is numbered */
     size_t input_width;        /* columns of the widest product at the beginning of pairs */
     const float *norm;         /* [hidden] the norm before the head; NULL: none */
     bool carries_norm;         /* the output that a pair passes to the next one is normed */
@@ -48,7 +50,8 @@ typedef struct fr_pair_net {
     float softcap;             /* softcap of the scores; 0: none */
     bool packed;               /* some matrix is packed */
 
-    /* Computes a->x for the pairs of a batch, and a->input as well if the drafter reads that. The whole team calls it.
+    /* Computes a->x for the pairs of a batch, and a->input as well if the first layer reads that. The whole team calls
+     * it.
      * On return each row is complete for the thread that owns it. */
     void (*begin)(const fr_team *team, const fr_pair_batch *batch, fr_activations *a);
 } fr_pair_net;

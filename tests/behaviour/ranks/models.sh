@@ -14,7 +14,8 @@ for type in q4_0 q4_k q8_0 bf16; do
     "$build/forerun" quantize -m $demo --type $type -o "$folder/$type.gguf" 2>/dev/null || fail "no $type of the demo"
     models+=("$folder/$type.gguf")
 done
-few+=(tests/data/models/llama,tests/data/llama/{eagle,eagle3-odd} tests/data/llama/q4_0.gguf,tests/data/models/llama)
+few+=(tests/data/models/llama,tests/data/llama/{eagle,eagle3-odd,eagle3-layers})
+few+=(tests/data/llama/q4_0.gguf,tests/data/models/llama)
 few+=("$folder/q4_k.gguf",$demo)
 for block in qwen3 spec-llama v2-qwen3.5 dspark-qwen3; do
     few+=("tests/data/dflash/$block,tests/data/dflash/$block/drafter")

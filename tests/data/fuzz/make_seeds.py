@@ -156,7 +156,7 @@ def configurations():
 
     for name in ("gemma4-e", "gemma4-dense-odd"):
         write("drafter", name, compact(json.loads(read(f"models/{name}/assistant/config.json"))))
-    for name in ("eagle3", "eagle3-odd", "eagle3-qwen", "eagle"):
+    for name in ("eagle3", "eagle3-odd", "eagle3-qwen", "eagle3-layers", "eagle"):
         write("drafter", name, compact(json.loads(read(f"llama/{name}/config.json"))))
     for name in ("qwen3", "llama-sliding", "spec-llama", "v2-qwen3.5", "dspark-qwen3", "dspark-dense-qwen3"):
         write("drafter", f"dflash-{name}", compact(json.loads(read(f"dflash/{name}/drafter/config.json"))))

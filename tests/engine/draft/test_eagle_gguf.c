@@ -206,6 +206,7 @@ static const struct {
     {LLAMA "eagle3", NULL, "give it with -md, and the target with -m", FR_USAGE},
     {TARGET, LLAMA "eagle3-odd", "norm_output has no key in GGUF", FR_UNBUILT},
     {TARGET, LLAMA "eagle3-qwen", "fc_norm.0.weight has no name in GGUF", FR_INPUT},
+    {TARGET, LLAMA "eagle3-layers", "layers.1.input_layernorm.weight has no name in GGUF", FR_INPUT},
     {TARGET, LLAMA "eagle3.gguf", "no folder of an EAGLE-3 drafter", FR_USAGE},
     {TARGET, TARGET, "no folder of an EAGLE-3 drafter", FR_USAGE},
     {FR_TEST_MODELS "llama-odd", LLAMA "eagle3", "it drafts for another model", FR_INPUT},
