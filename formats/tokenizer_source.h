@@ -85,7 +85,8 @@ typedef struct fr_text_rule {
     fr_rule_kind kind;
     fr_text content;
     fr_text pattern;
-    bool regex; /* the pattern is a regular expression; false: a text that is searched literally, never empty */
+    bool regex; /* the pattern is a regular expression; if false, it is a text that is searched literally, and never
+                 * empty */
     bool own;   /* the expression is forerun's own, and may use syntax that files may not */
     fr_character_class characters;
     fr_split_behavior behavior;

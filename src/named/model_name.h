@@ -18,8 +18,8 @@ typedef struct fr_model_name {
                                    * the tag. */
 } fr_model_name;
 
-/* Reads ORG/NAME, ORG/NAME:TYPE, ORG/NAME:FILE; ollama:NAME, ollama:NAME:TAG, ollama:HOST/NAMESPACE/NAME:TAG. False:
- * the text has none of these forms. */
+/* Reads ORG/NAME, ORG/NAME:TYPE, ORG/NAME:FILE; ollama:NAME, ollama:NAME:TAG, ollama:HOST/NAMESPACE/NAME:TAG. If the
+ * text has none of these forms, returns false. */
 bool fr_model_name_read(const char *text, fr_model_name *name);
 
 /* True if a text may be a part of a path. */

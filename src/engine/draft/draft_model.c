@@ -200,8 +200,9 @@ static size_t behind(const fr_proposal *p) {
     return p->view->length - 1 - ((state *)p->draft)->kv.length;
 }
 
-/* Prepares a session's chain. If the method is behind by more ids than there is room for, these ids are run first.
- * Then pages are claimed for the ids that are left and for the chain. False: the session drafts nothing. */
+/* Prepares a session's chain. If the method is behind by more ids than there is room for, these ids are run first. Then
+ * pages are claimed for the ids that are left and for the chain. If there are not enough pages, returns false, and the
+ * session drafts nothing. */
 static bool begin_chain(fr_proposal *p, size_t room) {
     state *s = (state *)p->draft;
     size_t last = p->view->length - 1;

@@ -176,7 +176,7 @@ static void run_spans(workspace *w, size_t count, bool chained, bool head) {
 }
 
 /* Makes a span of the pairs of a session from the frontier to `end`, which are made of the target's rows. Claims pages
- * for these and for `more` further pairs. False: there are not enough pages. */
+ * for these and for `more` further pairs. If there are not enough pages, returns false. */
 static bool make_span(state *c, const fr_draft_view *view, size_t end, size_t more, span *s) {
     *s = (span){.of = c, .view = view};
     return fr_drafter_cache_take(&c->cache, view, end, more, &s->rows);

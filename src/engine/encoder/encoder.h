@@ -42,9 +42,9 @@ typedef struct fr_encoder_facts {
 fr_encoder_facts fr_encoder_fact(const fr_encoder *encoder);
 
 /* encoder_gguf.c: fr_encoder_gguf_architecture gives the architecture in llama.cpp's files; NULL: llama.cpp has no
- * files of this kind. fr_encoder_gguf_name gives a tensor's name in such files and how its values are stored; false:
- * such files lack the tensor. fr_encoder_put_keys writes the keys of the sizes and settings, and `types` as the
- * number of token types; FR_UNBUILT if there is no key for a setting. */
+ * files of this kind. fr_encoder_gguf_name gives a tensor's name in such files and how its values are stored; it
+ * returns false if such files lack the tensor. fr_encoder_put_keys writes the keys of the sizes and settings, and
+ * `types` as the number of token types; FR_UNBUILT if there is no key for a setting. */
 const char *fr_encoder_gguf_architecture(const fr_encoder *encoder);
 bool fr_encoder_gguf_name(const fr_encoder *encoder, const char *published, char *name, size_t size, fr_values *values);
 fr_status fr_encoder_put_keys(const fr_encoder *encoder, size_t types, const char *where, fr_gguf_writer *writer);

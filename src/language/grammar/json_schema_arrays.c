@@ -143,8 +143,8 @@ static fr_status write_different(fr_schema_reader *r, const json_t *values, uint
     return FR_OK;
 }
 
-/* Adds all values of a type to a list. That is possible for booleans, null, and integers whose bounds are close to
- * each other. False: the type has too many values. */
+/* Adds all values of a type to a list. That is possible for booleans, null, and integers whose bounds are close to each
+ * other. If the type has too many values, returns false. */
 static bool add_values_of_type(fr_grammar_rules *rules, const char *type, const json_t *schema, json_t *list) {
     const json_t *least = json_object_get(schema, "minimum"), *most = json_object_get(schema, "maximum");
     if (strcmp(type, "boolean") == 0) {
@@ -161,8 +161,8 @@ static bool add_values_of_type(fr_grammar_rules *rules, const char *type, const 
     return true;
 }
 
-/* Adds the texts of a language that begin with `text` and continue from state `at`. False: there are too many, or they
- * are too long. */
+/* Adds the texts of a language that begin with `text` and continue from state `at`. If there are too many such texts,
+ * or if they are too long, returns false. */
 static bool add_texts_from(fr_grammar_rules *rules, const fr_language *language, uint32_t at, char *text, size_t length,
                            json_t *list) {
     const fr_language_state *state = &language->states[at];

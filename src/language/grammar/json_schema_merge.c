@@ -184,8 +184,8 @@ static json_t *merge_values(fr_grammar_rules *rules, const char *key, const json
     return fr_schema_is_word(key, schemas) ? both_of(rules, one, other) : NULL;
 }
 
-/* Writes a second pattern or constant under another keyword, because `pattern` and `const` hold only one. False: `key`
- * is not `pattern` or `const`. */
+/* Writes a second pattern or constant under another keyword, because `pattern` and `const` hold only one. For any other
+ * `key`, returns false. */
 static bool said_otherwise(fr_grammar_rules *rules, json_t *both, const char *key, const json_t *mine,
                            const json_t *value) {
     if (strcmp(key, "pattern") == 0 && fr_json_is_text(mine) && fr_json_is_text(value)) {

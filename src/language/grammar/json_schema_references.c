@@ -22,8 +22,8 @@ static size_t host_length(const char *uri) {
     return scheme + 3 + strcspn(uri + scheme + 3, "/?#");
 }
 
-/* Writes a URI without its fragment, resolved against a base (RFC 3986, without "." and ".."). False: it is too
- * long. */
+/* Writes a URI without its fragment, resolved against a base (RFC 3986, without "." and ".."). If the result is too
+ * long, returns false. */
 static bool resolve(const char *base, const char *uri, char out[URI_MAX]) {
     size_t length = strcspn(uri, "#"), host = host_length(base), kept = 0;
     if (length == 0) {

@@ -261,7 +261,7 @@ static bool add_duty(making *m, duty *duties, uint32_t *count, duty d) {
     return true;
 }
 
-/* Steps over a look-around, and gives the member after it. False: the look-around does not hold here. */
+/* Steps over a look-around, and gives the member after it. If the look-around does not hold here, returns false. */
 static bool pass(making *m, const members *set, uint32_t number, uint32_t *next) {
     const member one = m->members[number];
     const node *n = &m->nodes[one.node];

@@ -44,8 +44,8 @@ static const fr_character_range DIGITS[] = {{'0', '9'}}, WORD[] = {{'0', '9'}, {
                                             {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
                                             {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 
-/* Adds the ranges of a class letter such as d; for a capital such as D, adds all other characters. False: the letter
- * is no class letter. */
+/* Adds the ranges of a class letter such as d; for a capital such as D, adds all other characters. If the letter is no
+ * class letter, returns false. */
 static bool class_letter(int letter, ranges *set) {
     const fr_character_range *items = letter == 'd' || letter == 'D'   ? DIGITS
                                       : letter == 'w' || letter == 'W' ? WORD
@@ -83,8 +83,8 @@ static fr_expression write_code(reader *r, uint32_t code) {
     return write_ranges(r, &r->set, false);
 }
 
-/* Replaces the last `count` ranges of the set by the gaps between them. These ranges must be sorted. False: there is
- * no room. */
+/* Replaces the last `count` ranges of the set by the gaps between them. These ranges must be sorted. If there is no
+ * room, returns false. */
 static bool turn_round(ranges *set, size_t count) {
     fr_character_range *items = set->items + set->count - count;
     uint32_t low = 0;

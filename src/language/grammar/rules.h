@@ -67,8 +67,8 @@ void fr_grammar_rules_free(fr_grammar_rules *rules);
 /* FR_OK if no call has failed. */
 fr_status fr_grammar_rules_check(const fr_grammar_rules *rules);
 
-/* Counts steps of less than a microsecond, for all work that may grow faster than the length of the text. False: there
- * were too many, and reading must stop. */
+/* Counts steps of less than a microsecond, for all work that may grow faster than the length of the text. If there were
+ * too many steps, returns false, and reading must stop. */
 bool fr_grammar_spend(fr_grammar_rules *rules, size_t steps);
 
 /* Make an expression for one character: any character of the ranges, which may be in any order and overlap; with

@@ -209,7 +209,7 @@ static void put_escaped_character(escape *e) {
     e->to += snprintf(e->to, 11, format, (unsigned)codepoint);
 }
 
-/* Converts an escape; the reader is after its backslash. False: there is no such escape. */
+/* Converts an escape; the reader is after the escape's backslash. If there is no such escape, returns false. */
 static bool put_escape(escape *e) {
     static const char letters[] = "abfnrtv\\'\"", meanings[] = "\a\b\f\n\r\t\v\\'\"";
     char c = *e->at;

@@ -45,7 +45,8 @@ typedef struct fr_jinja_render {
     size_t length, capacity;
 } fr_jinja_render;
 
-/* Counts a step, and the steps for reading so many bytes. False: the render has failed, or has no steps left. */
+/* Counts a step, and the steps for reading so many bytes. If the render has failed, or has no steps left, returns
+ * false. */
 bool fr_jinja_render_step(fr_jinja_render *render, size_t bytes);
 
 /* Goes one level deeper, if the limit allows it. Each call that returns true must be followed by

@@ -12,8 +12,8 @@
 /* Writes a byte's character in UTF-8, and gives its length, 1 or 2. */
 size_t fr_byte_level_write(unsigned char byte, char out[2]);
 
-/* Converts a text to the bytes for which its characters stand; `out` has room for text.length bytes. False: some
- * character stands for no byte. */
+/* Converts a text to the bytes for which its characters stand; `out` has room for text.length bytes. If some character
+ * stands for no byte, returns false. */
 bool fr_byte_level_read(fr_text text, char *out, size_t *length);
 
 #endif

@@ -37,8 +37,8 @@ fr_status fr_charsmap_open(fr_charsmap *map, fr_text bytes, const char *where) {
     return FR_OK;
 }
 
-/* Finds the shortest beginning of `text` that the tree has, and gives its replacement. False: the tree has no
- * beginning of the text. */
+/* Finds the shortest beginning of `text` that the tree has, and gives the replacement of that beginning. If the tree
+ * has no beginning of the text, returns false. */
 static bool find(const fr_charsmap *map, const char *text, size_t length, fr_text *found) {
     size_t place = offset_of(unit_at(map, 0));
     for (size_t i = 0; i < length && text[i]; i++) {

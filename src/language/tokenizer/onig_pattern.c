@@ -200,8 +200,8 @@ static size_t read_number(const char **at, const char *end, long *number) {
     return (size_t)(*at - begin);
 }
 
-/* Reads {n}, {n,}, {,m} or {n,m}, and moves past it. False: the text has none of these forms, so the brace stands for
- * itself. *most is -1 if there is no limit. */
+/* Reads {n}, {n,}, {,m} or {n,m}, and moves past it. If the text has none of these forms, returns false, and the brace
+ * stands for itself. *most is -1 if there is no limit. */
 static bool read_interval(fr_onig_reader *reader, long *least, long *most) {
     const char *at = reader->at + 1;
     size_t low = read_number(&at, reader->end, least), high = 0;
