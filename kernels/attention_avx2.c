@@ -1,7 +1,7 @@
 /* Implements the steps of flash attention (attention.h) on registers of 8 floats. Up to three queries are computed
  * together, with 12 registers of sums. For these 12 sums, a step loads four registers of K and three of the queries,
  * or four of V and three weights. */
-#include "kernels/attention.h"
+#include "kernels/attention_codes_avx2.h"
 #include "kernels/simd_avx2.h"
 #include "kernels/turbo_x86.h"
 
@@ -107,12 +107,6 @@ FR_INLINE __m256 load_bf16(const void *row, size_t d, size_t left) {
 /* Returns the values of the 8 codes of Q8_0 or Q4_0 in the lower half of the register. */
 FR_INLINE __m256 values_of(__m128i codes, __m256 d) {
     return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)), d);
-}
-
-FR_INLINE __m256 load_q8_0(const void *row, size_t d, size_t left) {
-    const uint8_t *block = (const uint8_t *)row + d / 32 * 34;
-    (void)left;
-    return values_of(_mm_loadl_epi64((const void *)(block + 2 + d % 32)), scale_of(block));
 }
 
 /* Loads 8 values of a row of Q4_0. A byte has the codes of two columns that are 16 apart; its low half has the code of
@@ -241,7 +235,6 @@ static void transpose(float *tile, size_t width, fr_dtype type, const void *cons
     switch ((unsigned)type) {
     case FR_F16: transpose_rows(load_f16, tile, rows, head_dim); break;
     case FR_BF16: transpose_rows(load_bf16, tile, rows, head_dim); break;
-    case FR_Q8_0: transpose_rows(load_q8_0, tile, rows, head_dim); break;
     case FR_Q4_0: transpose_rows(load_q4_0, tile, rows, head_dim); break;
     case FR_TURBO4: transpose_rows(load_turbo4, tile, rows, head_dim); break;
     case FR_TURBO3: transpose_rows(load_turbo3, tile, rows, head_dim); break;
@@ -407,24 +400,54 @@ static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_
     fr_attn_ask(&ahead, SIZE_MAX);
 }
 
+/* Transposes the rows of FR_ATTN_CODES positions, 8 positions at a time. */
+static void transpose_codes(fr_attn_codes *tile, const void *const *rows, size_t head_dim) {
+    for (size_t at = 0; at < head_dim / 32 * 34; at += 34, tile++)
+        for (size_t from = 0; from < FR_ATTN_CODES; from += 8) {
+            uint16_t d[8];
+            __m256i r[8];
+            FR_UNROLLED_FOR (size_t i = 0; i < 8; i++) {
+                const uint8_t *block = (const uint8_t *)rows[from + i] + at;
+                memcpy(&d[i], block, sizeof *d);
+                r[i] = _mm256_loadu_si256((const void *)(block + 2));
+            }
+            transpose_eights(r);
+            FR_UNROLLED_FOR (size_t i = 0; i < 8; i++) _mm256_store_si256((void *)tile->codes[i][from], r[i]);
+            _mm256_store_ps(tile->d + from, _mm256_cvtph_ps(_mm_loadu_si128((const void *)d)));
+        }
+}
+
+/* Multiplies four codes. vpmaddubsw's sums of two products are at most 2 * 128 * 127, which 16 bits can hold. */
+FR_INLINE __m256i multiply_codes(__m256i sums, __m256i magnitudes, __m256i columns) {
+    __m256i pairs = _mm256_maddubs_epi16(magnitudes, columns);
+    return _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+
+static void scores_of_codes(fr_attn_state *states, size_t count, const fr_attn_codes *tile, int32_t first,
+                            size_t head_dim, float scale, fr_attn_ahead ahead) {
+    scores_of_codes_of(multiply_codes, states, count, tile, first, head_dim, scale, ahead);
+}
+
+const fr_attn_steps fr_attn_steps_avx2 = {
+    .together = TOGETHER,
+    .strip = STRIP,
+    .decode =
+        {[FR_Q8_0] = decode_q8_0, [FR_Q4_0] = decode_q4_0, [FR_TURBO4] = decode_turbo4, [FR_TURBO3] = decode_turbo3},
+    .scores = scores,
+    .columns_width = WIDTH,
+    .columns_from = 8192,
+    .transpose = transpose,
+    .scores_of_columns = scores_of_columns,
+    .quantize = fr_quantize_avx2,
+    .transpose_codes = transpose_codes,
+    .scores_of_codes = scores_of_codes,
+    .weigh = weigh,
+    .add = add,
+    .softcap = fr_softcap_avx2,
+    .exp = fr_exp_avx2,
+    .divide = fr_div_avx2,
+};
+
 void fr_attn_avx2(const fr_attn *attn) {
-    static const fr_attn_steps steps = {
-        .together = TOGETHER,
-        .strip = STRIP,
-        .decode = {[FR_Q8_0] = decode_q8_0,
-                   [FR_Q4_0] = decode_q4_0,
-                   [FR_TURBO4] = decode_turbo4,
-                   [FR_TURBO3] = decode_turbo3},
-        .scores = scores,
-        .columns_width = WIDTH,
-        .columns_from = 8192,
-        .transpose = transpose,
-        .scores_of_columns = scores_of_columns,
-        .weigh = weigh,
-        .add = add,
-        .softcap = fr_softcap_avx2,
-        .exp = fr_exp_avx2,
-        .divide = fr_div_avx2,
-    };
-    fr_attend(attn, &steps);
+    fr_attend(attn, &fr_attn_steps_avx2);
 }

@@ -2,7 +2,7 @@
  * together, with 24 registers of sums. For these 24 sums, a step loads four registers of K and six of the queries, or
  * four of V and six weights. Converting float16 takes as long as multiplying, so with many queries each value is
  * converted once for all queries. */
-#include "kernels/attention.h"
+#include "kernels/attention_codes_avx512.h"
 #include "kernels/simd_avx512.h"
 #include "kernels/turbo_x86.h"
 
@@ -190,12 +190,6 @@ static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t 
     }
 }
 
-FR_INLINE __m512 load_q8_0(const void *row, size_t d, __mmask16 mask) {
-    const uint8_t *block = (const uint8_t *)row + d / 32 * 34;
-    (void)mask;
-    return values_of(_mm_loadu_si128((const void *)(block + 2 + d % 32)), scale_of(block));
-}
-
 /* Loads 16 values of a row of Q4_0. A byte has the codes of two columns that are 16 apart; its low half has the code
  * of the lower column. */
 FR_INLINE __m512 load_q4_0(const void *row, size_t d, __mmask16 mask) {
@@ -307,7 +301,6 @@ static void transpose(float *tile, size_t width, fr_dtype type, const void *cons
     switch ((unsigned)type) {
     case FR_F16: transpose_rows(load_f16, f16_of, tile, width, rows, head_dim); break;
     case FR_BF16: transpose_rows(load_bf16, bf16_of, tile, width, rows, head_dim); break;
-    case FR_Q8_0: transpose_rows(load_q8_0, NULL, tile, width, rows, head_dim); break;
     case FR_Q4_0: transpose_rows(load_q4_0, NULL, tile, width, rows, head_dim); break;
     case FR_TURBO4: transpose_rows(load_turbo4, NULL, tile, width, rows, head_dim); break;
     case FR_TURBO3: transpose_rows(load_turbo3, NULL, tile, width, rows, head_dim); break;
@@ -390,6 +383,23 @@ static void scores_of_columns(fr_attn_state *states, size_t count, const float *
         score_tile(states, count, tile, 32, first, head_dim, scale, ahead);
     else
         score_tile(states, count, tile, 16, first, head_dim, scale, ahead);
+}
+
+/* Multiplies the magnitudes of the keys' codes by the columns with the keys' signs, because one of vpmaddubsw's
+ * operands is unsigned. Its sums of two products are at most 2 * 128 * 127, which 16 bits can hold. */
+FR_INLINE __m512i multiply_codes(__m512i sums, __m512i keys, __m512i columns) {
+    __m512i signed_columns = _mm512_mask_sub_epi8(columns, _mm512_movepi8_mask(keys), _mm512_setzero_si512(), columns);
+    __m512i pairs = _mm512_maddubs_epi16(_mm512_abs_epi8(keys), signed_columns);
+    return _mm512_add_epi32(sums, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+}
+
+static void transpose_codes(fr_attn_codes *tile, const void *const *rows, size_t head_dim) {
+    transpose_codes_of(tile, rows, head_dim, _mm512_setzero_si512());
+}
+
+static void scores_of_codes(fr_attn_state *states, size_t count, const fr_attn_codes *tile, int32_t first,
+                            size_t head_dim, float scale, fr_attn_ahead ahead) {
+    scores_of_codes_of(multiply_codes, 0, states, count, tile, first, head_dim, scale, ahead);
 }
 
 /* Returns the largest lane of each of four registers. */
@@ -522,27 +532,31 @@ static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_
     fr_attn_ask(&ahead, SIZE_MAX);
 }
 
+const fr_attn_steps fr_attn_steps_avx512 = {
+    .together = TOGETHER,
+    .strip = STRIP,
+    .decode = {[FR_F16] = decode_f16,
+               [FR_BF16] = decode_bf16,
+               [FR_Q8_0] = decode_q8_0,
+               [FR_Q4_0] = decode_q4_0,
+               [FR_TURBO4] = decode_turbo4,
+               [FR_TURBO3] = decode_turbo3},
+    .undecoded = {[FR_F16] = UNDECODED, [FR_BF16] = UNDECODED},
+    .scores = scores,
+    .columns_width = 32,
+    .columns_from = 2048,
+    .transpose = transpose,
+    .scores_of_columns = scores_of_columns,
+    .quantize = fr_quantize_avx512,
+    .transpose_codes = transpose_codes,
+    .scores_of_codes = scores_of_codes,
+    .weigh = weigh,
+    .add = add,
+    .softcap = fr_softcap_avx512,
+    .exp = fr_exp_avx512,
+    .divide = fr_div_avx512,
+};
+
 void fr_attn_avx512(const fr_attn *attn) {
-    static const fr_attn_steps steps = {
-        .together = TOGETHER,
-        .strip = STRIP,
-        .decode = {[FR_F16] = decode_f16,
-                   [FR_BF16] = decode_bf16,
-                   [FR_Q8_0] = decode_q8_0,
-                   [FR_Q4_0] = decode_q4_0,
-                   [FR_TURBO4] = decode_turbo4,
-                   [FR_TURBO3] = decode_turbo3},
-        .undecoded = {[FR_F16] = UNDECODED, [FR_BF16] = UNDECODED},
-        .scores = scores,
-        .columns_width = 32,
-        .columns_from = 2048,
-        .transpose = transpose,
-        .scores_of_columns = scores_of_columns,
-        .weigh = weigh,
-        .add = add,
-        .softcap = fr_softcap_avx512,
-        .exp = fr_exp_avx512,
-        .divide = fr_div_avx512,
-    };
-    fr_attend(attn, &steps);
+    fr_attend(attn, &fr_attn_steps_avx512);
 }

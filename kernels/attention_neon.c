@@ -1,6 +1,6 @@
 /* Implements the steps of flash attention (attention.h) on registers of 4 floats, one query at a time. 16 registers
  * hold sums: the partial sums of four positions, or the sums of columns. */
-#include "kernels/attention.h"
+#include "kernels/attention_codes_neon.h"
 #include "kernels/simd_neon.h"
 
 #include <math.h>
@@ -176,22 +176,62 @@ static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_
         columns(states, (const char *)v.data + c * sizeof(float), v.stride, d + c, 1, width - c);
 }
 
+/* Exchanges rows and columns of 4 registers of 4 numbers of 32 bits. */
+FR_INLINE void transpose_fours(int32x4_t r[4]) {
+    int32x4_t a = vtrn1q_s32(r[0], r[1]), b = vtrn2q_s32(r[0], r[1]);
+    int32x4_t c = vtrn1q_s32(r[2], r[3]), d = vtrn2q_s32(r[2], r[3]);
+    r[0] = vcombine_s32(vget_low_s32(a), vget_low_s32(c));
+    r[1] = vcombine_s32(vget_low_s32(b), vget_low_s32(d));
+    r[2] = vcombine_s32(vget_high_s32(a), vget_high_s32(c));
+    r[3] = vcombine_s32(vget_high_s32(b), vget_high_s32(d));
+}
+
+/* Transposes the rows of FR_ATTN_CODES positions, 4 positions and 16 columns at a time. */
+static void transpose_codes(fr_attn_codes *tile, const void *const *rows, size_t head_dim) {
+    for (size_t at = 0; at < head_dim / 32 * 34; at += 34, tile++) {
+        for (size_t i = 0; i < FR_ATTN_CODES; i++) tile->d[i] = scale_of((const uint8_t *)rows[i] + at);
+        for (size_t i = 0; i < FR_ATTN_CODES; i += 4)
+            FR_UNROLLED_FOR (size_t c = 0; c < 8; c += 4) {
+                int32x4_t r[4];
+                FR_UNROLLED_FOR (size_t j = 0; j < 4; j++)
+                    r[j] = vreinterpretq_s32_u8(vld1q_u8((const uint8_t *)rows[i + j] + at + 2 + 4 * c));
+                transpose_fours(r);
+                FR_UNROLLED_FOR (size_t j = 0; j < 4; j++) vst1q_s8(tile->codes[c + j][i], vreinterpretq_s8_s32(r[j]));
+            }
+    }
+}
+
+/* Multiplies four codes. A sum of two products is at most 2 * 128 * 127, which 16 bits can hold. */
+FR_INLINE int32x4_t multiply_codes(int32x4_t sums, int8x16_t keys, int8x16_t columns) {
+    int16x8_t low = vmull_s8(vget_low_s8(keys), vget_low_s8(columns)), high = vmull_high_s8(keys, columns);
+    return vpadalq_s16(sums, vpaddq_s16(low, high));
+}
+
+static void scores_of_codes(fr_attn_state *states, size_t count, const fr_attn_codes *tile, int32_t first,
+                            size_t head_dim, float scale, fr_attn_ahead ahead) {
+    scores_of_codes_of(multiply_codes, states, count, tile, first, head_dim, scale, ahead);
+}
+
+const fr_attn_steps fr_attn_steps_neon = {
+    .together = 1,
+    .strip = STRIP,
+    .decode = {[FR_F16] = decode_f16,
+               [FR_BF16] = decode_bf16,
+               [FR_Q8_0] = decode_q8_0,
+               [FR_Q4_0] = decode_q4_0,
+               [FR_TURBO4] = decode_turbo4,
+               [FR_TURBO3] = decode_turbo3},
+    .scores = scores,
+    .quantize = fr_quantize_neon,
+    .transpose_codes = transpose_codes,
+    .scores_of_codes = scores_of_codes,
+    .weigh = weigh,
+    .add = add,
+    .softcap = fr_softcap_neon,
+    .exp = fr_exp_neon,
+    .divide = fr_div_neon,
+};
+
 void fr_attn_neon(const fr_attn *attn) {
-    static const fr_attn_steps steps = {
-        .together = 1,
-        .strip = STRIP,
-        .decode = {[FR_F16] = decode_f16,
-                   [FR_BF16] = decode_bf16,
-                   [FR_Q8_0] = decode_q8_0,
-                   [FR_Q4_0] = decode_q4_0,
-                   [FR_TURBO4] = decode_turbo4,
-                   [FR_TURBO3] = decode_turbo3},
-        .scores = scores,
-        .weigh = weigh,
-        .add = add,
-        .softcap = fr_softcap_neon,
-        .exp = fr_exp_neon,
-        .divide = fr_div_neon,
-    };
-    fr_attend(attn, &steps);
+    fr_attend(attn, &fr_attn_steps_neon);
 }

@@ -18,6 +18,21 @@ static const float *value_of(const fr_attn *attn, int64_t position, float *scrat
     return scratch;
 }
 
+/* Multiplies a position's key by the query, of which `codes` is the quantized row if keys are Q8_0, and NULL
+ * otherwise. */
+static float product(const fr_attn *attn, const fr_attn_query *query, const fr_qblock *codes, int64_t position,
+                     float *scratch) {
+    if (!codes) return dot(load_f32, query->q, key_of(attn, position, scratch), attn->head_dim);
+    const uint8_t *block = attn->k_pages[position / BLOCK] + attn->k_at + (size_t)(position % BLOCK) * attn->k_stride;
+    float acc = 0;
+    for (size_t b = 0; b < attn->head_dim / 32; b++, block += 34) {
+        int32_t sum = 0;
+        for (size_t i = 0; i < 32; i++) sum += (int8_t)block[2 + i] * codes[b].q[i];
+        acc = fmaf(load_f16(block, 0) * codes[b].d, (float)sum, acc);
+    }
+    return acc;
+}
+
 /* Gives the part of a position's score that is missing because a mean was subtracted from the stored key. u: what
  * fr_key_means_query has made of the query for the position's block. */
 static float mean_score(const fr_attn *attn, const fr_attn_query *query, const float *u, int64_t position) {
@@ -32,6 +47,8 @@ static float mean_score(const fr_attn *attn, const fr_attn_query *query, const f
  * to the largest s and *l to the sum of e, summed in dot's order. */
 static void block_weights(const fr_attn *attn, const fr_attn_query *query, int64_t from, int64_t last, float *scratch,
                           float *e, float *m, float *l) {
+    fr_qblock *codes = attn->k_type == FR_Q8_0 ? (fr_qblock *)(void *)(scratch + attn->head_dim) : NULL;
+    if (codes) FR_SCALAR(quantize)(codes, query->q, attn->head_dim);
     float p[16] = {0}, start[FR_KEY_MEANS_WIDEST], u[FR_KEY_MEANS_WIDEST];
     if (attn->key_means) {
         fr_key_means_start(attn->key_means, (size_t)(from / BLOCK), start);
@@ -39,8 +56,7 @@ static void block_weights(const fr_attn *attn, const fr_attn_query *query, int64
     }
     *m = -INFINITY;
     for (int64_t i = from; i <= last; i++) {
-        const float *k = key_of(attn, i, scratch);
-        float s = dot(load_f32, query->q, k, attn->head_dim) * attn->scale;
+        float s = product(attn, query, codes, i, scratch) * attn->scale;
         if (attn->key_means) s += mean_score(attn, query, u, i);
         if (attn->softcap != 0.0f) s = scalar_tanh(s / attn->softcap) * attn->softcap;
         if (query->slope != 0.0f) s += fr_alibi_added(attn, query, i);

@@ -234,6 +234,8 @@ typedef void fr_kv_store_fn(void *slot, const float *x, size_t n);
  * over the positions that the query sees:
  *
  *     s = dot(q, k_p) * scale, plus what key_means.h adds, then fr_softcap_fn if there is a cap
+ *         with keys of Q8_0 the product of a row of activations and a row of weights of that type takes dot's place:
+ *         q is quantized as fr_quantize_fn says; per block of 32, ascending from 0, acc = fma(d_k * d_q, isum, acc)
  *     s = s + fr_alibi_added (alibi.h), if the query has a slope
  *     m_b = the largest s;  e = exp(s - m_b);  l_b = the sum of e, in 16 partial sums by p mod 16 and the tree of dot
  *     o_b[d] = one ascending chain fma(e, v_p[d], o_b[d]) from 0
@@ -278,13 +280,17 @@ typedef struct fr_attn {
 typedef void fr_attn_fn(const fr_attn *attn);
 
 /* The floats of scratch memory that an implementation may use: a tile of decoded or transposed rows, rounded up to
- * whole cache lines, and then FR_ATTN_STATE floats for each query. */
+ * whole cache lines, then FR_ATTN_STATE floats for each query, and then room for each query's quantized row, in whole
+ * cache lines too. */
 #define FR_ATTN_STATE 80
+static inline size_t fr_attn_row(size_t head_dim) {
+    return ((head_dim + 31) / 32 * (sizeof(fr_qblock) / sizeof(float)) + 15) / 16 * 16;
+}
 static inline size_t fr_attn_tile(size_t head_dim) {
     return (8 * head_dim + 64 * 64 + 15) / 16 * 16;
 }
 static inline size_t fr_attn_scratch(size_t head_dim, size_t count) {
-    return fr_attn_tile(head_dim) + count * FR_ATTN_STATE;
+    return fr_attn_tile(head_dim) + count * (FR_ATTN_STATE + fr_attn_row(head_dim));
 }
 
 /* Computes one value head of a gated DeltaNet layer over rows in their order. Yang, Kautz and Hatamizadeh 2024,
