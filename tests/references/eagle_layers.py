@@ -8,7 +8,7 @@ verify  reads the folders back and computes everything again
 
 Needs torch, transformers and speculators 0.9.0, whose Eagle3DraftModel defines such drafters. Its embeddings and norms
 are as wide as config.json says, but it takes the target to be as wide, so fc is replaced by one for the target's rows.
-eagle3-layers has three layers of Llama's with biases, of which the second one slides, and a normed residual.
+eagle3-layers has three layers of Llama's with all biases, of which the second one slides, and a normed residual.
 eagle3-layers-qwen has two layers of Qwen3's, of which the second one slides by max_window_layers; it norms all taps
 together and passes the normed row on. Both are trained for some steps on the target's own greedy texts, so that some
 drafts are accepted.
@@ -44,8 +44,8 @@ DRAFTERS = {
     "eagle3-layers": {
         **COMMON, "eagle_aux_hidden_state_layer_ids": [1, 4, 6], "norm_before_residual": True, "norm_before_fc": False,
         "norm_output": False, "transformer_layer_config": {
-            **LAYER, "model_type": "llama", "num_hidden_layers": 3, "attention_bias": True, "sliding_window": 4,
-            "use_sliding_window": False, "layer_types": [FULL, SLIDING, FULL]}},
+            **LAYER, "model_type": "llama", "num_hidden_layers": 3, "attention_bias": True, "mlp_bias": True,
+            "sliding_window": 4, "use_sliding_window": False, "layer_types": [FULL, SLIDING, FULL]}},
     "eagle3-layers-qwen": {
         **COMMON, "eagle_aux_hidden_state_layer_ids": [2, 5], "norm_before_residual": False, "norm_before_fc": True,
         "norm_output": True, "transformer_layer_config": {

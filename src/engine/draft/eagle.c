@@ -11,9 +11,9 @@
 
 /* ------------------------------------------------------------------------------------------------- names of tensors */
 
-/* The tensors of a layer like Llama's, except the projections of queries, keys and values: in EAGLE-3 the input of
- * these projections is twice as wide. */
-static const fr_tensor_name layer_names[] = {
+/* Attention's tensors in a layer like Llama's, except the projections of queries, keys and values: in EAGLE-3 the
+ * input of these projections is twice as wide. */
+static const fr_tensor_name attention_names[] = {
     FR_VECTOR(fr_layer, attention.q_bias, QUERIES, "self_attn.q_proj.bias", "attn_q.bias", .needs = FR_IF_QKV_BIAS,
               .order = FR_ROWS_TO_PAIRS),
     FR_VECTOR(fr_layer, attention.k_bias, KEYS, "self_attn.k_proj.bias", "attn_k.bias", .needs = FR_IF_QKV_BIAS,
@@ -23,10 +23,6 @@ static const fr_tensor_name layer_names[] = {
     FR_VECTOR(fr_layer, attention.k_norm, KEY_NORM, "self_attn.k_norm.weight", NULL, .needs = FR_IF_NORMED_HEADS),
     FR_MATRIX(fr_layer, attention.o, HIDDEN, QUERIES, "self_attn.o_proj.weight", "attn_output.weight"),
     FR_VECTOR(fr_layer, attention.o_bias, HIDDEN, "self_attn.o_proj.bias", "attn_output.bias", .needs = FR_IF_THERE),
-    FR_VECTOR(fr_layer, pre_ffn_norm, HIDDEN, "post_attention_layernorm.weight", "ffn_norm.weight"),
-    FR_MATRIX(fr_layer, ffn.gate_up[0], FFN, HIDDEN, "mlp.gate_proj.weight", "ffn_gate.weight"),
-    FR_MATRIX(fr_layer, ffn.gate_up[1], FFN, HIDDEN, "mlp.up_proj.weight", "ffn_up.weight"),
-    FR_MATRIX(fr_layer, ffn.down, HIDDEN, FFN, "mlp.down_proj.weight", "ffn_down.weight"),
     {0},
 };
 
@@ -86,7 +82,8 @@ static const char *of_layer(const char *published) {
     return NULL;
 }
 
-const fr_tensor_name *const fr_eagle3_layer_names[] = {wide_names, layer_names, norm_names, NULL};
+const fr_tensor_name *const fr_eagle3_layer_names[] = {wide_names,   attention_names, fr_pre_norm_names,
+                                                       fr_ffn_names, norm_names,      NULL};
 
 bool fr_eagle3_name(const char *published, const char **gguf, fr_tensor_name_found *found) {
     const char *name = of_layer(published);
@@ -110,6 +107,14 @@ static fr_binding layer_binding(fr_weights *weights, const fr_trunk_spec *spec) 
     bool middle = fr_weights_has_any(weights, "midlayer.");
     snprintf(b.prefix, sizeof b.prefix, "%s", weights->files->gguf ? "blk.0." : middle ? "midlayer." : "layers.0.");
     return b;
+}
+
+/* Binds the layer that reads embeddings. projections: the names of the projections of queries, keys and values. */
+static fr_status bind_first(const fr_binding *b, const fr_tensor_name *projections, fr_layer *layer) {
+    FR_TRY(fr_tensor_names_bind(b, projections, layer));
+    FR_TRY(fr_tensor_names_bind(b, attention_names, layer));
+    FR_TRY(fr_tensor_names_bind(b, fr_pre_norm_names, layer));
+    return fr_tensor_names_bind(b, fr_ffn_names, layer);
 }
 
 static fr_status make_trunk(fr_trunk *trunk, const fr_eagle_config *c) {
@@ -210,8 +215,7 @@ fr_status fr_eagle3_open(fr_eagle *e, const fr_eagle_config *c, fr_drafter *draf
     fr_binding b = layer_binding(weights, &e->trunk.spec);
     FR_TRY(fr_bind_matrix(weights, "", own_name(weights, FC), c->spec.trunk.hidden, aux_layers, FR_STREAMED, &e->fc));
     FR_TRY(bind_fc_norms(e, c, weights));
-    FR_TRY(fr_tensor_names_bind(&b, wide_names, e->trunk.layers));
-    FR_TRY(fr_tensor_names_bind(&b, layer_names, e->trunk.layers));
+    FR_TRY(bind_first(&b, wide_names, e->trunk.layers));
     FR_TRY(fr_tensor_names_bind(&b, norm_names, e));
     FR_TRY(bind_further(&e->trunk, weights));
     FR_TRY(fr_bind_vector(weights, "", own_name(weights, NORM), c->spec.trunk.hidden, &e->trunk.norm));
@@ -230,8 +234,7 @@ fr_status fr_eagle1_open(fr_eagle *e, const fr_eagle_config *c, fr_drafter *draf
     fr_binding b = layer_binding(weights, &e->trunk.spec);
     FR_TRY(fr_bind_matrix(weights, "", "fc.weight", hidden, 2 * hidden, FR_STREAMED, &e->fc));
     if (fr_weights_has(weights, "", "fc.bias")) FR_TRY(fr_bind_vector(weights, "", "fc.bias", hidden, &e->fc_bias));
-    FR_TRY(fr_tensor_names_bind(&b, narrow_names, e->trunk.layers));
-    FR_TRY(fr_tensor_names_bind(&b, layer_names, e->trunk.layers));
+    FR_TRY(bind_first(&b, narrow_names, e->trunk.layers));
     return finish(e, c, drafter);
 }
 
