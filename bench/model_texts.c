@@ -214,7 +214,7 @@ static double foretell(const fr_bench_run *run, int64_t drafts, double tokens_a_
     return tokens_a_call / (run->ratio[drafts + 1] + draft);
 }
 
-/* Adds a row. seconds: the row's timings; drafts: 0 for plain decoding. */
+/* Adds a line to the table. seconds: the line's timings; drafts: 0 for plain decoding. */
 static void put_row(fr_bench_run *run, const text_class *class, int64_t drafts, const double *seconds,
                     const outcome *o) {
     char name[64], words[24] = "none";

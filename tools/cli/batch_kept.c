@@ -10,8 +10,9 @@
 #include "tools/cli/output.h"
 #include "tools/jobs/job_line.h"
 
-/* The line that OUT.before has for a line of the batch without an answer in OUT.before. That line of the batch has its
- * answer in OUT, or was never run. OUT.before always begins with NOT_RUN, which shows that forerun wrote the file. */
+/* OUT.before has a line for each line of the batch. That line is the answer if OUT.before holds it, and NOT_RUN if not:
+ * the answer is then in OUT, or the batch's line was never run. OUT.before always begins with NOT_RUN, which shows that
+ * forerun wrote the file. */
 #define NOT_RUN "{\"error\": \"not run yet\"}\n"
 
 typedef struct reader {

@@ -36,7 +36,7 @@ static json_t *text_or_null(const char *text) {
     return text ? fr_json_bytes(text, strlen(text)) : json_null();
 }
 
-/* Makes the row of one model. */
+/* Makes the object that describes one model: a line of the table. */
 static json_t *row_of(const fr_found *found) {
     fr_status status = FR_INPUT;
     json_t *described = found->problem ? NULL : describe(found->path, &status), *row = json_object();

@@ -9,7 +9,8 @@
 
 struct fr_job_budget {
     size_t holders, most; /* holders: number of jobs that share the budget; most: the budget in tokens */
-    /* The budget is ignored if the model's reasoning can't be ended early. If false, such a request is refused. */
+    /* Says what a budget does if the model's reasoning can't be ended early. If true, the budget is ignored. If false,
+     * the request is refused. */
     bool if_built;
     fr_lab_reply_budget *budget; /* NULL: not made yet, or the model has no reasoning */
 };

@@ -21,10 +21,10 @@ typedef struct fr_draft_list {
 const char *fr_draft_word(size_t index);
 const char *fr_draft_other_word(size_t index);
 
-/* fr_draft_words_check checks the words of --spec-type alone; fr_draft_list_choose also checks them against the
- * drafter and gives the methods. words: names of methods, separated by commas; "": the drafter's method, or none
- * without a drafter. A method with weights must be the drafter's or that of the drafter beside it. FR_USAGE: an
- * unknown word, a method that is not the drafter's, or `none` beside other methods. */
+/* fr_draft_words_check checks the words of --spec-type alone; fr_draft_list_choose also checks them against the drafter
+ * and gives the methods. words: names of methods, separated by commas; "": the drafter's method, or none without a
+ * drafter. A method with weights must be the drafter's method, or that of drafter->beside (the target's MTP layer).
+ * FR_USAGE: an unknown word, another method with weights, or `none` beside other methods. */
 fr_status fr_draft_words_check(const char *words);
 /* Returns true if one of these methods needs a drafter's weights, or may need them: "" and NULL leave the choice to
  * the drafter. */

@@ -41,7 +41,8 @@ typedef struct fr_encoder_spec {
     size_t context;
 
     bool embedding_norm; /* the sum of the embeddings is normed */
-    /* Norms come before each branch, and one after the last layer; if false, norms come after each branch is added. */
+    /* If true, norms come before each branch, and one after the last layer. If false, the sum is normed each time that
+     * a branch has been added. */
     bool pre_norm;
     bool first_bare;   /* the first layer's attention has no norm before it */
     bool branch_norms; /* the output of a branch is normed too before it is added */

@@ -1,7 +1,7 @@
-/* LFM3: config.json of Lfm3ForCausalLM; llama.cpp has no GGUF of it. Source: transformers 5.24, model lfm3. A layer
- * has a short convolution, as LFM2's, or sliding or full attention, each kind with rotary positions of its own. A gate
- * for each head, from a matrix of its own, scales the head's output. Norms come before and after each layer's
- * attention, convolution and feed-forward. */
+/* LFM3: config.json of Lfm3ForCausalLM; llama.cpp has no GGUF of it. Source: transformers 5.24, model lfm3. A layer has
+ * one of three things: a short convolution like LFM2's, sliding attention, or full attention. Each of the two kinds of
+ * attention has rotary positions of its own. A gate for each head, from a matrix of its own, scales the head's output.
+ * Norms come before and after each layer's attention, convolution and feed-forward. */
 #include <string.h>
 
 #include "base/error.h"

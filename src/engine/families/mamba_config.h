@@ -45,8 +45,8 @@ fr_status fr_mamba_gguf_kv_heads(const fr_source *source, size_t layers, int64_t
  * use. */
 void fr_mamba_set_mixer(fr_layer_spec *layer, fr_mixer mixer);
 
-/* The names of fields of fr_layer, in published files below "mamba." (Granite, Bamba, Falcon-H1) or "mixer." (Mamba-2,
- * Nemotron-H). */
+/* The names of Mamba-2's tensors. The first list is for published files in which they are below "mamba." (Granite,
+ * Bamba, Falcon-H1), the second for those in which they are below "mixer." (Mamba-2, Nemotron-H). */
 extern const fr_tensor_name fr_mamba_names[], fr_mamba_mixer_names[];
 
 #endif

@@ -16,8 +16,9 @@ static const fr_model_spec defaults = {
               .rope = {{.neox = true, .partial = 0.25}}},
     .layer = {.attention = {.heads = 32, .kv_heads = 32}, .ffn = {.width = 6912, .activation = FR_SILU}}};
 
-/* Finds out if attention and feed-forward read the same norm, as in GGUF they do if there is no second norm, and if
- * heads are normed, for which GGUF has no key either. */
+/* Finds out if attention and feed-forward read the same norm, and if heads are normed. A folder has a key for each of
+ * the two. For a GGUF file the tensors decide: the norm is the same if there is no second one, and heads are normed if
+ * queries have a norm. */
 static fr_status read_norms(const fr_source *source, fr_model_spec *s) {
     bool shared = !fr_source_has(source, "blk.0.ffn_norm.weight");
     if (!source->gguf) FR_TRY(fr_json_bool(source->text, "use_parallel_residual", false, source->where, &shared));

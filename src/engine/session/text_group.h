@@ -22,8 +22,9 @@ typedef struct fr_group_text {
     size_t count;
 } fr_group_text;
 
-/* Gets `count` further rows of a text, [count, width]: its hidden rows in their order, in one or more calls, or its
- * single row of logits. A text has got all its rows before the text after it gets any. */
+/* Gets `count` further rows of a text, [count, width]. They are hidden rows, in their order, in one or more calls; or,
+ * if logits were asked for, the text's single row of logits. A text has got all its rows before the text after it gets
+ * any. */
 typedef fr_status fr_group_fn(void *context, size_t text, const float *rows, size_t count, size_t width);
 
 /* Runs the texts. logits: the sink gets logits, otherwise hidden rows. If a text fails, the texts before it have been

@@ -25,8 +25,8 @@
 typedef struct fr_chat_rules {
     bool late_systems; /* a system message after other turns is moved even if the template would refuse it
                         * (fr_chat_turns_arrange) */
-    /* Turns and contents that the template does not support at their place are moved to a place where it supports them.
-     * If false, the template gets all turns as they are. */
+    /* If true, turns and contents that the template does not support at their place are moved to a place where it
+     * supports them. If false, the template gets all turns as they are. */
     bool rearrange;
     bool strict_roles; /* refuses a role with FR_INPUT if it is not a usual role and the template does not know it */
 } fr_chat_rules;
