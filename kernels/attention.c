@@ -43,7 +43,7 @@ static bool alike(const fr_attn_state *a, const fr_attn_state *b) {
 /* Groups neighbouring queries that see the same positions, so that each step serves a whole group. Groups are made as
  * equal in size as possible. */
 static void group_queries(const walk *w) {
-    size_t most = w->steps->together;
+    size_t most = w->attn->count <= w->steps->few ? w->steps->few : w->steps->together;
     for (size_t j = 0, end; j < w->attn->count; j = end) {
         fr_attn_state *state = w->states;
         for (end = j + 1; end < w->attn->count && alike(&state[j], &state[end]);) end++;

@@ -15,7 +15,7 @@
 enum {
     FR_ATTN_BLOCK = 64,   /* positions of a block */
     FR_ATTN_SCORES = 4,   /* positions whose scores one call of `scores` computes for a query */
-    FR_ATTN_WEIGHED = 4,  /* queries whose scores are turned into weights together */
+    FR_ATTN_WEIGHED = 8,  /* the most queries whose scores are turned into weights together */
     FR_ATTN_TILE = 8,     /* positions of K that are decoded at a time */
     FR_ATTN_CODES = 16,   /* positions whose codes are transposed at a time */
     FR_ATTN_TOGETHER = 8, /* the most queries that take a step together */
@@ -60,11 +60,12 @@ typedef struct fr_attn_ahead {
     const uint8_t *at, *end; /* at: the next line to prefetch; end: the end of the lines */
 } fr_attn_ahead;
 
-/* The steps that an instruction set implements. Each call of a step takes `count` queries, at most `together`, which
- * all see the same positions of the block. */
+/* The steps that an instruction set implements. Each call of a step takes `count` queries, at most `together` or `few`,
+ * which all see the same positions of the block. */
 typedef struct fr_attn_steps {
-    size_t together, strip; /* together: the most queries in a call of a step; strip: the most columns of V in a call
-                             * of `add`, a multiple of 32 up to FR_ATTN_STRIP */
+    size_t together, few, strip; /* together: the most queries in a call of a step; few: with at most this many queries
+                                  * in all, all that see the same positions are in one call; strip: the most columns
+                                  * of V in a call of `add`, a multiple of 32 up to FR_ATTN_STRIP */
 
     /* Decodes n values of the cache to float32; n is a multiple of the type's block. NULL: `scores` and `add` read the
      * type directly, for any number of queries. */

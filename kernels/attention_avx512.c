@@ -1,7 +1,8 @@
 /* Implements the steps of flash attention (attention.h) on registers of 16 floats. Up to six queries are computed
  * together, with 24 registers of sums. For these 24 sums, a step loads four registers of K and six of the queries, or
- * four of V and six weights. Converting float16 takes as long as multiplying, so with many queries each value is
- * converted once for all queries. */
+ * four of V and six weights. If there are seven or eight queries in all, as in decoding with as many heads to a KV
+ * head, they take each step together, so that no value is converted twice. Converting float16 takes as long as
+ * multiplying, so with many queries each value is converted once for all queries. */
 #include "kernels/attention_codes_avx512.h"
 #include "kernels/simd_avx512.h"
 #include "kernels/turbo_x86.h"
@@ -11,6 +12,7 @@
 
 enum {
     TOGETHER = 6,
+    FEW = 8,     /* with at most this many queries in all, all of them are computed together */
     COLUMNS = 4, /* registers of V's columns in one step */
     STRIP = 16 * COLUMNS,
     UNDECODED = 8, /* with at most this many queries, each query converts float16 values for itself */
@@ -169,8 +171,14 @@ FR_INLINE void score(load_fn *load, fr_attn_state *states, size_t count, fr_attn
     }
 }
 
+/* Calls `score` with `count` as a constant. The sums of seven or eight queries do not fit the registers, so four of
+ * them come first. */
 FR_INLINE void score_by_count(load_fn *load, fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first,
                               size_t head_dim, float scale, fr_attn_ahead ahead) {
+    if (count > TOGETHER) {
+        score(load, states, 4, k, first, head_dim, scale, ahead);
+        states += 4, count -= 4, ahead = (fr_attn_ahead){0};
+    }
     switch (count) {
     case 1: score(load, states, 1, k, first, head_dim, scale, ahead); break;
     case 2: score(load, states, 2, k, first, head_dim, scale, ahead); break;
@@ -188,6 +196,12 @@ static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t 
     case FR_BF16: score_by_count(load_bf16, states, count, k, first, head_dim, scale, ahead); break;
     default: score_by_count(load_f32, states, count, k, first, head_dim, scale, ahead);
     }
+}
+
+FR_INLINE __m512 load_q8_0(const void *row, size_t d, __mmask16 mask) {
+    const uint8_t *block = (const uint8_t *)row + d / 32 * 34;
+    (void)mask;
+    return values_of(_mm_loadu_si128((const void *)(block + 2 + d % 32)), scale_of(block));
 }
 
 /* Loads 16 values of a row of Q4_0. A byte has the codes of two columns that are 16 apart; its low half has the code
@@ -412,39 +426,51 @@ FR_INLINE __m128 max16_of_4(const __m512 *x) {
     return _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
 }
 
-/* Merges m_b and l_b, the m and l of a block, into m and l, for four queries, one in each lane. Sets the factors a and
- * b, which join the block's o_b to o. Only the first `count` queries exist. */
-FR_INLINE void merge(fr_attn_state *states, size_t count, __m128 m_b, __m128 l_b) {
-    __m128 m = _mm_setzero_ps(), l = m, a = m, b = m;
-    __mmask8 first = 0;
-    float *kept[FR_ATTN_WEIGHED];
-    FR_UNROLLED_FOR (size_t j = 0; j < FR_ATTN_WEIGHED; j++) {
-        kept[j] = &states[j < count ? j : 0].m;
-        first |= (__mmask8)(states[j < count ? j : 0].first << j);
+/* Exchanges the rows and columns of 4 x 4 numbers in each half of four registers. */
+FR_INLINE void transpose_fours(__m256 r[4]) {
+    __m256 low[2], high[2];
+    FR_UNROLLED_FOR (size_t i = 0; i < 2; i++) {
+        low[i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+        high[i] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
     }
-    m = _mm_loadu_ps(kept[0]), l = _mm_loadu_ps(kept[1]), a = _mm_loadu_ps(kept[2]), b = _mm_loadu_ps(kept[3]);
-    _MM_TRANSPOSE4_PS(m, l, a, b);
-    __m128 higher = _mm_max_ps(m_b, m);
-    __m256 less = _mm256_set_m128(_mm_sub_ps(m_b, higher), _mm_sub_ps(m, higher));
-    __m256 factors = _mm512_castps512_ps256(exp16(_mm512_castps256_ps512(less)));
-    a = _mm256_castps256_ps128(factors);
-    b = _mm256_extractf128_ps(factors, 1);
-    l = _mm_mask_blend_ps(first, _mm_fmadd_ps(l, a, _mm_mul_ps(l_b, b)), l_b);
-    m = _mm_mask_blend_ps(first, higher, m_b);
-    _MM_TRANSPOSE4_PS(m, l, a, b);
-    __m128 merged[FR_ATTN_WEIGHED] = {m, l, a, b};
-    FR_UNROLLED_FOR (size_t j = 0; j < count; j++) _mm_storeu_ps(kept[j], merged[j]);
+    r[0] = _mm256_shuffle_ps(low[0], low[1], 0x44);
+    r[1] = _mm256_shuffle_ps(low[0], low[1], 0xee);
+    r[2] = _mm256_shuffle_ps(high[0], high[1], 0x44);
+    r[3] = _mm256_shuffle_ps(high[0], high[1], 0xee);
+}
+
+/* Merges m_b and l_b, the m and l of a block, into m and l, for eight queries, one in each lane. Sets the factors a and
+ * b, which join the block's o_b to o. Only the first `count` queries exist. */
+FR_INLINE void merge(fr_attn_state *states, size_t count, __m256 m_b, __m256 l_b) {
+    __m256 kept[4]; /* m, l, a and b of four queries and of the next four; transposed: of all eight */
+    __mmask8 first = 0;
+    FR_UNROLLED_FOR (size_t j = 0; j < FR_ATTN_WEIGHED; j++) first |= (__mmask8)(states[j < count ? j : 0].first << j);
+    FR_UNROLLED_FOR (size_t j = 0; j < 4; j++)
+        kept[j] = _mm256_loadu2_m128(&states[j + 4 < count ? j + 4 : 0].m, &states[j < count ? j : 0].m);
+    transpose_fours(kept);
+    __m256 m = kept[0], higher = _mm256_max_ps(m_b, m);
+    __m512 less = _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_sub_ps(m, higher)), _mm256_sub_ps(m_b, higher), 1);
+    __m512 factors = exp16(less);
+    __m256 a = _mm512_castps512_ps256(factors), b = _mm512_extractf32x8_ps(factors, 1);
+    kept[0] = _mm256_mask_blend_ps(first, higher, m_b);
+    kept[1] = _mm256_mask_blend_ps(first, _mm256_fmadd_ps(kept[1], a, _mm256_mul_ps(l_b, b)), l_b);
+    kept[2] = a;
+    kept[3] = b;
+    transpose_fours(kept);
+    FR_UNROLLED_FOR (size_t j = 0; j < count && j < 4; j++)
+        _mm_storeu_ps(&states[j].m, _mm256_castps256_ps128(kept[j]));
+    FR_UNROLLED_FOR (size_t j = 4; j < count; j++) _mm_storeu_ps(&states[j].m, _mm256_extractf128_ps(kept[j - 4], 1));
 }
 
 FR_INLINE uint64_t seen_by(const fr_attn_state *state) {
     return (UINT64_MAX >> (FR_ATTN_BLOCK - state->to)) & (UINT64_MAX << state->from);
 }
 
-/* Turns the scores of up to four queries into weights. The queries are computed together because each operation waits
- * for the one before it. The maximum ignores a NaN score. The weight e of that score is NaN, so the result is NaN
- * too. */
+/* Turns the scores of up to eight queries into weights; `count` is a constant. The queries are computed together
+ * because each operation waits for the one before it. The maximum ignores a NaN score. The weight e of that score is
+ * NaN, so the result is NaN too. */
 FR_INLINE void weigh_together(fr_attn_state *states, size_t count) {
-    __m512 highest[FR_ATTN_WEIGHED], p[FR_ATTN_WEIGHED], m_b[FR_ATTN_WEIGHED];
+    __m512 highest[FR_ATTN_WEIGHED], p[FR_ATTN_WEIGHED];
     float maxima[FR_ATTN_WEIGHED];
     FR_UNROLLED_FOR (size_t j = 0; j < FR_ATTN_WEIGHED; j++) {
         highest[j] = _mm512_set1_ps(-INFINITY);
@@ -454,15 +480,16 @@ FR_INLINE void weigh_together(fr_attn_state *states, size_t count) {
         FR_UNROLLED_FOR (size_t j = 0; j < count; j++)
             highest[j] = _mm512_mask_max_ps(highest[j], (__mmask16)(seen_by(&states[j]) >> i),
                                             _mm512_loadu_ps(states[j].weights + i), highest[j]);
-    _mm_storeu_ps(maxima, max16_of_4(highest));
-    FR_UNROLLED_FOR (size_t j = 0; j < count; j++) m_b[j] = _mm512_set1_ps(maxima[j]);
+    __m256 m_b = _mm256_set_m128(count > 4 ? max16_of_4(highest + 4) : _mm_setzero_ps(), max16_of_4(highest));
+    _mm256_storeu_ps(maxima, m_b);
     for (size_t i = 0; i < FR_ATTN_BLOCK; i += 16)
         FR_UNROLLED_FOR (size_t j = 0; j < count; j++) {
-            __m512 e = exp16(_mm512_sub_ps(_mm512_loadu_ps(states[j].weights + i), m_b[j]));
+            __m512 e = exp16(_mm512_sub_ps(_mm512_loadu_ps(states[j].weights + i), _mm512_set1_ps(maxima[j])));
             p[j] = _mm512_mask_add_ps(p[j], (__mmask16)(seen_by(&states[j]) >> i), p[j], e);
             _mm512_storeu_ps(states[j].weights + i, e);
         }
-    merge(states, count, _mm_loadu_ps(maxima), sum16_of_4(p[0], p[1], p[2], p[3]));
+    __m128 rest = count > 4 ? sum16_of_4(p[4], p[5], p[6], p[7]) : _mm_setzero_ps();
+    merge(states, count, m_b, _mm256_set_m128(rest, sum16_of_4(p[0], p[1], p[2], p[3])));
 }
 
 static void weigh(fr_attn_state *states, size_t count) {
@@ -470,6 +497,10 @@ static void weigh(fr_attn_state *states, size_t count) {
     case 1: weigh_together(states, 1); break;
     case 2: weigh_together(states, 2); break;
     case 3: weigh_together(states, 3); break;
+    case 4: weigh_together(states, 4); break;
+    case 5: weigh_together(states, 5); break;
+    case 6: weigh_together(states, 6); break;
+    case 7: weigh_together(states, 7); break;
     default: weigh_together(states, FR_ATTN_WEIGHED);
     }
 }
@@ -478,7 +509,7 @@ static void weigh(fr_attn_state *states, size_t count) {
  * The registers begin at column c of v, which is column d of the outputs. */
 FR_INLINE void columns(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t c, size_t d,
                        size_t width, __mmask16 mask, fr_attn_ahead *ahead) {
-    __m512 sum[TOGETHER][COLUMNS], values[COLUMNS];
+    __m512 sum[FEW][COLUMNS], values[COLUMNS];
     FR_UNROLLED_FOR (size_t j = 0; j < count; j++)
         FR_UNROLLED_FOR (size_t r = 0; r < width; r++) sum[j][r] = _mm512_setzero_ps();
     for (int32_t i = states->from; i < states->to; i++) {
@@ -509,14 +540,19 @@ FR_INLINE void columns_by_count(load_fn *load, const fr_attn_state *states, size
     case 3: columns(load, states, 3, v, c, d, width, mask, ahead); break;
     case 4: columns(load, states, 4, v, c, d, width, mask, ahead); break;
     case 5: columns(load, states, 5, v, c, d, width, mask, ahead); break;
-    default: columns(load, states, TOGETHER, v, c, d, width, mask, ahead);
+    case 6: columns(load, states, 6, v, c, d, width, mask, ahead); break;
+    case 7: columns(load, states, 7, v, c, d, width, mask, ahead); break;
+    default: columns(load, states, FEW, v, c, d, width, mask, ahead);
     }
 }
 
 FR_INLINE void add_by_count(load_fn *load, const fr_attn_state *states, size_t count, fr_attn_rows v, size_t d,
                             size_t width, fr_attn_ahead *ahead) {
-    if (width == STRIP)
+    if (width == STRIP && count <= TOGETHER)
         columns_by_count(load, states, count, v, 0, d, COLUMNS, 0xffff, ahead);
+    else if (width == STRIP)
+        for (size_t c = 0; c < width; c += STRIP / 2)
+            columns_by_count(load, states, count, v, c, d + c, COLUMNS / 2, 0xffff, ahead);
     else
         for (size_t c = 0; c < width; c += 16)
             columns_by_count(load, states, count, v, c, d + c, 1, lanes(width - c), ahead);
@@ -527,6 +563,7 @@ static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_
     switch (v.type) {
     case FR_F16: add_by_count(load_f16, states, count, v, d, width, &ahead); break;
     case FR_BF16: add_by_count(load_bf16, states, count, v, d, width, &ahead); break;
+    case FR_Q8_0: add_by_count(load_q8_0, states, count, v, d, width, &ahead); break;
     default: add_by_count(load_f32, states, count, v, d, width, &ahead);
     }
     fr_attn_ask(&ahead, SIZE_MAX);
@@ -534,6 +571,7 @@ static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_
 
 const fr_attn_steps fr_attn_steps_avx512 = {
     .together = TOGETHER,
+    .few = FEW,
     .strip = STRIP,
     .decode = {[FR_F16] = decode_f16,
                [FR_BF16] = decode_bf16,
@@ -541,7 +579,7 @@ const fr_attn_steps fr_attn_steps_avx512 = {
                [FR_Q4_0] = decode_q4_0,
                [FR_TURBO4] = decode_turbo4,
                [FR_TURBO3] = decode_turbo3},
-    .undecoded = {[FR_F16] = UNDECODED, [FR_BF16] = UNDECODED},
+    .undecoded = {[FR_F16] = UNDECODED, [FR_BF16] = UNDECODED, [FR_Q8_0] = TOGETHER},
     .scores = scores,
     .columns_width = 32,
     .columns_from = 2048,
