@@ -54,7 +54,8 @@ typedef struct fr_eagle_needs {
 /* An opened drafter; immutable. */
 typedef struct fr_eagle {
     fr_pair_net pairs;
-    /* the drafter's layers; the trunk's head scores the draft vocabulary, its embedding table has the target's ids */
+    /* the drafter's layers; the trunk's head scores the draft vocabulary, and the trunk's embedding table has the
+     * target's ids */
     fr_trunk trunk;
     fr_matrix fc;                              /* EAGLE-3: [hidden, aux_layers * target_hidden]; EAGLE-1: [hidden, 2 *
                                                 * hidden] */

@@ -116,8 +116,8 @@ static fr_status read_flags(fr_eagle_config *c, const json_t *root, const json_t
     return FR_OK;
 }
 
-/* Makes layers of Llama's. Its configuration has no window, but the classes of drafters read one for layers that
- * layer_types calls sliding. */
+/* Makes layers of Llama's kind. Llama's own configuration has no window, but the classes of drafters read one for
+ * layers that layer_types calls sliding. */
 static fr_status shape_llama(const fr_source *source, fr_model_spec *spec) {
     spec->kinds.first = FR_LAYERS_MAX;
     FR_TRY(fr_window_of_all(source, spec));

@@ -37,22 +37,21 @@ typedef struct fr_pair_batch {
 typedef struct fr_pair_net {
     const char *what;          /* the model that the logits belong to, for error lines */
     const fr_trunk *trunk;     /* the trunk that gives the layers' widths and rotary forms */
-    const fr_layer_spec *spec; /* [layers] specs of the layers, whose K/V are the layers of a cache of their own */
+    const fr_layer_spec *spec; /* [layers] specs of the layers; they store K/V in a cache of their own */
     const fr_layer *layer;     /* [layers] */
-    size_t layers, number;     /* number of layers; the first one's number in the trunk, after whose own an MTP layer
-                                * is numbered */
-    size_t input_width;        /* columns of the widest product at the beginning of pairs */
-    const float *norm;         /* [hidden] the norm before the head; NULL: none */
-    bool carries_norm;         /* the output that a pair passes to the next one is normed */
-    bool behind;               /* a pair's rotary position is that of token p + 1; if false, that of p */
-    const fr_matrix *head;     /* [candidates, hidden] the head that scores drafts */
+    size_t layers, number; /* layers: number of layers. number: the first one's index in the trunk; for an MTP layer it
+                            * is the number of the trunk's own layers */
+    size_t input_width;    /* columns of the widest product at the beginning of pairs */
+    const float *norm;     /* [hidden] the norm before the head; NULL: none */
+    bool carries_norm;     /* the output that a pair passes to the next one is normed */
+    bool behind;           /* a pair's rotary position is that of token p + 1; if false, that of p */
+    const fr_matrix *head; /* [candidates, hidden] the head that scores drafts */
     const int32_t *candidates; /* the ids that the head scores; NULL: all */
     float softcap;             /* softcap of the scores; 0: none */
     bool packed;               /* some matrix is packed */
 
     /* Computes a->x for the pairs of a batch, and a->input as well if the first layer reads that. The whole team calls
-     * it.
-     * On return each row is complete for the thread that owns it. */
+     * it. On return each row is complete for the thread that owns it. */
     void (*begin)(const fr_team *team, const fr_pair_batch *batch, fr_activations *a);
 } fr_pair_net;
 

@@ -181,7 +181,7 @@ static const char *write_layers(void) {
 
 static const struct {
     const char *(*write)(void);
-    const char *folder, *reference; /* the folder of the reference and its part */
+    const char *folder, *reference; /* drafts.json of `folder` has the expected drafts under the key `reference` */
     const char *ids;                /* the folder with the ids of the draft vocabulary; NULL: there is none */
 } drafters[] = {{eagle3, LLAMA, "eagle3_draft", LLAMA "eagle3"},
                 {eagle3_file, LLAMA, "eagle3_draft", LLAMA "eagle3"},
@@ -382,8 +382,8 @@ START_TEST(odd_drafts_are_the_references) {
 }
 END_TEST
 
-/* eagle3-qwen in other spellings of its layer: as in transformers' Qwen3 configuration, the layer slides without a list
- * of the kinds if max_window_layers is 0, and a window that is switched off is none. */
+/* Writes the layer of eagle3-qwen with other keys for the same thing. As in transformers' Qwen3 configuration, the
+ * layer slides if there is no list of the kinds of layers and max_window_layers is 0. */
 START_TEST(other_spellings_of_the_layer_are_the_same) {
     static const char *const layers[] = {"{\"layer_types\": null, \"max_window_layers\": 0}",
                                          "{\"max_window_layers\": 0}"};
@@ -610,7 +610,8 @@ static void digress(fr_session *session) {
     say(session, ids, 170, 9);
 }
 
-/* More drafters: with a sliding layer, whose positions outside of the window are shared all the same. */
+/* Further drafters, which have a sliding layer. Prompts share all of that layer's positions, also those outside of the
+ * window. */
 static const struct {
     const char *target, *drafter; /* drafter NULL: the target's own MTP layer */
 } sliding[] = {{FR_TEST_MODELS "llama", LLAMA "eagle3-qwen"},
