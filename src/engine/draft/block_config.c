@@ -266,6 +266,7 @@ static fr_status check_rest(const folder *f) {
 static fr_status from_json(fr_block_config *c, fr_weights *weights, const fr_model *target) {
     folder f;
     int64_t mask;
+    size_t width;
     bool neox;
     FR_TRY(open_folder(c, &f, weights));
     FR_TRY(read_layers(c, f.text, f.muse, weights));
@@ -282,6 +283,8 @@ static fr_status from_json(fr_block_config *c, fr_weights *weights, const fr_mod
     c->mask = (int32_t)mask;
     FR_TRY(read_flag(&f, "sample_from_anchor", c->kind == FR_BLOCK_DSPARK, &c->from_anchor));
     FR_TRY(read_size(&f, "draft_vocab_size", 1, IDS_MAX, (int64_t)c->spec.trunk.vocab, &c->draft_vocab));
+    FR_TRY(fr_json_size(f.root, "target_hidden_size", 1, 1 << 17, (int64_t)c->spec.trunk.hidden, where, &width));
+    FR_TRY(fr_drafter_check_number(weights, "target_hidden_size", width, c->spec.trunk.hidden));
     FR_TRY(read_taps(c, &f, target));
     FR_TRY(read_sight(c, &f));
     FR_TRY(read_real(&f, "input_embedding_scale", -1e6, 1e6, 1, &c->embedding_scale));

@@ -7,12 +7,20 @@
 #include "formats/json.h"
 #include "src/engine/families/architecture.h"
 
+/* Reads the first word of "architectures"; NULL if there is none. */
+static fr_status first_architecture(const json_t *object, const char *where, const char **word) {
+    const json_t *list = json_object_get(object, "architectures"), *first = json_array_get(list, 0);
+    *word = json_string_value(first);
+    if (!list || json_is_null(list) || (json_is_array(list) && (!first || *word))) return FR_OK;
+    return fr_fail(FR_INPUT, "%s: \"architectures\" is no array of words", where);
+}
+
 fr_status fr_drafter_read_architecture(const json_t *config, const char *where, const char **architecture) {
     json_t *speculators, *verifier;
     FR_TRY(fr_json_object(config, "speculators_config", where, &speculators));
     FR_TRY(fr_json_object(speculators, "verifier", where, &verifier));
-    *architecture = json_string_value(json_array_get(json_object_get(verifier, "architectures"), 0));
-    return FR_OK;
+    FR_TRY(first_architecture(config, where, architecture));
+    return first_architecture(verifier, where, architecture);
 }
 
 fr_status fr_drafter_check_number(const fr_weights *weights, const char *what, size_t own, size_t targets) {

@@ -16,7 +16,7 @@ typedef struct fr_drafter_target {
 } fr_drafter_target;
 
 /* Reads the name of the target's architecture, which the speculators library writes as the verifier's; NULL:
- * config.json doesn't give it. */
+ * config.json doesn't give it. Also refuses a name of the drafter's own architecture that is no word. */
 fr_status fr_drafter_read_architecture(const json_t *config, const char *where, const char **architecture);
 
 /* Checks that a number of the drafter equals the target's. */

@@ -221,6 +221,7 @@ fr_status fr_eagle3_config_read(fr_eagle_config *c, fr_weights *weights, const f
 static fr_status read_eagle1(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {
     if (weights->files->gguf)
         return fr_fail(FR_UNBUILT, "%s: EAGLE-1 in GGUF is not built: give its published folder", weights->files->path);
+    FR_TRY(fr_drafter_read_architecture(weights->files->config, where, &c->target));
     FR_TRY(read_layers(c, &fr_family_llama, weights->files->config, weights));
     c->draft_vocab = c->spec.trunk.vocab;
     c->target_hidden = c->spec.trunk.hidden;
