@@ -125,13 +125,16 @@ static fr_status shape_llama(const fr_source *source, fr_model_spec *spec) {
 }
 
 /* Reads the kind of layers, for which the speculators library has names. Qwen3's layers norm the heads of queries and
- * keys. */
+ * keys. The class of EAGLE's authors has a single layer, which it calls midlayer, and doesn't read num_hidden_layers
+ * (SafeAILab/EAGLE, model/cnets.py): there are files with their target's number. */
 static fr_status read_folder_layers(fr_eagle_config *c, const json_t *text, fr_weights *weights) {
     const char *type;
     fr_family llama = fr_family_llama;
     FR_TRY(fr_json_text(text, "model_type", where, &type));
     llama.shape = shape_llama;
-    return read_layers(c, type && strcmp(type, "qwen3") == 0 ? &fr_family_qwen3 : &llama, text, weights);
+    FR_TRY(read_layers(c, type && strcmp(type, "qwen3") == 0 ? &fr_family_qwen3 : &llama, text, weights));
+    if (fr_weights_has_any(weights, "midlayer.") && !fr_weights_has_any(weights, "layers.1.")) c->spec.trunk.layers = 1;
+    return FR_OK;
 }
 
 static fr_status eagle3_from_json(fr_eagle_config *c, fr_weights *weights, const fr_model *target) {

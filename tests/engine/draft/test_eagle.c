@@ -747,7 +747,14 @@ static const struct {
     {"eagle3", "llama", "{\"hidden_size\": 128}", {0, 0}, "fc.weight has shape"},
     {"eagle3", "llama", "{\"intermediate_size\": 128}", {0, 0}, "gate_proj.weight has shape"},
     {"eagle3", "llama", "{\"num_key_value_heads\": 4}", {0, 0}, "k_proj.weight has shape"},
-    {"eagle3", "llama", "{\"num_hidden_layers\": 2}", {0, 0}, "layers.1.input_layernorm.weight is missing"},
+    {"eagle3", "llama", "{\"num_hidden_layers\": 40}", {0, 0}, NULL}, /* its layer is called midlayer */
+    {"eagle3-qwen",
+     "llama",
+     "{\"transformer_layer_config\": {\"model_type\": \"llama\", \"num_hidden_layers\": 2, \"hidden_size\": 44, "
+     "\"intermediate_size\": 38, \"num_attention_heads\": 3, \"num_key_value_heads\": 1, \"head_dim\": 14, "
+     "\"vocab_size\": 512}}",
+     {0, 0},
+     "layers.1.input_layernorm.weight is missing"},
     {"eagle3", "llama", "{\"num_hidden_layers\": 0}", {0, 0}, "num_hidden_layers"},
     {"eagle3", "llama", "{\"num_hidden_layers\": 1025}", {0, 0}, "num_hidden_layers"},
     {"eagle3", "llama", "{\"layer_types\": [\"full_attention\"]}", {0, 0}, NULL},
