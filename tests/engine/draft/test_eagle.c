@@ -219,7 +219,11 @@ static void read_ids(const char *drafter, int32_t *ids) {
     require(fr_map_open(&map, name, true));
     require(fr_safetensors_read(&map, 0, &tensors, &unread));
     const fr_tensor *d2t = fr_tensors_find(&tensors, "d2t");
-    for (size_t i = 0; i < d2t->shape[0]; i++) ids[i] += (int32_t)((const int64_t *)d2t->data)[i];
+    for (size_t i = 0; i < d2t->shape[0]; i++) {
+        int64_t apart; /* the file may have it at any address */
+        memcpy(&apart, (const uint8_t *)d2t->data + i * sizeof apart, sizeof apart);
+        ids[i] += (int32_t)apart;
+    }
     fr_tensors_free(&tensors);
     fr_tensors_free(&unread);
     fr_map_close(&map);
