@@ -193,12 +193,17 @@ size_t fr_storage_parts(const fr_storage *s, const fr_tensor *parts[FR_STORAGE_P
     return count;
 }
 
+size_t fr_storage_stacked(const fr_storage *s) {
+    const fr_tensor *codes = s->codes.tensor;
+    return codes->dims == 3 ? (size_t)(codes->shape[0] * codes->shape[1] / s->rows) : 1;
+}
+
 uint64_t fr_storage_bytes(const fr_storage *s) {
     const fr_tensor *parts[FR_STORAGE_PARTS];
-    uint64_t bytes = 0, stacked = s->codes.tensor->dims == 3 ? s->codes.tensor->shape[0] : 1;
+    uint64_t bytes = 0;
     size_t count = fr_storage_parts(s, parts);
     for (size_t i = 0; i < count; i++) bytes += parts[i]->bytes;
-    return bytes / stacked;
+    return bytes / fr_storage_stacked(s);
 }
 
 fr_status fr_storage_check(const fr_storage *s, size_t begin, size_t end, const char *where) {

@@ -76,6 +76,9 @@ enum { FR_STORAGE_PARTS = 6 };
 /* Gives the tensors from which a module's values are decoded, and returns the number of these tensors. */
 size_t fr_storage_parts(const fr_storage *storage, const fr_tensor *parts[FR_STORAGE_PARTS]);
 
+/* Returns the number of modules that are stacked in the tensors; 1 if the module has the tensors to itself. */
+size_t fr_storage_stacked(const fr_storage *storage);
+
 /* Returns the bytes of all tensors of the module. If experts are stacked in them, each gets an equal share. */
 uint64_t fr_storage_bytes(const fr_storage *storage);
 

@@ -625,7 +625,11 @@ static fr_status add_module(reading *in, const fr_tensor *t, codes_kind kind, si
     FR_TRY(fr_storage_config_module(&in->config, m.name, &m.scheme));
     FR_TRY(recognize(&m, kind));
     uint64_t stacked = t->dims == 3 ? t->shape[0] : 1;
-    if (t->dims == 2) {
+    /* mlx-lm's latent attention has a stack with a matrix for each head, which becomes one matrix */
+    bool heads = before_end(m.name, ".embed_q") || before_end(m.name, ".unembed_out");
+    if (heads && stacked > COLS_MAX / m.storage.rows) return fail(&m, "its shape has too many rows");
+    if (heads) m.storage.rows *= (size_t)stacked;
+    if (heads || t->dims == 2) {
         snprintf(name, sizeof name, "%s.weight", m.name);
         return add_matrix(in, &m, name, next, 0, 1);
     }

@@ -250,6 +250,15 @@ static fr_status add_head_norms(const fr_export *export, const char *name, const
     return FR_OK;
 }
 
+/* Gives latent attention's matrices of all heads the shape [heads, rows, cols], which GGUF has. */
+static void set_heads(const fr_export *export, const fr_tensor_name_found *found, fr_output *output) {
+    const fr_layer_spec *layer = fr_spec_layer(export->spec, found->layer);
+    output->dims = 3;
+    output->shape[0] = layer->attention.heads;
+    output->shape[1] = fr_dim_size(found->name->rows, export->spec, layer);
+    output->shape[2] = fr_dim_size(found->name->cols, export->spec, layer);
+}
+
 static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, const char *name,
                             const fr_tensor_name_found *found, fr_outputs *outputs) {
     const float *scales = scales_of(export, tensor);
@@ -272,6 +281,7 @@ static fr_status add_tensor(const fr_export *export, const fr_tensor *tensor, co
         return add_vector_parts(export, tensor, found, outputs);
     if (found->name && !found->name->gguf) return add_parts(export, tensor, found, outputs);
     FR_TRY(fr_outputs_add(outputs, name, tensor));
+    if (found->name && found->name->slot == FR_SLOT_HEADS) set_heads(export, found, fr_outputs_last(outputs));
     if (found->name) set_changes(export, found, fr_outputs_last(outputs));
     if (found->name) set_factors(export, found, fr_outputs_last(outputs));
     fr_outputs_last(outputs)->scales = scales;

@@ -8,15 +8,17 @@
 
 enum { WIDTH_MAX = 4096, LATENT_MAX = 1 << 16 };
 
-/* Lines for the matrices that make keys and values from the latent. Folders have both in one tensor. With KV_B, GGUF
- * has one tensor too. With DIVIDED, GGUF has two tensors, or one in older files. */
+/* Lines for the matrices that make keys and values from the latent. Folders have both in one tensor, but mlx-lm saves
+ * two. With KV_B, GGUF has one tensor too. With DIVIDED, GGUF has two tensors, or one in older files. */
 #define KV_B(below)                                                                                         \
     FR_NAMED(fr_layer, mla.heads, FR_SLOT_KV_B, KV_B, LATENT, below "kv_b_proj.weight", "attn_kv_b.weight", \
              .also = FR_ALSO_MLA)
-#define DIVIDED(below)                                                                                            \
-    FR_NAMED(fr_layer, mla.heads.k_b, FR_SLOT_HEADS, LATENT, NOPE, NULL, "attn_k_b.weight", .also = FR_ALSO_MLA), \
-        KV_B(below),                                                                                              \
-        FR_NAMED(fr_layer, mla.heads.v_b, FR_SLOT_HEADS, VALUE, LATENT, NULL, "attn_v_b.weight", .also = FR_ALSO_MLA)
+#define DIVIDED(below)                                                                                                 \
+    FR_NAMED(fr_layer, mla.heads.k_b, FR_SLOT_HEADS, LATENT, NOPE, below "embed_q.weight", "attn_k_b.weight",          \
+             .also = FR_ALSO_MLA),                                                                                     \
+        KV_B(below),                                                                                                   \
+        FR_NAMED(fr_layer, mla.heads.v_b, FR_SLOT_HEADS, VALUE, LATENT, below "unembed_out.weight", "attn_v_b.weight", \
+                 .also = FR_ALSO_MLA)
 
 /* The two norms at the beginning of a layer's parts are for layers with any mixer, so they have no condition. */
 #define LATENT(below, heads, output)                                                                               \

@@ -51,6 +51,11 @@ fr_status fr_bind_stack(fr_weights *weights, const char *prefix, const char *nam
 fr_status fr_bind_heads(fr_weights *weights, const char *prefix, const char *name, size_t count, size_t features,
                         size_t cols, fr_matrix *matrices) {
     fr_bound *bound;
+    char full[FR_TENSOR_NAME];
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    const fr_tensor *t = fr_tensors_find(&weights->files->tensors, full);
+    /* in a quantized folder one storage describes the rows of all heads */
+    if (t && t->storage) return fr_bind_parts(weights, prefix, name, count, features, cols, matrices);
     FR_TRY(fr_bound_find(weights, prefix, name, (uint64_t[]){count, features, cols}, 3, FR_STREAMED, &bound));
     return fr_bound_cut(weights, bound, count, 1, features, cols, matrices);
 }

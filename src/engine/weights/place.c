@@ -122,8 +122,7 @@ static fr_status place_packed(const fr_weights *weights, const fr_bound *bound, 
 /* Gives the range of bytes of a part (such as codes or scales) that belong to a quantized module. If experts are
  * stacked in its tensors, each has an equal share of each tensor. */
 static void slice_of_part(const fr_storage *storage, const fr_tensor *part, size_t *begin, size_t *end) {
-    size_t stacked = storage->codes.tensor->dims == 3 ? (size_t)storage->codes.tensor->shape[0] : 1;
-    size_t bytes = (size_t)part->bytes / stacked;
+    size_t bytes = (size_t)part->bytes / fr_storage_stacked(storage);
     *begin = storage->first / storage->rows * bytes;
     *end = *begin + bytes;
 }

@@ -4,7 +4,8 @@
  * tests/data/storages/whole is a mixture of experts as mlx-lm writes one, with stacked experts, a router of 8 bits,
  * and quantized embeddings and head. The expected logits are transformers', from the dequantized weights
  * (tests/references/storages.py). whole-fp4 has NVFP4 and MXFP4 of compressed-tensors
- * (tests/references/storages_floats.py). */
+ * (tests/references/storages_floats.py), and whole-latent stacks of latent attention's heads, whose logits are mlx-lm's
+ * (tests/references/storages_latent.py). */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -133,16 +134,22 @@ START_TEST(quantize_makes_a_file_of_it) {
 }
 END_TEST
 
+static const char *const others[] = {"tests/data/storages/whole-fp4", "tests/data/storages/whole-latent"};
+
 /* Loading copies FP4 in GGUF's blocks without the scale of the matrix. A file of another type must not be made of
- * these copies. */
-START_TEST(quantize_makes_a_file_of_fp4) {
-    fr_command c = run_logits(FP4, FP4, 0, "");
-    compare(&c, FP4, 0, 5e-2F);
+ * these copies. In a folder of mlx-lm, latent attention's heads are stacks, as in GGUF. */
+START_TEST(other_folders_run_and_become_files) {
+    const char *model = others[_i];
+    fr_command first = run_logits(model, model, 0, "-t 2"), c = run_logits(model, model, 0, "-t 1 --no-mmap -ub 1");
+    compare(&first, model, 0, 5e-2F);
+    ck_assert_uint_eq(first.out_length, c.out_length);
+    ck_assert_mem_eq(first.out, c.out, c.out_length);
+    fr_command_free(&first);
     fr_command_free(&c);
-    c = fr_command_ok("quantize -m " FP4 " --type f32 -o %s", in_folder("model.gguf"));
+    c = fr_command_ok("quantize -m %s --type f32 -o %s", model, in_folder("model.gguf"));
     fr_command_free(&c);
-    c = run_logits(in_folder("model.gguf"), FP4, 0, "");
-    compare(&c, FP4, 0, 5e-5F);
+    c = run_logits(in_folder("model.gguf"), model, 0, "");
+    compare(&c, model, 0, 5e-5F);
     fr_command_free(&c);
 }
 END_TEST
@@ -284,7 +291,7 @@ FR_SUITE("stored weights") {
     tcase_add_test(tests, logits_are_near_those_of_the_dequantized_weights);
     tcase_add_test(tests, bits_are_the_same_however_it_is_run);
     tcase_add_test(tests, quantize_makes_a_file_of_it);
-    tcase_add_test(tests, quantize_makes_a_file_of_fp4);
+    tcase_add_loop_test(tests, other_folders_run_and_become_files, 0, sizeof others / sizeof *others);
     tcase_add_test(tests, inspect_names_the_storage);
     tcase_add_test(tests, a_scale_that_is_not_finite_ends_in_a_line);
 }
