@@ -335,6 +335,44 @@ START_TEST(settings_without_a_key) {
 }
 END_TEST
 
+/* Gemma 4's text model says whether the rows of a picture see later ones. A GGUF file has no key for it: they do
+ * without per-layer embeddings, and don't with them. */
+START_TEST(a_sight_without_a_key) {
+    static const struct {
+        const char *folder, *sight;
+        fr_status status;
+    } cases[] = {{"gemma4-dense", "null", FR_UNBUILT},
+                 {"gemma4-e", "\"vision\"", FR_UNBUILT},
+                 {"gemma4-unified", "null", FR_UNBUILT},
+                 {"gemma4-e", "null", FR_OK}};
+    make_folder();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char from[160];
+        fr_changed_folder changed;
+        snprintf(from, sizeof from, VISION "%s/config.json", cases[i].folder);
+        json_t *config = fr_load_json(from);
+        *strrchr(from, '/') = 0;
+        fr_changed_folder_make(&changed, from, "{}");
+        json_object_set_new(json_object_get(config, "text_config"), "use_bidirectional_attention",
+                            json_loads(cases[i].sight, JSON_DECODE_ANY, NULL));
+        char *text = json_dumps(config, 0);
+        fr_changed_folder_write(&changed, "config.json", text);
+        const fr_lab_quantization how = {.type = "f16", .tower = true};
+        FILE *out = fopen(in_folder("a.gguf"), "wb");
+        ck_assert_msg(fr_lab_quantize(changed.path, &how, NULL, out) == cases[i].status, "%s: %s", from,
+                      fr_last_error());
+        bool named = strstr(fr_last_error(), "with this use_bidirectional_attention can't be written");
+        ck_assert_msg(named || cases[i].status == FR_OK, "%s: %s", from, fr_last_error());
+        fclose(out);
+        free(text);
+        json_decref(config);
+        fr_changed_folder_remove(&changed);
+    }
+    remove_file("a.gguf");
+    remove_folder();
+}
+END_TEST
+
 /* The embedding of [IMG_BREAK] comes from the text model's table. If the rows of this table have another width than
  * the encoder's output, the folder is refused. */
 START_TEST(a_table_of_another_shape) {
@@ -374,6 +412,7 @@ FR_SUITE("quantize_tower") {
     tcase_add_test(tests, failures_leave_nothing);
     tcase_add_test(tests, a_refused_text_model_leaves_no_tower);
     tcase_add_test(tests, settings_without_a_key);
+    tcase_add_test(tests, a_sight_without_a_key);
     tcase_add_test(tests, a_table_of_another_shape);
     suite_add_tcase(suite, tests);
 }

@@ -45,9 +45,16 @@ static fr_status read_processor(const fr_tower_source *s, size_t patch, size_t p
     return fr_tower_pixels(s, none, one, c);
 }
 
-static fr_status read_text_width(const fr_tower_source *s, fr_vision_config *c) {
+/* Reads the rows' width, and whether the text model lets the rows of a picture see each other in another way than its
+ * GGUF file will say. That has no key for it: rows see later ones if there are no per-layer embeddings. */
+static fr_status read_text(const fr_tower_source *s, bool unified, fr_vision_config *c) {
     json_t *text;
+    size_t per_layer;
     FR_TRY(fr_json_object(s->root, "text_config", FR_TOWER_CONFIG, &text));
+    FR_TRY(
+        fr_tower_size(text, "hidden_size_per_layer_input", 0, 1 << 17, unified ? 0 : 256, FR_TOWER_CONFIG, &per_layer));
+    const json_t *sight = json_object_get(text, "use_bidirectional_attention");
+    c->other_sight = (sight ? json_is_string(sight) : unified) != (per_layer == 0);
     return fr_tower_size(text, "hidden_size", 1, 1 << 17, 2304, FR_TOWER_CONFIG, &c->out);
 }
 
@@ -75,7 +82,7 @@ static fr_status read_folder(const fr_tower_source *s, fr_vision_config *c) {
     const json_t *v = s->vision;
     json_t *rope;
     double eps;
-    FR_TRY(read_text_width(s, c));
+    FR_TRY(read_text(s, false, c));
     FR_TRY(fr_tower_size(v, "hidden_size", 4, 1 << 16, 768, where, &c->hidden));
     FR_TRY(fr_tower_size(v, "num_hidden_layers", 1, FR_VISION_LAYERS_MAX, 16, where, &c->layers));
     FR_TRY(fr_tower_size(v, "num_attention_heads", 1, 4096, 12, where, &c->heads));
@@ -145,7 +152,7 @@ static fr_status read_unified(fr_vision_config *c, const fr_tower_source *s) {
         c->max_pixels = (int64_t)(tokens * patch * patch * pooling * pooling);
         FR_TRY(find_positions(s, c));
     } else {
-        FR_TRY(read_text_width(s, c));
+        FR_TRY(read_text(s, true, c));
         FR_TRY(fr_tower_size(s->vision, "mm_embed_dim", 4, 1 << 16, 3840, FR_TOWER_CONFIG, &c->hidden));
         FR_TRY(fr_tower_size(s->vision, "mm_posemb_size", 1, 1 << 20, 1120, FR_TOWER_CONFIG, &c->positions));
         FR_TRY(fr_tower_size(s->vision, "patch_size", 1, 64, 16, FR_TOWER_CONFIG, &patch));
@@ -317,6 +324,7 @@ static void merge(const fr_team *team, const fr_vision_activations *a, size_t fi
 
 static fr_status put_common(const fr_vision_config *c, size_t pooling, fr_gguf_writer *writer) {
     if (c->resample != FR_RESAMPLE_BICUBIC) return fr_tower_no_key("resample");
+    if (c->other_sight) return fr_tower_no_key("use_bidirectional_attention");
     fr_tower_put(c, GGUF_SIDE, ".vision.projector_type", writer);
     if (pooling != POOLING) fr_gguf_put_u32(writer, ".vision.projector.scale_factor", (uint32_t)pooling);
     size_t budget = (size_t)c->max_pixels / (c->patch * c->patch * c->merge * c->merge);

@@ -105,6 +105,7 @@ typedef struct fr_vision_config {
                            * tower's patch; otherwise 0 */
     float scale;          /* scale of attention's scores; 0: 1 / sqrt(a head's width) */
     bool clipped;         /* the layers' products have clipped inputs and outputs */
+    bool other_sight;     /* in the text, rows of a picture see other rows than those of GGUF files of the family do */
     size_t window;        /* the side of a window in tokens; 0: no layer has windows */
     bool windowed[FR_VISION_LAYERS_MAX];
 } fr_vision_config;
