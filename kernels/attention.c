@@ -3,12 +3,12 @@
  * Blocks of 64 positions are the outer loop, so that K and V are read from memory once for all queries. Within a
  * block, three steps follow each other. First every query computes its scores with a tile of K that stays in the L1
  * cache. The tile has 8 positions, of which four are multiplied at a time. With enough queries it has 16 or 32
- * positions, and is transposed. Keys of Q8_0 are always transposed, and multiplied as integers. Then each query's
- * scores become weights. Last, every query adds up the 64 positions of V in registers, one strip of columns after the
- * other; a strip stays in L1. A type that the instruction set cannot multiply directly, or not fast enough for so many
- * queries, is first decoded into a tile, once for all queries. Neighbouring queries that see the same positions of a
- * block take a step together, so that one load of K or V serves several sums. Meanwhile memory is prefetched: V during
- * the scores, the next block's K while V is added up. */
+ * positions, and is transposed. Keys that are codes are always transposed, and multiplied as integers. Then each
+ * query's scores become weights. Last, every query adds up the 64 positions of V in registers, one strip of columns
+ * after the other; a strip stays in L1. A type that the instruction set cannot multiply directly, or not fast enough
+ * for so many queries, is first decoded into a tile, once for all queries. Neighbouring queries that see the same
+ * positions of a block take a step together, so that one load of K or V serves several sums. Meanwhile memory is
+ * prefetched: V during the scores, the next block's K while V is added up. */
 #include "kernels/attention.h"
 
 #include "kernels/alibi.h"
@@ -136,7 +136,7 @@ static void score_tile(const walk *w, size_t j, fr_attn_rows k, int32_t first) {
  * of 64 to 512 values.) Codes are always transposed: for one query this takes as long as adding up sums in lanes. */
 static size_t columns_of(const walk *w) {
     size_t n = w->attn->head_dim, width = w->steps->columns_width, room = fr_attn_tile(n);
-    if (w->attn->k_type == FR_Q8_0) return FR_ATTN_CODES;
+    if (fr_attn_coded(w->attn)) return FR_ATTN_CODES;
     if (!w->steps->transpose || n > 256 || w->attn->count * w->steps->columns_from < n * n) return 0;
     return n * width <= room ? width : width / 2;
 }
@@ -156,7 +156,7 @@ static void seen_rows(const walk *w, int32_t first, size_t width, const void **r
 static void score_columns(const walk *w, size_t width) {
     const fr_attn *attn = w->attn;
     const fr_attn_steps *steps = w->steps;
-    fr_attn_codes *codes = attn->k_type == FR_Q8_0 ? (fr_attn_codes *)(void *)w->tile : NULL;
+    fr_attn_codes *codes = fr_attn_coded(attn) ? (fr_attn_codes *)(void *)w->tile : NULL;
     const void *rows[FR_ATTN_BLOCK];
     if (!w->asked || attn->count <= STREAMED) stream_keys(w);
     for (int32_t i = 0; i < FR_ATTN_BLOCK; i += (int32_t)width) {
@@ -166,7 +166,7 @@ static void score_columns(const walk *w, size_t width) {
         if (w->v != w->k)
             v = part_of(w->v, FR_ATTN_BLOCK * attn->v_stride, (size_t)i, (size_t)i + width, FR_ATTN_BLOCK);
         if (codes) {
-            steps->transpose_codes(codes, rows, attn->head_dim);
+            steps->transpose_codes(codes, attn->k_type, rows, attn->head_dim);
             steps->scores_of_codes(w->states, attn->count, codes, i, attn->head_dim, attn->scale, v);
         } else {
             steps->transpose(w->tile, width, attn->k_type, rows, attn->head_dim);
@@ -292,7 +292,7 @@ void fr_attend(const fr_attn *attn, const fr_attn_steps *steps) {
         w.states[j].q = query->q;
         w.states[j].codes = NULL;
         w.states[j].out = query->out;
-        if (attn->k_type == FR_Q8_0) {
+        if (fr_attn_coded(attn)) {
             fr_qblock *codes = (fr_qblock *)(void *)row;
             steps->quantize(codes, query->q, attn->head_dim);
             w.states[j].codes = codes;

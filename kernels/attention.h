@@ -2,7 +2,7 @@
  * (attention.c), and the steps that each of them implements.
  *
  * In: fr_attn. Out: the queries' outputs, as kernels.h defines them. The scratch memory holds a tile of decoded or
- * transposed rows, then a state for each query, then the quantized queries, if keys are Q8_0. */
+ * transposed rows, then a state for each query, then the quantized queries, if keys are codes. */
 #ifndef FR_KERNELS_ATTENTION_H
 #define FR_KERNELS_ATTENTION_H
 
@@ -26,7 +26,7 @@ enum {
  * weights, and the weighted sum of V. kernels.h calls that sum o; here `out` points to it. */
 typedef struct fr_attn_state {
     alignas(64) const float *q;
-    const fr_qblock *codes; /* q quantized; NULL unless keys are Q8_0 */
+    const fr_qblock *codes; /* q quantized; NULL unless keys are blocks of codes */
     float *out;
     float m, l;
     float a, b;        /* factors that join the block's weighted sum o_b to o: o = fma(o, a, o_b * b); for the first
@@ -46,8 +46,8 @@ typedef struct fr_attn_rows {
     size_t stride;
 } fr_attn_rows;
 
-/* Holds one block of 32 columns of FR_ATTN_CODES keys of Q8_0, transposed. An instruction set whose products need
- * unsigned codes stores code + 128. */
+/* Holds one block of 32 columns of FR_ATTN_CODES keys, transposed. An instruction set whose products need unsigned
+ * codes stores code + 128. */
 typedef struct fr_attn_codes {
     alignas(64) int8_t codes[8][FR_ATTN_CODES][4]; /* columns 4 c to 4 c + 3 of each position, c < 8 */
     float d[FR_ATTN_CODES];                        /* the scale of each position's block */
@@ -91,12 +91,12 @@ typedef struct fr_attn_steps {
     void (*scores_of_columns)(fr_attn_state *states, size_t count, const float *tile, size_t width, int32_t first,
                               size_t head_dim, float scale, fr_attn_ahead ahead);
 
-    /* These functions compute the scores of keys of Q8_0, for any number of queries, by products of integers.
-     * `quantize` quantizes a query. `transpose_codes` transposes FR_ATTN_CODES rows of K once for all queries, so that
-     * positions lie side by side. `scores_of_codes` then computes weights[first + i] for i < FR_ATTN_CODES; the weights
-     * of positions that a query does not see are never read. */
+    /* These functions compute the scores of keys that are blocks of codes, for any number of queries, by products of
+     * integers. `quantize` quantizes a query. `transpose_codes` transposes FR_ATTN_CODES rows of K once for all
+     * queries, so that positions lie side by side. `scores_of_codes` then computes weights[first + i] for i <
+     * FR_ATTN_CODES; the weights of positions that a query does not see are never read. */
     fr_quantize_fn *quantize;
-    void (*transpose_codes)(fr_attn_codes *tile, const void *const *rows, size_t head_dim);
+    void (*transpose_codes)(fr_attn_codes *tile, fr_dtype type, const void *const *rows, size_t head_dim);
     void (*scores_of_codes)(fr_attn_state *states, size_t count, const fr_attn_codes *tile, int32_t first,
                             size_t head_dim, float scale, fr_attn_ahead ahead);
 

@@ -3,7 +3,7 @@
  * or four of V and three weights. */
 #include "kernels/attention_codes_avx2.h"
 #include "kernels/simd_avx2.h"
-#include "kernels/turbo_x86.h"
+#include "kernels/cached_codes_x86.h"
 
 #include <math.h>
 
@@ -38,44 +38,33 @@ FR_INLINE void store_codes(float *y, __m128i codes, __m256 d) {
     _mm256_storeu_ps(y + 8, _mm256_mul_ps(_mm256_cvtepi32_ps(high), d));
 }
 
-static void decode_q8_0(float *y, const void *x, size_t n) {
-    const uint8_t *block = x;
-    for (size_t i = 0; i < n; i += 32, block += 34) {
+/* Returns the 32 codes of a block. */
+typedef __m256i codes_fn(const uint8_t *block);
+
+/* Decodes blocks of `bytes` bytes. */
+FR_INLINE void decode_blocks(codes_fn *codes, size_t bytes, float *y, const uint8_t *block, size_t n) {
+    for (size_t i = 0; i < n; i += 32, block += bytes) {
         __m256 d = scale_of(block);
-        store_codes(y + i, _mm_loadu_si128((const void *)(block + 2)), d);
-        store_codes(y + i + 16, _mm_loadu_si128((const void *)(block + 18)), d);
+        __m256i values = codes(block);
+        store_codes(y + i, _mm256_castsi256_si128(values), d);
+        store_codes(y + i + 16, _mm256_extracti128_si256(values, 1), d);
     }
+}
+
+static void decode_q8_0(float *y, const void *x, size_t n) {
+    decode_blocks(q8_0_codes, 34, y, x, n);
 }
 
 static void decode_q4_0(float *y, const void *x, size_t n) {
-    const uint8_t *block = x;
-    __m128i low = _mm_set1_epi8(15), middle = _mm_set1_epi8(8);
-    for (size_t i = 0; i < n; i += 32, block += 18) {
-        __m256 d = scale_of(block);
-        __m128i codes = _mm_loadu_si128((const void *)(block + 2)), high = _mm_srli_epi16(codes, 4);
-        store_codes(y + i, _mm_sub_epi8(_mm_and_si128(codes, low), middle), d);
-        store_codes(y + i + 16, _mm_sub_epi8(_mm_and_si128(high, low), middle), d);
-    }
+    decode_blocks(q4_0_codes, 18, y, x, n);
 }
 
 static void decode_turbo4(float *y, const void *x, size_t n) {
-    const uint8_t *block = x;
-    for (size_t i = 0; i < n; i += 32, block += 18) {
-        __m256 d = scale_of(block);
-        __m256i entries = turbo4_entries(block);
-        store_codes(y + i, _mm256_castsi256_si128(entries), d);
-        store_codes(y + i + 16, _mm256_extracti128_si256(entries, 1), d);
-    }
+    decode_blocks(turbo4_codes, 18, y, x, n);
 }
 
 static void decode_turbo3(float *y, const void *x, size_t n) {
-    const uint8_t *block = x;
-    for (size_t i = 0; i < n; i += 32, block += 14) {
-        __m256 d = scale_of(block);
-        __m256i entries = turbo3_entries(block);
-        store_codes(y + i, _mm256_castsi256_si128(entries), d);
-        store_codes(y + i + 16, _mm256_extracti128_si256(entries, 1), d);
-    }
+    decode_blocks(turbo3_codes, 14, y, x, n);
 }
 
 /* Adds up the 16 partial sums of each of four positions. In the given registers, partial sums i and i + 8 are already
@@ -102,38 +91,6 @@ FR_INLINE __m256 load_f16(const void *row, size_t d, size_t left) {
 
 FR_INLINE __m256 load_bf16(const void *row, size_t d, size_t left) {
     return bf16_of(load_halves((const uint16_t *)row + d, left));
-}
-
-/* Returns the values of the 8 codes of Q8_0 or Q4_0 in the lower half of the register. */
-FR_INLINE __m256 values_of(__m128i codes, __m256 d) {
-    return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)), d);
-}
-
-/* Loads 8 values of a row of Q4_0. A byte has the codes of two columns that are 16 apart; its low half has the code of
- * the lower column. */
-FR_INLINE __m256 load_q4_0(const void *row, size_t d, size_t left) {
-    const uint8_t *block = (const uint8_t *)row + d / 32 * 18;
-    __m128i bytes = _mm_loadl_epi64((const void *)(block + 2 + d % 16));
-    __m128i codes = _mm_and_si128(d % 32 < 16 ? bytes : _mm_srli_epi16(bytes, 4), _mm_set1_epi8(15));
-    (void)left;
-    return values_of(_mm_sub_epi8(codes, _mm_set1_epi8(8)), scale_of(block));
-}
-
-/* Returns 8 of 16 codes: the first 8 if d is a multiple of 16, otherwise the last 8. */
-FR_INLINE __m128i eight_of(__m128i codes, size_t d) {
-    return d % 16 ? _mm_srli_si128(codes, 8) : codes;
-}
-
-FR_INLINE __m256 load_turbo4(const void *row, size_t d, size_t left) {
-    const uint8_t *block = (const uint8_t *)row + d / 32 * 18;
-    (void)left;
-    return values_of(eight_of(turbo4_half(block, d % 32 / 16), d), scale_of(block));
-}
-
-FR_INLINE __m256 load_turbo3(const void *row, size_t d, size_t left) {
-    const uint8_t *block = (const uint8_t *)row + d / 32 * 14;
-    (void)left;
-    return values_of(eight_of(turbo3_half(block, d % 32 / 16), d), scale_of(block));
 }
 
 /* Computes eight of the 16 partial sums of four positions for `count` queries. `count` is a constant. The eight sums
@@ -235,9 +192,6 @@ static void transpose(float *tile, size_t width, fr_dtype type, const void *cons
     switch ((unsigned)type) {
     case FR_F16: transpose_rows(load_f16, tile, rows, head_dim); break;
     case FR_BF16: transpose_rows(load_bf16, tile, rows, head_dim); break;
-    case FR_Q4_0: transpose_rows(load_q4_0, tile, rows, head_dim); break;
-    case FR_TURBO4: transpose_rows(load_turbo4, tile, rows, head_dim); break;
-    case FR_TURBO3: transpose_rows(load_turbo3, tile, rows, head_dim); break;
     default: transpose_rows(load_f32, tile, rows, head_dim);
     }
 }
@@ -400,21 +354,31 @@ static void add(const fr_attn_state *states, size_t count, fr_attn_rows v, size_
     fr_attn_ask(&ahead, SIZE_MAX);
 }
 
-/* Transposes the rows of FR_ATTN_CODES positions, 8 positions at a time. */
-static void transpose_codes(fr_attn_codes *tile, const void *const *rows, size_t head_dim) {
-    for (size_t at = 0; at < head_dim / 32 * 34; at += 34, tile++)
+/* Transposes the rows of FR_ATTN_CODES positions, 8 positions at a time. `bytes`: those of a block. */
+FR_INLINE void transpose_blocks(codes_fn *codes, size_t bytes, fr_attn_codes *tile, const void *const *rows,
+                                size_t head_dim) {
+    for (size_t at = 0; at < head_dim / 32 * bytes; at += bytes, tile++)
         for (size_t from = 0; from < FR_ATTN_CODES; from += 8) {
             uint16_t d[8];
             __m256i r[8];
             FR_UNROLLED_FOR (size_t i = 0; i < 8; i++) {
                 const uint8_t *block = (const uint8_t *)rows[from + i] + at;
                 memcpy(&d[i], block, sizeof *d);
-                r[i] = _mm256_loadu_si256((const void *)(block + 2));
+                r[i] = codes(block);
             }
             transpose_eights(r);
             FR_UNROLLED_FOR (size_t i = 0; i < 8; i++) _mm256_store_si256((void *)tile->codes[i][from], r[i]);
             _mm256_store_ps(tile->d + from, _mm256_cvtph_ps(_mm_loadu_si128((const void *)d)));
         }
+}
+
+static void transpose_codes(fr_attn_codes *tile, fr_dtype type, const void *const *rows, size_t head_dim) {
+    switch ((unsigned)type) {
+    case FR_Q8_0: transpose_blocks(q8_0_codes, 34, tile, rows, head_dim); break;
+    case FR_Q4_0: transpose_blocks(q4_0_codes, 18, tile, rows, head_dim); break;
+    case FR_TURBO4: transpose_blocks(turbo4_codes, 18, tile, rows, head_dim); break;
+    case FR_TURBO3: transpose_blocks(turbo3_codes, 14, tile, rows, head_dim); break;
+    }
 }
 
 /* Multiplies four codes. vpmaddubsw's sums of two products are at most 2 * 128 * 127, which 16 bits can hold. */

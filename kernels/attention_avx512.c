@@ -5,7 +5,6 @@
  * multiplying, so with many queries each value is converted once for all queries. */
 #include "kernels/attention_codes_avx512.h"
 #include "kernels/simd_avx512.h"
-#include "kernels/turbo_x86.h"
 
 #include <math.h>
 #include <string.h>
@@ -44,44 +43,30 @@ FR_INLINE void store_codes(float *y, __m128i codes, __m512 d) {
     _mm512_storeu_ps(y, values_of(codes, d));
 }
 
-static void decode_q8_0(float *y, const void *x, size_t n) {
-    const uint8_t *block = x;
-    for (size_t i = 0; i < n; i += 32, block += 34) {
+/* Decodes blocks of `bytes` bytes. */
+FR_INLINE void decode_blocks(codes_fn *codes, size_t bytes, float *y, const uint8_t *block, size_t n) {
+    for (size_t i = 0; i < n; i += 32, block += bytes) {
         __m512 d = scale_of(block);
-        store_codes(y + i, _mm_loadu_si128((const void *)(block + 2)), d);
-        store_codes(y + i + 16, _mm_loadu_si128((const void *)(block + 18)), d);
+        __m256i values = codes(block);
+        store_codes(y + i, _mm256_castsi256_si128(values), d);
+        store_codes(y + i + 16, _mm256_extracti128_si256(values, 1), d);
     }
+}
+
+static void decode_q8_0(float *y, const void *x, size_t n) {
+    decode_blocks(q8_0_codes, 34, y, x, n);
 }
 
 static void decode_q4_0(float *y, const void *x, size_t n) {
-    const uint8_t *block = x;
-    __m128i low = _mm_set1_epi8(15), middle = _mm_set1_epi8(8);
-    for (size_t i = 0; i < n; i += 32, block += 18) {
-        __m512 d = scale_of(block);
-        __m128i codes = _mm_loadu_si128((const void *)(block + 2)), high = _mm_srli_epi16(codes, 4);
-        store_codes(y + i, _mm_sub_epi8(_mm_and_si128(codes, low), middle), d);
-        store_codes(y + i + 16, _mm_sub_epi8(_mm_and_si128(high, low), middle), d);
-    }
+    decode_blocks(q4_0_codes, 18, y, x, n);
 }
 
 static void decode_turbo4(float *y, const void *x, size_t n) {
-    const uint8_t *block = x;
-    for (size_t i = 0; i < n; i += 32, block += 18) {
-        __m512 d = scale_of(block);
-        __m256i entries = turbo4_entries(block);
-        store_codes(y + i, _mm256_castsi256_si128(entries), d);
-        store_codes(y + i + 16, _mm256_extracti128_si256(entries, 1), d);
-    }
+    decode_blocks(turbo4_codes, 18, y, x, n);
 }
 
 static void decode_turbo3(float *y, const void *x, size_t n) {
-    const uint8_t *block = x;
-    for (size_t i = 0; i < n; i += 32, block += 14) {
-        __m512 d = scale_of(block);
-        __m256i entries = turbo3_entries(block);
-        store_codes(y + i, _mm256_castsi256_si128(entries), d);
-        store_codes(y + i + 16, _mm256_extracti128_si256(entries, 1), d);
-    }
+    decode_blocks(turbo3_codes, 14, y, x, n);
 }
 
 /* Loads values of a row of the cache from index d on, in the lanes of the mask; the other lanes are 0. */
@@ -204,28 +189,6 @@ FR_INLINE __m512 load_q8_0(const void *row, size_t d, __mmask16 mask) {
     return values_of(_mm_loadu_si128((const void *)(block + 2 + d % 32)), scale_of(block));
 }
 
-/* Loads 16 values of a row of Q4_0. A byte has the codes of two columns that are 16 apart; its low half has the code
- * of the lower column. */
-FR_INLINE __m512 load_q4_0(const void *row, size_t d, __mmask16 mask) {
-    const uint8_t *block = (const uint8_t *)row + d / 32 * 18;
-    __m128i bytes = _mm_loadu_si128((const void *)(block + 2));
-    __m128i codes = _mm_and_si128(d % 32 ? _mm_srli_epi16(bytes, 4) : bytes, _mm_set1_epi8(15));
-    (void)mask;
-    return values_of(_mm_sub_epi8(codes, _mm_set1_epi8(8)), scale_of(block));
-}
-
-FR_INLINE __m512 load_turbo4(const void *row, size_t d, __mmask16 mask) {
-    const uint8_t *block = (const uint8_t *)row + d / 32 * 18;
-    (void)mask;
-    return values_of(turbo4_half(block, d % 32 / 16), scale_of(block));
-}
-
-FR_INLINE __m512 load_turbo3(const void *row, size_t d, __mmask16 mask) {
-    const uint8_t *block = (const uint8_t *)row + d / 32 * 14;
-    (void)mask;
-    return values_of(turbo3_half(block, d % 32 / 16), scale_of(block));
-}
-
 /* Exchanges the rows and columns of 16 registers of 16 values. */
 FR_INLINE void transpose_floats(__m512 r[16]) {
     __m512 t[16];
@@ -315,9 +278,6 @@ static void transpose(float *tile, size_t width, fr_dtype type, const void *cons
     switch ((unsigned)type) {
     case FR_F16: transpose_rows(load_f16, f16_of, tile, width, rows, head_dim); break;
     case FR_BF16: transpose_rows(load_bf16, bf16_of, tile, width, rows, head_dim); break;
-    case FR_Q4_0: transpose_rows(load_q4_0, NULL, tile, width, rows, head_dim); break;
-    case FR_TURBO4: transpose_rows(load_turbo4, NULL, tile, width, rows, head_dim); break;
-    case FR_TURBO3: transpose_rows(load_turbo3, NULL, tile, width, rows, head_dim); break;
     default: transpose_rows(load_f32, NULL, tile, width, rows, head_dim);
     }
 }
@@ -407,8 +367,8 @@ FR_INLINE __m512i multiply_codes(__m512i sums, __m512i keys, __m512i columns) {
     return _mm512_add_epi32(sums, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
 }
 
-static void transpose_codes(fr_attn_codes *tile, const void *const *rows, size_t head_dim) {
-    transpose_codes_of(tile, rows, head_dim, _mm512_setzero_si512());
+static void transpose_codes(fr_attn_codes *tile, fr_dtype type, const void *const *rows, size_t head_dim) {
+    transpose_codes_of(tile, type, rows, head_dim, _mm512_setzero_si512());
 }
 
 static void scores_of_codes(fr_attn_state *states, size_t count, const fr_attn_codes *tile, int32_t first,

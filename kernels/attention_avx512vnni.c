@@ -1,14 +1,14 @@
-/* Implements flash attention (attention.h) with vpdpbusd for keys of Q8_0. vpdpbusd multiplies unsigned bytes by signed
- * ones, so the tile has code + 128 of each code of a key, and sums begin with the correction for that. All other steps
- * are those of avx512. */
+/* Implements flash attention (attention.h) with vpdpbusd for keys that are codes. vpdpbusd multiplies unsigned bytes by
+ * signed ones, so the tile has code + 128 of each code of a key, and sums begin with the correction for that. All other
+ * steps are those of avx512. */
 #include "kernels/attention_codes_avx512.h"
 
 FR_INLINE __m512i multiply_codes(__m512i sums, __m512i keys, __m512i columns) {
     return _mm512_dpbusd_epi32(sums, keys, columns);
 }
 
-static void transpose_codes(fr_attn_codes *tile, const void *const *rows, size_t head_dim) {
-    transpose_codes_of(tile, rows, head_dim, _mm512_set1_epi8((char)0x80));
+static void transpose_codes(fr_attn_codes *tile, fr_dtype type, const void *const *rows, size_t head_dim) {
+    transpose_codes_of(tile, type, rows, head_dim, _mm512_set1_epi8((char)0x80));
 }
 
 static void scores_of_codes(fr_attn_state *states, size_t count, const fr_attn_codes *tile, int32_t first,

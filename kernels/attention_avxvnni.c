@@ -1,4 +1,4 @@
-/* Implements flash attention (attention.h) with vpdpbusd for keys of Q8_0. All other steps are those of avx2. */
+/* Implements flash attention (attention.h) with vpdpbusd for keys that are codes. All other steps are those of avx2. */
 #include "kernels/attention_codes_avx2.h"
 
 FR_INLINE __m256i multiply_codes(__m256i sums, __m256i magnitudes, __m256i columns) {

@@ -1,5 +1,5 @@
-/* Computes attention's scores of keys of Q8_0 on registers of 8 floats: the code that avx2 and avxvnni share, which is
- * everything but the product of four codes.
+/* Computes attention's scores of keys that are codes on registers of 8 floats: the code that avx2 and avxvnni
+ * share, which is everything but the product of four codes.
  *
  * In: rows of keys, quantized queries (attention.h). Out: scores. A register has four codes of each of 8 positions, so
  * that sums lie side by side and no sum is added up across lanes. */

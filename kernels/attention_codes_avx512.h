@@ -1,5 +1,5 @@
-/* Computes attention's scores of keys of Q8_0 on registers of 16 floats: the code that avx512 and avx512vnni share,
- * which is everything but the product of four codes.
+/* Computes attention's scores of keys that are codes on registers of 16 floats: the code that avx512 and avx512vnni
+ * share, which is everything but the product of four codes.
  *
  * In: rows of keys, quantized queries (attention.h). Out: scores. A register has four codes of each of 16 positions, so
  * that sums lie side by side and no sum is added up across lanes. */
@@ -7,6 +7,7 @@
 #define FR_KERNELS_ATTENTION_CODES_AVX512_H
 
 #include "kernels/attention.h"
+#include "kernels/cached_codes_x86.h"
 #include "kernels/simd_avx512.h"
 
 #include <string.h>
@@ -40,20 +41,34 @@ FR_INLINE void transpose_eights(__m512i r[8]) {
     FR_UNROLLED_FOR (size_t i = 0; i < 8; i++) r[i] = t[i];
 }
 
-/* Transposes the rows of FR_ATTN_CODES positions. `flip`: bits that are flipped in each code. */
-FR_INLINE void transpose_codes_of(fr_attn_codes *tile, const void *const *rows, size_t head_dim, __m512i flip) {
-    for (size_t at = 0; at < head_dim / 32 * 34; at += 34, tile++) {
+/* Returns the 32 codes of a block. */
+typedef __m256i codes_fn(const uint8_t *block);
+
+/* Transposes the rows of FR_ATTN_CODES positions. `bytes`: those of a block; `flip`: bits that are flipped in each
+ * code. */
+FR_INLINE void transpose_blocks(codes_fn *codes, size_t bytes, fr_attn_codes *tile, const void *const *rows,
+                                size_t head_dim, __m512i flip) {
+    for (size_t at = 0; at < head_dim / 32 * bytes; at += bytes, tile++) {
         uint16_t d[FR_ATTN_CODES];
         __m512i r[8];
         FR_UNROLLED_FOR (size_t i = 0; i < FR_ATTN_CODES; i++) memcpy(&d[i], (const uint8_t *)rows[i] + at, sizeof *d);
         FR_UNROLLED_FOR (size_t i = 0; i < 8; i++) {
-            __m256i first = _mm256_loadu_si256((const void *)((const uint8_t *)rows[i] + at + 2));
-            __m256i second = _mm256_loadu_si256((const void *)((const uint8_t *)rows[i + 8] + at + 2));
+            __m256i first = codes((const uint8_t *)rows[i] + at), second = codes((const uint8_t *)rows[i + 8] + at);
             r[i] = _mm512_xor_si512(_mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1), flip);
         }
         transpose_eights(r);
         FR_UNROLLED_FOR (size_t i = 0; i < 8; i++) _mm512_store_si512(tile->codes[i], r[i]);
         _mm512_store_ps(tile->d, _mm512_cvtph_ps(_mm256_loadu_si256((const void *)d)));
+    }
+}
+
+FR_INLINE void transpose_codes_of(fr_attn_codes *tile, fr_dtype type, const void *const *rows, size_t head_dim,
+                                  __m512i flip) {
+    switch ((unsigned)type) {
+    case FR_Q8_0: transpose_blocks(q8_0_codes, 34, tile, rows, head_dim, flip); break;
+    case FR_Q4_0: transpose_blocks(q4_0_codes, 18, tile, rows, head_dim, flip); break;
+    case FR_TURBO4: transpose_blocks(turbo4_codes, 18, tile, rows, head_dim, flip); break;
+    case FR_TURBO3: transpose_blocks(turbo3_codes, 14, tile, rows, head_dim, flip); break;
     }
 }
 

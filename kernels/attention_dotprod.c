@@ -1,4 +1,4 @@
-/* Implements flash attention (attention.h) with sdot for keys of Q8_0. All other steps are those of neon. */
+/* Implements flash attention (attention.h) with sdot for keys that are codes. All other steps are those of neon. */
 #include "kernels/attention_codes_neon.h"
 
 FR_INLINE int32x4_t multiply_codes(int32x4_t sums, int8x16_t keys, int8x16_t columns) {

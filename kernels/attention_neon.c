@@ -41,54 +41,66 @@ FR_INLINE void store_codes(float *y, int8x16_t codes, float d) {
     }
 }
 
-static void decode_q8_0(float *y, const void *x, size_t n) {
-    const uint8_t *block = x;
-    for (size_t i = 0; i < n; i += 32, block += 34) {
-        float d = scale_of(block);
-        store_codes(y + i, vreinterpretq_s8_u8(vld1q_u8(block + 2)), d);
-        store_codes(y + i + 16, vreinterpretq_s8_u8(vld1q_u8(block + 18)), d);
+/* Reads the 32 codes of a block. */
+typedef void codes_fn(int8x16_t codes[2], const uint8_t *block);
+
+FR_INLINE void q8_0_codes(int8x16_t codes[2], const uint8_t *block) {
+    codes[0] = vreinterpretq_s8_u8(vld1q_u8(block + 2));
+    codes[1] = vreinterpretq_s8_u8(vld1q_u8(block + 18));
+}
+
+FR_INLINE void q4_0_codes(int8x16_t codes[2], const uint8_t *block) {
+    uint8x16_t bytes = vld1q_u8(block + 2), middle = vdupq_n_u8(8);
+    codes[0] = vreinterpretq_s8_u8(vsubq_u8(vandq_u8(bytes, vdupq_n_u8(15)), middle));
+    codes[1] = vreinterpretq_s8_u8(vsubq_u8(vshrq_n_u8(bytes, 4), middle));
+}
+
+FR_INLINE void turbo4_codes(int8x16_t codes[2], const uint8_t *block) {
+    static const int8_t table[] = {FR_TURBO4_TABLE};
+    int8x16_t entries = vld1q_s8(table);
+    uint8x16_t bytes = vld1q_u8(block + 2);
+    codes[0] = vqtbl1q_s8(entries, vandq_u8(bytes, vdupq_n_u8(15)));
+    codes[1] = vqtbl1q_s8(entries, vshrq_n_u8(bytes, 4));
+}
+
+FR_INLINE void turbo3_codes(int8x16_t codes[2], const uint8_t *block) {
+    static const int8_t table[] = {FR_TURBO3_TABLE, FR_TURBO3_TABLE};
+    static const uint8_t bit_of[] = {1, 2, 4, 8, 16, 32, 64, 128};
+    int8x16_t entries = vld1q_s8(table);
+    uint8x8_t bits = vld1_u8(bit_of), bytes = vld1_u8(block + 2), eight[4];
+    FR_UNROLLED_FOR (size_t g = 0; g < 4; g++) {
+        uint8x8_t low = vand_u8(vshl_u8(bytes, vdup_n_s8((int8_t)(-2 * (int)g))), vdup_n_u8(3));
+        eight[g] = vorr_u8(low, vand_u8(vtst_u8(vdup_n_u8(block[10 + g]), bits), vdup_n_u8(4)));
     }
+    codes[0] = vqtbl1q_s8(entries, vcombine_u8(eight[0], eight[1]));
+    codes[1] = vqtbl1q_s8(entries, vcombine_u8(eight[2], eight[3]));
+}
+
+/* Decodes blocks of `bytes` bytes. */
+FR_INLINE void decode_blocks(codes_fn *read, size_t bytes, float *y, const uint8_t *block, size_t n) {
+    for (size_t i = 0; i < n; i += 32, block += bytes) {
+        int8x16_t codes[2];
+        float d = scale_of(block);
+        read(codes, block);
+        store_codes(y + i, codes[0], d);
+        store_codes(y + i + 16, codes[1], d);
+    }
+}
+
+static void decode_q8_0(float *y, const void *x, size_t n) {
+    decode_blocks(q8_0_codes, 34, y, x, n);
 }
 
 static void decode_q4_0(float *y, const void *x, size_t n) {
-    const uint8_t *block = x;
-    uint8x16_t middle = vdupq_n_u8(8);
-    for (size_t i = 0; i < n; i += 32, block += 18) {
-        float d = scale_of(block);
-        uint8x16_t codes = vld1q_u8(block + 2), low = vandq_u8(codes, vdupq_n_u8(15)), high = vshrq_n_u8(codes, 4);
-        store_codes(y + i, vreinterpretq_s8_u8(vsubq_u8(low, middle)), d);
-        store_codes(y + i + 16, vreinterpretq_s8_u8(vsubq_u8(high, middle)), d);
-    }
+    decode_blocks(q4_0_codes, 18, y, x, n);
 }
 
 static void decode_turbo4(float *y, const void *x, size_t n) {
-    static const int8_t table[] = {FR_TURBO4_TABLE};
-    const uint8_t *block = x;
-    int8x16_t entries = vld1q_s8(table);
-    for (size_t i = 0; i < n; i += 32, block += 18) {
-        float d = scale_of(block);
-        uint8x16_t codes = vld1q_u8(block + 2), low = vandq_u8(codes, vdupq_n_u8(15)), high = vshrq_n_u8(codes, 4);
-        store_codes(y + i, vqtbl1q_s8(entries, low), d);
-        store_codes(y + i + 16, vqtbl1q_s8(entries, high), d);
-    }
+    decode_blocks(turbo4_codes, 18, y, x, n);
 }
 
 static void decode_turbo3(float *y, const void *x, size_t n) {
-    static const int8_t table[] = {FR_TURBO3_TABLE, FR_TURBO3_TABLE};
-    static const uint8_t bit_of[] = {1, 2, 4, 8, 16, 32, 64, 128};
-    const uint8_t *block = x;
-    int8x16_t entries = vld1q_s8(table);
-    uint8x8_t bits = vld1_u8(bit_of);
-    for (size_t i = 0; i < n; i += 32, block += 14) {
-        float d = scale_of(block);
-        uint8x8_t codes = vld1_u8(block + 2), eight[4];
-        FR_UNROLLED_FOR (size_t g = 0; g < 4; g++) {
-            uint8x8_t low = vand_u8(vshl_u8(codes, vdup_n_s8((int8_t)(-2 * (int)g))), vdup_n_u8(3));
-            eight[g] = vorr_u8(low, vand_u8(vtst_u8(vdup_n_u8(block[10 + g]), bits), vdup_n_u8(4)));
-        }
-        store_codes(y + i, vqtbl1q_s8(entries, vcombine_u8(eight[0], eight[1])), d);
-        store_codes(y + i + 16, vqtbl1q_s8(entries, vcombine_u8(eight[2], eight[3])), d);
-    }
+    decode_blocks(turbo3_codes, 14, y, x, n);
 }
 
 static void scores(fr_attn_state *states, size_t count, fr_attn_rows k, int32_t first, size_t head_dim, float scale,
@@ -186,18 +198,33 @@ FR_INLINE void transpose_fours(int32x4_t r[4]) {
     r[3] = vcombine_s32(vget_high_s32(b), vget_high_s32(d));
 }
 
-/* Transposes the rows of FR_ATTN_CODES positions, 4 positions and 16 columns at a time. */
-static void transpose_codes(fr_attn_codes *tile, const void *const *rows, size_t head_dim) {
-    for (size_t at = 0; at < head_dim / 32 * 34; at += 34, tile++) {
-        for (size_t i = 0; i < FR_ATTN_CODES; i++) tile->d[i] = scale_of((const uint8_t *)rows[i] + at);
-        for (size_t i = 0; i < FR_ATTN_CODES; i += 4)
-            FR_UNROLLED_FOR (size_t c = 0; c < 8; c += 4) {
-                int32x4_t r[4];
-                FR_UNROLLED_FOR (size_t j = 0; j < 4; j++)
-                    r[j] = vreinterpretq_s32_u8(vld1q_u8((const uint8_t *)rows[i + j] + at + 2 + 4 * c));
-                transpose_fours(r);
-                FR_UNROLLED_FOR (size_t j = 0; j < 4; j++) vst1q_s8(tile->codes[c + j][i], vreinterpretq_s8_s32(r[j]));
+/* Transposes the rows of FR_ATTN_CODES positions, 4 positions at a time. `bytes`: those of a block. */
+FR_INLINE void transpose_blocks(codes_fn *read, size_t bytes, fr_attn_codes *tile, const void *const *rows,
+                                size_t head_dim) {
+    for (size_t at = 0; at < head_dim / 32 * bytes; at += bytes, tile++)
+        for (size_t i = 0; i < FR_ATTN_CODES; i += 4) {
+            int8x16_t codes[4][2];
+            FR_UNROLLED_FOR (size_t j = 0; j < 4; j++) {
+                const uint8_t *block = (const uint8_t *)rows[i + j] + at;
+                tile->d[i + j] = scale_of(block);
+                read(codes[j], block);
             }
+            FR_UNROLLED_FOR (size_t half = 0; half < 2; half++) {
+                int32x4_t r[4];
+                FR_UNROLLED_FOR (size_t j = 0; j < 4; j++) r[j] = vreinterpretq_s32_s8(codes[j][half]);
+                transpose_fours(r);
+                FR_UNROLLED_FOR (size_t j = 0; j < 4; j++)
+                    vst1q_s8(tile->codes[4 * half + j][i], vreinterpretq_s8_s32(r[j]));
+            }
+        }
+}
+
+static void transpose_codes(fr_attn_codes *tile, fr_dtype type, const void *const *rows, size_t head_dim) {
+    switch ((unsigned)type) {
+    case FR_Q8_0: transpose_blocks(q8_0_codes, 34, tile, rows, head_dim); break;
+    case FR_Q4_0: transpose_blocks(q4_0_codes, 18, tile, rows, head_dim); break;
+    case FR_TURBO4: transpose_blocks(turbo4_codes, 18, tile, rows, head_dim); break;
+    case FR_TURBO3: transpose_blocks(turbo3_codes, 14, tile, rows, head_dim); break;
     }
 }
 

@@ -18,17 +18,23 @@ static const float *value_of(const fr_attn *attn, int64_t position, float *scrat
     return scratch;
 }
 
-/* Multiplies a position's key by the query, of which `codes` is the quantized row if keys are Q8_0, and NULL
- * otherwise. */
+/* Multiplies a position's key by the query, of which `codes` is the quantized row if keys are codes, and NULL
+ * otherwise. With a scale of 1 a block's values are its integers. */
 static float product(const fr_attn *attn, const fr_attn_query *query, const fr_qblock *codes, int64_t position,
                      float *scratch) {
     if (!codes) return dot(load_f32, query->q, key_of(attn, position, scratch), attn->head_dim);
-    const uint8_t *block = attn->k_pages[position / BLOCK] + attn->k_at + (size_t)(position % BLOCK) * attn->k_stride;
+    static const uint16_t one = 0x3c00;
+    const uint8_t *key = attn->k_pages[position / BLOCK] + attn->k_at + (size_t)(position % BLOCK) * attn->k_stride;
+    size_t bytes = fr_dtype_row_bytes(attn->k_type, 32);
+    uint8_t block[34];
     float acc = 0;
-    for (size_t b = 0; b < attn->head_dim / 32; b++, block += 34) {
+    for (size_t b = 0; b < attn->head_dim / 32; b++, key += bytes) {
         int32_t sum = 0;
-        for (size_t i = 0; i < 32; i++) sum += (int8_t)block[2 + i] * codes[b].q[i];
-        acc = fmaf(load_f16(block, 0) * codes[b].d, (float)sum, acc);
+        memcpy(block, key, bytes);
+        memcpy(block, &one, sizeof one);
+        fr_dtype_decode(attn->k_type, block, scratch, 32);
+        for (size_t i = 0; i < 32; i++) sum += (int32_t)scratch[i] * codes[b].q[i];
+        acc = fmaf(load_f16(key, 0) * codes[b].d, (float)sum, acc);
     }
     return acc;
 }
@@ -47,7 +53,7 @@ static float mean_score(const fr_attn *attn, const fr_attn_query *query, const f
  * to the largest s and *l to the sum of e, summed in dot's order. */
 static void block_weights(const fr_attn *attn, const fr_attn_query *query, int64_t from, int64_t last, float *scratch,
                           float *e, float *m, float *l) {
-    fr_qblock *codes = attn->k_type == FR_Q8_0 ? (fr_qblock *)(void *)(scratch + attn->head_dim) : NULL;
+    fr_qblock *codes = fr_attn_coded(attn) ? (fr_qblock *)(void *)(scratch + attn->head_dim) : NULL;
     if (codes) FR_SCALAR(quantize)(codes, query->q, attn->head_dim);
     float p[16] = {0}, start[FR_KEY_MEANS_WIDEST], u[FR_KEY_MEANS_WIDEST];
     if (attn->key_means) {

@@ -234,8 +234,9 @@ typedef void fr_kv_store_fn(void *slot, const float *x, size_t n);
  * over the positions that the query sees:
  *
  *     s = dot(q, k_p) * scale, plus what key_means.h adds, then fr_softcap_fn if there is a cap
- *         with keys of Q8_0 the product of a row of activations and a row of weights of that type takes dot's place:
- *         q is quantized as fr_quantize_fn says; per block of 32, ascending from 0, acc = fma(d_k * d_q, isum, acc)
+ *         with keys that are codes (fr_attn_coded) the product of a row of activations and a row of Q8_0 takes dot's
+ *         place: q is quantized as fr_quantize_fn says; per block of 32, ascending from 0, acc = fma(d_k * d_q, isum,
+ *         acc)
  *     s = s + fr_alibi_added (alibi.h), if the query has a slope
  *     m_b = the largest s;  e = exp(s - m_b);  l_b = the sum of e, in 16 partial sums by p mod 16 and the tree of dot
  *     o_b[d] = one ascending chain fma(e, v_p[d], o_b[d]) from 0
@@ -278,6 +279,12 @@ typedef struct fr_attn {
 } fr_attn;
 
 typedef void fr_attn_fn(const fr_attn *attn);
+
+/* Returns true if keys are blocks of 32 codes with a scale: Q8_0, Q4_0, turbo4, turbo3. A code's value is the block's
+ * scale times an integer of 8 bits. */
+static inline bool fr_attn_coded(const fr_attn *attn) {
+    return attn->k_type >= FR_FLOAT_TYPES;
+}
 
 /* The floats of scratch memory that an implementation may use: a tile of decoded or transposed rows, rounded up to
  * whole cache lines, then FR_ATTN_STATE floats for each query, and then room for each query's quantized row, in whole
