@@ -42,7 +42,7 @@ WERROR ?= -Werror
 # Designated initializers leave members out on purpose, and gcc 10 would warn of them.
 WARN_10 := -Wno-missing-field-initializers
 WARN := -Wall -Wextra $(strip $(WARN_$(shell $(CC) -dumpversion 2>/dev/null)) $(WERROR)) \
-  -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
+  -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat-security
 INCLUDE := -Iinclude -I. -D_GNU_SOURCE
 # These come after the user's CFLAGS: the same answer everywhere needs every rounding to be the one in the source.
 NUMERIC := -ffp-contract=off -fno-fast-math -fno-unsafe-math-optimizations -fno-associative-math \
