@@ -180,6 +180,9 @@ START_TEST(a_model_type_stands_for_an_architecture) {
         bool of_another = strstr(path, "mistral3-tower"); /* this fixture's text model is of another family
                                                            * (Mistral) */
         bool has_text = json_is_object(json_object_get(config, "text_config")) && !of_another;
+        /* transformers saves this one with the class that runs it, DeepSeek-V3's, beside Sarvam's model_type; both
+         * families make the same model of it */
+        bool two_families = strstr(path, "sarvam-mla-saved");
         fr_model *own;
         *strrchr(path, '/') = 0;
         require(fr_model_open(path, NULL, &own));
@@ -189,7 +192,7 @@ START_TEST(a_model_type_stands_for_an_architecture) {
             fr_changed_folder_make(&folder, path, changes[c]);
             ck_assert_msg(fr_model_open(folder.path, NULL, &model) == FR_OK, "%s, %s: %s", path, changes[c],
                           fr_last_error());
-            ck_assert_msg(model->family == own->family, "%s, %s: of another family", path, changes[c]);
+            ck_assert_msg(model->family == own->family || two_families, "%s, %s: of another family", path, changes[c]);
             fr_model_close(model);
             fr_changed_folder_remove(&folder);
         }
