@@ -190,40 +190,45 @@ static void score_block(const walk *w) {
     }
 }
 
-/* Adds to the block's scores the part that is missing because means were subtracted from the stored keys. Neighbouring
- * queries that see the same positions take a step together, as for the keys themselves. */
+/* Computes the scores of `count` queries u with the means' turns, for all positions of the block. */
+static void score_turns(const walk *w, fr_attn_state *states, size_t count) {
+    const fr_attn *attn = w->attn;
+    const fr_key_means *means = attn->key_means;
+    size_t n = attn->head_dim;
+    fr_attn_ahead none = {0};
+    for (int32_t p = 0; p < FR_ATTN_BLOCK && w->steps->scores_of_columns; p += 16)
+        w->steps->scores_of_columns(states, count, means->across + (size_t)p * n, 16, p, n, attn->scale, none);
+    if (w->steps->scores_of_columns) return;
+    for (int32_t p = 0; p < FR_ATTN_BLOCK; p += FR_ATTN_SCORES) {
+        fr_attn_rows turns = {FR_F32, means->turns + (size_t)p * n, n * sizeof(float)};
+        for (size_t j = 0; j < count; j++) w->steps->scores(&states[j], 1, turns, p, n, attn->scale, none);
+    }
+}
+
+/* Adds to the block's scores the part that is missing because means were subtracted from the stored keys. */
 static void add_mean_scores(const walk *w, size_t block) {
     const fr_attn *attn = w->attn;
     const fr_key_means *means = attn->key_means;
     size_t n = attn->head_dim;
     alignas(64) float start[FR_KEY_MEANS_WIDEST], u[FR_ATTN_TOGETHER][FR_KEY_MEANS_WIDEST];
     fr_attn_state states[FR_ATTN_TOGETHER];
-    float first[FR_ATTN_TOGETHER];
     fr_key_means_start(means, block, start);
     for (size_t j = 0, count; j < attn->count; j += count) {
-        fr_attn_state *seen = &w->states[j];
-        count = seen->together;
-        if (seen->from >= seen->to) continue;
+        count = attn->count - j < FR_ATTN_TOGETHER ? attn->count - j : FR_ATTN_TOGETHER;
         for (size_t i = 0; i < count; i++) {
-            const float *plain = attn->queries[j + i].plain;
-            fr_key_means_query(means, start, plain, u[i]);
-            states[i] = (fr_attn_state){.q = plain, .from = seen->from, .to = seen->to};
+            fr_key_means_query(means, start, attn->queries[j + i].plain, u[i]);
+            states[i] = (fr_attn_state){.q = u[i], .to = FR_ATTN_BLOCK};
         }
-        if (block == 0 && seen->from == 0)
-            w->steps->scores(states, count, (fr_attn_rows){FR_F32, means->first, 0}, 0, n, attn->scale,
-                             (fr_attn_ahead){0});
+        score_turns(w, states, count);
         for (size_t i = 0; i < count; i++) {
-            first[i] = states[i].weights[0];
-            states[i].q = u[i];
-        }
-        for (int32_t p = 0; p < FR_ATTN_BLOCK; p += FR_ATTN_SCORES) {
-            fr_attn_rows turns = {FR_F32, means->turns + (size_t)p * n, n * sizeof(float)};
-            if (p + FR_ATTN_SCORES > seen->from && p < seen->to)
-                w->steps->scores(states, count, turns, p, n, attn->scale, (fr_attn_ahead){0});
-        }
-        for (size_t i = 0; i < count; i++) {
-            if (block == 0) states[i].weights[0] = first[i];
-            for (int32_t p = seen->from; p < seen->to; p++) seen[i].weights[p] += states[i].weights[p];
+            float *weights = w->states[j + i].weights;
+            if (block == 0) {
+                fr_attn_state first = {.q = attn->queries[j + i].plain, .to = FR_ATTN_BLOCK};
+                w->steps->scores(&first, 1, (fr_attn_rows){FR_F32, means->first, 0}, 0, n, attn->scale,
+                                 (fr_attn_ahead){0});
+                states[i].weights[0] = first.weights[0];
+            }
+            for (size_t p = 0; p < FR_ATTN_BLOCK; p++) weights[p] += states[i].weights[p];
         }
     }
 }

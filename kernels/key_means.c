@@ -1,6 +1,8 @@
 /* Subtracts mean keys: see key_means.h. */
 #include "kernels/key_means.h"
 
+#include "kernels/compiler.h"
+
 #include <string.h>
 
 void fr_key_means_fill(float *row, const float *cosine, const float *sine, size_t dims, size_t width) {
@@ -9,6 +11,11 @@ void fr_key_means_fill(float *row, const float *cosine, const float *sine, size_
         row[i + dims / 2] = sine[i];
     }
     for (size_t i = dims; i < width; i++) row[i] = 1;
+}
+
+void fr_key_means_transpose(float *across, const float *turns, size_t head_dim) {
+    for (size_t p = 0; p < FR_KEY_MEANS_BLOCK; p++)
+        for (size_t i = 0; i < head_dim; i++) across[(p / 16 * head_dim + i) * 16 + p % 16] = turns[p * head_dim + i];
 }
 
 /* Turns the pairs of `from` by a row of `starts` or `turns`. The values that don't turn are copied. */
@@ -42,12 +49,38 @@ void fr_key_means_remove(const fr_key_means *means, size_t position, float *key)
     for (size_t i = 0; i < means->head_dim; i++) key[i] = (key[i] - mean[i]) * means->key_scale[i];
 }
 
-void fr_key_means_query(const fr_key_means *means, const float *start, const float *query, float *u) {
-    for (size_t i = 0; i < means->dims / 2; i++) {
-        size_t a, b;
-        fr_key_means_pair(means, i, &a, &b);
-        u[i] = query[a] * start[a] + query[b] * start[b];
-        u[i + means->dims / 2] = query[b] * start[a] - query[a] * start[b];
+enum { PAIRS = 16 /* pairs in a run of turn_pairs */ };
+
+/* Makes the two values of u of PAIRS pairs, `half` apart. The values of the first pair are at `query` and `apart`
+ * further, those of the next pair `step` further; `start` likewise. The number of pairs is a constant, and the results
+ * are stored at the end, so that compilers use vectors. */
+FR_INLINE void turn_pairs(float *u, size_t half, const float *query, const float *start, size_t step, size_t apart) {
+    float first[PAIRS], second[PAIRS];
+    for (size_t i = 0; i < PAIRS; i++) {
+        float a = query[i * step], b = query[i * step + apart], x = start[i * step], y = start[i * step + apart];
+        first[i] = a * x + b * y;
+        second[i] = b * x - a * y;
     }
+    memcpy(u, first, sizeof first);
+    memcpy(u + half, second, sizeof second);
+}
+
+/* Makes the values of u that turn. `step` and `apart`: the distances from a pair to the next, and within a pair. */
+FR_INLINE void turn_query(float *u, size_t half, const float *query, const float *start, size_t step, size_t apart) {
+    size_t i = 0;
+    for (; i + PAIRS <= half; i += PAIRS) turn_pairs(u + i, half, query + i * step, start + i * step, step, apart);
+    for (; i < half; i++) {
+        float a = query[i * step], b = query[i * step + apart], x = start[i * step], y = start[i * step + apart];
+        u[i] = a * x + b * y;
+        u[i + half] = b * x - a * y;
+    }
+}
+
+void fr_key_means_query(const fr_key_means *means, const float *start, const float *query, float *u) {
+    size_t half = means->dims / 2;
+    if (means->neox)
+        turn_query(u, half, query, start, 1, half);
+    else
+        turn_query(u, half, query, start, 2, 1);
     for (size_t i = means->dims; i < means->head_dim; i++) u[i] = query[i] * start[i];
 }

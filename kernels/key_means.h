@@ -37,6 +37,7 @@ typedef struct fr_key_means {
     float *first, *mean; /* [head_dim] */
     const float *starts; /* [blocks][dims] for the first position of each block of 64: cosines, then sines */
     const float *turns;  /* [64][head_dim] for positions 0 to 63: cosines, then sines; the rest of a row is 1 */
+    const float *across; /* [4][head_dim][16] `turns` transposed, for 16 positions at a time, aligned to 64 bytes */
     float *key_scale, *query_scale; /* [head_dim] */
 } fr_key_means;
 
@@ -49,6 +50,9 @@ static inline void fr_key_means_pair(const fr_key_means *means, size_t i, size_t
 /* Fills in a row of `starts` or `turns`, which has `width` values: the cosines of dims / 2 angles, then their sines.
  * The rest of the row is set to 1. */
 void fr_key_means_fill(float *row, const float *cosine, const float *sine, size_t dims, size_t width);
+
+/* Transposes `turns` of heads of head_dim values to `across`. */
+void fr_key_means_transpose(float *across, const float *turns, size_t head_dim);
 
 /* Gives the mean at the first position of a block, [head_dim]. */
 void fr_key_means_start(const fr_key_means *means, size_t block, float *start);

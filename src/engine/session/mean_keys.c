@@ -56,7 +56,7 @@ static size_t table_holder(const fr_engine *e, size_t kv) {
 /* Fills in the tables of cosines and sines: `starts` has the angles of each block's first position, `turns` those of
  * the positions within a block. */
 static void fill_tables(const fr_engine *e, const fr_attention_spec *attention, size_t dims, float *starts,
-                        float *turns) {
+                        float *turns, float *across) {
     float cosine[FR_KEY_MEANS_WIDEST], sine[FR_KEY_MEANS_WIDEST];
     const float *inverse = e->model->trunk.inverse[attention->rope];
     for (size_t block = 0; dims && block < e->kv.blocks; block++) {
@@ -67,6 +67,7 @@ static void fill_tables(const fr_engine *e, const fr_attention_spec *attention, 
         if (dims) fr_rope_angles(inverse, dims / 2, (int64_t)i, cosine, sine);
         fr_key_means_fill(turns + i * attention->head_dim, cosine, sine, dims, attention->head_dim);
     }
+    fr_key_means_transpose(across, turns, attention->head_dim);
 }
 
 void fr_mean_keys_layout(fr_engine *e) {
@@ -77,13 +78,15 @@ void fr_mean_keys_layout(fr_engine *e) {
         size_t holder = table_holder(e, kv);
         if (n > FR_KEY_MEANS_WIDEST) continue;
         fr_key_means *means = fr_arena_take(&e->arena, heads, sizeof *means);
-        float *values = fr_arena_take(&e->arena, heads * VALUES * n, sizeof *values), *starts = NULL, *turns = NULL;
+        float *values = fr_arena_take(&e->arena, heads * VALUES * n, sizeof *values);
+        float *starts = NULL, *turns = NULL, *across = NULL;
         if (holder == kv) {
             starts = fr_arena_take(&e->arena, fr_kv_blocks(e->context) * dims, sizeof *starts);
             turns = fr_arena_take(&e->arena, FR_KEY_MEANS_BLOCK * n, sizeof *turns);
+            across = fr_arena_take(&e->arena, FR_KEY_MEANS_BLOCK * n, sizeof *across);
         }
         if (!e->kv.layers || e->arena.overflow || !means) continue;
-        if (holder == kv) fill_tables(e, attention, dims, starts, turns);
+        if (holder == kv) fill_tables(e, attention, dims, starts, turns, across);
         for (size_t h = 0; h < heads; h++)
             means[h] = (fr_key_means){.head_dim = n,
                                       .dims = dims,
@@ -93,7 +96,8 @@ void fr_mean_keys_layout(fr_engine *e) {
                                       .key_scale = values + (VALUES * h + 2) * n,
                                       .query_scale = values + (VALUES * h + 3) * n,
                                       .starts = holder == kv ? starts : e->kv.layers[holder].key_means->starts,
-                                      .turns = holder == kv ? turns : e->kv.layers[holder].key_means->turns};
+                                      .turns = holder == kv ? turns : e->kv.layers[holder].key_means->turns,
+                                      .across = holder == kv ? across : e->kv.layers[holder].key_means->across};
         e->kv.layers[kv].key_means = means;
     }
 }
