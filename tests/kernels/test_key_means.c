@@ -47,7 +47,7 @@ static void check_means(size_t dims, bool neox) {
     static float starts[BLOCKS * N], turns[FR_KEY_MEANS_BLOCK * N];
     float first[N], mean[N], query[N], start[N], u[N], got[N], key[N], scale[N], scaled[N];
     double expected[N];
-    const fr_key_means means = {N, dims, neox, first, mean, starts, turns, scale, NULL};
+    const fr_key_means means = {N, dims, neox, first, mean, starts, turns, NULL, scale, NULL};
     for (size_t i = 0; i < N; i++) {
         first[i] = random_value();
         mean[i] = random_value();
