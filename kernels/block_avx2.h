@@ -9,8 +9,9 @@
  * 4 of codes, and two or three to work with. More rows are multiplied 4 at a time: they unpack a chunk of 256 columns
  * again, which is then in the L1 cache. Between two chunks, the chains are kept in memory.
  *
- * AHEAD was measured on one core of Zen 5, which reads 41 GB/s: one row reads 38 to 42 GB/s with 8192 bytes, slightly
- * less with 16384, and 35 to 39 with 4096. Prefetching once per run instead of once per chunk gains 5 to 15
+ * AHEAD, the distance of prefetching, was measured on one core of Zen 5, whose memory gives 41 GB/s: the product of one
+ * row reads weights at 38 to 42 GB/s if AHEAD is 8192, slightly slower if it is 16384, and at 35 to 39 GB/s if it is
+ * 4096. Prefetching once per run instead of once per chunk gains 5 to 15
  * percent. */
 #ifndef FR_KERNELS_BLOCK_AVX2_H
 #define FR_KERNELS_BLOCK_AVX2_H

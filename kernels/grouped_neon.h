@@ -119,7 +119,7 @@ FR_INLINE void walk_grouped(format f, float (*chains)[FEATURES], const grouped_c
  * last pair has one row too many, whose result is not stored. */
 FR_INLINE void compute_grouped(format f, const fr_matmul_grouped *job, grouped_chunk *c, size_t first, size_t row,
                                size_t rows, bool few, bool pairs, int taken) {
-    format of_panel = {.mins = f.mins}; /* no offset, so no corrections: each feature has its own zero point */
+    format of_panel = {.mins = f.mins}; /* each feature has its own zero point, so there is no offset to correct */
     const fr_grouped_tiles *at = job->tiles;
     size_t left = (job->features + FEATURES - 1) / FEATURES - first, tiles = left < GROUP ? left : GROUP;
     float chains[GROUP][ROWS][FEATURES];

@@ -346,8 +346,8 @@ static fr_inspected describe_drafter(const fr_drafter *drafter, const fr_lab_ins
     return what;
 }
 
-/* Describes a drafter without its target, with all checks that need no target. An MTP layer's files contain the
- * target's facts, so its target is opened without weights. */
+/* Describes a drafter that was given without its target, with all checks that need no target. An MTP layer lies in its
+ * target's files and needs the target's sizes, so these are read too, but not the target's weights. */
 static fr_status inspect_drafter_alone(const fr_checkpoint *files, const fr_lab_inspection *how,
                                        const fr_options *options, FILE *out) {
     fr_model *outline = NULL;

@@ -55,7 +55,8 @@ static void use_tower(const char *folder) {
     fr_pool_close(pool);
 }
 
-/* Damages the file FOLDER/NAME of the copy `count` times. */
+/* Writes `count` damaged versions of source/name to copy/name, one after the other, each made from the original, and
+ * reads each of them. */
 static void run_file(const char *source, const char *copy, const char *name, size_t count) {
     char from[512], to[512];
     snprintf(from, sizeof from, "%s/%s", source, name);

@@ -262,14 +262,13 @@ typedef struct fr_trunk_spec {
                        * mixture */
     /* width of the per-layer embeddings of a row's token (per_layer_embeddings.c); 0: there are none */
     size_t ple_width;
-    size_t deepstack; /* number of layers, from the first one on, to whose outputs a further row of the picture is
-                       * added */
+    size_t deepstack; /* the first so many layers each add a further row of the picture to their output; 0: none */
     size_t ple_pad;   /* the id whose per-layer embedding a picture's rows get */
     /* rows of the table of positions; 0: there is no table. Row position_offset + p of the table is added to the
      * embedding at position p */
     size_t position_rows, position_offset;
-    size_t embed_width;    /* values in an id's row of the table, if the row is narrower than the stream. Two matrices
-                            * then lead from the row to the stream and back; 0: hidden */
+    size_t embed_width;    /* values in an id's row of the embedding table, if the row is narrower than the stream. Two
+                            * matrices then lead from the row to the stream and back; 0: hidden */
     float embedding_scale; /* factor for an id's row of the embedding table */
     float eps;             /* for all norms */
     float post_eps;        /* for the norms after attention and feed-forward; 0: eps */

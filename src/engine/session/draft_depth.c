@@ -823,9 +823,9 @@ static void choose_counts(fr_draft_depth *draft_depth, fr_draft_depth_part *part
         choose(draft_depth, parts, q, room);
 }
 
-/* A block is always asked for whole, because that costs no more. The drafts to verify are chosen once their chances
- * are known (draft_cut.h). With rejection sampling, the planned number is verified instead, because the ids that were
- * drawn must not decide the number. */
+/* A block is asked for whole, because that costs no more. Which of its drafts are verified is chosen once their chances
+ * are known (draft_cut.h). Rejection sampling is an exception: the ids that were drawn must not decide how many are
+ * verified, so exactly the planned number is asked for and verified. */
 void fr_draft_depth_choose(fr_draft_depth *draft_depth, fr_draft_depth_part *parts, size_t count, size_t room,
                            size_t taken) {
     choose_counts(draft_depth, parts, count, room, taken);

@@ -13,7 +13,7 @@
 typedef struct fr_siglip {
     fr_matrix positions; /* [positions * positions, hidden] a learned embedding of each place */
     fr_vision_norm last; /* [hidden] the norm after the layers */
-    const float *norm;   /* [hidden] Gemma 3: the norm of a token's mean */
+    const float *norm;   /* [hidden] Gemma 3: weights of the norm of a token, which is the mean of its patches */
     fr_matrix project;   /* the matrix that makes a token's row */
 } fr_siglip;
 

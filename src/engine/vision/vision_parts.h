@@ -245,8 +245,8 @@ static inline size_t fr_vision_chunk(size_t first, size_t count) {
     return count - first < FR_VISION_CHUNK ? count - first : FR_VISION_CHUNK;
 }
 
-/* The whole team calls these functions one after another; they have barriers of their own. fr_vision_block runs a
- * layer. */
+/* Each of the functions down to fr_vision_merge is called by all threads of the team, and waits for all of them where
+ * it has to. fr_vision_block runs a layer. */
 void fr_vision_embed(const fr_team *team, const fr_vision_activations *a);
 void fr_vision_block(const fr_team *team, const fr_vision_activations *a, size_t layer);
 

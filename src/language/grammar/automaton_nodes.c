@@ -203,7 +203,7 @@ static size_t size_of(making *m, fr_expression expression, size_t depth) {
         one = e->most > COPIED_MAX ? COPIED_MAX + 1 : size_of(m, e->first, depth + 1);
         return one > COPIED_MAX ? COPIED_MAX + 1 : size + e->most * one;
     case FR_EXPRESSION_COUNT:
-    case FR_EXPRESSION_COUNTED: return COPIED_MAX + 1; /* never copied, because a rule has only one counter */
+    case FR_EXPRESSION_COUNTED: return COPIED_MAX + 1; /* never copied: a copy would use its rule's only counter */
     default: return size;
     }
 }

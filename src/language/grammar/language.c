@@ -346,8 +346,8 @@ static fr_status find_lengths(const fr_language *l, const lengths *n) {
     return FR_OK;
 }
 
-/* Counts the character that leads to state `to`. The count fails if no end can be reached from there within the
- * bounds. */
+/* Returns the expression that counts the character leading to state `to`. When a text is matched, it refuses the
+ * character if no end can be reached from `to` with a length between `least` and `most`. */
 static fr_expression count_to(const lengths *n, uint32_t to, fr_grammar_rules *rules) {
     bool unbound = n->most == FR_GRAMMAR_UNBOUND;
     fr_expression exactly = fr_expression_count(rules, n->least, n->most, n->shortest[to], n->least > 0);

@@ -28,7 +28,7 @@ static void put_short(fr_jinja_render *render, char letter, bool foreign) {
     fr_jinja_put(render, text, 2, foreign);
 }
 
-/* put_escaping copies runs of characters that need no escape, and writes each other character by `escape`. */
+/* put_escaping copies runs of characters that need no escape, and calls `escape` for every character that does. */
 typedef bool needs_escape(int32_t codepoint, char quote);
 typedef void put_escaped(fr_jinja_render *render, int32_t codepoint, bool foreign);
 

@@ -52,8 +52,8 @@ struct fr_tokenizer {
     fr_notes notes;                 /* notes about the tokenizer's source */
 };
 
-/* Open a tokenizer in two steps, in zeroed memory: first its vocabulary, then the rest. texts: added tokens that occur
- * in one of them become control tokens. */
+/* Open a tokenizer in two steps, in zeroed memory: first its vocabulary, then the rest. `texts` are the sources of
+ * chat templates: an added token that occurs in one of them becomes a control token. */
 fr_status fr_tokenizer_start(fr_tokenizer *tokenizer, const fr_tokenizer_source *source);
 fr_status fr_tokenizer_finish(fr_tokenizer *tokenizer, const fr_tokenizer_source *source, const fr_text *texts,
                               size_t count);

@@ -112,8 +112,8 @@ typedef struct sums {
 } sums;
 
 /* Returns the tokens per second of an oracle that knows all probabilities and times. Either all timelines draft or
- * none does. `rate` is the oracle's average of tokens per second. The oracle verifies a further row if this row is
- * expected to give more tokens than the average gives in the row's time. */
+ * none does. `rate` is an estimate of that result, from the call before. The oracle verifies a further row if the row
+ * is expected to give more tokens than `rate` times the seconds that it adds. */
 static double oracle(const world *w, const drafter *d, size_t timelines, double rate) {
     uint64_t random = 99;
     sums sum = {0};

@@ -226,8 +226,8 @@ typedef struct damage {
     const char *words;
 } damage;
 
-#define NUMBER 4 /* between a key and its number there are 4 bytes, the number's type */
-#define SHAPE  4 /* between a tensor's name and its dimensions there are 4 bytes, their count */
+#define NUMBER 4 /* bytes between a key and its number: they have the number's type */
+#define SHAPE  4 /* bytes between a tensor's name and its dimensions: they have the number of dimensions */
 
 static const damage damages[] = {
     {"general.architecture", 12, "clap", 4, "expected a vision tower, a GGUF file of architecture \"clip\""},
