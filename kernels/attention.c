@@ -190,18 +190,22 @@ static void score_block(const walk *w) {
     }
 }
 
-/* Computes the scores of `count` queries u with the means' turns, for all positions of the block. */
+/* Computes the scores of `count` vectors u (key_means.h) with the turns of all positions of a block. Instruction sets
+ * that score transposed keys take the transposed turns. */
 static void score_turns(const walk *w, fr_attn_state *states, size_t count) {
     const fr_attn *attn = w->attn;
+    const fr_attn_steps *steps = w->steps;
     const fr_key_means *means = attn->key_means;
     size_t n = attn->head_dim;
     fr_attn_ahead none = {0};
-    for (int32_t p = 0; p < FR_ATTN_BLOCK && w->steps->scores_of_columns; p += 16)
-        w->steps->scores_of_columns(states, count, means->across + (size_t)p * n, 16, p, n, attn->scale, none);
-    if (w->steps->scores_of_columns) return;
+    if (steps->scores_of_columns) {
+        for (int32_t p = 0; p < FR_ATTN_BLOCK; p += 16)
+            steps->scores_of_columns(states, count, means->across + (size_t)p * n, 16, p, n, attn->scale, none);
+        return;
+    }
     for (int32_t p = 0; p < FR_ATTN_BLOCK; p += FR_ATTN_SCORES) {
         fr_attn_rows turns = {FR_F32, means->turns + (size_t)p * n, n * sizeof(float)};
-        for (size_t j = 0; j < count; j++) w->steps->scores(&states[j], 1, turns, p, n, attn->scale, none);
+        for (size_t j = 0; j < count; j++) steps->scores(&states[j], 1, turns, p, n, attn->scale, none);
     }
 }
 

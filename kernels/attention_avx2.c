@@ -38,9 +38,6 @@ FR_INLINE void store_codes(float *y, __m128i codes, __m256 d) {
     _mm256_storeu_ps(y + 8, _mm256_mul_ps(_mm256_cvtepi32_ps(high), d));
 }
 
-/* Returns the 32 codes of a block. */
-typedef __m256i codes_fn(const uint8_t *block);
-
 /* Decodes blocks of `bytes` bytes. */
 FR_INLINE void decode_blocks(codes_fn *codes, size_t bytes, float *y, const uint8_t *block, size_t n) {
     for (size_t i = 0; i < n; i += 32, block += bytes) {

@@ -17,7 +17,7 @@ enum { CODES_TOGETHER = 3 /* queries whose sums are in registers together */ };
 extern const fr_attn_steps fr_attn_steps_avx2;
 
 /* Adds to each lane of `sums` the product of four codes of a key, given as magnitudes, and four columns of the query
- * with the signs of these codes. Products of two instruction sets need one operand without signs. */
+ * with the signs of these codes. vpmaddubsw and vpdpbusd need one operand without signs. */
 typedef __m256i multiply_codes_fn(__m256i sums, __m256i magnitudes, __m256i columns);
 
 /* Exchanges rows and columns of 8 registers of 8 numbers of 32 bits. */

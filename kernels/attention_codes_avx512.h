@@ -41,9 +41,6 @@ FR_INLINE void transpose_eights(__m512i r[8]) {
     FR_UNROLLED_FOR (size_t i = 0; i < 8; i++) r[i] = t[i];
 }
 
-/* Returns the 32 codes of a block. */
-typedef __m256i codes_fn(const uint8_t *block);
-
 /* Transposes the rows of FR_ATTN_CODES positions. `bytes`: those of a block; `flip`: bits that are flipped in each
  * code. */
 FR_INLINE void transpose_blocks(codes_fn *codes, size_t bytes, fr_attn_codes *tile, const void *const *rows,

@@ -11,22 +11,28 @@
 #include <immintrin.h>
 #include <string.h>
 
+/* Returns the 32 codes of a block. */
+typedef __m256i codes_fn(const uint8_t *block);
+
 FR_INLINE __m256i q8_0_codes(const uint8_t *block) {
     return _mm256_loadu_si256((const void *)(block + 2));
 }
 
-/* Byte i has the code of value i in its low half, and that of value i + 16 in its high half. */
-FR_INLINE __m256i q4_0_codes(const uint8_t *block) {
+/* Returns the bits of codes of four bits: byte i of the block has the code of value i in its low half, and that of value
+ * i + 16 in its high half. */
+FR_INLINE __m256i four_bits(const uint8_t *block) {
     __m128i bytes = _mm_loadu_si128((const void *)(block + 2));
     __m256i codes = _mm256_inserti128_si256(_mm256_castsi128_si256(bytes), _mm_srli_epi16(bytes, 4), 1);
-    return _mm256_sub_epi8(_mm256_and_si256(codes, _mm256_set1_epi8(15)), _mm256_set1_epi8(8));
+    return _mm256_and_si256(codes, _mm256_set1_epi8(15));
+}
+
+FR_INLINE __m256i q4_0_codes(const uint8_t *block) {
+    return _mm256_sub_epi8(four_bits(block), _mm256_set1_epi8(8));
 }
 
 FR_INLINE __m256i turbo4_codes(const uint8_t *block) {
     const __m256i table = _mm256_broadcastsi128_si256(_mm_setr_epi8(FR_TURBO4_TABLE));
-    __m128i bytes = _mm_loadu_si128((const void *)(block + 2));
-    __m256i codes = _mm256_inserti128_si256(_mm256_castsi128_si256(bytes), _mm_srli_epi16(bytes, 4), 1);
-    return _mm256_shuffle_epi8(table, _mm256_and_si256(codes, _mm256_set1_epi8(15)));
+    return _mm256_shuffle_epi8(table, four_bits(block));
 }
 
 FR_INLINE __m256i turbo3_codes(const uint8_t *block) {

@@ -225,10 +225,10 @@ typedef void fr_kv_store_fn(void *slot, const float *x, size_t n);
  *
  * Position p is in page p / 64. Its key begins at byte k_at + p % 64 * k_stride of k_pages[p / 64], its value at byte
  * v_at + p % 64 * v_stride of v_pages[p / 64]. A key has head_dim values of k_type, a value has value_dim <= head_dim
- * values of v_type. The types are any two of FR_KV_TYPES, read as the float32 that fr_dtype_decode gives; each length
- * is a multiple of its type's block. A value may be the beginning of its key (latent attention). A query sees
- * positions first..last (0 <= first <= last, both inclusive). Other positions are not read. A page of which no query
- * sees a position need not exist: its pointer is not read.
+ * values of v_type. The types are any two of the cache's; each length is a multiple of its type's block. Values, and
+ * keys of float types, are read as the float32 that fr_dtype_decode gives. A value may be the beginning of its key
+ * (latent attention). A query sees positions first..last (0 <= first <= last, both inclusive). Other positions are not
+ * read. A page of which no query sees a position need not exist: its pointer is not read.
  *
  * Positions are taken in blocks of 64 counted from position 0. For each query, every block is first computed alone,
  * over the positions that the query sees:

@@ -49,31 +49,29 @@ void fr_key_means_remove(const fr_key_means *means, size_t position, float *key)
     for (size_t i = 0; i < means->head_dim; i++) key[i] = (key[i] - mean[i]) * means->key_scale[i];
 }
 
-enum { PAIRS = 16 /* pairs in a run of turn_pairs */ };
+enum { PAIRS = 16 /* the most pairs in a run of turn_pairs */ };
 
-/* Makes the two values of u of PAIRS pairs, `half` apart. The values of the first pair are at `query` and `apart`
- * further, those of the next pair `step` further; `start` likewise. The number of pairs is a constant, and the results
- * are stored at the end, so that compilers use vectors. */
-FR_INLINE void turn_pairs(float *u, size_t half, const float *query, const float *start, size_t step, size_t apart) {
+/* Makes the two values of u of `count` pairs, `half` apart. The values of the first pair are at `query` and `apart`
+ * further, those of the next pair `step` further; `start` likewise. `count` is a constant, and the results are stored
+ * at the end, so that compilers use vectors. */
+FR_INLINE void turn_pairs(float *u, size_t half, const float *query, const float *start, size_t step, size_t apart,
+                          size_t count) {
     float first[PAIRS], second[PAIRS];
-    for (size_t i = 0; i < PAIRS; i++) {
+    for (size_t i = 0; i < count; i++) {
         float a = query[i * step], b = query[i * step + apart], x = start[i * step], y = start[i * step + apart];
         first[i] = a * x + b * y;
         second[i] = b * x - a * y;
     }
-    memcpy(u, first, sizeof first);
-    memcpy(u + half, second, sizeof second);
+    memcpy(u, first, count * sizeof *u);
+    memcpy(u + half, second, count * sizeof *u);
 }
 
-/* Makes the values of u that turn. `step` and `apart`: the distances from a pair to the next, and within a pair. */
+/* Makes the values of u that turn. step: the distance from a pair to the next; apart: the distance within a pair. */
 FR_INLINE void turn_query(float *u, size_t half, const float *query, const float *start, size_t step, size_t apart) {
     size_t i = 0;
-    for (; i + PAIRS <= half; i += PAIRS) turn_pairs(u + i, half, query + i * step, start + i * step, step, apart);
-    for (; i < half; i++) {
-        float a = query[i * step], b = query[i * step + apart], x = start[i * step], y = start[i * step + apart];
-        u[i] = a * x + b * y;
-        u[i + half] = b * x - a * y;
-    }
+    for (; i + PAIRS <= half; i += PAIRS)
+        turn_pairs(u + i, half, query + i * step, start + i * step, step, apart, PAIRS);
+    for (; i < half; i++) turn_pairs(u + i, half, query + i * step, start + i * step, step, apart, 1);
 }
 
 void fr_key_means_query(const fr_key_means *means, const float *start, const float *query, float *u) {
