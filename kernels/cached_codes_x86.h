@@ -18,8 +18,8 @@ FR_INLINE __m256i q8_0_codes(const uint8_t *block) {
     return _mm256_loadu_si256((const void *)(block + 2));
 }
 
-/* Returns the bits of codes of four bits: byte i of the block has the code of value i in its low half, and that of value
- * i + 16 in its high half. */
+/* Returns the bits of codes of four bits: byte i of the block has the code of value i in its low half, and that of
+ * value i + 16 in its high half. */
 FR_INLINE __m256i four_bits(const uint8_t *block) {
     __m128i bytes = _mm_loadu_si128((const void *)(block + 2));
     __m256i codes = _mm256_inserti128_si256(_mm256_castsi128_si256(bytes), _mm_srli_epi16(bytes, 4), 1);
